@@ -1,8 +1,8 @@
-//! An error as an answer.
+//! Errors as responses.
 //!
-//! A handler returns `Result<_, Refusal>` and is done: [`IntoResponse`] only marks the answer with the error, and the shell
-//! ([`crate::shell`]), which knows the request's id, writes the envelope and logs the detail, once. So an error has the same form
-//! wherever it arose: in a handler, in an extractor, in a layer, by a panic or a deadline.
+//! A handler returns `Result<_, Refusal>`. [`IntoResponse`] only marks the response with the error. The shell
+//! ([`crate::edge::shell`]), which has the request's ID, writes the envelope and logs the detail once. Errors therefore have the
+//! same form, whether they come from a handler, an extractor, a layer, a panic or a deadline.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use probity_service::error::{ApiError, Code, ErrorBody, ErrorEnvelope};
-use probity_service::request_id::RequestId;
+use probity_contract::error::{ApiError, Code, ErrorBody, ErrorEnvelope};
+use probity_contract::request_id::RequestId;
 
-/// After how long a client may try again that was answered 503, where nobody knows better, in seconds.
+/// Default `Retry-After` of a 503, in seconds.
 const RETRY_S: u32 = 1;
 
-/// An error that a handler answers with.
+/// Error response of a handler.
 #[derive(Debug)]
 pub struct Refusal(pub ApiError);
 
@@ -42,11 +42,15 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The mark of an error on an answer, until the shell writes the envelope.
+/// Marks an error's response that is a page for people, and gets no envelope.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ErrorPage;
+
+/// Marks a response with its error until the shell writes the envelope.
 #[derive(Clone)]
 pub(crate) struct Marked(pub(crate) Arc<ApiError>);
 
-/// Writes the envelope into an answer that carries this error, and the headers that belong to it.
+/// Writes the error's envelope and headers into a response.
 pub(crate) fn write_into(error: &ApiError, response: &mut Response, request_id: RequestId) {
     let code = error.code();
     let body =
@@ -58,7 +62,7 @@ pub(crate) fn write_into(error: &ApiError, response: &mut Response, request_id: 
     headers.remove(header::CONTENT_LENGTH);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if code.status() == StatusCode::UNAUTHORIZED {
-        // RFC 9110 §15.5.2: a 401 names a scheme that would do.
+        // A 401 names an accepted scheme (RFC 9110 §15.5.2).
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     let soon = (code == Code::ServiceUnavailable).then_some(RETRY_S);

@@ -1,23 +1,23 @@
-//! The API's description of itself, OpenAPI 3.1, made from the code.
+//! Generates the OpenAPI 3.1 document of the API from the code.
 //!
-//! Handlers carry what is theirs alone: path, parameters, body, the good answer (`#[utoipa::path]`). The router collects
-//! them. [`of_service`] adds what follows from rules: errors ([`errors`]), authentication, headers, the repeatable POST, the
-//! frame. [`Published`] serves the result as `/v1/openapi.json` and as a page for people at `/docs`, made once at the start.
+//! A handler's annotation (`#[utoipa::path]`) has only its own path, parameters, body and success response; the router collects
+//! them. [`of_service`] adds what follows from rules: errors ([`errors`]), authentication, headers, `Idempotency-Key` and
+//! general information. [`Published`] serves the result as `/v1/openapi.json` and as an HTML page at `/docs`, both built at the
+//! start.
 //!
-//! A handler without an entry in the table of errors stops the start, and tests compare the document with the committed
-//! `crates/http/openapi.json`: what the API promises changes only on purpose. `UPDATE_OPENAPI=1 cargo test -p
-//! probity-http openapi` rewrites that file.
+//! A handler without a row in the table of errors prevents the start. Tests compare the document with the committed
+//! `crates/http/openapi.json`, so that the contract never changes by accident.
+//! `UPDATE_OPENAPI=1 cargo test -p probity-http openapi` rewrites that file.
 
 pub mod batch;
 mod errors;
 mod frame;
 mod page;
-pub mod parameters;
 mod publish;
 
 use errors::Shape;
-use probity_service::error::Code;
-use probity_service::published::example;
+use probity_contract::error::Code;
+use probity_contract::published::example;
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
 use utoipa::openapi::{Components, Content, OpenApi, RefOr, ServerBuilder};
 
@@ -26,18 +26,18 @@ use crate::router;
 pub use publish::Published;
 pub(crate) use publish::is_known;
 
-/// The request id of all examples.
+/// Request ID of all examples.
 const REQUEST_ID: &str = "req_01h455vb4pex5vsknk084sn02q";
 
-/// The document of the service as it is. `public_url` is where clients reach it, where that is known.
+/// Returns the document of the service. `public_url` is the URL at which clients reach it, if known.
 pub fn of_service(public_url: Option<&str>) -> OpenApi {
     document(router::described(), public_url.unwrap_or("/"))
 }
 
-/// The whole document, from what the router collected. `base_url` is where clients reach the service.
+/// Completes the document that the router collected. `base_url` is the URL at which clients reach the service.
 ///
 /// # Panics
-/// When a handler is not in the table of errors: a mistake in the program, found at the first start.
+/// Panics if a handler is not in the table of errors. This is a programming error that every start reveals.
 fn document(mut collected: OpenApi, base_url: &str) -> OpenApi {
     for item in collected.paths.paths.values_mut() {
         for (method, operation) in operations_mut(item) {
@@ -64,7 +64,7 @@ fn complete(operation: &mut Operation, method: &str) {
     frame::add_headers(operation, shape);
 }
 
-/// Gives every body that has no example one that is composed from its schema.
+/// Adds an example to every body that has none, composed from its schema.
 pub(crate) fn add_examples(document: &mut OpenApi) {
     let json = serde_json::to_value(&*document).expect("a document is plain JSON");
     let fill = |content: &mut Content| {
@@ -83,7 +83,7 @@ pub(crate) fn add_examples(document: &mut OpenApi) {
     }
 }
 
-/// What stands here itself; nothing where it stands elsewhere and is only named.
+/// Returns the part if it is inline, or `None` if it is a reference.
 fn inline<T>(part: &mut RefOr<T>) -> Option<&mut T> {
     match part {
         RefOr::T(part) => Some(part),
@@ -91,13 +91,13 @@ fn inline<T>(part: &mut RefOr<T>) -> Option<&mut T> {
     }
 }
 
-/// Every operation with its path and method, in the document's order.
+/// Returns every operation with its path and method, in the document's order.
 pub fn operations(document: &OpenApi) -> impl Iterator<Item = (&str, &'static str, &Operation)> {
     let paths = document.paths.paths.iter();
     paths.flat_map(|(path, item)| methods(item).map(move |(method, operation)| (path.as_str(), method, operation)))
 }
 
-/// The operations of one path, with their methods.
+/// Returns the operations of a path with their methods.
 pub(crate) fn methods(item: &PathItem) -> impl Iterator<Item = (&'static str, &Operation)> {
     let methods = [
         ("GET", &item.get),
@@ -109,29 +109,39 @@ pub(crate) fn methods(item: &PathItem) -> impl Iterator<Item = (&'static str, &O
     methods.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
 }
 
-/// The scope that an operation's annotation asks for; none where any key will do.
+/// Returns the scope that an operation requires; `None` if any key suffices.
 pub(crate) fn scope(operation: &Operation) -> Option<String> {
     frame::scopes(operation.security.as_ref()?.first()?).into_iter().next()
 }
 
-/// Adds errors, and the headers that they have, to an operation that has no row in the table.
+/// Adds errors and their headers to an operation without a row in the table of errors.
 pub(crate) fn add_failures(operation: &mut Operation, codes: &[Code]) {
     errors::put(operation, codes);
     frame::add_headers(operation, Shape { under_a_key: false, post: false });
 }
 
-/// Adds the header that makes an operation repeatable.
+/// Takes the error codes of this operation alone out of its annotation.
+pub(crate) fn take_own_errors(operation: &mut Operation) -> Vec<Code> {
+    errors::take_own(operation)
+}
+
+/// Whether an operation's annotation lets a client repeat it with an `Idempotency-Key`.
+pub(crate) fn is_repeatable(operation: &Operation) -> bool {
+    errors::own(operation).contains(&Code::IdempotencyKeyReused)
+}
+
+/// Adds the `Idempotency-Key` header.
 pub(crate) fn make_repeatable(operation: &mut Operation) {
     frame::make_repeatable(operation);
 }
 
-/// What operations refer to.
+/// Adds the components that operations refer to.
 pub(crate) fn complete_components(components: &mut Components) {
     frame::name_rows(components);
     frame::complete(components);
 }
 
-/// Whether a parameter stands in the query.
+/// Returns whether a parameter is in the query.
 pub(crate) fn is_in_query(parameter: &RefOr<Parameter>) -> bool {
     matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query)
 }

@@ -1,8 +1,8 @@
-//! Every route of the API: the table of contents.
+//! All routes of the API.
 //!
-//! A handler's annotation says its path, its method and the scope that it needs (`security(("bearer" = ["verify"]))`; no
-//! scope means any key). [`api`] reads that annotation for the guard, so what the document promises is what is enforced, and
-//! a route without a guard cannot be added.
+//! A handler's annotation declares path, method and required scope (`security(("bearer" = ["verify"]))`; without a scope, any
+//! key suffices). [`api`] derives the guard from the annotation, so the service enforces what the document promises, and no
+//! route can lack a guard.
 
 use std::sync::Arc;
 
@@ -11,144 +11,199 @@ use axum::http::{Method, header};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, any};
 use probity_account::scope::Scope;
+use probity_contract::error::{ApiError, Code};
 use probity_service::app::App;
-use probity_service::error::{ApiError, Code};
+use probity_service::callers::admission::{LimitChoice, Need};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
+use crate::api::webhooks::callback_secret;
 use crate::api::{
-    account, batch, callback_secret, check_key, erasures, jobs, keys, organization, reports, timeline, users, verify,
-    webhooks,
+    account, batch, check_key, connections, erasures, jobs, keys, organization, outcomes, reports, timeline, users,
+    verify, webhooks,
 };
-use crate::auth;
-use crate::auth::{Caller, Guard, Need, Pace};
+use crate::callers::auth::RouteGuard;
+use crate::callers::{auth, idempotency};
 use crate::error::Refusal;
-use crate::{desk, idempotency, openapi, person};
+use crate::{openapi, person};
+
+/// One path, and how its requests differ from those of other paths.
+struct Route {
+    methods: UtoipaMethodRouter<Arc<App>>,
+    /// The handler reads the body itself, piece by piece, and sees to repetitions: the layer for them would hold the whole body.
+    streams: bool,
+    /// GET spends credits. HEAD is then no method of the path (RFC 9110 §15.5.6): its answer would have to be paid for.
+    spends: bool,
+    /// The organization's own limit does not slow these requests, because they are what raises it.
+    is_never_slowed: bool,
+}
+
+fn plain(methods: UtoipaMethodRouter<Arc<App>>) -> Route {
+    Route { methods, streams: false, spends: false, is_never_slowed: false }
+}
 
 /// Every route under a key, by path.
-fn contents() -> [UtoipaMethodRouter<Arc<App>>; 31] {
-    [
-        // Verification
-        routes!(verify::verify_email),
-        routes!(check_key::check_key),
-        routes!(batch::submit::submit_batch),
-        routes!(batch::status::get_batch_status),
-        routes!(batch::results::get_batch_results),
-        routes!(batch::results::get_batch_results_without_index),
-        routes!(batch::download::download_batch),
-        routes!(batch::cancel::cancel_batch),
-        routes!(jobs::list_jobs),
-        routes!(jobs::get_job),
-        // Account
-        routes!(account::get_account, account::patch_account),
-        routes!(organization::get_organization),
-        routes!(organization::settings::get_settings, organization::settings::patch_settings),
-        routes!(
-            organization::suppressions::get_suppressions,
-            organization::suppressions::add_suppressions,
-            organization::suppressions::remove_suppressions
-        ),
-        routes!(timeline::get_timeline),
-        routes!(keys::list_api_keys, keys::create_api_key),
-        routes!(keys::delete_api_key),
-        // Team
-        routes!(users::list_users, users::invite_user),
-        routes!(users::get_user, users::patch_user, users::delete_user),
-        // Reports
-        routes!(reports::get_usage),
-        routes!(reports::get_daily_usage),
-        // Webhooks
-        routes!(callback_secret::get_callback_secret),
-        routes!(callback_secret::rotate_callback_secret),
-        routes!(webhooks::list_webhooks, webhooks::create_webhook),
-        routes!(webhooks::get_webhook, webhooks::patch_webhook, webhooks::delete_webhook),
-        routes!(webhooks::rotate_webhook_secret),
-        routes!(webhooks::deliveries::test_webhook),
-        routes!(webhooks::deliveries::list_webhook_deliveries),
-        routes!(webhooks::deliveries::redeliver),
-        // Privacy
-        routes!(erasures::list_erasures, erasures::create_erasure),
-        routes!(erasures::get_erasure),
+fn contents() -> impl Iterator<Item = Route> {
+    let first = verification().into_iter().chain(account_and_keys()).chain(team()).chain(usage());
+    first.chain(integrations()).chain(events()).chain(privacy())
+}
+
+fn verification() -> Vec<Route> {
+    vec![
+        Route { spends: true, ..plain(routes!(verify::verify_email)) },
+        plain(routes!(check_key::check_key)),
+        Route { streams: true, ..plain(routes!(batch::submit::submit_batch)) },
+        plain(routes!(batch::status::get_batch_status)),
+        plain(routes!(batch::results::get_batch_results)),
+        plain(routes!(batch::results::get_batch_results_without_index)),
+        plain(routes!(batch::download::download_batch)),
+        plain(routes!(batch::cancel::cancel_batch)),
+        plain(routes!(jobs::list_jobs)),
+        plain(routes!(jobs::get_job)),
     ]
 }
 
-/// The routes, each behind the guard that its annotation asks for. Repeatable POSTs are within: only a caller who may can
-/// use an `Idempotency-Key`.
+fn account_and_keys() -> Vec<Route> {
+    vec![
+        plain(routes!(account::get_account, account::patch_account)),
+        plain(routes!(organization::get_organization)),
+        Route {
+            is_never_slowed: true,
+            ..plain(routes!(organization::settings::get_settings, organization::settings::patch_settings))
+        },
+        Route {
+            streams: true,
+            ..plain(routes!(
+                organization::suppressions::get_suppressions,
+                organization::suppressions::add_suppressions,
+                organization::suppressions::remove_suppressions
+            ))
+        },
+        plain(routes!(outcomes::report_outcomes)),
+        plain(routes!(outcomes::sources::list_outcome_sources, outcomes::sources::create_outcome_source)),
+        plain(routes!(outcomes::sources::delete_outcome_source)),
+        plain(routes!(timeline::get_timeline)),
+        plain(routes!(keys::list_api_keys, keys::create_api_key)),
+        plain(routes!(keys::delete_api_key)),
+    ]
+}
+
+fn team() -> Vec<Route> {
+    vec![
+        plain(routes!(users::list_users, users::invite_user)),
+        plain(routes!(users::get_user, users::patch_user, users::delete_user)),
+    ]
+}
+
+fn usage() -> Vec<Route> {
+    vec![
+        plain(routes!(reports::get_usage)),
+        plain(routes!(reports::get_daily_usage)),
+        plain(routes!(reports::get_usage_breakdown)),
+    ]
+}
+
+fn integrations() -> Vec<Route> {
+    vec![
+        plain(routes!(connections::changes::list_changes)),
+        plain(routes!(connections::integrations::list_integrations)),
+        plain(routes!(connections::integrations::get_integration)),
+        plain(routes!(connections::connection::create_connection)),
+        plain(routes!(
+            connections::connection::get_connection,
+            connections::connection::patch_connection,
+            connections::connection::delete_connection
+        )),
+        plain(routes!(connections::connection::test_connection)),
+        plain(routes!(connections::connection::list_connection_lists)),
+        plain(routes!(connections::connection::get_connection_schedule)),
+        plain(routes!(connections::runs::sync_connection)),
+        plain(routes!(connections::runs::list_runs, connections::runs::start_run)),
+        plain(routes!(connections::runs::get_run)),
+        plain(routes!(connections::runs::confirm_run)),
+        plain(routes!(connections::runs::cancel_run)),
+        plain(routes!(connections::review::list_review)),
+        plain(routes!(connections::review::decide_review)),
+        plain(routes!(connections::rules::list_keyword_rules, connections::rules::add_keyword_rules)),
+        plain(routes!(connections::rules::delete_keyword_rule)),
+        plain(routes!(
+            connections::rules::list_keyword_rules_by_short_path,
+            connections::rules::add_keyword_rules_by_short_path
+        )),
+        plain(routes!(connections::rules::delete_keyword_rule_by_short_path)),
+    ]
+}
+
+fn events() -> Vec<Route> {
+    vec![
+        plain(routes!(callback_secret::get_callback_secret)),
+        plain(routes!(callback_secret::rotate_callback_secret)),
+        plain(routes!(webhooks::list_webhooks, webhooks::create_webhook)),
+        plain(routes!(webhooks::get_webhook, webhooks::patch_webhook, webhooks::delete_webhook)),
+        plain(routes!(webhooks::rotate_webhook_secret)),
+        plain(routes!(webhooks::deliveries::test_webhook)),
+        plain(routes!(webhooks::deliveries::list_webhook_deliveries)),
+        plain(routes!(webhooks::deliveries::get_webhook_delivery)),
+        plain(routes!(webhooks::deliveries::redeliver)),
+    ]
+}
+
+fn privacy() -> Vec<Route> {
+    vec![plain(routes!(erasures::list_erasures, erasures::create_erasure)), plain(routes!(erasures::get_erasure))]
+}
+
+/// Builds the routes, each behind the guard that its annotation requires. The idempotency layer is inside the guard: only
+/// authorized callers can use an `Idempotency-Key`.
 pub(crate) fn api(app: &Arc<App>) -> Router {
     guarded(app, |methods, guard| methods.route_layer(from_fn_with_state(guard, auth::layer)))
 }
 
-/// The same routes for the dashboard's pages: a session in the place of the key.
+/// Builds the same routes for the dashboard, with a session instead of a key.
 pub(crate) fn api_of_pages(app: &Arc<App>) -> Router {
     guarded(app, |methods, guard| methods.route_layer(from_fn_with_state(guard, person::guard::api)))
 }
 
-/// The same routes for whoever runs the installation.
-pub(crate) fn api_of_desk(app: &Arc<App>, caller: &Caller) -> Router {
-    guarded(app, |methods, guard| {
-        let clerk = desk::Clerk { guard, caller: caller.clone() };
-        methods.route_layer(from_fn_with_state(clerk, desk::guard))
-    })
-}
-
-fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, Guard) -> MethodRouter<Arc<App>>) -> Router {
-    let guarded = |(schemas, paths, methods): UtoipaMethodRouter<Arc<App>>| {
-        let guard = Guard { app: app.clone(), needs: needs(&paths), pace: pace(&paths) };
-        let methods = if streams(&paths) {
-            methods
-        } else {
-            methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer))
-        };
+fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, RouteGuard) -> MethodRouter<Arc<App>>) -> Router {
+    let guarded = |Route { methods: (schemas, paths, methods), streams, spends, is_never_slowed }: Route| {
+        let pace = if is_never_slowed { LimitChoice::AsAllowed } else { LimitChoice::AsWished };
+        let guard = RouteGuard { app: app.clone(), needs: needs(&paths), pace };
+        let methods =
+            if streams { methods } else { methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer)) };
         let mut methods = behind(methods, guard);
-        if spends(&paths) {
+        if spends {
             let refused = async || ([(header::ALLOW, "GET")], Refusal(ApiError::method_not_allowed()));
             methods = methods.head(refused).fallback(refused);
         }
         (schemas, paths, methods)
     };
-    let routes = contents().into_iter().map(guarded).fold(OpenApiRouter::new(), OpenApiRouter::routes);
+    let routes = contents().map(guarded).fold(OpenApiRouter::new(), OpenApiRouter::routes);
     Router::from(routes).with_state(app.clone())
 }
 
-/// What a node answers under `/v1` and `/app` that does not serve the API: nothing is wrong with the request, it came to the
+/// Builds the response under `/v1` and `/app` of a node that does not serve the API: 503, because the request only reached the
 /// wrong node.
 pub(crate) fn elsewhere() -> Router {
     let answer = any(async || {
-        Refusal(ApiError::new(Code::ServiceUnavailable, "this node does not serve the API").retry_after(1))
+        Refusal(
+            ApiError::new(Code::ServiceUnavailable, "this node does not serve the API; use another node")
+                .retry_after(1),
+        )
     });
     ["/v1", "/v1/{*path}", "/app", "/app/{*path}"]
         .into_iter()
         .fold(Router::new(), |routes, path| routes.route(path, answer.clone()))
 }
 
-/// Whether a path's body is read by its handler, which then sees to its repetition itself: such a body is never whole in
-/// memory, and the layer would hold it.
-fn streams(paths: &utoipa::openapi::Paths) -> bool {
-    ["/v1/batch-verify", "/v1/organization/suppressions/{list}"].iter().any(|path| paths.paths.contains_key(*path))
-}
-
-/// The limit that an organization has set for its keys does not hold back the route that changes it.
-fn pace(paths: &utoipa::openapi::Paths) -> Pace {
-    if paths.paths.contains_key("/v1/organization/settings") { Pace::AsAllowed } else { Pace::AsWished }
-}
-
-/// Whether GET spends credits and asks mail servers there. Whoever sends HEAD wants to know something about an answer and not
-/// to pay for one, and nothing is known of this answer before it is there; so HEAD is no method of the path, as RFC 9110,
-/// section 15.5.6, has it.
-fn spends(paths: &utoipa::openapi::Paths) -> bool {
-    paths.paths.contains_key("/v1/verify")
-}
-
-/// What the annotations say of the routes; needs nothing that runs.
+/// Returns the OpenAPI document of the annotations. Needs no running service.
 pub(crate) fn described() -> OpenApi {
-    contents().into_iter().fold(OpenApiRouter::new(), OpenApiRouter::routes).into_openapi()
+    contents().map(|route| route.methods).fold(OpenApiRouter::new(), OpenApiRouter::routes).into_openapi()
 }
 
-/// What each method of a path needs.
+/// Returns the requirement of each method of a path.
 ///
 /// # Panics
-/// When an annotation names no known scope: a mistake in the program, found at the first start.
+/// Panics if an annotation names an unknown scope. This is a programming error that every start reveals.
 fn needs(paths: &utoipa::openapi::Paths) -> Arc<[(Method, Need)]> {
     let items = paths.paths.values();
     let named = items.flat_map(openapi::methods).map(|(method, operation)| {

@@ -1,14 +1,11 @@
-//! The dashboard's files: what a browser loads before it talks to the API.
+//! Serves the dashboard's files.
 //!
-//! They stand in `web/` as the browser takes them and lie in the program; a debug build reads them from the disk whenever
-//! the page is asked for, so that a change is seen by loading the page anew. All files of a build lie under one path that
-//! carries the hash
-//! of all of them: a browser may keep each for ever, and never mixes two builds. Only the page itself is asked for each time.
-//! It names the modules that it will need, so that they are fetched at once and not one after the other.
+//! The files of `web/` are compiled into the program; a debug build reads them from disk at each load of the page. All files of
+//! a build have a path with their common hash: browsers may cache them forever and never mix two builds. Only the page itself
+//! is revalidated each time; it lists the modules that it needs, so that browsers fetch them in parallel. `/widget.js` is the
+//! only file for pages of other origins. The files of the API reference are few, and revalidated too.
 //!
-//! `/widget.js` alone is for pages of other origins.
-//!
-//! The page's policy lets it run and load nothing but these files, and refuses to make markup of text: an address such as
+//! The page's policy allows only these files and forbids turning text into markup. An address such as
 //! `"<img src=x onerror=...>"@example.com` is legal and must stay text.
 
 mod assets;
@@ -16,6 +13,7 @@ mod preload;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub(crate) use assets::Packable;
 use assets::{Asset, Assets};
 use axum::Router;
 use axum::body::Body;
@@ -27,7 +25,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get};
-use probity_service::error::ApiError;
+use probity_contract::error::ApiError;
 
 use crate::error::Refusal;
 use crate::openapi::is_known;
@@ -37,47 +35,63 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
 const ASKED_EACH_TIME: HeaderValue = HeaderValue::from_static("no-cache");
-/// Websites name the widget by one address for ever, so it is asked for again within the hour.
+/// The widget's URL on customers' websites never changes, so browsers revalidate it after an hour.
 const KEPT_FOR_AN_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 const KEPT_FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 static OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 static RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// The paths `/`, `/widget.js` and `/assets/...`, to be merged into the service's router.
+/// Builds the routes `/`, `/widget.js`, `/docs/...` and `/assets/...`, to be merged into the service's router.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let held = Arc::new(Mutex::new(Arc::new(Assets::load())));
     let page = {
         let held = held.clone();
         get(async move |asked: HeaderMap| answer(current(&held).page(), &asked, ASKED_EACH_TIME))
     };
-    let widget = widget(&held);
+    let (widget, reference) = (widget(&held), reference(&held));
     let file = get(async move |Path((build, path)): Path<(String, String)>, asked: HeaderMap| {
         let assets = of_build(&held, &build);
-        // A page of another build must not go on with files of this one. It tells its reader to load it anew.
+        // A page of another build must not continue with files of this one. After the 404, it asks its user to reload.
         match assets.file(&path).filter(|_| build == assets.build()) {
             Some(asset) => answer(asset, &asked, KEPT_FOR_EVER),
             None => Refusal(ApiError::not_found()).into_response(),
         }
     });
-    Router::new().route("/", page).route("/widget.js", widget).route("/assets/{build}/{*path}", file)
+    let routes = Router::new().route("/", page).route("/widget.js", widget).route("/docs/{file}", reference);
+    routes.route("/assets/{build}/{*path}", file)
 }
 
-/// The one file that pages of other origins may load.
+/// Builds the route of what the API reference loads: its own files, and those that it has in common with the dashboard.
+fn reference<S: Clone + Send + Sync + 'static>(held: &Arc<Mutex<Arc<Assets>>>) -> MethodRouter<S> {
+    let held = held.clone();
+    get(async move |Path(file): Path<String>, asked: HeaderMap| {
+        let path = match file.as_str() {
+            "tokens.css" => "style/tokens.css".to_owned(),
+            "icon.svg" => "icon.svg".to_owned(),
+            own => format!("docs/{own}"),
+        };
+        match current(&held).file(&path) {
+            Some(asset) => answer(asset, &asked, ASKED_EACH_TIME),
+            None => Refusal(ApiError::not_found()).into_response(),
+        }
+    })
+}
+
+/// Builds the route of the only file that pages of other origins may load.
 fn widget<S: Clone + Send + Sync + 'static>(held: &Arc<Mutex<Arc<Assets>>>) -> MethodRouter<S> {
     let held = held.clone();
     get(async move |asked: HeaderMap| {
         let mut response = answer(current(&held).widget(), &asked, KEPT_FOR_AN_HOUR);
         let headers = response.headers_mut();
         headers.insert(&RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
-        // Pages that load it as a module, or with a checksum, ask for this.
+        // Needed by pages that load the widget as a module or with a checksum.
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         response
     })
 }
 
-/// The files for a page of this build: those that are held, where they are its own. Whether they have changed since is asked for
-/// the
+/// Returns the files for a page of this build: the held ones if they are of this build. Changes on disk are checked for the
 /// page, not for each of its files.
 fn of_build(held: &Mutex<Arc<Assets>>, build: &str) -> Arc<Assets> {
     let assets = held.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -96,12 +110,8 @@ fn current(held: &Mutex<Arc<Assets>>) -> Arc<Assets> {
 
 fn answer(asset: &Asset, asked: &HeaderMap, caching: HeaderValue) -> Response<Body> {
     let known = is_known(asked, asset.tag.as_bytes());
-    let packed = asset.packed.as_ref().filter(|_| takes_gzip(asked));
-    let mut response = Response::new(match (known, packed) {
-        (true, _) => Body::empty(),
-        (false, Some(packed)) => packed.clone().into(),
-        (false, None) => asset.plain.clone().into(),
-    });
+    let (body, is_packed) = asset.body.for_client(!known && takes_gzip(asked));
+    let mut response = Response::new(if known { Body::empty() } else { body.into() });
     let headers = response.headers_mut();
     headers.insert(ETAG, asset.tag.clone());
     headers.insert(CACHE_CONTROL, caching);
@@ -116,21 +126,46 @@ fn answer(asset: &Asset, asked: &HeaderMap, caching: HeaderValue) -> Response<Bo
         return response;
     }
     response.headers_mut().insert(CONTENT_TYPE, asset.kind.clone());
-    if packed.is_some() {
+    if is_packed {
         response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
 }
 
-/// Whether a client takes gzip (RFC 9110 §12.5.3); one that gives it the weight 0 does not.
-fn takes_gzip(asked: &HeaderMap) -> bool {
+/// Returns whether to send gzip to a client (RFC 9110 §12.5.3): if it accepts gzip, and does not prefer the plain form. `*` stands
+/// for what is not named.
+pub(crate) fn takes_gzip(asked: &HeaderMap) -> bool {
     let lists = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
-        let weight = parts.find_map(|part| part.strip_prefix("q=")).and_then(|weight| weight.parse::<f32>().ok());
-        named && weight.is_none_or(|weight| weight > 0.0)
-    })
+    let codings: Vec<(&str, u16)> = lists.flat_map(|list| list.split(',')).map(weighted).collect();
+    let weight = |names: &[&str]| {
+        let is_named = |name: &str| names.iter().any(|known| name.eq_ignore_ascii_case(known));
+        codings.iter().find(|(name, _)| is_named(name)).map(|(_, weight)| *weight)
+    };
+    // RFC 9110 §8.4.1.3 has two names for it.
+    let gzip = weight(&["gzip", "x-gzip"]).or_else(|| weight(&["*"])).unwrap_or(0);
+    gzip > 0 && weight(&["identity"]).is_none_or(|plain| plain <= gzip)
+}
+
+/// Splits a coding from its weight in thousandths; without one, it has the greatest. A malformed weight counts as 0: the plain form
+/// is right for everybody.
+fn weighted(coding: &str) -> (&str, u16) {
+    let (name, weight) = coding.split_once(';').map_or((coding, None), |(name, weight)| (name, Some(weight)));
+    (name.trim(), weight.map_or(1_000, |weight| thousandths(weight.trim()).unwrap_or(0)))
+}
+
+/// `q=0.123`: 1 with up to 3 zeros, or 0 with up to 3 digits (RFC 9110 §12.4.2).
+fn thousandths(weight: &str) -> Option<u16> {
+    let value = weight.strip_prefix("q=").or_else(|| weight.strip_prefix("Q="))?;
+    let (whole, part) = value.split_once('.').unwrap_or((value, ""));
+    if part.len() > 3 || !part.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let part = format!("{part:0<3}").parse().ok()?;
+    match whole {
+        "0" => Some(part),
+        "1" if part == 0 => Some(1_000),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +182,22 @@ mod tests {
             ("gzip; q=0.0", false),
             ("br", false),
             ("", false),
+            // What is named does not fall under the star.
+            ("gzip;q=0, *", false),
+            ("*, gzip;q=0", false),
+            ("*;q=0, gzip;q=0.001", true),
+            ("*;q=0", false),
+            ("x-gzip", true),
+            ("gzip;Q=1.000", true),
+            ("gzip ; q=0.5, identity;q=0.5", true),
+            ("gzip;q=0.5, identity", false),
+            ("gzip, identity;q=0", true),
+            // Malformed weights.
+            ("gzip;q=", false),
+            ("gzip;q=2", false),
+            ("gzip;q=0.0001", false),
+            ("gzip;q=inf", false),
+            ("gzip;level=9", false),
         ];
         for (sent, takes) in cases {
             let asked = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(sent))]);

@@ -1,13 +1,11 @@
 //! The widget that websites put beside their fields for addresses: its script and its checks.
 //!
 //! Its key is public: it stands in pages that anybody can read. So it opens nothing but `/v1/widget/*`, the answers are coarse
-//! ([`answer`](probity_service::widget::answer)), and what it can spend is bounded four times over: by a nonce for each check
-//! that only the visitor who was given
-//! it can use ([`nonce`](probity_service::widget::nonce)), by limits of the visitor, of the key and of all widgets of the
-//! organization together ([`entry`]), and by
-//! credits a day ([`gate`](probity_service::widget::gate)). All of these are counted by all nodes together. The check of the
-//! origin keeps other websites' visitors away; a program can
-//! write any origin that it likes, and then meets the limits.
+//! ([`answer`](probity_backend::widget::answer)), and what it can spend is bounded four times over: by a nonce for each check
+//! that only the visitor who was given it can use ([`nonce`](probity_backend::widget::nonce)), by limits of the visitor, of the
+//! key and of all widgets of the organization together ([`entry`](probity_service::widget::entry)), and by credits a day
+//! ([`gate`](probity_backend::widget::gate)). All of these are counted by all nodes together. The check of the origin keeps other
+//! websites' visitors away; a program can write any origin that it likes, and then meets the limits.
 //!
 //! Who has used up a limit, a day or an account gets the same 429: which of them it was is no visitor's business. The script
 //! shows nothing then; a form is never held up.
@@ -21,8 +19,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::header;
 use axum::routing::{MethodRouter, get};
+use probity_contract::error::ApiError;
 use probity_service::app::App;
-use probity_service::error::ApiError;
 
 use crate::error::Refusal;
 

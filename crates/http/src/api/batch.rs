@@ -12,18 +12,15 @@ pub(crate) mod submit;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use probity_account::id::JobId;
-use probity_service::error::ApiError;
+use probity_contract::error::ApiError;
 
 use crate::error::Refusal;
 
-/// What a filter by mail provider calls domains whose exchangers belong to none that is known.
-pub(crate) const OTHER_PROVIDERS: &str = "other";
-
 /// The job that a path names. An id that cannot be read is one that nobody has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named(pub(crate) JobId);
+pub(crate) struct NamedJob(pub(crate) JobId);
 
-impl<S: Send + Sync> FromRequestParts<S> for Named {
+impl<S: Send + Sync> FromRequestParts<S> for NamedJob {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {

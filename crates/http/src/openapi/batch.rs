@@ -1,5 +1,5 @@
-//! What `/v1/batch-verify` and suppression lists take, as the document describes it. The service reads it piece by piece
-//! (`probity_lists::submission`), so no type of it is ever made.
+//! Request schemas of `/v1/batch-verify` and of suppression lists. The service parses these bodies in pieces
+//! (`probity_lists::submission`), so values of these types are never created.
 
 use probity_lists::submission::{ADDRESS_MAX_BYTES, ROWS_MAX, WEBHOOK_URL_MAX_BYTES};
 use serde_json::json;
@@ -7,14 +7,15 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The body with which a job is submitted.
+/// Request body that submits a job.
 #[derive(Debug)]
 pub struct BatchSubmission;
 
 impl PartialSchema for BatchSubmission {
     fn schema() -> RefOr<Schema> {
         let emails = addresses(
-            "Addresses. Text that is not an address gets the verdict `invalid`.",
+            "Addresses, with or without names before them (`Ann Lee <ann@example.org>`); results repeat the entries. Text \
+             that is not an address gets the verdict `invalid`.",
             &["valid@sandbox.test", "nobody@sandbox.test"],
         );
         let url = ObjectBuilder::new()
@@ -36,14 +37,16 @@ impl PartialSchema for BatchSubmission {
 
 impl ToSchema for BatchSubmission {}
 
-/// The body with which addresses are put on a suppression list.
+/// Request body that adds addresses to a suppression list.
 #[derive(Debug)]
 pub struct Suppressions;
 
 impl PartialSchema for Suppressions {
     fn schema() -> RefOr<Schema> {
-        let emails =
-            addresses("Addresses. Text that is not an address is skipped.", &["ann@example.org", "bob@example.org"]);
+        let emails = addresses(
+            "Addresses, with or without names before them (`Ann Lee <ann@example.org>`). Text that is not an address is skipped.",
+            &["ann@example.org", "bob@example.org"],
+        );
         ObjectBuilder::new()
             .description(Some("Addresses to add to the list."))
             .property("emails", emails)
@@ -54,7 +57,7 @@ impl PartialSchema for Suppressions {
 
 impl ToSchema for Suppressions {}
 
-/// A list of addresses: what becomes of each, and two for an example.
+/// Returns the schema of a list of addresses.
 fn addresses(description: &str, examples: &[&str; 2]) -> ArrayBuilder {
     ArrayBuilder::new()
         .items(ObjectBuilder::new().schema_type(Type::String).max_length(Some(ADDRESS_MAX_BYTES)))

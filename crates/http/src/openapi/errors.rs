@@ -1,10 +1,9 @@
-//! Every way in which an operation can fail, in one place.
+//! The errors of each operation.
 //!
-//! Handlers declare what they answer when all goes well. What they answer otherwise follows from what they are (does the
-//! operation need a key, does it take a body) and from [`OPERATIONS`], which names the codes that only this operation has. An
-//! operation without a row is a programming error and stops the start; so a new handler cannot be forgotten here.
+//! An annotation describes the success response, and lists the error codes that only its operation has under `x-errors`. The
+//! others follow from the operation's kind: whether it needs a key, takes a body, or is a POST.
 
-use probity_service::error::{ApiError, Code, ErrorBody, ErrorEnvelope};
+use probity_contract::error::{ApiError, Code, ErrorBody, ErrorEnvelope};
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::example::ExampleBuilder;
@@ -13,85 +12,10 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::openapi::REQUEST_ID;
 
-/// The codes that an operation has of its own, by operation id.
-const OPERATIONS: &[(&str, &[Code])] = &[
-    ("verify_email", &[Code::InvalidRequest, Code::InsufficientCredits]),
-    ("check_key", &[Code::InvalidRequest, Code::NotFound]),
-    ("submit_batch", &[Code::InsufficientCredits]),
-    ("get_batch_status", &[Code::NotFound]),
-    ("get_batch_results", &[Code::InvalidRequest, Code::NotFound]),
-    ("get_batch_results_without_index", &[Code::InvalidRequest, Code::NotFound]),
-    ("download_batch", &[Code::InvalidRequest, Code::NotFound]),
-    ("cancel_batch", &[Code::NotFound]),
-    ("list_jobs", &[Code::InvalidRequest]),
-    ("get_job", &[Code::NotFound]),
-    ("get_timeline", &[Code::InvalidRequest]),
-    ("get_organization", &[]),
-    ("get_settings", &[]),
-    (
-        "patch_settings",
-        &[Code::InvalidRequest, Code::RequestTimeout, Code::PayloadTooLarge, Code::UnsupportedMediaType],
-    ),
-    ("get_suppressions", &[Code::InvalidRequest, Code::NotFound]),
-    ("add_suppressions", &[Code::NotFound]),
-    (
-        "remove_suppressions",
-        &[
-            Code::InvalidRequest,
-            Code::NotFound,
-            Code::RequestTimeout,
-            Code::PayloadTooLarge,
-            Code::UnsupportedMediaType,
-        ],
-    ),
-    ("get_account", &[]),
-    ("patch_account", &[Code::InvalidRequest, Code::RequestTimeout, Code::PayloadTooLarge, Code::UnsupportedMediaType]),
-    ("list_users", &[Code::InvalidRequest]),
-    ("get_user", &[Code::NotFound]),
-    ("invite_user", &[Code::Conflict]),
-    (
-        "patch_user",
-        &[
-            Code::InvalidRequest,
-            Code::NotFound,
-            Code::RequestTimeout,
-            Code::Conflict,
-            Code::PayloadTooLarge,
-            Code::UnsupportedMediaType,
-        ],
-    ),
-    ("delete_user", &[Code::NotFound, Code::Conflict]),
-    ("list_api_keys", &[Code::InvalidRequest]),
-    ("create_api_key", &[]),
-    ("delete_api_key", &[Code::NotFound]),
-    ("get_usage", &[Code::InvalidRequest, Code::NotFound]),
-    ("get_daily_usage", &[Code::InvalidRequest, Code::NotFound]),
-    ("get_callback_secret", &[]),
-    ("rotate_callback_secret", &[]),
-    ("list_webhooks", &[Code::InvalidRequest]),
-    ("create_webhook", &[Code::Conflict]),
-    ("get_webhook", &[Code::NotFound]),
-    (
-        "patch_webhook",
-        &[
-            Code::InvalidRequest,
-            Code::NotFound,
-            Code::RequestTimeout,
-            Code::PayloadTooLarge,
-            Code::UnsupportedMediaType,
-        ],
-    ),
-    ("delete_webhook", &[Code::NotFound]),
-    ("rotate_webhook_secret", &[Code::NotFound]),
-    ("test_webhook", &[Code::NotFound, Code::Conflict]),
-    ("list_webhook_deliveries", &[Code::InvalidRequest, Code::NotFound]),
-    ("redeliver", &[Code::NotFound, Code::Conflict]),
-    ("list_erasures", &[Code::InvalidRequest]),
-    ("create_erasure", &[Code::Conflict]),
-    ("get_erasure", &[Code::NotFound]),
-];
+/// The key of an annotation's `extensions` that lists the codes which only this operation has. It does not get into the document.
+const OWN: &str = "x-errors";
 
-/// What every operation under a key may answer.
+/// Errors of every operation that needs a key.
 const UNDER_A_KEY: [Code; 6] = [
     Code::MissingApiKey,
     Code::InvalidApiKey,
@@ -101,44 +25,60 @@ const UNDER_A_KEY: [Code; 6] = [
     Code::ServiceUnavailable,
 ];
 
-/// What every POST may answer besides: it can be repeated by key, and may carry a body.
-const POST: [Code; 6] = [
-    Code::InvalidRequest,
-    Code::RequestTimeout,
-    Code::IdempotencyInProgress,
-    Code::PayloadTooLarge,
-    Code::UnsupportedMediaType,
-    Code::IdempotencyKeyReused,
-];
+/// Errors of every operation with a body.
+const BODY: [Code; 4] = [Code::InvalidRequest, Code::RequestTimeout, Code::PayloadTooLarge, Code::UnsupportedMediaType];
 
-/// What an operation is, as far as its errors and headers follow from it.
+/// Errors of every POST: it can be repeated with a key, and a body without one is refused like a malformed body.
+const POST: [Code; 2] = [Code::IdempotencyInProgress, Code::IdempotencyKeyReused];
+
+/// Properties of an operation that determine its errors and headers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// It needs a key.
+    /// Whether the operation needs a key.
     pub under_a_key: bool,
-    /// It is a POST.
+    /// Whether the operation is a POST.
     pub post: bool,
 }
 
-/// Adds every error that `operation` may answer.
+/// Adds all errors of `operation`.
 ///
 /// # Panics
-/// When the operation has no row in the table.
+/// When the annotation names no known code: a mistake in the program, found at the first start.
 pub(super) fn add(operation: &mut Operation, shape: Shape) {
-    let id = operation.operation_id.as_deref().unwrap_or_default();
-    let own = OPERATIONS.iter().find(|(name, _)| *name == id);
-    let (_, own) = own.unwrap_or_else(|| panic!("the operation {id:?} has no row in the table of errors"));
-    let mut codes = own.to_vec();
+    let mut codes = take_own(operation);
     if shape.under_a_key {
         codes.extend(UNDER_A_KEY);
     }
     if shape.post {
         codes.extend(POST);
     }
+    if shape.post || operation.request_body.is_some() {
+        codes.extend(BODY);
+    }
     put(operation, &codes);
 }
 
-/// Adds these errors, those of one status together.
+/// Takes the codes of this operation alone out of its annotation.
+pub(super) fn take_own(operation: &mut Operation) -> Vec<Code> {
+    let codes = own(operation);
+    if let Some(extensions) = operation.extensions.as_mut() {
+        extensions.remove(OWN);
+    }
+    operation.extensions.take_if(|extensions| extensions.is_empty());
+    codes
+}
+
+/// The codes of this operation alone.
+pub(super) fn own(operation: &Operation) -> Vec<Code> {
+    let code_of = |name: &Value| {
+        let code = Code::ALL.iter().find(|code| Some(code.as_str()) == name.as_str());
+        *code.unwrap_or_else(|| panic!("no error code is called {name}"))
+    };
+    let names = operation.extensions.as_ref().and_then(|extensions| extensions.get(OWN)?.as_array());
+    names.into_iter().flatten().map(code_of).collect()
+}
+
+/// Adds these errors, grouped by status.
 pub(super) fn put(operation: &mut Operation, codes: &[Code]) {
     let in_order: Vec<Code> = Code::ALL.iter().copied().filter(|code| codes.contains(code)).collect();
     for same_status in in_order.chunk_by(|a, b| a.status() == b.status()) {
@@ -157,7 +97,7 @@ fn response(codes: &[Code]) -> Response {
     ResponseBuilder::new().description(when.join("\n\n")).content("application/json", content).build()
 }
 
-/// The envelope of an example.
+/// Returns an example of the envelope.
 fn body(code: Code) -> Value {
     let message = sample(code).message().to_owned().into();
     let error = ErrorBody { code, message, kind: code.kind(), request_id: None };
@@ -166,7 +106,7 @@ fn body(code: Code) -> Value {
     body
 }
 
-/// An error of this code, with the message that it has where a field or a size is to blame.
+/// Returns an error of this code. For an invalid field or an oversized body, its message is specific.
 fn sample(code: Code) -> ApiError {
     match code {
         Code::InvalidRequest => ApiError::invalid("email", "must be an address of 1 to 1024 bytes"),
@@ -177,6 +117,9 @@ fn sample(code: Code) -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use utoipa::openapi::extensions::Extensions;
+
     use super::*;
 
     #[test]
@@ -187,23 +130,28 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_operation_has_its_own_codes_and_those_of_its_kind() {
-        let statuses = |id: &str, shape| {
-            let mut operation = Operation::builder().operation_id(Some(id)).build();
-            add(&mut operation, shape);
-            operation.responses.responses.keys().cloned().collect::<Vec<_>>().join(" ")
-        };
-        let get = Shape { under_a_key: true, post: false };
-        assert_eq!(statuses("verify_email", get), "400 401 402 403 429 500 503");
-        let post = Shape { under_a_key: true, post: true };
-        assert_eq!(statuses("create_api_key", post), "400 401 403 408 409 413 415 422 429 500 503");
+    fn operation(own: &Value) -> Operation {
+        let extensions = Extensions::builder().add(OWN, own.clone()).build();
+        Operation::builder().extensions(Some(extensions)).build()
     }
 
     #[test]
-    #[should_panic(expected = "has no row in the table of errors")]
-    fn a_forgotten_operation_is_noticed() {
-        let mut operation = Operation::builder().operation_id(Some("forgotten")).build();
-        add(&mut operation, Shape { under_a_key: true, post: false });
+    fn an_operation_has_its_own_codes_and_those_of_its_kind() {
+        let statuses = |own: Value, shape| {
+            let mut operation = operation(&own);
+            add(&mut operation, shape);
+            assert!(operation.extensions.is_none(), "the list is not published");
+            operation.responses.responses.keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        let get = Shape { under_a_key: true, post: false };
+        assert_eq!(statuses(json!(["invalid_request", "insufficient_credits"]), get), "400 401 402 403 429 500 503");
+        let post = Shape { under_a_key: true, post: true };
+        assert_eq!(statuses(json!([]), post), "400 401 403 408 409 413 415 422 429 500 503");
+    }
+
+    #[test]
+    #[should_panic(expected = "no error code is called \"not_there\"")]
+    fn a_misspelled_code_is_noticed() {
+        add(&mut operation(&json!(["not_there"])), Shape { under_a_key: true, post: false });
     }
 }

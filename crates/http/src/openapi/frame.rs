@@ -1,6 +1,6 @@
-//! What the document says once for all operations: what the service is, its tags, its ways to authenticate, its headers.
+//! Parts of the document that are common to all operations: information, tags, authentication, headers.
 
-use probity_service::error::ErrorEnvelope;
+use probity_contract::error::ErrorEnvelope;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::header::{Header, HeaderBuilder};
@@ -13,14 +13,14 @@ use utoipa::openapi::{Components, Info, InfoBuilder, LicenseBuilder, Ref, RefOr,
 use crate::openapi::REQUEST_ID;
 use crate::openapi::errors::Shape;
 
-/// Requires the header `Authorization: Bearer <key>`.
+/// Security scheme: the header `Authorization: Bearer <key>`.
 pub(super) const BEARER: &str = "bearer";
-/// Requires the query parameter `api_key`.
+/// Security scheme: the query parameter `api_key`.
 pub(super) const API_KEY: &str = "api_key";
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
-/// The groups of operations, in the order in which they are shown.
+/// Tags of operations, in the order of the page.
 const TAGS: [(&str, &str); 7] = [
     ("Verification", "Verify one address, or a list as a job."),
     ("Account", "Keys, credits, settings and activity of the account."),
@@ -44,13 +44,13 @@ pub(super) fn info() -> Info {
         .build()
 }
 
-/// The tags that some operation has, in their order.
+/// Returns the tags that are in use, in their order.
 pub(super) fn tags(in_use: impl Fn(&str) -> bool) -> Vec<Tag> {
     let tag = |(name, about): (&str, &str)| TagBuilder::new().name(name).description(Some(about)).build();
     TAGS.into_iter().filter(|(name, _)| in_use(name)).map(tag).collect()
 }
 
-/// Adds what operations refer to: ways to authenticate, the envelope of errors, headers.
+/// Adds the components that operations refer to: security schemes, the error envelope, headers.
 pub(super) fn complete(components: &mut Components) {
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
@@ -74,8 +74,8 @@ pub(super) fn complete(components: &mut Components) {
     components.parameters.insert(IDEMPOTENCY_KEY.to_owned(), RefOr::T(idempotency_key()));
 }
 
-/// Lets lists name their rows. The library repeats the rows' schema in a list's, and generated clients then have two types
-/// for one thing.
+/// Makes lists refer to the schema of their rows. By default, utoipa repeats the schema in the list's own. Generated clients
+/// would then have two types for the same rows.
 pub(super) fn name_rows(components: &mut Components) {
     let known: Vec<String> = components.schemas.keys().cloned().collect();
     for (name, list) in &mut components.schemas {
@@ -143,11 +143,12 @@ fn idempotency_key() -> Parameter {
         .build()
 }
 
-/// Completes the ways to authenticate: a key in the header can always come in the query too. Tells whether a key is needed.
+/// Completes an operation's security: wherever a key is accepted in the header, it is also accepted in the query. Returns
+/// whether the operation needs a key.
 pub(super) fn secure(operation: &mut Operation) -> bool {
     let bearer = || vec![SecurityRequirement::new(BEARER, [""; 0])];
     let ways = operation.security.get_or_insert_with(bearer);
-    // `security(())` in a handler's annotation is the empty requirement: nobody is asked for a key.
+    // `security(())` in a handler's annotation is the empty requirement: no key is needed.
     if ways.iter().all(|way| *way == SecurityRequirement::default()) {
         ways.clear();
         return false;
@@ -157,20 +158,20 @@ pub(super) fn secure(operation: &mut Operation) -> bool {
     true
 }
 
-/// The scopes that a requirement names. The library keeps them to itself, but not what it writes.
+/// Returns the scopes that a requirement names. utoipa keeps them private but serializes them.
 pub(super) fn scopes(requirement: &SecurityRequirement) -> Vec<String> {
     let written = serde_json::to_value(requirement).unwrap_or_default();
     let lists = written.as_object().into_iter().flat_map(serde_json::Map::values).filter_map(Value::as_array);
     lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Adds what every POST takes: the header that makes it repeatable.
+/// Adds the `Idempotency-Key` header, which every POST supports.
 pub(super) fn make_repeatable(operation: &mut Operation) {
     let parameter = Ref::new(format!("#/components/parameters/{IDEMPOTENCY_KEY}"));
     operation.parameters.get_or_insert_default().push(RefOr::Ref(parameter));
 }
 
-/// Adds the headers to every answer that an operation has.
+/// Adds the response headers of an operation.
 pub(super) fn add_headers(operation: &mut Operation, shape: Shape) {
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };

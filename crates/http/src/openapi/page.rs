@@ -1,19 +1,22 @@
-//! The page for people at `/docs`: the document as HTML, made on the server.
+//! The HTML page at `/docs`, rendered on the server.
 //!
-//! There is no script: the page can be read with a browser that runs none, loads nothing from elsewhere, and prints well.
-//! maud writes the HTML: its macro is checked when the program is compiled and escapes every value that is put in, so no text
-//! of the document (which carries names, examples and patterns full of `<` and `"`) has to be escaped by hand. A renderer in
-//! the browser was rejected: it needs megabytes of script and a policy that allows them.
+//! The page is whole without a script, loads nothing from elsewhere, and prints well. The modules of `web/docs` add what needs
+//! one: search, examples in other languages, the reader's test key. The maud crate checks the HTML at compile time and escapes
+//! every value. The document's texts (names, examples and patterns full of `<` and `"`) therefore need no manual escaping.
 
 mod fields;
 mod sample;
 
 use fields::{field_tables, type_of};
 use maud::{DOCTYPE, Markup, html};
-use probity_service::error::Code;
+use probity_contract::error::Code;
+use probity_contract::published::example;
 use serde_json::{Value, json};
 
-/// The whole page.
+/// Operations that a reader needs first, in this order; the others of their sections follow.
+const FIRST: [&str; 5] = ["verify_email", "submit_batch", "get_batch_status", "get_batch_results", "download_batch"];
+
+/// Renders the whole page.
 pub(super) fn render(document: &Value) -> Markup {
     let title = text(&document["info"]["title"]);
     html! {
@@ -24,15 +27,19 @@ pub(super) fn render(document: &Value) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
+                link rel="icon" href="/docs/icon.svg" type="image/svg+xml";
+                link rel="stylesheet" href="/docs/tokens.css";
                 link rel="stylesheet" href="/docs/style.css";
+                script src="/docs/theme.js" {}
+                script type="module" src="/docs/page.js" {}
             }
             body {
-                a class="skip" href="#top" { "Skip to the text" }
+                a class="skip" href="#top" { "Skip to content" }
                 (sidebar(document))
                 main {
                     (introduction(document))
                     @for tag in list(&document["tags"]) { (section(document, tag)) }
-                    (all_errors())
+                    (all_errors(document))
                 }
             }
         }
@@ -42,10 +49,14 @@ pub(super) fn render(document: &Value) -> Markup {
 fn sidebar(document: &Value) -> Markup {
     html! {
         nav aria-label="Operations" {
-            a class="brand" href="#top" { (text(&document["info"]["title"])) }
+            p class="brand" {
+                a href="#top" { img src="/docs/icon.svg" alt="" width="24" height="24"; (text(&document["info"]["title"])) }
+                a class="back" href="/" { "Dashboard" }
+            }
+            div id="tools" {}
             ul { li { a href="#authentication" { "Authentication" } } li { a href="#errors" { "Errors" } } }
             @for tag in list(&document["tags"]) {
-                h2 { (text(&tag["name"])) }
+                h2 { a href={ "#" (slug(tag)) } { (text(&tag["name"])) } }
                 ul {
                     @for operation in operations(document, text(&tag["name"])) {
                         li { a href={ "#" (operation.id()) } { (operation.summary()) } }
@@ -65,7 +76,8 @@ fn introduction(document: &Value) -> Markup {
         header id="top" {
             h1 { (text(&info["title"])) " " small { (text(&info["version"])) } }
             (prose(text(&info["description"])))
-            p { "This page is made from " a href="/v1/openapi.json" { "the OpenAPI document" } ", which programs can read." }
+            p { "Programs can read the same description as an " a href="/v1/openapi.json" { "OpenAPI document" } "." }
+            div id="key" {}
         }
         section id="authentication" {
             h2 { "Authentication" }
@@ -80,31 +92,33 @@ fn introduction(document: &Value) -> Markup {
 fn section(document: &Value, tag: &Value) -> Markup {
     let name = text(&tag["name"]);
     html! {
-        section {
+        section id=(slug(tag)) {
             h2 { (name) }
             (prose(text(&tag["description"])))
-            @for operation in operations(document, name) { (article(document, &operation)) }
+            @for operation in &operations(document, name) { (article(document, operation)) }
         }
     }
 }
 
 fn article(document: &Value, operation: &Operation) -> Markup {
     let parameters: Vec<&Value> = list(&operation.value["parameters"])
-        .map(|one| probity_service::published::example::resolve(document, one))
+        .map(|one| probity_contract::published::example::resolve(document, one))
         .collect();
     let body = &operation.value["requestBody"];
     html! {
         article id=(operation.id()) {
-            h3 { (operation.summary()) }
-            p class="route" { span class="method" { (operation.method) } " " code { (operation.path) } }
-            (prose(text(&operation.value["description"])))
-            (needs(operation))
-            pre class="curl" { code { (sample::curl(document, operation)) } }
-            @if !parameters.is_empty() { h4 { "Parameters" } (parameter_table(document, &parameters)) }
-            @if body.is_object() { h4 { "Request body" } (prose(text(&body["description"]))) (content(document, &body["content"])) }
-            h4 { "Answers" }
-            @for (status, response) in operation.value["responses"].as_object().into_iter().flatten() {
-                (answer(document, status, response))
+            div class="head" {
+                h3 { a class="anchor" href={ "#" (operation.id()) } { (operation.summary()) } }
+                p class="route" { span class="method" { (operation.method) } " " code { (operation.path) } }
+                (prose(text(&operation.value["description"])))
+                (needs(operation))
+            }
+            (sample::example(document, operation))
+            div class="rest" {
+                @if !parameters.is_empty() { h4 { "Parameters" } (parameter_table(document, &parameters)) }
+                @if body.is_object() { h4 { "Request body" } (prose(text(&body["description"]))) (content(document, &body["content"])) }
+                h4 { "Responses" }
+                (answers(document, &operation.value["responses"]))
             }
         }
     }
@@ -115,9 +129,9 @@ fn needs(operation: &Operation) -> Markup {
     let scopes: Vec<&str> = ways.into_iter().flat_map(|way| list(&way["bearer"])).filter_map(Value::as_str).collect();
     html! {
         p class="needs" {
-            @if ways.is_none() { "Needs no key." }
-            @else if scopes.is_empty() { "Needs a key, with any scopes." }
-            @else { "Needs a key with the scope " @for scope in &scopes { code { (scope) } " " } }
+            @if ways.is_none() { "Requires no API key." }
+            @else if scopes.is_empty() { "Requires an API key. Any scope suffices." }
+            @else { "Requires an API key with the scope " @for (index, scope) in scopes.iter().enumerate() { @if index > 0 { ", " } code { (scope) } } "." }
         }
     }
 }
@@ -126,7 +140,7 @@ fn parameter_table(document: &Value, parameters: &[&Value]) -> Markup {
     html! {
         div class="table" {
             table {
-                thead { tr { th { "Name" } th { "In" } th { "Type" } th { "Meaning" } } }
+                thead { tr { th { "Name" } th { "Location" } th { "Type" } th { "Description" } } }
                 tbody {
                     @for parameter in parameters {
                         tr {
@@ -145,12 +159,37 @@ fn parameter_table(document: &Value, parameters: &[&Value]) -> Markup {
     }
 }
 
+/// Renders successes whole, and failures as one list: they share their body, which the section on errors describes.
+fn answers(document: &Value, responses: &Value) -> Markup {
+    let all = responses.as_object().into_iter().flatten();
+    let (well, failed): (Vec<_>, Vec<_>) = all.partition(|(status, _)| status.starts_with('2'));
+    html! {
+        @for (status, response) in well { (answer(document, status, response)) }
+        @if !failed.is_empty() {
+            details class="failures" {
+                summary { "Errors" }
+                p { "All have the " a href="#errors" { "same body" } "." }
+                ul {
+                    @for (status, response) in failed {
+                        li {
+                            span class="status" { (status) }
+                            @for line in paragraphs(text(&response["description"])) { span class="when" { (inline(line)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn answer(document: &Value, status: &str, response: &Value) -> Markup {
-    let about: Vec<&str> = paragraphs(text(&response["description"])).collect();
     let headers: Vec<&String> = response["headers"].as_object().into_iter().flat_map(serde_json::Map::keys).collect();
     html! {
-        details open[status.starts_with('2')] {
-            summary { span class="status" { (status) } @for line in &about { span class="when" { (inline(line)) } } }
+        details open {
+            summary {
+                span class="status" { (status) }
+                @for line in paragraphs(text(&response["description"])) { span class="when" { (inline(line)) } }
+            }
             (content(document, &response["content"]))
             @if !headers.is_empty() {
                 p class="headers" { "Headers:" @for header in headers { " " code { (header) } } }
@@ -159,7 +198,7 @@ fn answer(document: &Value, status: &str, response: &Value) -> Markup {
     }
 }
 
-/// A body in each of its types: its fields, and what it looks like.
+/// Renders a body of each content type: its fields and an example.
 fn content(document: &Value, content: &Value) -> Markup {
     html! {
         @for (kind, body) in content.as_object().into_iter().flatten() {
@@ -174,14 +213,17 @@ fn content(document: &Value, content: &Value) -> Markup {
     }
 }
 
-fn all_errors() -> Markup {
+fn all_errors(document: &Value) -> Markup {
+    let envelope = &document["components"]["schemas"]["ErrorEnvelope"];
     html! {
         section id="errors" {
             h2 { "Errors" }
-            p { "Every answer other than 2xx has the same envelope. " code { "type" } " is a function of the status." }
+            p { "Every response with another status than 2xx has the same envelope. The status determines " code { "type" } "." }
+            (field_tables(document, envelope))
+            (pretty(&example::of(document, envelope)))
             div class="table" {
                 table {
-                    thead { tr { th { "Status" } th { "Code" } th { "Type" } th { "When" } } }
+                    thead { tr { th { "Status" } th { "Code" } th { "Type" } th { "Cause" } } }
                     tbody {
                         @for code in Code::ALL {
                             tr { td { (code.status().as_u16()) } td { code { (code.as_str()) } } td { code { (plain(&json!(code.kind()))) } } td { (prose(code.meaning())) } }
@@ -193,7 +235,7 @@ fn all_errors() -> Markup {
     }
 }
 
-/// One operation of the document.
+/// Operation of the document.
 struct Operation<'a> {
     path: &'a str,
     method: String,
@@ -210,17 +252,25 @@ impl Operation<'_> {
     }
 }
 
-/// The operations of one tag, in the document's order.
-fn operations<'a>(document: &'a Value, tag: &'a str) -> impl Iterator<Item = Operation<'a>> {
+/// Returns the operations of a tag: the [`FIRST`], then the others in the document's order.
+fn operations<'a>(document: &'a Value, tag: &str) -> Vec<Operation<'a>> {
     let paths = document["paths"].as_object().into_iter().flatten();
     let all = paths.flat_map(|(path, item)| {
         let methods = item.as_object().into_iter().flatten();
         methods.map(|(method, value)| Operation { path, method: method.to_uppercase(), value })
     });
-    all.filter(move |operation| operation.value["tags"][0] == tag)
+    let mut found: Vec<Operation> = all.filter(|operation| operation.value["tags"][0] == tag).collect();
+    let place = |operation: &Operation| FIRST.iter().position(|first| *first == operation.id()).unwrap_or(FIRST.len());
+    found.sort_by_key(place);
+    found
 }
 
-/// Text with paragraphs and `code` in backticks, which is all the markup that the document's descriptions use.
+/// Returns the anchor of a section.
+fn slug(tag: &Value) -> String {
+    format!("section-{}", text(&tag["name"]).to_lowercase().replace(|sign: char| !sign.is_ascii_alphanumeric(), "-"))
+}
+
+/// Renders paragraphs and `code` in backticks, the only markup that the document's descriptions use.
 fn prose(text: &str) -> Markup {
     html! { @for paragraph in paragraphs(text) { p { (inline(paragraph)) } } }
 }
@@ -245,7 +295,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// A value as it stands in a URL: text without quotes.
+/// Returns a value as text for a URL, without quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,71 +1,69 @@
-//! Serves the document, and the page that is made from it.
+//! Serves the OpenAPI document and its HTML page.
 //!
-//! Both are made once, at the start, and answered from memory. Nobody needs a key for them. The page is plain HTML: it runs
-//! no script and asks no other host for anything, and its policy lets the browser refuse both even if some text of the
-//! document could smuggle them in.
+//! Both are built once, at the start, and served from memory, compressed for clients that accept it. Neither needs a key. The page
+//! loads only the files of `web/docs`, which [`crate::web`] serves. Its policy makes browsers enforce that, even if a text of the
+//! document could inject a script.
+
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, REFERRER_POLICY, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::routing::get;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use bytes::Bytes;
 use ring::digest;
 use utoipa::openapi::OpenApi;
 
 use crate::openapi::page;
+use crate::web::{Packable, takes_gzip};
 
 const CACHED: HeaderValue = HeaderValue::from_static("public, max-age=300");
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
-const STYLE: &str = include_str!("page/style.css");
 
-/// The document and its page, ready to be sent.
+/// The document and its page, ready to send.
 #[derive(Clone, Debug)]
 pub struct Published {
-    document: Answer,
-    page: Answer,
-    style: Answer,
+    document: Arc<Answer>,
+    page: Arc<Answer>,
 }
 
 impl Published {
-    /// Makes the document's text and its page.
+    /// Builds the document's text and its page.
     ///
     /// # Panics
-    /// Never: a document that the library made can be written as JSON.
+    /// Never: a generated document can always be serialized as JSON.
     pub fn new(document: &OpenApi) -> Self {
         let json = serde_json::to_value(document).expect("a document is plain JSON");
         Self {
-            document: Answer::new("application/json", json.to_string()),
-            page: Answer::new("text/html; charset=utf-8", page::render(&json).into_string()),
-            style: Answer::new("text/css; charset=utf-8", STYLE.to_owned()),
+            document: Arc::new(Answer::new("application/json", json.to_string())),
+            page: Arc::new(Answer::new("text/html; charset=utf-8", page::render(&json).into_string())),
         }
     }
 
-    /// The paths `/v1/openapi.json`, `/docs` and `/docs/style.css`, to be merged into the service's router.
+    /// Builds the routes `/v1/openapi.json` and `/docs`, to be merged into the service's router.
     pub fn router<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
-        let route = |answer: &Answer| {
+        let route = |answer: &Arc<Answer>| {
             let answer = answer.clone();
             get(async move |asked: HeaderMap| answer.to(&asked))
         };
-        Router::new()
-            .route("/v1/openapi.json", route(&self.document))
-            .route("/docs", route(&self.page))
-            .route("/docs/style.css", route(&self.style))
+        Router::new().route("/v1/openapi.json", route(&self.document)).route("/docs", route(&self.page))
     }
 }
 
-/// One thing to send, and the tag by which a client tells that it has it already.
-#[derive(Clone, Debug)]
+/// Response body with the tag that identifies it in a client's cache.
+#[derive(Debug)]
 struct Answer {
     kind: HeaderValue,
     tag: HeaderValue,
-    body: Bytes,
+    body: Packable,
 }
 
 impl Answer {
@@ -73,28 +71,34 @@ impl Answer {
         let digest = digest::digest(&digest::SHA256, body.as_bytes());
         let tag = format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(&digest.as_ref()[..16]));
         let tag = HeaderValue::try_from(tag).expect("base64 is plain text");
-        Self { kind: HeaderValue::from_static(kind), tag, body: body.into() }
+        Self { kind: HeaderValue::from_static(kind), tag, body: Packable::new(body) }
     }
 
     fn to(&self, asked: &HeaderMap) -> Response<Body> {
         let known = is_known(asked, self.tag.as_bytes());
-        let mut response = Response::new(if known { Body::empty() } else { self.body.clone().into() });
+        let (body, is_packed) = self.body.for_client(!known && takes_gzip(asked));
+        let mut response = Response::new(if known { Body::empty() } else { body.into() });
         let headers = response.headers_mut();
         headers.insert(ETAG, self.tag.clone());
         headers.insert(CACHE_CONTROL, CACHED);
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
         headers.insert(CONTENT_SECURITY_POLICY, POLICY);
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if known {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
-            response.headers_mut().insert(CONTENT_TYPE, self.kind.clone());
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_TYPE, self.kind.clone());
+            if is_packed {
+                headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            }
         }
         response
     }
 }
 
-/// Whether the client has the body of this tag. The comparison is the weak one (RFC 9110 §13.1.2).
+/// Returns whether the client has the body with this tag, by weak comparison (RFC 9110 §13.1.2).
 pub(crate) fn is_known(asked: &HeaderMap, tag: &[u8]) -> bool {
     let lists = asked.get_all(IF_NONE_MATCH).iter();
     lists.flat_map(|list| list.as_bytes().split(|byte| *byte == b',')).any(|candidate| {

@@ -1,13 +1,12 @@
 //! The description of the operator's API, made from the code as that of the API is ([`crate::openapi`]).
 
-use probity_service::error::Code;
+use probity_contract::error::Code;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{InfoBuilder, OpenApi, SecurityRequirement, ServerBuilder};
 
 use crate::openapi;
 use crate::operator::described;
-use crate::operator::organizations::LIST;
 
 /// The way to authenticate.
 const SCHEME: &str = "operator";
@@ -31,26 +30,17 @@ const WITH_BODY: [Code; 4] =
 /// The whole document. `public_url` is where clients reach the service, where that is known.
 pub fn document(public_url: Option<&str>) -> OpenApi {
     let mut document = described();
-    for (path, item) in &mut document.paths.paths {
-        for (method, operation) in openapi::operations_mut(item) {
-            let mut codes = ALWAYS.to_vec();
+    for item in document.paths.paths.values_mut() {
+        for (_, operation) in openapi::operations_mut(item) {
+            let mut codes = openapi::take_own_errors(operation);
+            codes.extend(ALWAYS);
             if operation.request_body.is_some() {
                 codes.extend(WITH_BODY);
             }
-            if path.contains("{id}") {
-                codes.push(Code::NotFound);
-            }
-            let is_booking = path.contains("/credits/") && method == "POST";
-            // Another plan, while what this one gave is set aside.
-            if is_booking || method == "PATCH" {
-                codes.push(Code::Conflict);
-            }
-            if path == LIST && method == "POST" {
-                codes.extend([Code::IdempotencyInProgress, Code::IdempotencyKeyReused]);
+            if codes.contains(&Code::IdempotencyKeyReused) {
                 openapi::make_repeatable(operation);
             }
-            let has_query = method == "GET" && operation.parameters.iter().flatten().any(openapi::is_in_query);
-            if has_query {
+            if operation.parameters.iter().flatten().any(openapi::is_in_query) {
                 codes.push(Code::InvalidRequest);
             }
             operation.security = Some(vec![SecurityRequirement::new(SCHEME, [""; 0])]);

@@ -10,16 +10,16 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use probity_service::error::ApiError;
-use probity_service::ops::metrics::{AuthFailure, LimitedBy};
+use probity_contract::error::ApiError;
+use probity_telemetry::metrics::{AuthFailure, LimitedBy};
 use ring::digest::{SHA256, digest};
 use secrecy::ExposeSecret as _;
 use subtle::ConstantTimeEq as _;
 
-use crate::auth;
+use crate::callers::auth;
+use crate::edge::shell::Assured;
 use crate::error::Refusal;
 use crate::operator::Operator;
-use crate::shell::Assured;
 
 /// Refused keys a minute from one address, before it has to wait.
 pub(crate) const FAILURES_PER_MINUTE: u32 = 10;

@@ -1,21 +1,20 @@
-//! The people of an organization, and links for those who cannot get in.
+//! The members of an organization, and links for those who cannot sign in.
 
-mod view;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use probity_account::id::{OrgId, UserId};
-use probity_service::page::List;
-use probity_store::users;
+use probity_contract::page::List;
+use probity_contract::published::operator::organizations::OneTimeLink;
+use probity_contract::published::operator::people::{CreateResetLink, CustomerMember};
+use probity_service::app::App;
+use probity_service::operator::people;
 
-use crate::body::JsonBody;
 use crate::error::Refusal;
-use crate::operator::Shared;
-use crate::operator::organizations::view::OneTimeLink;
-use crate::operator::organizations::{find, link};
-use crate::operator::people::view::{Person, ResetWish};
-use crate::path::{PathId, PathIds};
+use crate::request::body::JsonBody;
+use crate::request::path::{PathId, PathIds};
 
 /// List members
 ///
@@ -25,15 +24,14 @@ use crate::path::{PathId, PathIds};
     path = "/admin/v1/organizations/{id}/users",
     tag = "People",
     params(("id" = String, Path, description = "Organization ID.")),
-    responses((status = 200, description = "All members.", body = List<Person>))
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "All members.", body = List<CustomerMember>))
 )]
 pub(crate) async fn list_people(
-    State(operator): State<Shared>,
+    State(app): State<Arc<App>>,
     PathId(id): PathId<OrgId>,
-) -> Result<Json<List<Person>>, Refusal> {
-    let org = find(&operator, id).await?;
-    let people = operator.admin.list_users(&org).await?;
-    Ok(Json(List::whole(people.into_iter().map(Person::from).collect())))
+) -> Result<Json<List<CustomerMember>>, Refusal> {
+    Ok(Json(people::list_people(&app, id).await?))
 }
 
 /// Create a password reset link
@@ -48,17 +46,15 @@ pub(crate) async fn list_people(
         ("id" = String, Path, description = "Organization ID."),
         ("user_id" = String, Path, description = "Member ID."),
     ),
-    request_body(content = Option<ResetWish>, description = "Options of the link."),
+    request_body(content = Option<CreateResetLink>, description = "Options of the link."),
+    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 201, description = "The link.", body = OneTimeLink))
 )]
 pub(crate) async fn make_reset_link(
-    State(operator): State<Shared>,
+    State(app): State<Arc<App>>,
     PathIds(id, user): PathIds<OrgId, UserId>,
-    wish: Option<JsonBody<ResetWish>>,
+    asked: Option<JsonBody<CreateResetLink>>,
 ) -> Result<(StatusCode, Json<OneTimeLink>), Refusal> {
-    let wish = wish.map(|JsonBody(wish)| wish).unwrap_or_default();
-    let org = find(&operator, id).await?;
-    let user = users::by_id(&mut operator.app.store.read().await?, org.no, user).await?;
-    let made = operator.admin.reset_link(&user, wish.without_second_factor).await?;
-    Ok((StatusCode::CREATED, Json(link(&operator, &made))))
+    let asked = asked.map(|JsonBody(asked)| asked).unwrap_or_default();
+    Ok((StatusCode::CREATED, Json(people::create_reset_link(&app, id, user, asked).await?)))
 }

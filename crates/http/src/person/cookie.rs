@@ -1,19 +1,21 @@
-//! The two cookies: a session's token, and the mark of a browser that has signed in before.
+//! The cookies: a session's token, the mark of a browser that has signed in before, and what a browser keeps while its user is at
+//! a provider of sign-in.
 //!
-//! Over https both are `__Host-` cookies (RFC 6265bis §4.1.3): no other host can set them, and they never travel in the clear.
+//! Over https all are `__Host-` cookies (RFC 6265bis §4.1.3): no other host can set them, and they never travel in the clear.
 //! Without https browsers refuse such names; then plain ones are used, on loopback and in private networks only, and elsewhere
 //! nobody can sign in.
 
 use std::net::IpAddr;
 
+use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use probity_account::id::UserId;
-use probity_service::error::ApiError;
-use probity_service::secrets::Secrets;
-use probity_store::OrgNo;
-use subtle::ConstantTimeEq as _;
+use probity_contract::error::ApiError;
+use probity_service::accounts::people::sso::SSO_FLOW_MS;
+use probity_service::accounts::people::{SessionToken, WithToken};
+use serde::Serialize;
 use url::Url;
 
 use crate::error::Refusal;
@@ -23,7 +25,7 @@ const DEVICE_KEPT_S: u32 = 400 * 24 * 3_600;
 
 /// How the dashboard is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transport {
+pub(crate) enum PageTransport {
     /// By https, or by an address that should be.
     Secure,
     /// By http, within a network where that may be.
@@ -32,7 +34,7 @@ pub(crate) enum Transport {
     Open,
 }
 
-impl Transport {
+impl PageTransport {
     /// As the operator says or, where nobody says, as the client has found here.
     pub(crate) fn of(public_url: Option<&str>, host: Option<&str>) -> Self {
         match public_url.and_then(|url| Url::parse(url).ok()) {
@@ -82,42 +84,56 @@ fn without_port(host: &str) -> &str {
 
 const SESSION: &str = "probity";
 const DEVICE: &str = "probity-device";
+const SSO: &str = "probity-sso";
 
 /// The token of the request's session.
-pub(crate) fn session(transport: Transport, headers: &HeaderMap) -> Option<[u8; 32]> {
+pub(crate) fn session(transport: PageTransport, headers: &HeaderMap) -> Option<SessionToken> {
     let value = value(headers, &transport.name(SESSION))?;
     URL_SAFE_NO_PAD.decode(value).ok()?.try_into().ok()
 }
 
 /// The answer's cookie for a session; it ends with the browser, and sooner with the session.
-pub(crate) fn set_session(transport: Transport, token: &[u8; 32]) -> HeaderValue {
+pub(crate) fn set_session(transport: PageTransport, token: &SessionToken) -> HeaderValue {
     let (name, value) = (transport.name(SESSION), URL_SAFE_NO_PAD.encode(token));
     header_of(format!("{name}={value}; {}", transport.attributes()))
 }
 
 /// Takes the cookie of a session away.
-pub(crate) fn clear_session(transport: Transport) -> HeaderValue {
+pub(crate) fn clear_session(transport: PageTransport) -> HeaderValue {
     header_of(format!("{}=; Max-Age=0; {}", transport.name(SESSION), transport.attributes()))
 }
 
-/// The mark of a browser that has signed in as this person before.
-pub(crate) fn device(
-    transport: Transport,
-    headers: &HeaderMap,
-    secrets: &Secrets,
-    person: (OrgNo, UserId),
-) -> Option<[u8; 16]> {
-    let mark = URL_SAFE_NO_PAD.decode(value(headers, &transport.name(DEVICE))?).ok()?;
-    let (nonce, proof) = mark.split_first_chunk::<16>()?;
-    bool::from(secrets.device(person, nonce).as_slice().ct_eq(proof)).then_some(*nonce)
+/// An answer that brings a session's token to its browser.
+pub(crate) fn with_session<T: Serialize>(transport: PageTransport, answer: WithToken<T>) -> Response {
+    let cookie = set_session(transport, &answer.token);
+    ([(header::SET_COOKIE, cookie)], Json(answer.shown)).into_response()
+}
+
+/// The mark that a browser kept when it signed in before.
+pub(crate) fn device(transport: PageTransport, headers: &HeaderMap) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(value(headers, &transport.name(DEVICE))?).ok()
 }
 
 /// The answer's mark for a browser that has signed in.
-pub(crate) fn set_device(transport: Transport, secrets: &Secrets, person: (OrgNo, UserId)) -> HeaderValue {
-    let nonce = probity_service::random::bytes::<16>();
-    let mark = [nonce.as_slice(), &secrets.device(person, &nonce)].concat();
+pub(crate) fn set_device(transport: PageTransport, mark: &[u8]) -> HeaderValue {
     let (name, value) = (transport.name(DEVICE), URL_SAFE_NO_PAD.encode(mark));
     header_of(format!("{name}={value}; Max-Age={DEVICE_KEPT_S}; {}", transport.attributes()))
+}
+
+/// What the browser keeps of a sign-in at a provider.
+pub(crate) fn sso(transport: PageTransport, headers: &HeaderMap) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(value(headers, &transport.name(SSO))?).ok()
+}
+
+/// Returns the header that keeps it in the browser, for as long as the sign-in may take.
+pub(crate) fn set_sso(transport: PageTransport, kept: &[u8]) -> HeaderValue {
+    let (name, value, seconds) = (transport.name(SSO), URL_SAFE_NO_PAD.encode(kept), SSO_FLOW_MS / 1_000);
+    header_of(format!("{name}={value}; Max-Age={seconds}; {}", transport.attributes()))
+}
+
+/// Returns the header that clears the cookie of a sign-in at a provider.
+pub(crate) fn clear_sso(transport: PageTransport) -> HeaderValue {
+    header_of(format!("{}=; Max-Age=0; {}", transport.name(SSO), transport.attributes()))
 }
 
 /// The value of a cookie. One that comes twice is none: somebody else has set one of them.
@@ -143,34 +159,34 @@ mod tests {
     #[test]
     fn the_way_decides_the_form() {
         let cases = [
-            (Some("https://verify.example.com"), None, Transport::Secure),
-            (Some("https://10.0.0.1"), Some("10.0.0.1"), Transport::Secure),
-            (Some("http://127.0.0.1:8080"), None, Transport::Plain),
-            (Some("http://[::1]:8080"), None, Transport::Plain),
-            (Some("http://192.168.7.7"), None, Transport::Plain),
-            (Some("http://localhost:8080"), None, Transport::Plain),
-            (Some("http://verify.example.com"), None, Transport::Open),
-            (Some("http://203.0.113.9"), None, Transport::Open),
-            (None, Some("localhost:8080"), Transport::Plain),
-            (None, Some("[fd00::1]:8080"), Transport::Plain),
-            (None, Some("[::1]"), Transport::Plain),
-            (None, Some("verify.example.com"), Transport::Secure),
-            (None, Some("localhost.example.com"), Transport::Secure),
-            (None, None, Transport::Secure),
+            (Some("https://verify.example.com"), None, PageTransport::Secure),
+            (Some("https://10.0.0.1"), Some("10.0.0.1"), PageTransport::Secure),
+            (Some("http://127.0.0.1:8080"), None, PageTransport::Plain),
+            (Some("http://[::1]:8080"), None, PageTransport::Plain),
+            (Some("http://192.168.7.7"), None, PageTransport::Plain),
+            (Some("http://localhost:8080"), None, PageTransport::Plain),
+            (Some("http://verify.example.com"), None, PageTransport::Open),
+            (Some("http://203.0.113.9"), None, PageTransport::Open),
+            (None, Some("localhost:8080"), PageTransport::Plain),
+            (None, Some("[fd00::1]:8080"), PageTransport::Plain),
+            (None, Some("[::1]"), PageTransport::Plain),
+            (None, Some("verify.example.com"), PageTransport::Secure),
+            (None, Some("localhost.example.com"), PageTransport::Secure),
+            (None, None, PageTransport::Secure),
         ];
         for (public_url, host, expected) in cases {
-            assert_eq!(Transport::of(public_url, host), expected, "{public_url:?} {host:?}");
+            assert_eq!(PageTransport::of(public_url, host), expected, "{public_url:?} {host:?}");
         }
-        assert!(Transport::Open.check().is_err());
+        assert!(PageTransport::Open.check().is_err());
     }
 
     #[test]
     fn a_session_comes_back_from_its_cookie() {
-        for (transport, beginning) in [(Transport::Secure, "__Host-probity="), (Transport::Plain, "probity=")] {
+        for (transport, beginning) in [(PageTransport::Secure, "__Host-probity="), (PageTransport::Plain, "probity=")] {
             let set = set_session(transport, &[7; 32]);
             let set = set.to_str().unwrap();
             assert!(set.starts_with(beginning), "{set}");
-            assert_eq!(set.contains("; Secure"), transport == Transport::Secure, "{set}");
+            assert_eq!(set.contains("; Secure"), transport == PageTransport::Secure, "{set}");
             assert!(set.contains("Path=/") && set.contains("HttpOnly") && set.contains("SameSite=Lax"), "{set}");
             assert!(!set.contains("Domain"), "{set}");
             let pair = set.split(';').next().unwrap();
@@ -178,22 +194,17 @@ mod tests {
             assert_eq!(session(transport, &with(&[pair, pair])), None, "twice");
         }
         for none in ["", "__Host-probity=", "__Host-probity=x", "probity=BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc"] {
-            assert_eq!(session(Transport::Secure, &with(&[none])), None, "{none}");
+            assert_eq!(session(PageTransport::Secure, &with(&[none])), None, "{none}");
         }
     }
 
     #[test]
-    fn a_browsers_mark_is_of_one_person() {
-        let secrets = Secrets::of(&[1; 32]);
-        let [person, namesake, other] = [(1, 1), (2, 1), (1, 2)].map(|(org, id)| (OrgNo(org), UserId::from_bits(id)));
-        let set = set_device(Transport::Secure, &secrets, person);
-        let pair = set.to_str().unwrap().split(';').next().unwrap().to_owned();
-        let headers = with(&[&pair]);
-        assert!(device(Transport::Secure, &headers, &secrets, person).is_some());
-        assert!(device(Transport::Secure, &headers, &secrets, namesake).is_none());
-        assert!(device(Transport::Secure, &headers, &secrets, other).is_none());
-        assert!(device(Transport::Secure, &headers, &Secrets::of(&[2; 32]), person).is_none());
-        let forged = pair.replace('=', "=AAAA");
-        assert!(device(Transport::Secure, &with(&[&forged]), &secrets, person).is_none());
+    fn a_browsers_mark_comes_back_from_its_cookie() {
+        let mark = [7; 48];
+        let set = set_device(PageTransport::Secure, &mark);
+        let pair = set.to_str().unwrap().split(';').next().unwrap();
+        assert_eq!(device(PageTransport::Secure, &with(&[pair])).as_deref(), Some(mark.as_slice()));
+        assert_eq!(device(PageTransport::Plain, &with(&[pair])), None);
+        assert_eq!(device(PageTransport::Secure, &with(&[&format!("{pair}!")])), None);
     }
 }

@@ -5,41 +5,55 @@
 //! (403). The order of the first two keeps pages elsewhere from learning whether somebody is signed in. A verdict changes
 //! something too, as it costs credits: it is asked for by GET, which a link elsewhere makes a browser send with its cookies.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use probity_account::scope::Scope;
-use probity_mail::time::Millis;
+use probity_backend::accounts::people::attempts::Network;
+use probity_contract::error::{ApiError, Code};
+use probity_contract::query::Query;
+use probity_service::accounts::people::sessions::OpenSession;
+use probity_service::accounts::people::{Visitor, sessions};
 use probity_service::app::App;
-use probity_service::error::{ApiError, Code};
-use probity_service::people::attempts::From;
-use probity_service::secrets::Secrets;
-use probity_store::sessions::{self, SignedIn};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_service::callers::admission;
+use probity_service::callers::admission::{LimitChoice, Need};
+use probity_service::callers::caller::Caller;
 use subtle::ConstantTimeEq as _;
 
-use crate::auth;
-use crate::auth::{Caller, Guard, Need, Pace};
+use crate::callers::auth;
+use crate::callers::auth::RouteGuard;
+use crate::edge::shell::Assured;
 use crate::error::Refusal;
 use crate::person::cookie;
-use crate::person::cookie::Transport;
+use crate::person::cookie::PageTransport;
 use crate::person::{client, origin};
-use crate::shell::Assured;
 
-/// How exactly it is kept when a session was used last, in milliseconds.
-const SEEN_STEP_MS: i64 = 60_000;
+/// First parts of the paths whose data is of one mode, apart from the timeline; as in `web/app/mode.js`.
+const OF_ONE_MODE: [&str; 12] = [
+    "batch-verify",
+    "changes",
+    "connections",
+    "erasures",
+    "integrations",
+    "jobs",
+    "lists",
+    "lookup",
+    "requests",
+    "uploads",
+    "verify",
+    "webhooks",
+];
 
 static PAGE_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
 
 /// What a route of the dashboard asks of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum PageAccess {
     /// No session: this is how one comes about.
     Anybody,
     /// A session, of whatever organization.
@@ -52,21 +66,23 @@ pub enum Access {
     Administrator,
 }
 
-/// The other end of a request: how it came, and what it is.
+/// How the request of a person came, and from whom. An extractor behind the guard.
 #[derive(Clone, Debug)]
-pub(crate) struct Visitor {
-    pub(crate) transport: Transport,
-    pub(crate) from: From,
-    /// Which browser on which system.
-    pub(crate) client: String,
+pub(crate) struct Arrival {
+    pub(crate) transport: PageTransport,
+    pub(crate) visitor: Visitor,
 }
 
 /// The session that a request belongs to. An extractor behind the guard.
 #[derive(Clone, Debug)]
-pub(crate) struct Person {
-    pub(crate) signed_in: Arc<SignedIn>,
-    /// The session's token.
-    pub(crate) token: [u8; 32],
+pub(crate) struct Person(pub(crate) OpenSession);
+
+impl Deref for Person {
+    type Target = OpenSession;
+
+    fn deref(&self) -> &OpenSession {
+        &self.0
+    }
 }
 
 macro_rules! extension_of_guard {
@@ -81,14 +97,14 @@ macro_rules! extension_of_guard {
         }
     };
 }
-extension_of_guard!(Visitor);
+extension_of_guard!(Arrival);
 extension_of_guard!(Person);
 
 /// The guard of a route under `/app`.
 #[derive(Clone)]
 pub(crate) struct PageGuard {
     pub(crate) app: Arc<App>,
-    pub(crate) access: Access,
+    pub(crate) access: PageAccess,
 }
 
 /// [`PageGuard`] as a layer's function.
@@ -100,7 +116,7 @@ pub(crate) async fn page(State(it): State<PageGuard>, mut request: Request, next
 }
 
 /// The guard of a route of the API under `/app/v1`, as a layer's function.
-pub(crate) async fn api(State(it): State<Guard>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn api(State(it): State<RouteGuard>, mut request: Request, next: Next) -> Response {
     let need = it.need(request.method());
     match open(&it.app, &mut request, need).await {
         Ok(_) => next.run(request).await,
@@ -108,45 +124,35 @@ pub(crate) async fn api(State(it): State<Guard>, mut request: Request, next: Nex
     }
 }
 
-async fn enter(app: &App, request: &mut Request, access: Access) -> Result<(), Refusal> {
-    if access == Access::Anybody {
+async fn enter(app: &App, request: &mut Request, access: PageAccess) -> Result<(), Refusal> {
+    if access == PageAccess::Anybody {
         return visit(app, request).map(drop);
     }
-    let need = if let Access::May(scope) = access { Need::Scope(scope) } else { Need::AnyKey };
+    let need = if let PageAccess::May(scope) = access { Need::Scope(scope) } else { Need::AnyKey };
     let caller = open(app, request, need).await?;
     match access {
-        Access::Anybody | Access::Session | Access::May(_) => Ok(()),
-        Access::Running => auth::running(app, &caller),
-        Access::Administrator => {
-            auth::running(app, &caller)?;
-            if caller.is_administrator() {
-                Ok(())
-            } else {
-                Err(ApiError::forbidden_scope("only administrators can do this").into())
-            }
+        PageAccess::Anybody | PageAccess::Session | PageAccess::May(_) => Ok(()),
+        PageAccess::Running => Ok(admission::running(app, &caller)?),
+        PageAccess::Administrator => {
+            admission::running(app, &caller)?;
+            Ok(admission::require_administrator(&caller)?)
         }
     }
 }
 
-/// Whether a session that has come in goes on: it is not over, and its person may still do this. Where nobody can say it does: the
-/// next look can.
-pub(crate) async fn goes_on(app: &App, person: &Person, scope: Scope) -> bool {
-    match session(app, &person.token, app.now()).await {
-        Ok(now) => !now.org_status.is_stopped() && now.role.scopes().contains(scope),
-        Err(error) => error.code() != Code::NotSignedIn,
-    }
-}
-
 /// Lets a request through as far as it needs no session.
-fn visit(app: &App, request: &mut Request) -> Result<Transport, Refusal> {
+fn visit(app: &App, request: &mut Request) -> Result<PageTransport, Refusal> {
     let public_url = app.config.public_url.as_deref();
     if !origin::is_safe(request.method()) {
         origin::check(request, public_url)?;
     }
-    let transport = Transport::of(public_url, origin::host(request)).check()?;
-    let visitor =
-        Visitor { transport, from: From::of(auth::from(app, request)), client: client::describe(request.headers()) };
-    request.extensions_mut().insert(visitor);
+    let transport = PageTransport::of(public_url, origin::host(request)).check()?;
+    let visitor = Visitor {
+        network: Network::of(auth::from(app, request)),
+        client: client::describe(request.headers()),
+        secure: transport == PageTransport::Secure,
+    };
+    request.extensions_mut().insert(Arrival { transport, visitor });
     Ok(transport)
 }
 
@@ -154,55 +160,47 @@ fn visit(app: &App, request: &mut Request) -> Result<Transport, Refusal> {
 async fn open(app: &App, request: &mut Request, need: Need) -> Result<Caller, Refusal> {
     let now = app.now();
     let transport = visit(app, request)?;
-    let token = cookie::session(transport, request.headers()).ok_or_else(not_signed_in)?;
-    let signed_in = Arc::new(session(app, &token, now).await?);
+    let token = cookie::session(transport, request.headers()).ok_or_else(sessions::not_signed_in)?;
+    let session = sessions::open_session(app, token).await?;
     let changes = !origin::is_safe(request.method()) || need == Need::Scope(Scope::Verify);
-    if changes && !says(request.headers(), &app.secrets, &token) {
-        return Err(ApiError::new(Code::CrossSiteRequest, "X-CSRF-Token: must be the session's token").into());
+    if changes && !has_page_token(request.headers(), &session.page_token(app)) {
+        return Err(ApiError::new(
+            Code::CrossSiteRequest,
+            "X-CSRF-Token: must be the session's token; reload the page",
+        )
+        .into());
     }
-    let caller = Caller::Person(signed_in.clone());
-    let (state, shown) = auth::limited(app, &caller, Pace::AsAllowed, now).await;
+    let caller = session.caller(is_test(request)?);
+    let state = admission::count_request(app, &caller, LimitChoice::AsAllowed, now).await;
     if let Some(assured) = request.extensions().get::<Assured>() {
-        assured.put(shown.to_vec());
+        assured.put(auth::shown(&state).to_vec());
     }
-    auth::admitted(app, &caller, need, &state, now)?;
-    touch(app, &signed_in, now).await;
+    admission::admit(app, &caller, need, &state, now)?;
+    sessions::note_use(app, &session, now).await;
     request.extensions_mut().insert(caller.clone());
-    request.extensions_mut().insert(Person { signed_in, token });
+    request.extensions_mut().insert(Person(session));
     Ok(caller)
 }
 
-fn not_signed_in() -> ApiError {
-    ApiError::of(Code::NotSignedIn)
-}
-
-/// The session with a token, if it goes on.
-async fn session(app: &App, token: &[u8; 32], now: Millis) -> Result<SignedIn, Refusal> {
-    let hash = app.secrets.session(token);
-    let found = sessions::by_token(&mut app.store.read().await?, &hash).await?;
-    let lifetimes = app.people.config.lifetimes;
-    Ok(found.filter(|found| !found.session.is_over(lifetimes, now)).ok_or_else(not_signed_in)?)
-}
-
-/// The page token of a session, as pages say it.
-pub(crate) fn page_token(secrets: &Secrets, token: &[u8; 32]) -> String {
-    URL_SAFE_NO_PAD.encode(secrets.page_token(token))
-}
-
-fn says(headers: &HeaderMap, secrets: &Secrets, token: &[u8; 32]) -> bool {
-    let said = headers.get(&PAGE_TOKEN).map(axum::http::HeaderValue::as_bytes).unwrap_or_default();
-    said.ct_eq(page_token(secrets, token).as_bytes()).into()
-}
-
-/// Notes that a session was used. Where that fails it ends sooner, which is no reason to refuse anything.
-async fn touch(app: &App, signed_in: &SignedIn, now: Millis) {
-    let session = &signed_in.session;
-    if now.since(session.seen_at) < SEEN_STEP_MS {
-        return;
+/// Whether a page shows test data: its requests then have `mode=test`. A header would not do, because links to downloads and
+/// event streams have none of their own. What has no test data refuses it, because it would show and change that of live mode.
+fn is_test(request: &Request) -> Result<bool, Refusal> {
+    let is_test = Query::of(request.uri()).one_of("mode", &["live", "test"])?.as_deref() == Some("test");
+    if is_test && !has_modes(request.uri().path()) {
+        return Err(ApiError::invalid("mode", "must be live: there is no test data here").into());
     }
-    let noted: Result<(), StoreError> =
-        app.store.write(|tx| sessions::touch(tx, session.org, session.id, now).scope_boxed()).await;
-    if let Err(error) = noted {
-        tracing::warn!(%error, "cannot record the use of a session");
-    }
+    Ok(is_test)
+}
+
+/// Whether a path leads to data that is of one mode. The guard of the API's routes sees them without `/app`.
+fn has_modes(path: &str) -> bool {
+    let path = path.strip_prefix("/app").unwrap_or(path);
+    let path = path.strip_prefix("/v1").unwrap_or(path).trim_start_matches('/');
+    let part = path.split('/').next().unwrap_or_default();
+    OF_ONE_MODE.contains(&part) || path == "account/timeline"
+}
+
+fn has_page_token(headers: &HeaderMap, expected: &str) -> bool {
+    let given = headers.get(&PAGE_TOKEN).map(HeaderValue::as_bytes).unwrap_or_default();
+    given.ct_eq(expected.as_bytes()).into()
 }

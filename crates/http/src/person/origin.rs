@@ -6,8 +6,8 @@
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header};
-use probity_service::error::{ApiError, Code};
-use probity_service::minting;
+use probity_backend::accounts::minting;
+use probity_contract::error::{ApiError, Code};
 
 use crate::error::Refusal;
 

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use probity_contract::published::accounts::account::{Account, OwnPatch};
+use probity_service::accounts::account;
 use probity_service::app::App;
-use probity_service::published::account::{Account, OwnPatch};
 
-use crate::api::account;
-use crate::auth::Caller;
-use crate::body::JsonBody;
+use crate::callers::auth::CalledBy;
 use crate::error::Refusal;
+use crate::request::body::JsonBody;
 
 /// Changes name, telephone number and wishes to be told of the person who is signed in.
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    CalledBy(caller): CalledBy,
     JsonBody(patch): JsonBody<OwnPatch>,
 ) -> Result<Json<Account>, Refusal> {
-    account::change(&app, &caller, &patch.into()).await.map(Json)
+    Ok(Json(account::update_account(&app, &caller, patch.into()).await?))
 }

@@ -9,20 +9,20 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::Router;
-use probity_service::instance::Instance;
+use probity_backend::nodes::instance::Instance;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::listen::{Listener, Stopped};
+use crate::edge::listen::{Listener, Stopped};
 use crate::service::{Core, ServiceConfig, Verifiers};
 
 /// Sockets that are bound and do not answer yet.
-pub struct Bound {
+pub struct BoundSockets {
     api: Vec<Listener>,
     operator: Vec<Listener>,
 }
 
-impl Bound {
+impl BoundSockets {
     /// Binds every address.
     pub async fn to(addresses: &[SocketAddr]) -> io::Result<Self> {
         Ok(Self { api: bind(addresses).await?, operator: Vec::new() })
@@ -63,7 +63,7 @@ pub struct Service {
 
 impl Service {
     /// Starts to answer on bound sockets.
-    pub fn start(bound: Bound, instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
+    pub fn start(bound: BoundSockets, instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
         let core = Core::start(instance, config, verifiers);
         let stop = CancellationToken::new();
         let serve = |listener: Listener, routes: &Router| {

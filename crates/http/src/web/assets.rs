@@ -1,7 +1,8 @@
-//! The files of `web/` in memory, ready to be sent.
+//! Files of `web/` in memory, ready to send.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::sync::OnceLock;
 
 use axum::http::HeaderValue;
 use base64::Engine as _;
@@ -14,13 +15,12 @@ use rust_embed::RustEmbed;
 
 use crate::web::preload;
 
-/// The page that everything begins with; the words in double braces are filled in.
+/// Page of the dashboard; the placeholders in double braces are filled in.
 const PAGE: &str = "index.html";
-/// The script of the widget.
 const WIDGET: &str = "widget/widget.js";
-/// The module that the page runs.
+/// Entry module of the page.
 const MAIN: &str = "app/main.js";
-/// The screens that most readers see first: that of strangers, and that of those who are signed in.
+/// Screens that most users see first: signed out, and signed in.
 const FIRST: [&str; 2] = ["app/screens/sign-in.js", "app/screens/overview.js"];
 
 #[derive(RustEmbed)]
@@ -31,33 +31,28 @@ const FIRST: [&str; 2] = ["app/screens/sign-in.js", "app/screens/overview.js"];
 #[include = "messages/*"]
 #[include = "style/*"]
 #[include = "widget/*"]
+#[include = "docs/*"]
 #[include = "vendor/*.js"]
 #[include = "vendor/*.css"]
 struct Files;
 
-/// Contents by path.
+/// File contents by path.
 type Texts = BTreeMap<String, Vec<u8>>;
 
-/// One file.
 pub(super) struct Asset {
     pub(super) kind: HeaderValue,
     pub(super) tag: HeaderValue,
-    pub(super) plain: Bytes,
-    /// Compressed, where that is smaller.
-    pub(super) packed: Option<Bytes>,
+    pub(super) body: Packable,
 }
 
 impl Asset {
     fn new(path: &str, plain: Vec<u8>) -> Self {
-        let packed = gzip(&plain);
-        let packed = (packed.len() < plain.len()).then(|| packed.into());
         let tag = format!("\"{}\"", hash([&*plain]));
         let tag = HeaderValue::try_from(tag).expect("base64 is plain text");
-        Self { kind: kind(path), tag, plain: plain.into(), packed }
+        Self { kind: kind(path), tag, body: Packable::new(plain) }
     }
 }
 
-/// All files of a build.
 pub(super) struct Assets {
     build: String,
     page: Asset,
@@ -65,15 +60,15 @@ pub(super) struct Assets {
 }
 
 impl Assets {
-    /// Takes them from the program, in debug builds from the disk.
+    /// Loads the files from the program, in debug builds from disk.
     ///
     /// # Panics
-    /// When the page is missing or is no UTF-8: a mistake in the program, found by every test that starts a service.
+    /// Panics if the page is missing or not UTF-8. This is a programming error that every test with a service reveals.
     pub(super) fn load() -> Self {
         Self::of(texts())
     }
 
-    /// The files as they are now, where these are others: a debug build's may have been edited since.
+    /// Returns the current files if they differ from these, as after an edit in a debug build.
     pub(super) fn changed(&self) -> Option<Self> {
         let texts = texts();
         (build(&texts) != self.build).then(|| Self::of(texts))
@@ -93,7 +88,7 @@ impl Assets {
         Self { page: Asset::new(PAGE, page.into_bytes()), files: files.collect(), build }
     }
 
-    /// The part of the path that changes with any file.
+    /// Returns the hash of all files, which is part of their paths.
     pub(super) fn build(&self) -> &str {
         &self.build
     }
@@ -102,10 +97,10 @@ impl Assets {
         &self.page
     }
 
-    /// The script that other websites load.
+    /// Returns the script that other websites load.
     ///
     /// # Panics
-    /// When it is missing: a mistake in the program, found by the first test that asks for it.
+    /// Panics if the script is missing. This is a programming error that the first test of the widget reveals.
     pub(super) fn widget(&self) -> &Asset {
         self.file(WIDGET).expect("the widget is among the files")
     }
@@ -134,12 +129,33 @@ fn kind(path: &str) -> HeaderValue {
     })
 }
 
-fn gzip(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(plain).and_then(|()| encoder.finish()).expect("memory takes all")
+/// Body with its gzip form, which is made when the first client asks for it: a start waits for none.
+#[derive(Debug)]
+pub(crate) struct Packable {
+    plain: Bytes,
+    /// `None` if it is not smaller.
+    packed: OnceLock<Option<Bytes>>,
 }
 
-/// 16 bytes of SHA-256, as a path can carry them.
+impl Packable {
+    pub(crate) fn new(plain: impl Into<Bytes>) -> Self {
+        Self { plain: plain.into(), packed: OnceLock::new() }
+    }
+
+    /// Returns the bytes for a client, and whether they are gzip.
+    pub(crate) fn for_client(&self, takes_gzip: bool) -> (Bytes, bool) {
+        let packed = takes_gzip.then(|| self.packed.get_or_init(|| gzip(&self.plain)).clone()).flatten();
+        packed.map_or_else(|| (self.plain.clone(), false), |packed| (packed, true))
+    }
+}
+
+fn gzip(plain: &[u8]) -> Option<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    let packed = encoder.write_all(plain).and_then(|()| encoder.finish()).expect("memory takes all");
+    (packed.len() < plain.len()).then(|| packed.into())
+}
+
+/// Returns 16 bytes of SHA-256 in base64url, for use in a path.
 fn hash<'t>(parts: impl IntoIterator<Item = &'t [u8]>) -> String {
     let mut context = Context::new(&SHA256);
     parts.into_iter().for_each(|part| context.update(part));

@@ -1,13 +1,13 @@
-//! Which modules a page will need, found by following its imports.
+//! Finds the modules that a page needs by following imports.
 //!
-//! A browser learns of a module's imports when it has the module, so a chain of them costs a round trip each. Links in the
-//! page's head name them all at once. Imports are found as our modules and the vendored ones write them, one form each
-//! (`from "./x.js"` and `from"./x.js"`); a dynamic import is not followed, because it is meant to come later; the screens that
-//! are seen first are named beside the main module.
+//! A browser finds a module's imports only after loading it, so a chain of imports costs one round trip each. Links in the
+//! page's head name all modules at once. Imports are recognized in the two forms that our modules and the vendored ones use:
+//! `from "./x.js"` and `from"./x.js"`. Dynamic imports are not followed, because they are meant to load later; the first
+//! screens are therefore listed next to the main module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The links for modules and all that they import, themselves included.
+/// Returns the links for these modules and everything that they import.
 pub(super) fn links<'m>(files: &BTreeMap<String, Vec<u8>>, modules: impl IntoIterator<Item = &'m str>) -> String {
     let mut seen = BTreeSet::new();
     let mut ahead: Vec<String> = modules.into_iter().map(str::to_owned).collect();
@@ -23,7 +23,7 @@ pub(super) fn links<'m>(files: &BTreeMap<String, Vec<u8>>, modules: impl IntoIte
     links.join("\n    ")
 }
 
-/// The relative paths that a module imports.
+/// Returns the relative paths that a module imports.
 fn imports(text: &str) -> impl Iterator<Item = &str> {
     let after = |word: &'static str| text.match_indices(word).map(move |(at, _)| &text[at + word.len()..]);
     after("from \"")
@@ -32,7 +32,7 @@ fn imports(text: &str) -> impl Iterator<Item = &str> {
         .filter(|path| path.starts_with('.'))
 }
 
-/// A path relative to the folder of another file. None where it leads out of the root.
+/// Resolves a path relative to another file's folder. `None` if it leads out of the root.
 fn resolve(from: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

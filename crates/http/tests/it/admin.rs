@@ -1,8 +1,6 @@
-//! What the command line does, beside a service or before its first start.
+//! Tests of the command line's administration, next to a running service or before its first start.
 
-use probity_account::api_key::KeyKind;
-use probity_service::admin::{MakeError, NewKey, Plan};
-
+use crate::staff::Plan;
 use crate::test_app::TestApp;
 
 #[tokio::test]
@@ -29,12 +27,12 @@ async fn nothing_is_made_that_cannot_be_called_so() {
     let (org, _) = app.customer().await;
     for name in ["", " ", "a\u{202e}b", "a\nb"] {
         let made = app.admin.create_org(name, Plan::Unlimited).await;
-        assert!(matches!(made, Err(MakeError::Name(_))), "{made:?}");
-        let made = app.admin.create_key(&org, NewKey::plain(name, KeyKind::Live)).await;
-        assert!(matches!(made, Err(MakeError::Name(_))), "{made:?}");
+        assert!(made.is_err(), "{made:?}");
+        let refused = app.admin.create_live_key(&org, name).await.err().unwrap();
+        assert!(refused.message().starts_with("name: "), "{}", refused.message());
     }
     assert_eq!(app.admin.list_orgs().await.unwrap().len(), 1);
-    let (key, _) = app.admin.create_key(&org, NewKey::plain(" Shop ", KeyKind::Live)).await.unwrap();
-    assert_eq!(key.name, "Shop");
+    let made = app.admin.create_live_key(&org, " Shop ").await.unwrap();
+    assert_eq!(made.key.name, "Shop");
     app.stop().await;
 }

@@ -1,25 +1,25 @@
-//! Keys: which are let in, and that a refusal says nothing about the key.
+//! Tests of API keys: which ones are accepted, and that a rejection reveals nothing about the key.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
 use probity_account::api_key::{self, Checksum, KeyKind};
+use probity_backend::accounts::minting::KeyRequest;
 use probity_http::service::ServiceConfig;
-use probity_service::admin::NewKey;
-use probity_store::failpoint::When;
+use probity_store::failpoint::FailpointSide;
 
 use crate::test_app::{BRAND, Call, TestApp, every_byte_encoded, pass};
 
 const ROUTE: &str = "/v1/organization";
 const SUNSET: &str = "Tue, 01 Jun 2027 00:00:00 GMT";
 
-/// One key of every class that opens nothing.
+/// Returns one invalid key of every class.
 async fn bad_keys(app: &TestApp) -> Vec<(&'static str, String)> {
     let (org, good) = app.customer().await;
     let now = app.admin.list_keys(&org).await.unwrap()[0].created_at;
-    let expiring = NewKey { expires_at: Some(now), ..NewKey::plain("expired", KeyKind::Live) };
-    let (revoked, revoked_secret) = app.new_key(&org, NewKey::plain("revoked", KeyKind::Live)).await;
+    let expiring = KeyRequest { expires_at: Some(now), ..KeyRequest::plain("expired", KeyKind::Live) };
+    let (revoked, revoked_secret) = app.new_key(&org, KeyRequest::plain("revoked", KeyKind::Live)).await;
     app.admin.revoke_key(&org, &revoked.id.to_string()).await.unwrap();
     let mut mistyped = good.clone().into_bytes();
     let last = mistyped.last_mut().unwrap();
@@ -63,8 +63,8 @@ async fn every_class_of_bad_key_gets_the_same_answer() {
     .await;
 }
 
-/// A key whose form alone shows that it is none is refused without a look: whoever sends it has no key of ours, and learns only
-/// what the documented checksum says of it. Whatever could be a key costs the same look, whether it was one or not.
+/// A key that cannot be valid by its form alone is rejected without a lookup. Its sender has no key of ours and learns only the
+/// documented checksum rule. Every other key costs the same statements, whether it exists or not.
 #[tokio::test]
 async fn every_bad_key_of_a_sound_form_costs_the_same_statements() {
     TestApp::each(ServiceConfig::default(), async |app| {
@@ -73,25 +73,26 @@ async fn every_bad_key_of_a_sound_form_costs_the_same_statements() {
         let mut bad = bad_keys(app).await;
         for (n, kind) in (1..).zip(kinds) {
             bad.push((kind.as_str(), api_key::mint(BRAND, kind, [n; 32])));
-            let (made, secret) = app.new_key(&org, NewKey::plain("revoked", kind)).await;
+            let (made, secret) = app.new_key(&org, KeyRequest::plain("revoked", kind)).await;
             app.admin.revoke_key(&org, &made.id.to_string()).await.unwrap();
             bad.push(("revoked, of another kind", secret));
         }
         for (class, key) in &bad {
             let mut seen = Vec::new();
-            // Once more: nothing of a refusal is remembered.
+            // Twice: a rejection is not cached.
             for _ in 0..2 {
                 app.service_store.failpoints().trace();
                 app.get(key, ROUTE).await.error(401, "invalid_api_key");
                 let traced = app.service_store.failpoints().traced();
-                let asked = traced.into_iter().filter(|(point, _)| point.when == When::Before);
-                let asked = asked
-                    .filter(|(point, _)| point.name.starts_with("keys::") || point.name.starts_with("organization::"));
+                let asked = traced.into_iter().filter(|(point, _)| point.when == FailpointSide::Before);
+                let asked = asked.filter(|(point, _)| {
+                    point.name.starts_with("accounts::keys::") || point.name.starts_with("accounts::organization::")
+                });
                 seen.push(asked.map(|(point, times)| (point.name, times)).collect::<Vec<_>>());
             }
             let looked = match api_key::check(key) {
                 Checksum::Bad => vec![],
-                _ => vec![("keys::BY_HASH".to_owned(), 1)],
+                _ => vec![("accounts::keys::BY_HASH".to_owned(), 1)],
             };
             assert_eq!(seen, [looked.clone(), looked], "{class}");
         }
@@ -171,7 +172,7 @@ async fn a_key_ends_when_it_expires_or_is_revoked() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
     let now = app.admin.list_keys(&org).await.unwrap()[0].created_at;
-    let wanted = NewKey { expires_at: Some(now + 60_000), ..NewKey::plain("for a minute", KeyKind::Live) };
+    let wanted = KeyRequest { expires_at: Some(now + 60_000), ..KeyRequest::plain("for a minute", KeyKind::Live) };
     let (_, for_a_minute) = app.new_key(&org, wanted).await;
     app.get(&for_a_minute, ROUTE).await.ok(200);
     pass(Duration::from_secs(58)).await;
@@ -179,12 +180,12 @@ async fn a_key_ends_when_it_expires_or_is_revoked() {
     pass(Duration::from_secs(2)).await;
     app.get(&for_a_minute, ROUTE).await.error(401, "invalid_api_key");
 
-    // Through the API at once, beside the service within a second.
-    let (doomed, secret) = app.new_key(&org, NewKey::plain("doomed", KeyKind::Live)).await;
+    // Revocation through the API takes effect at once; outside of the service, within one second.
+    let (doomed, secret) = app.new_key(&org, KeyRequest::plain("doomed", KeyKind::Live)).await;
     app.get(&secret, ROUTE).await.ok(200);
     app.send(Call::new("DELETE", format!("/v1/api-keys/{}", doomed.id)).key(&key)).await.ok(200);
     app.get(&secret, ROUTE).await.error(401, "invalid_api_key");
-    let (doomed, secret) = app.new_key(&org, NewKey::plain("doomed", KeyKind::Live)).await;
+    let (doomed, secret) = app.new_key(&org, KeyRequest::plain("doomed", KeyKind::Live)).await;
     app.get(&secret, ROUTE).await.ok(200);
     app.admin.revoke_key(&org, &doomed.id.to_string()).await.unwrap();
     pass(Duration::from_secs(1)).await;

@@ -1,4 +1,4 @@
-//! Bodies: what is read, what is refused, and that refusing is cheap.
+//! Tests of request bodies: which ones are accepted or rejected, and that a rejection is cheap.
 
 use crate::served::{Answer, Served, hasty_bodies};
 
@@ -59,7 +59,7 @@ async fn broken_bodies_are_a_400_that_names_the_field() {
         ("{\"name\":", "the body is not JSON: EOF while parsing a value at line 1 column 8"),
         ("{\"name\":1}", "name: must be a string"),
         ("{}", "name: is required"),
-        ("{\"name\":\"a\\u0000b\"}", "name: must not have the character U+0000"),
+        ("{\"name\":\"a\\u0000b\"}", "name: must not contain the character U+0000"),
     ];
     for (body, message) in cases {
         assert_eq!(assert_refused(&served.post("/v1/things", JSON, body).await, 400, "invalid_request"), message);
@@ -81,7 +81,7 @@ async fn compressed_bodies_are_refused_unread() {
     let served = Served::start().await;
     for coding in ["gzip", "br", "identity, gzip", "identity\r\ncontent-encoding: gzip"] {
         for path in ["/raw", "/v1/things", "/v1/maybe"] {
-            // Only the head is sent: the answer does not wait for the 1,000 bytes.
+            // Only the head is sent: the response does not wait for the 1,000 bytes.
             let head = format!(
                 "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-encoding: {coding}\r\n{JSON}content-length: 1000\r\n\r\n"
             );
@@ -124,12 +124,12 @@ async fn an_endless_chunked_body_ends_at_the_limit() {
     let mut client = served.connect().await;
     client.send(b"POST /raw HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").await;
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
-    // Sixteen of them are the limit; sending more than the socket's buffers take would wait for the answer.
+    // The limit is 16 chunks. Sending more than the socket's buffers hold would have to wait for the response.
     for _ in 0..17 {
         client.send(chunk.as_bytes()).await;
     }
     assert_refused(&client.answer(false).await, 413, "payload_too_large");
-    // The answer is out, and the connection takes no more.
+    // The response is sent, and the connection accepts no more requests.
     client.until_closed().await;
 }
 
@@ -158,7 +158,7 @@ async fn a_malformed_chunk_is_a_400_or_the_end() {
 async fn a_connection_outlives_a_small_body_that_nobody_reads() {
     let served = Served::start().await;
     let mut client = served.connect().await;
-    // More than one read of the socket brings, and the second half after the answer could have been given.
+    // More than one read of the socket returns; the second half arrives when the response could already be sent.
     let body = "x".repeat(300_000);
     for _ in 0..3 {
         client
@@ -176,7 +176,7 @@ async fn a_connection_outlives_a_small_body_that_nobody_reads() {
 async fn the_answer_says_so_where_a_body_that_nobody_reads_ends_the_connection() {
     let served = Served::start().await;
     let head = "POST /ignore HTTP/1.1\r\nhost: x\r\n";
-    // Too much to be read for nothing; and none of it, since the client waits for our word.
+    // The first rest is too large to be read. The second is never sent, because the client waits for `100 Continue`.
     for (fields, sent) in [("content-length: 1048577\r\n", "x"), ("content-length: 5\r\nexpect: 100-continue\r\n", "")]
     {
         let mut client = served.connect().await;

@@ -1,11 +1,11 @@
-//! Secrets and personal data, followed through everything that the service does: they are in no log, no metric, no document,
-//! and no key can be read in the database.
+//! Follows secrets and personal data through everything that the service does. They must appear in no log, metric or document,
+//! and no key may be readable in the database.
 
 use axum::body::Body;
 use axum::http::Request;
 use probity_account::api_key::{self, KeyKind};
-use probity_service::admin::NewKey;
-use probity_service::ops::log::capture::{Capture, holds};
+use probity_backend::accounts::minting::KeyRequest;
+use probity_telemetry::log_capture::{Capture, holds};
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -18,17 +18,17 @@ const NAME: &str = "Canary-name-z3x4c5";
 const IDEMPOTENCY_KEY: &str = "canary-once-p1o2i3";
 const STRAY: &str = "canary-stray-m5n6b7";
 
-/// The keys with which canaries are sent.
+/// Keys with which canaries are sent.
 struct Keys {
     key: String,
     test: String,
-    /// Of an organization without credits.
+    /// Key of an organization without credits.
     poor: String,
-    /// Of no organization.
+    /// Key that does not exist.
     unknown: String,
 }
 
-/// Sends the canaries as addresses; returns the answers that may not repeat them.
+/// Sends the canaries as addresses. Returns the responses that must not repeat them.
 async fn push_through_verify(app: &TestApp, keys: &Keys) -> Vec<Answer> {
     let Keys { key, test, poor, unknown } = keys;
     let mut quiet = Vec::new();
@@ -48,7 +48,7 @@ async fn push_through_verify(app: &TestApp, keys: &Keys) -> Vec<Answer> {
     quiet
 }
 
-/// Sends the canaries as visitors of a page with the widget do; returns the answers that may not repeat them.
+/// Sends the canaries like visitors of a page with the widget. Returns the responses that must not repeat them.
 async fn push_through_widget(app: &TestApp, public: &str, other: &str) -> Vec<Answer> {
     let visitor = Visitor::new(app, public);
     let mut quiet = Vec::new();
@@ -65,7 +65,7 @@ async fn push_through_widget(app: &TestApp, public: &str, other: &str) -> Vec<An
     quiet
 }
 
-/// Has a key made with canaries; returns its secret, and the answers that may not repeat any.
+/// Creates a key with canaries. Returns the responses that must not repeat them, and the key's secret.
 async fn push_through_keys(app: &TestApp, key: &str) -> (Vec<Answer>, String) {
     let post = |body: String| Call::post("/v1/api-keys", body).key(key);
     let good = json!({"name": NAME, "kind": "live"}).to_string();
@@ -88,7 +88,7 @@ async fn push_through_keys(app: &TestApp, key: &str) -> (Vec<Answer>, String) {
     (quiet, made["secret"].as_str().unwrap().to_owned())
 }
 
-/// Sends the canaries as parameters, paths, headers and methods; returns the answers, which may not repeat them.
+/// Sends the canaries as parameters, paths, headers and methods. Returns the responses, which must not repeat them.
 async fn push_beside_routes(app: &TestApp, Keys { key, unknown, .. }: &Keys) -> Vec<Answer> {
     let mut quiet = Vec::new();
     for target in [
@@ -113,7 +113,7 @@ async fn nothing_that_clients_send_is_in_logs_metrics_documents_or_errors() {
     let app = TestApp::start().await;
     let (org, _) = app.customer().await;
     let keys = Keys {
-        key: app.new_key(&org, NewKey::plain(NAME, KeyKind::Live)).await.1,
+        key: app.new_key(&org, KeyRequest::plain(NAME, KeyKind::Live)).await.1,
         test: app.key(&org, KeyKind::Test).await,
         poor: app.key(&app.org("Poor", 0).await, KeyKind::Live).await,
         unknown: api_key::mint(BRAND, KeyKind::Live, [42; 32]),
@@ -125,10 +125,11 @@ async fn nothing_that_clients_send_is_in_logs_metrics_documents_or_errors() {
     quiet.extend(more);
     quiet.extend(push_beside_routes(&app, &keys).await);
     let Keys { key, test, poor, unknown } = &keys;
-    // Half a key is one too many.
-    let secrets = [key, test, poor, unknown, &made, &public].map(|secret| &secret[secret.len() - 30..]);
+    // Even a part of a key must not appear.
+    let [secrets @ .., public] = [key, test, poor, unknown, &made, &public].map(|secret| &secret[secret.len() - 30..]);
     let stored_nowhere = [&[LOCAL, IDEMPOTENCY_KEY, STRAY], secrets.as_slice()].concat();
-    let canaries = [&[NAME], stored_nowhere.as_slice()].concat();
+    // A public key is stored: its owner may see it again.
+    let canaries = [&[NAME, public], stored_nowhere.as_slice()].concat();
     for answer in quiet {
         assert!(answer.status >= 400, "{answer:?}");
         let shown = format!("{:?}", answer.headers);

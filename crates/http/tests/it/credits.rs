@@ -1,8 +1,8 @@
-//! Credits under load and under clients that go away. That the books agree is checked where every test stops its service.
+//! Tests of credits under load and with clients that disconnect. When a test stops its service, an audit checks the ledger.
 
 use futures_util::future::join_all;
 use probity_account::api_key::KeyKind;
-use probity_account::credits::{Bucket, Split};
+use probity_account::credits::{CreditBucket, Split};
 use probity_http::service::ServiceConfig;
 
 use crate::test_app::{TestApp, real_moment};
@@ -46,7 +46,7 @@ async fn free_verdicts_cost_nothing() {
 async fn the_subscription_is_spent_first() {
     let app = TestApp::start().await;
     let org = app.org("Both", 2).await;
-    app.admin.grant(&org, Bucket::Subscription, 2, None).await.unwrap();
+    app.admin.grant(&org, CreditBucket::Subscription, 2, None).await.unwrap();
     let key = app.key(&org, KeyKind::Live).await;
     let expected = [(1, 2), (0, 2), (0, 1), (0, 0)];
     for (subscription, prepaid) in expected {
@@ -86,9 +86,9 @@ async fn what_a_job_takes_meanwhile_is_refused_at_the_end_and_no_verdict_is_give
         let key = app.key(&org, KeyKind::Live).await;
         let meanwhile = async {
             app.live.asked(1).await;
-            // Nobody begins whom this node's own calls leave no credit for.
+            // A call is rejected at the start if the node's other calls leave no credit for it.
             app.verify(&key, "ann@honest-mail.com").await.error(402, "insufficient_credits");
-            app.admin.adjust(&org, Bucket::Prepaid, -1).await.unwrap();
+            app.admin.adjust(&org, CreditBucket::Prepaid, -1).await.unwrap();
             app.live.gate.add_permits(1);
         };
         let (answer, ()) = tokio::join!(app.verify(&key, "waits@honest-mail.com"), meanwhile);
@@ -120,7 +120,7 @@ async fn two_nodes_at_once_spend_fifty_credits_and_no_more() {
     app.stop().await;
 }
 
-/// Clients that go away at any moment, before, while and after they are charged.
+/// Clients disconnect at any moment: before, during and after the charge.
 #[tokio::test]
 async fn whenever_clients_go_away_the_books_agree() {
     let app = TestApp::start().await;
@@ -133,7 +133,7 @@ async fn whenever_clients_go_away_the_books_agree() {
                 answer.ok(200);
                 break;
             }
-            // Some go at once, some when the database has had time to answer.
+            // Some clients disconnect at once, others when the database has had time to respond.
             if polls % 2 == 0 {
                 tokio::task::yield_now().await;
             } else {
@@ -142,7 +142,7 @@ async fn whenever_clients_go_away_the_books_agree() {
         }
         drop(call);
     }
-    // Its charge stands behind all that were left in the queue: from here on nothing new is charged.
+    // This call's charge comes after all queued ones: from here on, nothing new is charged.
     app.verify(&key, "ann@honest-mail.com").await.ok(200);
     let balance = app.balance(&org).await;
     let charged: i64 = app.usage(&org).await.iter().map(|(_, _, charged)| charged).sum();

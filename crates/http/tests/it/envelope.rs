@@ -1,4 +1,4 @@
-//! One form for every error, and what every answer carries.
+//! Tests that every error has the same form, and of the headers that every response has.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use probity_http::shell::ShellConfig;
+use probity_http::edge::shell::ShellConfig;
 
 use crate::served::{Limits, Served};
 
@@ -19,7 +19,7 @@ async fn errors_have_the_envelope_wherever_they_arise() {
         ("/", 404, "not_found", "not_found_error"),
         ("/v1/things?timeout=x", 400, "invalid_request", "invalid_request_error"),
         ("/ignore", 405, "method_not_allowed", "invalid_request_error"),
-        // Rejections and errors that the framework gives by itself.
+        // Rejections and errors of the framework itself.
         ("/numbers/x", 400, "invalid_request", "invalid_request_error"),
         ("/numbers/%ff", 400, "invalid_request", "invalid_request_error"),
         ("/teapot", 400, "invalid_request", "invalid_request_error"),
@@ -46,7 +46,7 @@ async fn good_answers_carry_the_common_headers_and_a_name_of_their_own() {
     assert_eq!(served.get("/cached").await.header("cache-control"), Some("max-age=60"));
 }
 
-/// RFC 9112 §3.2.
+/// RFC 9112 §3.2: a request names exactly one host.
 #[tokio::test]
 async fn a_request_names_one_host() {
     let served = Served::start().await;
@@ -124,7 +124,21 @@ async fn head_is_get_without_the_body() {
         let length: usize = answer.header("content-length").unwrap().parse().unwrap();
         assert!(length > 0, "the length that GET would have");
     }
-    // Had a body been sent, it would stand before this answer.
+    // If HEAD had sent a body, it would precede this response.
+    client.send(b"GET /v1/things/last HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert_eq!(client.answer(false).await.body, r#"{"name":"last"}"#);
+}
+
+/// A length that is sent is that of GET's body (RFC 9110 §8.6).
+#[tokio::test]
+async fn no_length_is_sent_where_it_is_not_known() {
+    let served = Served::start().await;
+    let mut client = served.connect().await;
+    for request in ["HEAD /streamed", "HEAD /unchanged", "GET /unchanged"] {
+        client.send(format!("{request} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await;
+        let answer = client.answer(true).await;
+        assert_eq!(answer.header("content-length"), None, "{request}");
+    }
     client.send(b"GET /v1/things/last HTTP/1.1\r\nhost: x\r\n\r\n").await;
     assert_eq!(client.answer(false).await.body, r#"{"name":"last"}"#);
 }

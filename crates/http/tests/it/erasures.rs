@@ -1,4 +1,4 @@
-//! Erasure: what is wished, what it reaches, and where nothing of it is left.
+//! Tests of erasure: requests, their reach, and that nothing remains.
 
 mod everywhere;
 mod tombstones;
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use probity_http::service::ServiceConfig;
-use probity_service::ops::log::capture::holds;
+use probity_telemetry::log_capture::holds;
 use serde_json::{Value, json};
 
 use crate::test_app::{Call, TestApp, pass};
 use crate::webhooks::receivers::webhooks_to_loopback;
 
-/// Answered at once.
+/// Gets a verdict at once.
 const CANARY: &str = "kanarie.7h2k@takes-all.com";
-/// Nobody answers about it.
+/// Gets no verdict.
 const WAITING: &str = "waits-kanarie.5p8d@honest-mail.com";
-/// Nobody submits it: it is suggested where somebody mistypes it.
+/// Never submitted, but suggested for [`MISTYPED`].
 const SUGGESTED: &str = "kanarie.9x4m@gmail.com";
 const MISTYPED: &str = "kanarie.9x4m@gmial.com";
 
-/// Whether a text is somewhere in these bytes, in whatever form.
+/// Returns whether these bytes contain a text in any form.
 fn is_in(bytes: &[u8], text: &str) -> bool {
     let utf16: Vec<u16> = text.encode_utf16().collect();
     let wide = |of: fn(u16) -> [u8; 2]| utf16.iter().copied().flat_map(of).collect::<Vec<u8>>();
@@ -45,7 +45,7 @@ fn config(tombstones: PathBuf) -> ServiceConfig {
     ServiceConfig { webhooks: webhooks_to_loopback(), tombstones: Some(tombstones), ..ServiceConfig::default() }
 }
 
-/// Waits until something is so, and lets time pass.
+/// Lets time pass until a condition holds.
 async fn when(what: &str, is_so: impl AsyncFn() -> bool) {
     for _ in 0..300 {
         if is_so().await {

@@ -1,4 +1,4 @@
-//! POSTs with an `Idempotency-Key`: one effect each, whatever happens around it.
+//! Tests of POSTs with an `Idempotency-Key`: each takes effect once, whatever happens.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use futures_util::future::join_all;
 use futures_util::stream;
 use probity_account::api_key::KeyKind;
 use probity_account::scope::Scope;
+use probity_backend::accounts::minting::KeyRequest;
+use probity_backend::secrets::Secrets;
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
-use probity_service::admin::NewKey;
-use probity_service::secrets::Secrets;
 use probity_store::ScopedFutureExt as _;
-use probity_store::idempotency::{self, Attempt, Begun};
+use probity_store::idempotency::{self, IdempotencyOutcome, IdempotentAttempt};
 use serde_json::json;
 
 use crate::test_app::{Answer, Call, PEPPER, TestApp, pass, real_moment, upkeep};
@@ -27,8 +27,8 @@ fn make(key: &str, name: &str) -> Call {
     Call::post(ROUTE, body(name)).key(key)
 }
 
-/// How many keys of this name there are.
-async fn named(app: &TestApp, org: &probity_store::organization::Org, name: &str) -> usize {
+/// Returns the number of keys with this name.
+async fn named(app: &TestApp, org: &probity_store::accounts::organization::OrgRecord, name: &str) -> usize {
     app.admin.list_keys(org).await.unwrap().iter().filter(|key| key.name == name).count()
 }
 
@@ -101,10 +101,11 @@ async fn a_secret_is_not_replayed_to_a_key_that_may_less() {
     app.send(make(&key, "made").once("guessed")).await.ok(201);
     let restricted = app.restricted(&org, [Scope::WriteKeys]).await;
     app.send(make(&restricted, "made").once("guessed")).await.error(422, "idempotency_key_reused");
-    // Nor to one that ends, or that may less often: the handler would have refused it the same.
+    // Nor is it replayed to a key that expires or has a lower rate limit: the handler would also have rejected such a key.
     let end = Some(app.now(&org).await + 3_600_000);
-    let live = || NewKey::plain("Live", KeyKind::Live);
-    for lesser in [NewKey { expires_at: end, ..live() }, NewKey { rate_limit_per_minute: Some(600), ..live() }] {
+    let live = || KeyRequest::plain("Live", KeyKind::Live);
+    for lesser in [KeyRequest { expires_at: end, ..live() }, KeyRequest { rate_limit_per_minute: Some(600), ..live() }]
+    {
         let (_, lesser) = app.new_key(&org, lesser).await;
         app.send(make(&lesser, "made").once("guessed")).await.error(422, "idempotency_key_reused");
     }
@@ -139,7 +140,7 @@ async fn what_was_refused_can_be_tried_again() {
     }
     let done = app.send(make(&key, "made").once("again")).await;
     assert!(done.status == 201 && !replayed(&done), "the key was free each time");
-    // Only who may is shown what was kept.
+    // Only an authorized caller gets the stored response.
     let restricted = app.restricted(&org, []).await;
     app.send(make(&restricted, "made").once("again")).await.error(403, "forbidden_scope");
     assert_eq!(named(&app, &org, "made").await, 1);
@@ -164,7 +165,7 @@ async fn keys_have_one_to_255_printable_characters() {
     app.stop().await;
 }
 
-/// A client that stalls in the middle of its body holds nothing.
+/// A client that stalls in its body locks no key.
 #[tokio::test]
 async fn the_body_is_read_before_the_key_is_locked() {
     let app = TestApp::start().await;
@@ -217,8 +218,8 @@ async fn a_run_that_died_frees_its_key_after_its_lease() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, key) = app.customer().await;
         let secrets = Secrets::of(&PEPPER);
-        // What a process leaves behind that was killed while it worked.
-        let attempt = Attempt {
+        // State left by a process that was killed during its work.
+        let attempt = IdempotentAttempt {
             org: org.no,
             key_hash: secrets.idempotency_key("POST", ROUTE, "died"),
             body_hash: secrets.body(body("made").as_bytes()),
@@ -228,7 +229,7 @@ async fn a_run_that_died_frees_its_key_after_its_lease() {
             keep_ms: 24 * 3_600_000,
         };
         let begun = app.store.write(|tx| idempotency::begin(tx, &attempt).scope_boxed()).await.unwrap();
-        assert_eq!(begun, Begun::Run);
+        assert_eq!(begun, IdempotencyOutcome::Run);
         app.send(make(&key, "made").once("died")).await.error(409, "idempotency_in_progress");
         app.send(make(&key, "other").once("died")).await.error(422, "idempotency_key_reused");
         pass(Duration::from_secs(91)).await;
@@ -249,7 +250,7 @@ async fn answers_are_kept_for_a_day() {
         let replay = app.send(make(&key, "made").once("daily")).await;
         assert!(replayed(&replay) && replay.body == first.body);
         pass(Duration::from_mins(3)).await;
-        // Gone from the database too, without anybody asking.
+        // The entry is also purged from the database without a request.
         upkeep().await;
         let all = Millis(i64::MAX);
         let left = app.store.write(|tx| idempotency::purge(tx, all, 1).scope_boxed()).await.unwrap();
@@ -271,7 +272,7 @@ async fn kept_answers_cannot_be_read_in_the_database() {
     assert!(replayed(&app.send(make(&key, "made").once(idempotency_key)).await));
     let secret = made["secret"].as_str().unwrap();
     app.assert_files_without(&[secret, &secret[secret.len() - 49..], idempotency_key, &key]);
-    // The search finds what is there.
+    // Shows that the search works.
     let id = made["id"].as_str().unwrap();
     assert!(app.files().iter().any(|(_, bytes)| bytes.windows(id.len()).any(|window| window == id.as_bytes())));
     app.stop().await;

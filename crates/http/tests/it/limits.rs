@@ -1,4 +1,4 @@
-//! Clients that are slow, many, huge or sly.
+//! Tests with clients that are slow, numerous, huge or devious.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use probity_http::listen::ListenConfig;
+use probity_http::edge::listen::ListenConfig;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpSocket;
 use tokio::time::sleep;
@@ -21,7 +21,7 @@ async fn with(listen: ListenConfig) -> Served {
     Served::with(Limits { listen, ..Limits::default() }).await
 }
 
-/// Sends a byte now and then until the server closes.
+/// Sends a byte now and then until the server closes the connection.
 async fn drip(mut client: Client, bytes: &[u8]) -> String {
     for byte in bytes {
         client.send(&[*byte]).await;
@@ -68,11 +68,11 @@ async fn who_does_not_take_the_answer_is_cut() {
     let mut client = served.connect().await;
     client.send(b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n").await;
     client.stream.readable().await.unwrap();
-    // There is room for one connection: whoever comes next is answered when this one is cut.
+    // The limit is one connection: the next client gets a response when this one is cut.
     assert_eq!(served.ask(std::str::from_utf8(GET).unwrap()).await.status, 200);
     let all = client.until_closed().await;
     assert!(all.starts_with("HTTP/1.1 200 ") && all.len() < BIG, "{} bytes", all.len());
-    // Who takes it gets all of it.
+    // A client that reads the response gets all of it.
     assert_eq!(Served::start().await.get("/big").await.body.len(), BIG);
 }
 
@@ -163,7 +163,7 @@ async fn what_only_quotes_a_refusal_arrives_as_it_was_sent() {
                 client.send(format!("{head}{text}").as_bytes()).await;
                 assert!(client.answer(false).await.body == text, "{path} with {padding} bytes before the quotation");
             }
-            // A refusal behind it is still one.
+            // A rejection after it still gets our envelope.
             client.send(b"garbage\r\n\r\n").await;
             client.answer(false).await.assert_error(400, "invalid_request", "invalid_request_error");
             assert_eq!(client.until_closed().await, "");
@@ -171,12 +171,12 @@ async fn what_only_quotes_a_refusal_arrives_as_it_was_sent() {
     }
 }
 
-/// The beginning of a connection of HTTP/2, with empty SETTINGS.
+/// Start of an HTTP/2 connection, with empty SETTINGS.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0pingpong";
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 
-/// Sends the same until the server cuts the connection, and takes nothing.
+/// Sends the same bytes until the server cuts the connection, and reads nothing.
 async fn flood(served: &Served, beginning: &[u8], again: &[u8]) -> usize {
     let mut client = served.connect().await;
     client.send(beginning).await;
@@ -200,7 +200,7 @@ async fn a_flood_of_http2_frames_is_cut_and_others_are_answered() {
         assert!(sent < 64 << 20, "{sent} bytes");
         assert_eq!(served.ask(std::str::from_utf8(GET).unwrap()).await.status, 200);
     }
-    // One that takes every answer is cut as soon.
+    // A client that reads every response is cut as early.
     let mut client = served.connect().await;
     client.send(&[PREFACE, &PING.repeat(5_000)].concat()).await;
     let mut answers = Vec::new();
@@ -221,7 +221,7 @@ async fn who_asks_and_takes_it_back_again_and_again_is_cut() {
             let mut piece = Vec::new();
             for _ in 0..100 {
                 let id = stream.to_be_bytes();
-                // `GET http://x/`, whole in its frame, and its reset.
+                // `GET http://x/`, completely in its frame, and its reset.
                 let get = [&b"\0\0\x06\x01\x05"[..], &id, b"\x82\x86\x84\x01\x01x"].concat();
                 let reset = [&b"\0\0\x04\x03\0"[..], &id, b"\0\0\0\x08"].concat();
                 piece.extend([get, reset].concat());
@@ -262,24 +262,24 @@ async fn who_asks_on_and_takes_no_answer_is_cut() {
     let big = b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n";
     flood(&served, b"", big).await;
     assert_eq!(served.ask(std::str::from_utf8(GET).unwrap()).await.status, 200);
-    // Who only takes long, and asks no more meanwhile, gets everything.
+    // A client that only reads late and sends nothing meanwhile gets everything.
     let mut client = served.connect().await;
     client.send(big).await;
     sleep(3 * SHORT).await;
     assert_eq!(client.answer(false).await.body.len(), BIG);
 }
 
-/// Bytes that a slow client takes in a second.
+/// Number of bytes that a slow client reads per second.
 const SLOW: usize = 20_000;
 
-/// Takes a large answer at a slow and steady pace for as long as 300 seconds, sending `meanwhile` each second.
+/// Reads a large response slowly and steadily for 300 s, and sends `meanwhile` every second.
 async fn takes_slowly(beginning: &[u8], meanwhile: &[u8]) {
-    // The paused clock moves only as the test says: while work of this kind waits, the runtime does not move it by itself.
+    // While a blocking task waits, the runtime does not advance the paused clock by itself. Only the test advances it.
     let (_end, wait) = std::sync::mpsc::channel::<()>();
     tokio::task::spawn_blocking(move || wait.recv());
     let served = with(ListenConfig { stall_timeout: Duration::from_secs(30), ..ListenConfig::default() }).await;
     let socket = TcpSocket::new_v4().unwrap();
-    // Not more by itself while the machine is fast.
+    // Prevents the system from enlarging the buffer on a fast machine.
     socket.set_recv_buffer_size(64 << 10).unwrap();
     let mut stream = socket.connect(served.address).await.unwrap();
     stream.write_all(beginning).await.unwrap();
@@ -305,7 +305,7 @@ async fn who_takes_an_answer_slowly_over_http2_gets_it() {
         b"\0\0\x04\x08\0\0\0\0\0\x7f\xff\0\0",
         b"\0\0\x0b\x01\x05\0\0\0\x01\x82\x86\x04\x04/big\x01\x01x",
     ];
-    // 10,000 bytes of them were taken.
+    // Window update for 10,000 bytes that were read.
     let window_update = b"\0\0\x04\x08\0\0\0\0\0\0\0\x27\x10";
     takes_slowly(&beginning.concat(), window_update).await;
 }
@@ -334,7 +334,7 @@ async fn nothing_is_smuggled_behind_an_ambiguous_length() {
         let all = client.until_closed().await;
         assert!(!all.contains("smuggled") && all.matches("HTTP/1.1 ").count() <= 1, "{rest:?}: {all}");
     }
-    // With one clear length the second request is one of its own.
+    // With one unambiguous length, the second request is separate.
     let mut client = served.connect().await;
     client.send(format!("POST /raw HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nab{smuggled}").as_bytes()).await;
     assert_eq!(client.answer(false).await.body, "2");

@@ -1,11 +1,11 @@
-//! What the log says of requests, and what it never says.
+//! Tests of the log: its lines about requests, and that it contains no secrets.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use probity_http::shell::ShellConfig;
-use probity_service::ops::log::capture::heed_threads;
-use probity_service::ops::log::panics;
+use probity_http::edge::shell::ShellConfig;
+use probity_telemetry::log::panics;
+use probity_telemetry::log_capture::heed_threads;
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -45,7 +45,7 @@ impl<'a> MakeWriter<'a> for Captured {
     }
 }
 
-/// Logs of this thread, on which all tasks of a test run.
+/// Captures the log of this thread, on which all tasks of a test run.
 fn capture() -> (Captured, tracing::subscriber::DefaultGuard) {
     heed_threads();
     let captured = Captured::default();
@@ -87,7 +87,7 @@ async fn the_detail_of_an_error_is_logged_once_with_the_requests_name() {
     let (captured, _guard) = capture();
     let served = Served::start().await;
     let id = served.get("/broken").await.assert_common();
-    let lines = captured.lines("probity_http::shell");
+    let lines = captured.lines("probity_http::edge::shell");
     let [line] = lines.as_slice() else { panic!("{lines:?}") };
     assert_eq!(line["fields"]["detail"], "the disk is on fire");
     assert_eq!((&line["level"], &line["span"]["request_id"]), (&"ERROR".into(), &id.into()));
@@ -101,7 +101,7 @@ async fn a_panic_is_logged_by_its_place_and_without_its_message() {
     let served = Served::start().await;
     let id = served.get("/panic").await.assert_common();
     std::panic::set_hook(before);
-    let lines = ["probity_service::ops::log", "probity_http::shell"].map(|target| captured.lines(target)).concat();
+    let lines = ["probity_telemetry::log", "probity_http::edge::shell"].map(|target| captured.lines(target)).concat();
     assert!(lines.iter().all(|line| line["span"]["request_id"] == *id), "{lines:?}");
     assert!(lines.iter().any(|line| line["fields"]["place"].as_str().is_some_and(|place| place.contains("served.rs"))));
     assert!(!captured.text().contains("canary in a panic"));
@@ -113,7 +113,7 @@ async fn a_client_that_goes_away_leaves_a_line_too() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let observer = {
         let seen = Arc::clone(&seen);
-        Arc::new(move |answered: &probity_service::ops::metrics::Answered<'_>| {
+        Arc::new(move |answered: &probity_telemetry::metrics::AnsweredRequest<'_>| {
             seen.lock().unwrap().push((answered.method, answered.route.to_owned(), answered.status));
         })
     };

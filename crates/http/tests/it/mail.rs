@@ -1,19 +1,19 @@
-//! Mail with the links of invitations, to a relay that has its moods.
+//! Tests of mail with invitation links, through a relay that fails in different ways.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use probity_account::api_key::KeyKind;
-use probity_account::credits::Bucket;
+use probity_account::credits::CreditBucket;
 use probity_account::plans::{Plan, Plans};
+use probity_backend::accounts::mail::MailConfig;
+use probity_backend::secrets::Secrets;
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;
-use probity_service::mail::MailConfig;
-use probity_service::secrets::Secrets;
 use probity_store::ScopedFutureExt as _;
-use probity_store::organization::Org;
-use probity_store::users::{self, invitations, profile};
+use probity_store::accounts::organization::OrgRecord;
+use probity_store::accounts::users::{self, invitations, profile};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,8 +21,8 @@ use tokio::sync::mpsc;
 
 use crate::test_app::{Call, PEPPER, TestApp, pass, real_moment, upkeep};
 
-/// A relay whose answers to RCPT are these, then 250. What it takes, and what it refuses, comes out at the other end.
-async fn relay(answers: &'static [&'static str]) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
+/// Starts a relay that returns these replies to RCPT, then 250. The channel receives each accepted mail and each rejection.
+pub(crate) async fn relay(answers: &'static [&'static str]) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (out, seen) = mpsc::unbounded_channel();
@@ -63,7 +63,7 @@ async fn converse(stream: TcpStream, to_rcpt: &str, out: &mpsc::UnboundedSender<
     }
 }
 
-/// A mail up to its dot, with soft line breaks undone.
+/// Reads a mail up to its final dot. Removes soft line breaks.
 async fn letter<S: AsyncRead + Unpin>(stream: &mut BufReader<S>) -> String {
     let mut letter = String::new();
     while !letter.ends_with("\r\n.\r\n") {
@@ -78,15 +78,15 @@ async fn service(relay: SocketAddr) -> TestApp {
     TestApp::with(ServiceConfig { mail: Some(mail), ..ServiceConfig::default() }).await
 }
 
-/// What the relay saw next, once so much time has passed.
-async fn after(time: Duration, seen: &mut mpsc::UnboundedReceiver<String>) -> String {
+/// Returns the next message of the relay after this time.
+pub(crate) async fn after(time: Duration, seen: &mut mpsc::UnboundedReceiver<String>) -> String {
     pass(time).await;
     for _ in 0..30 {
         let heard = tokio::time::timeout(Duration::from_secs(1), seen.recv()).await;
         if let Ok(heard) = heard {
             return heard.unwrap();
         }
-        // On a busy machine a look that found nothing due may have begun before the time had passed.
+        // On a busy machine, a check that found nothing due may have started before the time had passed.
         pass(Duration::from_secs(6)).await;
     }
     panic!("the relay hears nothing")
@@ -132,13 +132,13 @@ async fn what_the_relay_never_takes_is_given_up() {
     let (org, key) = app.customer().await;
     invite(&app, &key, "nobody@example.org").await;
     assert_eq!(after(Duration::from_secs(6), &mut seen).await, "550 no such user");
-    // Hours that pass before that is written down would cut the conversation.
+    // If hours passed before the failure is stored, they would cut the SMTP dialog.
     let later = app.now(&org).await + 7 * 86_400_000;
-    while invitations::mail::any_due(&mut app.store.read().await.unwrap(), later).await.unwrap() {
+    while users::mail::any_due(&mut app.store.read().await.unwrap(), later).await.unwrap() {
         real_moment().await;
     }
     until_measured(&app, "exhausted", 1).await;
-    // The next thing that the relay hears of is another mail.
+    // The next message of the relay is about another mail.
     for _ in 0..4 {
         pass(Duration::from_hours(1)).await;
     }
@@ -149,12 +149,12 @@ async fn what_the_relay_never_takes_is_given_up() {
     app.stop().await;
 }
 
-/// Waits until so many attempts have come to this.
-async fn until_measured(app: &TestApp, outcome: &str, times: u32) {
+/// Waits until this number of attempts has this outcome.
+pub(crate) async fn until_measured(app: &TestApp, outcome: &str, times: u32) {
     until_line(app, &format!("probity_mail_attempts_total{{outcome=\"{outcome}\"}} {times}")).await;
 }
 
-/// Waits until the metrics have this line.
+/// Waits until the metrics contain this line.
 async fn until_line(app: &TestApp, line: &str) {
     for _ in 0..5_000 {
         if app.send(Call::get("/metrics").from("127.0.0.1")).await.text().lines().any(|one| one == line) {
@@ -165,19 +165,19 @@ async fn until_line(app: &TestApp, line: &str) {
     panic!("never: {line}");
 }
 
-/// How a relay comes to TLS.
+/// TLS support of a relay.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tls {
-    /// It offers to go over to it.
+    /// The relay offers STARTTLS.
     Offered,
-    /// It does not.
+    /// The relay has no TLS.
     Never,
-    /// It speaks nothing else.
+    /// The relay speaks only TLS.
     FromTheFirstByte,
 }
 
-/// A relay with a certificate that nobody has signed; what it hears comes out, with `(tls)` before it where it was encrypted.
-/// Gives its certificate, too.
+/// Starts a relay with a self-signed certificate, and returns that certificate. The channel receives each command, prefixed
+/// with `(tls)` if it was encrypted.
 async fn secure_relay(tls: Tls) -> (SocketAddr, Vec<u8>, mpsc::UnboundedReceiver<String>) {
     let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
     let certificate = certified.cert.der().clone();
@@ -217,7 +217,7 @@ async fn secure_relay(tls: Tls) -> (SocketAddr, Vec<u8>, mpsc::UnboundedReceiver
     (address, certificate.to_vec(), heard)
 }
 
-/// Speaks SMTP until the end or STARTTLS; says whether it was the latter.
+/// Speaks SMTP until the end or STARTTLS. Returns true for STARTTLS.
 async fn listen<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut BufReader<S>,
     how: &str,
@@ -263,15 +263,31 @@ async fn service_with_password(scheme: &str, relay: SocketAddr, believed: Option
     TestApp::with(ServiceConfig { mail: Some(mail), ..ServiceConfig::default() }).await
 }
 
-/// What a relay has heard until an attempt came to this.
+/// Returns the commands that a relay received until an attempt had this outcome.
 async fn heard_until(outcome: &str, app: &TestApp, heard: &mut mpsc::UnboundedReceiver<String>) -> Vec<String> {
+    heard_up_to("", outcome, app, heard).await
+}
+
+/// The same, also waiting for the last word of the relay, which may come after the outcome; empty for none.
+async fn heard_up_to(
+    last: &str,
+    outcome: &str,
+    app: &TestApp,
+    heard: &mut mpsc::UnboundedReceiver<String>,
+) -> Vec<String> {
     let (_, key) = app.customer().await;
     invite(app, &key, "ann@example.org").await;
     pass(Duration::from_secs(6)).await;
     until_measured(app, outcome, 1).await;
     let mut all = Vec::new();
-    while let Ok(one) = heard.try_recv() {
-        all.push(one);
+    for _ in 0..5_000 {
+        while let Ok(one) = heard.try_recv() {
+            all.push(one);
+        }
+        if last.is_empty() || all.iter().any(|one| one == last) {
+            break;
+        }
+        real_moment().await;
     }
     all
 }
@@ -288,7 +304,7 @@ async fn a_relay_with_a_password_hears_it_and_the_mail_only_in_tls_that_is_belie
 
     let (address, _, mut heard) = secure_relay(Tls::Offered).await;
     let app = service_with_password("smtp", address, None).await;
-    assert_eq!(heard_until("failed", &app, &mut heard).await, ["EHLO", "STARTTLS", "no handshake"]);
+    assert_eq!(heard_up_to("no handshake", "failed", &app, &mut heard).await, ["EHLO", "STARTTLS", "no handshake"]);
     app.stop().await;
 
     let (address, _, mut heard) = secure_relay(Tls::Never).await;
@@ -309,7 +325,8 @@ async fn a_relay_that_speaks_tls_from_the_first_byte_hears_nothing_else() {
 
     let (address, _, mut heard) = secure_relay(Tls::FromTheFirstByte).await;
     let app = service_with_password("smtps", address, None).await;
-    assert_eq!(heard_until("failed", &app, &mut heard).await, ["no handshake"], "a certificate that is not believed");
+    let all = heard_up_to("no handshake", "failed", &app, &mut heard).await;
+    assert_eq!(all, ["no handshake"], "a certificate that is not believed");
     app.stop().await;
 }
 
@@ -331,7 +348,7 @@ async fn the_owner_is_mailed_when_credits_become_few() {
         .scope_boxed()
     });
     addressed.await.unwrap();
-    app.admin.adjust(&org, Bucket::Subscription, -950).await.unwrap();
+    app.admin.adjust(&org, CreditBucket::Subscription, -950).await.unwrap();
     upkeep().await;
     assert_eq!(after(Duration::from_secs(6), &mut seen).await, "451 later");
     let mail = after(Duration::from_secs(70), &mut seen).await;
@@ -344,10 +361,10 @@ async fn the_owner_is_mailed_when_credits_become_few() {
     app.stop().await;
 }
 
-/// To how many the service would still send mail.
-async fn waiting(app: &TestApp, org: &Org) -> usize {
+/// Returns the number of members to whom the service would still send mail.
+async fn waiting(app: &TestApp, org: &OrgRecord) -> usize {
     let later = app.now(org).await + 7 * 86_400_000;
-    let claim = app.store.write(|tx| invitations::mail::claim(tx, later, 0, "the test", 1_000).scope_boxed());
+    let claim = app.store.write(|tx| users::mail::claim(tx, later, 0, "the test", 1_000).scope_boxed());
     claim.await.unwrap().iter().filter(|one| one.org == org.no).count()
 }
 
@@ -360,7 +377,7 @@ async fn who_invites_again_and_again_has_fifty_mailed() {
         invite(&app, &key, &format!("a{n}@example.org")).await;
     }
     assert_eq!(waiting(&app, &org).await, 50);
-    // Who is removed frees nothing.
+    // Removing members frees nothing.
     let page = app.get(&key, "/v1/users?per_page=10").await.ok(200);
     for member in page["data"].as_array().unwrap() {
         let path = format!("/v1/users/{}", member["id"].as_str().unwrap());

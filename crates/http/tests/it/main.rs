@@ -1,4 +1,4 @@
-//! The service from outside: over sockets, as clients and attackers meet it, and in process.
+//! Tests the service from outside, over sockets like clients and attackers, and in process.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
@@ -22,10 +22,12 @@ mod paths;
 mod people;
 mod plans;
 mod rate_limits;
+mod runs;
 mod sandbox;
 mod sealed;
 mod served;
 mod shutdown;
+mod staff;
 mod tenancy;
 mod test_app;
 mod web;

@@ -1,24 +1,24 @@
-//! Several nodes on one database, each with its part of the work.
+//! Tests of several nodes on one database, each with other roles.
 
 use std::time::Duration;
 
 use probity_account::api_key::KeyKind;
 use probity_account::id::NodeId;
+use probity_backend::nodes::NodeConfig;
+use probity_backend::nodes::roles::NodeRole;
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
-use probity_service::nodes::NodeConfig;
-use probity_service::roles::Role;
 use probity_store::{ScopedFutureExt as _, nodes};
 use serde_json::{Value, json};
 
 use crate::test_app::{Call, TestApp, pass, real_moment};
 use crate::webhooks::receivers::{Manner, Receiver, webhooks_to_loopback};
 
-/// Ends the connections on which nodes hear of each other's work, and says how many those were.
+/// Ends the connections on which nodes receive wake-ups, and returns their number.
 const CUT: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE application_name = 'probity listener' AND datname = current_database()";
 
-fn only(role: Role) -> ServiceConfig {
+fn only(role: NodeRole) -> ServiceConfig {
     let node = NodeConfig { roles: [role].into_iter().collect(), ..NodeConfig::default() };
     ServiceConfig { webhooks: webhooks_to_loopback(), node, ..ServiceConfig::default() }
 }
@@ -28,7 +28,7 @@ async fn metrics(app: &TestApp) -> String {
     String::from_utf8(answer.body.to_vec()).unwrap()
 }
 
-/// Waits until a node's metrics have this line.
+/// Waits until a node's metrics contain this line.
 async fn until_measured(app: &TestApp, line: &str) {
     for _ in 0..5_000 {
         if metrics(app).await.lines().any(|one| one == line) {
@@ -39,7 +39,7 @@ async fn until_measured(app: &TestApp, line: &str) {
     panic!("{line} is not in:\n{}", metrics(app).await);
 }
 
-/// Submits a list with a callback and waits until its receiver is told; gives what it was told.
+/// Submits a list with a callback, waits for the callback, and returns its body.
 async fn told_of_a_job(app: &TestApp, key: &str) -> Value {
     let mut receiver = Receiver::start(Manner::status(204)).await;
     let body = json!({ "emails": ["valid@sandbox.test", "x"], "webhook_url": receiver.url() });
@@ -52,9 +52,9 @@ async fn told_of_a_job(app: &TestApp, key: &str) -> Value {
 
 #[tokio::test]
 async fn nodes_with_one_role_each_complete_a_job_together() {
-    let Some(api) = TestApp::on_postgres(only(Role::Api)).await else { return };
-    let worker = api.beside(only(Role::Worker)).await;
-    let delivery = api.beside(only(Role::Delivery)).await;
+    let Some(api) = TestApp::on_postgres(only(NodeRole::Api)).await else { return };
+    let worker = api.beside(only(NodeRole::Worker)).await;
+    let delivery = api.beside(only(NodeRole::Delivery)).await;
     let (_, key) = api.tester().await;
     until_measured(&worker, "probity_bells_heard 1.0").await;
     until_measured(&delivery, "probity_bells_heard 1.0").await;
@@ -62,7 +62,7 @@ async fn nodes_with_one_role_each_complete_a_job_together() {
     for (role, nodes) in [("api", 1), ("worker", 1), ("delivery", 1), ("schedule", 0)] {
         until_measured(&delivery, &format!("probity_nodes{{role=\"{role}\"}} {nodes}.0")).await;
     }
-    // What is heard of each other is a hint: without it the work is found all the same.
+    // Wake-ups are only hints: without them, nodes still find the work.
     assert_eq!(api.sql(CUT), "2");
     told_of_a_job(&api, &key).await;
     until_measured(&worker, "probity_bells_heard 1.0").await;
@@ -75,7 +75,7 @@ async fn nodes_with_one_role_each_complete_a_job_together() {
 
 #[tokio::test]
 async fn a_node_without_the_api_says_that_it_was_the_wrong_one() {
-    let app = TestApp::with(only(Role::Worker)).await;
+    let app = TestApp::with(only(NodeRole::Worker)).await;
     let (_, key) = app.customer().await;
     for (method, path) in [("GET", "/v1/jobs"), ("POST", "/v1/batch-verify"), ("DELETE", "/v1"), ("GET", "/v1/none")] {
         let answer = app.send(Call::new(method, path).key(&key)).await;
@@ -89,10 +89,10 @@ async fn a_node_without_the_api_says_that_it_was_the_wrong_one() {
     app.stop().await;
 }
 
-/// Gives a node's source to another one, that nobody knows, or takes it from that one again.
+/// Gives a node's source IP to an unknown node, or takes it back from that node.
 async fn give_to_another(app: &TestApp, give: bool) {
     let (other, now) = (NodeId::from_bits(1), Millis(0));
-    let own: Vec<NodeId> = app.admin.nodes().await.unwrap().into_iter().map(|listed| listed.node.id).collect();
+    let own: Vec<NodeId> = app.admin.nodes().await.unwrap().into_iter().map(|listed| listed.id).collect();
     let changed = app.store.write(|tx| {
         async {
             for id in own.iter().chain([&other]) {
@@ -120,7 +120,7 @@ async fn a_node_that_has_lost_its_source_asks_nobody_until_it_is_back() {
     give_to_another(&app, true).await;
     pass(Duration::from_secs(6)).await;
     until_measured(&app, "probity_sources_held 0.0").await;
-    // What readiness has said counts for a second.
+    // The result of a readiness check is cached for 1 s.
     pass(Duration::from_secs(2)).await;
     assert!(app.send(Call::get("/readyz")).await.error(503, "service_unavailable").contains("sources"));
     let refused = app.verify(&key, "info@honest-mail.com").await;

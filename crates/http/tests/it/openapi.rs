@@ -1,4 +1,4 @@
-//! The API's description: complete, true to itself, and the same as the committed one.
+//! Tests that the OpenAPI document is complete, correct and equal to the committed one.
 
 mod page;
 
@@ -7,8 +7,8 @@ use std::path::Path;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use probity_contract::published::accounts::keys::CreateKey;
 use probity_http::openapi::{Published, of_service, operations};
-use probity_service::published::keys::CreateKey;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 use utoipa::openapi::OpenApi;
@@ -21,7 +21,7 @@ fn described_json() -> Value {
     serde_json::to_value(described()).unwrap()
 }
 
-/// The committed document. With `UPDATE_OPENAPI=1` in the environment it is written anew instead of compared.
+/// Compares with the committed document. With `UPDATE_OPENAPI=1` in the environment, rewrites it instead.
 #[test]
 fn the_document_is_the_committed_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi.json");
@@ -173,7 +173,7 @@ fn every_post_can_be_repeated_and_says_so() {
     assert!(posts > 0);
 }
 
-/// What the schema of a new key says of bodies. Each is also read as the handler reads it: whatever is described can be read.
+/// Tests which bodies the schema of a new key accepts. The handler must accept every body that the schema accepts.
 #[test]
 fn a_new_key_is_described_by_its_kind() {
     let document = described_json();
@@ -260,7 +260,7 @@ fn all_operations(document: &Value) -> impl Iterator<Item = &Value> {
     document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values())
 }
 
-/// What a reference leads to.
+/// Resolves a reference.
 fn target<'a>(document: &'a Value, part: &'a Value) -> &'a Value {
     let path = part["$ref"].as_str().map(|reference| reference.strip_prefix('#').unwrap());
     path.map_or(part, |path| document.pointer(path).expect("a reference leads somewhere"))

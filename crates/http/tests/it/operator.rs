@@ -1,4 +1,4 @@
-//! The operator's API: who gets in, what each route does, and that customers see no more of it than `staff`.
+//! Tests of the operator's API: access, every route, and that customers see no more of it than `staff`.
 
 mod bans;
 mod credits;
@@ -44,7 +44,7 @@ async fn patch(app: &TestApp, path: &str, body: Value) -> Answer {
     described("PATCH", path, app.send(Call::patch(path, body.to_string()).key(KEY)).await)
 }
 
-/// An answer whose status the description has, where it has the route.
+/// Returns the response, after checking that the document describes its status if it describes the route.
 fn described(method: &str, path: &str, answer: Answer) -> Answer {
     let path = path.split('?').next().unwrap();
     let is_of = |template: &str| {
@@ -62,13 +62,13 @@ fn described(method: &str, path: &str, answer: Answer) -> Answer {
     answer
 }
 
-/// A customer on a plan: the path of its organization, and its first key.
+/// Creates a customer on a plan. Returns the path of its organization and its first key.
 async fn customer(app: &TestApp, plan: &str) -> (String, String) {
     let made = post(app, ORGS, json!({"name": "Example Ltd", "plan": plan, "first_key": true})).await.ok(201);
     (format!("{ORGS}/{}", made["organization"]["id"].as_str().unwrap()), made["key"].as_str().unwrap().to_owned())
 }
 
-/// Every route with ids that lead somewhere.
+/// Returns every route, with IDs that exist.
 fn routes(org: &str, user: &str) -> Vec<(&'static str, String)> {
     let document = document(None);
     let all = operations(&document).map(|(path, method, _)| (path.to_owned(), method)).collect::<Vec<_>>();
@@ -100,7 +100,7 @@ async fn only_the_operators_key_opens_anything() {
             let in_query = Call::new(method, format!("{path}?api_key={live}")).json(&json!({}));
             app.send(in_query).await.error(401, "missing_api_key");
         }
-        // The key opens nothing else, and without it nothing is learnt.
+        // The key gives access to nothing else, and a request without it learns nothing.
         app.get(KEY, "/v1/organization").await.error(401, "invalid_api_key");
         get(app, "/admin/v1/nothing").await.error(404, "not_found");
         app.get(&live, "/admin/v1/nothing").await.error(401, "invalid_api_key");
@@ -136,7 +136,7 @@ async fn who_guesses_has_to_wait_and_the_operator_has_not() {
     ask("guess", "192.0.2.1").await.error(429, "rate_limited");
     ask("guess", "192.0.2.2").await.error(401, "invalid_api_key");
     ask(KEY, "192.0.2.1").await.ok(200);
-    // Customers are counted by themselves.
+    // Customers are counted separately.
     let (_, live) = app.customer().await;
     app.send(Call::get("/v1/organization").key(&live).from("192.0.2.1")).await.ok(200);
     app.send(Call::get("/v1/organization").key("x").from("192.0.2.1")).await.error(401, "invalid_api_key");
@@ -170,7 +170,7 @@ async fn the_plans_are_those_of_the_configuration() {
     app.stop().await;
 }
 
-/// With `UPDATE_OPENAPI=1` in the environment the committed description is written anew instead of compared.
+/// Compares with the committed document. With `UPDATE_OPENAPI=1` in the environment, rewrites it instead.
 #[test]
 fn the_description_is_the_committed_one() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi-operator.json");

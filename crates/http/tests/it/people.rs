@@ -1,47 +1,55 @@
-//! People in a browser: signing in, sessions, second factors, and the API behind a cookie.
+//! Tests of members in a browser: sign-in, sessions, two-factor authentication, and the API with a session cookie.
 
 mod api;
 mod attempts;
 mod browser;
+mod changes;
 mod cross_site;
 mod events;
+mod forgotten;
+mod keys;
+mod languages;
+mod lists;
+mod mode;
 mod preview;
+mod requests;
 mod rows;
 mod second_factor;
 mod sessions;
+mod sharing;
 mod sign_in;
+mod sso;
 mod sweep;
 mod uploads;
 
 use browser::Browser;
 use probity_account::id::UserId;
-use probity_account::role::Role;
+use probity_account::role::MemberRole;
+use probity_backend::accounts::people::PeopleConfig;
 use probity_http::service::ServiceConfig;
-use probity_service::people::PeopleConfig;
-use probity_store::organization::Org;
-use probity_store::passwords::Cost;
-use probity_store::users::{self, User, UserStatus};
+use probity_store::accounts::organization::OrgRecord;
+use probity_store::accounts::people::passwords::HashCost;
+use probity_store::accounts::users::{self, TeamMember, UserStatus};
 use probity_store::{ScopedFutureExt as _, Store};
-use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use crate::test_app::TestApp;
 
-/// A password that may be one.
+/// Password that satisfies the rules.
 const PASSWORD: &str = "correct horse battery staple";
-/// So cheap that tests sign in as often as they like.
-const CHEAP: Cost = Cost { memory_kib: 8, passes: 1 };
+/// So cheap that tests can sign in often.
+const CHEAP: HashCost = HashCost { memory_kib: 8, passes: 1 };
 
-/// The usual service, with cheap passwords.
+/// Returns the default configuration with cheap password hashing.
 pub(crate) fn config() -> ServiceConfig {
     let mut config = ServiceConfig::default();
     config.api.people = PeopleConfig { cost: CHEAP, ..PeopleConfig::default() };
     config
 }
 
-/// A member of an organization without a password.
-async fn member(app: &TestApp, org: &Org, email: &str, role: Role) -> User {
-    let user = User {
+/// Creates a team member without a password.
+async fn member(app: &TestApp, org: &OrgRecord, email: &str, role: MemberRole) -> TeamMember {
+    let user = TeamMember {
         org: org.no,
         id: UserId::new(org.created_at, rand_bytes(email)),
         email: Some(email.to_owned()),
@@ -55,11 +63,11 @@ async fn member(app: &TestApp, org: &Org, email: &str, role: Role) -> User {
     user
 }
 
-async fn insert(store: &Store, user: &User) {
+async fn insert(store: &Store, user: &TeamMember) {
     store.write(|tx| users::insert(tx, user).scope_boxed()).await.unwrap();
 }
 
-/// Bytes that differ from text to text.
+/// Returns bytes that depend on the text.
 fn rand_bytes(text: &str) -> [u8; 10] {
     let mut bytes = [0; 10];
     for (at, byte) in text.bytes().enumerate() {
@@ -68,13 +76,18 @@ fn rand_bytes(text: &str) -> [u8; 10] {
     bytes
 }
 
-/// A one-time link for a person.
-async fn link(app: &TestApp, user: &User) -> String {
-    app.admin.reset_link(user, false).await.unwrap().token.expose_secret().to_owned()
+/// Returns the token of a one-time link for a member.
+async fn link(app: &TestApp, user: &TeamMember) -> String {
+    app.admin.reset_link(user, false).await.unwrap()
 }
 
-/// A member who has set their password, and the browser in which they did.
-pub(crate) async fn signed_in<'a>(app: &'a TestApp, org: &Org, email: &str, role: Role) -> (User, Browser<'a>) {
+/// Creates a member with a password. Returns the member and the browser in which they set it.
+pub(crate) async fn signed_in<'a>(
+    app: &'a TestApp,
+    org: &OrgRecord,
+    email: &str,
+    role: MemberRole,
+) -> (TeamMember, Browser<'a>) {
     let user = member(app, org, email, role).await;
     let mut browser = Browser::new(app);
     let token = link(app, &user).await;

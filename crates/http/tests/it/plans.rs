@@ -1,13 +1,13 @@
-//! Plans as customers meet them: what the organization says, months that pass, credits that run out.
+//! Tests of plans as customers see them: organization, monthly grants, exhausted credits.
 
 use std::time::Duration;
 
 use probity_account::api_key::KeyKind;
-use probity_account::credits::Bucket;
-use probity_account::plans::{Entitlement, Entitlements, Plan, Plans, Refill, Trial};
+use probity_account::credits::CreditBucket;
+use probity_account::plans::{Entitlement, EntitlementSet, Plan, Plans, Refill, TrialTerms};
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;
-use probity_store::organization::Org;
+use probity_store::accounts::organization::OrgRecord;
 use serde_json::{Value, json};
 
 use crate::test_app::{Call, TestApp, pass, real_moment};
@@ -20,19 +20,19 @@ fn config() -> ServiceConfig {
         title: "Team plan".into(),
         monthly: 1_000,
         seats: Some(1),
-        entitlements: Entitlements::ALL.without(Entitlement::Webhooks.into()),
+        entitlements: EntitlementSet::ALL.without(Entitlement::Webhooks.into()),
         rate_limit_per_minute: Some(50),
         low_balance: Some(100),
         ..Plan::bare("team")
     };
-    let trial = Plan { monthly: 700, trial: Some(Trial { days: 14, credits: 20 }), ..Plan::bare("trial") };
+    let trial = Plan { monthly: 700, trial: Some(TrialTerms { days: 14, credits: 20 }), ..Plan::bare("trial") };
     let refill = Plan { refill: Some(Refill { credits: 10, times: 3 }), ..Plan::bare("refill") };
     let saving = Plan { monthly: 50, keeps_unused: true, ..Plan::bare("saving") };
     let plans = Plans::new([team, trial, refill, saving], "team", 0).unwrap().into();
     ServiceConfig { api: ApiConfig { plans, ..ApiConfig::default() }, ..ServiceConfig::default() }
 }
 
-async fn customer(app: &TestApp, plan: &str) -> (Org, String) {
+async fn customer(app: &TestApp, plan: &str) -> (OrgRecord, String) {
     let plan = app.admin.plan(Some(plan)).unwrap().clone();
     let org = app.admin.create_org("Example Ltd", plan).await.unwrap();
     let key = app.key(&org, KeyKind::Live).await;
@@ -43,7 +43,7 @@ async fn shown(app: &TestApp, key: &str) -> Value {
     app.get(key, ORGANIZATION).await.ok(200)
 }
 
-/// Waits until the upkeep has come round.
+/// Waits until scheduled work has changed the organization.
 async fn until(app: &TestApp, key: &str, holds: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..500 {
         let now = shown(app, key).await;
@@ -101,8 +101,8 @@ async fn months_pass() {
 async fn a_month_that_cannot_be_granted_is_in_nobodys_way() {
     TestApp::each(config(), async |app| {
         let (first, _) = customer(app, "saving").await;
-        // Another month of it is more than can be counted.
-        app.admin.grant(&first, Bucket::Subscription, i64::MAX - 60, None).await.unwrap();
+        // Another month's credits would overflow the balance.
+        app.admin.grant(&first, CreditBucket::Subscription, i64::MAX - 60, None).await.unwrap();
         let (_, key) = customer(app, "team").await;
         app.verify(&key, "no-address").await.ok(200);
         pass(DAY * 32).await;
@@ -158,7 +158,7 @@ async fn credits_that_ran_out_are_put_in_as_often_as_agreed() {
 async fn a_balance_that_becomes_low_is_in_the_timeline_once() {
     let app = TestApp::with(config()).await;
     let (org, key) = customer(&app, "team").await;
-    app.admin.adjust(&org, Bucket::Subscription, -950).await.unwrap();
+    app.admin.adjust(&org, CreditBucket::Subscription, -950).await.unwrap();
     let told = async || {
         let events = app.get(&key, "/v1/account/timeline").await.ok(200)["events"].clone();
         events.as_array().unwrap().iter().filter(|event| event["kind"] == "low_balance").count()

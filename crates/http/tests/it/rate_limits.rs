@@ -1,12 +1,12 @@
-//! Limits: what every answer says of them, whom they hold back, and that waiting as told is enough.
+//! Tests of rate limits: their headers on every response, their scope, and that waiting for `Retry-After` suffices.
 
 use std::time::Duration;
 
 use probity_account::api_key::KeyKind;
 use probity_account::scope::Scope;
-use probity_engine::clock::Clock;
+use probity_backend::accounts::minting::KeyRequest;
+use probity_engine::clock::EngineClock;
 use probity_http::service::ServiceConfig;
-use probity_service::admin::NewKey;
 use probity_service::app::ApiConfig;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ async fn a_key_may_as_often_as_its_limit_says() {
             let refused = app.get(&key, ROUTE).await;
             refused.error(429, "rate_limited");
             assert_eq!((shown(&refused), refused.number("retry-after")), ((4, 0), 15));
-            // Another refusal costs nothing: the wait does not grow.
+            // Another rejection costs nothing: the wait does not grow.
             let again = app.get(&key, ROUTE).await;
             assert_eq!(again.number("retry-after"), 15);
             let other = app.key(&org, KeyKind::Live).await;
@@ -103,7 +103,7 @@ async fn a_key_can_have_a_limit_of_its_own() {
     let app = TestApp::with(limits(ApiConfig { key_per_minute: 5, ..ApiConfig::default() })).await;
     let (org, _) = app.customer().await;
     for own in [2, 7] {
-        let wanted = NewKey { rate_limit_per_minute: Some(own), ..NewKey::plain("limited", KeyKind::Live) };
+        let wanted = KeyRequest { rate_limit_per_minute: Some(own), ..KeyRequest::plain("limited", KeyKind::Live) };
         let (_, key) = app.new_key(&org, wanted).await;
         for left in (0..own).rev() {
             assert_eq!(shown(&app.get(&key, ROUTE).await), (own, left));
@@ -121,7 +121,7 @@ async fn many_keys_share_their_organizations_limit() {
         for _ in 1..50 {
             keys.push(app.key(&org, KeyKind::Live).await);
         }
-        let began = Clock::system();
+        let began = EngineClock::system();
         let (mut passed, mut refused) = (0.0, Vec::new());
         for key in keys.iter().cycle().take(150) {
             let answer = app.get(key, ROUTE).await;
@@ -130,7 +130,7 @@ async fn many_keys_share_their_organizations_limit() {
                 _ => refused.push(answer),
             }
         }
-        // A burst of a hundred, and what the time that went by lets through.
+        // A burst of 100, plus the tokens restored in the elapsed time.
         let granted = 100.0 + began.elapsed().as_secs_f64() * 100.0 / 60.0;
         assert!((100.0..=granted).contains(&passed), "{passed} of {granted}");
         assert_eq!(shown(&refused[0]), (100, 0));
@@ -152,9 +152,9 @@ async fn who_changes_their_limit_gets_no_requests_by_it() {
         };
         wish(40).await.ok(200);
         let mut passed = 0.0;
-        let began = Clock::system();
+        let began = EngineClock::system();
         for round in 0..150 {
-            // A change now and then, up and down: as often as the operator's limit lets it.
+            // Changes the limit repeatedly, up and down, as often as the operator's limit allows.
             if round % 5 == 0 {
                 wish(40 - round / 5 % 2).await.ok(200);
             }
@@ -171,9 +171,9 @@ async fn who_changes_their_limit_gets_no_requests_by_it() {
             }
         };
         wait_as_told(&refused).await;
-        let began = Clock::system();
+        let began = EngineClock::system();
         app.get(&key, ROUTE).await.ok(200);
-        // What was used stays used under the highest limit, too.
+        // Used requests stay used under the highest limit, too.
         let (_, left) = shown(&app.get(&key, ROUTE).await);
         assert!(left <= 2 + i64::try_from(began.elapsed().as_secs()).unwrap(), "{left} are left");
         pass(Duration::from_mins(1)).await;
@@ -194,7 +194,7 @@ async fn refused_keys_count_against_their_address() {
     }
     let refused = app.send(guess("203.0.113.9")).await;
     refused.error(429, "rate_limited");
-    // What the client says of itself does not help it; what a proxy says counts.
+    // The client's own `X-Forwarded-For` is ignored; a trusted proxy's counts.
     let spoofed = guess("203.0.113.9").header("x-forwarded-for", "198.51.100.1");
     app.send(spoofed).await.error(429, "rate_limited");
     for forwarded in ["203.0.113.9", "198.51.100.1, 203.0.113.9"] {
@@ -202,7 +202,7 @@ async fn refused_keys_count_against_their_address() {
     }
     app.send(guess("10.0.0.1").header("x-forwarded-for", "198.51.100.1")).await.error(401, "invalid_api_key");
     app.send(guess("::ffff:203.0.113.9")).await.error(429, "rate_limited");
-    // Whoever has a key is not held back by those who share its address, nor is who has none.
+    // Requests with a valid key, or without any, are not limited by failures from the same address.
     app.send(Call::get(ROUTE).key(&good).from("203.0.113.9")).await.ok(200);
     app.send(Call::get(ROUTE).from("203.0.113.9")).await.error(401, "missing_api_key");
     wait_as_told(&refused).await;
@@ -210,7 +210,7 @@ async fn refused_keys_count_against_their_address() {
     app.stop().await;
 }
 
-/// Who has one IPv6 address has a whole /64 of them.
+/// A host with one IPv6 address usually has a whole /64.
 #[tokio::test]
 async fn neighbours_in_one_ipv6_network_count_as_one() {
     let app = TestApp::with(limits(ApiConfig { failures_per_minute: 3, ..ApiConfig::default() })).await;

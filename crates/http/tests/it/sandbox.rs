@@ -1,12 +1,12 @@
-//! The verifier of test keys for tests of the service: mailworld's sandbox.
+//! Verifier of test keys in tests of the service: mailworld's sandbox.
 
 use std::sync::Arc;
 
-use probity_engine::{EngineConfig, Live};
+use probity_backend::nodes::verifier::Verifier;
+use probity_engine::{EngineConfig, LiveCall};
 use probity_mailworld::sandbox::Sandbox;
-use probity_service::verifier::Verifier;
 
-/// The sandbox as a service is given it for test keys.
+/// Returns the sandbox that a service uses for test keys.
 pub(crate) fn verifier() -> Arc<dyn Verifier> {
     Arc::new(Sandbox::new(&EngineConfig::default()).expect("the default configuration is right"))
 }
@@ -14,7 +14,7 @@ pub(crate) fn verifier() -> Arc<dyn Verifier> {
 #[tokio::test]
 async fn a_service_can_be_given_the_sandbox() {
     let verifier = verifier();
-    let live = Live { timeout_ms: 20_000, scope: 1 };
+    let live = LiveCall { timeout_ms: 20_000, scope: 1 };
     let began = verifier.now();
     for (email, reason) in [("inbox_full@sandbox.test", "inbox_full"), ("greta.lee@acme-widgets.com", "nonexistent")] {
         assert_eq!(verifier.verify(email, live).await.verdict.reason.as_str(), reason);

@@ -1,20 +1,20 @@
-//! A master key: what lies on the disk tells no address of a list, everything reads as without it, and a database that was
-//! sealed is not opened without the key that belongs to it.
+//! Tests of the master key. With it, files contain no address of a list, and everything reads as without it. An encrypted
+//! database opens only with its key.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use probity_account::id::{DeliveryId, EventId, UploadId};
+use probity_backend::nodes::instance::{Instance, OpenError};
+use probity_backend::secrets::sealing::MasterKey;
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
-use probity_service::instance::{Instance, OpenError};
-use probity_service::ops::log::capture::holds;
-use probity_service::sealing::MasterKey;
-use probity_store::outbox::{self, Attempt, Content, Delivery, Room, State};
-use probity_store::sealing::Place as InRow;
-use probity_store::sealing::earlier::{Behind, find};
-use probity_store::uploads::{self, Arrived, Choice, Content as UploadContent, NewUpload};
-use probity_store::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError, jobs};
+use probity_store::privacy::sealing::earlier::{SealingProgress, find};
+use probity_store::privacy::sealing::{self, SealedField, unseal};
+use probity_store::uploads::{self, ArrivedUpload, ColumnChoice, ColumnContent, NewUpload};
+use probity_store::webhooks::outbox::{self, AttemptResult, DeliveryContent, NewDelivery, OutboxState, SenderCapacity};
+use probity_store::{DatabasePlace, OrgNo, ScopedFutureExt as _, Store, StoreConfig, StoreError, jobs};
+use probity_telemetry::log_capture::holds;
 use probity_trialdb::postgres;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -38,7 +38,8 @@ async fn is_packed(app: &TestApp) -> bool {
     app.store.write(|tx| jobs::claim_packing(tx, later, -i64::MAX / 2).scope_boxed()).await.unwrap().is_none()
 }
 
-/// A list through everything that keeps it; gives its rows and what was found in the files before and after it was packed.
+/// Sends a list through everything that stores it. Returns its rows, and the canaries found in the files before and after
+/// packing.
 async fn through(app: &TestApp) -> (Vec<Value>, Vec<Vec<&'static str>>) {
     let (_, key) = app.tester().await;
     let body = json!({"emails": [CANARY, MISTYPED, CANARY, "valid@sandbox.test"]}).to_string();
@@ -75,24 +76,25 @@ async fn with_a_master_key_no_file_tells_an_address_of_a_list() {
     sealed.stop().await;
 }
 
-/// What a receiver answers, and what it has answered before.
+/// Receiver's last response and its earlier one.
 const ANSWERS: [&[u8]; 2] = [b"\xff\xff\xff\xff\x01no", CANARY.as_bytes()];
 
-/// A message that was sent twice, in the outbox.
+/// Stores a delivery that was attempted twice.
 async fn told_twice(store: &Store, org: OrgNo, now: Millis) -> DeliveryId {
     let id = DeliveryId::new(now, [1; 10]);
-    let (kind, url, content) = ("job.finished".into(), "http://127.0.0.1:1/".into(), Content::Bytes(b"{}".to_vec()));
+    let (kind, url, content) =
+        ("job.finished".into(), "http://127.0.0.1:1/".into(), DeliveryContent::Bytes(b"{}".to_vec()));
     let event = EventId::new(now, [1; 10]);
-    let message = Delivery { org, id, event, kind, url, content, job: None, signer: String::new(), created_at: now };
+    let message = NewDelivery { org, id, event, kind, url, content, job: None, signer: String::new(), created_at: now };
     store.write(|tx| outbox::put(tx, &message).scope_boxed()).await.unwrap();
-    for (answer, state) in ANSWERS.into_iter().zip([State::Waiting, State::Delivered]) {
+    for (answer, state) in ANSWERS.into_iter().zip([OutboxState::Waiting, OutboxState::Delivered]) {
         let sent = store.write(|tx| {
             async move {
-                let [claimed] = &outbox::claim(tx, now, 1, "sender", Room::of(1)).await?[..] else {
+                let [claimed] = &outbox::claim(tx, now, 1, "sender", SenderCapacity::of(1)).await?[..] else {
                     panic!("it is due")
                 };
                 let (answer, status, error) = (answer.to_vec(), Some(200), None);
-                let attempt = Attempt { at: now, took_ms: 1, status, error, answer, state, next_at: now };
+                let attempt = AttemptResult { at: now, took_ms: 1, status, error, answer, state, next_at: now };
                 outbox::record(tx, claimed, &attempt).await
             }
             .scope_boxed()
@@ -102,17 +104,17 @@ async fn told_twice(store: &Store, org: OrgNo, now: Millis) -> DeliveryId {
     id
 }
 
-/// A file with one row, of which everything is said.
+/// Stores an uploaded file with one row and all its metadata.
 async fn put_up(store: &Store, org: OrgNo, at: Millis) -> UploadId {
     let id = UploadId::new(at, [2; 10]);
-    let content = UploadContent { addresses: 1, domains: CANARY.into(), ..UploadContent::default() };
+    let content = ColumnContent { addresses: 1, domains: CANARY.into(), ..ColumnContent::default() };
     let arrived = store.write(|tx| {
         async {
-            let no = uploads::begin(tx, &NewUpload { org, id, source: "csv", user: None, at }, 10).await?;
+            let no = uploads::begin(tx, &NewUpload { org, id, test: false, source: "csv", user: None, at }, 10).await?;
             uploads::add_block(tx, org, no, 0, CANARY.as_bytes()).await?;
-            let choice = Choice { column: Some(0), header: false };
+            let choice = ColumnChoice { column: Some(0), header: false };
             let about = CANARY.as_bytes();
-            let arrived = Arrived { about, rows: 1, size: 1, choice, content: Some(&content) };
+            let arrived = ArrivedUpload { about, rows: 1, size: 1, choice, content: Some(&content), replaces: None };
             uploads::finish(tx, org, no, &arrived, at).await
         }
         .scope_boxed()
@@ -121,9 +123,9 @@ async fn put_up(store: &Store, org: OrgNo, at: Millis) -> UploadId {
     id
 }
 
-/// How many bodies of each column lie there unsealed.
+/// Returns the number of unencrypted bodies in each column.
 async fn unsealed_bodies(store: &Store) -> Vec<usize> {
-    let (mut behind, mut counts) = (Some(Behind::nothing()), Vec::new());
+    let (mut behind, mut counts) = (Some(SealingProgress::nothing()), Vec::new());
     while let Some(at) = behind {
         let (found, next) = find(&mut store.read().await.unwrap(), &at, 10_000).await.unwrap();
         counts.push(found.len());
@@ -132,7 +134,8 @@ async fn unsealed_bodies(store: &Store) -> Vec<usize> {
     counts
 }
 
-/// Everything that a service keeps of lists before it has a master key, in every column, and what is read of it then.
+/// Stores lists in every column without a master key. Then checks that they are encrypted once there is one, and still read the
+/// same.
 async fn what_was_there_is_sealed(plain: TestApp) {
     const MASTER_KEY: [u8; 32] = [3; 32];
     let (org, live) = plain.customer().await;
@@ -144,16 +147,19 @@ async fn what_was_there_is_sealed(plain: TestApp) {
     }
     let (_, _) = through(&plain).await;
     let now = plain.now(&org).await;
-    // Nobody else sends it: it lies in the future of the service's clock.
+    // Nothing else sends this delivery: it is due in the future.
     let message = told_twice(&plain.store, org.no, now + 3_600_000).await;
     let upload = put_up(&plain.store, org.no, now).await;
     let before = unsealed_bodies(&plain.store).await;
-    assert!(before.len() == 9 && before.iter().all(|count| *count > 0), "of each column something: {before:?}");
+    // This test stores no connections: their rules, positions and contacts (columns 7 to 9) stay empty.
+    let (there, connections): (Vec<_>, Vec<_>) = before.iter().enumerate().partition(|(at, _)| !(7..10).contains(at));
+    assert!(connections.len() == 3 && there.len() == 9, "columns: {before:?}");
+    assert!(there.iter().all(|(_, count)| **count > 0), "of each column something: {before:?}");
     let read = async |app: &TestApp, store: &Store| {
         let mut conn = store.read().await.unwrap();
         let logged = outbox::by_id(&mut conn, org.no, message).await.unwrap().last_answer;
         let tried = outbox::before_the_last(&mut conn, org.no, &[message]).await.unwrap();
-        let there = uploads::by_id(&mut conn, org.no, upload).await.unwrap();
+        let there = uploads::by_id(&mut conn, org.no, upload, false).await.unwrap();
         let rows = uploads::blocks(&mut conn, org.no, there.no, 0, 9).await.unwrap();
         let results = app.get(&live, &format!("{path}/results")).await.ok(200);
         (logged, format!("{tried:?}"), there, rows, results)
@@ -168,7 +174,7 @@ async fn what_was_there_is_sealed(plain: TestApp) {
         }
         pass(Duration::from_secs(6)).await;
     }
-    assert_eq!(unsealed_bodies(&store).await, [0; 9]);
+    assert_eq!(unsealed_bodies(&store).await, [0; 12]);
     assert!(read(&sealed, &store).await == told, "it reads as before");
     sealed.live.gate.add_permits(10);
     while sealed.get(&live, &format!("{path}/status")).await.ok(200)["processed"] != true {
@@ -188,25 +194,29 @@ async fn what_was_stored_before_there_was_a_master_key_is_sealed_afterwards() {
     }
 }
 
-async fn open(place: &Place, master_key: Option<[u8; 32]>) -> Instance {
+async fn open(place: &DatabasePlace, master_key: Option<[u8; 32]>) -> Instance {
     let sealing = master_key.map(|key| Arc::new(MasterKey::of(&key)) as _);
     Instance::open(&StoreConfig { sealing, ..StoreConfig::new(place.clone()) }, &PEPPER).await.unwrap()
 }
 
-/// A body as it is stored.
+/// Returns a body as it is stored.
 async fn seal(store: &Store, org: OrgNo, row: i64) -> Result<Vec<u8>, StoreError> {
-    let place = InRow::numbered("job_block.body", 1, row);
-    store.write(|tx| async move { Ok(tx.seal(org, place, b"ann@example.org").await?.into_owned()) }.scope_boxed()).await
+    let place = SealedField::numbered("job_block.body", 1, row);
+    store
+        .write(|tx| {
+            async move { Ok(sealing::seal(tx, org, place, b"ann@example.org").await?.into_owned()) }.scope_boxed()
+        })
+        .await
 }
 
 async fn unsealed(store: &Store, org: OrgNo, row: i64, stored: &[u8]) -> Result<Vec<u8>, StoreError> {
-    store.read().await?.open_sealed(org, InRow::numbered("job_block.body", 1, row), stored.to_vec()).await
+    unseal(&mut store.read().await?, org, SealedField::numbered("job_block.body", 1, row), stored.to_vec()).await
 }
 
 #[tokio::test]
 async fn a_sealed_database_is_opened_with_its_key_only_and_the_key_can_be_changed() {
     let directory = tempfile::tempdir().unwrap();
-    let place = Place::Sqlite(file_in(directory.path()));
+    let place = DatabasePlace::Sqlite(file_in(directory.path()));
     let without = open(&place, None).await;
     without.prepare().await.unwrap();
     let plain = seal(without.store(), ORG, 0).await.unwrap();
@@ -252,14 +262,14 @@ async fn a_sealed_database_is_opened_with_its_key_only_and_the_key_can_be_change
 #[tokio::test]
 async fn a_data_key_of_a_transaction_that_was_undone_seals_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let place = Place::Sqlite(file_in(directory.path()));
+    let place = DatabasePlace::Sqlite(file_in(directory.path()));
     let instance = open(&place, Some([1; 32])).await;
     instance.prepare().await.unwrap();
-    let row = InRow::numbered("job_block.body", 1, 0);
+    let row = SealedField::numbered("job_block.body", 1, 0);
     let undone = instance.store().write(|tx| {
         async move {
-            let stored = tx.seal(ORG, row, b"first").await?.into_owned();
-            assert_eq!(tx.open_sealed(ORG, row, stored).await?, b"first");
+            let stored = sealing::seal(tx, ORG, row, b"first").await?.into_owned();
+            assert_eq!(unseal(tx, ORG, row, stored).await?, b"first");
             Err::<(), _>(StoreError::NotFound)
         }
         .scope_boxed()
@@ -267,7 +277,7 @@ async fn a_data_key_of_a_transaction_that_was_undone_seals_nothing() {
     undone.await.unwrap_err();
     let sealed = seal(instance.store(), ORG, 0).await.unwrap();
     instance.close().await;
-    // In another process nothing is remembered.
+    // Another process has nothing cached.
     let again = open(&place, Some([1; 32])).await;
     again.prepare().await.unwrap();
     assert_eq!(unsealed(again.store(), ORG, 0, &sealed).await.unwrap(), b"ann@example.org");
@@ -276,16 +286,18 @@ async fn a_data_key_of_a_transaction_that_was_undone_seals_nothing() {
 
 #[tokio::test]
 async fn a_key_that_is_made_while_all_are_wrapped_anew_is_wrapped_anew_too() {
-    // SQLite has one writer at a time.
+    // SQLite has only one writer at a time.
     let Some(cluster) = postgres() else { return };
     let database = cluster.create_database();
-    let place = Place::Postgres(database.url().to_owned());
+    let place = DatabasePlace::Postgres(database.url().to_owned());
     let (running, rewrapping) = (open(&place, Some([1; 32])).await, open(&place, Some([1; 32])).await);
     running.prepare().await.unwrap();
     let (made, commit) = (Notify::new(), Notify::new());
     let making = running.store().write(|tx| {
         async {
-            let stored = tx.seal(ORG, InRow::numbered("job_block.body", 1, 0), b"ann@example.org").await?.into_owned();
+            let stored = sealing::seal(tx, ORG, SealedField::numbered("job_block.body", 1, 0), b"ann@example.org")
+                .await?
+                .into_owned();
             made.notify_one();
             commit.notified().await;
             Ok(stored)

@@ -1,4 +1,4 @@
-//! A server on loopback with routes that show what the shell does, and clients that speak to it byte by byte.
+//! Test server on loopback, with routes that exercise the shell, and clients that speak to it byte by byte.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,14 +12,14 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use probity_engine::clock::Clock;
-use probity_http::asking::Asking;
-use probity_http::body::{BodyLimit, BodyRules, JsonBody, RawBody};
+use probity_contract::error::ApiError;
+use probity_contract::request_id::RequestId;
+use probity_engine::clock::EngineClock;
+use probity_http::edge::listen::{ListenConfig, Listener, Stopped};
+use probity_http::edge::shell::{ShellConfig, shell};
 use probity_http::error::Refusal;
-use probity_http::listen::{ListenConfig, Listener, Stopped};
-use probity_http::shell::{ShellConfig, shell};
-use probity_service::error::ApiError;
-use probity_service::request_id::RequestId;
+use probity_http::request::asking::Asking;
+use probity_http::request::body::{BodyLimit, BodyRules, JsonBody, RawBody};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -27,10 +27,10 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// What no test should ever have to wait for.
+/// Time limit that no test should reach.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Bytes of an answer that no socket's buffers hold.
+/// Size of a response that no socket's buffers hold, in bytes.
 pub(crate) const BIG: usize = 64 << 20;
 
 #[derive(Deserialize, Serialize)]
@@ -54,7 +54,7 @@ async fn panics() -> StatusCode {
     panic!("canary in a panic")
 }
 
-/// The body, its first byte in a piece of its own.
+/// Returns the body, its first byte in a separate piece.
 async fn echo_pieces(RawBody(mut bytes): RawBody) -> impl IntoResponse {
     let length = [(CONTENT_LENGTH, bytes.len().to_string())];
     let pieces = [bytes.split_to(1), bytes].map(Ok::<_, Infallible>);
@@ -71,6 +71,8 @@ fn routes(gate: Arc<Notify>) -> Router {
         .route("/numbers/{n}", get(async |Path(n): Path<u32>| n.to_string()))
         .route("/echo", post(async |RawBody(bytes): RawBody| bytes))
         .route("/echo/pieces", post(echo_pieces))
+        .route("/streamed", get(async || Body::from_stream(futures_util::stream::iter([Ok::<_, Infallible>("x")]))))
+        .route("/unchanged", get(async || StatusCode::NOT_MODIFIED))
         .route("/ignore", post(async || "ignored"))
         .route("/broken", get(broken))
         .route("/panic", get(panics))
@@ -82,7 +84,7 @@ fn routes(gate: Arc<Notify>) -> Router {
         .route("/id", get(async |Extension(id): Extension<RequestId>| id.to_string()))
 }
 
-/// Limits of a trial server.
+/// Limits of a test server.
 #[derive(Clone, Default)]
 pub(crate) struct Limits {
     pub(crate) shell: ShellConfig,
@@ -91,7 +93,7 @@ pub(crate) struct Limits {
 
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
-    /// Lets one request of `/wait` through.
+    /// Admits one request of `/wait` per notification.
     pub(crate) gate: Arc<Notify>,
     pub(crate) stop: CancellationToken,
     task: JoinHandle<Stopped>,
@@ -105,7 +107,7 @@ impl Served {
     pub(crate) async fn with(limits: Limits) -> Self {
         let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
         let (address, gate, stop) = (listener.address(), Arc::new(Notify::new()), CancellationToken::new());
-        let clock = Clock::system();
+        let clock = EngineClock::system();
         let routes = shell(routes(Arc::clone(&gate)), limits.shell, clock);
         let task = tokio::spawn(listener.serve(routes, limits.listen, clock, stop.clone()));
         Self { address, gate, stop, task }
@@ -121,7 +123,7 @@ impl Served {
         Client { stream, rest: Vec::new() }
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a new connection.
     pub(crate) async fn ask(&self, request: &str) -> Answer {
         let mut client = self.connect().await;
         client.send(request.as_bytes()).await;
@@ -150,7 +152,7 @@ impl Answer {
         lines.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// Asserts the envelope with all that belongs to it, and returns its message.
+    /// Asserts the error envelope and its headers. Returns its message.
     pub(crate) fn assert_error(&self, status: u16, code: &str, kind: &str) -> String {
         assert_eq!(self.status, status, "{}", self.body);
         assert_eq!(self.header("content-type"), Some("application/json"));
@@ -163,7 +165,7 @@ impl Answer {
         message
     }
 
-    /// Asserts what every answer carries, and returns its request's name.
+    /// Asserts the headers of every response. Returns the request ID.
     pub(crate) fn assert_common(&self) -> String {
         assert_eq!(self.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(self.header("referrer-policy"), Some("no-referrer"));
@@ -182,12 +184,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Sends; a server that has closed meanwhile is no error, its answer counts.
+    /// Sends bytes. If the server has closed the connection meanwhile, only its response counts.
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes).await;
     }
 
-    /// The next answer. Fails the test when the server closes or keeps silent.
+    /// Returns the next response. Fails the test if the server closes the connection or sends nothing.
     pub(crate) async fn answer(&mut self, to_head: bool) -> Answer {
         tokio::time::timeout(PATIENCE, self.read_answer(to_head)).await.expect("an answer in time")
     }
@@ -214,7 +216,7 @@ impl Client {
         self.stream.read_buf(&mut self.rest).await.unwrap_or(0) > 0
     }
 
-    /// Everything until the server closes, which it must.
+    /// Reads everything until the server closes the connection. Fails the test if it does not.
     pub(crate) async fn until_closed(mut self) -> String {
         let all = async { while self.more().await {} };
         tokio::time::timeout(PATIENCE, all).await.expect("the server closes");
@@ -222,7 +224,7 @@ impl Client {
     }
 }
 
-/// Limits under which bodies must come quickly.
+/// Returns limits under which bodies must arrive quickly.
 pub(crate) fn hasty_bodies() -> Limits {
     let body = BodyRules { stall: Duration::from_millis(50), ..BodyRules::default() };
     Limits { shell: ShellConfig { body, ..ShellConfig::default() }, ..Limits::default() }

@@ -1,8 +1,8 @@
-//! Stopping: nothing new, nothing lost, and never for ever.
+//! Tests of the shutdown: no new work, no lost response, and a bounded duration.
 
 use std::time::Duration;
 
-use probity_http::listen::{ListenConfig, Stopped};
+use probity_http::edge::listen::{ListenConfig, Stopped};
 use tokio::net::TcpSocket;
 
 use crate::served::{Limits, Served};

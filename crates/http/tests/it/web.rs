@@ -1,4 +1,4 @@
-//! The dashboard's files as a browser gets them.
+//! Tests of the dashboard's files as a browser loads them.
 
 use crate::test_app::{Call, TestApp};
 

@@ -1,4 +1,4 @@
-//! Callbacks against receivers that are honest, slow, or hostile, on loopback with the guard opened for it.
+//! Tests of webhooks with honest, slow and hostile receivers on loopback, which the guard allows here.
 
 mod delivery;
 mod fleet;

@@ -1,4 +1,4 @@
-//! The widget: who may ask, what is told, what it may cost, and the job that sums a day up.
+//! Tests of the widget: access, results, limits of its cost, and its daily job.
 
 mod checks;
 mod limits;
@@ -6,21 +6,21 @@ mod roll_up;
 mod script;
 
 use probity_account::api_key::KeyKind;
-use probity_service::admin::NewKey;
-use probity_store::organization::Org;
+use probity_backend::accounts::minting::KeyRequest;
+use probity_store::accounts::organization::OrgRecord;
 
 use crate::test_app::{Answer, Call, TestApp};
 
 pub(crate) const ORIGIN: &str = "https://shop.example.com";
 const HOME: &str = "203.0.113.9";
 
-/// A `pub` key of [`ORIGIN`].
-pub(crate) async fn public_key(app: &TestApp, org: &Org, daily_cap: Option<i64>) -> String {
-    let wanted = NewKey { origins: vec![ORIGIN.into()], daily_cap, ..NewKey::plain("widget", KeyKind::Pub) };
+/// Creates a `pub` key for [`ORIGIN`].
+pub(crate) async fn public_key(app: &TestApp, org: &OrgRecord, daily_cap: Option<i64>) -> String {
+    let wanted = KeyRequest { origins: vec![ORIGIN.into()], daily_cap, ..KeyRequest::plain("widget", KeyKind::Pub) };
     app.new_key(org, wanted).await.1
 }
 
-/// A visitor of a page of [`ORIGIN`].
+/// Visitor of a page at [`ORIGIN`].
 #[derive(Clone)]
 pub(crate) struct Visitor<'a> {
     pub(crate) app: &'a TestApp,
@@ -46,19 +46,19 @@ impl<'a> Visitor<'a> {
         self.app.send(self.call(format!("/v1/widget/nonce?key={}", self.key))).await
     }
 
-    /// A check with a nonce.
+    /// Checks an address with this nonce.
     pub(crate) async fn asks(&self, email: &str, nonce: &str) -> Answer {
         self.app.send(self.call(format!("/v1/widget/verify?key={}&nonce={nonce}&email={email}", self.key))).await
     }
 
-    /// A check with a nonce of its own.
+    /// Checks an address with a new nonce.
     pub(crate) async fn checks(&self, email: &str) -> Answer {
         let nonce = self.nonce().await;
         self.asks(email, &nonce).await
     }
 }
 
-/// What is said of cross-origin reading.
+/// Returns the origin that may read the response.
 fn readable_by(answer: &Answer) -> Option<&str> {
     answer.header("access-control-allow-origin")
 }

@@ -1,62 +1,41 @@
 //! `POST /v1/batch-verify/{id}/cancel`: an end before the end.
-//!
-//! One transaction stops the job, credits back what was not verified, tells whoever wants to know, and keeps the answer for
-//! retries. A verdict that comes afterwards meets a job that is closed, so nothing is charged any more.
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use probity_contract::parameters::JobPath;
+use probity_contract::published::jobs::batch::BatchCancelled;
 use probity_service::app::App;
-use probity_service::jobs::announce;
-use probity_service::published::batch::BatchCancelled;
-use probity_store::ScopedFutureExt as _;
-use probity_store::jobs::{self, State as JobState};
+use probity_service::jobs::acts;
 use serde::de::IgnoredAny;
 
-use crate::api::batch::Named;
-use crate::auth::Caller;
-use crate::body::JsonBody;
+use crate::api::batch::NamedJob;
+use crate::callers::auth::CalledBy;
+use crate::callers::idempotency::RunOnce;
 use crate::error::Refusal;
-use crate::idempotency::{Answer, Once};
-use crate::openapi::parameters::JobPath;
+use crate::request::body::JsonBody;
 
 /// Cancel a job
 ///
 /// Stops the job. Releases the credits of unverified rows, then responds. Verified rows keep their verdicts. A completed
-/// job cannot be canceled: `status` is `error`.
+/// job cannot be canceled: `status` is `error`. A job that is a run of a connection also requires `write:integrations`.
 #[utoipa::path(
     post,
     path = "/v1/batch-verify/{id}/cancel",
     tag = "Verification",
     params(JobPath),
     security(("bearer" = ["write:jobs"])),
+    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Outcome of the cancellation.", body = BatchCancelled))
 )]
 pub(crate) async fn cancel_batch(
     State(app): State<Arc<App>>,
-    caller: Caller,
-    Named(id): Named,
-    once: Once,
+    CalledBy(caller): CalledBy,
+    NamedJob(id): NamedJob,
+    RunOnce(once): RunOnce,
     // Nothing is to be said; what is said all the same must be JSON.
     _: Option<JsonBody<IgnoredAny>>,
-) -> Result<Answer, Refusal> {
-    let now = app.now();
-    let cancelled = app.store.write(|tx| {
-        async {
-            let status = match jobs::cancel(tx, caller.org(), id, caller.is_test(), now).await? {
-                Ok(closed) => {
-                    announce(tx, &closed, now).await?;
-                    "success"
-                }
-                Err(JobState::Completed) => "error",
-                Err(_) => "success",
-            };
-            once.keep(tx, StatusCode::OK, &BatchCancelled { status }).await
-        }
-        .scope_boxed()
-    });
-    let answer = cancelled.await?;
-    app.callbacks.wake();
-    Ok(answer)
+) -> Result<Json<BatchCancelled>, Refusal> {
+    Ok(Json(acts::cancel_job(&app, &caller, id, &once).await?))
 }

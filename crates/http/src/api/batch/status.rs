@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use probity_contract::parameters::JobPath;
+use probity_contract::published::jobs::batch::BatchStatus;
 use probity_service::app::App;
-use probity_service::published::batch::BatchStatus;
-use probity_store::jobs;
+use probity_service::jobs::acts;
 
-use crate::api::batch::Named;
-use crate::auth::Caller;
+use crate::api::batch::NamedJob;
+use crate::callers::auth::CalledBy;
 use crate::error::Refusal;
-use crate::openapi::parameters::JobPath;
 
 /// Get job progress
 ///
@@ -22,13 +22,13 @@ use crate::openapi::parameters::JobPath;
     tag = "Verification",
     params(JobPath),
     security(("bearer" = ["read:jobs"])),
+    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Progress of the job.", body = BatchStatus))
 )]
 pub(crate) async fn get_batch_status(
     State(app): State<Arc<App>>,
-    caller: Caller,
-    Named(id): Named,
+    CalledBy(caller): CalledBy,
+    NamedJob(id): NamedJob,
 ) -> Result<Json<BatchStatus>, Refusal> {
-    let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
-    Ok(Json((&job).into()))
+    Ok(Json(acts::get_job_status(&app, &caller, id).await?))
 }

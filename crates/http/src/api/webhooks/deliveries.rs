@@ -1,25 +1,22 @@
-//! `/v1/webhooks/{id}/deliveries`: what was sent to a webhook, what came back, and sending it once more.
+//! `/v1/webhooks/{id}/deliveries`, and sending to a webhook by hand.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use probity_account::id::{DeliveryId, WebhookId};
+use probity_contract::error::ApiError;
+use probity_contract::page::List;
+use probity_contract::parameters::{DeliveryPath, WebhookPath};
+use probity_contract::published::webhooks::{DeliveriesQuery, WebhookDelivery, WebhookDeliveryDetail};
 use probity_service::app::App;
-use probity_service::error::{ApiError, Code};
-use probity_service::page::{Asked, List};
-use probity_service::published::webhooks::WebhookDelivery;
-use probity_service::subscriptions;
-use probity_store::outbox::{self, Logged};
-use probity_store::{ScopedFutureExt as _, webhooks};
+use probity_service::webhooks::deliveries;
 
-use crate::asking::Asking;
-use crate::auth::Caller;
+use crate::callers::auth::CalledBy;
+use crate::callers::idempotency::RunOnce;
 use crate::error::Refusal;
-use crate::idempotency::{Answer, Once};
-use crate::openapi::parameters::{DeliveriesParams, DeliveryPath, WebhookPath};
-use crate::path::{PathId, PathIds};
+use crate::request::asking::Asking;
+use crate::request::path::{PathId, PathIds};
 
 /// List a webhook's deliveries
 ///
@@ -29,31 +26,39 @@ use crate::path::{PathId, PathIds};
     get,
     path = "/v1/webhooks/{id}/deliveries",
     tag = "Webhooks",
-    params(WebhookPath, DeliveriesParams),
+    params(WebhookPath, DeliveriesQuery),
     security(("bearer" = ["read:webhooks"])),
+    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "A page of deliveries.", body = List<WebhookDelivery>))
 )]
 pub(crate) async fn list_webhook_deliveries(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    CalledBy(caller): CalledBy,
     PathId(id): PathId<WebhookId>,
-    Asking(query): Asking,
+    Asking(query): Asking<Result<DeliveriesQuery, ApiError>>,
 ) -> Result<Json<List<WebhookDelivery>>, Refusal> {
-    let mut conn = app.store.read().await?;
-    let webhook = webhooks::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
-    let state = query.one_of("status", &outbox::State::ALL.map(outbox::State::as_str))?;
-    let list = format!("/v1/webhooks/{id}/deliveries {state:?}");
-    let asked = Asked::of(&app.cursors, &query, caller.org_id().to_string(), list)?;
-    let state = state.map(|name| name.parse()).transpose()?;
-    let mut rows = outbox::of_webhook(&mut conn, webhook.org, id, state, asked.after, asked.at_most()).await?;
-    let next = asked.cut(&mut rows, |row| (row.created_at, row.id));
-    let ids: Vec<DeliveryId> = rows.iter().map(|row| row.id).collect();
-    let mut earlier = outbox::before_the_last(&mut conn, webhook.org, &ids).await?;
-    let mut shown = |row: Logged| {
-        let earlier = earlier.remove(&row.id).unwrap_or_default();
-        WebhookDelivery::of(row, earlier)
-    };
-    Ok(Json(List::new(rows.into_iter().map(&mut shown).collect(), next)))
+    Ok(Json(deliveries::list_deliveries(&app, &caller, id, query).await?))
+}
+
+/// Get a delivery with its body
+///
+/// Returns the delivery with the body of its request. A body about rows is not stored: it is returned as it would be sent
+/// now, and needs the scope `read:jobs`.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}/deliveries/{delivery_id}",
+    tag = "Webhooks",
+    params(WebhookPath, DeliveryPath),
+    security(("bearer" = ["read:webhooks"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The delivery.", body = WebhookDeliveryDetail))
+)]
+pub(crate) async fn get_webhook_delivery(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    PathIds(id, delivery): PathIds<WebhookId, DeliveryId>,
+) -> Result<Json<WebhookDeliveryDetail>, Refusal> {
+    Ok(Json(deliveries::get_delivery(&app, &caller, (id, delivery)).await?))
 }
 
 /// Send a test event
@@ -66,31 +71,16 @@ pub(crate) async fn list_webhook_deliveries(
     tag = "Webhooks",
     params(WebhookPath),
     security(("bearer" = ["write:webhooks"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
     responses((status = 200, description = "The delivery.", body = WebhookDelivery))
 )]
 pub(crate) async fn test_webhook(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    CalledBy(caller): CalledBy,
     PathId(id): PathId<WebhookId>,
-    once: Once,
-) -> Result<Answer, Refusal> {
-    let act = super::act(&caller, app.now());
-    let sent = app.store.write(|tx| {
-        async {
-            let Some(logged) = subscriptions::try_out(tx, act, id).await? else { return Ok(None) };
-            once.keep(tx, StatusCode::OK, &WebhookDelivery::of(logged, Vec::new())).await.map(Some)
-        }
-        .scope_boxed()
-    });
-    let Some(answer) = sent.await? else {
-        return Err(ApiError::new(
-            Code::Conflict,
-            "10 test messages are already pending for this webhook; try again later",
-        )
-        .into());
-    };
-    app.callbacks.wake();
-    Ok(answer)
+    RunOnce(once): RunOnce,
+) -> Result<Json<WebhookDelivery>, Refusal> {
+    Ok(Json(deliveries::send_test_event(&app, &caller, id, &once).await?))
 }
 
 /// Resend a delivery
@@ -103,34 +93,14 @@ pub(crate) async fn test_webhook(
     tag = "Webhooks",
     params(WebhookPath, DeliveryPath),
     security(("bearer" = ["write:webhooks"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
     responses((status = 200, description = "The delivery.", body = WebhookDelivery))
 )]
 pub(crate) async fn redeliver(
     State(app): State<Arc<App>>,
-    caller: Caller,
+    CalledBy(caller): CalledBy,
     PathIds(id, delivery): PathIds<WebhookId, DeliveryId>,
-    once: Once,
-) -> Result<Answer, Refusal> {
-    let mut conn = app.store.read().await?;
-    let webhook = webhooks::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
-    if outbox::by_id(&mut conn, webhook.org, delivery).await?.signer != id.to_string() {
-        return Err(ApiError::not_found().into());
-    }
-    if !webhook.active {
-        return Err(ApiError::new(Code::Conflict, "the webhook is disabled; PATCH its status to `active` first").into());
-    }
-    drop(conn);
-    let now = app.now();
-    let sent = app.store.write(|tx| {
-        async {
-            outbox::resend(tx, webhook.org, delivery, now).await?;
-            let logged = outbox::by_id(tx, webhook.org, delivery).await?;
-            let earlier = outbox::before_the_last(tx, webhook.org, &[delivery]).await?.remove(&delivery);
-            once.keep(tx, StatusCode::OK, &WebhookDelivery::of(logged, earlier.unwrap_or_default())).await
-        }
-        .scope_boxed()
-    });
-    let answer = sent.await?;
-    app.callbacks.wake();
-    Ok(answer)
+    RunOnce(once): RunOnce,
+) -> Result<Json<WebhookDelivery>, Refusal> {
+    Ok(Json(deliveries::resend_delivery(&app, &caller, (id, delivery), &once).await?))
 }

@@ -1,12 +1,11 @@
-//! The fields of a body as one table: nested ones by their dotted names, so that nobody has to follow references.
+//! Renders the fields of a body as one table. Nested fields have dotted names, so that readers need not follow references.
 
 use maud::{Markup, html};
-use probity_service::published::example::{DEPTH_MAX, resolve};
+use probity_contract::published::example::{DEPTH_MAX, resolve};
 use serde_json::Value;
 
 use crate::openapi::page::{list, plain, prose, text};
 
-/// One row of the table.
 struct Field<'a> {
     name: String,
     schema: &'a Value,
@@ -14,7 +13,7 @@ struct Field<'a> {
     about: &'a str,
 }
 
-/// The fields of a body; where it may have one of several forms, a table for each.
+/// Renders the fields of a body; one table for each of its forms if there are several.
 pub(super) fn field_tables(document: &Value, schema: &Value) -> Markup {
     let schema = resolve(document, schema);
     let forms: Vec<&Value> = list(&schema["oneOf"]).collect();
@@ -36,7 +35,7 @@ fn field_table(document: &Value, schema: &Value) -> Markup {
         @if !fields.is_empty() {
             div class="table" {
                 table {
-                    thead { tr { th { "Field" } th { "Type" } th { "Meaning" } } }
+                    thead { tr { th { "Field" } th { "Type" } th { "Description" } } }
                     tbody {
                         @for field in &fields {
                             tr {
@@ -72,14 +71,13 @@ fn collect<'a>(document: &'a Value, schema: &'a Value, prefix: &str, depth: usiz
     }
 }
 
-/// What a field means. Its own words come first; where it may be null they stand with one of its ways; its type's help where
-/// it has none.
+/// Returns the description of a field: its own, else that of one of its alternatives, else that of its type.
 fn about<'a>(document: &'a Value, field: &'a Value) -> &'a str {
     let candidates = std::iter::once(field).chain(list(&field["oneOf"])).chain([resolve(document, field)]);
     candidates.map(|one| text(&one["description"])).find(|words| !words.is_empty()).unwrap_or_default()
 }
 
-/// What a schema takes, in words: `integer, at least 1, or text`.
+/// Renders the type of a schema in words: `integer, at least 1, or text`.
 pub(super) fn type_of(document: &Value, schema: &Value) -> Markup {
     let schema = resolve(document, schema);
     let ways: Vec<&Value> = list(&schema["oneOf"]).chain(list(&schema["anyOf"])).collect();

@@ -1,11 +1,11 @@
-//! `/v1/account`: whose it is, what can be changed, and what the timeline tells of that.
+//! Tests of `/v1/account`: whose account it is, changes, and their events in the timeline.
 
 use std::time::Duration;
 
 use probity_http::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
-use probity_store::users::profile::{self, Identity};
-use probity_store::users::{self, Role, User, UserStatus};
+use probity_store::accounts::users::profile::{self, IdentityCheck};
+use probity_store::accounts::users::{self, MemberRole, TeamMember, UserStatus};
 use serde_json::{Value, json};
 
 use super::users::{key_of, member};
@@ -31,7 +31,7 @@ async fn a_key_of_nobody_shows_the_primary_user() {
             },
         });
         assert_eq!(app.get(&key, ACCOUNT).await.ok(200), expected);
-        for state in Identity::ALL {
+        for state in IdentityCheck::ALL {
             let known = app.store.write(|tx| profile::set_identity(tx, org.no, owner.id, Some(state)).scope_boxed());
             known.await.unwrap();
             expected["identity_verified"] = state.as_str().into();
@@ -62,13 +62,13 @@ async fn a_name_and_a_role_that_are_given_at_once_both_stay() {
         let (org, _) = app.customer().await;
         let ann = member(app, &org, 1, UserStatus::Active).await;
         let (_, theirs) = key_of(app, &ann).await;
-        // Who changes a member has locked the team and read them, and takes their time.
+        // A change to a member locks the team, reads the member, and takes its time.
         let raising = app.service_store.write(|tx| {
             async {
                 users::lock_team(tx, ann.org).await?;
                 let standing = users::by_id(tx, ann.org, ann.id).await?;
                 tokio::time::sleep(Duration::from_millis(400)).await;
-                users::write(tx, &User { role: Role::Administrator, ..standing }).await
+                users::write(tx, &TeamMember { role: MemberRole::Administrator, ..standing }).await
             }
             .scope_boxed()
         });
@@ -79,7 +79,7 @@ async fn a_name_and_a_role_that_are_given_at_once_both_stay() {
         let (raised, _) = tokio::join!(raising, naming);
         raised.unwrap();
         let after = users::by_id(&mut app.store.read().await.unwrap(), ann.org, ann.id).await.unwrap();
-        assert_eq!((after.role, after.name.as_deref()), (Role::Administrator, Some("Ann")));
+        assert_eq!((after.role, after.name.as_deref()), (MemberRole::Administrator, Some("Ann")));
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! `/v1/batch-verify`: from a list to its rows, what is shown on the way, what it costs, and how it ends early.
+//! Tests of `/v1/batch-verify`: from a list to its rows, progress, price and cancellation.
 
 mod callback;
 mod download;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::test_app::{Answer, Call, PLENTY, TestApp, pass, real_moment};
 
-/// Submits a list as JSON; gives the job's id.
+/// Submits a list as JSON. Returns the job's ID.
 pub(super) async fn submit(app: &TestApp, key: &str, emails: &[&str]) -> String {
     let answer = post(app, key, &json!({ "emails": emails }).to_string()).await;
     answer.ok(200)["id"].as_str().unwrap().to_owned()
@@ -32,7 +32,7 @@ pub(super) async fn status(app: &TestApp, key: &str, id: &str) -> Value {
     app.get(key, &format!("/v1/batch-verify/{id}/status")).await.ok(200)
 }
 
-/// Waits until the job's status is as a test wants it.
+/// Waits until the job's status satisfies `wanted`.
 async fn until(app: &TestApp, key: &str, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..5_000 {
         let status = status(app, key, id).await;
@@ -52,7 +52,7 @@ async fn cancel(app: &TestApp, key: &str, id: &str) -> Answer {
     app.send(Call::new("POST", format!("/v1/batch-verify/{id}/cancel")).key(key)).await
 }
 
-/// All rows of a job, page by page.
+/// Returns all rows of a job, read page by page.
 async fn rows(app: &TestApp, key: &str, id: &str, per_page: usize) -> Vec<Value> {
     let mut rows = Vec::new();
     let mut next = String::new();
@@ -114,7 +114,7 @@ async fn a_list_is_verified_once_each_and_answered_row_by_row() {
                 assert_eq!(row[written], false);
             }
         }
-        // Five addresses, four of them known without a question; all were found out, so all have their price.
+        // Five different addresses, four of them known without a probe. All verdicts are conclusive, so each costs a credit.
         assert_eq!(app.balance(&org).await.spent.total(), 5);
         assert_eq!(app.usage(&org).await.iter().map(|(_, verified, charged)| verified + charged).sum::<i64>(), 10);
     })
@@ -129,7 +129,7 @@ async fn rows_are_shown_while_the_job_runs_and_a_cancel_credits_the_rest_back() 
         let id = submit(app, &key, &emails).await;
         let begun = until(app, &key, &id, |status| status["status"] == "processing").await;
         assert_eq!((&begun["numImported"], &begun["processed"]), (&json!(4), &json!(false)));
-        // A part is settled when it has waited long enough.
+        // A part is settled after a delay.
         for _ in 0..50 {
             if status(app, &key, &id).await["emailsProcessed"] == 2 {
                 break;
@@ -156,7 +156,7 @@ async fn rows_are_shown_while_the_job_runs_and_a_cancel_credits_the_rest_back() 
         assert_eq!((replayed.header("idempotent-replayed"), &replayed.body), (Some("true"), &first.body));
         assert_eq!(cancel(app, &key, &id).await.ok(200), json!({"status": "success"}), "it is cancelled, again");
 
-        // What comes back now is too late.
+        // Verdicts that arrive now are too late.
         app.live.gate.add_permits(2);
         pass(Duration::from_secs(4)).await;
         let over = status(app, &key, &id).await;
@@ -287,7 +287,7 @@ async fn test_keys_and_live_keys_see_their_own_jobs_and_others_see_none() {
         for path in paths {
             let answer = app.get(key, &path.replace("{}", id)).await;
             answer.error(404, "not_found");
-            // The deprecated one says so of itself; nothing else differs.
+            // The deprecated route adds its header; nothing else differs.
             let (status, mut headers, body) = answer.without_request();
             headers.retain(|(name, _)| name != "deprecation");
             assert_eq!((status, headers, body), missing, "{path} {id}");

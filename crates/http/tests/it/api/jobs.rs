@@ -1,4 +1,4 @@
-//! `/v1/jobs`: what is listed, what is filtered, what a finished job shows.
+//! Tests of `/v1/jobs`: list, filters, and a finished job.
 
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ async fn jobs_are_listed_newest_first_in_pages_of_their_filters() {
         assert_eq!(page["pagination"]["has_more"], cursor.is_string());
         match cursor.as_str() {
             Some(cursor) => {
-                // It belongs to the filters that it was given for.
+                // The cursor is bound to its filters.
                 list(&app, &key, &format!("per_page=2&next={cursor}")).await.error(400, "invalid_request");
                 next = format!("&cursor={cursor}");
             }

@@ -1,14 +1,14 @@
-//! `/v1/api-keys`: making keys, listing them in pages, revoking them.
+//! Tests of `/v1/api-keys`: creation, pages and revocation of keys.
 
 use std::time::Duration;
 
 use probity_account::api_key::{self, Checksum, KeyKind};
 use probity_account::id::KeyId;
 use probity_account::scope::Scope;
+use probity_backend::accounts::minting::KeyRequest;
 use probity_http::service::ServiceConfig;
-use probity_service::admin::NewKey;
 use probity_store::ScopedFutureExt as _;
-use probity_store::keys::{self, Key};
+use probity_store::accounts::keys::{self, StoredKey};
 use serde_json::{Value, json};
 
 use crate::test_app::{Answer, Call, TestApp, pass, upkeep};
@@ -27,13 +27,13 @@ fn ids(page: &Value) -> Vec<String> {
 async fn there_are_so_many_keys_and_no_more() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
-    let first = app.new_key(&org, NewKey::plain("first", KeyKind::Rk)).await.0;
+    let first = app.new_key(&org, KeyRequest::plain("first", KeyKind::Rk)).await.0;
     let others = app.store.write(|tx| {
         async {
             for n in 0..998_u128 {
                 let mut hash = [0; 32];
                 hash[..16].copy_from_slice(&n.to_le_bytes());
-                keys::insert(tx, &Key { id: KeyId::from_bits(n + 1), ..first.clone() }, &hash).await?;
+                keys::insert(tx, &StoredKey { id: KeyId::from_bits(n + 1), ..first.clone() }, &hash).await?;
             }
             Ok(())
         }
@@ -84,6 +84,7 @@ async fn each_kind_of_key_is_made_and_works() {
             }
             let origins = if kind == "pub" { json!(["https://example.com"]) } else { json!([]) };
             assert_eq!(made["allowed_origins"], origins);
+            assert_eq!(made["public_key"], if kind == "pub" { json!(secret) } else { json!(null) });
             assert_eq!(made["daily_cap"], if kind == "pub" { json!(500) } else { json!(null) });
             app.verify(secret, "no-address").await.assert_status(verifies);
             assert_eq!(app.get(secret, "/v1/check-key").await.ok(200)["name"], body["name"]);
@@ -158,9 +159,9 @@ async fn what_is_wrong_with_a_wish_is_said_by_field() {
 async fn nobody_makes_a_key_that_is_faster_than_theirs() {
     let app = TestApp::start().await;
     let (org, usual) = app.customer().await;
-    let slow = NewKey { rate_limit_per_minute: Some(50), ..NewKey::plain("Slow", KeyKind::Live) };
+    let slow = KeyRequest { rate_limit_per_minute: Some(50), ..KeyRequest::plain("Slow", KeyKind::Live) };
     let slow = app.new_key(&org, slow).await.1;
-    let fast = NewKey { rate_limit_per_minute: Some(15_000), ..NewKey::plain("Fast", KeyKind::Live) };
+    let fast = KeyRequest { rate_limit_per_minute: Some(15_000), ..KeyRequest::plain("Fast", KeyKind::Live) };
     let fast = app.new_key(&org, fast).await.1;
     for (key, wish, limit) in [
         (&slow, None, 50),
@@ -321,7 +322,7 @@ async fn a_revoked_key_stays_in_the_list() {
     pass(Duration::from_secs(5)).await;
     app.send(delete()).await.ok(200);
     assert_eq!(app.get(&key, ROUTE).await.ok(200)["data"][0]["revoked_at"], first, "revoked once and for all");
-    // A key may revoke itself.
+    // A key can revoke itself.
     let own = app.get(&key, ROUTE).await.ok(200)["data"][1]["id"].as_str().unwrap().to_owned();
     app.send(Call::new("DELETE", format!("{ROUTE}/{own}")).key(&key)).await.ok(200);
     app.get(&key, ROUTE).await.error(401, "invalid_api_key");

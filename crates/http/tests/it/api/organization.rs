@@ -1,12 +1,12 @@
-//! `GET /v1/organization`: the account as its keys see it.
+//! Tests of `GET /v1/organization`.
 
 use std::collections::BTreeSet;
 
 use probity_account::api_key::KeyKind;
 use probity_account::scope::Scope;
-use probity_service::admin::Plan;
 use serde_json::{Value, json};
 
+use crate::staff::Plan;
 use crate::test_app::TestApp;
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn an_unlimited_plan_shows_credits_that_do_not_end() {
     let shown = app.get(&key, "/v1/organization").await.ok(200);
     assert_eq!(shown["plan"], "unlimited");
     let total = shown["credits"]["total"].as_i64().unwrap();
-    // JavaScript reads numbers as doubles: beyond 2^53 they would be others.
+    // JavaScript reads numbers as doubles, which are inexact above 2^53.
     assert!((1_000_000_000..1 << 53).contains(&total), "{total}");
     app.stop().await;
 }

@@ -1,11 +1,11 @@
-//! Reports: what was verified, by period and by day.
+//! Tests of reports: usage by period and by day.
 
 use probity_account::api_key::KeyKind;
 use probity_account::id::ConnId;
 use probity_account::scope::Scope;
 use probity_http::service::ServiceConfig;
 use probity_mail::verdict::Reason;
-use probity_store::usage::{self, Delta};
+use probity_store::credits::usage::{self, UsageDelta};
 use probity_store::{OrgNo, ScopedFutureExt as _};
 use serde_json::json;
 
@@ -47,6 +47,57 @@ async fn a_report_counts_live_calls_and_each_address_of_a_list_once() {
 }
 
 #[tokio::test]
+async fn usage_is_divided_by_who_caused_it_and_what_it_was() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (org, key) = app.customer().await;
+        let (_, stranger) = app.customer().await;
+        app.get(&key, "/v1/verify?email=ann@honest-mail.com").await.ok(200);
+        app.get(&key, "/v1/verify?email=x").await.ok(200);
+        let id = submit(app, &key, &["ann@honest-mail.com", "info@honest-mail.com", "a@takes-all.com"]).await;
+        done(app, &key, &id).await;
+        let now = app.now(&org).await;
+        let connection = ConnId::new(now, [1; 10]);
+        used(app, org.no, Some(connection), now.utc_day(), Reason::Valid, 7).await;
+
+        let keys = app.get(&key, "/v1/api-keys").await.ok(200);
+        let reader = app.restricted(&org, [Scope::ReadReports]).await;
+        let divided = async |by: &str| {
+            let usage = app.get(&reader, &format!("/v1/reports/usage/breakdown?{by}")).await.ok(200);
+            let parts = usage["parts"].as_array().unwrap();
+            let today: Vec<_> = usage["days"].as_array().unwrap().last().unwrap()["parts"].as_array().unwrap().clone();
+            assert_eq!(parts.iter().map(|part| part["verified"].clone()).collect::<Vec<_>>(), today, "{by}");
+            let mut found: Vec<_> = parts
+                .iter()
+                .map(|part| (part["id"].as_str().unwrap_or("none").to_owned(), part["verified"].as_i64().unwrap()))
+                .collect();
+            found.sort();
+            (usage["total"].as_i64().unwrap(), found)
+        };
+        let of = |id: &str, verified| (id.to_owned(), verified);
+        assert_eq!(divided("").await, (12, vec![of("api", 5), of("integration", 7)]));
+        let statuses = divided("by=status").await;
+        assert_eq!((statuses.0, statuses.1.iter().map(|of| of.1).sum::<i64>()), (12, 12));
+        assert!(statuses.1.iter().any(|of| of.0 == "passed" && of.1 >= 8), "{statuses:?}");
+        let by_key = divided("by=key").await;
+        let caused = by_key.1[0].0.clone();
+        assert!(keys["data"].as_array().unwrap().iter().any(|key| key["id"] == caused.as_str()), "{caused}");
+        assert_eq!(by_key, (12, vec![of(&caused, 5), of("none", 7)]));
+        assert_eq!(divided(&format!("by=key&id={caused}")).await, (5, vec![of(&caused, 5)]));
+        assert_eq!(divided("by=connection").await, (12, vec![of(&connection.to_string(), 7), of("none", 5)]));
+        assert_eq!(divided("by=domain").await, (12, vec![of("honest-mail.com", 3), of("takes-all.com", 1)]));
+        assert_eq!(divided("by=provider").await, (12, vec![of("none", 12)]));
+        let named = app.get(&reader, "/v1/reports/usage/breakdown?by=key").await.ok(200);
+        let named = named["parts"].as_array().unwrap().iter().find(|part| part["id"] == caused.as_str()).unwrap();
+        assert!(named["name"].is_string() && named["charged"].is_i64(), "{named}");
+        let foreign = format!("/v1/reports/usage/breakdown?by=key&id={caused}");
+        assert_eq!(app.get(&stranger, &foreign).await.ok(200)["total"], 0);
+        let all = app.get(&stranger, "/v1/reports/usage/breakdown?by=domain").await.ok(200);
+        assert_eq!((all["parts"].as_array().unwrap().len(), all["days"].as_array().unwrap().len()), (0, 30));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn wishes_that_no_report_can_meet_are_refused() {
     let app = TestApp::start().await;
     let (_, key) = app.customer().await;
@@ -60,6 +111,10 @@ async fn wishes_that_no_report_can_meet_are_refused() {
         ("usage/daily?days=0", 400, "invalid_request"),
         ("usage/daily?days=367", 400, "invalid_request"),
         ("usage/daily?days=x", 400, "invalid_request"),
+        ("usage/breakdown?by=weather", 400, "invalid_request"),
+        ("usage/breakdown?from=2026-02-30", 400, "invalid_request"),
+        ("usage/breakdown?from=2026-02-02&to=2026-02-01", 400, "invalid_request"),
+        ("usage/breakdown?from=2024-02-02&to=2026-02-01", 400, "invalid_request"),
     ] {
         app.get(&key, &format!("/v1/reports/{path}")).await.error(status, code);
     }
@@ -68,17 +123,19 @@ async fn wishes_that_no_report_can_meet_are_refused() {
     app.stop().await;
 }
 
-/// What was verified for a connection, as the work on its contacts will write it down.
+/// Stores usage for a connection, as the cleaning of its contacts will store it.
 async fn used(app: &TestApp, org: OrgNo, connection: Option<ConnId>, day: i64, reason: Reason, verified: i64) {
-    let delta = Delta {
+    let delta = UsageDelta {
         org,
         day,
         source: "integration".into(),
         connection: connection.map(|id| id.to_string()),
+        key: None,
+        domain: None,
         provider: None,
         reason,
         verified,
-        // The books must go on adding up to what was spent.
+        // The ledger must still match the spent credits.
         charged: 0,
     };
     app.store.write(|tx| usage::add(tx, std::slice::from_ref(&delta)).scope_boxed()).await.unwrap();

@@ -1,4 +1,4 @@
-//! `/v1/organization/settings`: what can be wished, what is refused, and what comes of it in batches and nowhere else.
+//! Tests of `/v1/organization/settings`: values, errors, and their effect, which is limited to lists.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn set(app: &TestApp, key: &str, body: Value) -> Value {
     patch(app, key, &body).await.ok(200)
 }
 
-/// Status and reason of each row of a new job.
+/// Submits a list. Returns the job's ID, and status and reason of each row.
 async fn verdicts(app: &TestApp, key: &str, emails: &[&str]) -> (String, Vec<String>) {
     let id = submit(app, key, emails).await;
     done(app, key, &id).await;
@@ -34,7 +34,7 @@ async fn verdicts(app: &TestApp, key: &str, emails: &[&str]) -> (String, Vec<Str
 fn nothing() -> Value {
     json!({
         "ignored_reasons": [], "ignored_statuses": [], "banned_words": [], "role_words": [],
-        "retention_days": null, "delivery_retention_days": null, "rate_limit_per_minute": null,
+        "retention_days": null, "delivery_retention_days": null, "rate_limit_per_minute": null, "time_zone": null,
     })
 }
 
@@ -48,12 +48,13 @@ async fn a_patch_changes_what_it_names() {
         let all = json!({
             "ignored_reasons": ["unverified", "complainers", "unverified"], "ignored_statuses": ["unknown", "undeliverable"],
             "banned_words": words, "role_words": ["x".repeat(64)], "retention_days": 3650, "delivery_retention_days": 30,
-            "rate_limit_per_minute": 20_000,
+            "rate_limit_per_minute": 20_000, "time_zone": "europe/berlin",
         });
         let mut expected = json!({
             "ignored_reasons": ["complainers", "unverified"], "ignored_statuses": ["undeliverable", "unknown"],
             "banned_words": ["Casino", "Größe", "'; DROP TABLE org; --", "\u{1}"], "role_words": ["x".repeat(64)],
             "retention_days": 3650, "delivery_retention_days": 30, "rate_limit_per_minute": 20_000,
+            "time_zone": "Europe/Berlin",
         });
         assert_eq!(set(app, &key, all).await, expected);
         assert_eq!(app.get(&key, SETTINGS).await.ok(200), expected);
@@ -92,6 +93,7 @@ async fn what_makes_no_sense_is_refused_by_name_and_changes_nothing() {
         ("delivery_retention_days: must be a whole number from 1 to 30", json!({"delivery_retention_days": 31})),
         ("rate_limit_per_minute", json!({"rate_limit_per_minute": 0})),
         ("rate_limit_per_minute", json!({"rate_limit_per_minute": 20_001})),
+        ("time_zone", json!({"time_zone": "Mars/Olympus_Mons"})),
         ("the body", json!([])),
     ];
     for (field, mut body) in refused {
@@ -129,7 +131,7 @@ async fn a_limit_of_ones_own_never_holds_back_the_route_that_raises_it() {
     TestApp::each(ServiceConfig { api, ..ServiceConfig::default() }, async |app| {
         let (_, key) = app.customer().await;
         set(app, &key, json!({"rate_limit_per_minute": 1})).await;
-        // What was used before the change stays used.
+        // Requests used before the change stay used.
         while app.get(&key, "/v1/jobs").await.status != 429 {}
         let answer = app.get(&key, SETTINGS).await;
         assert_eq!(answer.ok(200)["rate_limit_per_minute"], 1);
@@ -138,7 +140,7 @@ async fn a_limit_of_ones_own_never_holds_back_the_route_that_raises_it() {
         set(app, &key, json!({"rate_limit_per_minute": null})).await;
         pass(Duration::from_mins(1)).await;
         app.get(&key, "/v1/jobs").await.ok(200);
-        // The operator's limit holds there, too.
+        // The operator's limit applies to this route, too.
         set(app, &key, json!({"rate_limit_per_minute": 29})).await;
         let mut refused = false;
         for _ in 0..60 {
@@ -222,7 +224,8 @@ async fn the_price_and_live_calls_are_those_of_the_raw_verdict() {
         "ignored_statuses": ["undeliverable", "risky", "unknown"], "banned_words": ["ann"], "role_words": ["user1"],
     });
     set(&app, &key, all).await;
-    // Free because nothing was found out, though reported as valid; not free because something was, though ignored.
+    // The price follows the unchanged verdict: the inconclusive one is free although it is reported as `valid`, and the others
+    // cost a credit.
     let emails = ["ann@blocks-us.com", "full@honest-mail.com", "info@honest-mail.com", "nobody@null-mx.com"];
     assert_eq!(verdicts(&app, &key, &emails).await.1, ["passed valid"; 4]);
     assert_eq!(app.usage(&org).await, [(Reason::Valid, 4, 3)]);

@@ -1,4 +1,4 @@
-//! Suppression lists: what is put on them and taken off, and what comes of it in batches and nowhere else.
+//! Tests of suppression lists: additions, removals, and their effect, which is limited to lists.
 
 use probity_account::api_key::KeyKind;
 use probity_account::scope::Scope;
@@ -21,7 +21,7 @@ async fn remove(app: &TestApp, key: &str, list: &str, body: &Value) -> Answer {
     app.send(Call::new("DELETE", path(list)).json(body).key(key)).await
 }
 
-/// How many a list has, and whether it has this one.
+/// Returns the number of addresses on the list, and whether this one is listed.
 async fn look(app: &TestApp, key: &str, list: &str, email: &str) -> (i64, bool) {
     let shown = app.get(key, &format!("{}?email={email}", path(list))).await.ok(200);
     let lookup = &shown["lookup"];
@@ -30,13 +30,25 @@ async fn look(app: &TestApp, key: &str, list: &str, email: &str) -> (i64, bool) 
     (shown["count"].as_i64().unwrap(), lookup["listed"].as_bool().unwrap())
 }
 
-/// Status and reason of each row of a job.
+/// Returns status and reason of each row of a job.
 async fn verdicts(app: &TestApp, key: &str, emails: &[&str]) -> Vec<String> {
     let id = submit(app, key, emails).await;
     done(app, key, &id).await;
     let page = app.get(key, &format!("/v1/batch-verify/{id}/results?per_page=1000")).await.ok(200);
     let text = |row: &Value| format!("{} {}", row["status"].as_str().unwrap(), row["reason"].as_str().unwrap());
     page["data"].as_array().unwrap().iter().map(text).collect()
+}
+
+#[tokio::test]
+async fn a_name_before_an_address_hides_nothing() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (_, key) = app.customer().await;
+        let added = add(app, &key, "bounced", &["Ann <ann@honest-mail.com>", "ann@honest-mail.com", "<<<>>>"]).await;
+        assert_eq!((&added["added"], &added["invalid"]), (&json!(1), &json!(1)));
+        let emails = ["\"Lee, Ann\" <Ann@honest-mail.com>", "Bob <user1@honest-mail.com>"];
+        assert_eq!(verdicts(app, &key, &emails).await, ["risky bounced", "passed valid"]);
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -58,12 +70,17 @@ async fn addresses_are_counted_and_known_again_and_never_told() {
         assert_eq!(look(app, &key, "spam", "nobody@example.org").await, (3, false));
         assert_eq!(look(app, &key, "spam", "x").await, (3, false));
         assert_eq!(look(app, &key, "bounced", "ann@example.org").await, (0, false), "each list is its own");
+        for empty in ["email=", "email", "email=%20%09"] {
+            let message = app.get(&key, &format!("{}?{empty}", path("spam"))).await.error(400, "invalid_request");
+            assert_eq!(message, "email: must not be empty", "{empty}");
+        }
         assert_eq!(look(app, &other, "spam", "ann@example.org").await, (0, false), "and each organization's");
 
-        let removed = remove(app, &key, "spam", &json!({"emails": ["Eve@example.org", "nobody@example.org"]})).await;
-        assert_eq!(removed.ok(200), json!({"list": "spam", "removed": 1, "count": 2}));
+        let removed =
+            remove(app, &key, "spam", &json!({"emails": ["Eve@example.org", "nobody@example.org", "x"]})).await;
+        assert_eq!(removed.ok(200), json!({"list": "spam", "removed": 1, "invalid": 1, "count": 2}));
         let all = app.send(Call::new("DELETE", path("spam") + "?all=true").key(&key)).await.ok(200);
-        assert_eq!(all, json!({"list": "spam", "removed": 2, "count": 0}));
+        assert_eq!(all, json!({"list": "spam", "removed": 2, "invalid": 0, "count": 0}));
         assert_eq!(look(app, &key, "spam", "ann@example.org").await, (0, false));
     })
     .await;
@@ -73,7 +90,7 @@ async fn addresses_are_counted_and_known_again_and_never_told() {
 async fn a_list_comes_in_as_a_batch_does_and_once_for_each_key() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (_, key) = app.customer().await;
-        // More than one step, so that only the last can keep the answer.
+        // More than one step, so that only the last step can store the response.
         let many: Vec<String> = (0..25_000).map(|n| format!("u{n}@example.org")).collect();
         let csv = || {
             Call::with_body(path("bounced"), "text/csv", format!("email\n{}\n", many.join("\n")))
@@ -165,7 +182,7 @@ async fn batches_find_what_is_listed_and_live_calls_do_not() {
         assert_eq!((balance.held.total(), balance.spent.total()), (0, 7), "a listed address costs what it would cost");
         assert_eq!(app.get(&key, "/v1/verify?email=ann@honest-mail.com").await.ok(200)["reason"], "valid");
 
-        // The gates that settings have for them let the next finding stand.
+        // Ignored reasons in the settings let the next finding count.
         let wishes = r#"{"ignored_reasons": ["spam", "complainers"]}"#;
         app.send(Call::patch("/v1/organization/settings", wishes).key(&key)).await.ok(200);
         let expected = [

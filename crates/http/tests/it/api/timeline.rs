@@ -1,17 +1,18 @@
-//! `GET /v1/account/timeline`: what happened, how it is counted, and what never stands in it.
+//! Tests of `GET /v1/account/timeline`: events, counts, and contents that must never appear.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use futures_util::future::join_all;
 use probity_account::api_key::KeyKind;
-use probity_account::credits::Bucket;
+use probity_account::credits::CreditBucket;
+use probity_backend::accounts::minting::KeyRequest;
 use probity_http::service::ServiceConfig;
-use probity_service::admin::NewKey;
-use probity_service::ops::log::capture::holds;
-use probity_store::events::{self, AccountEvent, What};
-use probity_store::organization::OrgStatus;
-use probity_store::{ScopedFutureExt as _, StoreError, timeline};
+use probity_store::accounts::organization::OrgState;
+use probity_store::activity::events::{self, AccountChange, AccountEventKind};
+use probity_store::activity::timeline;
+use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_telemetry::log_capture::holds;
 use serde_json::{Value, json};
 
 use super::batch::{done, submit};
@@ -25,6 +26,7 @@ async fn timeline(app: &TestApp, key: &str, query: &str) -> Answer {
 async fn jobs_are_events_with_their_start() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
+    let key_id = app.admin.list_keys(&org).await.unwrap()[0].id.to_string();
     let made = timeline(&app, &key, "").await.ok(200);
     let only = |account_events: u64| {
         json!({
@@ -35,7 +37,10 @@ async fn jobs_are_events_with_their_start() {
     let made = &made["events"][0];
     assert_eq!(
         *made,
-        json!({"type": "account_event", "at": made["at"], "kind": "key_created", "actor": {"type": "staff"}})
+        json!({
+            "type": "account_event", "at": made["at"], "kind": "key_created", "subject": {"type": "api_key", "id": key_id},
+            "actor": {"type": "staff"},
+        })
     );
 
     let finished = submit(&app, &key, &["ann@honest-mail.com", "x"]).await;
@@ -78,7 +83,7 @@ async fn the_window_is_counted_whole_however_few_events_are_shown() {
         done(&app, &key, &id).await;
         made.insert(0, id);
     }
-    // With them, the making of the key.
+    // Plus the creation of the key.
     let account = "account_event";
     made.push(account.to_owned());
     for (query, shown, truncated) in
@@ -117,7 +122,7 @@ async fn settings(app: &TestApp, key: &str, body: Value) {
     app.send(Call::patch("/v1/organization/settings", body.to_string()).key(key)).await.ok(200);
 }
 
-/// The events without their times, newest first.
+/// Returns the events without their times, newest first.
 async fn events_of(app: &TestApp, key: &str) -> Vec<Value> {
     let shown = timeline(app, key, "").await.ok(200);
     let mut events = shown["events"].as_array().unwrap().clone();
@@ -140,22 +145,27 @@ async fn what_is_done_to_an_account_is_told_once() {
         settings(app, &key, json!({"retention_days": null, "delivery_retention_days": 7})).await;
         let wanted = json!({"name": "made", "kind": "live"}).to_string();
         let made = app.send(Call::post("/v1/api-keys", wanted).key(&key)).await.ok(201);
+        let made_id = made["id"].clone();
         let made = format!("/v1/api-keys/{}", made["id"].as_str().unwrap());
         for _ in 0..2 {
             app.send(Call::new("DELETE", made.clone()).key(&key)).await.ok(200);
         }
         app.send(Call::new("POST", "/v1/webhooks/callback-secret/rotate").key(&key)).await.ok(200);
-        app.admin.grant(&org, Bucket::Prepaid, 5, None).await.unwrap();
-        app.admin.adjust(&org, Bucket::Prepaid, -5).await.unwrap();
-        let statuses = [OrgStatus::Paused, OrgStatus::Banned, OrgStatus::UnderReview, OrgStatus::Active];
+        app.admin.grant(&org, CreditBucket::Prepaid, 5, None).await.unwrap();
+        app.admin.adjust(&org, CreditBucket::Prepaid, -5).await.unwrap();
+        let statuses = [OrgState::Paused, OrgState::Banned, OrgState::UnderReview, OrgState::Active];
         for status in statuses {
             app.admin.set_status(&org, status).await.unwrap();
         }
-        let (revoked, _) = app.new_key(&org, NewKey::plain("b", KeyKind::Test)).await;
+        let (revoked, _) = app.new_key(&org, KeyRequest::plain("b", KeyKind::Test)).await;
         for _ in 0..2 {
             app.admin.revoke_key(&org, &revoked.id.to_string()).await.unwrap();
         }
         let by_key = json!({"type": "api_key", "id": key_id});
+        let about = |kind: &str, id: &Value, actor: &Value| {
+            json!({"type": "account_event", "kind": kind, "subject": {"type": "api_key", "id": id}, "actor": actor})
+        };
+        let revoked_id = json!(revoked.id);
         let account =
             |kind: &str, actor: &Value| json!({"type": "account_event", "kind": kind, "actor": actor});
         let staff = json!({"type": "staff"});
@@ -166,20 +176,20 @@ async fn what_is_done_to_an_account_is_told_once() {
             })
         };
         let expected = [
-            account("key_revoked", &staff),
-            account("key_created", &staff),
+            about("key_revoked", &revoked_id, &staff),
+            about("key_created", &revoked_id, &staff),
             account("hold_lifted", &staff),
             account("hold", &staff),
             account("credits_adjusted", &staff),
             account("credits_granted", &staff),
             account("callback_secret_rotated", &by_key),
-            account("key_revoked", &by_key),
-            account("key_created", &by_key),
+            about("key_revoked", &made_id, &by_key),
+            about("key_created", &made_id, &by_key),
             change("retention_days", json!(30), json!(null)),
             change("delivery_retention_days", json!(null), json!(7)),
             change("retention_days", json!(null), json!(30)),
             change("ignored_reasons", json!([]), json!(["spam"])),
-            account("key_created", &staff),
+            about("key_created", &json!(key_id), &staff),
         ];
         let shown = events_of(app, &key).await;
         assert_eq!(shown.len(), expected.len(), "{shown:#?}");
@@ -211,7 +221,7 @@ async fn one_word_of_many_is_told_by_its_name() {
 async fn a_change_that_fails_is_not_told() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
-    let hold = [What::Account(AccountEvent::Hold)];
+    let hold = [AccountChange::Account(AccountEventKind::Hold, None)];
     let failed = app.store.write(|tx| {
         async {
             events::add(tx, org.no, org.created_at, None, &hold).await?;
@@ -241,7 +251,7 @@ async fn nothing_personal_and_no_secret_stands_in_a_timeline() {
     let rotated = app.send(Call::new("POST", "/v1/webhooks/callback-secret/rotate").key(&key)).await.ok(200);
     let job = submit(&app, &key, &[&format!("{canary}@honest-mail.com")]).await;
     done(&app, &key, &job).await;
-    app.admin.set_status(&org, OrgStatus::UnderReview).await.unwrap();
+    app.admin.set_status(&org, OrgState::UnderReview).await.unwrap();
     let shown = timeline(&app, &key, "limit=200").await;
     let canaries = [
         canary,
@@ -267,9 +277,9 @@ async fn who_looks_back_often_keeps_nobody_from_reading() {
     let (org, key) = app.customer().await;
     let (_, other) = app.customer().await;
     let now = app.now(&org).await;
-    let many = vec![What::Account(AccountEvent::CreditsGranted); 20_000];
+    let many = vec![AccountChange::Account(AccountEventKind::CreditsGranted, None); 20_000];
     app.store.write(|tx| events::add(tx, org.no, now - 60_000, None, &many).scope_boxed()).await.unwrap();
-    // Both keys are known from here on.
+    // Both keys are cached from here on.
     app.get(&other, "/v1/organization").await.ok(200);
     app.get(&key, "/v1/organization").await.ok(200);
     let looked_back = AtomicUsize::new(0);
@@ -295,7 +305,7 @@ async fn events_are_kept_for_four_hundred_days() {
     let app = TestApp::start().await;
     let (org, _) = app.customer().await;
     let now = app.now(&org).await;
-    let grant = [What::Account(AccountEvent::CreditsGranted)];
+    let grant = [AccountChange::Account(AccountEventKind::CreditsGranted, None)];
     for days in [399, 401] {
         app.store.write(|tx| events::add(tx, org.no, now - days * DAY_MS, None, &grant).scope_boxed()).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! `/v1/users`: who is listed, changed and removed.
+//! Tests of `/v1/users`: list, changes and removal of members.
 
 mod invitations;
 mod raising;
@@ -6,30 +6,30 @@ mod raising;
 use probity_account::api_key::{self, KeyKind};
 use probity_account::id::{KeyId, SessionId, UserId};
 use probity_account::scope::Scopes;
+use probity_backend::secrets::Secrets;
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
-use probity_service::secrets::Secrets;
 use probity_store::ScopedFutureExt as _;
-use probity_store::keys::{self, Key};
-use probity_store::organization::Org;
-use probity_store::sessions::{self, Session};
-use probity_store::users::{self, Role, User, UserStatus};
+use probity_store::accounts::keys::{self, StoredKey};
+use probity_store::accounts::organization::OrgRecord;
+use probity_store::accounts::people::sessions::{self, StoredSession};
+use probity_store::accounts::users::{self, MemberRole, TeamMember, UserStatus};
 use serde_json::{Value, json};
 
 use crate::test_app::{Answer, BRAND, Call, PEPPER, TestApp};
 
 const USERS: &str = "/v1/users";
-/// When members of tests were added.
+/// Time at which test members were added.
 const NOW: Millis = Millis(1_700_000_000_000);
 
-/// Adds a member behind the service's back.
-pub(crate) async fn member(app: &TestApp, org: &Org, n: u8, status: UserStatus) -> User {
-    let user = User {
+/// Adds a member directly to the database.
+pub(crate) async fn member(app: &TestApp, org: &OrgRecord, n: u8, status: UserStatus) -> TeamMember {
+    let user = TeamMember {
         org: org.no,
         id: UserId::new(NOW + i64::from(n), [n; 10]),
         email: Some(format!("member.{n}@example.org")),
         name: None,
-        role: Role::Contributor,
+        role: MemberRole::Contributor,
         is_primary: false,
         status,
         created_at: NOW + i64::from(n),
@@ -38,7 +38,7 @@ pub(crate) async fn member(app: &TestApp, org: &Org, n: u8, status: UserStatus) 
     user
 }
 
-async fn owner(app: &TestApp, org: &Org) -> User {
+async fn owner(app: &TestApp, org: &OrgRecord) -> TeamMember {
     users::primary(&mut app.store.read().await.unwrap(), org.no).await.unwrap()
 }
 
@@ -54,7 +54,7 @@ async fn remove(app: &TestApp, key: &str, id: UserId) -> Answer {
     app.send(Call::new("DELETE", format!("{USERS}/{id}")).key(key)).await
 }
 
-/// The organization's newest events of accounts, by kind.
+/// Returns the kinds of the organization's newest account events.
 async fn kinds(app: &TestApp, key: &str) -> Vec<String> {
     let shown = app.get(key, "/v1/account/timeline").await;
     assert!(!shown.text().contains('@'), "no address: {}", shown.text());
@@ -140,10 +140,10 @@ async fn members_are_changed_as_far_as_their_standing_lets() {
     app.stop().await;
 }
 
-/// A key that belongs to a person, and its text.
-pub(crate) async fn key_of(app: &TestApp, user: &User) -> (KeyId, String) {
+/// Creates a key that belongs to a user. Returns its ID and its secret.
+pub(crate) async fn key_of(app: &TestApp, user: &TeamMember) -> (KeyId, String) {
     let text = api_key::mint(BRAND, KeyKind::Live, [31; 32]);
-    let key = Key {
+    let key = StoredKey {
         org: user.org,
         id: KeyId::new(NOW, [31; 10]),
         user: Some(user.id),
@@ -153,11 +153,13 @@ pub(crate) async fn key_of(app: &TestApp, user: &User) -> (KeyId, String) {
         origins: Vec::new(),
         prefix: String::new(),
         last4: String::new(),
+        public_key: None,
         rate_limit_per_minute: None,
         daily_cap: None,
         created_at: NOW,
         expires_at: None,
         revoked_at: None,
+        replaced_by: None,
         last_used_at: None,
     };
     let hash = Secrets::of(&PEPPER).api_key(&text);
@@ -174,7 +176,7 @@ async fn who_is_paused_or_removed_is_signed_out_and_their_keys_go_on() {
         let (key_id, theirs) = key_of(app, &ann).await;
         let sign_in = async |n: u8| {
             let (id, client) = (SessionId::new(NOW, [n; 10]), String::new());
-            let session = Session { org: org.no, id, user: ann.id, client, created_at: NOW, seen_at: NOW };
+            let session = StoredSession { org: org.no, id, user: ann.id, client, created_at: NOW, seen_at: NOW };
             let token = [n; 32];
             app.store.write(|tx| sessions::begin(tx, &session, &token, 10).scope_boxed()).await.unwrap();
         };
@@ -208,7 +210,7 @@ async fn another_organizations_members_are_not_there() {
     patch(&app, &key, stranger.id, json!({"name": "x"})).await.error(404, "not_found");
     remove(&app, &key, stranger.id).await.error(404, "not_found");
     app.get(&key, &format!("{USERS}/{}", stranger.id)).await.error(404, "not_found");
-    // Their address is no secret kept from this organization, and no obstacle.
+    // The address of another organization's member is neither confirmed nor an obstacle.
     invite(&app, &key, json!({"email": stranger.email, "role": "contributor"})).await.ok(201);
     let standing = app.get(&theirs, &format!("{USERS}/{}", stranger.id)).await.ok(200);
     assert_eq!((&standing["name"], &standing["status"]), (&Value::Null, &json!("active")));

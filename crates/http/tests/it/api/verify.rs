@@ -1,15 +1,15 @@
-//! `GET /v1/verify`: what is taken, what is shown, what it costs.
+//! Tests of `GET /v1/verify`: parameters, verdict and price.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use probity_account::api_key::KeyKind;
-use probity_engine::clock::Clock;
+use probity_engine::clock::EngineClock;
 use probity_http::service::ServiceConfig;
 use probity_mail::verdict::Reason;
 use probity_store::ScopedFutureExt as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::test_app::{PLENTY, TestApp, pass, real_moment};
 
@@ -20,7 +20,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// Specification 2.1 and the completion: all fields are there, with their types, and agree with each other.
+/// Asserts specification 2.1 and the completion: all fields are present, have their types, and agree with each other.
 #[track_caller]
 fn assert_verdict(verdict: &Value) {
     let keys: BTreeSet<&str> = verdict.as_object().unwrap().keys().map(String::as_str).collect();
@@ -33,6 +33,22 @@ fn assert_verdict(verdict: &Value) {
     assert_eq!(verdict["meta"] == "", verdict["passed"] == true, "{verdict}");
 }
 
+/// Lists may have names before addresses. A live call judges the text, and suggests the address.
+#[tokio::test]
+async fn a_name_with_an_address_is_no_address() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    let given = "Ann Lee <ann@honest-mail.com>";
+    let verdict = app.get(&key, &format!("/v1/verify?email={}", encoded(given))).await.ok(200);
+    assert_verdict(&verdict);
+    assert_eq!(
+        (&verdict["email"], &verdict["reason"], &verdict["domain"]),
+        (&json!(given), &json!("invalid"), &json!(""))
+    );
+    assert_eq!(verdict["suggestion"], "ann@honest-mail.com");
+    app.stop().await;
+}
+
 #[tokio::test]
 async fn an_address_must_be_given_and_not_be_too_long() {
     let app = TestApp::start().await;
@@ -43,7 +59,7 @@ async fn an_address_must_be_given_and_not_be_too_long() {
             let message = app.get(&kind, &format!("/v1/verify?{query}")).await.error(400, "invalid_request");
             assert!(message.starts_with("email: "), "{query}: {message}");
         }
-        // Bytes count, not characters: "é" has two.
+        // The limit is in bytes, not characters: "é" has two.
         for (text, status) in [
             ("x".repeat(1_024), 200),
             ("x".repeat(1_025), 400),
@@ -116,7 +132,7 @@ async fn the_suggestion_is_without_invisible_characters() {
 #[tokio::test]
 async fn every_outcome_has_its_status_its_flags_and_its_price() {
     let app = TestApp::start().await;
-    // Address, reason, what it costs.
+    // Address, reason, price.
     let cases = [
         ("ann@honest-mail.com", "valid", 1),
         ("nobody@honest-mail.com", "nonexistent", 1),
@@ -185,7 +201,7 @@ async fn a_timeout_is_a_number_of_seconds_up_to_sixty() {
 async fn at_the_deadline_the_answer_is_unverified() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
-    let began = Clock::system();
+    let began = EngineClock::system();
     let verdict = app.verify(&key, "ann@stays-silent.com&timeout=0.3").await.ok(200);
     assert_eq!(
         (&verdict["status"], &verdict["reason"], &verdict["meta"]),
@@ -215,7 +231,7 @@ async fn evidence_is_shown_on_request() {
         assert_eq!((&evidence["probe"]["code"], &evidence["probe"]["enhanced"]), (&550.into(), &"5.1.1".into()));
         assert_eq!(evidence["domain"]["mx"][0]["host"], "mx.honest-mail.com");
         assert!(["cache", "smtp"].contains(&evidence["source"].as_str().unwrap()));
-        // Whoever asks first sees the conversation; what is remembered of it is the answer.
+        // Only the first call shows the SMTP dialog; the cache keeps just its result.
         let steps = evidence["probe"]["steps"].as_array().unwrap();
         assert_eq!(steps.is_empty(), evidence["source"] == "cache", "{steps:?}");
         assert!(asked != "true" || steps.len() > 3, "{steps:?}");
@@ -271,7 +287,8 @@ async fn usage_is_counted_by_the_day_on_which_it_was_answered() {
         app.verify(&key, "nobody@honest-mail.com").await.ok(200);
         app.verify(&key, "ann@blocks-us.com").await.ok(200);
         let days = app.store.read().await;
-        let sums = probity_store::reports::by_day(&mut days.unwrap(), org.no, 0, i64::MAX, None).await.unwrap();
+        let sums =
+            probity_store::activity::reports::by_day(&mut days.unwrap(), org.no, 0, i64::MAX, None).await.unwrap();
         let first = sums[0].of.0;
         let mut counted: Vec<_> =
             sums.iter().map(|sum| (sum.of.0 - first, sum.of.1.as_str(), sum.verified, sum.charged)).collect();
@@ -328,8 +345,12 @@ async fn suspended_while_it_waits_a_call_still_ends() {
     let stop = async {
         real_moment().await;
         let changed = app.store.write(|tx| {
-            probity_store::organization::set_status(tx, org.no, probity_store::organization::OrgStatus::Suspended)
-                .scope_boxed()
+            probity_store::accounts::organization::set_status(
+                tx,
+                org.no,
+                probity_store::accounts::organization::OrgState::Suspended,
+            )
+            .scope_boxed()
         });
         changed.await.unwrap();
         app.live.gate.add_permits(1);

@@ -1,11 +1,12 @@
-//! `/v1/webhooks`: made, shown, changed and deleted, each kind of key its own.
+//! Tests of `/v1/webhooks`: creation, display, change and deletion, separately for live and test keys.
 
+mod bodies;
 mod deliveries;
 mod telling;
 
 use probity_account::api_key::KeyKind;
+use probity_backend::webhooks::sign::Secret;
 use probity_http::service::ServiceConfig;
-use probity_service::webhooks::sign::Secret;
 use serde_json::{Value, json};
 
 use super::batch::{done, submit};
@@ -14,7 +15,7 @@ use crate::webhooks::receivers::webhooks_to_loopback;
 
 const PATH: &str = "/v1/webhooks";
 
-/// A service that may talk to loopback.
+/// Returns the configuration of a service whose webhooks can use loopback.
 fn to_loopback() -> ServiceConfig {
     ServiceConfig { webhooks: webhooks_to_loopback(), ..ServiceConfig::default() }
 }
@@ -41,7 +42,7 @@ async fn deliveries(app: &TestApp, key: &str, webhook: &str, query: &str) -> Vec
     page["data"].as_array().unwrap().clone()
 }
 
-/// Waits until a webhook's newest delivery stands as a test wants it.
+/// Waits until a webhook's newest delivery satisfies `wanted`.
 async fn newest(app: &TestApp, key: &str, webhook: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..5_000 {
         if let Some(one) = deliveries(app, key, webhook, "?per_page=1").await.into_iter().find(|one| wanted(one)) {
@@ -88,7 +89,7 @@ async fn a_webhook_is_made_shown_changed_and_deleted() {
         let mut expected =
             ["webhook_created", "webhook_changed", "webhook_disabled", "webhook_enabled", "webhook_deleted"];
         expected.reverse();
-        // Two of one transaction share their time; the newest first all the same.
+        // Two events of one transaction have the same time, but the newer one still comes first.
         assert_eq!(of_webhooks, expected);
     })
     .await;
@@ -172,7 +173,7 @@ async fn live_and_test_keys_have_webhooks_of_their_own() {
         act(&app, key, "DELETE", id(other)).await.error(404, "not_found");
         act(&app, key, "POST", &format!("{}/test", id(other))).await.error(404, "not_found");
     }
-    // A test job is told to the test keys' webhook only.
+    // A test job sends events only to the test key's webhook.
     let job = submit(&app, &test, &["valid@sandbox.test"]).await;
     done(&app, &test, &job).await;
     assert_eq!(deliveries(&app, &live, id(&of_live), "").await, Vec::<Value>::new());

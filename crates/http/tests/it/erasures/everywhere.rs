@@ -1,9 +1,9 @@
-//! An address is pushed through everything that the service does, erased, and looked for in every file.
+//! Sends an address through everything that the service does, erases it, and searches every file for it.
 
 use std::path::{Path, PathBuf};
 
 use probity_http::service::ServiceConfig;
-use probity_service::ops::log::capture::Capture;
+use probity_telemetry::log_capture::Capture;
 use probity_trialdb::Cluster;
 use serde_json::{Value, json};
 use tracing_subscriber::filter::LevelFilter;
@@ -19,7 +19,7 @@ use crate::webhooks::receivers::{Manner, Receiver};
 const SPELLED: &str = "kanarie.7h2k@TAKES-ALL.com";
 const ERASED: [&str; 3] = [CANARY, WAITING, SUGGESTED];
 
-/// A receiver that repeats what it is told.
+/// Starts a receiver that returns the body it receives.
 async fn parrot() -> Receiver {
     let manner = Manner::ByRequest(|request| {
         let body = request.split_once("\r\n\r\n").map_or("", |(_, body)| body);
@@ -28,12 +28,12 @@ async fn parrot() -> Receiver {
     Receiver::start(manner).await
 }
 
-/// Jobs with the canaries in every way in which a list can come.
+/// Jobs with the canaries, submitted in every format.
 struct Jobs {
     json: String,
     csv: String,
     lines: String,
-    /// With an address about which nobody answers.
+    /// Job with an address that gets no verdict.
     open: String,
 }
 
@@ -75,7 +75,7 @@ async fn push_through(app: &TestApp, key: &str, receiver: &Receiver) -> Jobs {
     jobs
 }
 
-/// What customers are shown afterwards.
+/// Asserts that customers see the addresses as erased.
 async fn assert_shown_erased(app: &TestApp, key: &str, jobs: &Jobs) {
     let shown = rows(app, key, &jobs.json).await;
     assert_erased(&shown[0], 0, "unknown", "accept_all");
@@ -120,7 +120,7 @@ async fn an_erased_address_is_in_no_answer_and_no_file() {
     assert_eq!(removed["job_block"], 7, "{receipt}");
     assert!(removed["chunk"].as_u64() >= Some(1) && removed["outbox"].as_u64() >= Some(1), "{receipt}");
 
-    // What was on its way is dropped; the row is answered for nothing.
+    // The pending probe is dropped, and the row is settled free of charge.
     app.live.gate.add_permits(100);
     done(&app, &key, &jobs.open).await;
     let shown = rows(&app, &key, &jobs.open).await;
@@ -151,7 +151,7 @@ async fn an_erased_address_is_in_no_answer_and_no_file() {
     capture.assert_without(&ERASED);
 }
 
-/// The files below a directory that hold a text.
+/// Returns the files below a directory that contain a text.
 fn files_with(directory: &Path, text: &str) -> Vec<PathBuf> {
     let (mut found, mut left) = (Vec::new(), vec![directory.to_owned()]);
     while let Some(directory) = left.pop() {
@@ -181,7 +181,7 @@ async fn postgresqls_files_hold_no_erased_address_once_they_are_written_anew() {
     assert!(data(NEEDLE).iter().any(|path| path.components().any(|part| part.as_os_str() == "base")), "before");
     let erased = erase(&app, &key, &[NEEDLE]).await;
     completed(&app, &key, &erased).await;
-    // As docs/operations.md says; and the segments of the log are removed instead of used again.
+    // Follows docs/operations.md. In addition, WAL segments are removed instead of recycled.
     for statement in [
         "ALTER SYSTEM SET wal_recycle = off",
         "SELECT pg_reload_conf()",

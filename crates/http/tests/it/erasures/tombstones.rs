@@ -1,31 +1,31 @@
-//! The file of tombstones: what a restored backup is erased by again, and what happens where it cannot be written.
+//! Tests of the tombstone file: erasing again after a restore, and behavior if the file cannot be written.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use futures_util::future::join_all;
 use probity_account::id::{DeliveryId, EventId};
+use probity_backend::nodes::instance::Instance;
+use probity_backend::privacy::erasures::restore;
 use probity_mail::time::Millis;
-use probity_service::erasures::restore;
-use probity_service::instance::Instance;
-use probity_store::erasures::{self, Erasure, NewErasure, Turn};
-use probity_store::outbox::{self, Content, Delivery};
-use probity_store::{Place, ScopedFutureExt as _, Store, StoreConfig};
+use probity_store::privacy::erasures::{self, ErasureRequest, ErasureTurn, NewErasure};
+use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery};
+use probity_store::{DatabasePlace, ScopedFutureExt as _, Store, StoreConfig};
 use serde_json::{Value, json};
 
 use super::{CANARY, MISTYPED, SUGGESTED, WAITING, completed, config, done, erase, found_in, list, submit, when};
 use crate::test_app::{Call, PEPPER, TestApp, file_in, real_moment};
 
-/// The only erasure, as it was wished.
+/// Returns the only erasure request.
 async fn wished(store: &Store) -> NewErasure {
     let mut conn = store.read().await.unwrap();
     let all = erasures::known_since(&mut conn, &(Millis(i64::MIN), String::new()), 2).await.unwrap();
-    let [Erasure { org, id, test, requested_at, .. }] = all[..] else { panic!("{all:?}") };
+    let [ErasureRequest { org, id, test, requested_at, .. }] = all[..] else { panic!("{all:?}") };
     let tags = erasures::tags(&mut conn, org, id).await.unwrap().into_iter().collect();
     NewErasure { org, id, test, tags, webhook_url: None, requested_at }
 }
 
-async fn open(place: &Place) -> Instance {
+async fn open(place: &DatabasePlace) -> Instance {
     let instance = Instance::open(&StoreConfig::new(place.clone()), &PEPPER).await.unwrap();
     instance.prepare().await.unwrap();
     instance
@@ -49,15 +49,15 @@ async fn a_restored_backup_is_erased_again_before_it_is_served() {
     let wished = wished(&app.store).await;
     app.stop().await;
 
-    // A start that dies over what it does again has taken it down.
+    // A start that was killed while it repeated erasures has already stored the request.
     let died = tempfile::tempdir().unwrap();
     std::fs::copy(&backup, file_in(died.path())).unwrap();
-    let instance = open(&Place::Sqlite(file_in(died.path()))).await;
+    let instance = open(&DatabasePlace::Sqlite(file_in(died.path()))).await;
     let claimed = instance.store().write(|tx| {
         async {
             let at = wished.requested_at;
             erasures::request(tx, &wished, at + 1).await?;
-            erasures::claim(tx, at, 1, "died", Turn::FIRST).await
+            erasures::claim(tx, at, 1, "died", ErasureTurn::FIRST).await
         }
         .scope_boxed()
     });
@@ -67,7 +67,7 @@ async fn a_restored_backup_is_erased_again_before_it_is_served() {
     instance.close().await;
 
     assert_eq!(found_in(restored.path(), &[CANARY, SUGGESTED]).len(), 2);
-    let place = Place::Sqlite(backup);
+    let place = DatabasePlace::Sqlite(backup);
     let instance = open(&place).await;
     assert_eq!(restore(&instance, &tombstones).await.unwrap(), 1);
     assert_eq!(found_in(restored.path(), &[CANARY, SUGGESTED]), [""; 0]);
@@ -76,7 +76,7 @@ async fn a_restored_backup_is_erased_again_before_it_is_served() {
     assert_eq!(found_in(restored.path(), &[CANARY, SUGGESTED]), [""; 0]);
 }
 
-/// The ids of the wishes in a file, in the order of their lines.
+/// Returns the IDs of the erasure requests in a file, in line order.
 fn wishes_in(file: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(file).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -119,7 +119,7 @@ async fn every_nodes_file_says_that_an_erasure_is_completed() {
     let (_, key) = app.customer().await;
     let id = erase(&app, &key, &[CANARY]).await;
     completed(&app, &key, &id).await;
-    // One that was away.
+    // This node was not running.
     let late = app.beside(config(files[2].clone())).await;
     let end = format!("{{\"completed\":\"{id}\"");
     for file in files {
@@ -139,23 +139,23 @@ async fn the_file_has_the_time_that_an_erasure_reaches() {
     let path = beside.path().join("erasures");
     let app = TestApp::with(config(path.clone())).await;
     let (org, key) = app.customer().await;
-    // By a node with a faster clock.
+    // Stored by a node with a faster clock.
     let ahead = app.now(&org).await + AHEAD_MS;
-    let message = Delivery {
+    let message = NewDelivery {
         org: org.no,
         id: DeliveryId::from_bits(1),
         event: EventId::from_bits(1),
         kind: "job.finished".into(),
         url: "http://127.0.0.1:1/".into(),
-        content: Content::Bytes(b"{}".to_vec()),
+        content: DeliveryContent::Bytes(b"{}".to_vec()),
         job: None,
         signer: String::new(),
         created_at: ahead,
     };
     assert!(app.store.write(|tx| outbox::put(tx, &message).scope_boxed()).await.unwrap());
     erase(&app, &key, &[CANARY]).await;
-    let by_operator = app.admin.erase(&org, &[WAITING.to_owned()], &path).await.unwrap();
-    assert!(by_operator.iter().all(|erasure| erasure.requested_at >= ahead));
+    let by_operator = app.admin.erase(&org, WAITING).await.unwrap();
+    assert!(by_operator.requested_at >= ahead);
     let place = (Millis(i64::MIN), String::new());
     let all = erasures::known_since(&mut app.store.read().await.unwrap(), &place, 10).await.unwrap();
     let mut known: Vec<_> = all.iter().map(|one| (one.id.to_string(), one.requested_at.0)).collect();
@@ -177,7 +177,7 @@ async fn the_file_has_the_time_that_an_erasure_reaches() {
 async fn a_node_that_cannot_write_its_file_forgets_all_the_same() {
     let beside = tempfile::tempdir().unwrap();
     let app = TestApp::with(config(beside.path().join("erasures"))).await;
-    // A directory cannot be written as a file.
+    // A directory cannot be written like a file.
     let broken = app.beside(config(beside.path().to_owned())).await;
     let (_, key) = app.customer().await;
     let source = async |email: &str| {

@@ -1,13 +1,13 @@
-//! What may be wished, how far a wish reaches, and what it says it has removed.
+//! Tests of erasure requests: limits, reach, and the counts in the receipt.
 
 use futures_util::future::join_all;
 use probity_account::api_key::KeyKind;
 use probity_account::id::ErasureId;
 use probity_http::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
-use probity_store::erasures::{self, NewErasure};
-use probity_store::organization::Org;
-use probity_store::outbox::{self, State};
+use probity_store::accounts::organization::OrgRecord;
+use probity_store::privacy::erasures::{self, NewErasure};
+use probity_store::webhooks::outbox::{self, OutboxState};
 use serde_json::json;
 
 use super::{CANARY, completed, config, done, erase, list, rows, submit, when};
@@ -31,7 +31,7 @@ async fn an_erasure_reaches_what_is_older_and_of_its_own_only() {
         }
         let email = async |at: usize| rows(app, keys[at], &before[at]).await[0]["email"].clone();
         let first = erase(app, &test, &[CANARY]).await;
-        // In the same moment, and yet later.
+        // Submitted in the same millisecond, but later.
         let later = submit(app, &test, list(&[CANARY])).await;
         completed(app, &test, &first).await;
         assert_eq!([email(0).await, email(1).await, email(2).await], [CANARY, "erased", CANARY]);
@@ -72,9 +72,9 @@ async fn a_wish_is_refused_that_names_nothing_to_erase() {
     app.stop().await;
 }
 
-/// Takes erasures of live jobs down that are open.
-async fn open(app: &TestApp, org: &Org, count: u8) {
-    // Not completed within seconds: nodes have to hear of what is wished now.
+/// Stores open erasure requests for live jobs.
+async fn open(app: &TestApp, org: &OrgRecord, count: u8) {
+    // Such requests are not completed within seconds, because all nodes must learn of them first.
     let at = app.now(org).await;
     let requested = app.store.write(|tx| {
         async {
@@ -113,7 +113,7 @@ async fn so_many_erasures_may_be_open_and_no_more_however_many_are_wished_at_onc
     .await;
 }
 
-/// A receiver that takes messages and says nothing.
+/// Tests with a receiver that accepts deliveries and returns empty responses.
 async fn what_nobody_answered_is_not_counted(app: TestApp) {
     let (org, key) = app.customer().await;
     let mut receiver = Receiver::start(Manner::status(204)).await;
@@ -123,7 +123,7 @@ async fn what_nobody_answered_is_not_counted(app: TestApp) {
         done(&app, &key, &id).await;
         receiver.request().await;
     }
-    let state = Some(State::Delivered);
+    let state = Some(OutboxState::Delivered);
     when("recorded", async || {
         outbox::page(&mut app.store.read().await.unwrap(), org.no, state, None, 10).await.unwrap().len() == 3
     })

@@ -1,11 +1,19 @@
-//! The page for people: whole, and with nothing in it that a browser would run or fetch from elsewhere.
+//! Tests that the HTML page is complete, and contains nothing that a browser would run or fetch from elsewhere.
 
+use std::io::Read;
+
+use axum::body::Body;
+use axum::http::Request;
+use flate2::read::GzDecoder;
 use html5gum::{Token, Tokenizer};
+use http_body_util::BodyExt;
 use probity_http::openapi::{Published, operations};
+use tower::ServiceExt;
 
 use super::{described, fetch};
+use crate::test_app::{Call, TestApp};
 
-/// What a browser sees: the elements with their attributes, and the text.
+/// Page as a browser sees it: elements with their attributes, and the text.
 struct Page {
     elements: Vec<(String, Vec<(String, String)>)>,
     text: String,
@@ -59,17 +67,33 @@ async fn the_page_shows_every_operation() {
     }
 }
 
+/// The terms of docs/style.md, also where the page frames the document's own texts.
+#[tokio::test]
+async fn the_page_speaks_as_other_texts_do() {
+    let page = parse(&fetch("/docs", None).await.1);
+    for expected in ["Skip to content", "Responses", "Requires an API key with the scope verify."] {
+        assert!(page.text.contains(expected), "{expected}");
+    }
+    for other in ["Skip to the text", "Answers", "Needs a key", "Meaning"] {
+        assert!(!page.text.contains(other), "{other}");
+    }
+}
+
 #[tokio::test]
 async fn the_page_runs_nothing_and_leads_nowhere_else() {
     let (response, html) = fetch("/docs", None).await;
     let policy = response.headers()["content-security-policy"].to_str().unwrap();
-    assert!(policy.starts_with("default-src 'none'; style-src 'self';") && !policy.contains("unsafe"), "{policy}");
+    assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
+    assert!(!policy.contains("unsafe") && policy.contains("trusted-types 'none'"), "{policy}");
     let page = parse(&html);
-    let forbidden = ["script", "style", "iframe", "object", "embed", "img", "form", "base"];
+    let forbidden = ["style", "iframe", "object", "embed", "form", "base"];
     for (name, attributes) in &page.elements {
         assert!(!forbidden.contains(&name.as_str()), "<{name}>");
         for (attribute, value) in attributes {
-            assert!(!attribute.starts_with("on") && attribute != "style" && attribute != "src", "{attribute}={value}");
+            assert!(!attribute.starts_with("on") && attribute != "style", "{attribute}={value}");
+            if attribute == "src" {
+                assert!(value.starts_with("/docs/") && !value.contains(".."), "{value} is loaded from elsewhere");
+            }
             if attribute == "href" {
                 let ours = value.starts_with('#') || (value.starts_with('/') && !value.starts_with("//"));
                 assert!(ours, "{value} leads elsewhere");
@@ -80,18 +104,53 @@ async fn the_page_runs_nothing_and_leads_nowhere_else() {
     for anchor in anchors {
         assert!(page.attributes().any(|attribute| attribute == ("id", anchor)), "#{anchor} leads nowhere");
     }
-    let (style, css) = fetch("/docs/style.css", None).await;
-    assert_eq!(style.headers()["content-type"], "text/css; charset=utf-8");
-    assert!(!css.contains("url(") && !css.contains("@import"));
+}
+
+/// What the page loads is there, and loads nothing from elsewhere either.
+#[tokio::test]
+async fn the_files_of_the_page_are_there() {
+    let app = TestApp::start().await;
+    let page = parse(&fetch("/docs", None).await.1);
+    let files = page.attributes().filter(|(_, value)| value.starts_with("/docs/") && !value.contains('#'));
+    let mut files: Vec<&str> = files.map(|(_, value)| value).collect();
+    files.dedup();
+    assert!(files.len() >= 5, "{files:?}");
+    for path in files {
+        let file = app.send(Call::get(path)).await;
+        assert_eq!((file.status, file.header("cache-control")), (200, Some("no-cache")), "{path}");
+        let text = file.text();
+        assert!(!text.contains("url(") && !text.contains("@import"), "{path}");
+    }
+    for path in ["/docs/none.js", "/docs/main.js", "/docs/index.html"] {
+        assert_eq!(app.send(Call::get(path)).await.status, 404, "{path}");
+    }
+    app.stop().await;
+}
+
+/// Verifying one address is what most readers come for.
+#[tokio::test]
+async fn the_first_operation_verifies_an_address() {
+    let page = parse(&fetch("/docs", None).await.1);
+    let articles = page.elements.iter().filter(|(name, _)| name == "article");
+    let ids: Vec<&str> = articles.flat_map(|(_, attributes)| attributes).map(|(_, value)| value.as_str()).collect();
+    assert_eq!(ids[..2], ["verify_email", "submit_batch"]);
+}
+
+#[tokio::test]
+async fn the_page_is_sent_compressed_to_those_who_take_it() {
+    let router = Published::new(&described()).router::<()>();
+    let request = Request::get("/docs").header("Accept-Encoding", "gzip").body(Body::empty()).unwrap();
+    let response = router.oneshot(request).await.unwrap();
+    assert_eq!(response.headers()["content-encoding"], "gzip");
+    assert_eq!(response.headers()["vary"], "accept-encoding");
+    let sent = response.into_body().collect().await.unwrap().to_bytes();
+    let mut read = String::new();
+    GzDecoder::new(&*sent).read_to_string(&mut read).unwrap();
+    assert_eq!(read, fetch("/docs", None).await.1);
 }
 
 #[tokio::test]
 async fn text_of_the_document_stays_text() {
-    use axum::body::Body;
-    use axum::http::Request;
-    use http_body_util::BodyExt;
-    use tower::ServiceExt;
-
     let mut document = described();
     let attack = "\"><script>alert(1)</script><img src=x onerror=alert(1)>`</code><svg onload=1>";
     document.info.title = attack.to_owned();
@@ -107,6 +166,8 @@ async fn text_of_the_document_stays_text() {
     let html = response.into_body().collect().await.unwrap().to_bytes();
     let page = parse(std::str::from_utf8(&html).unwrap());
     assert!(page.text.contains("<script>alert(1)</script>"), "the text is shown");
-    assert!(page.elements.iter().all(|(name, _)| name != "script" && name != "img" && name != "svg"));
+    // The page's own scripts and its icon, and nothing that a text brought.
+    let count = |wanted: &str| page.elements.iter().filter(|(name, _)| name == wanted).count();
+    assert_eq!((count("script"), count("img"), count("svg")), (2, 1, 0));
     assert!(page.attributes().all(|(name, _)| !name.starts_with("on")));
 }

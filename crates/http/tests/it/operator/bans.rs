@@ -1,9 +1,7 @@
-//! What a ban does to jobs, before it is answered.
+//! Tests that a ban stops jobs before its response is sent.
 
-#[cfg(debug_assertions)]
-use probity_store::audit;
-#[cfg(debug_assertions)]
-use probity_store::failpoint::{Action, Armed, Point, When};
+use probity_store::credits::audit;
+use probity_store::failpoint::{ArmedFailpoint, Failpoint, FailpointAction, FailpointSide};
 use serde_json::json;
 
 use super::{config, customer, post};
@@ -37,16 +35,15 @@ async fn a_ban_has_stopped_all_jobs_when_it_answers_and_no_other_hold_stops_any(
     .await;
 }
 
-/// A ban whose stops break off says so, and can be repeated.
-#[cfg(debug_assertions)]
+/// If stopping jobs fails, the ban returns an error and can be repeated.
 #[tokio::test]
 async fn a_ban_that_broke_off_is_repeated() {
     let app = TestApp::with(config(false)).await;
     let (org, key) = customer(&app, "team").await;
     let list = json!({"emails": ["waits@honest-mail.com"]}).to_string();
     app.send(Call::post("/v1/batch-verify", list).key(&key)).await.ok(200);
-    let point = Point { name: "jobs::close::CLOSE".into(), when: When::Before };
-    app.service_store.failpoints().arm(Armed { point, nth: 1, action: Action::Error });
+    let point = Failpoint { name: "jobs::close::CLOSE".into(), when: FailpointSide::Before };
+    app.service_store.failpoints().arm(ArmedFailpoint { point, nth: 1, action: FailpointAction::Error });
     let ban = async || post(&app, &format!("{org}/hold"), json!({"status": "banned"})).await;
     ban().await.error(503, "service_unavailable");
     app.get(&key, "/v1/organization").await.error(403, "forbidden_scope");

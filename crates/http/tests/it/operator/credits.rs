@@ -1,10 +1,11 @@
-//! Credits: granted and corrected once for a reference, and what follows from them.
+//! Tests of credits: grants and corrections are booked once per reference, and their consequences.
 
 use std::time::Duration;
 
-use probity_account::credits::Bucket;
+use probity_account::credits::CreditBucket;
+use probity_contract::error::Code;
 use probity_mail::time::Millis;
-use probity_service::admin::{Asked, BookError, Reference, Until};
+use probity_service::operator::credits::{CreditOrder, Reference, Until};
 use probity_store::ScopedFutureExt as _;
 use probity_store::credits::hold;
 use serde_json::{Value, json};
@@ -82,7 +83,7 @@ async fn what_comes_between_two_months_is_not_lost() {
         assert_eq!(book("grants", "subscription", 5, "before").await.ok(200)["booked"], false, "it was booked before");
         book("grants", "subscription", 6, "before").await.error(409, "conflict");
         book("adjustments", "subscription", -1, "less").await.ok(200);
-        // Nobody has begun the month that is granted to first.
+        // Until now, nothing has started the month to which the credits are granted.
         post(app, &format!("{org}/lift"), json!({})).await.ok(200);
         for what in both {
             book(what, "subscription", 5, "after").await.ok(200);
@@ -111,7 +112,7 @@ async fn a_grant_says_which_end_counts_and_may_be_repeated_after_it() {
     pass(Duration::from_mins(2)).await;
     assert_eq!(grant("soon", Some(soon)).await.ok(200)["booked"], false, "whenever it comes");
     assert!(grant("later", Some(soon)).await.error(400, "invalid_request").contains("until"));
-    // What stays keeps what comes to it.
+    // Credits without an end stay without one when others are added.
     assert_eq!(grant("stays", None).await.ok(200)["subscription_ends_at"], Value::Null);
     let next = grant("ends", Some(soon + 86_400_000)).await.ok(200);
     assert_eq!((&next["subscription_ends_at"], &next["booked"]), (&Value::Null, &json!(true)));
@@ -125,19 +126,20 @@ async fn a_grant_is_told_by_the_end_that_was_asked_for() {
         let reference: Reference = "S".parse().unwrap();
         let now = app.now(&org).await;
         let grant = async |reference: &Reference, until: Option<Until>| {
-            let asked = Asked { bucket: Bucket::Subscription, amount: 5, reference: Some(reference) };
-            app.admin.grant_once(&org, asked, until).await.map(|(_, booked)| booked)
+            let reference = Some(reference.clone());
+            let order = CreditOrder { bucket: CreditBucket::Subscription, amount: 5, reference, until };
+            app.admin.grant_ordered(&org, order).await.map(|account| account.booked)
         };
         let day = |days: i64| Some(Until::After(days * 86_400_000));
         assert!(grant(&reference, day(30)).await.unwrap());
         assert!(!grant(&reference, day(30)).await.unwrap(), "the same, said later");
         for other in [day(31), None, Some(Until::At(now))] {
-            assert!(matches!(grant(&reference, other).await, Err(BookError::ReferenceUsed)), "{other:?}");
+            assert_eq!(grant(&reference, other).await.unwrap_err().code(), Code::Conflict, "{other:?}");
         }
         let for_good: Reference = "G".parse().unwrap();
         assert!(grant(&for_good, None).await.unwrap());
         assert!(!grant(&for_good, None).await.unwrap());
-        assert!(matches!(grant(&for_good, day(30)).await, Err(BookError::ReferenceUsed)));
+        assert_eq!(grant(&for_good, day(30)).await.unwrap_err().code(), Code::Conflict);
     })
     .await;
 }
@@ -153,7 +155,7 @@ async fn nobody_leaves_the_unlimited_plan_while_its_credits_are_set_aside() {
         let refused = patch(app, &org, to.clone()).await.error(409, "conflict");
         assert!(refused.contains("on hold"), "{refused}");
         assert_eq!(get(app, &org).await.ok(200)["name"], "Example Ltd", "all or nothing");
-        let part = hold::Part { org: no, id: "job", captured: 0, released: 1_000_000, cause: "over", at };
+        let part = hold::HoldPart { org: no, id: "job", captured: 0, released: 1_000_000, cause: "over", at };
         app.store.write(|tx| hold::settle(tx, &part).scope_boxed()).await.unwrap();
         patch(app, &org, to).await.ok(200);
         assert_eq!(app.balance(&unlimited).await.available.total(), 0);

@@ -1,4 +1,4 @@
-//! Customers: made, found, changed, held.
+//! Tests of customers: creation, search, change and restriction.
 
 use serde_json::{Value, json};
 
@@ -40,6 +40,8 @@ async fn a_customer_is_made_found_and_changed() {
         });
         let changed = patch(app, &path, wish).await.ok(200);
         assert_eq!(changed, get(app, &path).await.ok(200));
+        assert_eq!(changed["credits"]["subscription"]["available"], changed["credits"]["total"]);
+        assert!(changed["credits"]["prepaid"]["held"].is_number(), "{changed}");
         assert_eq!((&changed["name"], &changed["plan"]), (&json!("Doctors"), &json!("metered")));
         assert_eq!(changed["seats"], json!({"own": null, "effective": null}));
         assert_eq!(changed["rate_limit_per_minute"], json!({"own": 60, "effective": 60}));
@@ -100,7 +102,7 @@ async fn a_hold_stops_the_api_and_its_reason_stays_with_the_operator() {
     }
     app.get(&key, "/v1/organization").await.ok(200);
     assert_eq!(hold("suspended").await.ok(200)["hold_reason"], "chargeback by Ann, clerk 7");
-    // At once, though the key is remembered.
+    // Takes effect at once, although the key is cached.
     app.get(&key, "/v1/organization").await.error(403, "forbidden_scope");
     assert_eq!(post(&app, &format!("{org}/lift"), json!({})).await.ok(200)["hold_reason"], Value::Null);
     app.get(&key, "/v1/organization").await.ok(200);

@@ -1,9 +1,9 @@
-//! The API behind a session: the same routes, with the scopes of the person's role.
+//! Tests of the API with a session: the same routes, with the scopes of the member's role.
 
 use probity_account::api_key::KeyKind;
-use probity_account::role::Role;
+use probity_account::role::MemberRole;
 use probity_account::scope::Scope;
-use probity_store::organization::OrgStatus;
+use probity_store::accounts::organization::OrgState;
 use serde_json::{Value, json};
 
 use super::browser::Browser;
@@ -11,7 +11,7 @@ use super::{config, signed_in};
 use crate::matrix::ROUTES;
 use crate::test_app::{Call, PLENTY, TestApp};
 
-/// Every route of the API with the scope that it needs.
+/// Returns every route of the API with its required scope.
 async fn routes(app: &TestApp) -> Vec<(String, String, Option<Scope>)> {
     let document: Value = app.send(Call::get("/v1/openapi.json")).await.ok(200);
     let mut routes = Vec::new();
@@ -30,14 +30,14 @@ async fn a_role_opens_what_its_scopes_say_and_a_stopped_account_nothing() {
     TestApp::each(config(), async |app| {
         let all = routes(app).await;
         assert_eq!(all.len(), ROUTES.len());
-        for status in OrgStatus::ALL {
-            let org = app.org_in(OrgStatus::Active).await;
-            for role in Role::ALL {
+        for status in OrgState::ALL {
+            let org = app.org_in(OrgState::Active).await;
+            for role in MemberRole::ALL {
                 let email = format!("{}@{}.example", role.as_str(), status.as_str().replace('_', "-"));
                 let (_, mut browser) = signed_in(app, &org, &email, role).await;
                 app.admin.set_status(&org, status).await.unwrap();
                 for (method, path, scope) in &all {
-                    // Bodies are nonsense: what is let through is told from what is not.
+                    // Bodies are invalid on purpose: the error shows whether the request passed the guard.
                     let call = browser.call(method, &format!("/app{path}"));
                     let answer = browser.send(call).await;
                     let allowed = scope.is_none_or(|scope| role.scopes().contains(scope) && !status.is_stopped());
@@ -50,7 +50,7 @@ async fn a_role_opens_what_its_scopes_say_and_a_stopped_account_nothing() {
                 let code = browser.get("/app/sessions").await.status;
                 assert_eq!(code, if status.is_stopped() { 403 } else { 200 });
                 browser.post("/app/sign-out", &json!({})).await.ok(200);
-                app.admin.set_status(&org, OrgStatus::Active).await.unwrap();
+                app.admin.set_status(&org, OrgState::Active).await.unwrap();
             }
         }
     })
@@ -62,14 +62,14 @@ async fn a_cookie_opens_nothing_under_v1_and_a_key_nothing_under_app() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", PLENTY).await;
         let key = app.key(&org, KeyKind::Live).await;
-        let (_, mut browser) = signed_in(app, &org, "ann@example.com", Role::Administrator).await;
+        let (_, mut browser) = signed_in(app, &org, "ann@example.com", MemberRole::Administrator).await;
         for (method, path, _) in routes(app).await {
             let call = browser.call(&method, &path);
             browser.send(call).await.error(401, "missing_api_key");
             let call = Call::new(&method, format!("/app{path}")).header("sec-fetch-site", "same-origin").key(&key);
             app.send(call).await.error(401, "not_signed_in");
         }
-        // With both, `/v1` answers as if the cookie were not there.
+        // With a key and a cookie, `/v1` responds as if the cookie were absent.
         let other = app.org("Other Ltd", PLENTY).await;
         let call = browser.call("GET", "/v1/organization").key(&app.key(&other, KeyKind::Live).await);
         assert_eq!(browser.send(call).await.ok(200)["name"], "Other Ltd");
@@ -82,7 +82,7 @@ async fn a_cookie_opens_nothing_under_v1_and_a_key_nothing_under_app() {
 async fn what_a_person_does_is_told_as_theirs() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", PLENTY).await;
-        let (ann, mut browser) = signed_in(app, &org, "ann@example.com", Role::Administrator).await;
+        let (ann, mut browser) = signed_in(app, &org, "ann@example.com", MemberRole::Administrator).await;
         let list = json!({ "emails": ["nobody@null-mx.com"] });
         let submitted = browser.call("POST", "/app/v1/batch-verify").json(&list).once("page-1");
         let id = browser.send(submitted).await.ok(200)["id"].clone();
@@ -113,7 +113,7 @@ async fn what_a_person_does_is_told_as_theirs() {
 async fn people_change_what_is_their_own_whatever_their_role() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;
-        let (_, mut browser) = signed_in(app, &org, "bob@example.com", Role::Contributor).await;
+        let (_, mut browser) = signed_in(app, &org, "bob@example.com", MemberRole::Contributor).await;
         let mut patch = async |path: &str, body: Value| {
             let call = browser.call("PATCH", path).json(&body);
             browser.send(call).await
@@ -146,8 +146,8 @@ async fn limits_hold_for_a_session_and_for_all_of_its_organization() {
     (slow.api.key_per_minute, slow.api.org_per_minute) = (6, 10);
     TestApp::each(slow, async |app| {
         let org = app.org("Example Ltd", PLENTY).await;
-        let (_, mut ann) = signed_in(app, &org, "ann@example.com", Role::Contributor).await;
-        let (_, mut bob) = signed_in(app, &org, "bob@example.com", Role::Contributor).await;
+        let (_, mut ann) = signed_in(app, &org, "ann@example.com", MemberRole::Contributor).await;
+        let (_, mut bob) = signed_in(app, &org, "bob@example.com", MemberRole::Contributor).await;
         let mut passed = 0;
         for _ in 0..8 {
             passed += u32::from(ann.get("/app/v1/jobs").await.status == 200);
@@ -170,7 +170,7 @@ async fn people_cannot_look_at_a_key_that_they_do_not_name() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", PLENTY).await;
     let key = app.key(&org, KeyKind::Live).await;
-    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", Role::Contributor).await;
+    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", MemberRole::Contributor).await;
     browser.get("/app/v1/check-key").await.error(400, "invalid_request");
     assert_eq!(browser.get(&format!("/app/v1/check-key?api_key={key}")).await.ok(200)["name"], "live");
     assert!(!Browser::new(&app).is_in().await);
@@ -181,7 +181,7 @@ async fn people_cannot_look_at_a_key_that_they_do_not_name() {
 async fn the_limit_of_an_organizations_keys_does_not_hold_back_its_people() {
     let app = TestApp::with(config()).await;
     let (org, key) = app.customer().await;
-    let (_, mut browser) = signed_in(&app, &org, "owner@example.com", Role::Administrator).await;
+    let (_, mut browser) = signed_in(&app, &org, "owner@example.com", MemberRole::Administrator).await;
     let patch = Call::patch("/v1/organization/settings", json!({"rate_limit_per_minute": 1}).to_string());
     app.send(patch.key(&key)).await.ok(200);
     while app.get(&key, "/v1/jobs").await.status != 429 {}

@@ -1,4 +1,4 @@
-//! A browser: it keeps cookies, says where its requests come from, and its page says the token of its session.
+//! Test browser: keeps cookies, sends origin headers, and sends the CSRF token of its session.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::test_app::{Answer, Call, TestApp};
 
-/// A browser with one page open.
+/// Browser with one open page.
 pub(crate) struct Browser<'a> {
     app: &'a TestApp,
     pub(crate) cookies: BTreeMap<String, String>,
-    /// The token that the page says.
+    /// CSRF token of the page.
     pub(crate) token: String,
     from: Option<&'static str>,
 }
@@ -20,13 +20,13 @@ impl<'a> Browser<'a> {
         Self { app, cookies: BTreeMap::new(), token: String::new(), from: None }
     }
 
-    /// One whose requests come from an address.
+    /// Creates a browser whose requests come from this address.
     pub(crate) fn at(app: &'a TestApp, from: &'static str) -> Self {
         Self { from: Some(from), ..Self::new(app) }
     }
 
-    /// A request with this browser's cookies, and nothing else that a page would say. What stands behind a `#` is a link's token:
-    /// browsers do not send it, and pages say it in a header.
+    /// Builds a request with this browser's cookies and no other headers of the page. The part after `#` is a link's token:
+    /// browsers do not send it, but pages send it in a header.
     pub(crate) fn bare(&self, method: &str, path: &str) -> Call {
         let (path, token) = path.split_once('#').unwrap_or((path, ""));
         let mut call = Call::new(method, path);
@@ -43,12 +43,12 @@ impl<'a> Browser<'a> {
         call.header("cookie", pairs.join("; "))
     }
 
-    /// A request as a page of ours makes it.
+    /// Builds a request like the dashboard's pages.
     pub(crate) fn call(&self, method: &str, path: &str) -> Call {
         self.bare(method, path).header("sec-fetch-site", "same-origin").header("x-csrf-token", self.token.clone())
     }
 
-    /// Sends a request, and keeps what the answer tells a browser and its page to keep.
+    /// Sends a request, and stores cookies and CSRF token of the response.
     pub(crate) async fn send(&mut self, call: Call) -> Answer {
         let answer = self.app.send(call).await;
         for set in answer.headers.get_all("set-cookie") {
@@ -85,7 +85,7 @@ impl<'a> Browser<'a> {
         self.post("/app/sign-in", &json!({ "email": email, "password": password })).await
     }
 
-    /// Whether there is a session.
+    /// Returns whether the browser is signed in.
     pub(crate) async fn is_in(&mut self) -> bool {
         let answer = self.get("/app/session").await;
         if answer.status != 200 {

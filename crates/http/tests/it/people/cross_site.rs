@@ -1,26 +1,27 @@
-//! Requests that pages elsewhere make a browser send: every route that changes something refuses them.
+//! Tests that every changing route rejects requests from pages of other sites.
 
-use probity_account::role::Role;
-use probity_http::person::routes::{Access, ROUTES};
+use probity_account::role::MemberRole;
+use probity_http::person::routes::{PageAccess, ROUTES};
 use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::{config, signed_in};
 use crate::test_app::{Call, TestApp};
 
-/// Every route under `/app` that changes something: its method, its path, and whether it wants a session.
+/// Returns every changing route under `/app`: method, path, and whether it needs a session.
 async fn changing(app: &TestApp) -> Vec<(String, String, bool)> {
     let document: Value = app.send(Call::get("/v1/openapi.json")).await.ok(200);
     let paths = document["paths"].as_object().unwrap();
     let api = paths.iter().flat_map(|(path, item)| {
         item.as_object().unwrap().keys().map(move |method| (method.to_uppercase(), format!("/app{path}"), true))
     });
-    let own = ROUTES.into_iter().map(|(method, path, access)| (method.into(), path.into(), access != Access::Anybody));
+    let own =
+        ROUTES.into_iter().map(|(method, path, access)| (method.into(), path.into(), access != PageAccess::Anybody));
     let all = own.chain(api).filter(|(method, ..)| method != "GET");
     all.map(|(method, path, session)| (method, path.replace("{id}", "x"), session)).collect()
 }
 
-/// Every route under `/app` that is asked for by GET and costs credits.
+/// Returns every GET route under `/app` that costs credits.
 async fn costing(app: &TestApp) -> Vec<String> {
     let document: Value = app.send(Call::get("/v1/openapi.json")).await.ok(200);
     let paths = document["paths"].as_object().unwrap();
@@ -28,7 +29,7 @@ async fn costing(app: &TestApp) -> Vec<String> {
     paths.iter().filter(|(_, item)| costs(item)).map(|(path, _)| format!("/app{path}")).collect()
 }
 
-/// What a page elsewhere, or a form in it, makes a browser say.
+/// Headers that a browser sends for a page of another site or its form.
 const FOREIGN: [&[(&str, &str)]; 8] = [
     &[],
     &[("sec-fetch-site", "cross-site")],
@@ -46,13 +47,13 @@ async fn what_comes_from_elsewhere_changes_nothing() {
     of_a_name.api.public_url = Some("https://verify.example.com".into());
     let app = TestApp::with(of_a_name).await;
     let org = app.org("Example Ltd", 0).await;
-    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", Role::Administrator).await;
+    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", MemberRole::Administrator).await;
     let routes = changing(&app).await;
     assert!(routes.len() >= 15, "{routes:?}");
     for (method, path, _) in &routes {
         for said in FOREIGN {
             let mut call = browser.bare(method, path).header("host", "verify.example.com");
-            // Even where it knows the page's token.
+            // Even if the other page had the CSRF token.
             call = call.header("x-csrf-token", browser.token.clone());
             for (name, value) in said {
                 call = call.header(name, *value);
@@ -60,7 +61,7 @@ async fn what_comes_from_elsewhere_changes_nothing() {
             let answer = browser.send(call.json(&json!({}))).await;
             assert_eq!(
                 answer.error(403, "cross_site_request"),
-                "the request did not come from the dashboard",
+                "the request did not come from the dashboard; reload the page",
                 "{method} {path} {said:?}"
             );
             assert!(!answer.headers.contains_key("set-cookie"), "{method} {path}");
@@ -74,8 +75,8 @@ async fn what_comes_from_elsewhere_changes_nothing() {
 async fn without_the_token_of_the_session_nothing_changes() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", 0).await;
-    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", Role::Administrator).await;
-    let (_, other) = signed_in(&app, &org, "bob@example.com", Role::Administrator).await;
+    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", MemberRole::Administrator).await;
+    let (_, other) = signed_in(&app, &org, "bob@example.com", MemberRole::Administrator).await;
     let mut earlier = Browser::new(&app);
     earlier.sign_in("ann@example.com", super::PASSWORD).await.ok(200);
     let changing = changing(&app).await.into_iter().filter(|(.., session)| *session);
@@ -104,7 +105,7 @@ async fn without_the_token_of_the_session_nothing_changes() {
 async fn a_link_elsewhere_spends_nothing() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", 10).await;
-    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", Role::Administrator).await;
+    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", MemberRole::Administrator).await;
     let path = "/app/v1/verify?email=nobody@null-mx.com";
     for said in ["cross-site", "same-site", "none", "same-origin"] {
         let followed = browser.bare("GET", path).header("sec-fetch-site", said);
@@ -120,7 +121,7 @@ async fn a_link_elsewhere_spends_nothing() {
 async fn pages_of_ours_are_told_by_their_origin_where_the_connection_is_plain() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", 0).await;
-    signed_in(&app, &org, "ann@example.com", Role::Administrator).await;
+    signed_in(&app, &org, "ann@example.com", MemberRole::Administrator).await;
     let sign_in = |origin: &str, host: &str| {
         let body = json!({ "email": "ann@example.com", "password": super::PASSWORD });
         Call::new("POST", "/app/sign-in").json(&body).header("origin", origin).header("host", host)

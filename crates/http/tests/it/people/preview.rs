@@ -1,6 +1,6 @@
-//! The preview of the widget in the dashboard.
+//! Tests of the widget's preview in the dashboard.
 
-use probity_account::role::Role;
+use probity_account::role::MemberRole;
 use serde_json::json;
 
 use super::{config, signed_in};
@@ -11,7 +11,7 @@ async fn the_widgets_preview_asks_the_sandbox_and_costs_nothing() {
     let app = TestApp::with(config()).await;
     app.send(Call::get("/app/widget/preview?email=ada@gmial.com")).await.error(401, "not_signed_in");
     let org = app.org("Shop", 100).await;
-    let (_, mut browser) = signed_in(&app, &org, "ada@example.com", Role::Contributor).await;
+    let (_, mut browser) = signed_in(&app, &org, "ada@example.com", MemberRole::Contributor).await;
     for (email, expected) in [
         ("valid@sandbox.test", json!({"result": "ok"})),
         ("nonexistent@sandbox.test", json!({"result": "reject"})),

@@ -1,8 +1,8 @@
-//! Sessions: when they end, who ends them, and that they end at once.
+//! Tests of sessions: expiry and sign-out, which take effect at once.
 
 use std::time::Duration;
 
-use probity_account::role::Role;
+use probity_account::role::MemberRole;
 use serde_json::json;
 
 use super::browser::Browser;
@@ -16,7 +16,7 @@ const NEW: &str = "a quite different password";
 async fn signing_out_ends_the_session_for_every_copy_of_its_cookie() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;
-        let (_, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
+        let (_, mut browser) = signed_in(app, &org, ANN, MemberRole::Contributor).await;
         let mut copy = Browser::new(app);
         copy.cookies = browser.cookies.clone();
         assert!(copy.is_in().await);
@@ -32,8 +32,8 @@ async fn signing_out_ends_the_session_for_every_copy_of_its_cookie() {
 async fn people_see_and_end_their_sessions() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;
-        let (_, mut first) = signed_in(app, &org, ANN, Role::Contributor).await;
-        let (_, mut stranger) = signed_in(app, &org, "bob@example.com", Role::Administrator).await;
+        let (_, mut first) = signed_in(app, &org, ANN, MemberRole::Contributor).await;
+        let (_, mut stranger) = signed_in(app, &org, "bob@example.com", MemberRole::Administrator).await;
         let (mut second, mut third) = (Browser::new(app), Browser::new(app));
         let linux = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
         let call = second.call("POST", "/app/sign-in").json(&json!({ "email": ANN, "password": PASSWORD }));
@@ -63,8 +63,8 @@ async fn people_see_and_end_their_sessions() {
 async fn a_session_that_is_not_used_ends_and_one_that_is_used_ends_too() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", 0).await;
-    let (_, mut unused) = signed_in(&app, &org, ANN, Role::Contributor).await;
-    let (_, mut busy) = signed_in(&app, &org, "bob@example.com", Role::Contributor).await;
+    let (_, mut unused) = signed_in(&app, &org, ANN, MemberRole::Contributor).await;
+    let (_, mut busy) = signed_in(&app, &org, "bob@example.com", MemberRole::Contributor).await;
     pass(Duration::from_hours(11)).await;
     assert!(busy.is_in().await);
     pass(Duration::from_mins(61)).await;
@@ -82,7 +82,8 @@ async fn a_session_that_is_not_used_ends_and_one_that_is_used_ends_too() {
 async fn another_password_ends_the_other_sessions_and_renews_this_one() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;
-        let (_, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
+        let (ann, mut browser) = signed_in(app, &org, ANN, MemberRole::Contributor).await;
+        let of_operator = format!("/app/link#{}", link(app, &ann).await);
         let mut elsewhere = Browser::new(app);
         elsewhere.sign_in(ANN, PASSWORD).await.ok(200);
         let mut copy = Browser::new(app);
@@ -93,7 +94,9 @@ async fn another_password_ends_the_other_sessions_and_renews_this_one() {
         browser.post("/app/password", &change(PASSWORD, "short")).await.error(400, "invalid_request");
         browser.post("/app/password", &change(PASSWORD, ANN)).await.error(400, "invalid_request");
         assert!(elsewhere.is_in().await && copy.is_in().await);
+        browser.get(&of_operator).await.ok(200);
         browser.post("/app/password", &change(PASSWORD, NEW)).await.ok(200);
+        browser.get(&of_operator).await.error(404, "not_found");
         assert!(browser.is_in().await);
         assert_eq!((elsewhere.is_in().await, copy.is_in().await), (false, false));
         Browser::new(app).sign_in(ANN, PASSWORD).await.error(401, "sign_in_failed");
@@ -111,7 +114,7 @@ async fn another_password_ends_the_other_sessions_and_renews_this_one() {
 async fn a_link_for_another_password_ends_every_session() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;
-        let (ann, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
+        let (ann, mut browser) = signed_in(app, &org, ANN, MemberRole::Contributor).await;
         let path = format!("/app/link#{}", link(app, &ann).await);
         let mut other = Browser::new(app);
         other.post(&path, &json!({ "password": NEW })).await.ok(200);
@@ -123,9 +126,10 @@ async fn a_link_for_another_password_ends_every_session() {
 #[tokio::test]
 async fn sessions_of_a_person_who_is_removed_are_over() {
     TestApp::each(config(), async |app| {
-        use probity_store::{ScopedFutureExt as _, users};
+        use probity_store::ScopedFutureExt as _;
+        use probity_store::accounts::users;
         let org = app.org("Example Ltd", PLENTY).await;
-        let (ann, mut browser) = signed_in(app, &org, ANN, Role::Administrator).await;
+        let (ann, mut browser) = signed_in(app, &org, ANN, MemberRole::Administrator).await;
         app.store.write(|tx| users::remove(tx, ann.org, ann.id).scope_boxed()).await.unwrap();
         assert!(!browser.is_in().await);
         browser.get("/app/v1/organization").await.error(401, "not_signed_in");

@@ -1,23 +1,23 @@
-//! Links and passwords: who gets in, and that a refusal says nothing.
+//! Tests of links and passwords: access, and that a rejection reveals nothing.
 
 use std::time::Duration;
 
-use probity_account::role::Role;
+use probity_account::role::MemberRole;
+use probity_backend::accounts::people::PeopleConfig;
 use probity_http::service::ServiceConfig;
-use probity_service::admin::Plan;
-use probity_service::people::PeopleConfig;
-use probity_store::passwords::{self, Cost, Password};
-use probity_store::users::profile::Identity;
-use probity_store::users::{self, User, UserStatus};
+use probity_store::accounts::people::passwords::{self, HashCost, Password};
+use probity_store::accounts::users::profile::IdentityCheck;
+use probity_store::accounts::users::{self, TeamMember, UserStatus};
 use probity_store::{ScopedFutureExt as _, Tx};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::{CHEAP, PASSWORD, config, link, member, signed_in};
+use crate::staff::Plan;
 use crate::test_app::{Call, PLENTY, TestApp, pass, real_moment};
 
-/// How many passwords the service has hashed.
+/// Returns the number of passwords that the service has hashed.
 async fn hashed(app: &TestApp) -> i64 {
     let metrics = app.send(Call::get("/metrics").from("127.0.0.1")).await;
     let line =
@@ -29,7 +29,7 @@ async fn hashed(app: &TestApp) -> i64 {
 async fn a_link_sets_a_password_once_and_signs_in() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", PLENTY).await;
-        let ann = member(app, &org, "Ann@Example.com", Role::Contributor).await;
+        let ann = member(app, &org, "Ann@Example.com", MemberRole::Contributor).await;
         let path = format!("/app/link#{}", link(app, &ann).await);
         let mut browser = Browser::new(app);
         let shown = browser.get(&path).await.ok(200);
@@ -76,13 +76,13 @@ async fn the_first_owner_says_their_address() {
         let owner = app.admin.people("owner@example.com").await.unwrap();
         assert_eq!(owner.len(), 1);
         let (_, owner) = &owner[0];
-        for identity in [Some(Identity::Verified), Some(Identity::Verified), None] {
+        for identity in [Some(IdentityCheck::Verified), Some(IdentityCheck::Verified), None] {
             app.admin.set_identity(owner, identity).await.unwrap();
         }
         let link = link(app, owner).await;
         let named = json!({ "password": PASSWORD, "name": "Ann Lee" });
         browser.post(&format!("/app/link#{link}"), &named).await.ok(200);
-        // Each change is told, without what was said.
+        // Each change is recorded, without its values.
         let shown = browser.get("/app/v1/account/timeline").await.ok(200);
         let told = |event: &Value| {
             let (setting, actor) = (event["setting"].as_str()?.to_owned(), event["actor"]["type"].as_str()?.to_owned());
@@ -107,12 +107,12 @@ async fn the_first_owner_says_their_address() {
 async fn a_link_is_over_after_a_day_and_when_there_is_another() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", PLENTY).await;
-    let ann = member(&app, &org, "ann@example.com", Role::Contributor).await;
+    let ann = member(&app, &org, "ann@example.com", MemberRole::Contributor).await;
     let (first, second) = (link(&app, &ann).await, link(&app, &ann).await);
     let mut browser = Browser::new(&app);
     browser.get(&format!("/app/link#{first}")).await.error(404, "not_found");
     browser.get(&format!("/app/link#{second}")).await.ok(200);
-    // In a path it would be in the logs of proxies; nothing asks for it there.
+    // A token in the path would appear in the logs of proxies, so no route accepts it there.
     browser.get(&format!("/app/links/{second}")).await.error(404, "not_found");
     browser.get("/app/link").await.error(404, "not_found");
     pass(Duration::from_hours(24)).await;
@@ -120,14 +120,14 @@ async fn a_link_is_over_after_a_day_and_when_there_is_another() {
     app.stop().await;
 }
 
-/// What an administrator, or a link, does to a person while their password is hashed.
-async fn meanwhile(app: &TestApp, hashed_before: i64, person: &User, pause: bool) {
+/// Changes a member, as an administrator or a link does, while the member's password is being hashed.
+async fn meanwhile(app: &TestApp, hashed_before: i64, person: &TeamMember, pause: bool) {
     while hashed(app).await == hashed_before {
         real_moment().await;
     }
     let change = async |tx: &mut Tx| {
         if pause {
-            return users::write(tx, &User { status: UserStatus::Paused, ..person.clone() }).await;
+            return users::write(tx, &TeamMember { status: UserStatus::Paused, ..person.clone() }).await;
         }
         let standing = passwords::of(tx, person.org, person.id).await?.unwrap();
         passwords::set(tx, &Password { hash: [7; 32], ..standing }, person.created_at).await
@@ -138,19 +138,19 @@ async fn meanwhile(app: &TestApp, hashed_before: i64, person: &User, pause: bool
 #[tokio::test]
 async fn what_is_under_way_with_a_password_ends_with_it() {
     let mut slow = config();
-    // So slow that there is time for something else while a password is hashed.
-    slow.api.people.cost = Cost { memory_kib: 19 * 1_024, passes: 40 };
+    // So slow that something else can happen while a password is hashed.
+    slow.api.people.cost = HashCost { memory_kib: 19 * 1_024, passes: 40 };
     TestApp::each(slow, async |app| {
         let org = app.org("Example Ltd", PLENTY).await;
         for (email, pause) in [("ann@example.com", false), ("bob@example.com", true)] {
-            let (person, _) = signed_in(app, &org, email, Role::Contributor).await;
+            let (person, _) = signed_in(app, &org, email, MemberRole::Contributor).await;
             let before = hashed(app).await;
             let mut late = Browser::new(app);
             let (answer, ()) = tokio::join!(late.sign_in(email, PASSWORD), meanwhile(app, before, &person, pause));
             answer.error(401, "sign_in_failed");
             assert!(!late.is_in().await);
         }
-        let (person, mut browser) = signed_in(app, &org, "cat@example.com", Role::Contributor).await;
+        let (person, mut browser) = signed_in(app, &org, "cat@example.com", MemberRole::Contributor).await;
         let before = hashed(app).await;
         let wish = json!({ "current": PASSWORD, "new": "another horse battery staple" });
         let (answer, ()) = tokio::join!(browser.post("/app/password", &wish), meanwhile(app, before, &person, false));
@@ -163,10 +163,10 @@ async fn what_is_under_way_with_a_password_ends_with_it() {
 async fn every_refusal_is_the_same_after_the_same_work() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", PLENTY).await;
-        signed_in(app, &org, "ann@example.com", Role::Contributor).await;
-        member(app, &org, "without@example.com", Role::Contributor).await;
-        let (paused, _) = signed_in(app, &org, "paused@example.com", Role::Contributor).await;
-        let paused = User { status: UserStatus::Paused, ..paused };
+        signed_in(app, &org, "ann@example.com", MemberRole::Contributor).await;
+        member(app, &org, "without@example.com", MemberRole::Contributor).await;
+        let (paused, _) = signed_in(app, &org, "paused@example.com", MemberRole::Contributor).await;
+        let paused = TeamMember { status: UserStatus::Paused, ..paused };
         app.store.write(|tx| users::write(tx, &paused).scope_boxed()).await.unwrap();
         let cases = [
             ("a wrong password", "ann@example.com", "wrong horse battery staple"),
@@ -195,10 +195,10 @@ async fn every_refusal_is_the_same_after_the_same_work() {
 async fn a_session_begins_with_a_fresh_token() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", PLENTY).await;
-        let (_, attacker) = signed_in(app, &org, "eve@example.com", Role::Contributor).await;
-        signed_in(app, &org, "ann@example.com", Role::Contributor).await;
+        let (_, attacker) = signed_in(app, &org, "eve@example.com", MemberRole::Contributor).await;
+        signed_in(app, &org, "ann@example.com", MemberRole::Contributor).await;
         let planted = attacker.cookies["__Host-probity"].clone();
-        // Somebody put their own session, or a made-up one, into the browser before its owner signs in.
+        // An attacker planted a session or an invented cookie in the browser before its owner signs in.
         for value in [planted, "A".repeat(43)] {
             let mut browser = Browser::new(app);
             browser.cookies.insert("__Host-probity".into(), value.clone());
@@ -223,9 +223,9 @@ async fn a_session_begins_with_a_fresh_token() {
 async fn an_address_in_several_organizations_chooses_one() {
     TestApp::each(config(), async |app| {
         let (first, second, third) = (app.org("One", 0).await, app.org("Two", 0).await, app.org("Three", 0).await);
-        signed_in(app, &first, "ann@example.com", Role::Contributor).await;
-        signed_in(app, &second, "ann@example.com", Role::Administrator).await;
-        let ann = member(app, &third, "ann@example.com", Role::Contributor).await;
+        signed_in(app, &first, "ann@example.com", MemberRole::Contributor).await;
+        signed_in(app, &second, "ann@example.com", MemberRole::Administrator).await;
+        let ann = member(app, &third, "ann@example.com", MemberRole::Contributor).await;
         let path = format!("/app/link#{}", link(app, &ann).await);
         Browser::new(app).post(&path, &json!({ "password": "quite another password" })).await.ok(200);
 
@@ -257,13 +257,13 @@ async fn an_address_in_several_organizations_chooses_one() {
 async fn a_password_gets_the_usual_cost_when_it_is_used() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", 0).await;
-    let (ann, _) = signed_in(&app, &org, "ann@example.com", Role::Contributor).await;
+    let (ann, _) = signed_in(&app, &org, "ann@example.com", MemberRole::Contributor).await;
     let cost = async || {
         let mut conn = app.store.read().await.unwrap();
         passwords::of(&mut conn, org.no, ann.id).await.unwrap().unwrap().cost
     };
     assert_eq!(cost().await, CHEAP);
-    let dearer = Cost { memory_kib: 16, passes: 2 };
+    let dearer = HashCost { memory_kib: 16, passes: 2 };
     let mut changed = ServiceConfig::default();
     changed.api.people = PeopleConfig { cost: dearer, ..PeopleConfig::default() };
     let beside = app.beside(changed).await;
@@ -288,7 +288,7 @@ async fn through_the_open_network_nobody_signs_in() {
     near.api.public_url = Some("http://192.168.1.5:8080".into());
     let app = TestApp::with(near).await;
     let org = app.org("Example Ltd", 0).await;
-    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", Role::Contributor).await;
+    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", MemberRole::Contributor).await;
     assert!(browser.cookies.contains_key("probity"), "{:?}", browser.cookies.keys());
     assert_eq!(browser.get("/app/session").await.ok(200)["secure"], json!(false));
     app.stop().await;
@@ -298,7 +298,7 @@ async fn through_the_open_network_nobody_signs_in() {
 async fn nothing_that_opens_something_is_in_the_database_or_the_timeline() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", PLENTY).await;
-    let ann = member(&app, &org, "ann.canary@example.com", Role::Administrator).await;
+    let ann = member(&app, &org, "ann.canary@example.com", MemberRole::Administrator).await;
     let token = link(&app, &ann).await;
     let mut browser = Browser::at(&app, "203.0.113.77");
     browser.post(&format!("/app/link#{token}"), &json!({ "password": PASSWORD })).await.ok(200);

@@ -1,12 +1,11 @@
-//! What is asked of the service.
+//! Request to the service under test.
 
 use std::net::SocketAddr;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
-use probity_http::peer::Peer;
+use probity_http::edge::peer::Peer;
 
-/// A request.
 pub(crate) struct Call {
     method: Method,
     target: String,
@@ -25,27 +24,27 @@ impl Call {
         Self::new("GET", target)
     }
 
-    /// A POST with a body that is JSON by its label.
+    /// Creates a POST with a JSON body.
     pub(crate) fn post(target: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into(), ..Self::new("POST", target) }.header("content-type", "application/json")
     }
 
-    /// A PATCH with a body that is JSON by its label.
+    /// Creates a PATCH with a JSON body.
     pub(crate) fn patch(target: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into(), ..Self::new("PATCH", target) }.header("content-type", "application/json")
     }
 
-    /// The same with a body that is JSON by its label.
+    /// Adds a JSON body.
     pub(crate) fn json(self, body: &serde_json::Value) -> Self {
         Self { body: body.to_string().into_bytes(), ..self }.header("content-type", "application/json")
     }
 
-    /// A POST with a body of this kind.
+    /// Creates a POST with a body of this content type.
     pub(crate) fn with_body(target: impl Into<String>, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into(), ..Self::new("POST", target) }.header("content-type", kind)
     }
 
-    /// The same with these bytes as its body.
+    /// Replaces the body.
     pub(crate) fn bytes(self, body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into(), ..self }
     }
@@ -63,7 +62,7 @@ impl Call {
         self.header("idempotency-key", idempotency_key)
     }
 
-    /// From where it comes. What comes from somewhere names its host.
+    /// Sets the client's address. A request with an address also needs a Host header.
     pub(crate) fn from(mut self, address: &str) -> Self {
         self.peer = Some(SocketAddr::new(address.parse().unwrap(), 50_000));
         self.header("host", "probity.example")

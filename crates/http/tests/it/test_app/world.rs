@@ -1,4 +1,4 @@
-//! The mail servers that live keys meet: one domain for each way in which a verification can end, and one with a budget.
+//! Mail servers for live keys: one domain for each outcome of a verification, and one with limits.
 
 mod tight;
 
@@ -6,45 +6,48 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use probity_engine::net::{BoxFuture, Source};
-use probity_engine::{Counters, Engine, EngineConfig, Forgotten, Item, Live, Manners, Room, Sink};
-use probity_mail::policy::Profile;
+use probity_backend::nodes::verifier::Verifier;
+use probity_engine::net::{BoxFuture, ProbeSource};
+use probity_engine::{
+    DestinationCapacity, Engine, EngineConfig, EngineCounters, ForgetRequest, JobAddress, LiveCall, OutcomeSink,
+    ProbingLimits,
+};
+use probity_mail::policy::PaceProfile;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Verification;
 use probity_mailworld::{At, MailboxState, Mailboxes, MemoryNet, Personality, Tls, World, Zone};
-use probity_service::verifier::Verifier;
 use tokio::sync::Semaphore;
 
 pub(crate) use tight::{BURST, Tight};
 
-/// The engine over a small world, with two local parts that make trouble at any domain: `panics` and `waits`.
+/// Engine on a small simulated internet. At any domain, the local parts `panics` and `waits` cause trouble.
 pub(crate) struct Rigged {
     engine: Engine,
-    /// What the mail servers have seen.
+    /// Network, which records what the mail servers received.
     pub(crate) net: Arc<MemoryNet>,
-    /// One permit lets one call for `waits` through.
+    /// Each permit admits one call for `waits`.
     pub(crate) gate: Semaphore,
-    /// A domain that takes few addresses at a time.
+    /// Domain that accepts few addresses at a time.
     pub(crate) tight: Tight,
-    /// How long each call was ready to wait, in milliseconds.
+    /// Timeout of each call, in milliseconds.
     pub(crate) timeouts: Mutex<Vec<u64>>,
-    /// How many calls it has answered.
+    /// Number of completed calls.
     pub(crate) answered: AtomicU32,
-    /// How often it has failed for a whole chunk.
+    /// Number of chunks that failed completely.
     pub(crate) failures: AtomicU32,
 }
 
 impl Rigged {
-    /// Asks the servers of a network that others may use too; one of its own without. `seen_as` is the address that they see.
+    /// Creates an engine on a shared network, or on a new one. Mail servers see `seen_as` as its source IP.
     pub(super) fn new(net: Option<Arc<MemoryNet>>, seen_as: Option<IpAddr>) -> Self {
         let net = net.unwrap_or_else(|| world().net(1));
         let mut config = EngineConfig {
-            profile: Profile::Open,
+            profile: PaceProfile::Open,
             networks_allowed: vec!["0.0.0.0/0".into()],
             seed: Some(1),
             ..EngineConfig::default()
         };
-        config.sources = vec![Arc::new(Source { public: seen_as, ..(*config.sources[0]).clone() })];
+        config.sources = vec![Arc::new(ProbeSource { public: seen_as, ..(*config.sources[0]).clone() })];
         let engine = Engine::new(config, net.clone()).expect("a sound configuration");
         Self {
             engine,
@@ -59,7 +62,7 @@ impl Rigged {
 }
 
 impl Rigged {
-    /// Waits until so many calls were asked for.
+    /// Waits until this number of calls has started.
     pub(crate) async fn asked(&self, calls: usize) {
         while self.timeouts.lock().unwrap().len() < calls {
             super::real_moment().await;
@@ -78,6 +81,8 @@ fn world() -> Arc<World> {
     World::builder()
         .site("honest-mail.com", people, plain())
         .site("xn--bcher-kva.com", Mailboxes::only(&["ann"]), plain())
+        // Misspelt by some.
+        .site("icloud.com", Mailboxes::percent_of("user", 100).with("ann", MailboxState::Exists), plain())
         .site("takes-all.com", Mailboxes::default(), preset("catch_all"))
         .site("blocks-us.com", Mailboxes::only(&["ann"]), plain().refusing(At::Rcpt, "blocked"))
         .site("greylists.com", Mailboxes::only(&["ann"]), preset("greylister"))
@@ -88,7 +93,7 @@ fn world() -> Arc<World> {
 }
 
 impl Verifier for Rigged {
-    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification> {
+    fn verify<'a>(&'a self, email: &'a str, live: LiveCall) -> BoxFuture<'a, Verification> {
         Box::pin(async move {
             self.timeouts.lock().unwrap().push(live.timeout_ms);
             assert!(!email.starts_with("panics"), "on behalf of {email}");
@@ -101,7 +106,7 @@ impl Verifier for Rigged {
         })
     }
 
-    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
+    fn verify_many(&self, items: Vec<JobAddress>, sink: OutcomeSink) -> BoxFuture<'_, ()> {
         let (tight, items): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| tight::is_there(&item.email));
         let (waiting, at_once): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.email.starts_with("waits"));
         Box::pin(async move {
@@ -118,15 +123,15 @@ impl Verifier for Rigged {
         })
     }
 
-    fn room(&self, destination: &str, source: Option<&str>) -> Room {
+    fn room(&self, destination: &str, source: Option<&str>) -> DestinationCapacity {
         self.tight.room(destination, self.now()).unwrap_or_else(|| self.engine.room(destination, source))
     }
 
-    fn forget(&self, scope: u64, which: &Forgotten) {
+    fn forget(&self, scope: u64, which: &ForgetRequest) {
         self.engine.forget(scope, which);
     }
 
-    fn manners(&self, exchanger: &str) -> Option<Manners> {
+    fn manners(&self, exchanger: &str) -> Option<ProbingLimits> {
         Verifier::manners(&self.engine, exchanger)
     }
 
@@ -142,7 +147,7 @@ impl Verifier for Rigged {
         Box::pin(self.engine.wait_until(at))
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> EngineCounters {
         self.engine.counters()
     }
 

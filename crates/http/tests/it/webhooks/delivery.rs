@@ -1,4 +1,4 @@
-//! From the outbox to the receiver: signed, repeated by schedule, each receiver for itself.
+//! Tests from the outbox to the receiver: signatures, retries by schedule, and independence of receivers.
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -7,19 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_account::id::{DeliveryId, JobId};
-use probity_engine::clock::Clock;
+use probity_backend::outbound::{Names, NoNames, Unresolved, UrlGuard};
+use probity_backend::secrets::Secrets;
+use probity_backend::webhooks::SCHEDULE_MS;
+use probity_backend::webhooks::sign::{Secret, signatures};
+use probity_backend::webhooks::{Callbacks, DeliveryConfig, DeliveryParts, LaneConfig, SendLimits, Sender, Worker};
+use probity_engine::clock::EngineClock;
 use probity_engine::net::BoxFuture;
 use probity_mail::time::Millis;
-use probity_service::ops::metrics::{Metrics, Start};
-use probity_service::secrets::Secrets;
-use probity_service::webhooks::SCHEDULE_MS;
-use probity_service::webhooks::guard::Unresolved;
-use probity_service::webhooks::sign::{Secret, signatures};
-use probity_service::webhooks::{
-    Callbacks, DeliveryConfig, LaneConfig, Names, NoNames, Parts, SendLimits, Sender, UrlGuard, Worker,
-};
-use probity_store::outbox::{self, Delivery, Logged, State};
-use probity_store::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig};
+use probity_store::webhooks::callback_secret;
+use probity_store::webhooks::outbox::{self, LoggedDelivery, NewDelivery, OutboxState};
+use probity_store::{DatabasePlace, OrgNo, ScopedFutureExt as _, Store, StoreConfig};
+use probity_telemetry::metrics::{Metrics, Start};
 use tokio_util::sync::CancellationToken;
 
 use super::independent;
@@ -28,17 +27,17 @@ use super::receivers::{HASTY, Manner, PATIENCE, Receiver, guard_allowing, open};
 pub(super) const ORG: OrgNo = OrgNo(7);
 pub(super) const START: Millis = Millis(1_800_000_000_000);
 
-/// An outbox in a database of its own.
+/// Outbox in its own database.
 pub(super) struct Outbox {
     pub(super) store: Store,
     pub(super) secrets: Arc<Secrets>,
-    /// None where another process has made it.
+    /// `None` if another process created the database.
     directory: Option<tempfile::TempDir>,
 }
 
 impl Outbox {
     pub(super) async fn new() -> Self {
-        // In memory where that is a directory: thousands of commits are not to wait for a disk that others use too.
+        // In memory if possible: thousands of commits must not wait for a shared disk.
         let memory = Path::new("/dev/shm");
         let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
         let mut outbox = Self::at(&directory.path().join("probity.db")).await;
@@ -47,13 +46,13 @@ impl Outbox {
         outbox
     }
 
-    /// The outbox that another process has made there.
+    /// Opens the outbox that another process created at this path.
     pub(super) async fn at(file: &Path) -> Self {
-        let store = Store::open(&StoreConfig::new(Place::Sqlite(file.to_owned()))).await.unwrap();
+        let store = Store::open(&StoreConfig::new(DatabasePlace::Sqlite(file.to_owned()))).await.unwrap();
         Self { store, secrets: Arc::new(Secrets::of(&[7; 32])), directory: None }
     }
 
-    /// Where it is.
+    /// Returns the path of the database.
     pub(super) fn file(&self) -> PathBuf {
         self.directory.as_ref().unwrap().path().join("probity.db")
     }
@@ -68,11 +67,11 @@ impl Outbox {
         message.id
     }
 
-    pub(super) async fn row(&self, id: DeliveryId) -> Logged {
+    pub(super) async fn row(&self, id: DeliveryId) -> LoggedDelivery {
         outbox::by_id(&mut self.store.read().await.unwrap(), ORG, id).await.unwrap()
     }
 
-    /// A worker at a time.
+    /// Creates a worker at a fixed start time.
     pub(super) fn worker(
         &self,
         now: Millis,
@@ -80,19 +79,19 @@ impl Outbox {
         limits: SendLimits,
         config: DeliveryConfig,
     ) -> Worker {
-        self.worker_by(Clock::starting_at(now), guard, limits, config)
+        self.worker_by(EngineClock::starting_at(now), guard, limits, config)
     }
 
-    /// A worker by a clock that the test may move.
+    /// Creates a worker with a clock that the test can move.
     pub(super) fn worker_by(
         &self,
-        clock: Clock,
+        clock: EngineClock,
         guard: Arc<UrlGuard>,
         limits: SendLimits,
         config: DeliveryConfig,
     ) -> Worker {
         let start = Start { version: "1", at: clock.now(), providers: std::collections::BTreeSet::new() };
-        let parts = Parts {
+        let parts = DeliveryParts {
             store: self.store.clone(),
             secrets: self.secrets.clone(),
             sender: Sender::new(guard.clone(), limits, clock),
@@ -102,13 +101,13 @@ impl Outbox {
         Worker::new(parts, &Callbacks::new(guard), config)
     }
 
-    /// Delivers all that is due at a time.
+    /// Delivers everything that is due at this time.
     pub(super) async fn deliver(&self, now: Millis) {
         self.worker(now, open(), SendLimits::default(), DeliveryConfig::default()).run_once().await;
     }
 
     async fn secret(&self) -> Secret {
-        let sealed = outbox::find_secret(&mut self.store.read().await.unwrap(), ORG).await.unwrap().unwrap();
+        let sealed = callback_secret::find_secret(&mut self.store.read().await.unwrap(), ORG).await.unwrap().unwrap();
         Secret::from_bytes(self.secrets.open_callback_secret(ORG, &sealed.secret).unwrap()).unwrap()
     }
 }
@@ -138,7 +137,7 @@ async fn a_message_arrives_signed_and_once() {
     let secret = outbox.secret().await;
     let expected = signatures(&[secret], &row.event.to_string(), timestamp, b"{\"id\":\"job_1\"}");
     assert_eq!(header(&request, "webhook-signature"), expected);
-    assert_eq!((row.state, row.attempts, row.last_status), (State::Delivered, 1, Some(201)));
+    assert_eq!((row.state, row.attempts, row.last_status), (OutboxState::Delivered, 1, Some(201)));
     assert_eq!((row.last_answer.as_slice(), row.last_error), (&b"yes"[..], None));
 }
 
@@ -153,11 +152,11 @@ async fn attempts_follow_the_schedule_until_it_ends() {
         outbox.deliver(now).await;
         ids.push(header(&receiver.request().await, "webhook-id").to_owned());
         let row = outbox.row(id).await;
-        assert_eq!((row.state, row.attempts, row.last_status), (State::Waiting, attempts, Some(500)));
+        assert_eq!((row.state, row.attempts, row.last_status), (OutboxState::Waiting, attempts, Some(500)));
         let waited_ms = row.next_at.since(row.last_at.unwrap());
-        // A tenth is jitter; what is above that is the attempt itself.
+        // Up to a tenth is jitter; the rest is the duration of the attempt.
         assert!(waited_ms >= pause_ms && waited_ms <= pause_ms + pause_ms / 10 + 10_000, "{attempts}: {waited_ms}");
-        // A second before its time, so that the clock of this attempt does not reach it.
+        // One second early, so that the clock does not reach the due time during this attempt.
         now = row.next_at;
         outbox.deliver(now + -1_000).await;
         assert_eq!(outbox.row(id).await.attempts, attempts, "not before its time");
@@ -165,7 +164,7 @@ async fn attempts_follow_the_schedule_until_it_ends() {
     outbox.deliver(now).await;
     ids.push(header(&receiver.request().await, "webhook-id").to_owned());
     let row = outbox.row(id).await;
-    assert_eq!((row.state, row.attempts), (State::Exhausted, 8));
+    assert_eq!((row.state, row.attempts), (OutboxState::Exhausted, 8));
     assert!(ids.iter().all(|one| *one == row.event.to_string()), "one event, one id: {ids:?}");
     outbox.deliver(now + 1_000_000_000).await;
     assert_eq!(receiver.hits(), 8);
@@ -179,7 +178,7 @@ async fn neither_gone_nor_a_redirect_ends_a_batchs_own_callback() {
     let ids = [outbox.put(1, &gone.url()).await, outbox.put(1, &moved.url()).await];
     outbox.deliver(START).await;
     for id in ids {
-        assert_eq!(outbox.row(id).await.state, State::Waiting);
+        assert_eq!(outbox.row(id).await.state, OutboxState::Waiting);
     }
     assert_eq!((gone.hits(), moved.hits()), (1, 1));
     outbox.deliver(START + SCHEDULE_MS[0] * 2 + 60_000).await;
@@ -201,8 +200,8 @@ async fn the_operator_reads_why_nobody_was_reached() {
     for (id, error) in ids.into_iter().zip(["blocked", "unresolved", "refused", "unanswered"]) {
         let row = outbox.row(id).await;
         assert_eq!((row.last_error.as_deref(), row.last_status), (Some(error), None));
-        assert_eq!((row.state, row.attempts), (State::Waiting, 1));
-        // Customers see when the next attempt is: from it none of these can be told from another.
+        assert_eq!((row.state, row.attempts), (OutboxState::Waiting, 1));
+        // Customers see the time of the next attempt. It must not reveal which of these errors occurred.
         let waits_ms = row.next_at.since(row.last_at.unwrap());
         assert!(waits_ms >= HASTY.total_ms + SCHEDULE_MS[0], "{error} is tried again after {waits_ms} ms");
     }
@@ -214,9 +213,10 @@ async fn both_secrets_sign_after_a_rotation() {
     let mut receiver = Receiver::start(Manner::status(200)).await;
     let [old, new] = [Secret::fresh(), Secret::fresh()];
     let sealed = [&old, &new].map(|secret| outbox.secrets.seal_callback_secret(ORG, secret.bytes()));
-    let made = outbox.store.write(|tx| outbox::secret_of(tx, ORG, &sealed[0]).scope_boxed());
+    let made = outbox.store.write(|tx| callback_secret::secret_of(tx, ORG, &sealed[0]).scope_boxed());
     made.await.unwrap();
-    let rotated = outbox.store.write(|tx| outbox::rotate(tx, ORG, &sealed[1], START, START + 100_000).scope_boxed());
+    let rotated =
+        outbox.store.write(|tx| callback_secret::rotate(tx, ORG, &sealed[1], START, START + 100_000).scope_boxed());
     rotated.await.unwrap();
     for (job, after_ms, signers) in [(1, 0, vec![new.clone(), old]), (2, 100_000, vec![new])] {
         let id = outbox.put(job, &receiver.url()).await;
@@ -228,7 +228,7 @@ async fn both_secrets_sign_after_a_rotation() {
     }
 }
 
-/// Every name is a host of its own at loopback.
+/// Resolves every name to loopback, as a separate host.
 pub(super) struct AllAtLoopback;
 
 impl Names for AllAtLoopback {
@@ -242,7 +242,7 @@ async fn receivers_that_hang_hold_up_themselves_only() {
     let outbox = Outbox::new().await;
     let mut good = Receiver::start(Manner::status(200)).await;
     let bad = [Receiver::start(Manner::Hang).await, Receiver::start(Manner::Drip("HTTP/1.1 200".into())).await];
-    let messages: Vec<Delivery> = (0..1_000)
+    let messages: Vec<NewDelivery> = (0..1_000)
         .map(|n| {
             let host = n % 100;
             let port = if host < 20 { bad[usize::from(host % 2 == 1)].address.port() } else { good.address.port() };
@@ -276,8 +276,8 @@ async fn receivers_that_hang_hold_up_themselves_only() {
     tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
     let mut conn = outbox.store.read().await.unwrap();
     let count = async |conn: &mut _, state| outbox::page(conn, ORG, Some(state), None, 2_000).await.unwrap().len();
-    assert_eq!(count(&mut conn, State::Delivered).await, 800);
-    assert_eq!(count(&mut conn, State::Waiting).await, 200);
+    assert_eq!(count(&mut conn, OutboxState::Delivered).await, 800);
+    assert_eq!(count(&mut conn, OutboxState::Waiting).await, 200);
 }
 
 #[tokio::test]
@@ -293,9 +293,9 @@ async fn who_answers_quickly_gets_what_the_rate_allows_and_not_what_goes_at_once
     assert!((12..=22).contains(&receiver.hits()), "{} were sent: a burst, and one a second", receiver.hits());
     for id in ids {
         let row = outbox.row(id).await;
-        assert!(row.state == State::Delivered || row.next_at > START, "nothing is kept for longer: {row:?}");
+        assert!(row.state == OutboxState::Delivered || row.next_at > START, "nothing is kept for longer: {row:?}");
     }
-    // The others were handed back, so that nobody has to wait for the end of their leases.
+    // The others were released, so that they need not wait for their leases to expire.
     let later = START + 60_000;
     let lanes = LaneConfig { burst: 40, ..LaneConfig::default() };
     let mut worker = outbox.worker(later, open(), HASTY, DeliveryConfig { lanes, ..DeliveryConfig::default() });
@@ -327,9 +327,10 @@ async fn a_wake_up_is_faster_than_the_poll() {
     let outbox = Outbox::new().await;
     let mut receiver = Receiver::start(Manner::status(200)).await;
     let callbacks = Callbacks::new(open());
-    let (clock, config) = (Clock::starting_at(START), DeliveryConfig { poll: PATIENCE, ..DeliveryConfig::default() });
+    let (clock, config) =
+        (EngineClock::starting_at(START), DeliveryConfig { poll: PATIENCE, ..DeliveryConfig::default() });
     let metrics = Metrics::new(&Start { version: "1", at: START, providers: std::collections::BTreeSet::new() });
-    let parts = Parts {
+    let parts = DeliveryParts {
         store: outbox.store.clone(),
         secrets: outbox.secrets.clone(),
         sender: Sender::new(callbacks.guard().clone(), HASTY, clock),
@@ -345,19 +346,19 @@ async fn a_wake_up_is_faster_than_the_poll() {
     tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
 }
 
-/// Runs where `PROBITY_WEBHOOKS_PYTHON` names a Python that has the package `standardwebhooks`.
+/// Runs only if `PROBITY_WEBHOOKS_PYTHON` names a Python with the package `standardwebhooks`.
 #[tokio::test]
 async fn an_independent_library_accepts_the_signature_and_nothing_else() {
     let Some(python) = std::env::var_os("PROBITY_WEBHOOKS_PYTHON") else {
-        // Past the harness, which keeps what tests that pass have printed to itself.
+        // Written to stderr directly, because the test harness hides the output of passing tests.
         let _ =
             writeln!(std::io::stderr(), "\nSKIPPED: PROBITY_WEBHOOKS_PYTHON names no Python with `standardwebhooks`");
         return;
     };
     let outbox = Outbox::new().await;
     let mut receiver = Receiver::start(Manner::status(200)).await;
-    // The library refuses old messages, so this one is sent now.
-    let now = Clock::system().now();
+    // The library rejects old messages, so this one is sent now.
+    let now = EngineClock::system().now();
     outbox.put_at(now, 1, &receiver.url()).await;
     outbox.deliver(now).await;
     let request = receiver.request().await;
@@ -371,5 +372,5 @@ async fn a_name_without_a_resolver_is_tried_again() {
     let guard = guard_allowing(&[], Arc::new(NoNames));
     outbox.worker(START, guard, HASTY, DeliveryConfig::default()).run_once().await;
     let row = outbox.row(id).await;
-    assert_eq!((row.state, row.last_error.as_deref()), (State::Waiting, Some("unresolved")));
+    assert_eq!((row.state, row.last_error.as_deref()), (OutboxState::Waiting, Some("unresolved")));
 }

@@ -1,4 +1,4 @@
-//! A thousand webhooks at once: most of them honest, some slow, failing, gone or hostile, several to a host.
+//! Tests with a thousand webhooks at once: most are honest, some slow, failing, gone or hostile, several on one host.
 
 mod memory;
 mod moved_clock;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use probity_account::id::{DeliveryId, EventId, OrgId, WebhookId};
 use probity_account::webhook::Topic;
-use probity_engine::clock::Clock;
+use probity_backend::webhooks::sign::Secret;
+use probity_backend::webhooks::{DeliveryConfig, SCHEDULE_MS, SendLimits};
+use probity_engine::clock::EngineClock;
 use probity_mail::time::Millis;
-use probity_service::webhooks::sign::Secret;
-use probity_service::webhooks::{DeliveryConfig, SCHEDULE_MS, SendLimits};
-use probity_store::organization::{self, Org};
-use probity_store::outbox::{self, Content, Delivery, Logged, State};
-use probity_store::webhooks::{self, Webhook};
+use probity_store::accounts::organization::{self, OrgRecord};
+use probity_store::webhooks::outbox::{self, DeliveryContent, LoggedDelivery, NewDelivery, OutboxState};
+use probity_store::webhooks::{self, WebhookEndpoint};
 use probity_store::{OrgNo, ScopedFutureExt as _};
 use tokio_util::sync::CancellationToken;
 
@@ -22,14 +22,14 @@ use super::delivery::{AllAtLoopback, Outbox, START};
 use super::receivers::{HASTY, Manner, PATIENCE, Receiver, guard_allowing};
 
 const WEBHOOKS: usize = 1_000;
-/// Messages to each.
+/// Number of deliveries per webhook.
 const MESSAGES: u128 = 2;
-/// Webhooks on one host; a slow one may be beside good ones.
+/// Number of webhooks per host; a slow one can share its host with good ones.
 const ON_A_HOST: usize = 4;
-/// Of twenty webhooks, how those behave that are not good.
+/// Behavior of the bad webhooks, by position within 20.
 const BAD: [(usize, &str); 5] = [(3, "slow"), (7, "failing"), (11, "gone"), (14, "flood"), (18, "drip")];
 
-/// What the path of a request asks for.
+/// Returns the behavior that a request's path asks for.
 fn manner(request: &str) -> Manner {
     match sort_of(request) {
         "slow" => Manner::Hang,
@@ -41,29 +41,29 @@ fn manner(request: &str) -> Manner {
     }
 }
 
-/// The sort of webhook that a request is for.
+/// Returns the sort of webhook that a request belongs to.
 fn sort_of(request: &str) -> &str {
     request.split(['/', ' ']).nth(2).unwrap()
 }
 
-/// The sort of the `n`th webhook, where so many of twenty are bad.
+/// Returns the sort of the `n`th webhook, given the bad ones of each 20.
 fn one_of_twenty(n: usize, bad: &[(usize, &'static str)]) -> &'static str {
     bad.iter().find(|(place, _)| *place == n % 20).map_or("good", |(_, sort)| sort)
 }
 
-/// Webhooks of one organization, with what waits for them.
+/// Webhooks of one organization, with their deliveries.
 struct Fleet {
     outbox: Outbox,
     org: OrgNo,
-    webhooks: Vec<Webhook>,
+    webhooks: Vec<WebhookEndpoint>,
 }
 
 impl Fleet {
-    /// So many webhooks of these sorts at the port of a receiver.
+    /// Creates this number of webhooks of these sorts, at a receiver's port.
     async fn new(port: u16, size: usize, sort: impl Fn(usize) -> &'static str) -> Self {
         let outbox = Outbox::new().await;
-        let org = Org::new(OrgId::new(START, [1; 10]), None, "metered".into(), START);
-        let webhooks: Vec<Webhook> = (0..size).map(|n| webhook(org.no, n, sort(n), port)).collect();
+        let org = OrgRecord::new(OrgId::new(START, [1; 10]), None, "metered".into(), START);
+        let webhooks: Vec<WebhookEndpoint> = (0..size).map(|n| webhook(org.no, n, sort(n), port)).collect();
         let written = outbox.store.write(|tx| {
             async {
                 organization::insert(tx, &org).await?;
@@ -79,18 +79,18 @@ impl Fleet {
         Self { outbox, org: org.no, webhooks }
     }
 
-    /// Puts the `n`th message to each of these webhooks, due at a time.
-    async fn put(&self, n: u128, at: Millis, to: &[Webhook]) {
-        let messages: Vec<Delivery> = to.iter().map(|webhook| message(webhook, n, at)).collect();
+    /// Stores the `n`th delivery of each of these webhooks, due at this time.
+    async fn put(&self, n: u128, at: Millis, to: &[WebhookEndpoint]) {
+        let messages: Vec<NewDelivery> = to.iter().map(|webhook| message(webhook, n, at)).collect();
         let put = self.outbox.store.write(|tx| outbox::put_all(tx, &messages).scope_boxed()).await.unwrap();
         assert_eq!(put, u64::try_from(messages.len()).unwrap());
     }
 
-    /// The messages by how their webhooks behave.
-    async fn rows(&self) -> BTreeMap<String, Vec<Logged>> {
+    /// Returns the deliveries by sort of webhook.
+    async fn rows(&self) -> BTreeMap<String, Vec<LoggedDelivery>> {
         let mut conn = self.outbox.store.read().await.unwrap();
         let all = outbox::page(&mut conn, self.org, None, None, 10_000).await.unwrap();
-        let mut rows: BTreeMap<String, Vec<Logged>> = BTreeMap::new();
+        let mut rows: BTreeMap<String, Vec<LoggedDelivery>> = BTreeMap::new();
         for row in all {
             let sort = row.url.split('/').nth(3).unwrap().to_owned();
             rows.entry(sort).or_default().push(row);
@@ -98,7 +98,7 @@ impl Fleet {
         rows
     }
 
-    /// The sorts of the webhooks that are disabled, one word for each.
+    /// Returns the sort of each disabled webhook.
     async fn disabled(&self) -> Vec<String> {
         let mut conn = self.outbox.store.read().await.unwrap();
         let wanted: Vec<_> = self.webhooks.iter().map(|webhook| (webhook.org, webhook.id)).collect();
@@ -108,9 +108,9 @@ impl Fleet {
     }
 }
 
-fn webhook(org: OrgNo, n: usize, sort: &str, port: u16) -> Webhook {
+fn webhook(org: OrgNo, n: usize, sort: &str, port: u16) -> WebhookEndpoint {
     let host = n / ON_A_HOST;
-    Webhook {
+    WebhookEndpoint {
         org,
         id: WebhookId::from_bits(n as u128 + 1),
         test: false,
@@ -123,15 +123,15 @@ fn webhook(org: OrgNo, n: usize, sort: &str, port: u16) -> Webhook {
     }
 }
 
-fn message(webhook: &Webhook, n: u128, at: Millis) -> Delivery {
+fn message(webhook: &WebhookEndpoint, n: u128, at: Millis) -> NewDelivery {
     let bits = webhook.id.bits() * 10 + n;
-    Delivery {
+    NewDelivery {
         org: webhook.org,
         id: DeliveryId::from_bits(bits),
         event: EventId::from_bits(bits),
         kind: "job.finished".into(),
         url: webhook.url.clone(),
-        content: Content::Bytes(b"{}".to_vec()),
+        content: DeliveryContent::Bytes(b"{}".to_vec()),
         job: None,
         signer: webhook.id.to_string(),
         created_at: at,
@@ -150,7 +150,7 @@ async fn a_thousand_webhooks_of_all_sorts_do_not_stand_in_each_others_way() {
     let config = DeliveryConfig::default();
     let worker = fleet.outbox.worker(START, guard, limits, config);
     let ending = CancellationToken::new();
-    let clock = Clock::system();
+    let clock = EngineClock::system();
     let running = tokio::spawn(worker.run(ending.clone()));
     let good = u128::try_from(WEBHOOKS * (20 - BAD.len()) / 20).unwrap() * MESSAGES;
     let all_good = async {
@@ -163,20 +163,20 @@ async fn a_thousand_webhooks_of_all_sorts_do_not_stand_in_each_others_way() {
     eprintln!("{good} messages to good webhooks arrived within {:?}", clock.elapsed());
     ending.cancel();
     tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
-    // The receiver notices a moment later that a connection has ended.
+    // The receiver notices the end of a connection a moment later.
     assert!(receiver.at_once() < config.at_once * 2, "{} at once", receiver.at_once());
     let rows = fleet.rows().await;
-    assert!(rows["good"].iter().all(|row| row.state == State::Delivered && row.attempts == 1));
+    assert!(rows["good"].iter().all(|row| row.state == OutboxState::Delivered && row.attempts == 1));
     for row in &rows["gone"] {
-        assert!(matches!(row.state, State::Exhausted | State::Cancelled | State::Waiting), "{row:?}");
+        assert!(matches!(row.state, OutboxState::Exhausted | OutboxState::Cancelled | OutboxState::Waiting), "{row:?}");
     }
     for sort in ["slow", "failing", "flood", "drip"] {
         for row in &rows[sort] {
-            assert_eq!(row.state, State::Waiting, "{sort}");
-            // Those that were tried come back by the schedule; the rest only waits for its lane.
+            assert_eq!(row.state, OutboxState::Waiting, "{sort}");
+            // Attempted deliveries follow the schedule; the others only wait for their lane.
             if let Some(at) = row.last_at {
                 let pause_ms = row.next_at.since(at);
-                // On a busy machine a second attempt has been due meanwhile.
+                // On a busy machine, a second attempt may have been due meanwhile.
                 let promised_ms = SCHEDULE_MS[usize::try_from(row.attempts - 1).unwrap()];
                 assert!(pause_ms >= promised_ms, "{sort}: {pause_ms} ms after {} attempts", row.attempts);
             }

@@ -1,20 +1,20 @@
-//! What may be a receiver: spellings of private addresses, names that change, addresses at the edges of every network.
+//! Tests of allowed receivers: spellings of private addresses, changing names, and the edges of every network.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_engine::clock::Clock;
-use probity_engine::egress::DENIED;
+use probity_backend::outbound::{HttpTarget, Names, NoNames, TargetRefusal, Unresolved};
+use probity_backend::webhooks::Callbacks;
+use probity_contract::published::webhooks::DeliveryFailure;
+use probity_engine::clock::EngineClock;
 use probity_engine::net::BoxFuture;
+use probity_engine::net::egress::DENIED;
 use probity_mail::time::Millis;
-use probity_service::webhooks::guard::Unresolved;
-use probity_service::webhooks::send::Failure;
-use probity_service::webhooks::{Callbacks, Names, NoNames, Refused};
 
 use super::receivers::{Manner, Receiver, Scripted, guard_allowing, message, open, sender, strict};
 
-/// Addresses of the operator's network as an attacker writes them.
+/// Addresses of the operator's network in an attacker's spellings.
 const SPELLINGS: [&str; 48] = [
     "127.0.0.1",
     "127.1",
@@ -71,7 +71,7 @@ async fn private_addresses_are_refused_in_every_spelling() {
     let callbacks = Callbacks::new(strict(Arc::new(NoNames)));
     for spelling in SPELLINGS {
         for url in [format!("http://{spelling}/"), format!("https://{spelling}:8443/x")] {
-            assert_eq!(callbacks.check(&url).await, Err(Refused::Special), "{url}");
+            assert_eq!(callbacks.check(&url).await, Err(TargetRefusal::Special), "{url}");
         }
     }
 }
@@ -85,7 +85,7 @@ async fn every_edge_of_every_denied_network_is_refused() {
     };
     for (network, _) in DENIED {
         for address in [network.network(), network.broadcast()] {
-            assert_eq!(callbacks.check(&url(address)).await, Err(Refused::Special), "{network}: {address}");
+            assert_eq!(callbacks.check(&url(address)).await, Err(TargetRefusal::Special), "{network}: {address}");
         }
     }
     for public in ["http://1.1.1.1/", "http://9.255.255.255/", "http://11.0.0.0/", "http://[2606:4700::1111]/"] {
@@ -103,34 +103,34 @@ async fn names_are_judged_by_all_of_their_addresses() {
     assert_eq!(check(&[]).await.as_deref(), Ok("https://hooks.example.com/x"), "what does not resolve now may later");
     for private in [&["10.0.0.7"][..], &["93.184.215.14", "127.0.0.1"], &["93.184.215.14", "::ffff:10.0.0.1"], &["::1"]]
     {
-        assert_eq!(check(private).await, Err(Refused::Special), "{private:?}");
+        assert_eq!(check(private).await, Err(TargetRefusal::Special), "{private:?}");
     }
 }
 
 #[tokio::test]
 async fn what_configuration_allows_is_allowed() {
     let callbacks = Callbacks::new(open());
-    assert_eq!(callbacks.check("http://localhost:8080/").await, Err(Refused::Special), "::1 is not allowed");
+    assert_eq!(callbacks.check("http://localhost:8080/").await, Err(TargetRefusal::Special), "::1 is not allowed");
     assert!(callbacks.check("http://127.1:8080/").await.is_ok());
     let both = Callbacks::new(guard_allowing(&["127.0.0.0/8", "::1/128"], Arc::new(NoNames)));
     assert!(both.check("http://localhost:8080/").await.is_ok());
-    assert_eq!(both.check("http://10.0.0.1/").await, Err(Refused::Special));
+    assert_eq!(both.check("http://10.0.0.1/").await, Err(TargetRefusal::Special));
 }
 
-/// The public address is one that this test allows and nobody dials: it is outside of loopback.
+/// This test allows the public address, but connects to nothing outside of loopback.
 #[tokio::test]
 async fn a_name_that_changes_never_leads_to_loopback() {
     let receiver = Receiver::start(Manner::status(200)).await;
     let url = format!("http://rebind.example:{}/", receiver.address.port());
-    let target = probity_service::webhooks::Target::parse(&url).unwrap();
-    // Good at submit, loopback at the attempt; and both in one answer.
+    let target = HttpTarget::parse(&url).unwrap();
+    // Allowed at submission, loopback at the attempt; then both in one DNS answer.
     let names = Scripted::new(&[&["93.184.215.14"], &["127.0.0.1"], &["93.184.215.14", "127.0.0.1"], &["::1"]]);
     let guard = strict(names);
     let (callbacks, sender) = (Callbacks::new(guard.clone()), sender(guard));
     for attempt in 0..333 {
         assert!(callbacks.check(&url).await.is_ok(), "{attempt}");
         for _ in 0..3 {
-            assert_eq!(sender.post(&target, message()).await, Err(Failure::Blocked), "{attempt}");
+            assert_eq!(sender.post(&target, message()).await, Err(DeliveryFailure::Blocked), "{attempt}");
         }
     }
     assert_eq!(receiver.hits(), 0);
@@ -138,7 +138,7 @@ async fn a_name_that_changes_never_leads_to_loopback() {
     assert_eq!(receiver.hits(), 0);
 }
 
-/// A name server that never answers.
+/// Name server that never responds.
 struct Silent;
 
 impl Names for Silent {
@@ -150,7 +150,7 @@ impl Names for Silent {
 #[tokio::test(start_paused = true)]
 async fn a_name_that_does_not_resolve_delays_a_request_by_a_second_at_most() {
     let callbacks = Callbacks::new(strict(Arc::new(Silent)));
-    let clock = Clock::starting_at(Millis(0));
+    let clock = EngineClock::starting_at(Millis(0));
     callbacks.check("https://hooks.example.org/").await.unwrap();
     assert!(clock.elapsed() <= Duration::from_secs(1), "{:?}", clock.elapsed());
 }

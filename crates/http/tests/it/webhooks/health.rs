@@ -1,18 +1,19 @@
-//! When a webhook is told nothing any more, over days of a moved clock.
+//! Tests of disabling webhooks, over days of a moved clock.
 
 use probity_account::id::{DeliveryId, EventId, JobId, OrgId, WebhookId};
 use probity_account::webhook::Topic;
+use probity_backend::secrets::Secrets;
+use probity_backend::webhooks::sign::Secret;
+use probity_backend::webhooks::{SCHEDULE_MS, TEST};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
-use probity_service::secrets::Secrets;
-use probity_service::webhooks::sign::Secret;
-use probity_service::webhooks::{SCHEDULE_MS, TEST};
-use probity_store::events::{AccountEvent, Actor, What};
-use probity_store::jobs::{self, Head, JobNo, Kind, NewChunk, NewJob, RowResult, Settled};
-use probity_store::organization::{self, Org};
-use probity_store::outbox::{self, Content, Delivery, State};
-use probity_store::webhooks::{self, Webhook};
-use probity_store::{OrgNo, ScopedFutureExt as _, timeline};
+use probity_store::accounts::organization::{self, OrgRecord};
+use probity_store::activity::events::{AccountChange, AccountEventKind, EventActor, EventSubject};
+use probity_store::activity::timeline;
+use probity_store::jobs::{self, ChunkGroup, JobNo, NewChunk, NewJob, OutcomeKind, RowResult, SettledPart};
+use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery, OutboxState};
+use probity_store::webhooks::{self, WebhookEndpoint};
+use probity_store::{OrgNo, ScopedFutureExt as _};
 
 use super::delivery::{Outbox, START};
 use super::receivers::{Manner, Receiver};
@@ -22,7 +23,7 @@ const DAY_MS: i64 = 24 * 3_600_000;
 struct Hooked {
     outbox: Outbox,
     org: OrgNo,
-    webhook: Webhook,
+    webhook: WebhookEndpoint,
 }
 
 impl Hooked {
@@ -30,11 +31,11 @@ impl Hooked {
         Self::sealed_by(url, &[7; 32]).await
     }
 
-    /// With a secret that was encrypted with this pepper.
+    /// Creates a webhook whose secret is encrypted with this pepper.
     async fn sealed_by(url: &str, pepper: &[u8; 32]) -> Self {
         let outbox = Outbox::new().await;
-        let org = Org::new(OrgId::new(START, [1; 10]), None, "metered".into(), START);
-        let webhook = Webhook {
+        let org = OrgRecord::new(OrgId::new(START, [1; 10]), None, "metered".into(), START);
+        let webhook = WebhookEndpoint {
             org: org.no,
             id: WebhookId::new(START, [1; 10]),
             test: false,
@@ -57,9 +58,9 @@ impl Hooked {
         Self { outbox, org: org.no, webhook }
     }
 
-    async fn put(&self, n: u8, kind: &str, content: Content, at: Millis) -> DeliveryId {
+    async fn put(&self, n: u8, kind: &str, content: DeliveryContent, at: Millis) -> DeliveryId {
         let id = DeliveryId::new(at, [n; 10]);
-        let message = Delivery {
+        let message = NewDelivery {
             org: self.org,
             id,
             event: EventId::new(at, [n; 10]),
@@ -75,14 +76,14 @@ impl Hooked {
     }
 
     async fn job_finished(&self, n: u8, at: Millis) -> DeliveryId {
-        self.put(n, "job.finished", Content::Bytes(b"{}".to_vec()), at).await
+        self.put(n, "job.finished", DeliveryContent::Bytes(b"{}".to_vec()), at).await
     }
 
-    async fn state(&self, id: DeliveryId) -> State {
+    async fn state(&self, id: DeliveryId) -> OutboxState {
         outbox::by_id(&mut self.outbox.store.read().await.unwrap(), self.org, id).await.unwrap().state
     }
 
-    /// Makes all attempts of what was put at a time; gives when the last one was.
+    /// Makes all attempts of a delivery stored at this time. Returns the time of the last one.
     async fn through(&self, at: Millis) -> Millis {
         let mut now = at;
         self.deliver(now).await;
@@ -93,7 +94,7 @@ impl Hooked {
         now
     }
 
-    /// Makes an attempt at each message that is due, also where they are too many at once for one webhook.
+    /// Makes an attempt of each due delivery, even if they are too many at once for one webhook.
     async fn deliver(&self, at: Millis) {
         for turn in 0..3 {
             self.outbox.deliver(at + turn * 2_000).await;
@@ -105,7 +106,7 @@ impl Hooked {
         webhooks::by_id(&mut conn, self.org, self.webhook.id, false).await.unwrap().active
     }
 
-    async fn told(&self) -> Vec<(What, Option<Actor>)> {
+    async fn told(&self) -> Vec<(AccountChange, Option<EventActor>)> {
         let mut conn = self.outbox.store.read().await.unwrap();
         let found = timeline::newest_events(&mut conn, self.org, Millis(0), Millis(i64::MAX), 10).await.unwrap();
         found.into_iter().map(|event| (event.what, event.actor)).collect()
@@ -128,11 +129,12 @@ async fn five_days_without_success_and_three_messages_given_up_disable_it() {
     let last = hooked.job_finished(5, START + 5 * DAY_MS + 60_000).await;
     hooked.outbox.deliver(START + 5 * DAY_MS + 60_000).await;
     assert!(!hooked.is_active().await);
-    let expected = (What::Account(AccountEvent::WebhookDisabled), Some(Actor::System));
+    let what = AccountChange::about(AccountEventKind::WebhookDisabled, EventSubject::Webhook(hooked.webhook.id));
+    let expected = (what, Some(EventActor::System));
     assert_eq!(hooked.told().await, [expected]);
     let hits = receiver.hits();
     hooked.outbox.deliver(START + 6 * DAY_MS).await;
-    assert_eq!((receiver.hits(), hooked.state(last).await), (hits, State::Cancelled), "what waited is not sent");
+    assert_eq!((receiver.hits(), hooked.state(last).await), (hits, OutboxState::Cancelled), "what waited is not sent");
 }
 
 #[tokio::test]
@@ -144,8 +146,8 @@ async fn days_alone_and_messages_alone_do_not_disable_it() {
         hooked.through(START + day * DAY_MS).await;
         assert!(hooked.is_active().await, "{n} given up");
     }
-    // What somebody sends to try it does not count.
-    hooked.put(9, TEST, Content::Bytes(b"{}".to_vec()), START + 9 * DAY_MS).await;
+    // Manual test deliveries do not count.
+    hooked.put(9, TEST, DeliveryContent::Bytes(b"{}".to_vec()), START + 9 * DAY_MS).await;
     hooked.outbox.deliver(START + 9 * DAY_MS).await;
     assert!(hooked.is_active().await);
     hooked.job_finished(3, START + 10 * DAY_MS).await;
@@ -164,9 +166,9 @@ async fn one_success_wipes_the_slate() {
         hooked.job_finished(n, START).await;
     }
     hooked.through(START).await;
-    let good = hooked.put(3, TEST, Content::Bytes(b"\"good\"".to_vec()), START + 4 * DAY_MS).await;
+    let good = hooked.put(3, TEST, DeliveryContent::Bytes(b"\"good\"".to_vec()), START + 4 * DAY_MS).await;
     hooked.outbox.deliver(START + 4 * DAY_MS).await;
-    assert_eq!(hooked.state(good).await, State::Delivered);
+    assert_eq!(hooked.state(good).await, OutboxState::Delivered);
     hooked.job_finished(4, START + 6 * DAY_MS).await;
     hooked.through(START + 6 * DAY_MS).await;
     assert!(hooked.is_active().await, "one given up since");
@@ -176,9 +178,9 @@ async fn one_success_wipes_the_slate() {
 async fn gone_disables_at_once_even_by_a_test() {
     let receiver = Receiver::start(Manner::status(410)).await;
     let hooked = Hooked::new(&receiver.url()).await;
-    let tried = hooked.put(1, TEST, Content::Bytes(b"{}".to_vec()), START).await;
+    let tried = hooked.put(1, TEST, DeliveryContent::Bytes(b"{}".to_vec()), START).await;
     hooked.outbox.deliver(START).await;
-    assert_eq!((hooked.is_active().await, hooked.state(tried).await), (false, State::Exhausted));
+    assert_eq!((hooked.is_active().await, hooked.state(tried).await), (false, OutboxState::Exhausted));
     assert_eq!(hooked.told().await.len(), 1);
 }
 
@@ -186,9 +188,9 @@ async fn gone_disables_at_once_even_by_a_test() {
 async fn what_tells_of_rows_that_are_gone_is_dropped_unsent() {
     let receiver = Receiver::start(Manner::status(200)).await;
     let hooked = Hooked::new(&receiver.url()).await;
-    let rows = hooked.put(1, "status.passed", Content::Rows(vec![1, 2]), START).await;
+    let rows = hooked.put(1, "status.passed", DeliveryContent::Rows(vec![1, 2]), START).await;
     hooked.outbox.deliver(START).await;
-    assert_eq!((receiver.hits(), hooked.state(rows).await), (0, State::Cancelled));
+    assert_eq!((receiver.hits(), hooked.state(rows).await), (0, OutboxState::Cancelled));
     assert!(hooked.is_active().await);
 }
 
@@ -201,10 +203,10 @@ async fn what_cannot_be_signed_comes_to_an_end_and_says_nothing_of_its_webhook()
         ids.push(hooked.job_finished(n, START).await);
     }
     hooked.deliver(START).await;
-    assert_eq!(hooked.state(ids[0]).await, State::Waiting);
+    assert_eq!(hooked.state(ids[0]).await, OutboxState::Waiting);
     let end = hooked.through(START + 60_000).await;
     for id in &ids {
-        assert_eq!(hooked.state(*id).await, State::Exhausted);
+        assert_eq!(hooked.state(*id).await, OutboxState::Exhausted);
         let row = outbox::by_id(&mut hooked.outbox.store.read().await.unwrap(), hooked.org, *id).await.unwrap();
         assert_eq!((row.attempts, row.last_error.as_deref()), (8, Some("unmade")));
     }
@@ -214,12 +216,12 @@ async fn what_cannot_be_signed_comes_to_an_end_and_says_nothing_of_its_webhook()
     assert_eq!(receiver.hits(), 0);
 }
 
-/// A job of one address that passes, whose block of addresses is damaged.
+/// Creates a job with one address that passes, and damages its block of addresses.
 async fn damaged_job(hooked: &Hooked) {
     let id = JobId::from_bits(9);
     let (org, by) = (hooked.org, "api");
     let new = NewJob { org, id, test: true, source: by, started_by: by, source_action: by, actor: None, at: START };
-    let kind = Kind {
+    let kind = OutcomeKind {
         reason: Reason::Valid,
         findings: Vec::new(),
         meta: String::new(),
@@ -233,10 +235,10 @@ async fn damaged_job(hooked: &Hooked) {
         charged: false,
     };
     let results = vec![RowResult { idx: 0, copies: 1, kind: kind.into(), suggestion: None }];
-    let done = Settled { results, done: true, ..Settled::default() };
+    let done = SettledPart { results, done: true, ..SettledPart::default() };
     let (destination, source) = (String::new(), String::new());
     let chunk = NewChunk { ready_at: START, size: 1, body: b"{}".to_vec(), destination, source };
-    let head = Head { org, job: JobNo::of_id(id), destination: String::new(), source: String::new() };
+    let head = ChunkGroup { org, job: JobNo::of_id(id), destination: String::new(), source: String::new() };
     let made = hooked.outbox.store.write(|tx| {
         async {
             let no = jobs::begin(tx, &new).await?;
@@ -258,13 +260,13 @@ async fn a_message_about_rows_that_cannot_be_read_comes_to_an_end() {
     let receiver = Receiver::start(Manner::status(200)).await;
     let hooked = Hooked::new(&receiver.url()).await;
     damaged_job(&hooked).await;
-    let id = hooked.put(1, "status.passed", Content::Rows(vec![0]), START).await;
+    let id = hooked.put(1, "status.passed", DeliveryContent::Rows(vec![0]), START).await;
     hooked.through(START).await;
-    assert_eq!((receiver.hits(), hooked.state(id).await), (0, State::Exhausted));
-    // Others of the webhook go their way.
+    assert_eq!((receiver.hits(), hooked.state(id).await), (0, OutboxState::Exhausted));
+    // Other deliveries of the webhook are not affected.
     let other = hooked.job_finished(2, START + 90 * 86_400_000).await;
     hooked.deliver(START + 90 * 86_400_000).await;
-    assert_eq!((receiver.hits(), hooked.state(other).await), (1, State::Delivered));
+    assert_eq!((receiver.hits(), hooked.state(other).await), (1, OutboxState::Delivered));
 }
 
 #[tokio::test]
@@ -272,8 +274,8 @@ async fn a_webhook_that_is_gone_gets_nothing_that_waited() {
     let receiver = Receiver::start(Manner::status(200)).await;
     let hooked = Hooked::new(&receiver.url()).await;
     let waiting = hooked.job_finished(1, START).await;
-    let Webhook { org, id, .. } = hooked.webhook;
+    let WebhookEndpoint { org, id, .. } = hooked.webhook;
     hooked.outbox.store.write(|tx| webhooks::remove(tx, org, id, false).scope_boxed()).await.unwrap();
     hooked.outbox.deliver(START).await;
-    assert_eq!((receiver.hits(), hooked.state(waiting).await), (0, State::Cancelled));
+    assert_eq!((receiver.hits(), hooked.state(waiting).await), (0, OutboxState::Cancelled));
 }

@@ -1,11 +1,11 @@
-//! Signatures, checked by the Python package `standardwebhooks`, which knows nothing of this program.
+//! Checks signatures with the independent Python package `standardwebhooks`.
 
 use std::ffi::OsStr;
 use std::process::Command;
 
 use super::delivery::header;
 
-/// Accepts the message and nothing else: no other body, id or time.
+/// Accepts the message, and rejects any other body, ID or time.
 const SCRIPT: &str = r#"
 import sys
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -24,7 +24,7 @@ assert not accepts(body, **{"webhook-id": id + "x"})
 assert not accepts(body, **{"webhook-timestamp": str(int(timestamp) - 1)})
 "#;
 
-/// Asserts that the package accepts this request under a secret, and no other one.
+/// Asserts that the package accepts this request with this secret, and no other request.
 #[track_caller]
 pub(crate) fn accepts(python: &OsStr, secret: &str, request: &str) {
     let fields = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(|name| header(request, name));

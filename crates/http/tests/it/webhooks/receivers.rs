@@ -1,51 +1,50 @@
-//! Receivers on loopback, names that answer as a test says, and the parts of a sender.
+//! Receivers on loopback, scripted names, and parts of a sender.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use probity_engine::clock::Clock;
-use probity_engine::egress::{Guard, GuardConfig};
+use probity_backend::outbound::{HttpTarget, Names, NoNames, Unresolved, UrlGuard};
+use probity_backend::webhooks::send::Message;
+use probity_backend::webhooks::{SendLimits, Sender, WebhookConfig, event_id};
+use probity_engine::clock::EngineClock;
 use probity_engine::net::BoxFuture;
-use probity_service::webhooks::guard::Unresolved;
-use probity_service::webhooks::send::Message;
-use probity_service::webhooks::{Names, NoNames, SendLimits, Sender, Target, UrlGuard, WebhookConfig, event_id};
+use probity_engine::net::egress::{EgressGuard, GuardConfig};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// What no test should ever have to wait for.
+/// Time limit that no test should reach.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What a receiver does with each connection, once it has read the request.
+/// Behavior of a receiver on each connection, after it has read the request.
 #[derive(Clone)]
 pub(crate) enum Manner {
-    /// Sends these bytes and closes.
+    /// Sends these bytes and closes the connection.
     Say(String),
     /// Sends these bytes and keeps the connection open.
     Keep(String),
-    /// Sends the head, then one byte each 10 ms, for ever.
+    /// Sends the head, then one byte every 10 ms, forever.
     Drip(String),
-    /// Sends the head, then as much as it can, for ever.
+    /// Sends the head, then as much as possible, forever.
     Flood(String),
-    /// Sends the head, then so many bytes, and keeps the connection open.
+    /// Sends the head, then this number of bytes, and keeps the connection open.
     Pour(String, usize),
-    /// Says nothing, for ever.
+    /// Sends nothing, forever.
     Hang,
-    /// As the request asks for.
+    /// Depends on the request.
     ByRequest(fn(&str) -> Manner),
 }
 
 impl Manner {
-    /// An answer with nothing but a status.
+    /// Returns a response with only a status.
     pub(crate) fn status(status: u16) -> Self {
         Self::Say(format!("HTTP/1.1 {status} x\r\ncontent-length: 0\r\n\r\n"))
     }
 }
 
-/// A receiver.
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
     hits: Arc<AtomicUsize>,
@@ -53,15 +52,15 @@ pub(crate) struct Receiver {
     requests: mpsc::UnboundedReceiver<String>,
 }
 
-/// A connection, and the same once more to look at.
+/// Returns a connection with a second handle to inspect it.
 fn twice(stream: TcpStream) -> (TcpStream, Arc<std::net::TcpStream>) {
     let stream = stream.into_std().unwrap();
     let look = Arc::new(stream.try_clone().unwrap());
     (TcpStream::from_std(stream).unwrap(), look)
 }
 
-/// Whether neither side has closed a connection. The kernel knows it at once, whatever lies there unread; on a busy machine the
-/// task that serves it may not have been told.
+/// Returns whether neither side has closed a connection. The kernel has this information at once, even with unread data. On a
+/// busy machine, the serving task may not have noticed yet.
 #[cfg(target_os = "linux")]
 fn is_open(look: &Weak<std::net::TcpStream>) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -101,22 +100,22 @@ impl Receiver {
         Self { address, hits, at_once, requests }
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     pub(crate) fn hits(&self) -> usize {
         self.hits.load(Ordering::Relaxed)
     }
 
-    /// The most connections that were open at a time.
+    /// Returns the maximum number of concurrent connections.
     pub(crate) fn at_once(&self) -> usize {
         self.at_once.load(Ordering::Relaxed)
     }
 
-    /// The next request, whole.
+    /// Returns the next complete request.
     pub(crate) async fn request(&mut self) -> String {
         tokio::time::timeout(PATIENCE, self.requests.recv()).await.expect("a request comes").unwrap()
     }
 
-    /// Those that have come and were not taken yet.
+    /// Returns the received requests that were not taken yet.
     pub(crate) fn so_far(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.requests.try_recv().ok()).collect()
     }
@@ -125,8 +124,8 @@ impl Receiver {
         format!("http://{}/hook?x=1", self.address)
     }
 
-    pub(crate) fn target(&self) -> Target {
-        Target::parse(&self.url()).unwrap()
+    pub(crate) fn target(&self) -> HttpTarget {
+        HttpTarget::parse(&self.url()).unwrap()
     }
 }
 
@@ -174,7 +173,7 @@ async fn read_request(stream: &mut TcpStream) -> String {
         if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
             break;
         }
-        // A TLS handshake (RFC 8446 section 5.1), where a receiver without TLS was asked for it.
+        // A TLS handshake (RFC 8446 §5.1), if a receiver without TLS gets an HTTPS request.
         if bytes[0] == 22 {
             break;
         }
@@ -188,7 +187,7 @@ async fn read_request(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Names that give these answers in turn, the last one for ever.
+/// Resolver that gives these answers in turn, and the last one forever.
 pub(crate) struct Scripted {
     answers: Vec<Vec<IpAddr>>,
     asked: AtomicUsize,
@@ -209,42 +208,42 @@ impl Names for Scripted {
     }
 }
 
-/// A guard that allows these networks besides the public internet.
+/// Returns a guard that allows these networks and the public internet.
 pub(crate) fn guard_allowing(networks: &[&str], names: Arc<dyn Names>) -> Arc<UrlGuard> {
     Arc::new(UrlGuard::new(egress_to(networks), names, false))
 }
 
-fn egress_to(networks: &[&str]) -> Guard {
+fn egress_to(networks: &[&str]) -> EgressGuard {
     let allow_networks = networks.iter().map(|network| network.parse().unwrap()).collect();
-    Guard::new(GuardConfig { allow_networks, ..GuardConfig::default() })
+    EgressGuard::new(GuardConfig { allow_networks, ..GuardConfig::default() })
 }
 
-/// Webhooks of a service that may talk to loopback.
+/// Returns the configuration of webhooks that can use loopback.
 pub(crate) fn webhooks_to_loopback() -> WebhookConfig {
     WebhookConfig { egress: egress_to(&["127.0.0.0/8"]), ..WebhookConfig::default() }
 }
 
-/// A guard as in production.
+/// Returns a guard as in production.
 pub(crate) fn strict(names: Arc<dyn Names>) -> Arc<UrlGuard> {
     guard_allowing(&[], names)
 }
 
-/// A guard that allows loopback.
+/// Returns a guard that allows loopback.
 pub(crate) fn open() -> Arc<UrlGuard> {
     guard_allowing(&["127.0.0.0/8"], Arc::new(NoNames))
 }
 
-/// Limits for tests that wait for them; on a busy machine even an honest receiver may exceed these.
+/// Short limits for tests that wait for them. On a busy machine, even an honest receiver may exceed them.
 pub(crate) const HASTY: SendLimits = SendLimits { connect_ms: 1_000, total_ms: 1_500, body_max: 16 * 1_024 };
 
-/// A sender with the limits of production.
+/// Returns a sender with the limits of production.
 pub(crate) fn sender(guard: Arc<UrlGuard>) -> Sender {
-    Sender::new(guard, SendLimits::default(), Clock::system())
+    Sender::new(guard, SendLimits::default(), EngineClock::system())
 }
 
-/// A sender that soon gives up.
+/// Returns a sender with short limits.
 pub(crate) fn hasty(guard: Arc<UrlGuard>) -> Sender {
-    Sender::new(guard, HASTY, Clock::system())
+    Sender::new(guard, HASTY, EngineClock::system())
 }
 
 pub(crate) fn message() -> Message {

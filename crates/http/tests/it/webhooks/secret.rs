@@ -1,17 +1,19 @@
-//! The callback secret in the API: made once, shown, rotated, and for those only who may.
+//! Tests of the callback secret in the API: creation, display, rotation and authorization.
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
+use probity_backend::accounts::minting::KeyRequest;
+use probity_backend::nodes::instance::Instance;
+use probity_backend::webhooks::sign::Secret;
 use probity_http::service::{Core, ServiceConfig, Verifiers};
-use probity_service::admin::{Admin, NewKey, Plan};
-use probity_service::instance::Instance;
-use probity_service::webhooks::sign::Secret;
-use probity_store::{Place, StoreConfig};
+use probity_store::{DatabasePlace, StoreConfig};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use tower::ServiceExt as _;
+
+use crate::staff::{Plan, Staff};
 
 const PATH: &str = "/v1/webhooks/callback-secret";
 const ROTATE: &str = "/v1/webhooks/callback-secret/rotate";
@@ -26,25 +28,25 @@ struct Api {
 
 async fn start() -> Api {
     let directory = tempfile::tempdir().unwrap();
-    let place = Place::Sqlite(directory.path().join("probity.db"));
+    let place = DatabasePlace::Sqlite(directory.path().join("probity.db"));
     let instance = Instance::open(&StoreConfig::new(place), &[1; 32]).await.unwrap();
     instance.prepare().await.unwrap();
-    let admin = Admin::new(instance.clone(), "probity");
+    let verifier = crate::sandbox::verifier();
+    let verifiers = Verifiers { live: verifier.clone(), sandbox: verifier };
+    let admin = Staff::open(&instance, &ServiceConfig::default(), &verifiers);
     let first = admin.first_start("First", Plan::Unlimited).await.unwrap().unwrap();
     let org = admin.list_orgs().await.unwrap().remove(0);
     let scopes = Some(vec![probity_account::scope::Scope::Verify].into_iter().collect());
-    let wanted = NewKey { scopes, ..NewKey::plain("narrow", probity_account::api_key::KeyKind::Rk) };
+    let wanted = KeyRequest { scopes, ..KeyRequest::plain("narrow", probity_account::api_key::KeyKind::Rk) };
     let (_, restricted) = admin.create_key(&org, wanted).await.unwrap();
     let second = admin.create_org("Second", Plan::Unlimited).await.unwrap();
-    let wanted = NewKey::plain("other", probity_account::api_key::KeyKind::Live);
+    let wanted = KeyRequest::plain("other", probity_account::api_key::KeyKind::Live);
     let (_, other) = admin.create_key(&second, wanted).await.unwrap();
-    let verifier = crate::sandbox::verifier();
-    let verifiers = Verifiers { live: verifier.clone(), sandbox: verifier };
     Api {
         core: Core::start(instance, &ServiceConfig::default(), verifiers),
         live: first.live.expose_secret().to_owned(),
-        restricted: restricted.expose_secret().to_owned(),
-        other: other.expose_secret().to_owned(),
+        restricted,
+        other,
         _directory: directory,
     }
 }

@@ -1,21 +1,23 @@
-//! One attempt: what is sent, and what receivers cannot do to us.
+//! Tests of one attempt: the request, and protection against hostile receivers.
 
 use std::time::Duration;
 
-use probity_engine::clock::Clock;
-use probity_service::webhooks::send::{Answered, Failure, Sender};
-use probity_service::webhooks::{SendLimits, Target};
+use probity_backend::outbound::HttpTarget;
+use probity_backend::webhooks::SendLimits;
+use probity_backend::webhooks::send::{ReceiverResponse, Sender};
+use probity_contract::published::webhooks::DeliveryFailure;
+use probity_engine::clock::EngineClock;
 
 use super::receivers::{HASTY, Manner, Receiver, hasty, message, open, sender};
 
-async fn post(receiver: &Receiver) -> Result<Answered, Failure> {
+async fn post(receiver: &Receiver) -> Result<ReceiverResponse, DeliveryFailure> {
     sender(open()).post(&receiver.target(), message()).await
 }
 
 #[tokio::test]
 async fn the_request_has_these_fields_and_no_others() {
     let mut receiver = Receiver::start(Manner::status(204)).await;
-    assert_eq!(post(&receiver).await, Ok(Answered { status: 204, body: Vec::new() }));
+    assert_eq!(post(&receiver).await, Ok(ReceiverResponse { status: 204, body: Vec::new() }));
     let request = receiver.request().await;
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     assert_eq!(body, "{\"id\":\"job_1\"}");
@@ -41,7 +43,7 @@ async fn redirects_are_answers_and_are_not_followed() {
     for location in [goal.url(), "http://169.254.169.254/latest/meta-data/".into()] {
         let head = format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
         let receiver = Receiver::start(Manner::Say(head)).await;
-        assert_eq!(post(&receiver).await, Ok(Answered { status: 302, body: Vec::new() }));
+        assert_eq!(post(&receiver).await, Ok(ReceiverResponse { status: 302, body: Vec::new() }));
     }
     assert_eq!(goal.hits(), 0);
 }
@@ -72,23 +74,23 @@ async fn heads_without_end_are_failures() {
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x: y\r\n".repeat(101));
     for (manner, expected) in [
         (Manner::Say(line(10_000)), Ok(200)),
-        (Manner::Say(line(20_000)), Err(Failure::Broken)),
-        (Manner::Say(many), Err(Failure::Broken)),
-        (Manner::Flood("HTTP/1.1 200 OK\r\nx: ".into()), Err(Failure::Broken)),
-        (Manner::Drip("HTTP/1.1 200 OK\r\nx: ".into()), Err(Failure::Unanswered)),
-        (Manner::Flood(String::new()), Err(Failure::Broken)),
-        (Manner::Say("220 mail.example.com ESMTP\r\n".into()), Err(Failure::Broken)),
-        (Manner::Say(String::new()), Err(Failure::Broken)),
-        (Manner::Hang, Err(Failure::Unanswered)),
+        (Manner::Say(line(20_000)), Err(DeliveryFailure::Broken)),
+        (Manner::Say(many), Err(DeliveryFailure::Broken)),
+        (Manner::Flood("HTTP/1.1 200 OK\r\nx: ".into()), Err(DeliveryFailure::Broken)),
+        (Manner::Drip("HTTP/1.1 200 OK\r\nx: ".into()), Err(DeliveryFailure::Unanswered)),
+        (Manner::Flood(String::new()), Err(DeliveryFailure::Broken)),
+        (Manner::Say("220 mail.example.com ESMTP\r\n".into()), Err(DeliveryFailure::Broken)),
+        (Manner::Say(String::new()), Err(DeliveryFailure::Broken)),
+        (Manner::Hang, Err(DeliveryFailure::Unanswered)),
     ] {
         let receiver = Receiver::start(manner).await;
-        let sender = if expected == Err(Failure::Unanswered) { hasty(open()) } else { sender(open()) };
+        let sender = if expected == Err(DeliveryFailure::Unanswered) { hasty(open()) } else { sender(open()) };
         let answered = within(sender.post(&receiver.target(), message())).await;
         assert_eq!(answered.map(|answered| answered.status), expected);
     }
 }
 
-/// Fails where something takes much longer than the limits of a sender.
+/// Fails if something takes much longer than the limits of a sender.
 async fn within<T>(attempt: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), attempt).await.expect("an attempt ends within its limits")
 }
@@ -96,16 +98,16 @@ async fn within<T>(attempt: impl Future<Output = T>) -> T {
 #[tokio::test]
 async fn closed_ports_and_strange_protocols_are_failures() {
     let closed = Receiver::start(Manner::Hang).await.address;
-    // Taken and let go: nobody listens there now.
+    // Bound and released: nothing listens on this port now.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let target = |url: String| Target::parse(&url).unwrap();
+    let target = |url: String| HttpTarget::parse(&url).unwrap();
     let refused = sender(open()).post(&target(format!("http://{free}/")), message()).await;
-    assert_eq!(refused, Err(Failure::Refused));
+    assert_eq!(refused, Err(DeliveryFailure::Refused));
     let silent = hasty(open()).post(&target(format!("https://{closed}/")), message()).await;
-    assert_eq!(silent, Err(Failure::Timeout), "a handshake that does not come on");
+    assert_eq!(silent, Err(DeliveryFailure::Timeout), "a handshake that does not come on");
     let plain = Receiver::start(Manner::Say("HTTP/1.1 200 OK\r\n\r\n".into())).await;
     let url = format!("https://{}/", plain.address);
-    assert_eq!(within(sender(open()).post(&target(url), message())).await, Err(Failure::Tls));
+    assert_eq!(within(sender(open()).post(&target(url), message())).await, Err(DeliveryFailure::Tls));
 }
 
 #[tokio::test]
@@ -137,18 +139,21 @@ async fn certificates_must_be_of_the_host_and_of_a_known_authority() {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(certificate).unwrap();
     let limits = SendLimits::default();
-    let believing = Sender::believing(roots, guard.clone(), limits, Clock::system());
+    let believing = Sender::believing(roots, guard.clone(), limits, EngineClock::system());
     let status = async |sender: &Sender, host: &str| {
-        let target = Target::parse(&format!("https://{host}:{port}/")).unwrap();
+        let target = HttpTarget::parse(&format!("https://{host}:{port}/")).unwrap();
         sender.post(&target, message()).await.map(|answered| answered.status)
     };
     assert_eq!(status(&believing, "hooks.example.com").await, Ok(200));
     assert_eq!(status(&believing, "hooks.example.com.").await, Ok(200));
-    assert_eq!(status(&believing, "other.example.com").await, Err(Failure::Tls));
-    assert_eq!(status(&Sender::new(guard, limits, Clock::system()), "hooks.example.com").await, Err(Failure::Tls));
+    assert_eq!(status(&believing, "other.example.com").await, Err(DeliveryFailure::Tls));
+    assert_eq!(
+        status(&Sender::new(guard, limits, EngineClock::system()), "hooks.example.com").await,
+        Err(DeliveryFailure::Tls)
+    );
 }
 
-/// Proxies of the environment see nothing: run in a process of its own, whose environment names one.
+/// Proxies from the environment get no request. Runs in a child process whose environment names one.
 #[test]
 fn proxies_of_the_environment_are_ignored() {
     const CHILD: &str = "PROBITY_TEST_IS_CHILD";

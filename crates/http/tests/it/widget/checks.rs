@@ -1,10 +1,10 @@
-//! One check: who may make it, what it says, and what it costs.
+//! Tests of one check: access, result and price.
 
 use probity_account::api_key::KeyKind;
 use probity_http::service::ServiceConfig;
 use probity_mail::verdict::Reason;
-use probity_store::organization::OrgStatus;
-use probity_store::reports;
+use probity_store::accounts::organization::OrgState;
+use probity_store::activity::reports;
 
 use super::{ORIGIN, Visitor, public_key, readable_by};
 use crate::test_app::{Call, TestApp};
@@ -30,7 +30,7 @@ async fn a_visitor_learns_what_to_do_and_no_more() {
             let mut said = answer.ok(200);
             assert_eq!((readable_by(&answer), answer.header("vary")), (Some(ORIGIN), Some("origin")), "{email}");
             assert_eq!(answer.header("cache-control"), Some("no-store"));
-            // The nonce of the next check comes along, and beside it there is nothing.
+            // The response contains the nonce for the next check and the result, and nothing else.
             let next = said.as_object_mut().unwrap().remove("nonce").unwrap();
             nonce = next.as_str().unwrap().to_owned();
             let mut expected = serde_json::json!({"result": result});
@@ -39,7 +39,7 @@ async fn a_visitor_learns_what_to_do_and_no_more() {
             }
             assert_eq!(said, expected, "{email}");
         }
-        // As live calls: what was found out costs one credit, the rest is free.
+        // Priced like live calls: a conclusive verdict costs one credit, any other is free.
         assert_eq!(app.balance(&org).await.spent.total(), 7);
         let mut conn = app.store.read().await.unwrap();
         let today = app.now(&org).await.utc_day();
@@ -75,12 +75,13 @@ async fn only_listed_origins_may_ask_and_read() {
             assert_eq!((readable_by(&answer), answer.header("vary")), (None, Some("origin")), "{origin}");
         }
     }
-    // Without an origin, and with a key that names none.
+    // Without an origin, and with a key that has no origins.
     let target = format!("/v1/widget/verify?key={key}&nonce={nonce}&email=ann@honest-mail.com");
-    app.send(Call::get(&target)).await.error(403, "domain_not_authorized");
+    let message = app.send(Call::get(&target)).await.error(403, "domain_not_authorized");
+    assert!(message.contains("or none was sent"), "{message}");
     let unbound = Visitor::new(&app, &app.key(&org, KeyKind::Pub).await);
     unbound.asks_nonce().await.error(403, "domain_not_authorized");
-    // Errors can be read where answers can.
+    // Pages can read errors where they can read results.
     for (email, status) in [("", 400), ("ann@honest-mail.com", 409), ("panics@honest-mail.com", 500)] {
         let nonce = if status == 500 { visitor.nonce().await } else { "old".to_owned() };
         let answer = visitor.asks(email, &nonce).await;
@@ -111,7 +112,7 @@ async fn keys_of_other_kinds_are_refused_here_and_public_ones_elsewhere() {
             assert_eq!(readable_by(&answer), None);
         }
     }
-    // A key in the header is not looked at.
+    // A key in the header is ignored.
     let public = public_key(&app, &org, None).await;
     let call = Call::get("/v1/widget/nonce").key(&public).header("origin", ORIGIN);
     app.send(call).await.error(401, "missing_api_key");
@@ -125,7 +126,7 @@ async fn keys_of_other_kinds_are_refused_here_and_public_ones_elsewhere() {
 #[tokio::test]
 async fn a_stopped_organization_has_no_widget() {
     let app = TestApp::start().await;
-    for status in [OrgStatus::Suspended, OrgStatus::Paused, OrgStatus::Banned] {
+    for status in [OrgState::Suspended, OrgState::Paused, OrgState::Banned] {
         let org = app.org_in(status).await;
         let visitor = Visitor::new(&app, &public_key(&app, &org, None).await);
         let answer = visitor.asks_nonce().await;

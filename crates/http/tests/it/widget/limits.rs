@@ -1,23 +1,28 @@
-//! What the widget may cost, whoever asks and however.
+//! Tests of the limits on the widget's cost.
 
+use std::collections::BTreeSet;
+use std::slice;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use probity_account::api_key::KeyKind;
+use probity_backend::accounts::minting::KeyRequest;
+use probity_backend::widget::{CHECK_MAX_MS, WidgetConfig};
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;
-use probity_service::widget::WidgetConfig;
+use probity_store::ScopedFutureExt as _;
+use probity_store::widget::{self, KeyDay, WidgetCheck, WidgetLeave};
 
-use super::{Visitor, public_key};
+use super::{ORIGIN, Visitor, public_key};
 use crate::test_app::{PLENTY, TestApp, pass, real_moment, upkeep};
 
 fn config(widget: WidgetConfig) -> ServiceConfig {
     ServiceConfig { api: ApiConfig { widget, ..ApiConfig::default() }, ..ServiceConfig::default() }
 }
 
-/// Limits that no test meets by itself.
+/// Returns limits that no test reaches.
 fn wide() -> WidgetConfig {
     WidgetConfig { visitor_per_minute: 1_000_000, key_per_minute: 1_000_000, daily_cap: 1_000_000 }
 }
@@ -35,7 +40,7 @@ async fn a_nonce_is_good_for_one_check_of_one_visitor() {
         }
         visitor.asks("ann@honest-mail.com", &nonce).await.ok(200);
         visitor.asks("ann@honest-mail.com", &nonce).await.error(409, "conflict");
-        // Many at the same time with one nonce: one of them has it.
+        // Many concurrent checks with one nonce: only one succeeds.
         let nonce = visitor.nonce().await;
         let answers = join_all((0..20).map(|_| visitor.asks("user1@honest-mail.com", &nonce))).await;
         assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1);
@@ -58,7 +63,7 @@ async fn a_nonce_that_was_used_on_one_node_is_used_on_all() {
     let nonce = here.nonce().await;
     there.asks("ann@honest-mail.com", &nonce).await.ok(200);
     here.asks("ann@honest-mail.com", &nonce).await.error(409, "conflict");
-    // Both at the same time, again and again: one of the two has it, and the day's cap is that of both together.
+    // Repeatedly, on both nodes at once: only one check succeeds, and both nodes share the day's cap.
     let mut granted = 0;
     for round in 0..60 {
         let nonce = here.nonce().await;
@@ -78,7 +83,7 @@ async fn a_nonce_that_was_used_on_one_node_is_used_on_all() {
     app.stop().await;
 }
 
-/// Ten thousand calls of bots, each with a nonce and an address of its own.
+/// 10,000 calls of bots, each with its own nonce and address.
 #[tokio::test]
 async fn ten_thousand_scripted_calls_spend_no_more_than_the_cap() {
     const CALLS: usize = 10_000;
@@ -96,13 +101,13 @@ async fn ten_thousand_scripted_calls_spend_no_more_than_the_cap() {
     let count = |status| statuses.iter().filter(|one| **one == status).count();
     assert_eq!((count(200), count(429)), (50, CALLS - 50));
     assert_eq!(app.balance(&org).await.spent.total(), CAP);
-    // The next day is another one.
+    // The cap applies per day.
     pass(Duration::from_hours(24)).await;
     Visitor::new(&app, &key).checks("ann@honest-mail.com").await.ok(200);
     app.stop().await;
 }
 
-/// Each goes away when the verdict is there, and its credit is not settled yet.
+/// Each visitor leaves when the verdict is ready, before its credit is settled.
 #[tokio::test]
 async fn visitors_who_leave_before_their_answer_spend_no_more_than_the_cap() {
     TestApp::each(config(wide()), async |app| {
@@ -117,7 +122,7 @@ async fn visitors_who_leave_before_their_answer_spend_no_more_than_the_cap() {
                     tokio::task::yield_now().await;
                 }
             };
-            // In this order: the check is dropped before it can be told that its credit is settled.
+            // The order matters: the check is dropped before it can learn that its credit is settled.
             tokio::select! {
                 biased;
                 () = verdict => left += 1,
@@ -145,10 +150,33 @@ async fn what_could_not_be_found_out_does_not_count() {
         }
         visitor.checks("ann@blocks-us.com").await.error(429, "rate_limited");
         assert_eq!(app.balance(&org).await.spent.total(), 2);
-        // A key's own cap counts in the place of the operator's.
+        // A key's own cap replaces the operator's.
         let own = Visitor::new(app, &public_key(app, &org, Some(1)).await);
         own.checks("ann@honest-mail.com").await.ok(200);
         own.checks("ann@honest-mail.com").await.error(429, "rate_limited");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_node_took_that_died_comes_back() {
+    TestApp::each(config(wide()), async |app| {
+        let org = app.org("Shop", 100).await;
+        let wanted =
+            KeyRequest { origins: vec![ORIGIN.into()], daily_cap: Some(1), ..KeyRequest::plain("w", KeyKind::Pub) };
+        let (key, text) = app.new_key(&org, wanted).await;
+        let now = app.now(&org).await;
+        let of = KeyDay { org: org.no, key: key.id, day: now.utc_day() };
+        let check = WidgetCheck { of, cap: 1, nonce: "n".into(), expires_at: now, held_until: now + CHECK_MAX_MS };
+        let none = BTreeSet::new();
+        let taken = app.store.write(|tx| widget::settle(tx, slice::from_ref(&check), &none).scope_boxed());
+        assert_eq!(taken.await.unwrap(), [WidgetLeave::Granted]);
+        let visitor = Visitor::new(app, &text);
+        visitor.checks("ann@honest-mail.com").await.error(429, "rate_limited");
+        pass(Duration::from_millis(u64::try_from(CHECK_MAX_MS).unwrap())).await;
+        upkeep().await;
+        visitor.checks("ann@honest-mail.com").await.ok(200);
+        visitor.checks("ann@honest-mail.com").await.error(429, "rate_limited");
     })
     .await;
 }
@@ -174,7 +202,7 @@ async fn each_visitor_has_a_limit() {
         visitor.checks("ann@honest-mail.com").await.ok(200);
     }
     visitor.asks_nonce().await.error(429, "rate_limited");
-    // Who has one IPv6 address has a whole /64 of them; others are others.
+    // A host with one IPv6 address has a whole /64, which counts as one visitor. Other networks are other visitors.
     let at = |from: &str| Visitor { from: from.to_owned(), ..visitor.clone() };
     for host in 1..=6 {
         at(&format!("2001:db8:1:1::{host}")).nonce().await;
@@ -184,7 +212,7 @@ async fn each_visitor_has_a_limit() {
     app.stop().await;
 }
 
-/// Checks of visitors, each with the nonce that the answer before has brought; gives how many were let through.
+/// Makes checks one after the other, each with the nonce of the previous response. Returns the number of admitted checks.
 async fn checks_in_a_row(visitor: &Visitor<'_>, wanted: usize) -> usize {
     let mut nonce = visitor.nonce().await;
     for done in 0..wanted {
@@ -207,12 +235,12 @@ async fn a_visitor_has_one_limit_on_two_nodes() {
     let key = public_key(&app, &org, None).await;
     let (here, there) = (Visitor::new(&app, &key), Visitor::new(&beside, &key));
     let begun = app.now(&org).await;
-    // Each node by itself would let the nonce and nineteen checks through.
+    // Each node alone would admit the nonce and 19 checks.
     let (one, two) = tokio::join!(checks_in_a_row(&here, 19), checks_in_a_row(&there, 19));
     let took_ms = app.now(&org).await.since(begun);
     let (most, come_back) = (usize::try_from(LIMIT).unwrap(), usize::try_from(took_ms / 3_000 + 1).unwrap());
     assert!((most..=most + come_back).contains(&(one + two)), "{one} and {two} in {took_ms} ms");
-    // Others are others.
+    // Other visitors are not affected.
     let other = Visitor { from: "198.51.100.1".into(), ..there.clone() };
     assert_eq!(checks_in_a_row(&other, 3).await, 3);
     pass(Duration::from_secs(90)).await;
@@ -221,7 +249,7 @@ async fn a_visitor_has_one_limit_on_two_nodes() {
     app.stop().await;
 }
 
-/// Who has a network of networks can make no more rows than the organization's limit lets through.
+/// A visitor with many networks cannot create more rows than the organization's limit admits.
 #[tokio::test]
 async fn visitors_without_number_leave_few_rows_and_none_for_long() {
     const VISITORS: usize = 60;
@@ -230,7 +258,7 @@ async fn visitors_without_number_leave_few_rows_and_none_for_long() {
     let Some(app) = TestApp::on_postgres(ServiceConfig { api, ..ServiceConfig::default() }).await else { return };
     let org = app.org("Shop", 1_000).await;
     let key = public_key(&app, &org, None).await;
-    // The names of keys and sessions are of another length.
+    // Buckets of keys and sessions have names of another length.
     let rows = || app.sql("SELECT COUNT(*) FROM rate_bucket WHERE length(bucket) = 32").parse::<usize>().unwrap();
     let mut passed = 0;
     for n in 0..VISITORS {
@@ -244,7 +272,7 @@ async fn visitors_without_number_leave_few_rows_and_none_for_long() {
     app.stop().await;
 }
 
-/// Checks that wait for mail servers fill their own places and nobody else's.
+/// Checks that wait for mail servers take only slots of the widget.
 #[tokio::test]
 async fn checks_that_hang_leave_room_for_live_calls() {
     const BOTS: usize = 300;
@@ -270,7 +298,7 @@ async fn checks_that_hang_leave_room_for_live_calls() {
     app.stop().await;
 }
 
-/// Bots on an organization's pages, through all of its widgets' keys, and its servers beside them.
+/// Bots use an organization's widgets, through all their keys, while its servers make live calls.
 #[tokio::test]
 async fn widgets_leave_half_of_the_organizations_limit_to_its_servers() {
     let api = ApiConfig { org_per_minute: 100, key_per_minute: 100, widget: wide(), ..ApiConfig::default() };

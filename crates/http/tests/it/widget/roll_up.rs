@@ -1,12 +1,13 @@
-//! The job that sums a day of the widget up.
+//! Tests of the job that sums up a day of the widget.
 
 use std::time::Duration;
 
 use probity_account::api_key::KeyKind;
-use probity_account::role::Role;
+use probity_account::role::MemberRole;
 use probity_http::service::ServiceConfig;
-use probity_store::failpoint::{Action, Armed, Point, When};
-use probity_store::{audit, widget};
+use probity_store::credits::audit;
+use probity_store::failpoint::{ArmedFailpoint, Failpoint, FailpointAction, FailpointSide};
+use probity_store::widget;
 use serde_json::Value;
 
 use super::{Visitor, public_key};
@@ -15,7 +16,7 @@ use crate::test_app::{TestApp, pass, upkeep};
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// Lets a day go by, and rounds of upkeep until it is summed up; then some more, in which nothing may come.
+/// Lets a day pass, then maintenance until the day is summed up, then some more, which must add nothing.
 async fn next_day(app: &TestApp, live: &str) -> Value {
     pass(DAY).await;
     pass(Duration::from_mins(11)).await;
@@ -60,11 +61,11 @@ async fn a_day_becomes_one_job_without_addresses() {
         let reasons = &whole["results"]["reasons"];
         let three = ["nonexistent", "accept_all", "failed_exchange"].map(|reason| &reasons[reason]);
         assert_eq!(three, [1, 1, 1], "{reasons}");
-        // Nothing was set aside for it, so nothing came back.
-        let (_, mut ann) = people::signed_in(app, &org, "ann@example.com", Role::Contributor).await;
+        // No credits were held for the job, so none were released.
+        let (_, mut ann) = people::signed_in(app, &org, "ann@example.com", MemberRole::Contributor).await;
         let progress = ann.get(&format!("/app/jobs/{id}/progress")).await.ok(200);
         assert_eq!((&progress["rows"], &progress["credits"]), (&4.into(), &Value::Null));
-        // It has no rows to read.
+        // The job has no rows.
         let message = app.get(&live, &format!("/v1/batch-verify/{id}/results")).await.error(404, "not_found");
         assert!(message.contains("widget"), "{message}");
         let timeline = app.get(&live, "/v1/account/timeline").await.ok(200);
@@ -98,18 +99,20 @@ async fn of_two_nodes_one_records_the_day() {
     app.stop().await;
 }
 
-/// Whoever goes on after a failure, or a commit of which nobody heard, records the day once.
+/// After a failure, or a commit with an unknown outcome, the retry records the day once.
 #[tokio::test]
 async fn whatever_fails_once_the_day_is_recorded_once() {
-    let statements = ["widget::CLOSE", "reports::BY_SOURCE", "jobs::summed::RECORD", "jobs::summed::REASON"];
+    let statements = ["widget::CLOSE", "activity::reports::BY_SOURCE", "jobs::summed::RECORD", "jobs::summed::REASON"];
     let commit = "commit/webhooks::LISTENERS";
-    let mut points: Vec<Point> = statements
+    let mut points: Vec<Failpoint> = statements
         .iter()
         .chain([&commit])
-        .flat_map(|name| [When::Before, When::After].map(|when| Point { name: (*name).to_owned(), when }))
+        .flat_map(|name| {
+            [FailpointSide::Before, FailpointSide::After].map(|when| Failpoint { name: (*name).to_owned(), when })
+        })
         .collect();
-    // What never fails is the comparison.
-    points.push(Point { name: "widget::CLOSE".into(), when: When::Before });
+    // The last point is never armed, for comparison.
+    points.push(Failpoint { name: "widget::CLOSE".into(), when: FailpointSide::Before });
     TestApp::each(ServiceConfig::default(), async |app| {
         let failpoints = app.service_store.failpoints();
         for (n, point) in points.iter().enumerate() {
@@ -118,7 +121,7 @@ async fn whatever_fails_once_the_day_is_recorded_once() {
             Visitor::new(app, &key).checks("ann@honest-mail.com").await.ok(200);
             let armed = n + 1 < points.len();
             if armed {
-                failpoints.arm(Armed { point: point.clone(), nth: 1, action: Action::Error });
+                failpoints.arm(ArmedFailpoint { point: point.clone(), nth: 1, action: FailpointAction::Error });
             }
             let jobs = next_day(app, &live).await;
             assert_eq!(failpoints.disarm(), usize::from(armed), "{point}");
@@ -142,7 +145,7 @@ async fn a_day_on_which_nothing_was_verified_has_no_job() {
         .checks("ann@honest-mail.com")
         .await
         .error(429, "rate_limited");
-    // The marks of the day go all the same.
+    // The day's nonces are still purged.
     pass(DAY).await;
     pass(Duration::from_mins(11)).await;
     let marks = async || widget::days_over(&mut app.store.read().await.unwrap(), i64::MAX, 10).await.unwrap();

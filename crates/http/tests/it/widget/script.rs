@@ -1,8 +1,8 @@
-//! `/widget.js` as a browser gets it.
+//! Tests of `/widget.js` as a browser loads it.
 
 use crate::test_app::{Call, TestApp};
 
-/// What the script may take on its way.
+/// Maximum transfer size of the script, in bytes.
 const BYTES_MAX: usize = 8_000;
 
 #[tokio::test]
@@ -21,11 +21,11 @@ async fn pages_of_every_origin_may_load_the_script_and_it_is_small() {
     let known = app.send(Call::get("/widget.js").header("if-none-match", tag)).await;
     assert_eq!((known.status, known.body.len()), (304, 0));
     assert_eq!(known.header("cross-origin-resource-policy"), Some("cross-origin"));
-    // It asks nobody but its server and keeps nothing.
+    // The script contacts only its server and stores nothing.
     for word in ["cookie", "Storage", "indexedDB", "innerHTML", "eval(", "userAgent", "sendBeacon", "http://"] {
         assert!(!plain.text().contains(word), "{word}");
     }
-    // The page and its other files stay with their own origin.
+    // The page and its other files are restricted to their own origin.
     let page = app.send(Call::get("/")).await;
     assert_eq!(page.header("cross-origin-resource-policy"), Some("same-origin"));
     app.stop().await;

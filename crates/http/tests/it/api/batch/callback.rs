@@ -1,13 +1,13 @@
-//! The word that a job is finished, and where it may go.
+//! Tests of job callbacks and their allowed URLs.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use probity_backend::outbound::{Names, Unresolved};
+use probity_backend::webhooks::WebhookConfig;
 use probity_engine::net::BoxFuture;
 use probity_http::service::ServiceConfig;
-use probity_service::webhooks::guard::Unresolved;
-use probity_service::webhooks::{Names, WebhookConfig};
 use serde_json::{Value, json};
 
 use super::post;
@@ -61,7 +61,7 @@ async fn a_callback_in_the_query_belongs_to_what_is_repeated() {
     app.stop().await;
 }
 
-/// A name that leads nowhere, and into a private network once somebody says so.
+/// Host name that does not resolve at first, and later leads into a private network.
 #[derive(Default)]
 struct Turned(AtomicBool);
 

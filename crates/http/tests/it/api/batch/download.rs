@@ -1,4 +1,4 @@
-//! `/v1/batch-verify/{id}/download`: whole jobs as files.
+//! Tests of `/v1/batch-verify/{id}/download`: complete jobs as files.
 
 use super::*;
 
@@ -26,7 +26,7 @@ async fn a_file_has_every_row_and_goes_in_again() {
     assert_eq!(file.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(lines(&file), shown);
 
-    // Raw CSV and NDJSON can be submitted as they are; the job of them has the same rows.
+    // Raw CSV and NDJSON can be resubmitted unchanged; the resulting job has the same rows.
     for (query, kind) in
         [("format=csv&raw=true", "text/csv"), ("format=raw", "text/csv"), ("format=ndjson", "application/x-ndjson")]
     {
@@ -55,7 +55,7 @@ async fn a_file_has_every_row_and_goes_in_again() {
     app.stop().await;
 }
 
-/// The rows of a workbook, as a reader sees them; none of their cells is a formula.
+/// Returns the rows of a workbook as a reader sees them. No cell may be a formula.
 fn sheet(answer: &Answer) -> Vec<Vec<String>> {
     use calamine::Reader as _;
     let mut book = calamine::Xlsx::new(std::io::Cursor::new(answer.body.clone())).unwrap();
@@ -107,6 +107,7 @@ async fn a_file_can_be_of_some_rows() {
         let path = format!("/v1/batch-verify/{id}/download?format={format}");
         let (head, get) = (app.send(Call::new("HEAD", &path).key(&key)).await, app.get(&key, &path).await);
         assert_eq!((head.status, head.body.len()), (200, 0), "{format}");
+        assert_eq!(head.header("content-length"), None, "{format}: GET's length is not known before it is written");
         for name in ["content-type", "content-disposition"] {
             assert_eq!(head.header(name), get.header(name), "{format}");
         }

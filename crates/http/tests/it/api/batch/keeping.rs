@@ -1,17 +1,17 @@
-//! What becomes of a closed job: packed it reads as before, and when it is old nothing of its addresses is left.
+//! Tests that a packed job reads as before, and that nothing of its addresses remains after a purge.
 
 use probity_mail::time::Millis;
-use probity_service::ops::log::capture;
 use probity_store::{ScopedFutureExt as _, jobs};
+use probity_telemetry::log_capture;
 
 use super::*;
 use crate::test_app::upkeep;
 
-/// Addresses that begin a list, where nothing stands before that packing could refer to.
+/// Addresses at the start of a list, where packing has no earlier row to refer to.
 const CANARIES: [&str; 2] = ["kanarienvögelchen@käfig.example", "птичку@эхо.quiz"];
 const DAY: Duration = Duration::from_hours(24);
 
-/// More than one block.
+/// Returns a list of more than one block.
 fn list() -> Vec<String> {
     let rest = (0..1_198).map(|n| match n % 5 {
         0 => "valid@sandbox.test".to_owned(),
@@ -22,13 +22,13 @@ fn list() -> Vec<String> {
     CANARIES.into_iter().map(str::to_owned).chain(rest).collect()
 }
 
-/// Whether every closed job is packed: nobody could take one up, though all holds had ended.
+/// Returns whether every closed job is packed: no job could be claimed even if all leases had expired.
 async fn all_packed(app: &TestApp, now: Millis) -> bool {
     let later = now + 3_600_000;
     app.store.write(|tx| jobs::claim_packing(tx, later, -7_200_000).scope_boxed()).await.unwrap().is_none()
 }
 
-/// Everything that a customer can read of a job's rows.
+/// Returns everything that a customer can read of a job's rows.
 async fn read(app: &TestApp, key: &str, id: &str) -> Vec<String> {
     let mut texts: Vec<String> = rows(app, key, id, 333).await.iter().map(Value::to_string).collect();
     for query in ["format=csv", "format=csv&raw=true", "format=ndjson", "format=csv&status=risky"] {
@@ -39,7 +39,7 @@ async fn read(app: &TestApp, key: &str, id: &str) -> Vec<String> {
     texts
 }
 
-/// A job that has ended and is read before it is packed.
+/// Returns a finished job, with its rows read before it was packed.
 async fn unpacked(app: &TestApp, key: &str, now: Millis) -> (String, Vec<String>) {
     let emails = list();
     for _ in 0..5 {
@@ -53,7 +53,7 @@ async fn unpacked(app: &TestApp, key: &str, now: Millis) -> (String, Vec<String>
     panic!("every job was packed before it could be read");
 }
 
-/// Lets time pass until something is so.
+/// Lets time pass in steps until a condition holds.
 async fn when(step: Duration, what: &str, is_so: impl AsyncFn() -> bool) {
     for _ in 0..200 {
         pass(step).await;
@@ -83,7 +83,7 @@ async fn a_packed_job_reads_as_before_and_an_old_one_is_gone() {
             let why = app.get(&key, &path).await.error(404, "not_found");
             assert!(why.contains("no longer stored"), "{path}: {why}");
         }
-        // That it was, and what came out in numbers, stays.
+        // The job itself and its counts remain.
         assert_eq!(status(app, &key, &id).await, done);
         assert_eq!(app.get(&key, &format!("/v1/jobs/{id}")).await.ok(200)["id"], id.as_str());
     })
@@ -99,9 +99,9 @@ async fn on_the_day_after_no_file_holds_an_address() {
     done(&app, &key, &id).await;
     let held = || {
         let files = app.files();
-        CANARIES.into_iter().filter(|text| files.iter().any(|(_, bytes)| capture::holds(bytes, text))).count()
+        CANARIES.into_iter().filter(|text| files.iter().any(|(_, bytes)| log_capture::holds(bytes, text))).count()
     };
-    // They stay legible in a packed block: without that this test would show nothing.
+    // The canaries must be legible in a packed block; otherwise this test would prove nothing.
     assert_eq!(held(), CANARIES.len(), "what is kept is in the files");
     pass(31 * DAY).await;
     when(Duration::from_secs(6), "no address is left", async || held() == 0).await;
@@ -120,7 +120,7 @@ async fn what_is_removed_because_it_is_old_is_counted() {
             let answer = app.send(Call::get("/metrics").from("127.0.0.1")).await;
             answer.text().lines().any(|one| one == line)
         };
-        // A leap of a day breaks off what waits for the database: a round of upkeep needs the seconds between.
+        // Advancing a whole day interrupts tasks that wait for the database. Maintenance needs the seconds in between.
         let a_day_later = async || {
             pass(DAY).await;
             told().await
@@ -142,7 +142,7 @@ async fn deliveries_go_as_early_as_their_organization_wishes() {
         let answer = app.send(Call::get("/metrics").from("127.0.0.1")).await;
         answer.text().lines().any(|one| one == "probity_deliveries_purged_total 1")
     };
-    // The installation keeps them for thirty days.
+    // The installation keeps deliveries for 30 days.
     for _ in 0..9 {
         pass(DAY).await;
         upkeep().await;

@@ -1,4 +1,4 @@
-//! Lists in other forms than JSON, and pages of many rows.
+//! Tests of lists in other formats than JSON, and of pages with many rows.
 
 use super::*;
 
@@ -42,7 +42,7 @@ async fn a_list_in_utf_16_is_refused_before_anything_is_charged() {
 async fn pages_of_any_size_show_each_row_once_across_blocks() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (_, key) = app.tester().await;
-        // No address, so that nothing is asked; every seventh is one that stands before.
+        // No row is an address, so nothing is probed. Every seventh row repeats an earlier one.
         let emails: Vec<String> = (0..2_500).map(|n| format!("row {}", if n % 7 == 6 { n - 6 } else { n })).collect();
         let id = submit(app, &key, &emails.iter().map(String::as_str).collect::<Vec<_>>()).await;
         done(app, &key, &id).await;
@@ -58,7 +58,7 @@ async fn pages_of_any_size_show_each_row_once_across_blocks() {
         for query in ["per_page=0", "per_page=-1", "per_page=x", "per_page=1.5", "next=x"] {
             app.get(&key, &target(query)).await.error(400, "invalid_request");
         }
-        // A cursor of another job, though of the same organization, leads nowhere.
+        // The cursor of another job is invalid, even within the same organization.
         let next = app.get(&key, &target("per_page=10")).await.ok(200)["next"].as_str().unwrap().to_owned();
         let other = submit(app, &key, &["a", "b"]).await;
         app.get(&key, &format!("/v1/batch-verify/{other}/results?next={next}")).await.error(400, "invalid_request");

@@ -1,8 +1,8 @@
-//! Work that must wait for mail servers, and work that need not.
+//! Tests that work which waits for mail servers does not delay other work.
 
-use probity_service::jobs::JobsConfig;
-use probity_service::nodes::NodeConfig;
-use probity_service::roles::Role;
+use probity_backend::jobs::JobsConfig;
+use probity_backend::nodes::NodeConfig;
+use probity_backend::nodes::roles::NodeRole;
 
 use super::*;
 
@@ -14,7 +14,7 @@ async fn submit_all(app: &TestApp, key: &str, emails: &[String]) -> String {
     submit(app, key, &emails.iter().map(String::as_str).collect::<Vec<_>>()).await
 }
 
-/// Addresses at a domain without limits: enough for chunks of its own.
+/// Number of addresses at a domain without limits: enough for chunks of its own.
 const OTHERS: u64 = 600;
 
 #[tokio::test]
@@ -36,10 +36,10 @@ async fn what_our_own_limits_hold_back_holds_nobody_up_and_is_not_written_again_
             rounds += 1;
             assert!(rounds < 600, "{now}");
         }
-        // The other domain does not wait for this one, which alone would take a dozen calls for as many.
+        // The other domain does not wait for this one, which alone would need a dozen calls for as many addresses.
         assert!(others_done_at < Some(6), "{others_done_at:?}");
-        // Each time a burst is through and the rest stays where it is: the domain sees to that. A call costs two small
-        // writes, one to take the chunk up and one to let it go: a twentieth of a write for each address of the burst.
+        // Each call settles one burst and leaves the rest in place; the domain asserts that. A call costs two small writes, to
+        // claim the chunk and to release it. That is less than a twentieth of a write per address of the burst.
         assert_eq!(app.live.tight.calls(), 1_000 / crate::test_app::BURST);
     })
     .await;
@@ -51,7 +51,7 @@ async fn a_small_list_gets_through_while_a_large_one_of_the_same_customer_waits_
     TestApp::each(ServiceConfig { jobs, ..ServiceConfig::default() }, async |app| {
         let (_, key) = app.customer().await;
         let large = submit_all(app, &key, &numbered("waits", "honest-mail.com", 6_000)).await;
-        // All that it can get, before anybody else is there.
+        // The large list takes all slots before other lists exist.
         pass(Duration::from_secs(5)).await;
         for _ in 0..3 {
             let small = submit(app, &key, &["ann@honest-mail.com", "info@honest-mail.com"]).await;
@@ -63,16 +63,16 @@ async fn a_small_list_gets_through_while_a_large_one_of_the_same_customer_waits_
     .await;
 }
 
-/// A node that only works, seen by mail servers under this address.
+/// Configures a node with only the role `worker`; mail servers see this source IP.
 fn worker(seen_as: &str) -> ServiceConfig {
-    let (roles, sources) = ([Role::Worker].into_iter().collect(), vec![seen_as.parse().ok()]);
+    let (roles, sources) = ([NodeRole::Worker].into_iter().collect(), vec![seen_as.parse().ok()]);
     ServiceConfig { node: NodeConfig { roles, sources, ..NodeConfig::default() }, ..ServiceConfig::default() }
 }
 
-/// A service without workers, the job of one greylisted address in it, and that job's owner's key. It was asked about from
-/// 198.51.100.1, by a node that is gone.
+/// Starts a service without workers. Returns it with the key and ID of a job with one greylisted address, which a stopped node
+/// has probed from 198.51.100.1.
 async fn greylisted() -> Option<(TestApp, String, String)> {
-    let node = NodeConfig { roles: [Role::Api].into_iter().collect(), ..NodeConfig::default() };
+    let node = NodeConfig { roles: [NodeRole::Api].into_iter().collect(), ..NodeConfig::default() };
     let app = TestApp::on_postgres(ServiceConfig { node, ..ServiceConfig::default() }).await?;
     let first = app.beside(worker("198.51.100.1")).await;
     let (_, key) = app.customer().await;
@@ -120,7 +120,8 @@ async fn a_greylisted_address_whose_node_stays_away_goes_to_another_after_an_hou
     minutes(20).await;
     done(&app, &key, &id).await;
     assert!(app.live.net.hosts().rcpt > asked);
-    // The server does not know that one and puts the address off again. The hour was our lack and has used up no patience.
+    // The server does not know the new source IP and defers the address again. The hour was our own delay and did not use up
+    // retries.
     assert_eq!(rows(&app, &key, &id, 10).await[0]["reason"], "valid");
     for node in [another, app] {
         node.stop().await;

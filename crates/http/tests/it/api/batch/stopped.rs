@@ -1,25 +1,24 @@
-//! Jobs that the system stops or lets wait, and what a job's end writes together.
+//! Tests of jobs that the system stops or delays, and of the writes that belong to a job's end.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use probity_account::api_key::KeyKind;
-use probity_account::block::Block;
+use probity_account::block::AddressBlock;
 use probity_account::credits::Split;
 use probity_account::id::JobId;
+use probity_backend::secrets::sealing::{MASTER_KEY_BYTES, MasterKey};
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
-use probity_service::sealing::{MASTER_KEY_BYTES, MasterKey};
 use probity_service::store::Sealing as _;
-#[cfg(debug_assertions)]
-use probity_store::failpoint::{Action, Armed, Point, When};
-use probity_store::jobs::{self, Job, JobNo, NewJob, State};
-use probity_store::organization::{Org, OrgStatus};
-use probity_store::{ScopedFutureExt as _, audit, sealing};
-#[cfg(debug_assertions)]
+use probity_store::ScopedFutureExt as _;
+use probity_store::accounts::organization::{OrgRecord, OrgState};
+use probity_store::credits::audit;
+use probity_store::failpoint::{ArmedFailpoint, Failpoint, FailpointAction, FailpointSide};
+use probity_store::jobs::{self, Job, JobNo, JobState, NewJob};
+use probity_store::privacy::sealing;
 use serde_json::json;
 
-#[cfg(debug_assertions)]
 use super::{cancel, post};
 use super::{done, status, submit, until};
 use crate::test_app::{PLENTY, TestApp, pass, real_moment, upkeep};
@@ -28,14 +27,14 @@ const DAY: Duration = Duration::from_hours(24);
 const WEEK: Duration = Duration::from_hours(7 * 24);
 const URL: &str = "https://hooks.example.com/x";
 
-/// A job that is accepted whatever the organization's status is: as if both happened at once.
-async fn accepted(app: &TestApp, org: &Org, emails: &[&str]) -> JobId {
+/// Accepts a job whatever the organization's status, as if the acceptance and the restriction happened at once.
+async fn accepted(app: &TestApp, org: &OrgRecord, emails: &[&str]) -> JobId {
     let now: Millis = app.now(org).await;
     let id = JobId::new(now, [7; 10]);
     let by = "api";
     let new =
         NewJob { org: org.no, id, test: false, source: by, started_by: by, source_action: by, actor: None, at: now };
-    let (rows, block) = (i64::try_from(emails.len()).unwrap(), Block::encode(emails).unwrap());
+    let (rows, block) = (i64::try_from(emails.len()).unwrap(), AddressBlock::encode(emails).unwrap());
     let made = app.store.write(|tx| {
         async {
             let no = jobs::begin(tx, &new).await?;
@@ -48,12 +47,12 @@ async fn accepted(app: &TestApp, org: &Org, emails: &[&str]) -> JobId {
     id
 }
 
-async fn read(app: &TestApp, org: &Org, id: JobId) -> Job {
+async fn read(app: &TestApp, org: &OrgRecord, id: JobId) -> Job {
     jobs::by_id(&mut app.store.read().await.unwrap(), org.no, id, false).await.unwrap()
 }
 
-/// Waits until a job stands so.
-async fn stands(app: &TestApp, org: &Org, id: JobId, state: State) {
+/// Waits until a job has this state.
+async fn stands(app: &TestApp, org: &OrgRecord, id: JobId, state: JobState) {
     for _ in 0..5_000 {
         if read(app, org, id).await.state == state {
             return;
@@ -63,8 +62,8 @@ async fn stands(app: &TestApp, org: &Org, id: JobId, state: State) {
     panic!("it never stood so: {:?}", read(app, org, id).await);
 }
 
-/// Available, held, spent.
-async fn balance(app: &TestApp, org: &Org) -> [i64; 3] {
+/// Returns the available, held and spent credits.
+async fn balance(app: &TestApp, org: &OrgRecord) -> [i64; 3] {
     let balance = app.balance(org).await;
     [balance.available, balance.held, balance.spent].map(Split::total)
 }
@@ -74,17 +73,17 @@ async fn jobs_of_a_banned_organization_are_stopped() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, key) = app.customer().await;
         let begun: JobId = submit(app, &key, &["waits@honest-mail.com"]).await.parse().unwrap();
-        stands(app, &org, begun, State::Processing).await;
-        app.admin.set_status(&org, OrgStatus::Banned).await.unwrap();
-        // When the call has returned, no round of upkeep has been since.
-        assert_eq!(read(app, &org, begun).await.state, State::ForceStopped);
+        stands(app, &org, begun, JobState::Processing).await;
+        app.admin.set_status(&org, OrgState::Banned).await.unwrap();
+        // No maintenance round has run between the call and this check.
+        assert_eq!(read(app, &org, begun).await.state, JobState::ForceStopped);
         assert_eq!(balance(app, &org).await, [PLENTY, 0, 0]);
         assert_eq!(audit::everything(&app.store).await.unwrap(), []);
-        // One that was being accepted then is stopped soon.
+        // A job that was being accepted at that moment is stopped soon.
         let waiting = accepted(app, &org, &["ann@honest-mail.com"]).await;
         upkeep().await;
         for id in [begun, waiting] {
-            stands(app, &org, id, State::ForceStopped).await;
+            stands(app, &org, id, JobState::ForceStopped).await;
         }
         assert_eq!(balance(app, &org).await, [PLENTY, 0, 0]);
         assert_eq!(audit::everything(&app.store).await.unwrap(), []);
@@ -95,27 +94,27 @@ async fn jobs_of_a_banned_organization_are_stopped() {
 #[tokio::test]
 async fn jobs_of_a_suspended_organization_wait_for_a_week() {
     TestApp::each(ServiceConfig::default(), async |app| {
-        for stopped in [OrgStatus::Suspended, OrgStatus::Paused] {
+        for stopped in [OrgState::Suspended, OrgState::Paused] {
             let (org, _) = app.customer().await;
             app.admin.set_status(&org, stopped).await.unwrap();
             let first = accepted(app, &org, &["ann@honest-mail.com"]).await;
-            stands(app, &org, first, State::Ready).await;
+            stands(app, &org, first, JobState::Ready).await;
             pass(WEEK / 2).await;
             upkeep().await;
-            assert_eq!(read(app, &org, first).await.state, State::Ready, "nobody takes it up, nobody stops it");
-            app.admin.set_status(&org, OrgStatus::Active).await.unwrap();
+            assert_eq!(read(app, &org, first).await.state, JobState::Ready, "nobody takes it up, nobody stops it");
+            app.admin.set_status(&org, OrgState::Active).await.unwrap();
             pass(Duration::from_secs(10)).await;
-            stands(app, &org, first, State::Completed).await;
+            stands(app, &org, first, JobState::Completed).await;
             assert_eq!(balance(app, &org).await, [PLENTY - 1, 0, 1]);
 
             app.admin.set_status(&org, stopped).await.unwrap();
             let second = accepted(app, &org, &["info@honest-mail.com"]).await;
-            stands(app, &org, second, State::Ready).await;
+            stands(app, &org, second, JobState::Ready).await;
             pass(6 * DAY).await;
-            assert_eq!(read(app, &org, second).await.state, State::Ready);
+            assert_eq!(read(app, &org, second).await.state, JobState::Ready);
             pass(DAY).await;
             upkeep().await;
-            stands(app, &org, second, State::ForceStopped).await;
+            stands(app, &org, second, JobState::ForceStopped).await;
             assert_eq!(balance(app, &org).await, [PLENTY - 1, 0, 1]);
         }
         assert_eq!(audit::everything(&app.store).await.unwrap(), []);
@@ -137,7 +136,7 @@ async fn a_chunk_at_which_the_engine_fails_is_left_alone_for_a_while_and_ends_af
     upkeep().await;
     assert!(app.live.failures.load(Ordering::Relaxed) > 1, "it is tried again");
     assert_eq!(status(&app, &key, &id).await["status"], "processing");
-    // Somebody is at it all the time: after an outage of a week it would have a week more.
+    // Short steps keep the attempts going: after an outage of a week, the job would get another week.
     for _ in 0..15 {
         pass(Duration::from_hours(12)).await;
         upkeep().await;
@@ -147,8 +146,8 @@ async fn a_chunk_at_which_the_engine_fails_is_left_alone_for_a_while_and_ends_af
     app.stop().await;
 }
 
-/// Seals a job's chunks under a master key that the service does not have.
-async fn seal_away(app: &TestApp, org: &Org, id: JobId) {
+/// Encrypts a job's chunks under a master key that the service does not have.
+async fn seal_away(app: &TestApp, org: &OrgRecord, id: JobId) {
     let key = [5; MASTER_KEY_BYTES];
     let store = app.sealing_store(key).await;
     let fingerprint = MasterKey::of(&key).fingerprint().to_owned();
@@ -163,8 +162,8 @@ async fn seal_away(app: &TestApp, org: &Org, id: JobId) {
     store.close().await;
 }
 
-/// Waits until nothing of a job is left to be taken up, or it has ended.
-async fn taken_up_again(app: &TestApp, org: &Org, id: JobId) {
+/// Waits until a job has no claimable chunk, or has ended.
+async fn taken_up_again(app: &TestApp, org: &OrgRecord, id: JobId) {
     for _ in 0..500 {
         let now = app.now(org).await;
         let open = jobs::open(&mut app.store.read().await.unwrap(), now, 10).await.unwrap();
@@ -180,38 +179,36 @@ async fn taken_up_again(app: &TestApp, org: &Org, id: JobId) {
 async fn a_chunk_that_cannot_be_opened_stops_its_own_job_alone() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, _) = app.customer().await;
-        app.admin.set_status(&org, OrgStatus::Paused).await.unwrap();
+        app.admin.set_status(&org, OrgState::Paused).await.unwrap();
         let shut = accepted(app, &org, &["ann@honest-mail.com"]).await;
-        stands(app, &org, shut, State::Ready).await;
+        stands(app, &org, shut, JobState::Ready).await;
         seal_away(app, &org, shut).await;
-        app.admin.set_status(&org, OrgStatus::Active).await.unwrap();
+        app.admin.set_status(&org, OrgState::Active).await.unwrap();
         // The organization was served least, and its job is the oldest.
-        stands(app, &org, shut, State::Processing).await;
+        stands(app, &org, shut, JobState::Processing).await;
         let (_, key) = app.customer().await;
         for emails in [["ann@honest-mail.com"], ["info@honest-mail.com"]] {
             let id = submit(app, &key, &emails).await;
             done(app, &key, &id).await;
         }
-        assert_eq!(read(app, &org, shut).await.state, State::Processing);
+        assert_eq!(read(app, &org, shut).await.state, JobState::Processing);
         for _ in 0..16 {
             pass(DAY / 2).await;
             taken_up_again(app, &org, shut).await;
         }
         upkeep().await;
-        stands(app, &org, shut, State::ForceStopped).await;
+        stands(app, &org, shut, JobState::ForceStopped).await;
         assert_eq!(balance(app, &org).await, [PLENTY, 0, 0]);
     })
     .await;
 }
 
-/// Lets the first commit of a transaction fail that ends with a message.
-#[cfg(debug_assertions)]
+/// Makes the first commit fail that ends with a delivery.
 fn lose_a_message(app: &TestApp) {
-    let point = Point { name: "commit/outbox::PUT".into(), when: When::Before };
-    app.service_store.failpoints().arm(Armed { point, nth: 1, action: Action::Error });
+    let point = Failpoint { name: "commit/webhooks::outbox::PUT".into(), when: FailpointSide::Before };
+    app.service_store.failpoints().arm(ArmedFailpoint { point, nth: 1, action: FailpointAction::Error });
 }
 
-#[cfg(debug_assertions)]
 #[tokio::test]
 async fn a_job_does_not_end_without_its_message() {
     let app = TestApp::start().await;

@@ -1,14 +1,14 @@
-//! Who can be invited, and what an invitation's link is.
+//! Tests of invitations and their links.
 
 use probity_account::api_key::KeyKind;
 use probity_account::id::{OrgId, UserId};
 use probity_account::scope::Scope;
+use probity_backend::secrets::Secrets;
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
-use probity_service::secrets::Secrets;
 use probity_store::ScopedFutureExt as _;
-use probity_store::organization::{self, Org};
-use probity_store::users::{self, Role, User, UserStatus, invitations};
+use probity_store::accounts::organization::{self, OrgRecord};
+use probity_store::accounts::users::{self, MemberRole, TeamMember, UserStatus, invitations};
 use serde_json::{Value, json};
 
 use super::{NOW, USERS, invite, kinds, patch, remove};
@@ -108,13 +108,14 @@ async fn what_is_no_invitation_is_refused_by_name() {
     app.stop().await;
 }
 
-/// An organization with so many seats, its owner and a key.
-async fn with_seats(app: &TestApp, seats: i64) -> (Org, String) {
-    let org = Org { seats_max: Some(seats), ..Org::new(OrgId::new(NOW, [9; 10]), None, "metered".into(), NOW) };
-    let owner = User {
+/// Creates an organization with this number of seats, an owner and a key.
+async fn with_seats(app: &TestApp, seats: i64) -> (OrgRecord, String) {
+    let org =
+        OrgRecord { seats_max: Some(seats), ..OrgRecord::new(OrgId::new(NOW, [9; 10]), None, "metered".into(), NOW) };
+    let owner = TeamMember {
         id: UserId::new(NOW, [200; 10]),
         is_primary: true,
-        role: Role::Administrator,
+        role: MemberRole::Administrator,
         email: None,
         ..seatless(&org)
     };
@@ -130,13 +131,13 @@ async fn with_seats(app: &TestApp, seats: i64) -> (Org, String) {
     (org, key)
 }
 
-fn seatless(org: &Org) -> User {
-    User {
+fn seatless(org: &OrgRecord) -> TeamMember {
+    TeamMember {
         org: org.no,
         id: UserId::new(NOW, [0; 10]),
         email: None,
         name: None,
-        role: Role::Contributor,
+        role: MemberRole::Contributor,
         is_primary: false,
         status: UserStatus::Active,
         created_at: NOW,
@@ -156,7 +157,7 @@ async fn an_invitation_needs_a_seat() {
         assert_eq!(organization["seats"], json!({"used": 2, "limit": 2}));
         let invited = taken[0].json();
         let (email, id) = (invited["email"].clone(), invited["id"].as_str().unwrap().parse().unwrap());
-        // Once more is no second seat.
+        // A repeated invitation takes no second seat.
         invite(app, &key, json!({"email": email, "role": "contributor"})).await.ok(201);
         assert_eq!(remove(app, &key, id).await.ok(200), json!({"id": id, "deleted": true}));
         ask(7).await.ok(201);
@@ -168,7 +169,7 @@ async fn an_invitation_needs_a_seat() {
 async fn a_link_of_before_opens_no_administrator() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
-    let some = app.restricted(&org, Role::Contributor.scopes().iter().chain([Scope::WriteTeam])).await;
+    let some = app.restricted(&org, MemberRole::Contributor.scopes().iter().chain([Scope::WriteTeam])).await;
     let wish = json!({"email": "new@example.org", "role": "contributor"});
     let invited = async || {
         let made = invite(&app, &some, wish.clone()).await.ok(201);
@@ -181,7 +182,7 @@ async fn a_link_of_before_opens_no_administrator() {
     look(&kept).await.ok(200);
     patch(&app, &key, id, json!({"role": "administrator"})).await.ok(200);
     look(&kept).await.error(404, "not_found");
-    // Nor where they were one for a while, and are lowered by who keeps the link.
+    // Nor does the link work if its holder lowered the role before somebody raised it.
     let (id, kept) = invited().await;
     patch(&app, &some, id, json!({"role": "contributor"})).await.ok(200);
     look(&kept).await.ok(200);

@@ -1,11 +1,11 @@
-//! Nobody gives a member more than they have themselves.
+//! Tests that nobody can give a member more permissions than they have themselves.
 
 use probity_account::api_key::KeyKind;
 use probity_account::scope::Scope;
+use probity_backend::accounts::minting::KeyRequest;
 use probity_http::service::ServiceConfig;
-use probity_service::admin::NewKey;
 use probity_store::ScopedFutureExt as _;
-use probity_store::users::{self, Role, User, UserStatus};
+use probity_store::accounts::users::{self, MemberRole, TeamMember, UserStatus};
 use serde_json::json;
 
 use super::{USERS, invite, member, patch, remove};
@@ -16,7 +16,8 @@ async fn a_key_that_expires_makes_nobody_who_stays() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
     let end = Some(app.now(&org).await + 3_600_000);
-    let (_, brief) = app.new_key(&org, NewKey { expires_at: end, ..NewKey::plain("Brief", KeyKind::Live) }).await;
+    let (_, brief) =
+        app.new_key(&org, KeyRequest { expires_at: end, ..KeyRequest::plain("Brief", KeyKind::Live) }).await;
     let wish = |email: &str, role: &str| json!({ "email": email, "role": role });
     for role in ["contributor", "administrator"] {
         invite(&app, &brief, wish("eve@example.com", role)).await.error(403, "forbidden_scope");
@@ -25,7 +26,7 @@ async fn a_key_that_expires_makes_nobody_who_stays() {
     let paused = member(&app, &org, 2, UserStatus::Paused).await.id;
     patch(&app, &brief, active, json!({ "role": "administrator" })).await.error(403, "forbidden_scope");
     patch(&app, &brief, paused, json!({ "status": "active" })).await.error(403, "forbidden_scope");
-    // What takes something away, or gives nothing, it may do.
+    // Changes that remove permissions, or add none, are allowed.
     patch(&app, &brief, active, json!({ "name": "Ann", "role": "contributor", "status": "active" })).await.ok(200);
     patch(&app, &brief, active, json!({ "status": "paused" })).await.ok(200);
     patch(&app, &key, active, json!({ "status": "active", "role": "administrator" })).await.ok(200);
@@ -47,7 +48,7 @@ async fn nobody_raises_themselves_by_a_member() {
         patch(&app, &test, known, json!({"name": "x"})).await,
         remove(&app, &test, known).await,
     ] {
-        assert!(answer.error(403, "forbidden_scope").contains("test key"));
+        assert!(answer.error(403, "forbidden_scope").contains("test mode"));
     }
     for answer in [
         invite(&app, &some, wish("administrator")).await,
@@ -62,14 +63,14 @@ async fn nobody_raises_themselves_by_a_member() {
     app.stop().await;
 }
 
-/// An inviter is shown the link, and whoever opens it may do what the role may: read every list, and spend.
+/// An inviter sees the link, and whoever opens it gets the role's permissions: read every list, and spend credits.
 #[tokio::test]
 async fn a_key_invites_contributors_only_where_it_may_do_what_they_may() {
     let app = TestApp::start().await;
     let (org, live) = app.customer().await;
     let known = member(&app, &org, 1, UserStatus::Active).await.id;
     let team = app.restricted(&org, [Scope::WriteTeam, Scope::ReadTeam]).await;
-    let whole: Vec<Scope> = Role::Contributor.scopes().iter().chain([Scope::WriteTeam]).collect();
+    let whole: Vec<Scope> = MemberRole::Contributor.scopes().iter().chain([Scope::WriteTeam]).collect();
     let wish = json!({"email": "new@example.org", "role": "contributor"});
     let refused = invite(&app, &team, wish.clone()).await.error(403, "forbidden_scope");
     assert_eq!(
@@ -86,7 +87,7 @@ async fn a_key_invites_contributors_only_where_it_may_do_what_they_may() {
     let as_much = app.restricted(&org, whole).await;
     let made = invite(&app, &as_much, wish.clone()).await.ok(201);
     invite(&app, &team, wish).await.error(403, "forbidden_scope");
-    // What takes away it may do, and not give back what it has not.
+    // The key can remove permissions, but cannot restore ones that it lacks.
     app.get(&team, USERS).await.ok(200);
     patch(&app, &team, known, json!({"name": "Bob"})).await.ok(200);
     patch(&app, &team, known, json!({"status": "paused"})).await.ok(200);
@@ -97,7 +98,7 @@ async fn a_key_invites_contributors_only_where_it_may_do_what_they_may() {
     app.stop().await;
 }
 
-/// Waits until a statement of the service has been run, while the service may go on.
+/// Waits until the service has run a statement. The service need not stop there.
 async fn until_run(app: &TestApp, statement: &str) {
     while !app.service_store.failpoints().has_passed(statement) {
         tokio::task::yield_now().await;
@@ -109,19 +110,19 @@ async fn a_role_is_given_by_how_the_member_stands_then_not_by_how_they_stood() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, _) = app.customer().await;
         let some = app.restricted(&org, [Scope::WriteTeam, Scope::ReadTeam]).await;
-        let known = User { role: Role::Administrator, ..member(app, &org, 1, UserStatus::Invited).await };
+        let known = TeamMember { role: MemberRole::Administrator, ..member(app, &org, 1, UserStatus::Invited).await };
         app.store.write(|tx| users::write(tx, &known).scope_boxed()).await.unwrap();
         app.service_store.failpoints().trace();
-        // The key's request finds an administrator, and has to wait for who is making a contributor of them.
+        // The key's request finds an administrator, and must wait for a transaction that makes the member a contributor.
         let asking = async {
-            until_run(app, "users::LOCK_TEAM").await;
+            until_run(app, "accounts::users::LOCK_TEAM").await;
             patch(app, &some, known.id, json!({"role": "administrator"})).await
         };
         let lowering = app.service_store.write(|tx| {
-            let lowered = User { role: Role::Contributor, ..known.clone() };
+            let lowered = TeamMember { role: MemberRole::Contributor, ..known.clone() };
             async move {
                 users::lock_team(tx, lowered.org).await?;
-                until_run(app, "users::BY_ID").await;
+                until_run(app, "accounts::users::BY_ID").await;
                 users::write(tx, &lowered).await
             }
             .scope_boxed()
@@ -130,7 +131,7 @@ async fn a_role_is_given_by_how_the_member_stands_then_not_by_how_they_stood() {
         lowered.unwrap();
         answer.error(403, "forbidden_scope");
         let after = users::by_id(&mut app.store.read().await.unwrap(), org.no, known.id).await.unwrap();
-        assert_eq!(after.role, Role::Contributor);
+        assert_eq!(after.role, MemberRole::Contributor);
     })
     .await;
 }

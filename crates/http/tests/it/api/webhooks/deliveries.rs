@@ -1,10 +1,10 @@
-//! A webhook's messages: how many wait, whose they are, and that they are told again.
+//! Tests of deliveries: limit of pending ones, ownership and redelivery.
 
 use probity_account::id::{DeliveryId, EventId};
+use probity_backend::webhooks::TEST;
 use probity_mail::time::Millis;
-use probity_service::webhooks::TEST;
 use probity_store::ScopedFutureExt as _;
-use probity_store::outbox::{self, Content, Delivery};
+use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery};
 use serde_json::{Value, json};
 
 use super::{PATH, act, deliveries, id, make, newest, patch, to_loopback};
@@ -43,15 +43,15 @@ async fn ten_tests_may_wait_for_a_webhook_and_no_eleventh() {
         let events = &["job.finished"];
         let (one, other) =
             (make(app, &key, &receiver.url(), events).await, make(app, &key, &receiver.url(), events).await);
-        // Nobody sends what is due in the far future.
+        // Nothing is sent that is due in the far future.
         let waits = async |bits: u128| {
-            let message = Delivery {
+            let message = NewDelivery {
                 org: org.no,
                 id: DeliveryId::from_bits(bits),
                 event: EventId::from_bits(bits),
                 kind: TEST.into(),
                 url: receiver.url(),
-                content: Content::Bytes(b"{}".to_vec()),
+                content: DeliveryContent::Bytes(b"{}".to_vec()),
                 job: None,
                 signer: id(&one).to_owned(),
                 created_at: Millis(i64::MAX / 2),
@@ -66,7 +66,7 @@ async fn ten_tests_may_wait_for_a_webhook_and_no_eleventh() {
         waits(10).await;
         test(&one).await.error(409, "conflict");
         let to_other = test(&other).await.ok(200)["id"].clone();
-        // With a webhook go all of its messages, and nobody else's.
+        // Deleting a webhook removes all its deliveries, and no others.
         act(app, &key, "DELETE", id(&one)).await.ok(200);
         let left = outbox::page(&mut app.store.read().await.unwrap(), org.no, None, None, 100).await.unwrap();
         let left: Vec<_> = left.iter().map(|message| message.id.to_string()).collect();

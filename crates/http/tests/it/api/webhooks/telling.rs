@@ -1,8 +1,8 @@
-//! What webhooks are told of rows and jobs, and that it is signed.
+//! Tests of the events about rows and jobs that webhooks receive, and of their signatures.
 
 use std::collections::BTreeMap;
 
-use probity_service::webhooks::sign::{Secret, signatures};
+use probity_backend::webhooks::sign::{Secret, signatures};
 use serde_json::{Value, json};
 
 use super::{PATH, act, deliveries, id, make, newest, patch, to_loopback};
@@ -11,7 +11,7 @@ use crate::test_app::{TestApp, real_moment};
 use crate::webhooks::independent;
 use crate::webhooks::receivers::{Manner, Receiver};
 
-/// Head and body of a request.
+/// Splits a request into head and body.
 fn parts(request: &str) -> (&str, Value) {
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     (head, serde_json::from_str(body).unwrap())
@@ -74,7 +74,9 @@ async fn nothing_of_an_address_lies_in_the_outbox() {
     let rows = app.admin.list_deliveries(&org, None, 10).await.unwrap();
     assert_eq!(rows.len(), 2);
     for row in rows {
-        let probity_service::store::Content::Rows(indexes) = &row.content else { panic!("rows: {row:?}") };
+        let probity_store::webhooks::outbox::DeliveryContent::Rows(indexes) = &row.content else {
+            panic!("rows: {row:?}")
+        };
         assert_eq!(indexes.len(), 1);
         assert!(!format!("{row:?}").contains("canary"));
     }
@@ -107,7 +109,7 @@ async fn a_test_and_a_repetition_arrive_signed_by_the_webhooks_secret() {
         assert_eq!(logged["last_attempt"]["answer"], "ok\\u{1b}[0m");
         assert_eq!((&logged["attempts"], &logged["next_attempt_at"]), (&1.into(), &Value::Null));
         assert_eq!((&logged["last_attempt"]["url"], &logged["earlier_attempts"]), (&json!(receiver.url()), &json!([])));
-        // Both secrets sign after a rotation; the message is the same event.
+        // After a rotation, both secrets sign; the delivery is the same event.
         let rotated = act(app, &key, "POST", &format!("{}/rotate-secret", id(&webhook))).await.ok(200);
         let fresh = Secret::parse(rotated["secret"].as_str().unwrap()).unwrap();
         assert!(rotated["previous_until"].is_string() && fresh != secret);
@@ -119,7 +121,7 @@ async fn a_test_and_a_repetition_arrive_signed_by_the_webhooks_secret() {
         let timestamp = header(head, "webhook-timestamp").parse().unwrap();
         let raw = request.split_once("\r\n\r\n").unwrap().1;
         assert_eq!(header(head, "webhook-signature"), signed(&[fresh, secret], timestamp, raw));
-        // The attempt before it stays in the log.
+        // The earlier attempt stays in the log.
         let before = logged["last_attempt"].clone();
         let logged = newest(app, &key, id(&webhook), |one| one["last_attempt"]["at"] != before["at"]).await;
         assert_eq!((&logged["attempts"], &logged["earlier_attempts"]), (&1.into(), &json!([before])));
@@ -127,7 +129,7 @@ async fn a_test_and_a_repetition_arrive_signed_by_the_webhooks_secret() {
     .await;
 }
 
-/// Runs where `PROBITY_WEBHOOKS_PYTHON` names a Python that has the package `standardwebhooks`.
+/// Runs only if `PROBITY_WEBHOOKS_PYTHON` names a Python with the package `standardwebhooks`.
 #[tokio::test]
 async fn an_independent_library_accepts_subscriptions_also_while_both_secrets_sign() {
     let Some(python) = std::env::var_os("PROBITY_WEBHOOKS_PYTHON") else { return };

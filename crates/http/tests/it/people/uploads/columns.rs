@@ -1,7 +1,7 @@
-//! Results as people take them away: with the columns of their file, in its form.
+//! Tests of downloads with the columns and the format of the uploaded file.
 
-use calamine::{Reader as _, Xlsx};
-use probity_account::role::Role;
+use calamine::{Data, Reader as _, Xlsx};
+use probity_account::role::MemberRole;
 use serde_json::{Value, json};
 
 use super::{put, put_up, swollen, with_ann};
@@ -9,7 +9,7 @@ use crate::people::browser::Browser;
 use crate::people::{config, signed_in};
 use crate::test_app::{PLENTY, TestApp};
 
-/// A finished job of a file, and its id.
+/// Returns the ID of a finished job of a file.
 async fn finished(app: &TestApp, browser: &mut Browser<'_>, bytes: impl Into<Vec<u8>>) -> String {
     let (_, place) = put_up(browser, "name=list", bytes).await;
     let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
@@ -28,24 +28,46 @@ async fn results_are_taken_away_with_the_columns_of_the_file() {
         let lines: Vec<&str> = csv.text().split("\r\n").collect();
         assert_eq!(
             lines[0],
-            "Kunde,E-Mail,Status,domain_2,processed_2,passed_2,status_2,reason_2,suggestion_2,completed_at_2,index_2"
+            "Kunde;E-Mail;Status;probity_domain;probity_processed;probity_passed;probity_status;probity_reason;\
+             probity_suggestion;probity_completed_at;probity_index"
         );
         assert!(
-            lines[1].starts_with("\"'=A; \"\"B\"\"\",ann@honest-mail.com,'+1,honest-mail.com,true,true,passed,valid,,")
+            lines[1].starts_with("\"'=A; \"\"B\"\"\";ann@honest-mail.com;'+1;honest-mail.com;true;true;passed;valid;;")
         );
-        assert!(lines[2].starts_with("Ö,,,,true,false,undeliverable,invalid,,"), "{}", lines[2]);
-        assert!(lines[3].starts_with("C,nobody@null-mx.com,,null-mx.com,true,false,undeliverable,"), "{}", lines[3]);
+        assert!(lines[2].starts_with("Ö;;;;true;false;undeliverable;invalid;;"), "{}", lines[2]);
+        assert!(lines[3].starts_with("C;nobody@null-mx.com;;null-mx.com;true;false;undeliverable;"), "{}", lines[3]);
         let raw = browser.get(&format!("{place}&format=raw&status=passed")).await;
-        assert!(raw.text().contains("\"=A; \"\"B\"\"\",ann@honest-mail.com,+1,"), "{}", raw.text());
+        assert!(raw.text().contains("\"=A; \"\"B\"\"\";ann@honest-mail.com;+1;"), "{}", raw.text());
         assert_eq!(raw.text().lines().count(), 2);
         let lines = browser.get(&format!("{place}&format=ndjson")).await;
         let first: Value = serde_json::from_str(lines.text().lines().next().unwrap()).unwrap();
         assert_eq!((&first["Kunde"], &first["probity"]["reason"]), (&json!("=A; \"B\""), &json!("valid")));
-        // Without its file a job has its own columns.
+        // Without its file, a job has the default columns.
         let plain = browser.get(&format!("/app/v1/batch-verify/{job}/download")).await;
         assert!(plain.text().starts_with("email,domain,"));
         browser.get(&format!("{place}&columns=x")).await.assert_status(200);
         browser.get(&format!("/app/v1/batch-verify/{job}/download?columns=x")).await.error(400, "invalid_request");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_text_comes_back_in_the_form_in_which_it_came() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        for (list, begins) in [
+            (&b"\xef\xbb\xbfMail;Ort\r\nann@honest-mail.com;K\xc3\xb6ln\r\n"[..], "\u{feff}Mail;Ort;probity_domain;"),
+            (&b"Mail;Ort\r\nann@honest-mail.com;K\xf6ln\r\n"[..], "\u{feff}Mail;Ort;probity_domain;"),
+            (&b"Mail\tOrt\nann@honest-mail.com\tK, L\n"[..], "Mail\tOrt\tprobity_domain\t"),
+            (&b"Mail,Probity_Status\nann@honest-mail.com,x\n"[..], "Mail,Probity_Status,probity_domain_2,"),
+        ] {
+            let ends = if list.windows(2).any(|pair| pair == b"\r\n") { "\r\n" } else { "\n" };
+            let job = finished(app, browser, list).await;
+            let file = browser.get(&format!("/app/v1/batch-verify/{job}/download?columns=original")).await;
+            let text = file.text();
+            assert!(text.starts_with(begins), "{text}");
+            assert_eq!((text.matches(ends).count(), text.ends_with(ends)), (2, true), "{text:?}");
+            assert_eq!(text.contains('\r'), ends == "\r\n");
+        }
     })
     .await;
 }
@@ -68,9 +90,9 @@ async fn json_lines_come_back_as_they_were() {
         assert!(lines[1].starts_with("{\"mail\":null,\"probity\":{\"email\":\"\""), "{}", lines[1]);
         assert!(lines[2].starts_with("{\"probity\":{\"email\":\"\""), "{}", lines[2]);
         let csv = browser.get(&format!("/app/v1/batch-verify/{job}/download?columns=original")).await;
-        assert!(csv.text().starts_with("id,mail,probity,domain,"), "{}", csv.text());
-        assert!(csv.text().contains("\r\n1.50,ann@honest-mail.com,\"[1, 2]\",honest-mail.com,"), "{}", csv.text());
-        // A job of no file has none.
+        assert!(csv.text().starts_with("id,mail,probity,probity_domain,"), "{}", csv.text());
+        assert!(csv.text().contains("\n1.50,ann@honest-mail.com,\"[1, 2]\",honest-mail.com,"), "{}", csv.text());
+        // A job that was not uploaded has no file.
         let call = browser.call("POST", "/app/v1/batch-verify").json(&json!({ "emails": ["ann@honest-mail.com"] }));
         let plain = browser.send(call).await.ok(200);
         let place = format!("/app/v1/batch-verify/{}/download?columns=original", plain["id"].as_str().unwrap());
@@ -104,8 +126,38 @@ async fn a_workbook_is_read_and_given_back_as_one() {
         let rows = read.worksheet_range("results").unwrap();
         let cell = |row, column| rows.get_value((row, column)).map(ToString::to_string).unwrap_or_default();
         assert_eq!((cell(0, 0), cell(1, 0), cell(2, 0)), ("Name".into(), "=1+1".into(), "Ünal".into()));
-        assert_eq!((cell(0, 2), cell(1, 6)), ("domain".into(), "valid".into()));
+        assert_eq!((cell(0, 2), cell(1, 6)), ("probity_domain".into(), "valid".into()));
         assert!(read.worksheet_formula("results").unwrap().is_empty());
+    })
+    .await;
+}
+
+/// Numbers and truth values of any file are such in the workbook; codes are not.
+#[tokio::test]
+async fn columns_of_numbers_come_back_as_numbers() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let email = "ann@honest-mail.com";
+        let csv = format!("email,sum,on,code,mixed\n{email},12.5,true,01067,1\n{email},,false,50667,x\n");
+        let json = format!(
+            "{{\"email\":\"{email}\",\"sum\":12.5,\"on\":true,\"code\":\"1\",\"mixed\":1}}\n\
+             {{\"email\":\"{email}\",\"sum\":null,\"on\":false,\"code\":\"2\",\"mixed\":\"x\"}}\n"
+        );
+        for (list, code) in [(csv, "01067"), (json, "1")] {
+            let job = finished(app, browser, list).await;
+            let place = format!("/app/v1/batch-verify/{job}/download?columns=original&format=xlsx");
+            let answer = browser.get(&place).await;
+            let mut read = Xlsx::new(std::io::Cursor::new(answer.body.to_vec())).unwrap();
+            let rows = read.worksheet_range("results").unwrap();
+            let cells =
+                |row: u32| (1..5).map(|column| rows.get_value((row, column)).unwrap().clone()).collect::<Vec<_>>();
+            let text = |text: &str| Data::String(text.to_owned());
+            assert_eq!(cells(1), [Data::Float(12.5), Data::Bool(true), text(code), text("1")]);
+            assert_eq!(cells(2)[..2], [Data::Empty, Data::Bool(false)]);
+            // Ours: whether it passed, the time, and the position.
+            assert_eq!(rows.get_value((1, 7)), Some(&Data::Bool(true)));
+            assert!(matches!(rows.get_value((1, 11)), Some(Data::DateTime(_))));
+            assert_eq!(rows.get_value((2, 12)), Some(&Data::Float(1.0)));
+        }
     })
     .await;
 }
@@ -114,7 +166,7 @@ async fn a_workbook_is_read_and_given_back_as_one() {
 async fn long_rows_come_back_in_smaller_parts() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", PLENTY).await;
-    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", Role::Contributor).await;
+    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", MemberRole::Contributor).await;
     let job = finished(&app, &mut browser, swollen(10)).await;
     let place = format!("/app/v1/batch-verify/{job}/download?columns=original");
     let answer = browser.get(&place).await;

@@ -1,21 +1,22 @@
-//! How long files are kept, how many, and for whom.
+//! Tests of the retention, number and owners of uploaded files.
 
 use axum::body::{Body, Bytes};
-use futures_util::stream;
-use probity_account::role::Role;
+use futures_util::{StreamExt as _, stream};
+use probity_account::role::MemberRole;
+use probity_backend::uploads::UploadsConfig;
 use probity_mail::time::Millis;
-use probity_service::uploads::UploadsConfig;
 use probity_store::ScopedFutureExt as _;
-use probity_store::settings::{self, Settings};
+use probity_store::accounts::settings::{self, OrgSettings};
 use probity_store::uploads::{self, UploadNo};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::{put, put_up, with_ann};
 use crate::people::browser::Browser;
 use crate::people::{config, signed_in};
-use crate::test_app::{PLENTY, TestApp, pass, upkeep};
+use crate::test_app::{PLENTY, TestApp, pass, real_moment, upkeep};
 
-/// How many blocks of an upload's rows are in the database.
+/// Returns the number of an upload's row blocks in the database.
 async fn blocks(app: &TestApp, id: &str) -> usize {
     let no = UploadNo::of_id(id.parse().unwrap());
     let mut conn = app.store.read().await.unwrap();
@@ -36,11 +37,11 @@ async fn a_file_is_kept_no_longer_than_jobs_and_anew_from_each_change() {
         };
         assert_eq!(hours(&view), 7 * 24);
         let org = app.admin.list_orgs().await.unwrap()[0].no;
-        let short = Settings { retention_days: Some(1), ..Settings::default() };
+        let short = OrgSettings { retention_days: Some(1), ..OrgSettings::default() };
         app.store.write(|tx| settings::write(tx, org, &short, Millis(0)).scope_boxed()).await.unwrap();
         assert_eq!(hours(&browser.get(&place).await.ok(200)), 24);
         assert_eq!(hours(&browser.get("/app/uploads").await.ok(200)["data"][0]), 24);
-        // Somebody who does something now and then stays signed in.
+        // A member with regular activity stays signed in.
         let later = async |browser: &mut Browser<'_>, times: usize| {
             for _ in 0..times {
                 pass(std::time::Duration::from_hours(5)).await;
@@ -82,6 +83,74 @@ async fn what_breaks_off_is_seen_by_nobody_and_swept() {
 }
 
 #[tokio::test]
+async fn what_is_replaced_leaves_nothing() {
+    let mut one = config();
+    one.api.uploads = UploadsConfig { at_once: 1, ..UploadsConfig::default() };
+    with_ann(one, PLENTY, async |app, browser| {
+        let id = |view: &Value| view["id"].as_str().unwrap().to_owned();
+        let (first, place) = put_up(browser, "name=first", "name,email\nA,ann@honest-mail.com\n").await;
+        let instead = format!("name=second&replaces={}", id(&first));
+        // What cannot be read replaces nothing, though it had all places.
+        put(browser, &instead, "%PDF-1.7\n").await.error(400, "invalid_request");
+        put(browser, "name=second", "ann@honest-mail.com\n").await.error(409, "conflict");
+        browser.get(&place).await.ok(200);
+        let (second, place) = put_up(browser, &instead, "user1@honest-mail.com\n").await;
+        let all = browser.get("/app/uploads").await.ok(200);
+        assert_eq!((all["data"].as_array().unwrap().len(), &all["data"][0]["id"]), (1, &second["id"]));
+        upkeep().await;
+        assert_eq!((blocks(app, &id(&first)).await, blocks(app, &id(&second)).await), (0, 1));
+        let mut conn = app.store.read().await.unwrap();
+        let org = app.admin.list_orgs().await.unwrap()[0].no;
+        let left = uploads::of_org(&mut conn, (org, false), Millis(i64::MAX), UploadNo(i64::MIN), 10).await.unwrap();
+        assert_eq!(left, [UploadNo::of_id(id(&second).parse().unwrap())], "its record is gone, too");
+        drop(conn);
+        for (replaces, status, code) in [(id(&first), 404, "not_found"), ("x".to_owned(), 400, "invalid_request")] {
+            put(browser, &format!("name=l&replaces={replaces}"), "ann@honest-mail.com\n").await.error(status, code);
+        }
+        // A file with a job stays for the downloads of the job.
+        let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
+        put_up(browser, &format!("name=third&replaces={}", id(&second)), "ann@honest-mail.com\n").await;
+        // Nor has it a place to give.
+        put(browser, &format!("name=fourth&replaces={}", id(&second)), "ann@honest-mail.com\n")
+            .await
+            .error(409, "conflict");
+        app.settled().await;
+        let download = format!("/app/v1/batch-verify/{}/download?columns=original", job["id"].as_str().unwrap());
+        browser.get(&download).await.assert_status(200);
+    })
+    .await;
+}
+
+/// A closed page drops its request, and with it the upload: its place is free long before maintenance looks for it.
+#[tokio::test]
+async fn what_is_abandoned_takes_no_place() {
+    let mut one = config();
+    one.api.uploads = UploadsConfig { at_once: 1, ..UploadsConfig::default() };
+    with_ann(one, PLENTY, async |app, browser| {
+        let (read, is_read) = oneshot::channel();
+        let rows = Bytes::from("email,n\n".to_owned() + &"user@honest-mail.com,1\n".repeat(100_000));
+        let rest = stream::once(async {
+            read.send(()).unwrap();
+            std::future::pending::<Result<Bytes, std::io::Error>>().await
+        });
+        let mut request = browser.call("POST", "/app/uploads?name=l").into_request();
+        *request.body_mut() = Body::from_stream(stream::iter([Ok(rows)]).chain(rest));
+        tokio::select! {
+            answer = app.send_request(request) => panic!("it never ends: {answer:?}"),
+            begun = is_read => begun.unwrap(),
+        }
+        for _ in 0..5_000 {
+            if put(browser, "name=l", "ann@honest-mail.com\n").await.status == 201 {
+                return;
+            }
+            real_moment().await;
+        }
+        panic!("its place was never free");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn uploads_are_bounded_in_number_size_and_rows_and_kept_for_days() {
     let mut few = config();
     few.api.uploads = UploadsConfig { body_max: 4_096, at_once: 2, keep_days: 7 };
@@ -92,7 +161,7 @@ async fn uploads_are_bounded_in_number_size_and_rows_and_kept_for_days() {
         answer.error(413, "payload_too_large");
         let said = (answer.header("x-upload-fault"), answer.header("x-upload-fault-number"));
         assert_eq!(said, (Some("too_many_rows"), Some("3")));
-        // What was refused counts for nothing.
+        // A rejected upload does not count.
         let mut id = String::new();
         for _ in 0..2 {
             let view = put(browser, "name=l", "a@x.org\n").await.ok(201);
@@ -111,8 +180,8 @@ async fn uploads_are_bounded_in_number_size_and_rows_and_kept_for_days() {
 async fn files_of_others_are_not_there() {
     let app = TestApp::with(config()).await;
     let (org, other) = (app.org("Example Ltd", PLENTY).await, app.org("Other Ltd", PLENTY).await);
-    let (_, mut ann) = signed_in(&app, &org, "ann@example.com", Role::Administrator).await;
-    let (_, mut bob) = signed_in(&app, &other, "bob@example.com", Role::Administrator).await;
+    let (_, mut ann) = signed_in(&app, &org, "ann@example.com", MemberRole::Administrator).await;
+    let (_, mut bob) = signed_in(&app, &other, "bob@example.com", MemberRole::Administrator).await;
     let (_, place) = put_up(&mut ann, "name=l", "ann@honest-mail.com\n").await;
     let unknown = "/app/uploads/upl_00000000000000000000000000".to_owned();
     for end in ["", "/forecast"] {
@@ -133,7 +202,7 @@ async fn files_of_others_are_not_there() {
 async fn an_erased_address_is_in_no_file_that_was_put_up() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", PLENTY).await;
-    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", Role::Administrator).await;
+    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", MemberRole::Administrator).await;
     let erased = "kanarie.7h2k@takes-all.com";
     let files = [
         format!(
@@ -151,7 +220,7 @@ async fn an_erased_address_is_in_no_file_that_was_put_up() {
     let answer = browser.send(asked).await;
     assert!((200..300).contains(&answer.status), "{}", answer.text());
     let id = answer.json()["id"].as_str().unwrap().to_owned();
-    // A job of what is not gone through yet would be younger than the erasure.
+    // A job of a file that the erasure has not reached yet would be newer than the erasure.
     let refused = browser.post(&format!("{}/start", places[1]), &json!({})).await;
     refused.error(503, "service_unavailable");
     assert_eq!(refused.header("retry-after"), Some("5"));
@@ -177,7 +246,7 @@ async fn an_erased_address_is_in_no_file_that_was_put_up() {
     assert_eq!(third["preview"], json!([["", ""], ["2", "ann@honest-mail.com"]]));
     assert!(status.to_string().contains("upload_block"), "the receipt names it: {status}");
     browser.post(&format!("{}/start", places[1]), &json!({})).await.ok(200);
-    // Nor is there a trace of it in the database's files.
+    // The database's files contain no trace of it either.
     app.assert_files_without(&["kanarie.7h2k"]);
     app.stop().await;
 }

@@ -1,7 +1,7 @@
-//! What a file is taken for, and what is no list.
+//! Tests of recognizing lists in files, and of files that are not lists.
 
 use futures_util::future::join_all;
-use probity_account::role::Role;
+use probity_account::role::MemberRole;
 use serde_json::{Value, json};
 
 use super::{put, put_up, swollen, with_ann};
@@ -13,7 +13,7 @@ fn wide(text: &str) -> Vec<u8> {
     [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
 }
 
-/// A file, its name, and what must be shown of it: kind, encoding, column, header, rows, columns.
+/// File, name, and expected view: kind, encoding, column, header, rows, columns.
 type Case = (Vec<u8>, &'static str, Value);
 
 fn files() -> Vec<Case> {
@@ -74,6 +74,49 @@ async fn a_file_is_known_by_what_is_in_it() {
     .await;
 }
 
+/// A workbook as people send it around: a cover with one address, notes, a hidden copy, and the list under a name of its own.
+fn report() -> Vec<u8> {
+    let mut book = rust_xlsxwriter::Workbook::new();
+    let cover = book.add_worksheet().set_name("Deckblatt").unwrap();
+    cover.write_column(0, 0, ["Kundenliste", "Fragen an", "office@example.org"]).unwrap();
+    book.add_worksheet().set_name("Notizen").unwrap().write_column(0, 0, ["nichts", "hier"]).unwrap();
+    for (name, rows) in [("Alt", 9), ("Liste", 3)] {
+        let sheet = book.add_worksheet().set_name(name).unwrap().set_hidden(name == "Alt");
+        sheet.write_row(0, 0, ["Nr", "Ansprechpartner", "Vertreter"]).unwrap();
+        for row in 1..=rows {
+            sheet.write_number(row, 0, row).unwrap();
+            sheet.write_string(row, 1, format!("Person {row} <user{row}@honest-mail.com>")).unwrap();
+        }
+        sheet.write_string(1, 2, "ann@honest-mail.com").unwrap();
+    }
+    book.save_to_buffer().unwrap()
+}
+
+#[tokio::test]
+async fn the_sheet_and_the_column_with_the_addresses_are_found() {
+    with_ann(config(), PLENTY, async |_, browser| {
+        let view = put(browser, "name=a.xlsx", report()).await.ok(201);
+        assert_eq!((&view["sheet"], &view["sheets"]), (&json!("Liste"), &json!(["Deckblatt", "Notizen", "Liste"])));
+        let seen = ["column", "header", "rows"].map(|field| &view[field]);
+        assert_eq!(seen, [&json!(1), &json!(true), &json!(3)]);
+        assert_eq!(view["columns"], json!(["Nr", "Ansprechpartner", "Vertreter"]));
+        // Another sheet is read on request; without addresses anywhere it is the first with content.
+        let cover = put(browser, "sheet=Deckblatt", report()).await.ok(201);
+        assert_eq!(
+            (&cover["sheet"], &cover["rows"]),
+            (&json!("Deckblatt"), &json!(2)),
+            "its first row passes for a header"
+        );
+        let mut none = rust_xlsxwriter::Workbook::new();
+        none.add_worksheet().set_name("Empty").unwrap();
+        none.add_worksheet().set_name("First").unwrap().write_string(0, 0, "a").unwrap();
+        none.add_worksheet().set_name("Second").unwrap().write_column(0, 0, ["b", "c"]).unwrap();
+        let view = put(browser, "name=a.xlsx", none.save_to_buffer().unwrap()).await.ok(201);
+        assert_eq!(view["sheet"], "First");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn counts_follow_the_column_and_the_header() {
     with_ann(config(), PLENTY, async |_, browser| {
@@ -122,7 +165,9 @@ async fn what_is_no_list_is_refused_in_a_word() {
             let said = (answer.header("x-upload-fault"), answer.header("x-upload-fault-number"));
             assert_eq!(said, (Some(word), number), "{}", answer.text());
         }
-        // A million lines behind the fault do not keep it from being told.
+        let named = put(browser, "name=list.csv&sheet=May", "email\nann@honest-mail.com\n").await;
+        assert_eq!(named.error(400, "invalid_request"), "sheet: is only for workbooks; omit it for other files");
+        // Many lines after the fault do not hide it.
         let long = ["email,n\n\"ann@honest-mail.com\n", &"user@honest-mail.com,1\n".repeat(200_000)].concat();
         let answer = put(browser, "name=list.csv", long).await;
         assert_eq!(answer.header("x-upload-fault"), Some("record_too_long"));
@@ -145,7 +190,7 @@ async fn texts_that_cells_share_count_as_often_as_they_are_shared() {
     .await;
 }
 
-/// More than are read at a time: the third waits for its turn and is not refused.
+/// More workbooks than are read at a time: the third waits for its turn and is not rejected.
 #[tokio::test]
 async fn workbooks_of_several_organizations_at_once_are_all_read() {
     const ROWS: u32 = 3_000;
@@ -158,7 +203,7 @@ async fn workbooks_of_several_organizations_at_once_are_all_read() {
     TestApp::each(config(), async |app| {
         let one = async |name: &str| {
             let org = app.org(name, PLENTY).await;
-            let (_, mut browser) = signed_in(app, &org, &format!("{name}@example.com"), Role::Contributor).await;
+            let (_, mut browser) = signed_in(app, &org, &format!("{name}@example.com"), MemberRole::Contributor).await;
             put(&mut browser, "name=people.xlsx", bytes.clone()).await.ok(201)
         };
         let names = ["one", "two", "three", "four"];

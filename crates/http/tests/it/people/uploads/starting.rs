@@ -1,10 +1,10 @@
-//! From a file to its job: what it will cost, and that there is one of it.
+//! Tests of starting a file's job: its forecast, and that there is only one job.
 
 use probity_account::id::{JobId, UploadId};
 use probity_account::plans::{Plan, Plans, Refill};
-use probity_account::role::Role;
+use probity_account::role::MemberRole;
 use probity_mail::time::Millis;
-use probity_store::uploads::{self, Choice, Content, UploadNo};
+use probity_store::uploads::{self, ColumnChoice, ColumnContent, UploadNo};
 use probity_store::{ScopedFutureExt as _, StoreError};
 use serde_json::{Value, json};
 
@@ -27,16 +27,18 @@ async fn changes_at_the_same_time_lose_nothing_and_no_job_has_another_column() {
             (&view["column"], &view["header"], &view["counts"]["addresses"]),
             (&json!(2), &json!(false), &json!(2))
         );
-        // Whoever reads the rows of a choice that does not hold any more starts nothing.
+        // A start with an outdated choice of column and header fails.
         let id: UploadId = view["id"].as_str().unwrap().parse().unwrap();
         let org = app.admin.list_orgs().await.unwrap()[0].no;
         let job = JobId::from_bits(1);
         for choice in [(Some(1), false), (Some(2), true), (None, false)] {
-            let choice = Choice { column: choice.0, header: choice.1 };
-            let start =
-                app.store.write(|tx| uploads::start(tx, (org, id), (job, choice), Millis(0)).scope_boxed()).await;
+            let choice = ColumnChoice { column: choice.0, header: choice.1 };
+            let start = app
+                .store
+                .write(|tx| uploads::start(tx, (org, id, false), (job, choice), Millis(0)).scope_boxed())
+                .await;
             assert!(matches!(start, Err(StoreError::Conflict)), "{choice:?}");
-            let stale = Content { addresses: 77, ..Content::default() };
+            let stale = ColumnContent { addresses: 77, ..ColumnContent::default() };
             let no = UploadNo::of_id(id);
             app.store.write(|tx| uploads::recount(tx, org, no, choice, &stale).scope_boxed()).await.unwrap();
         }
@@ -53,7 +55,7 @@ async fn nothing_is_started_of_a_column_that_was_not_looked_at() {
         let (view, place) = put_up(browser, "name=list.csv", list).await;
         let seen = json!({ "column": view["column"], "header": view["header"] });
         assert_eq!(seen, json!({ "column": 1, "header": true }));
-        // Somebody else reads another column before whoever saw the first one starts it.
+        // Another member selects another column before the first choice is started.
         let other = json!({ "column": 2, "header": false });
         let call = browser.call("PATCH", &place).json(&other);
         browser.send(call).await.ok(200);
@@ -68,9 +70,9 @@ async fn nothing_is_started_of_a_column_that_was_not_looked_at() {
         assert_eq!(browser.get("/app/v1/jobs").await.ok(200)["data"], json!([]));
         let job = browser.post(&start, &other).await.ok(200);
         assert_eq!(browser.post(&start, &other).await.ok(200), job);
-        // Nor is the job of one column that of another.
+        // Nor does one column's choice return another column's job.
         browser.post(&start, &seen).await.error(409, "conflict");
-        // Who has looked at nothing starts what there is, with an empty body too.
+        // A start without a choice uses the current one, also with an empty body.
         let call = browser.call("POST", &start);
         assert_eq!(browser.send(call).await.ok(200), job);
         app.settled().await;
@@ -99,7 +101,7 @@ async fn a_job_is_made_once_of_all_rows_in_their_order() {
         let events = browser.get("/app/v1/account/timeline").await.ok(200);
         let event = events["events"].as_array().unwrap().iter().find(|event| event["type"] == "job").unwrap();
         assert_eq!((&event["trigger"], &event["source_action"]), (&json!("manual"), &json!("dashboard.upload")));
-        // What was started stays as it was, and what is deleted leaves its job.
+        // The choice of a started file is fixed, and deleting the file keeps its job.
         let call = browser.call("PATCH", &place).json(&json!({ "column": 0 }));
         browser.send(call).await.error(409, "conflict");
         browser.delete(&place, &json!({})).await.ok(200);
@@ -145,7 +147,7 @@ async fn credits_that_ran_out_are_put_in_for_a_file_too() {
     config.api.plans = Plans::new([plan.clone()], "refill", 0).unwrap().into();
     TestApp::each(config, async |app| {
         let org = app.admin.create_org("Example Ltd", plan.clone()).await.unwrap();
-        let (_, mut browser) = signed_in(app, &org, "ann@example.com", Role::Contributor).await;
+        let (_, mut browser) = signed_in(app, &org, "ann@example.com", MemberRole::Contributor).await;
         let list = "ann@honest-mail.com\nuser1@honest-mail.com\nuser2@honest-mail.com\n";
         let (_, place) = put_up(&mut browser, "name=l", list).await;
         let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
@@ -154,7 +156,7 @@ async fn credits_that_ran_out_are_put_in_for_a_file_too() {
         assert_eq!(browser.post(&format!("{place}/start"), &json!({})).await.status, 200);
         assert_eq!(app.balance(&org).await.granted.prepaid, 4, "as many refills as it takes");
         app.settled().await;
-        // One refill is left, and what is not needed of the second: too few for a longer list.
+        // One refill remains, plus unused credits of the second: too few for a longer list.
         let longer = (0..9).map(|n| format!("user{n}@honest-mail.com")).collect::<Vec<_>>().join("\n");
         let (_, place) = put_up(&mut browser, "name=l", longer).await;
         let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
@@ -177,7 +179,7 @@ async fn a_forecast_says_what_is_known_and_leaves_open_what_is_not() {
             shares.iter().find(|share| share["id"] == id).map(|share| share["addresses"].clone())
         };
         assert_eq!((share("google"), share("yahoo"), share("")), (Some(json!(30)), Some(json!(30)), Some(json!(30))));
-        // Of an open network's providers none keeps silent, and nothing is known of what they say.
+        // None of these providers hides whether recipients exist, and there is no history of their verdicts.
         let unknown = json!({ "low": 0, "high": null, "never_tells": 0, "held": 0, "history": null });
         assert_eq!(forecast["unknown"], unknown);
         assert_eq!(forecast["credits"]["held"], 92);
@@ -202,7 +204,7 @@ async fn what_was_started_takes_no_place_of_what_comes_next() {
         let waiting = put(browser, "name=l", "a@x.org\n").await.ok(201);
         let ids = |all: &Value| all["data"].as_array().unwrap().iter().map(|of| of["id"].clone()).collect::<Vec<_>>();
         assert_eq!(ids(&browser.get("/app/uploads").await.ok(200)), [waiting["id"].clone()]);
-        // The file of a job is found by it, however many there are.
+        // A job's file is found by the job's ID, however many files there are.
         for (upload, job) in jobs {
             let of_job = format!("/app/uploads?job={}", job.as_str().unwrap());
             assert_eq!(ids(&browser.get(&of_job).await.ok(200)), [upload]);

@@ -1,19 +1,18 @@
-//! A domain of which a few addresses may be asked about, then none for a while: our own limits, as an engine knows them.
+//! Domain at which our own limits allow a few addresses and then none for a while.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use probity_engine::{Engine, HeldBack, Item, Outcome, Room, Sink, Tries};
+use probity_engine::{AddressOutcome, DestinationCapacity, Engine, JobAddress, OutcomeSink, PriorAttempts, Throttled};
 use probity_mail::time::Millis;
 
-/// The domain.
 const DOMAIN: &str = "@tight-mail.com";
-/// Addresses that may be asked about at once.
+/// Number of addresses allowed at once.
 pub(crate) const BURST: usize = 50;
-/// How long then none may, in milliseconds.
+/// Pause after a burst, in milliseconds.
 const PAUSE_MS: i64 = 3_000;
 
-/// What came of the domain.
+/// Limits of the domain, and a record of its calls.
 #[derive(Default)]
 pub(crate) struct Tight {
     state: Mutex<State>,
@@ -23,29 +22,33 @@ pub(crate) struct Tight {
 struct State {
     calls: usize,
     until: Millis,
-    /// When each address was tried first, and its place in the work that it came with.
+    /// Time of each address's first attempt, and its key within the work that contained it.
     waiting: HashMap<String, (Option<Millis>, u64)>,
 }
 
-/// Whether an address lies at the domain.
+/// Returns whether an address is at the domain.
 pub(super) fn is_there(email: &str) -> bool {
     email.ends_with(DOMAIN)
 }
 
 impl Tight {
-    /// How often somebody came to the domain.
+    /// Returns the number of calls for the domain.
     pub(crate) fn calls(&self) -> usize {
         self.state.lock().unwrap().calls
     }
 
-    pub(super) fn room(&self, destination: &str, now: Millis) -> Option<Room> {
+    pub(super) fn room(&self, destination: &str, now: Millis) -> Option<DestinationCapacity> {
         let until = self.state.lock().unwrap().until;
-        (destination == DOMAIN).then_some(if until > now { Room::At(until) } else { Room::Now(u32::MAX) })
+        (destination == DOMAIN).then_some(if until > now {
+            DestinationCapacity::At(until)
+        } else {
+            DestinationCapacity::Now(u32::MAX)
+        })
     }
 
-    /// Answers a burst of them and holds the rest back. Whoever comes again must have kept since when it waits, and must not
-    /// have been put elsewhere: that would have been written.
-    pub(super) fn ask(&self, items: Vec<Item>, engine: &Engine, sink: &Sink) {
+    /// Settles a burst of the addresses and holds the rest back. Asserts that a returning address has kept the time and the key
+    /// of its first attempt: a change would have cost a write.
+    pub(super) fn ask(&self, items: Vec<JobAddress>, engine: &Engine, sink: &OutcomeSink) {
         if items.is_empty() {
             return;
         }
@@ -59,12 +62,17 @@ impl Tight {
                 assert_eq!((item.tries.since, item.key), kept, "{}", item.email);
             }
             let outcome = if n < BURST {
-                Outcome::Settled(engine.facts_only(&item.email))
+                AddressOutcome::Settled(engine.facts_only(&item.email))
             } else {
                 let since = item.tries.since.or(Some(now));
                 state.waiting.insert(item.email.to_string(), (since, item.key));
-                let held = Some(HeldBack { at: Some("tight".into()) });
-                Outcome::PutOff { not_before: state.until, tries: Tries { since, ..item.tries }, why: "budget", held }
+                let held = Some(Throttled { at: Some("tight".into()) });
+                AddressOutcome::PutOff {
+                    not_before: state.until,
+                    tries: PriorAttempts { since, ..item.tries },
+                    why: "budget",
+                    held,
+                }
             };
             sink(vec![(item.key, outcome)]);
         }

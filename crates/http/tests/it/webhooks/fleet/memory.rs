@@ -1,28 +1,28 @@
-//! What a thousand hostile webhooks make the deliverer hold: measured in a process that does nothing else.
+//! Tests the memory that a thousand hostile webhooks cost the deliverer, measured in a separate process.
 
 use std::path::Path;
 use std::process::Command;
 
-use probity_engine::clock::Clock;
-use probity_service::webhooks::{DeliveryConfig, SendLimits};
+use probity_backend::webhooks::{DeliveryConfig, SendLimits};
+use probity_engine::clock::EngineClock;
 
 use super::super::delivery::{AllAtLoopback, Outbox, START};
 use super::super::receivers::{HASTY, Manner, Receiver, guard_allowing};
 use super::{Fleet, WEBHOOKS, sort_of};
 
-/// Tells the process that delivers where the outbox is.
+/// Environment variable with the path of the outbox, for the delivering process.
 const OUTBOX: &str = "PROBITY_TEST_OUTBOX";
-/// How the webhooks behave, in turn. None of them is honest.
+/// Behavior of the webhooks, in turn. None of them is honest.
 const SORTS: [&str; 10] = ["body", "head", "body", "chunks", "body", "fields", "drip", "body", "head", "hang"];
-/// What each receiver sends where it is let: enough for the limit below to be broken sixteen times over by those that are asked at
-/// the same time, and bounded, so that a machine survives a deliverer that reads it all.
+/// Size of each receiver's response, in bytes. Concurrent responses could exceed the limit below 16 times over. The size is
+/// bounded, so that the machine survives a deliverer that reads everything.
 const POURED: usize = 4 << 20;
-/// Those that are asked first, so that what any delivery needs once is there: one of each sort, and more.
+/// Number of webhooks served first, so that everything that any delivery needs once is allocated. Covers every sort.
 const FIRST: usize = 40;
-/// How much later the others are due, in milliseconds.
+/// Delay of the other deliveries, in milliseconds.
 const LATER_MS: i64 = 3_600_000;
-/// What the deliverer may grow by, in KiB: 64 attempts at a time with a head and a body of 16 KiB each in two copies are 4 MiB; the
-/// rest is connections, tasks, the answers' way into the database and its caches.
+/// Maximum growth of the deliverer, in KiB. Attempts take 4 MiB: 64 at once, each with two copies of a head and a body of 16
+/// KiB. The rest is connections, tasks, and storing responses in the database and its caches.
 const GROWTH_MAX: u64 = 16 * 1_024;
 
 fn hostile(request: &str) -> Manner {
@@ -37,20 +37,19 @@ fn hostile(request: &str) -> Manner {
     }
 }
 
-/// A number of `/proc/self/status`, in KiB.
+/// Returns a number from `/proc/self/status`, in KiB.
 fn own(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// Delivers what is in the outbox, first a few and then all of the others, and says by how much the latter made this process
-/// larger at its largest, in KiB.
+/// Delivers first a few deliveries of the outbox, then all others. Returns by how many KiB the latter raised the peak memory.
 async fn deliver(outbox: &Outbox) -> u64 {
     let limits = SendLimits { total_ms: 2_000, ..HASTY };
     let deliver_at = async |at| {
         let guard = guard_allowing(&["127.0.0.0/8"], std::sync::Arc::new(AllAtLoopback));
-        outbox.worker_by(Clock::starting_at(at), guard, limits, DeliveryConfig::default()).run_once().await;
+        outbox.worker_by(EngineClock::starting_at(at), guard, limits, DeliveryConfig::default()).run_once().await;
     };
     deliver_at(START).await;
     let before = own("VmRSS");
@@ -63,7 +62,7 @@ fn a_thousand_hostile_webhooks_cost_bounded_memory() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         if let Some(file) = std::env::var_os(OUTBOX) {
-            // As the program does; where the system cannot, it has none.
+            // As in the program. Systems that do not support the call have no huge pages.
             let _ = rustix::thread::disable_transparent_huge_pages(true);
             let growth = deliver(&Outbox::at(Path::new(&file)).await).await;
             println!("a thousand hostile webhooks cost {growth} KiB");
@@ -86,10 +85,13 @@ fn a_thousand_hostile_webhooks_cost_bounded_memory() {
         let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
         assert!(output.status.success() && said.contains("1 passed"), "{said}");
         eprintln!("{}", said.lines().find(|line| line.contains("cost")).unwrap());
-        // Each was asked, and of none more was kept than may be.
+        // Each webhook was attempted, and no response was stored beyond the limit.
         for (sort, rows) in fleet.rows().await {
             assert!(rows.iter().all(|row| row.attempts > 0), "{sort}");
-            assert!(rows.iter().all(|row| row.last_answer.len() <= probity_store::outbox::ANSWER_MAX), "{sort}");
+            assert!(
+                rows.iter().all(|row| row.last_answer.len() <= probity_store::webhooks::outbox::ANSWER_MAX),
+                "{sort}"
+            );
         }
     });
 }

@@ -1,19 +1,19 @@
-//! Six days of a fleet, by one worker and a clock that is moved from each message that is due to the next.
+//! Delivers for six days with one worker, whose clock is moved from each due delivery to the next.
 //!
-//! The test keeps books of its own: what is due when. In each step exactly those messages are tried that are due, nothing before
-//! its time, and what follows from an attempt is what the schedule says.
+//! The test keeps its own record of due times. In each step, exactly the due deliveries are attempted, and the outcome of each
+//! attempt follows the schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use probity_account::id::{DeliveryId, EventId, WebhookId};
-use probity_engine::clock::Clock;
+use probity_backend::webhooks::{DeliveryConfig, LaneConfig, SCHEDULE_MS, Worker};
+use probity_engine::clock::EngineClock;
 use probity_mail::time::Millis;
-use probity_service::webhooks::{DeliveryConfig, LaneConfig, SCHEDULE_MS, Worker};
-use probity_store::events::{AccountEvent, Actor, What};
-use probity_store::outbox::{self, Logged, State};
-use probity_store::timeline;
+use probity_store::activity::events::{AccountChange, AccountEventKind, EventActor, EventSubject};
+use probity_store::activity::timeline;
+use probity_store::webhooks::outbox::{self, LoggedDelivery, OutboxState};
 
 use super::super::delivery::{AllAtLoopback, START, header};
 use super::super::receivers::{Manner, Receiver, guard_allowing};
@@ -22,19 +22,20 @@ use super::{Fleet, one_of_twenty, sort_of};
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 const WEBHOOKS: usize = 200;
-/// Of twenty webhooks, how those behave that are not good. No two of them share a host.
+/// Behavior of the bad webhooks, by position within 20. No two of them share a host.
 const BAD: [(usize, &str); 4] = [(3, "failing"), (8, "busy"), (13, "gone"), (18, "recovering")];
-/// When those that recover do so: after five attempts of their first message.
+/// Recovery time of failing webhooks: after five attempts of their first delivery.
 const RECOVERED: Millis = Millis(START.0 + 3 * HOUR_MS);
-/// When messages are put: each after the end of the one before, the fourth shortly before five days are over.
+/// Times at which deliveries are stored: each after the end of the previous one, the fourth shortly before five days have
+/// passed.
 const PUT_AT_MS: [i64; 5] = [0, 40 * HOUR_MS, 80 * HOUR_MS, 5 * DAY_MS - HOUR_MS / 2, 6 * DAY_MS];
-/// What a step of this test may take by the system's clock, which goes on while it works, in milliseconds.
+/// Maximum duration of a step by the system's clock, which runs meanwhile, in milliseconds.
 const STEP_MS: i64 = 60_000;
 
 fn manner(request: &str) -> Manner {
     match sort_of(request) {
         "failing" => Manner::status(503),
-        // What it asks for is not heeded: attempts have one schedule.
+        // The requested delay is ignored: attempts have one schedule.
         "busy" => Manner::Say("HTTP/1.1 429 x\r\nretry-after: 86400\r\ncontent-length: 0\r\n\r\n".into()),
         "gone" => Manner::status(410),
         "recovering" => {
@@ -45,15 +46,15 @@ fn manner(request: &str) -> Manner {
     }
 }
 
-/// A fleet with a worker and the test's own books about it.
+/// Fleet with a worker, and the test's own record of it.
 struct Watched {
     fleet: Fleet,
     receiver: Receiver,
-    clock: Clock,
+    clock: EngineClock,
     worker: Worker,
-    /// What waits, with the attempts that were made.
+    /// Pending deliveries with their due time and number of attempts.
     waiting: BTreeMap<DeliveryId, (Millis, i64)>,
-    /// Webhooks that may not be told anything any more.
+    /// Disabled webhooks, which must receive nothing.
     disabled: BTreeSet<WebhookId>,
 }
 
@@ -61,17 +62,17 @@ impl Watched {
     async fn new() -> Self {
         let receiver = Receiver::start(Manner::ByRequest(manner)).await;
         let fleet = Fleet::new(receiver.address.port(), WEBHOOKS, |n| one_of_twenty(n, &BAD)).await;
-        let clock = Clock::starting_at(START);
+        let clock = EngineClock::starting_at(START);
         let lanes = LaneConfig::default();
-        // No webhook is left alone for failing: that would put its attempts off by minutes, and is tested in `lanes`.
+        // Failing webhooks are not paused here: pauses would delay attempts by minutes, and are tested in `lanes`.
         let own_lanes = LaneConfig { silences: u32::MAX, ..DeliveryConfig::default().own_lanes };
         let config = DeliveryConfig { lanes, own_lanes, ..DeliveryConfig::default() };
         let guard = guard_allowing(&["127.0.0.0/8"], Arc::new(AllAtLoopback));
-        let worker = fleet.outbox.worker_by(clock, guard, probity_service::webhooks::SendLimits::default(), config);
+        let worker = fleet.outbox.worker_by(clock, guard, probity_backend::webhooks::SendLimits::default(), config);
         Self { fleet, receiver, clock, worker, waiting: BTreeMap::new(), disabled: BTreeSet::new() }
     }
 
-    /// Puts the `n`th message to every webhook, as if each had been active when it was put.
+    /// Stores the `n`th delivery of every webhook, as if each were active at that time.
     async fn put(&mut self, n: u128, at: Millis) {
         self.fleet.put(n, at, &self.fleet.webhooks).await;
         for webhook in &self.fleet.webhooks {
@@ -79,7 +80,7 @@ impl Watched {
         }
     }
 
-    /// Takes all steps until a time.
+    /// Takes all steps until this time.
     async fn until(&mut self, end: Millis) {
         while let Some(due) = self.waiting.values().map(|(due, _)| *due).min().filter(|due| *due < end) {
             self.step(due).await;
@@ -87,13 +88,13 @@ impl Watched {
         move_to(self.clock, end).await;
     }
 
-    /// Moves the clock to a time, lets the worker do what is due, and compares what it did with the books.
+    /// Moves the clock to a time, runs the worker, and compares the outcome with the record.
     async fn step(&mut self, to: Millis) {
         move_to(self.clock, to).await;
         self.worker.run_once().await;
         let now = self.clock.now();
         assert!(now.since(to) < STEP_MS, "a step took {} ms", now.since(to));
-        // On a busy machine the five seconds before the second attempt pass within one step.
+        // On a busy machine, the 5 s before the second attempt pass within one step.
         let mut asked: BTreeMap<DeliveryId, i64> = BTreeMap::new();
         for id in self.receiver.so_far().iter().map(|request| delivery_of(request)) {
             let (due, _) = self.waiting.get(&id).unwrap_or_else(|| panic!("{id} is not waiting"));
@@ -107,12 +108,12 @@ impl Watched {
         }
     }
 
-    /// Enters into the books what came of a message that was due.
-    fn settle(&mut self, row: &Logged, asked: i64, step: Millis) {
+    /// Records the outcome of a delivery that was due.
+    fn settle(&mut self, row: &LoggedDelivery, asked: i64, step: Millis) {
         let (due, before) = self.waiting.remove(&row.id).unwrap();
         let webhook: WebhookId = row.signer.parse().unwrap();
         if self.disabled.contains(&webhook) {
-            assert_eq!((asked, row.state, row.attempts), (0, State::Cancelled, before), "{}", row.url);
+            assert_eq!((asked, row.state, row.attempts), (0, OutboxState::Cancelled, before), "{}", row.url);
             return;
         }
         assert!(asked > 0, "{} was due at {due:?}: {row:?}", row.url);
@@ -120,8 +121,8 @@ impl Watched {
         assert!(at >= due && at >= step && at.since(due) < STEP_MS, "{}: {at:?} instead of {due:?}", row.url);
         assert_eq!(row.attempts, before + asked);
         match row.state {
-            State::Delivered => assert!(matches!(row.last_status, Some(204))),
-            State::Waiting => {
+            OutboxState::Delivered => assert!(matches!(row.last_status, Some(204))),
+            OutboxState::Waiting => {
                 let promised_ms = SCHEDULE_MS[usize::try_from(row.attempts - 1).unwrap()];
                 let pause_ms = row.next_at.since(at + row.last_took_ms.unwrap());
                 assert!(
@@ -131,23 +132,23 @@ impl Watched {
                 );
                 self.waiting.insert(row.id, (row.next_at, row.attempts));
             }
-            State::Exhausted if row.last_status == Some(410) => assert!(self.disabled.insert(webhook)),
-            State::Exhausted => assert_eq!(usize::try_from(row.attempts).unwrap(), SCHEDULE_MS.len() + 1),
-            State::Cancelled => panic!("{} was asked", row.url),
+            OutboxState::Exhausted if row.last_status == Some(410) => assert!(self.disabled.insert(webhook)),
+            OutboxState::Exhausted => assert_eq!(usize::try_from(row.attempts).unwrap(), SCHEDULE_MS.len() + 1),
+            OutboxState::Cancelled => panic!("{} was asked", row.url),
         }
-        // Five days after its first failure, with three messages given up.
+        // Five days after the first failure, with three exhausted deliveries.
         let hopeless = matches!(row.last_status, Some(429 | 503)) && at.since(START) >= 5 * DAY_MS;
         if hopeless {
             assert!(self.disabled.insert(webhook), "{} was asked in vain again", row.url);
         }
     }
 
-    async fn row(&self, id: DeliveryId) -> Logged {
+    async fn row(&self, id: DeliveryId) -> LoggedDelivery {
         let mut conn = self.fleet.outbox.store.read().await.unwrap();
         outbox::by_id(&mut conn, self.fleet.org, id).await.unwrap()
     }
 
-    /// How many webhooks of each sort are disabled.
+    /// Returns the number of disabled webhooks of each sort.
     async fn disabled_by_sort(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for sort in self.fleet.disabled().await {
@@ -156,30 +157,32 @@ impl Watched {
         counts
     }
 
-    /// When the timeline says that webhooks were disabled.
+    /// Returns the times at which webhooks were disabled, from the timeline.
     async fn told(&self) -> Vec<Millis> {
         let mut conn = self.fleet.outbox.store.read().await.unwrap();
         let found =
             timeline::newest_events(&mut conn, self.fleet.org, Millis(0), Millis(i64::MAX), 1_000).await.unwrap();
-        let expected = (What::Account(AccountEvent::WebhookDisabled), Some(Actor::System));
         found
             .into_iter()
             .map(|event| {
-                assert_eq!((event.what, event.actor), expected);
+                let AccountChange::Account(kind, Some(EventSubject::Webhook(_))) = event.what else {
+                    panic!("{:?}", event.what);
+                };
+                assert_eq!((kind, event.actor), (AccountEventKind::WebhookDisabled, Some(EventActor::System)));
                 event.at
             })
             .collect()
     }
 }
 
-/// The message that a request brings.
+/// Returns the delivery that a request belongs to.
 fn delivery_of(request: &str) -> DeliveryId {
     let event: EventId = header(request, "webhook-id").parse().unwrap();
     DeliveryId::from_bits(event.bits())
 }
 
-/// Moves the clock to a time that has not come yet.
-async fn move_to(clock: Clock, to: Millis) {
+/// Moves the clock forward to a time, unless it has passed.
+async fn move_to(clock: EngineClock, to: Millis) {
     if let Ok(ms) = u64::try_from(to.since(clock.now())) {
         tokio::time::pause();
         tokio::time::advance(Duration::from_millis(ms)).await;
@@ -196,7 +199,7 @@ async fn retries_keep_their_times_and_their_order_over_days_of_a_moved_clock() {
     for ((n, after_ms), next_ms) in (0..).zip(PUT_AT_MS).zip(PUT_AT_MS.into_iter().skip(1).chain([7 * DAY_MS])) {
         watched.put(n, START + after_ms).await;
         watched.until(START + next_ms).await;
-        // Who is gone is so at the first attempt; who fails, after five days and not before.
+        // A `gone` webhook is disabled at the first attempt; failing ones after five days and not before.
         let off: &[&str] = if next_ms < 5 * DAY_MS { &["gone"] } else { &["busy", "failing", "gone"] };
         assert_eq!(watched.disabled_by_sort().await, sorts(off), "after {next_ms} ms");
         let events = watched.told().await;
@@ -212,24 +215,25 @@ async fn retries_keep_their_times_and_their_order_over_days_of_a_moved_clock() {
 }
 
 impl Watched {
-    /// What became of all messages in the end.
+    /// Asserts the final state of all deliveries.
     async fn ends(&self) {
         let rows = self.fleet.rows().await;
         let (each, put) = (WEBHOOKS / 20, PUT_AT_MS.len());
-        let count = |sort: &str, state: State, attempts: i64| {
+        let count = |sort: &str, state: OutboxState, attempts: i64| {
             rows[sort].iter().filter(|row| (row.state, row.attempts) == (state, attempts)).count()
         };
-        assert_eq!(count("good", State::Delivered, 1), rows["good"].len());
-        // The sixth attempt is the first after it recovered.
-        assert_eq!(count("recovering", State::Delivered, 6), each);
-        assert_eq!(count("recovering", State::Delivered, 1), each * (put - 1));
-        assert_eq!(count("gone", State::Exhausted, 1), each);
-        assert_eq!(count("gone", State::Cancelled, 0), each * (put - 1));
+        assert_eq!(count("good", OutboxState::Delivered, 1), rows["good"].len());
+        // The sixth attempt is the first after the recovery.
+        assert_eq!(count("recovering", OutboxState::Delivered, 6), each);
+        assert_eq!(count("recovering", OutboxState::Delivered, 1), each * (put - 1));
+        assert_eq!(count("gone", OutboxState::Exhausted, 1), each);
+        assert_eq!(count("gone", OutboxState::Cancelled, 0), each * (put - 1));
         for sort in ["failing", "busy"] {
-            assert_eq!(count(sort, State::Exhausted, 8), each * 3, "{sort}");
-            // The fourth message's third pause ends after the five days; then nothing is sent any more, the fifth not once.
-            assert_eq!(count(sort, State::Cancelled, 4), each, "{sort}");
-            assert_eq!(count(sort, State::Cancelled, 0), each, "{sort}");
+            assert_eq!(count(sort, OutboxState::Exhausted, 8), each * 3, "{sort}");
+            // The third retry of the fourth delivery comes after five days and disables the webhook. From then on, nothing is
+            // sent: the fifth delivery is never attempted.
+            assert_eq!(count(sort, OutboxState::Cancelled, 4), each, "{sort}");
+            assert_eq!(count(sort, OutboxState::Cancelled, 0), each, "{sort}");
         }
     }
 }

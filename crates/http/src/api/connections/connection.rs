@@ -1,0 +1,176 @@
+//! Connections to a platform.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use probity_contract::page::List;
+use probity_contract::parameters::{ConnectionPath, IntegrationPath};
+use probity_contract::published::connections::{
+    ConnectionPatch, ConnectionShown, ConnectionTest, CreateConnection, DisconnectedConnection, PlatformList,
+    ScheduleShown,
+};
+use probity_service::app::App;
+use probity_service::connections::{acts, schedule};
+
+use super::place::AtConnection;
+use crate::callers::auth::CalledBy;
+use crate::callers::idempotency::RunOnce;
+use crate::error::Refusal;
+use crate::request::body::JsonBody;
+use crate::request::path::PathId;
+
+/// Create a connection
+///
+/// Tries the credentials at the platform, for at most 15 s, and creates the connection if it accepts them. Refused
+/// credentials get 400. If the platform is busy or does not answer, the response is 503. A new connection changes nothing
+/// at the platform: it has no `action`.
+#[utoipa::path(
+    post,
+    path = "/v1/integrations/{type}/connections",
+    tag = "Integrations",
+    params(IntegrationPath),
+    request_body(content = CreateConnection, description = "The connection to create."),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    responses((status = 201, description = "The connection.", body = ConnectionShown))
+)]
+pub(crate) async fn create_connection(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    PathId(provider): PathId<String>,
+    RunOnce(once): RunOnce,
+    JsonBody(asked): JsonBody<CreateConnection>,
+) -> Result<(StatusCode, Json<ConnectionShown>), Refusal> {
+    let made = acts::create_connection(&app, &caller, &provider, &once.created(), asked).await?;
+    Ok((StatusCode::CREATED, Json(made)))
+}
+
+/// Get a connection
+///
+/// Returns the connection with its settings. Credentials are never returned.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}/connections/{id}",
+    tag = "Integrations",
+    params(ConnectionPath),
+    security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The connection.", body = ConnectionShown))
+)]
+pub(crate) async fn get_connection(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+) -> Result<Json<ConnectionShown>, Refusal> {
+    Ok(Json(acts::get_connection(&app, &caller, &place).await?))
+}
+
+/// Update a connection
+///
+/// Omitted fields stay. Settings apply to the next run. New credentials are tried first; they also reconnect a
+/// disconnected connection, whose next run then reads all contacts and waits for confirmation. An `action` that the
+/// platform does not have gets 400. A setting that the plan does not include gets 403.
+#[utoipa::path(
+    patch,
+    path = "/v1/integrations/{type}/connections/{id}",
+    tag = "Integrations",
+    params(ConnectionPath),
+    request_body(content = ConnectionPatch, description = "Fields to change."),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    responses((status = 200, description = "The updated connection.", body = ConnectionShown))
+)]
+pub(crate) async fn patch_connection(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+    JsonBody(patch): JsonBody<ConnectionPatch>,
+) -> Result<Json<ConnectionShown>, Refusal> {
+    Ok(Json(acts::change_connection(&app, &caller, &place, patch).await?))
+}
+
+/// Delete a connection
+///
+/// Disconnects the connection and erases its credentials. Settings and rules are kept for 90 days: new credentials
+/// reconnect it. The platform is not changed.
+#[utoipa::path(
+    delete,
+    path = "/v1/integrations/{type}/connections/{id}",
+    tag = "Integrations",
+    params(ConnectionPath),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The connection is disconnected.", body = DisconnectedConnection))
+)]
+pub(crate) async fn delete_connection(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+) -> Result<Json<DisconnectedConnection>, Refusal> {
+    Ok(Json(acts::delete_connection(&app, &caller, &place).await?))
+}
+
+/// Test a connection
+///
+/// Tries the stored credentials at the platform. The response is 200 also if they fail, and 503 if the platform is busy or
+/// does not answer. The test changes nothing.
+#[utoipa::path(
+    post,
+    path = "/v1/integrations/{type}/connections/{id}/test",
+    tag = "Integrations",
+    params(ConnectionPath),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "Outcome of the test.", body = ConnectionTest))
+)]
+pub(crate) async fn test_connection(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+    RunOnce(once): RunOnce,
+) -> Result<Json<ConnectionTest>, Refusal> {
+    Ok(Json(acts::test_connection(&app, &caller, &place, &once).await?))
+}
+
+/// Get a connection's schedule
+///
+/// When automatic runs start, why they wait, and how soon new contacts are verified.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}/connections/{id}/schedule",
+    tag = "Integrations",
+    params(ConnectionPath),
+    security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The schedule.", body = ScheduleShown))
+)]
+pub(crate) async fn get_connection_schedule(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+) -> Result<Json<ScheduleShown>, Refusal> {
+    Ok(Json(schedule::get_schedule(&app, &caller, &place).await?))
+}
+
+/// List a connection's lists
+///
+/// Asks the platform for the lists of contacts in the account; their IDs go into `lists` of the connection. Empty if the
+/// platform has no lists. The response has one page.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}/connections/{id}/lists",
+    tag = "Integrations",
+    params(ConnectionPath),
+    security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    responses((status = 200, description = "All lists.", body = List<PlatformList>))
+)]
+pub(crate) async fn list_connection_lists(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+) -> Result<Json<List<PlatformList>>, Refusal> {
+    Ok(Json(acts::list_platform_lists(&app, &caller, &place).await?))
+}

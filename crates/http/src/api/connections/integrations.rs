@@ -1,0 +1,54 @@
+//! Platforms that can be connected.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use probity_contract::page::List;
+use probity_contract::parameters::IntegrationPath;
+use probity_contract::published::connections::{IntegrationDetail, IntegrationShown};
+use probity_service::app::App;
+use probity_service::connections::integrations;
+
+use crate::callers::auth::CalledBy;
+use crate::error::Refusal;
+use crate::request::path::PathId;
+
+/// List integrations
+///
+/// Lists all platforms that can be connected, with the numbers of connections, the credentials to enter and the actions
+/// that each has. The list has one page.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations",
+    tag = "Integrations",
+    security(("bearer" = ["read:integrations"])),
+    responses((status = 200, description = "All platforms.", body = List<IntegrationShown>))
+)]
+pub(crate) async fn list_integrations(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+) -> Result<Json<List<IntegrationShown>>, Refusal> {
+    Ok(Json(integrations::list_integrations(&app, &caller).await?))
+}
+
+/// Get an integration
+///
+/// Returns a platform with its connections. Keys see the connections of their mode: those created with live keys, or with
+/// test keys.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}",
+    tag = "Integrations",
+    params(IntegrationPath),
+    security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The platform and its connections.", body = IntegrationDetail))
+)]
+pub(crate) async fn get_integration(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    PathId(provider): PathId<String>,
+) -> Result<Json<IntegrationDetail>, Refusal> {
+    Ok(Json(integrations::get_integration(&app, &caller, &provider).await?))
+}

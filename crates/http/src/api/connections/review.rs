@@ -1,0 +1,63 @@
+//! Review of planned actions.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use probity_contract::page::{List, PageQuery};
+use probity_contract::parameters::ConnectionPath;
+use probity_contract::published::connections::{ReviewDecided, ReviewDecisions, ReviewedAction};
+use probity_service::app::App;
+use probity_service::connections::review;
+
+use super::place::AtConnection;
+use crate::callers::auth::CalledBy;
+use crate::callers::idempotency::RunOnce;
+use crate::error::Refusal;
+use crate::request::asking::Asking;
+use crate::request::body::JsonBody;
+
+/// List planned actions
+///
+/// Lists the planned actions of the connection's runs that need confirmation, with address, reason and contact.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}/connections/{id}/review",
+    tag = "Integrations",
+    params(ConnectionPath, PageQuery),
+    security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
+    responses((status = 200, description = "A page of planned actions.", body = List<ReviewedAction>))
+)]
+pub(crate) async fn list_review(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+    Asking(query): Asking<PageQuery>,
+) -> Result<Json<List<ReviewedAction>>, Refusal> {
+    Ok(Json(review::list_review(&app, &caller, &place, query).await?))
+}
+
+/// Decide about planned actions
+///
+/// Decides about 1 to 1,000 planned actions: `act`, `ignore` or `whitelist`. Actions that were decided about before stay
+/// as they are; `unchanged_decisions` lists the decisions without an effect. Single decisions do not confirm a connection: its next run needs confirmation as before.
+#[utoipa::path(
+    post,
+    path = "/v1/integrations/{type}/connections/{id}/review/decisions",
+    tag = "Integrations",
+    params(ConnectionPath),
+    request_body(content = ReviewDecisions, description = "The decisions."),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    responses((status = 200, description = "The numbers of decisions with and without an effect.", body = ReviewDecided))
+)]
+pub(crate) async fn decide_review(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+    RunOnce(once): RunOnce,
+    JsonBody(asked): JsonBody<ReviewDecisions>,
+) -> Result<Json<ReviewDecided>, Refusal> {
+    Ok(Json(review::decide_review(&app, &caller, &place, &once, asked).await?))
+}

@@ -1,0 +1,153 @@
+//! Keyword rules of a connection, below `/keywords` and, for earlier clients, beside it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use probity_contract::page::List;
+use probity_contract::parameters::{KeywordPath, RulePath};
+use probity_contract::published::connections::{
+    AddKeywordRules, DeletedKeywordRule, KeywordRuleShown, KeywordRulesAdded, RulesQuery,
+};
+use probity_service::app::App;
+use probity_service::connections::rules;
+
+use super::place::{AtRule, AtRules};
+use crate::callers::auth::CalledBy;
+use crate::callers::idempotency::RunOnce;
+use crate::error::Refusal;
+use crate::request::asking::Asking;
+use crate::request::body::JsonBody;
+
+/// List keyword rules
+///
+/// Lists the rules of a connection's blacklist or whitelist, newest first. The default page size is 50.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}/connections/{id}/keywords/{kind}",
+    tag = "Integrations",
+    params(KeywordPath, RulesQuery),
+    security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
+    responses((status = 200, description = "A page of rules.", body = List<KeywordRuleShown>))
+)]
+pub(crate) async fn list_keyword_rules(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtRules(place, kind): AtRules,
+    Asking(query): Asking<RulesQuery>,
+) -> Result<Json<List<KeywordRuleShown>>, Refusal> {
+    Ok(Json(rules::list_keyword_rules(&app, &caller, &place, kind, query).await?))
+}
+
+/// List keyword rules, by the short path
+///
+/// Does the same as the path with `/keywords`.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}/connections/{id}/{kind}",
+    tag = "Integrations",
+    params(KeywordPath, RulesQuery),
+    security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
+    responses((status = 200, description = "A page of rules.", body = List<KeywordRuleShown>))
+)]
+pub(crate) async fn list_keyword_rules_by_short_path(
+    app: State<Arc<App>>,
+    caller: CalledBy,
+    at: AtRules,
+    query: Asking<RulesQuery>,
+) -> Result<Json<List<KeywordRuleShown>>, Refusal> {
+    list_keyword_rules(app, caller, at, query).await
+}
+
+/// Add keyword rules
+///
+/// Adds 1 to 1,000 rules: all of them, or none if one is wrong. A rule that matches the same as an existing one is not
+/// added again; the response then has the existing rule. A blacklisted contact gets the connection's action whatever its
+/// verdict; a whitelisted one is never acted upon, even if it is blacklisted. A whitelist rule applies at once, a
+/// blacklist rule to contacts that are verified from then on.
+#[utoipa::path(
+    post,
+    path = "/v1/integrations/{type}/connections/{id}/keywords/{kind}",
+    tag = "Integrations",
+    params(KeywordPath),
+    request_body(content = AddKeywordRules, description = "Rules to add."),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    responses((status = 201, description = "The rules, in the order of the request.", body = KeywordRulesAdded))
+)]
+pub(crate) async fn add_keyword_rules(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtRules(place, kind): AtRules,
+    RunOnce(once): RunOnce,
+    JsonBody(asked): JsonBody<AddKeywordRules>,
+) -> Result<(StatusCode, Json<KeywordRulesAdded>), Refusal> {
+    let added = rules::add_keyword_rules(&app, &caller, &place, kind, &once.created(), asked).await?;
+    Ok((StatusCode::CREATED, Json(added)))
+}
+
+/// Add keyword rules, by the short path
+///
+/// Does the same as the path with `/keywords`.
+#[utoipa::path(
+    post,
+    path = "/v1/integrations/{type}/connections/{id}/{kind}",
+    tag = "Integrations",
+    params(KeywordPath),
+    request_body(content = AddKeywordRules, description = "Rules to add."),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    responses((status = 201, description = "The rules, in the order of the request.", body = KeywordRulesAdded))
+)]
+pub(crate) async fn add_keyword_rules_by_short_path(
+    app: State<Arc<App>>,
+    caller: CalledBy,
+    at: AtRules,
+    once: RunOnce,
+    asked: JsonBody<AddKeywordRules>,
+) -> Result<(StatusCode, Json<KeywordRulesAdded>), Refusal> {
+    add_keyword_rules(app, caller, at, once, asked).await
+}
+
+/// Delete a keyword rule
+///
+/// Deletes the rule from its list.
+#[utoipa::path(
+    delete,
+    path = "/v1/integrations/{type}/connections/{id}/keywords/{kind}/{rule_id}",
+    tag = "Integrations",
+    params(RulePath),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The rule is deleted.", body = DeletedKeywordRule))
+)]
+pub(crate) async fn delete_keyword_rule(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtRule(place, kind, rule): AtRule,
+) -> Result<Json<DeletedKeywordRule>, Refusal> {
+    Ok(Json(rules::delete_keyword_rule(&app, &caller, &place, kind, rule).await?))
+}
+
+/// Delete a keyword rule, by the short path
+///
+/// Does the same as the path with `/keywords`.
+#[utoipa::path(
+    delete,
+    path = "/v1/integrations/{type}/connections/{id}/{kind}/{rule_id}",
+    tag = "Integrations",
+    params(RulePath),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The rule is deleted.", body = DeletedKeywordRule))
+)]
+pub(crate) async fn delete_keyword_rule_by_short_path(
+    app: State<Arc<App>>,
+    caller: CalledBy,
+    at: AtRule,
+) -> Result<Json<DeletedKeywordRule>, Refusal> {
+    delete_keyword_rule(app, caller, at).await
+}

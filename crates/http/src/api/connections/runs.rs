@@ -1,0 +1,156 @@
+//! Runs of a connection.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use probity_contract::page::{List, PageQuery};
+use probity_contract::parameters::{ConnectionPath, RunPath};
+use probity_contract::published::connections::{ConfirmRun, ConnectionShown, RunDetail, RunShown, StartRun};
+use probity_service::app::App;
+use probity_service::connections::runs;
+
+use super::place::{AtConnection, AtRun};
+use crate::callers::auth::CalledBy;
+use crate::callers::idempotency::RunOnce;
+use crate::error::Refusal;
+use crate::request::asking::Asking;
+use crate::request::body::JsonBody;
+
+/// Synchronize a connection
+///
+/// Starts a run that reads and verifies all contacts and then acts by the connection's settings. If a run is in progress,
+/// nothing changes. The first run of a connection waits for confirmation before it acts. A run costs 1 credit per verified
+/// contact.
+#[utoipa::path(
+    post,
+    path = "/v1/integrations/{type}/connections/{id}/sync",
+    tag = "Integrations",
+    params(ConnectionPath),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    responses((status = 200, description = "The connection.", body = ConnectionShown))
+)]
+pub(crate) async fn sync_connection(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+    RunOnce(once): RunOnce,
+) -> Result<Json<ConnectionShown>, Refusal> {
+    Ok(Json(runs::sync_connection(&app, &caller, &place, &once).await?))
+}
+
+/// List runs
+///
+/// Lists the runs of a connection, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}/connections/{id}/runs",
+    tag = "Integrations",
+    params(ConnectionPath, PageQuery),
+    security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
+    responses((status = 200, description = "A page of runs.", body = List<RunShown>))
+)]
+pub(crate) async fn list_runs(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+    Asking(query): Asking<PageQuery>,
+) -> Result<Json<List<RunShown>>, Refusal> {
+    Ok(Json(runs::list_runs(&app, &caller, &place, query).await?))
+}
+
+/// Start a run
+///
+/// Reads and verifies all contacts. With `dry_run`, the run only shows what would happen, and can be confirmed later. A
+/// connection has one run in progress at a time: another one gets 409.
+#[utoipa::path(
+    post,
+    path = "/v1/integrations/{type}/connections/{id}/runs",
+    tag = "Integrations",
+    params(ConnectionPath),
+    request_body(content = StartRun, description = "The run to start."),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    responses((status = 201, description = "The run.", body = RunShown))
+)]
+pub(crate) async fn start_run(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtConnection(place): AtConnection,
+    RunOnce(once): RunOnce,
+    JsonBody(asked): JsonBody<StartRun>,
+) -> Result<(StatusCode, Json<RunShown>), Refusal> {
+    let started = runs::start_run(&app, &caller, &place, &once.created(), asked).await?;
+    Ok((StatusCode::CREATED, Json(started)))
+}
+
+/// Get a run
+///
+/// Returns the run with its actions by kind and reason, and the first 20 of them.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}/connections/{id}/runs/{run_id}",
+    tag = "Integrations",
+    params(RunPath),
+    security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The run.", body = RunDetail))
+)]
+pub(crate) async fn get_run(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtRun(place, id): AtRun,
+) -> Result<Json<RunDetail>, Refusal> {
+    Ok(Json(runs::get_run(&app, &caller, &place, id).await?))
+}
+
+/// Confirm a run
+///
+/// Lets a run that needs confirmation do its planned actions. `actions` is the number that you have seen in
+/// `actions.planned`; any other number gets 409, and nothing happens. Later runs of the connection then act without
+/// confirmation, unless `manual_mode` is set or an automatic run would change too many contacts. Unsubscribing, deleting
+/// and fixing cannot be undone.
+#[utoipa::path(
+    post,
+    path = "/v1/integrations/{type}/connections/{id}/runs/{run_id}/confirm",
+    tag = "Integrations",
+    params(RunPath),
+    request_body(content = ConfirmRun, description = "The number of actions."),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    responses((status = 200, description = "The run.", body = RunShown))
+)]
+pub(crate) async fn confirm_run(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtRun(place, id): AtRun,
+    RunOnce(once): RunOnce,
+    JsonBody(asked): JsonBody<ConfirmRun>,
+) -> Result<Json<RunShown>, Refusal> {
+    Ok(Json(runs::confirm_run(&app, &caller, &place, id, &once, asked).await?))
+}
+
+/// Cancel a run
+///
+/// Ends the run. Actions that were done stay done; the others are ignored, and credits for unverified contacts are
+/// released. A run that is over stays as it is.
+#[utoipa::path(
+    post,
+    path = "/v1/integrations/{type}/connections/{id}/runs/{run_id}/cancel",
+    tag = "Integrations",
+    params(RunPath),
+    security(("bearer" = ["write:integrations"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The run.", body = RunShown))
+)]
+pub(crate) async fn cancel_run(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    AtRun(place, id): AtRun,
+    RunOnce(once): RunOnce,
+) -> Result<Json<RunShown>, Refusal> {
+    Ok(Json(runs::cancel_run(&app, &caller, &place, id, &once).await?))
+}

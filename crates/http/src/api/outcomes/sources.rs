@@ -1,0 +1,80 @@
+//! `/v1/outcome-sources`: sending services that post events.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use probity_account::id::OutcomeSourceId;
+use probity_contract::page::List;
+use probity_contract::parameters::OutcomeSourcePath;
+use probity_contract::published::outcomes::sources::{
+    CreateOutcomeSource, DeletedOutcomeSource, NewOutcomeSource, OutcomeSourceShown,
+};
+use probity_service::app::App;
+use probity_service::outcomes::sources;
+
+use crate::callers::auth::CalledBy;
+use crate::callers::idempotency::RunOnce;
+use crate::error::Refusal;
+use crate::request::body::JsonBody;
+use crate::request::path::PathId;
+
+/// List sources of outcomes
+///
+/// Lists the sending services that report outcomes by URL, newest first. URLs and keys are never shown again.
+#[utoipa::path(
+    get,
+    path = "/v1/outcome-sources",
+    tag = "Account",
+    security(("bearer" = ["read:account"])),
+    responses((status = 200, description = "All sources.", body = List<OutcomeSourceShown>))
+)]
+pub(crate) async fn list_outcome_sources(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+) -> Result<Json<List<OutcomeSourceShown>>, Refusal> {
+    Ok(Json(sources::list_sources(&app, &caller).await?))
+}
+
+/// Create a source of outcomes
+///
+/// Returns the URL to which the sending service posts its events, shown only here. An organization can have at most 20 sources.
+#[utoipa::path(
+    post,
+    path = "/v1/outcome-sources",
+    tag = "Account",
+    request_body(content = CreateOutcomeSource, description = "The source to create."),
+    security(("bearer" = ["write:account"])),
+    extensions(("x-errors" = json!(["conflict"]))),
+    responses((status = 201, description = "The source, with its URL.", body = NewOutcomeSource))
+)]
+pub(crate) async fn create_outcome_source(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    RunOnce(once): RunOnce,
+    JsonBody(asked): JsonBody<CreateOutcomeSource>,
+) -> Result<(StatusCode, Json<NewOutcomeSource>), Refusal> {
+    let made = sources::create_source(&app, &caller, &once.created(), asked).await?;
+    Ok((StatusCode::CREATED, Json(made)))
+}
+
+/// Delete a source of outcomes
+///
+/// Its URL stops working. Outcomes that it reported stay.
+#[utoipa::path(
+    delete,
+    path = "/v1/outcome-sources/{id}",
+    tag = "Account",
+    params(OutcomeSourcePath),
+    security(("bearer" = ["write:account"])),
+    extensions(("x-errors" = json!(["not_found"]))),
+    responses((status = 200, description = "The source is deleted.", body = DeletedOutcomeSource))
+)]
+pub(crate) async fn delete_outcome_source(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    PathId(id): PathId<OutcomeSourceId>,
+) -> Result<Json<DeletedOutcomeSource>, Refusal> {
+    Ok(Json(sources::delete_source(&app, &caller, id).await?))
+}

@@ -1,0 +1,39 @@
+//! `GET /app/changes`: what has changed of the parts that a page shows, as server-sent events.
+//!
+//! The events name a part and have none of its content: the page asks for that again. [`stream`] says how it goes on and ends.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use probity_service::activity::changes::{ChangeFeed, ChangesQuery, PageChange, follow_changes};
+use probity_service::app::App;
+use serde_json::json;
+
+use crate::callers::auth::CalledBy;
+use crate::dashboard::stream;
+use crate::dashboard::stream::PageFeed;
+use crate::error::Refusal;
+use crate::person::guard::Person;
+use crate::request::asking::Asking;
+
+impl PageFeed for ChangeFeed {
+    async fn next_event(&mut self) -> Option<String> {
+        Some(match self.next().await? {
+            PageChange::Ready => stream::event("ready", "{}"),
+            PageChange::Of(part) => stream::event("changed", &json!({ "of": part }).to_string()),
+        })
+    }
+}
+
+/// The changes of the parts that a page names.
+pub(crate) async fn get_changes(
+    State(app): State<Arc<App>>,
+    person: Person,
+    CalledBy(caller): CalledBy,
+    Asking(query): Asking<ChangesQuery>,
+) -> Result<Response, Refusal> {
+    let scopes = query.scopes();
+    let feed = follow_changes(&app, &caller, person.signed_in.session.id, query).await?;
+    Ok(stream::respond(app, person, scopes, feed))
+}

@@ -1,0 +1,104 @@
+//! `/app/sso`: single sign-on. The browser comes back to `/app/sso/callback` by a link of the provider's, so that route has neither
+//! a page token nor an origin of ours; the cookie of the sign-in stands for both.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use probity_contract::published::accounts::people::GivenPassword;
+use probity_contract::published::accounts::sso::{BeginSso, DeletedSso, ProveDomain, SetSso, SsoShown, SsoTested};
+use probity_service::accounts::people::sso::sign_in::SsoAnswer;
+use probity_service::accounts::people::sso::{domains, setup, sign_in};
+use probity_service::app::App;
+
+use crate::callers::auth::CalledBy;
+use crate::error::Refusal;
+use crate::person::cookie;
+use crate::person::guard::{Arrival, Person};
+use crate::request::body::JsonBody;
+
+/// Shows the single sign-on of the organization.
+pub(crate) async fn get_sso(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+) -> Result<Json<SsoShown>, Refusal> {
+    Ok(Json(setup::get_sso(&app, &caller).await?))
+}
+
+/// Sets the provider and claims domains.
+pub(crate) async fn set_sso(
+    State(app): State<Arc<App>>,
+    Arrival { visitor, .. }: Arrival,
+    Person(session): Person,
+    JsonBody(given): JsonBody<SetSso>,
+) -> Result<Json<SsoShown>, Refusal> {
+    Ok(Json(setup::set_sso(&app, &visitor, &session, given).await?))
+}
+
+/// Deletes the provider.
+pub(crate) async fn delete_sso(
+    State(app): State<Arc<App>>,
+    Arrival { visitor, .. }: Arrival,
+    Person(session): Person,
+    JsonBody(given): JsonBody<GivenPassword>,
+) -> Result<Json<DeletedSso>, Refusal> {
+    Ok(Json(setup::delete_sso(&app, &visitor, &session, given).await?))
+}
+
+/// Tests the provider.
+pub(crate) async fn test_sso(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+) -> Result<Json<SsoTested>, Refusal> {
+    Ok(Json(setup::test_sso(&app, &caller).await?))
+}
+
+/// Looks for the record that proves a domain.
+pub(crate) async fn prove_domain(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+    JsonBody(given): JsonBody<ProveDomain>,
+) -> Result<Json<SsoShown>, Refusal> {
+    Ok(Json(domains::prove_domain(&app, &caller, &given.domain).await?))
+}
+
+/// Says where the browser goes, and has it keep what the answer must fit.
+pub(crate) async fn begin_sso(
+    State(app): State<Arc<App>>,
+    Arrival { transport, visitor }: Arrival,
+    JsonBody(given): JsonBody<BeginSso>,
+) -> Result<Response, Refusal> {
+    let (begun, kept) = sign_in::begin_sso(&app, &visitor, given).await?;
+    Ok(([(header::SET_COOKIE, cookie::set_sso(transport, &kept))], Json(begun)).into_response())
+}
+
+/// Begins a session, or leads to the page for signing in with a word for what was wrong.
+pub(crate) async fn finish_sso(
+    State(app): State<Arc<App>>,
+    Arrival { transport, visitor }: Arrival,
+    headers: HeaderMap,
+    answer: Result<Query<SsoAnswer>, QueryRejection>,
+) -> Response {
+    let kept = cookie::sso(transport, &headers);
+    let answer = answer.map(|Query(answer)| answer).unwrap_or_default();
+    let finished = sign_in::finish_sso(&app, &visitor, kept.as_deref(), answer).await;
+    let place = match &finished {
+        Ok(_) => "/",
+        Err(refusal) => &format!("/#/sign-in?sso={}", refusal.word()),
+    };
+    let base = app.config.public_url.as_deref().unwrap_or_default().trim_end_matches('/');
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let to = response.headers_mut();
+    // Words of ours, below the operator's URL.
+    let place = HeaderValue::try_from(format!("{base}{place}")).unwrap_or(HeaderValue::from_static("/"));
+    to.insert(header::LOCATION, place);
+    to.append(header::SET_COOKIE, cookie::clear_sso(transport));
+    if let Ok(begun) = finished {
+        to.append(header::SET_COOKIE, cookie::set_session(transport, &begun.session.token));
+        to.append(header::SET_COOKIE, cookie::set_device(transport, &begun.mark));
+    }
+    response
+}

@@ -1,0 +1,420 @@
+//! Webhooks of platforms: registered, believed only if proven, and harmless otherwise.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_account::api_key::KeyKind;
+use probity_backend::connections::PlatformConfig;
+use probity_espworld::{EspFaults, EspNotice, EspOptions, EspState, EspVendor, EspWorld};
+use probity_http::service::ServiceConfig;
+use probity_store::ScopedFutureExt as _;
+use probity_store::connections::connection;
+use serde_json::{Value, json};
+
+use super::plans;
+use super::polling::Polled;
+use crate::test_app::{Answer, Call, TestApp, real_moment};
+
+const PUBLIC: &str = "https://verify.example.com";
+const SECOND: Duration = Duration::from_secs(1);
+
+impl Polled<'_> {
+    fn hooks(&self) -> Vec<String> {
+        self.world.account(|account| account.hooks().iter().map(|hook| hook.url.clone()).collect())
+    }
+
+    async fn webhook(&self) -> Value {
+        self.get("schedule").await["instafloss"]["webhook"].clone()
+    }
+
+    /// Waits until the platform has this many webhooks, and the service is done with them.
+    async fn registered(&self, number: usize) -> Vec<String> {
+        for _ in 0..100 {
+            self.pass(SECOND).await;
+            if self.hooks().len() == number && self.webhook().await["state"] == "registered" {
+                return self.hooks();
+            }
+        }
+        panic!("{:?} {:#}", self.hooks(), self.webhook().await)
+    }
+
+    async fn hours(&self, hours: u64) {
+        for _ in 0..hours {
+            self.pass(Duration::from_hours(1)).await;
+        }
+    }
+
+    /// Adds a subscriber; returns what the platform sends.
+    fn add(&self, email: &str) -> Vec<EspNotice> {
+        let number = self.world.account(|account| account.add(email, EspState::Subscribed, &[1]));
+        self.world.notices(number)
+    }
+
+    async fn post(&self, notice: &EspNotice) -> Answer {
+        let target = notice.url.strip_prefix(PUBLIC).unwrap();
+        let call = Call::new("POST", target).bytes(notice.body.clone());
+        let name = |name: &str| -> &'static str { String::leak(name.to_lowercase()) };
+        let call = notice.headers.iter().fold(call, |call, (header, value)| call.header(name(header), value));
+        self.app.send(call).await
+    }
+
+    /// Returns the number of runs that have found contacts. A poll that is still reading may vanish.
+    async fn found(&self) -> usize {
+        let runs = self.get("runs").await;
+        runs["data"].as_array().unwrap().iter().filter(|run| run["state"] == "finished").count()
+    }
+
+    /// Lets seconds pass until this many runs have found contacts; returns the seconds.
+    async fn seconds_until(&self, runs: usize) -> u64 {
+        for second in 0..240 {
+            if self.found().await == runs {
+                return second;
+            }
+            self.pass(SECOND).await;
+            real_moment().await;
+        }
+        panic!("{:#}", self.get("runs").await)
+    }
+
+    /// Waits until the first poll is over, which needs no event.
+    async fn begun(&self) {
+        for _ in 0..240 {
+            if self.get("schedule").await["runs"][0]["last_run_at"] != Value::Null {
+                return;
+            }
+            self.pass(SECOND).await;
+        }
+        panic!("{:#}", self.get("schedule").await)
+    }
+}
+
+/// A service that platforms can reach, and that reaches this one, whose file is changed to have its address.
+fn service(world: &EspWorld) -> ServiceConfig {
+    let base = |text: &str| {
+        let base = text.lines().find(|line| line.starts_with("base = ")).unwrap();
+        text.replace(base, &format!("base = {:?}", world.base()))
+    };
+    changed(world, "mailchimp", base)
+}
+
+/// A service with a changed file of a platform.
+fn changed(world: &EspWorld, slug: &str, change: impl Fn(&str) -> String) -> ServiceConfig {
+    let mut config = plans();
+    config.api.hooks_url = Some(PUBLIC.to_owned());
+    let name = format!("{slug}.toml");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../connectors/data").join(&name);
+    let text = std::fs::read_to_string(file).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join(name), change(&text)).unwrap();
+    let catalog = config.platforms.catalog.with_directory(directory.path()).unwrap();
+    config.platforms = PlatformConfig { catalog: Arc::new(catalog), ..config.platforms };
+    config.platforms.hosts.0.push(world.host().to_owned());
+    config
+}
+
+async fn with(vendor: EspVendor, test: impl AsyncFn(Polled<'_>)) {
+    let world = world(vendor, 1).await;
+    let app = TestApp::with(service(&world)).await;
+    test(Polled::connected(&app, &world).await).await;
+    app.stop().await;
+}
+
+async fn world(vendor: EspVendor, lists: u32) -> EspWorld {
+    let domains = vec!["honest-mail.com".to_owned()];
+    EspWorld::open(vendor, EspOptions { contacts: 30, lists, domains, ..EspOptions::new(7) }).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_new_contact_is_verified_seconds_after_its_event() {
+    for vendor in [EspVendor::Ghost, EspVendor::Activecampaign, EspVendor::Mautic] {
+        with(vendor, async |polled| {
+            let hooks = polled.registered(1).await;
+            let promise = polled.get("schedule").await["instafloss"].clone();
+            assert_eq!((&promise["method"], &promise["within_s"]), (&json!("webhook"), &json!(60)), "{vendor:?}");
+            assert!(hooks[0].starts_with(&format!("{PUBLIC}/hooks/conn_")), "{vendor:?}");
+            assert_eq!(promise["webhook"]["last_event_at"], Value::Null);
+            polled.begun().await;
+            for (n, email) in ["user4711@honest-mail.com", "user4712@honest-mail.com"].into_iter().enumerate() {
+                let notices = polled.add(email);
+                assert_eq!(polled.post(&notices[0]).await.ok(200), json!({}), "{vendor:?}");
+                let seconds = polled.seconds_until(n + 1).await;
+                assert!(seconds <= 15, "{vendor:?}: {seconds} s");
+            }
+            let promise = polled.get("schedule").await["instafloss"].clone();
+            assert_eq!(promise["measured"], 2);
+            assert_ne!(promise["webhook"]["last_event_at"], Value::Null);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn forged_doubled_and_lost_events_do_no_harm() {
+    with(EspVendor::Ghost, async |polled| {
+        polled.registered(1).await;
+        polled.begun().await;
+        let real = polled.add("user4711@honest-mail.com").remove(0);
+        let mut forgeries = vec![real.clone(), real.clone(), real.clone(), real.clone()];
+        forgeries[0].body.push(b' ');
+        forgeries[1].headers.clear();
+        forgeries[2].url.pop();
+        forgeries[3].url = forgeries[3].url.replace("/hooks/conn_0", "/hooks/conn_7");
+        for forged in &forgeries {
+            assert_eq!(polled.post(forged).await.error(404, "not_found"), "not found; check the path and the ID");
+        }
+        let metrics = polled.app.send(Call::get("/metrics").from("127.0.0.1")).await;
+        for (platform, number) in [("ghost", 3), ("unknown", 1)] {
+            let line = format!("probity_platform_events_total{{platform=\"{platform}\",outcome=\"refused\"}} {number}");
+            assert!(metrics.text().lines().any(|one| one == line), "{line}");
+        }
+        polled.pass(SECOND * 20).await;
+        assert_eq!(polled.found().await, 0);
+        assert_eq!(polled.webhook().await["last_event_at"], Value::Null);
+        // Ten seconds between polls, however many events come.
+        for _ in 0..60 {
+            polled.post(&real).await.ok(200);
+        }
+        polled.seconds_until(1).await;
+        for _ in 0..20 {
+            polled.post(&real).await.ok(200);
+            polled.pass(SECOND).await;
+        }
+        assert_eq!(polled.found().await, 1);
+        let calls = polled.world.ledger().total();
+        for _ in 0..600 {
+            polled.post(&real).await.ok(200);
+        }
+        polled.pass(SECOND * 9).await;
+        assert!(polled.world.ledger().total() - calls <= 6, "a flood of events asks the platform once");
+        // A lost event: the contact is found by polling.
+        polled.add("user4712@honest-mail.com");
+        polled.minutes(11).await;
+        polled.seconds_until(2).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_webhook_that_somebody_removed_is_registered_again() {
+    with(EspVendor::Ghost, async |polled| {
+        let before = polled.registered(1).await;
+        let notice = polled.add("user4711@honest-mail.com").remove(0);
+        polled.world.account(|account| {
+            let id = account.hooks()[0].id;
+            account.remove_hook(id)
+        });
+        polled.hours(23).await;
+        // In small steps, so that the call does not time out.
+        polled.minutes(70).await;
+        let after = polled.registered(1).await;
+        assert_ne!(before, after);
+        assert_eq!(polled.post(&notice).await.error(404, "not_found"), "not found; check the path and the ID");
+        let runs = polled.found().await;
+        polled.post(&polled.add("user4712@honest-mail.com")[0]).await.ok(200);
+        polled.seconds_until(runs + 1).await;
+        // An event proves that the webhook stands.
+        polled.hours(23).await;
+        assert_eq!(polled.hooks(), after);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn webhooks_are_removed_with_the_polls_and_with_the_connection() {
+    with(EspVendor::Ghost, async |polled| {
+        let first = polled.registered(1).await;
+        polled.patch(json!({ "instafloss": false })).await;
+        for _ in 0..10 {
+            polled.pass(SECOND).await;
+        }
+        assert_eq!(polled.hooks().len(), 0);
+        assert_eq!(polled.webhook().await["state"], "off");
+        polled.patch(json!({ "instafloss": true })).await;
+        assert_ne!(polled.registered(1).await, first);
+        let notice = polled.add("user4711@honest-mail.com").remove(0);
+        polled.app.send(Call::new("DELETE", &*polled.path).key(&polled.key)).await.ok(200);
+        assert_eq!(polled.hooks().len(), 0);
+        assert_eq!(polled.post(&notice).await.error(404, "not_found"), "not found; check the path and the ID");
+        // Its settings stay, and so does the wish for events.
+        let mut again = json!(polled.world.credentials());
+        polled.patch(json!({ "credentials": again })).await;
+        let before = polled.registered(1).await;
+        // Whether other credentials are of the same account is unknown.
+        again["url"] = json!(format!("{}/", polled.world.origin()));
+        polled.patch(json!({ "credentials": again })).await;
+        for _ in 0..10 {
+            polled.pass(SECOND).await;
+        }
+        assert_ne!(polled.registered(1).await, before);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn each_list_has_a_webhook_where_the_platform_wants_that() {
+    let world = world(EspVendor::Mailchimp, 2).await;
+    let app = TestApp::with(service(&world)).await;
+    let polled = Polled::connected(&app, &world).await;
+    let hooks = polled.registered(2).await;
+    assert_eq!(hooks[0], hooks[1], "one URL");
+    // Mailchimp looks first.
+    let target = hooks[0].strip_prefix(PUBLIC).unwrap();
+    app.send(Call::get(target)).await.ok(200);
+    app.send(Call::get(&target[..target.len() - 1])).await.error(404, "not_found");
+    let number = world.account(|account| account.add("user4711@honest-mail.com", EspState::Subscribed, &[1, 2]));
+    let notices = world.notices(number);
+    assert_eq!(notices.len(), 2);
+    for notice in &notices {
+        polled.post(notice).await.ok(200);
+    }
+    polled.seconds_until(1).await;
+    polled.patch(json!({ "instafloss": false })).await;
+    for _ in 0..10 {
+        polled.pass(SECOND).await;
+    }
+    assert_eq!(polled.hooks().len(), 0);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn without_a_public_url_or_webhooks_polls_stay() {
+    let world = world(EspVendor::Ghost, 1).await;
+    let mut config = service(&world);
+    config.api.hooks_url = None;
+    let app = TestApp::with(config).await;
+    let polled = Polled::connected(&app, &world).await;
+    polled.minutes(2).await;
+    assert_eq!(polled.webhook().await["state"], "no_public_url");
+    assert_eq!(polled.get("schedule").await["instafloss"]["method"], "polling");
+    app.stop().await;
+    with(EspVendor::Mailman, async |polled| {
+        polled.minutes(2).await;
+        assert_eq!(polled.webhook().await["state"], "unsupported");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_before_it_is_read() {
+    with(EspVendor::Ghost, async |polled| {
+        polled.registered(1).await;
+        let mut notice = polled.add("user4711@honest-mail.com").remove(0);
+        notice.body = vec![b' '; (64 << 10) + 1];
+        polled.post(&notice).await.error(413, "payload_too_large");
+        let target = notice.url.strip_prefix(PUBLIC).unwrap();
+        polled.app.send(Call::new("PUT", target)).await.error(405, "method_not_allowed");
+    })
+    .await;
+}
+
+/// Lets ten minutes pass; returns the most webhooks that the platform had at a time.
+async fn most_hooks(polled: &Polled<'_>) -> usize {
+    let mut most = 0;
+    for _ in 0..120 {
+        polled.pass(SECOND * 5).await;
+        real_moment().await;
+        most = most.max(polled.hooks().len());
+    }
+    most
+}
+
+#[tokio::test]
+async fn registrations_without_a_response_are_made_less_and_less_often() {
+    with(EspVendor::Ghost, async |polled| {
+        polled.world.disturb(EspFaults { lost_replies: 1_000, max: 100_000, ..EspFaults::none() });
+        // After 0, 1, 3 and 7 minutes.
+        let most = most_hooks(&polled).await;
+        assert!((2..=5).contains(&most), "{most}");
+        assert_eq!(polled.webhook().await["state"], "failed");
+        polled.world.disturb(EspFaults::none());
+        let lost = polled.hooks().len();
+        // In steps that no call outlasts: a longer one would interrupt a registration, and the platform would keep it.
+        for _ in 0..400 {
+            if polled.webhook().await["state"] == "registered" {
+                break;
+            }
+            polled.pass(SECOND * 5).await;
+            real_moment().await;
+        }
+        assert_eq!(polled.webhook().await["state"], "registered");
+        // The last registration of before may have got its response.
+        assert!((lost..=lost + 1).contains(&polled.hooks().len()), "{lost} {:?}", polled.hooks());
+        assert_eq!(polled.webhook().await["fault"], Value::Null);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_registration_whose_later_call_fails_is_removed_before_the_next() {
+    let world = world(EspVendor::Ghost, 1).await;
+    let then = "[hook.register]\nthen = [{ put = \"/webhooks/{hook.id}/start/\" }]\n";
+    let app = TestApp::with(changed(&world, "ghost", |text| text.replace("[hook.register]\n", then))).await;
+    let polled = Polled::connected(&app, &world).await;
+    assert_eq!(most_hooks(&polled).await, 1);
+    assert_eq!(polled.webhook().await["state"], "failed");
+    polled.patch(json!({ "instafloss": false })).await;
+    for _ in 0..10 {
+        polled.pass(SECOND).await;
+    }
+    assert_eq!(polled.hooks().len(), 0);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn a_test_connection_registers_nothing() {
+    let world = world(EspVendor::Ghost, 1).await;
+    let app = TestApp::with(service(&world)).await;
+    let mut polled = Polled::connected(&app, &world).await;
+    polled.registered(1).await;
+    polled.patch(json!({ "instafloss": false })).await;
+    polled.key = app.key(&polled.org, KeyKind::Test).await;
+    let body = json!({ "credentials": world.credentials() });
+    let all = "/v1/integrations/ghost/connections";
+    let made = app.send(Call::new("POST", all).json(&body).key(&polled.key)).await.ok(201);
+    polled.path = format!("{all}/{}", made["id"].as_str().unwrap());
+    polled.patch(json!({ "instafloss": true })).await;
+    for _ in 0..20 {
+        polled.pass(SECOND).await;
+        real_moment().await;
+    }
+    assert_eq!(polled.hooks().len(), 0);
+    assert_eq!(polled.webhook().await["state"], "off");
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn a_webhook_that_is_no_longer_wanted_is_removed_once_its_connection_is_back() {
+    with(EspVendor::Ghost, async |polled| {
+        polled.registered(1).await;
+        let (org, now) = (polled.org.no, polled.app.now(&polled.org).await);
+        let id = polled.path.rsplit('/').next().unwrap().parse().unwrap();
+        let lost = polled.app.store.write(|tx| connection::disconnect(tx, org, id, now).scope_boxed());
+        assert!(lost.await.unwrap());
+        polled.patch(json!({ "instafloss": false })).await;
+        for _ in 0..10 {
+            polled.pass(SECOND).await;
+        }
+        assert_eq!(polled.hooks().len(), 1);
+        polled.patch(json!({ "credentials": polled.world.credentials() })).await;
+        for _ in 0..10 {
+            polled.pass(SECOND).await;
+        }
+        assert_eq!(polled.hooks().len(), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn lists_that_are_chosen_later_have_webhooks_at_once() {
+    let world = world(EspVendor::Mailchimp, 2).await;
+    let app = TestApp::with(service(&world)).await;
+    let polled = Polled::connected(&app, &world).await;
+    let before = polled.registered(2).await;
+    polled.patch(json!({ "lists": [world.list_id(1)] })).await;
+    assert_eq!(polled.webhook().await["state"], "pending");
+    assert_ne!(polled.registered(1).await, before[..1]);
+    polled.patch(json!({ "lists": [] })).await;
+    polled.registered(2).await;
+    app.stop().await;
+}

@@ -1,0 +1,151 @@
+//! Credentials that a platform no longer accepts: confirmed, told to the owner, and what was planned waits.
+
+use probity_account::id::UserId;
+use probity_backend::accounts::mail::MailConfig;
+use probity_http::service::ServiceConfig;
+use probity_store::ScopedFutureExt as _;
+use probity_store::accounts::users;
+use probity_store::activity::notices::{self, NoticeKind};
+use serde_json::{Value, json};
+
+use super::acme::Acme;
+use super::{Customer, MINUTES, pass_and_rest, plans, with_contacts};
+use crate::test_app::{Call, TestApp};
+use crate::webhooks::receivers::{Manner, Receiver, webhooks_to_loopback};
+
+impl Customer<'_> {
+    /// Lets time pass until a run is in a state, because the platform has refused the credentials twice.
+    async fn after_refusals(&self, id: &str, state: &str) -> Value {
+        for _ in 0..400 {
+            if self.connection().await["status"] == "disconnected" {
+                break;
+            }
+            pass_and_rest(self.app, &self.key, &self.path, MINUTES).await;
+        }
+        self.until(id, state).await
+    }
+}
+
+#[tokio::test]
+async fn a_dead_key_ends_the_connection_after_two_refusals() {
+    with_contacts(&["ann@honest-mail.com"], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        // A bare 403 is overload.
+        acme.fail_with("GET /v1/lists", 403, &[], "", false);
+        acme.fail("GET /v1/", 401, 99);
+        let id = customer.start(false).await;
+        let run = customer.after_refusals(&id, "failed").await;
+        assert!(run["fault"].as_str().unwrap().contains("401"), "{run}");
+        let connection = customer.connection().await;
+        assert_eq!(
+            (&connection["status"], &connection["disconnected_reason"]),
+            (&json!("disconnected"), &json!("credential"))
+        );
+        assert!(acme.asked("GET /v1/account").len() >= 3, "the test call confirmed it");
+        let timeline = app.get(&customer.key, "/v1/account/timeline").await.ok(200);
+        let changes =
+            timeline["events"].as_array().unwrap().iter().filter(|event| event["type"] == "connection_change");
+        let changes: Vec<_> = changes.map(|event| (&event["change"], &event["actor"]["type"])).collect();
+        assert_eq!(changes[0], (&json!("disconnected"), &json!("system")));
+        customer.post("runs", json!({})).await.error(409, "conflict");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refusal_after_an_accepted_test_call_is_a_first_one() {
+    with_contacts(&["ann@honest-mail.com"], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        let tested = async |times: usize| {
+            let before = acme.asked("GET /v1/account").len();
+            for _ in 0..200 {
+                if acme.asked("GET /v1/account").len() >= before + times {
+                    break;
+                }
+                pass_and_rest(app, &customer.key, &customer.path, MINUTES).await;
+            }
+        };
+        acme.fail("GET /v1/", 401, 99);
+        let id = customer.start(false).await;
+        tested(1).await;
+        acme.recover();
+        acme.fail("GET /v1/lists", 401, 99);
+        tested(2).await;
+        acme.fail("GET /v1/account", 401, 99);
+        tested(1).await;
+        acme.recover();
+        for _ in 0..20 {
+            pass_and_rest(app, &customer.key, &customer.path, MINUTES).await;
+        }
+        customer.until(&id, "finished").await;
+        assert_eq!(customer.connection().await["status"], "active");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn actions_wait_for_credentials_and_are_done_then() {
+    with_contacts(&["ann@honest-mail.com", "nobody@honest-mail.com"], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        let id = customer.start(false).await;
+        customer.until(&id, "needs_confirmation").await;
+        acme.fail("GET /v1/", 401, 99);
+        acme.fail("DELETE /v1/", 401, 99);
+        customer.confirm(&id, 1).await.ok(200);
+        let waiting = customer.after_refusals(&id, "needs_confirmation").await;
+        assert_eq!((&waiting["actions"]["planned"], acme.ids().len()), (&json!(1), 2), "{waiting}");
+        customer.confirm(&id, 1).await.error(409, "conflict");
+        acme.recover();
+        customer.patch(json!({ "credentials": acme.credentials() })).await;
+        customer.confirm(&id, 1).await.ok(200);
+        let run = customer.until(&id, "finished").await;
+        assert_eq!((&run["actions"]["done"], acme.ids()), (&json!(1), vec![1]), "{run}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_owner_and_webhooks_are_told_once() {
+    let acme = Acme::start().await;
+    // Nothing listens there, so the mail waits.
+    let relay = "smtp://127.0.0.1:1".to_owned().into();
+    let mail = MailConfig::new(&relay, "Probity <no-reply@example.com>", "https://verify.example.com").unwrap();
+    let app =
+        TestApp::with(acme.config(ServiceConfig { mail: Some(mail), webhooks: webhooks_to_loopback(), ..plans() }))
+            .await;
+    acme.add(1, "ann@honest-mail.com", &[("news", "active")]);
+    let customer = Customer::connected(&app, &acme, json!({})).await;
+    let org = customer.org.no;
+    let addressed = app.store.write(|tx| {
+        async {
+            let owner: UserId = users::primary(tx, org).await?.id;
+            users::set_email(tx, org, owner, "owner@example.org").await
+        }
+        .scope_boxed()
+    });
+    addressed.await.unwrap();
+    let mut receiver = Receiver::start(Manner::status(204)).await;
+    let wanted = json!({ "name": "crm", "url": receiver.url(), "events": ["connection.disconnected"] });
+    app.send(Call::new("POST", "/v1/webhooks").json(&wanted).key(&customer.key)).await.ok(201);
+    acme.fail("GET /v1/", 401, 99);
+    let id = customer.start(false).await;
+    customer.after_refusals(&id, "failed").await;
+    let request = receiver.request().await;
+    let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!(
+        (&body["type"], &body["data"]["disconnected_reason"]),
+        (&json!("connection.disconnected"), &json!("credential"))
+    );
+    assert!(customer.path.ends_with(body["data"]["id"].as_str().unwrap()), "{body}");
+    assert_eq!(receiver.so_far().len(), 0);
+    let later = app.now(&customer.org).await + 3_600_000;
+    let claimed = app.store.write(|tx| notices::claim(tx, later, 1, "a test", 10).scope_boxed()).await.unwrap();
+    let told: Vec<_> = claimed.iter().map(|notice| (notice.notice, notice.email.as_str())).collect();
+    assert_eq!(told, [(NoticeKind::ConnectionLost, "owner@example.org")]);
+    assert_eq!(claimed[0].connections, [("Acme of a test".to_owned(), "acme".to_owned())]);
+    acme.recover();
+    customer.patch(json!({ "credentials": acme.credentials() })).await;
+    let left = app.store.write(|tx| notices::claim(tx, later + 2, 1, "another", 10).scope_boxed()).await.unwrap();
+    assert_eq!(left, []);
+    app.stop().await;
+}
