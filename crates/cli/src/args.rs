@@ -1,17 +1,20 @@
 mod admin;
+pub(crate) mod manual;
 mod service;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use admin::{
-    AuditArgs, CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, DownloadArgs, ErasuresArgs,
-    ErasuresCommand, Hold, KeysArgs, KeysCommand, ListsArgs, ListsCommand, NewKeyArgs, NewListArgs, NodesArgs,
-    OnePerson, OrgChangeArgs, OrgsArgs, OrgsCommand, PlansArgs, ResultsFormat, RowsArgs, SettingsArgs, SettingsChange,
-    SettingsCommand, SuppressionsArgs, SuppressionsCommand, TheseAddresses, TimelineArgs, UsageArgs, UsageCommand,
-    UsersArgs, UsersCommand, WebhooksArgs, WebhooksCommand,
+    AdminCommand, ConnectArgs, ConnectionArg, ConnectionChangeArgs, CreditsCommand, DeliveriesCommand, DeliveryArg,
+    DownloadArgs, ErasuresCommand, IntegrationsCommand, KeysCommand, ListArg, ListsCommand, MemberArg, NO_ACTION,
+    NewKeyArgs, NewListArgs, OrgChangeArgs, OrgFlag, OrgsCommand, OutcomeForm, OutcomeSourcesCommand, OutcomesCommand,
+    PlatformsCommand, RestrictionArgs, ResultsFormat, ReviewCommand, RowsArgs, RuleListArg, RulesCommand, RunArg,
+    RunsCommand, SettingsChange, SettingsCommand, SsoCommand, SuppressionArgs, SuppressionsCommand, TimeArg,
+    TimelineArgs, UsageCommand, UsersCommand, WebhookArg, WebhooksCommand,
 };
 pub(crate) use service::{BackupArgs, HealthArgs, MasterKeyCommand, MigrateArgs, MoveArgs, RestoreArgs, ServeArgs};
 
@@ -27,6 +30,9 @@ Exit codes:
     5  this machine failed: disk full, no permission, port taken
   130  interrupted; repeat the command to continue the batch";
 
+/// ID of `--set`.
+const SET: &str = "set";
+
 /// Verify email addresses
 #[derive(Debug, Parser)]
 #[command(name = "probity", version, after_help = EXIT_CODES, max_term_width = 110)]
@@ -39,12 +45,39 @@ pub(crate) struct Cli {
     pub config: Option<PathBuf>,
 
     /// Override a configuration key, as in --set probe.helo=mx1.example.com; repeatable
-    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
     /// Increase log verbosity: -v info, -vv debug, -vvv trace
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+impl Cli {
+    /// Returns the command with `--set` at each level. A global flag would lose what stands before a subcommand if the flag also
+    /// stands after it.
+    pub(crate) fn complete_command() -> clap::Command {
+        let command = Self::command();
+        let set = command.get_arguments().find(|arg| arg.get_id() == SET).expect("it is declared above").clone();
+        with_argument(command, &set)
+    }
+
+    /// Parses a command line.
+    pub(crate) fn parse_line(line: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
+        let matches = Self::complete_command().try_get_matches_from(line)?;
+        Ok(Self { set: overrides(&matches), ..Self::from_arg_matches(&matches)? })
+    }
+}
+
+/// Adds an argument to all commands below a command.
+fn with_argument(command: clap::Command, arg: &Arg) -> clap::Command {
+    command.mut_subcommands(|below| with_argument(below.arg(arg), arg))
+}
+
+/// Returns the values of `--set` from the outermost command inwards.
+fn overrides(matches: &ArgMatches) -> Vec<String> {
+    let own = matches.get_many(SET).into_iter().flatten().cloned();
+    own.chain(matches.subcommand().into_iter().flat_map(|(_, below)| overrides(below))).collect()
 }
 
 #[derive(Debug, Subcommand)]
@@ -79,52 +112,13 @@ pub(crate) enum Command {
     /// Restore a backup while the service is stopped
     #[command(after_help = service::RESTORE_EXAMPLES)]
     Restore(RestoreArgs),
-    /// Manage organizations, the customers of the service
-    #[command(after_help = admin::ORGS_EXAMPLES)]
-    Orgs(OrgsArgs),
-    /// List the configured plans
-    Plans(PlansArgs),
-    /// Manage API keys
-    #[command(after_help = admin::KEYS_EXAMPLES)]
-    Keys(KeysArgs),
-    /// Manage the credits of organizations
-    #[command(after_help = admin::CREDITS_EXAMPLES)]
-    Credits(CreditsArgs),
-    /// Check that credits, jobs, results and completion events agree; can run beside the service
-    #[command(after_help = admin::AUDIT_EXAMPLES)]
-    Audit(AuditArgs),
-    /// List, show and resend deliveries to customers' servers
-    #[command(after_help = admin::DELIVERIES_EXAMPLES)]
-    Deliveries(DeliveriesArgs),
-    /// Erase addresses
-    #[command(after_help = admin::ERASURES_EXAMPLES)]
-    Erasures(ErasuresArgs),
-    /// Manage webhooks
-    #[command(after_help = admin::WEBHOOKS_EXAMPLES)]
-    Webhooks(WebhooksArgs),
-    /// Manage suppression lists
-    #[command(after_help = admin::SUPPRESSIONS_EXAMPLES)]
-    Suppressions(SuppressionsArgs),
-    /// Add, show, download, search and cancel lists that the service verifies
-    #[command(after_help = admin::LISTS_EXAMPLES)]
-    Lists(ListsArgs),
-    /// Manage organization settings
-    #[command(after_help = admin::SETTINGS_EXAMPLES)]
-    Settings(SettingsArgs),
-    /// Show verifications by period, by day and by mail provider
-    #[command(after_help = admin::USAGE_EXAMPLES)]
-    Usage(UsageArgs),
-    /// Show the events of an organization: jobs, changed settings, account
-    #[command(after_help = admin::TIMELINE_EXAMPLES)]
-    Timeline(TimelineArgs),
-    /// List the nodes that share the database, and the work and leases of each
-    #[command(after_help = admin::NODES_EXAMPLES)]
-    Nodes(NodesArgs),
-    /// Manage team members, their sessions and sign-in links
-    #[command(after_help = admin::USERS_EXAMPLES)]
-    Users(UsersArgs),
+    #[command(flatten)]
+    Admin(AdminCommand),
     /// Print the effective configuration, with a comment on every key
     Config,
+    /// List and check connectors, the files that describe newsletter platforms
+    #[command(subcommand, after_help = CONNECTORS_EXAMPLES)]
+    Connectors(ConnectorsCommand),
     /// Print completions for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -143,6 +137,12 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Sandbox(SandboxCommand),
 }
+
+/// Shown below the help of `connectors`.
+const CONNECTORS_EXAMPLES: &str = "\
+Examples:
+    probity connectors list
+    probity connectors check /etc/probity/connectors/acme.toml";
 
 /// Shown below the help of `completions`.
 const COMPLETIONS_EXAMPLES: &str = "\
@@ -164,9 +164,25 @@ pub(crate) enum CompletedShell {
     Fish,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConnectorsCommand {
+    /// List the platforms and what each can do
+    List {
+        /// Directory with connectors of your own, instead of `integrations.directory`
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
+    /// Check a connector's file: show what is wrong and where, else what the platform can do
+    Check {
+        /// File to check
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
 /// Limits on what a command may contact.
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct Reach {
+pub(crate) struct ReachArgs {
     /// Use only syntax and built-in lists, without a network
     #[arg(long, conflicts_with = "sandbox")]
     pub offline: bool,
@@ -190,7 +206,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "S", default_value = "20", value_parser = seconds)]
     pub timeout: f64,
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 /// Maximum time limit of a live verification, in seconds.
@@ -212,7 +228,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// List formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum Format {
+pub(crate) enum ListFormat {
     /// Separated by comma, semicolon, tab or bar, with or without a header
     Csv,
     /// One address per line
@@ -238,10 +254,10 @@ pub(crate) struct BatchArgs {
     pub no_header: bool,
     /// Input format; default: detected by file name, then by content
     #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<ListFormat>,
     /// Output format; default: detected by file name, else the format of the input
     #[arg(long, value_enum)]
-    pub output_format: Option<Format>,
+    pub output_format: Option<ListFormat>,
     /// Work file; default: OUTPUT.probity-work
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub work: Option<PathBuf>,
@@ -276,7 +292,7 @@ pub(crate) struct BatchArgs {
     #[arg(long)]
     pub json_summary: bool,
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Debug, Args)]
@@ -310,18 +326,24 @@ pub(crate) struct SandboxServeArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::complete_command().debug_assert();
+    }
+
+    #[test]
+    fn keys_are_overridden_on_each_side_of_a_command() {
+        let set = |line: &str| Cli::parse_line(line.split(' ')).unwrap().set;
+        assert_eq!(set("probity --set a=1 --set b=2 config"), ["a=1", "b=2"]);
+        assert_eq!(set("probity config --set a=1"), ["a=1"]);
+        assert_eq!(set("probity --set a=1 orgs --set b=2 list --set c=3"), ["a=1", "b=2", "c=3"]);
     }
 
     #[test]
     fn deadlines_are_bounded() {
-        let timeout = |text: &str| match Cli::try_parse_from(["probity", "verify", "a@b.org", "--timeout", text]) {
+        let timeout = |text: &str| match Cli::parse_line(["probity", "verify", "a@b.org", "--timeout", text]) {
             Ok(Cli { command: Command::Verify(args), .. }) => Some(args.timeout_ms()),
             _ => None,
         };

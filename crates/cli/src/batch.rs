@@ -14,11 +14,13 @@
 
 mod answer;
 mod feed;
+mod form;
 mod input;
 mod order;
 mod output;
 mod progress;
 mod request;
+mod sheets;
 mod summary;
 mod workfile;
 mod writer;
@@ -33,22 +35,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
+use probity_backend::nodes::verifier::Verifier;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Status;
-use probity_service::verifier::Verifier;
 use tokio::sync::watch;
 
-use self::answer::{Answers, PutOff};
+use self::answer::{AnswerTable, PutOff};
 use self::feed::{Feed, Halt};
-use self::order::{Order, Rows};
-use self::output::{Output, Protect, Target};
-use self::progress::{ByStatus, Progress};
-use self::request::{Request, refuse_other};
-use self::summary::Summary;
-use self::workfile::{Begun, Frame, Imported, WorkFile};
-use self::writer::{Reachability, Writer};
-use crate::args::{BatchArgs, Format, Reach};
-use crate::exit::{Ends, Exit};
+use self::form::Protect;
+use self::order::{Order, RowCollector};
+use self::output::{Output, OutputTarget};
+use self::progress::{ByStatus, RunProgress};
+use self::request::{BatchRequest, refuse_other};
+use self::summary::RunSummary;
+use self::workfile::{BatchHeader, Frame, Imported, WorkFile};
+use self::writer::{OutcomeWriter, Reachability};
+use crate::args::{BatchArgs, ListFormat, ReachArgs};
+use crate::exit::{Exit, ExitsWith};
 use crate::log;
 
 /// Time for idle sessions to close.
@@ -64,10 +67,10 @@ pub(crate) fn beside(path: &Path, more: &str) -> PathBuf {
 /// An imported batch, ready for verification.
 struct Loaded {
     work: WorkFile,
-    begun: Begun,
+    begun: BatchHeader,
     imported: Imported,
     order: Order,
-    answers: Answers,
+    answers: AnswerTable,
     put_off: HashMap<u32, PutOff>,
 }
 
@@ -75,7 +78,7 @@ pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result
     let stop = Arc::new(AtomicBool::new(false));
     let (halt, halted) = watch::channel(None);
     let listener = tokio::spawn(listen(halt.clone(), stop.clone()));
-    let request = Request::of(args)?;
+    let request = BatchRequest::of(args)?;
     let (loading, stopping) = (request.clone(), stop.clone());
     let loaded = tokio::task::spawn_blocking(move || load(&loading, &stopping));
     let mut interrupted = halted.clone();
@@ -83,7 +86,7 @@ pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result
         loaded = loaded => loaded.context("the import failed")??,
         // Standard input may never end. Nothing has been verified, so nothing is lost.
         _ = interrupted.wait_for(Option::is_some) => {
-            return Err(anyhow!("nothing was probed yet").context(Ends(Exit::Interrupted)));
+            return Err(anyhow!("nothing was probed yet").context(ExitsWith(Exit::Interrupted)));
         }
     };
     let exit = ask(args, request, verifier, loaded, halt).await;
@@ -119,15 +122,15 @@ async fn listen(halt: watch::Sender<Option<Halt>>, stop: Arc<AtomicBool>) {
 }
 
 /// Returns the reach from the command line, or from the start of the work file that is continued.
-pub(crate) fn reach(args: &BatchArgs) -> Result<Reach> {
+pub(crate) fn reach(args: &BatchArgs) -> Result<ReachArgs> {
     let Some(path) = &args.resume else { return Ok(args.reach) };
     let file = std::fs::File::open(path).with_context(|| format!("cannot read the work file {}", path.display()))?;
     let begun = workfile::begun(file)?.with_context(|| format!("{} is not a work file", path.display()))?;
-    Ok(Reach { offline: begun.offline, sandbox: begun.sandbox })
+    Ok(ReachArgs { offline: begun.offline, sandbox: begun.sandbox })
 }
 
 /// Opens the work file: continues an existing one, or imports the input.
-fn load(request: &Request, stop: &AtomicBool) -> Result<Loaded> {
+fn load(request: &BatchRequest, stop: &AtomicBool) -> Result<Loaded> {
     let mut work = WorkFile::open(&request.work)?;
     if request.fresh && !work.is_new() && !work.reader().is_ours()? {
         bail!("{} is not a work file and was not changed", work.path.display());
@@ -157,23 +160,26 @@ fn load(request: &Request, stop: &AtomicBool) -> Result<Loaded> {
     for warning in &imported.warnings {
         request.say(&format!("note: {warning}"));
     }
-    let answers = Answers::new(imported.rows);
+    let answers = AnswerTable::new(imported.rows);
     Ok(Loaded { work, begun, order: rows.order(), imported, answers, put_off: HashMap::new() })
 }
 
-type Continued = (Begun, Imported, Order, Answers, HashMap<u32, PutOff>);
+type Continued = (BatchHeader, Imported, Order, AnswerTable, HashMap<u32, PutOff>);
 
 /// Reads a batch from the work file; `None` if its import is incomplete.
-fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>> {
+fn continued(request: &BatchRequest, work: &mut WorkFile) -> Result<Option<Continued>> {
     let place = work.path.display().to_string();
     let Some(mut scan) = work.reader().scan()? else {
         bail!("{place} is not a work file of this version; set another file with --work");
     };
-    let mut rows = Rows::default();
-    let mut begun = None;
+    let mut rows = RowCollector::new(true);
+    let mut begun: Option<BatchHeader> = None;
     let imported = loop {
         match scan.next()? {
-            Some((_, Frame::Begun(read))) => begun = Some(read),
+            Some((_, Frame::Begun(read))) => {
+                rows = RowCollector::new(read.names);
+                begun = Some(read);
+            }
             Some((place, Frame::Row { email, .. })) => rows.add(email, place),
             Some((_, Frame::Imported(imported))) => break *imported,
             Some(_) => {}
@@ -187,7 +193,7 @@ fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>
     if let Some(wanted) = &request.begun {
         refuse_other(wanted, &begun, &imported, &place)?;
     }
-    let mut answers = Answers::new(imported.rows);
+    let mut answers = AnswerTable::new(imported.rows);
     let (mut put_off, mut count) = (HashMap::new(), 0_u64);
     while let Some((at, frame)) = scan.next()? {
         match frame {
@@ -209,18 +215,19 @@ fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>
 }
 
 /// Returns the output's path, format and protection.
-fn destination(args: &BatchArgs, request: &Request, loaded: &Loaded) -> (PathBuf, Format, Protect) {
+fn destination(args: &BatchArgs, request: &BatchRequest, loaded: &Loaded) -> (PathBuf, ListFormat, Protect) {
     let path = request.output.clone().or_else(|| loaded.begun.output.clone()).unwrap_or_else(|| PathBuf::from("-"));
     let by_name = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("csv" | "tsv") => Some(Format::Csv),
-        Some("txt") => Some(Format::Txt),
-        Some("jsonl" | "ndjson") => Some(Format::Jsonl),
+        Some("csv" | "tsv") => Some(ListFormat::Csv),
+        Some("txt") => Some(ListFormat::Txt),
+        Some("jsonl" | "ndjson") => Some(ListFormat::Jsonl),
         _ => None,
     };
     let format = request.output_format.or(loaded.begun.output_format).or(by_name).unwrap_or(loaded.imported.format);
     let protect = match (args.raw, args.protect_all) {
         (true, _) => Protect::Nothing,
         (_, true) => Protect::All,
+        _ if loaded.imported.workbook => Protect::All,
         _ => Protect::Ours,
     };
     (path, format, protect)
@@ -229,7 +236,7 @@ fn destination(args: &BatchArgs, request: &Request, loaded: &Loaded) -> (PathBuf
 /// Verifies every open address, then finishes or explains how to continue.
 async fn ask(
     args: &BatchArgs,
-    request: Request,
+    request: BatchRequest,
     verifier: Arc<dyn Verifier>,
     loaded: Loaded,
     halt: watch::Sender<Option<Halt>>,
@@ -237,13 +244,13 @@ async fn ask(
     let (path, format, protect) = destination(args, &request, &loaded);
     let Loaded { work, begun, imported, order, answers, put_off } = loaded;
     let reader = work.reader();
-    let output = Output::open(Target::at(&path), format, protect, &imported, &reader)?;
+    let output = Output::open(OutputTarget::at(&path), format, protect, &imported, &reader)?;
     let open = Arc::new(open_places(&order, &answers, &put_off));
     let answered = by_status(&order, &answers);
     let (order, started) = (Arc::new(order), verifier.now());
-    let progress = Progress::new(order.ask.len() as u64, answered, args.quiet, started);
+    let progress = RunProgress::new(order.ask.len() as u64, answered, args.quiet, started);
     let watched = !(args.keep_going || begun.offline || begun.sandbox);
-    let writer = Writer {
+    let writer = OutcomeWriter {
         verifier: verifier.clone(),
         order: order.clone(),
         work,
@@ -271,7 +278,7 @@ async fn ask(
 }
 
 /// Counts the verdicts by status.
-fn by_status(order: &Order, answers: &Answers) -> ByStatus {
+fn by_status(order: &Order, answers: &AnswerTable) -> ByStatus {
     let mut counts = ByStatus::default();
     for answer in order.ask.iter().filter_map(|row| answers.get(*row)) {
         let at = Status::ALL.iter().position(|status| *status == answer.reason.status());
@@ -281,7 +288,7 @@ fn by_status(order: &Order, answers: &Answers) -> ByStatus {
 }
 
 /// Marks the places in the order that are open and not deferred.
-fn open_places(order: &Order, answers: &Answers, put_off: &HashMap<u32, PutOff>) -> Vec<bool> {
+fn open_places(order: &Order, answers: &AnswerTable, put_off: &HashMap<u32, PutOff>) -> Vec<bool> {
     order.ask.iter().map(|row| !answers.has(*row) && !put_off.contains_key(row)).collect()
 }
 
@@ -298,8 +305,14 @@ fn lanes(order: &Order) -> Vec<Vec<Range<u32>>> {
 }
 
 /// Ends a run: moves complete or requested output into place, otherwise explains how to continue.
-fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, halt: Option<Halt>) -> Result<Exit> {
-    let Writer { verifier, work, mut output, progress, order, reach, answers, deferred, .. } = writer;
+fn finish(
+    args: &BatchArgs,
+    writer: OutcomeWriter,
+    imported: Imported,
+    took_ms: i64,
+    halt: Option<Halt>,
+) -> Result<Exit> {
+    let OutcomeWriter { verifier, work, mut output, progress, order, reach, answers, deferred, .. } = writer;
     // A stream gets no unanswered rows: a continued run writes all rows again.
     let at_once = halt == Some(Halt::AtOnce) && output.file().is_some();
     let mut left =
@@ -322,7 +335,7 @@ fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, ha
     warnings.extend(nobody.map(|nobody| explained(nobody).to_owned()));
     warnings.extend((unanswered > 0).then(|| format!("rows without a verdict: {unanswered}, reported as `unknown`")));
     debug_assert_eq!(tally.duplicates, order.duplicates() as u64);
-    let summary = Summary {
+    let summary = RunSummary {
         tally,
         rows: u64::from(imported.rows) + imported.unreadable,
         unreadable: imported.unreadable,
@@ -385,6 +398,6 @@ impl Left {
         );
         lines.push(format!("To continue, run the same command again, or: probity batch --resume {place}"));
         lines.push("To end the batch without further probes, add --finish.".to_owned());
-        anyhow!(lines.join("\n")).context(Ends(exit))
+        anyhow!(lines.join("\n")).context(ExitsWith(exit))
     }
 }

@@ -1,18 +1,25 @@
 //! The configuration: one TOML file, overridden by the environment, overridden by flags.
 //!
-//! `default.toml` holds every key with its default and a comment. `probity config` prints that file with the effective values, so
-//! the only reference is always current. [`Layers`] records the origin of each value. Every error names the origin and the key, and
-//! says what was found and what is expected. A single wrong key or value stops the program before it does anything.
+//! `sections.rs` declares every key with its type, bounds, default and comment; all else is made from it. [`Layers`] records the
+//! origin of each value. Every error names the origin and the key, and says what was found and what is expected. A single wrong
+//! key or value stops the program before it does anything.
 
 pub(crate) mod duration;
+mod key;
+mod names;
+#[cfg(test)]
+mod page;
 mod plans;
 mod print;
-mod schema;
 mod secret;
+#[expect(clippy::struct_field_names, reason = "fields have the names of their keys")]
+mod sections;
 pub(crate) mod serve;
 mod settings;
 mod size;
 mod source;
+mod types;
+mod value;
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -21,10 +28,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use toml::{Table, Value};
 
-pub(crate) use settings::{LogFormat, Settings, host_name};
+use self::key::ConfigKey;
+use self::sections::{SECTIONS, Sections};
 
-/// Every key with its default and a comment.
-pub(crate) const DEFAULT: &str = include_str!("config/default.toml");
+pub(crate) use self::sections::{DoctorSection, IntegrationsSection};
+pub(crate) use self::settings::{Settings, host_name};
 
 /// Prefix of environment variables.
 const ENV_PREFIX: &str = "PROBITY_";
@@ -61,9 +69,8 @@ pub(crate) struct Overlay<'a> {
 impl Layers {
     pub(crate) fn load(overlay: &Overlay<'_>) -> Result<Self> {
         let data_home = serve::data_home(&overlay.environment);
-        let mut layers =
-            Self { file: None, values: BTreeMap::new(), sources: Vec::new(), plans: BTreeMap::new(), data_home };
-        layers.add_table(&DEFAULT.parse::<Table>().context("the embedded defaults")?, "the defaults")?;
+        let values = names::keys().map(|key| (key.name, (key.sample(), "the defaults".to_owned()))).collect();
+        let mut layers = Self { file: None, values, sources: Vec::new(), plans: BTreeMap::new(), data_home };
         if let Some(path) = find_file(overlay)? {
             layers.add_file(&path)?;
             layers.file = Some(path);
@@ -108,32 +115,33 @@ impl Layers {
         Ok(())
     }
 
-    fn add(&mut self, key: &str, value: &Value, place: &str) -> Result<()> {
+    fn add(&mut self, name: &str, value: &Value, place: &str) -> Result<()> {
         // For an unknown section, the message names its keys, which say more than the section's name.
         if let Value::Table(inner) = value
-            && (schema::is_section(key) || !inner.is_empty())
+            && (names::is_section(name) || !inner.is_empty())
         {
-            return inner.iter().try_for_each(|(name, value)| self.add(&format!("{key}.{name}"), value, place));
+            return inner.iter().try_for_each(|(field, value)| self.add(&format!("{name}.{field}"), value, place));
         }
-        if schema::is_section(key) {
-            bail!("{place}: `{key}` is a section; write [{key}] and its keys below");
+        if names::is_section(name) {
+            bail!("{place}: `{name}` is a section; write [{name}] and its keys below");
         }
-        if schema::is_retired(key) {
-            return Ok(());
-        }
-        let (name, kind) = known(key).map_err(|message| anyhow!("{place}: {message}"))?;
-        schema::check(key, kind, value).map_err(|message| anyhow!("{place}: {message}"))?;
-        self.values.insert(name, (value.clone(), place.to_owned()));
-        Ok(())
+        self.set(name, |_| value.clone(), place)
     }
 
-    fn add_text(&mut self, key: &str, text: &str, place: &str) -> Result<()> {
-        if schema::is_retired(key) {
+    fn add_text(&mut self, name: &str, text: &str, place: &str) -> Result<()> {
+        self.set(name, |key| key.form.value(text), place)
+    }
+
+    fn set(&mut self, name: &str, value: impl FnOnce(&ConfigKey) -> Value, place: &str) -> Result<()> {
+        if names::is_retired(name) {
             return Ok(());
         }
-        let (name, kind) = known(key).map_err(|message| anyhow!("{place}: {message}"))?;
-        let value = schema::read(key, kind, text).map_err(|message| anyhow!("{place}: {message}"))?;
-        self.values.insert(name, (value, place.to_owned()));
+        let key = names::key(name).map_err(|message| anyhow!("{place}: {message}"))?;
+        let value = value(key);
+        if let Some(complaint) = key.complaint(&value) {
+            bail!("{place}: {complaint}");
+        }
+        self.values.insert(key.name, (value, place.to_owned()));
         Ok(())
     }
 
@@ -141,6 +149,24 @@ impl Layers {
     fn value(&self, key: &'static str) -> (&Value, &str) {
         let (value, place) = self.values.get(key).expect("every key has a default");
         (value, place)
+    }
+
+    /// Explains that a value does not fit another one.
+    fn wrong(&self, key: &'static str, what: &str) -> anyhow::Error {
+        anyhow!("{}: `{key}`: {what}", self.value(key).1)
+    }
+
+    /// Begins a message about a repeated table, which only a file can have.
+    fn in_file(&self) -> String {
+        self.file.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()))
+    }
+
+    /// Returns the values by section.
+    fn sections(&self) -> Sections {
+        let value = |key: &ConfigKey| (key.field.to_owned(), self.value(key.name).0.clone());
+        let table = |keys: &[ConfigKey]| Value::Table(keys.iter().map(value).collect());
+        let all: Table = SECTIONS.iter().map(|section| (section.name.to_owned(), table(section.keys))).collect();
+        all.try_into().expect("every value was checked when it was set")
     }
 
     /// Parses the values into typed settings.
@@ -159,11 +185,6 @@ fn where_and_what(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start));
     let line = before.map_or_else(String::new, |before| format!("line {}: ", before.matches('\n').count() + 1));
     format!("{line}{}", error.message().trim_end())
-}
-
-fn known(key: &str) -> Result<(&'static str, schema::Kind), String> {
-    let found = schema::KEYS.iter().find(|(name, _)| *name == key);
-    found.map(|(name, kind)| (*name, *kind)).ok_or_else(|| schema::unknown(key))
 }
 
 fn source_tables(value: &Value) -> Result<Vec<Table>, String> {
@@ -254,6 +275,67 @@ mod tests {
         assert!(message("[probe]\nmail_from = \"nobody\"", &[]).contains("probe.mail_from"));
     }
 
+    fn read(name: &str, text: &str) -> Result<Value, String> {
+        let key = names::key(name).unwrap();
+        let value = key.form.value(text);
+        key.complaint(&value).map_or(Ok(value), Err)
+    }
+
+    #[test]
+    fn every_default_is_accepted() {
+        for key in names::keys() {
+            assert_eq!(key.complaint(&key.sample()), None);
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_is_answered_with_what_would_be_right() {
+        let complaint = |name: &str, value: Value| names::key(name).unwrap().complaint(&value);
+        let wrong = |name: &str, value: Value| complaint(name, value).unwrap();
+        assert_eq!(
+            wrong("probe.port", Value::String("abc".into())),
+            "`probe.port`: must be a whole number from 1 to 65535, not the text \"abc\""
+        );
+        assert!(wrong("probe.port", Value::Integer(70_000)).contains("70000"));
+        assert!(wrong("dns.timeout", Value::Integer(5)).contains("\"20s\""));
+        assert!(wrong("timeouts.live.connect", Value::String("0s".into())).contains("longer than 0"));
+        assert_eq!(
+            wrong("server.body_max", Value::String("1MB".into())),
+            "`server.body_max`: must be a size with a unit, such as \"512KiB\" or \"1MiB\", from 1KiB to 1GiB, not the text \"1MB\""
+        );
+        assert!(wrong("server.body_max", Value::String("1000B".into())).contains("from 1KiB"));
+        assert!(!wrong("secrets.pepper", Value::Integer(123_456)).contains("123456"));
+        assert!(wrong("database.url", Value::String("postgres://u:(set)@h/d".into())).contains("in place of a secret"));
+        assert_eq!(complaint("probe.patience", Value::String("0s".into())), None);
+        assert!(wrong("batch.lease", Value::String("999ms".into())).ends_with("at least 1s, not the text \"999ms\""));
+        assert!(wrong("server.request_timeout", Value::String("1999ms".into())).contains("at least 2s"));
+        assert!(wrong("probe.profile", Value::String("rude".into())).contains("\"polite\""));
+        assert!(wrong("allow.networks", Value::String("10.0.0.0/8".into())).contains("a list"));
+    }
+
+    #[test]
+    fn texts_from_the_environment_become_values() {
+        assert_eq!(read("probe.starttls", "no").unwrap(), Value::Boolean(false));
+        assert_eq!(read("probe.port", "2525").unwrap(), Value::Integer(2525));
+        assert_eq!(read("allow.special_use", "a, b").unwrap().as_array().unwrap().len(), 2);
+        let table: [(&str, &[&str]); 7] = [
+            ("[\"a\", \"b\"]", &["a", "b"]),
+            (" [ 'a' ,\n 'b', ] ", &["a", "b"]),
+            ("[\"a,b\"]", &["a,b"]),
+            ("[]", &[]),
+            ("", &[]),
+            ("[::1]:80,127.0.0.1:80", &["[::1]:80", "127.0.0.1:80"]),
+            ("[::1]:80", &["[::1]:80"]),
+        ];
+        for (text, expected) in table {
+            let items = read("doctor.block_lists", text).unwrap();
+            let items: Vec<_> = items.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            assert_eq!(items, expected, "{text}");
+        }
+        assert!(read("server.listen", "[1, 2]").unwrap_err().contains("a list with values other than text"));
+        assert!(read("probe.port", "x").unwrap_err().contains("probe.port"));
+    }
+
     #[test]
     fn a_named_file_must_exist() {
         let overlay = Overlay { file: Some(Path::new("/does/not/exist.toml")), environment: vec![], set: &[] };
@@ -272,6 +354,13 @@ mod tests {
             [plans.team]\ncredits = 5\nentitlements = [\"sso\"]\n";
         let printed = load(text, &[("PROBITY_DNS__TIMEOUT", "7s")], &[]).unwrap().print();
         assert!(printed.contains("timeout = \"7s\"") && printed.contains("# Timeout of one query."));
+        assert!(printed.contains("\n# Deadlines of live verification.\n[timeouts.live]\n"), "{printed}");
+        assert!(printed.contains("\n# Deadlines of batches and jobs.\n[timeouts.batch]\n"), "{printed}");
+        assert!(printed.contains("# MAIL FROM") && printed.contains("`postmaster@<helo>`"), "{printed}");
+        assert!(
+            printed.contains("belongs to\n# # one node at a time.") && !printed.contains("](postgresql"),
+            "{printed}"
+        );
         let again = load(&printed, &[], &[]).unwrap();
         assert_eq!(again.print(), printed);
         assert_eq!(again.settings().unwrap().engine.sources.len(), 1);

@@ -15,25 +15,39 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use probity_backend::nodes::egress::{Check, CheckOutcome, Checkup};
 use probity_engine::net::{BoxFuture, Net};
-use probity_mail::dns::{Answer, Kind, MailRoute, Record, mail_route};
+use probity_mail::dns::{DnsAnswer, DnsFailure, DnsRecord, MailRoute, QueryKind, mail_route};
 use probity_mail::domain::SpecialUse;
-use probity_service::egress::{Check, Checkup, Outcome};
 
 use crate::args::DoctorArgs;
 use crate::config::Settings;
 use crate::exit::Exit;
-use crate::{net, sandbox};
+use crate::{engine, sandbox};
+
+/// Advice after a lookup that failed, and may work the next time.
+const AGAIN: &str = "run the check again in a few minutes; if it fails again, see what the resolver check found";
+
+/// Says why a lookup failed.
+fn failed_lookup(how: DnsFailure) -> &'static str {
+    match how {
+        DnsFailure::TimedOut => "no response in time",
+        DnsFailure::ServFail => "the resolver reports an error (SERVFAIL)",
+        DnsFailure::Refused => "the resolver refuses to look up the name",
+        DnsFailure::Malformed => "the response cannot be read",
+        DnsFailure::Overload => "too many lookups at once",
+    }
+}
 
 /// Inputs of the checks.
-pub(crate) struct Patient {
+pub(crate) struct DoctorInputs {
     pub settings: Settings,
     pub net: Arc<dyn Net>,
     /// Each resolver separately, by name.
     pub resolvers: Vec<(String, Arc<dyn Net>)>,
 }
 
-impl Patient {
+impl DoctorInputs {
     /// Prepares checks of this machine, or of the simulated internet.
     pub(crate) fn of(settings: &Settings, simulated: bool) -> Result<Self> {
         if simulated {
@@ -41,10 +55,10 @@ impl Patient {
             let resolvers = vec![("of the sandbox".to_owned(), net.clone())];
             return Ok(Self { settings: sandbox::settings(settings), net, resolvers });
         }
-        let net = net::real(settings)?;
+        let net = engine::real_net(settings)?;
         let mut resolvers = Vec::new();
-        for server in &settings.nameservers {
-            resolvers.push((server.to_string(), net::over(settings, vec![*server])?));
+        for server in settings.dns.nameservers.iter().map(|server| server.0) {
+            resolvers.push((server.to_string(), engine::net_over(settings, vec![server])?));
         }
         if resolvers.is_empty() {
             resolvers.push(("of this system".to_owned(), net.clone()));
@@ -64,17 +78,17 @@ impl Patient {
 
     /// Resolves a name in both address families; `None` if a look-up failed.
     async fn addresses(&self, name: &str) -> Option<Vec<std::net::IpAddr>> {
-        let (four, six) = tokio::join!(self.net.lookup(name, Kind::A), self.net.lookup(name, Kind::Aaaa));
+        let (four, six) = tokio::join!(self.net.lookup(name, QueryKind::A), self.net.lookup(name, QueryKind::Aaaa));
         let mut addresses = Vec::new();
         let mut failed = false;
         for answer in [four.answer, six.answer] {
             match answer {
-                Answer::Records(records) => addresses.extend(records.iter().filter_map(|record| match record {
-                    Record::Address(address) => Some(*address),
+                DnsAnswer::Records(records) => addresses.extend(records.iter().filter_map(|record| match record {
+                    DnsRecord::Address(address) => Some(*address),
                     _ => None,
                 })),
-                Answer::Failed(_) => failed = true,
-                Answer::Empty | Answer::NoName => {}
+                DnsAnswer::Failed(_) => failed = true,
+                DnsAnswer::Empty | DnsAnswer::NoName => {}
             }
         }
         (!addresses.is_empty() || !failed).then_some(addresses)
@@ -83,37 +97,37 @@ impl Patient {
     /// Returns a domain's mail route, as the engine reads it.
     async fn route(&self, domain: &str) -> MailRoute {
         let special = SpecialUse::allow(&self.settings.engine.special_use_allowed);
-        mail_route(&self.net.lookup(domain, Kind::Mx).await.answer, |host| !special.refuses(host))
+        mail_route(&self.net.lookup(domain, QueryKind::Mx).await.answer, |host| !special.refuses(host))
     }
 }
 
 /// A running service repeats the checks.
-impl Checkup for Patient {
+impl Checkup for DoctorInputs {
     fn checks(&self) -> BoxFuture<'_, Vec<Check>> {
         Box::pin(self.all())
     }
 }
 
 /// Runs all checks and prints them.
-pub(crate) async fn run(args: &DoctorArgs, patient: &Patient) -> Result<Exit> {
+pub(crate) async fn run(args: &DoctorArgs, patient: &DoctorInputs) -> Result<Exit> {
     let checks = patient.all().await;
-    let worst = checks.iter().map(|check| check.outcome).max().unwrap_or(Outcome::Ok);
+    let worst = checks.iter().map(|check| check.outcome).max().unwrap_or(CheckOutcome::Ok);
     print(&checks, worst, args.json).context("cannot write to standard output")?;
-    Ok(if worst == Outcome::Fail { Exit::NotPassed } else { Exit::Done })
+    Ok(if worst == CheckOutcome::Fail { Exit::NotPassed } else { Exit::Done })
 }
 
-fn print(checks: &[Check], worst: Outcome, json: bool) -> std::io::Result<()> {
+fn print(checks: &[Check], worst: CheckOutcome, json: bool) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     if json {
-        let report = serde_json::json!({ "ok": worst != Outcome::Fail, "checks": checks });
+        let report = serde_json::json!({ "ok": worst != CheckOutcome::Fail, "checks": checks });
         return writeln!(out, "{report}");
     }
     let colours = std::io::IsTerminal::is_terminal(&out) && crate::output::colours_wanted();
     for check in checks {
         let (word, colour) = match check.outcome {
-            Outcome::Ok => ("ok  ", "32"),
-            Outcome::Warn => ("warn", "33"),
-            Outcome::Fail => ("FAIL", "31"),
+            CheckOutcome::Ok => ("ok  ", "32"),
+            CheckOutcome::Warn => ("warn", "33"),
+            CheckOutcome::Fail => ("FAIL", "31"),
         };
         let word = if colours { format!("\x1b[{colour}m{word}\x1b[0m") } else { word.to_owned() };
         writeln!(out, "{word}  {}: {}", check.name, crate::output::plain(&check.found))?;

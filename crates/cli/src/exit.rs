@@ -36,9 +36,9 @@ impl Exit {
 
 /// An error that ends the program with a given code instead of [`Exit::Usage`].
 #[derive(Debug)]
-pub(crate) struct Ends(pub Exit);
+pub(crate) struct ExitsWith(pub Exit);
 
-impl std::fmt::Display for Ends {
+impl std::fmt::Display for ExitsWith {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
             Exit::Local => "this machine failed",
@@ -49,11 +49,11 @@ impl std::fmt::Display for Ends {
     }
 }
 
-impl std::error::Error for Ends {}
+impl std::error::Error for ExitsWith {}
 
 /// Returns the exit code of an error.
 pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
-    if let Some(Ends(exit)) = error.downcast_ref::<Ends>() {
+    if let Some(ExitsWith(exit)) = error.downcast_ref::<ExitsWith>() {
         return *exit;
     }
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());

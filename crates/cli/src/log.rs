@@ -5,14 +5,21 @@
 use std::io::{self, Stderr, Write};
 use std::sync::{Mutex, PoisonError};
 
-use probity_service::ops::log;
-use probity_service::ops::log::{JsonLines, levels};
+use probity_telemetry::log;
+use probity_telemetry::log::{JsonLines, levels};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::config::{LogFormat, Settings};
+/// Form of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
 
 /// A status line is visible. Locked during all output, so that lines never mix.
 static STATUS: Mutex<bool> = Mutex::new(false);
@@ -56,8 +63,7 @@ pub(crate) fn say(text: &str) {
 }
 
 /// Starts logging, including panics. `verbose` counts the `-v` flags, which can only raise the configured level.
-pub(crate) fn start(settings: &Settings, verbose: u8) {
-    let configured: LevelFilter = settings.log_level.parse().unwrap_or(LevelFilter::WARN);
+pub(crate) fn start(configured: LevelFilter, format: LogFormat, verbose: u8) {
     let asked = match verbose {
         0 => configured,
         1 => LevelFilter::INFO,
@@ -65,7 +71,7 @@ pub(crate) fn start(settings: &Settings, verbose: u8) {
         _ => LevelFilter::TRACE,
     };
     let levels = levels(configured.max(asked));
-    match settings.log_format {
+    match format {
         LogFormat::Text => {
             let lines = tracing_subscriber::fmt::layer().with_writer(lines);
             let lines = lines.with_ansi(false).log_internal_errors(false);

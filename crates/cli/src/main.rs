@@ -8,46 +8,41 @@
 
 mod admin;
 mod args;
-mod backup;
 mod batch;
 mod config;
+mod connectors;
 mod doctor;
+mod engine;
 mod exit;
-mod health;
 mod log;
-mod manual;
-mod master_key;
-mod moving;
-mod net;
+mod operation;
 mod output;
-mod room;
 mod sandbox;
-mod serve;
 mod service;
-mod verifier;
 mod verify;
 
 use std::io::Write;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use clap::Parser;
+use probity_backend::nodes::verifier::Verifier;
 use probity_mailworld::sandbox::Sandbox;
-use probity_service::verifier::Verifier;
 
-use crate::args::{Cli, Command, MasterKeyCommand, Reach, SandboxCommand};
+use crate::args::{Cli, Command, ConnectorsCommand, MasterKeyCommand, ReachArgs, SandboxCommand};
 use crate::config::{Layers, Overlay, Settings};
-use crate::doctor::Patient;
-use crate::exit::{Ends, Exit};
-use crate::verifier::Offline;
+use crate::doctor::DoctorInputs;
+use crate::engine::{NoNet, OfflineVerifier};
+use crate::exit::{Exit, ExitsWith};
+use crate::operation::{backup, health, master_key, moving, serve};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     ordinary_pages();
-    let cli = Cli::parse();
+    let cli = Cli::parse_line(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let exit = run(&cli).unwrap_or_else(|error| {
         let exit = exit::of_error(&error);
         log::say(&format!("probity: {}", message(&error)));
@@ -66,7 +61,7 @@ fn ordinary_pages() {
 
 /// Formats an error with its causes, except one that only carries the exit code.
 fn message(error: &anyhow::Error) -> String {
-    let code_only = error.downcast_ref::<Ends>().map(ToString::to_string);
+    let code_only = error.downcast_ref::<ExitsWith>().map(ToString::to_string);
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
         // Some causes repeat the text above them.
@@ -80,8 +75,9 @@ fn message(error: &anyhow::Error) -> String {
 
 fn run(cli: &Cli) -> Result<Exit> {
     match &cli.command {
-        Command::Completions { shell } => return manual::completions(*shell),
-        Command::Man { directory } => return manual::man(directory),
+        Command::Completions { shell } => return args::manual::completions(*shell),
+        Command::Man { directory } => return args::manual::man(directory),
+        Command::Connectors(ConnectorsCommand::Check { file }) => return connectors::check(file),
         _ => {}
     }
     let mut set = cli.set.clone();
@@ -94,9 +90,15 @@ fn run(cli: &Cli) -> Result<Exit> {
         write!(std::io::stdout(), "{}", layers.print()).context("cannot write to standard output")?;
         return Ok(Exit::Done);
     }
-    log::start(&settings, cli.verbose);
+    if matches!(cli.command, Command::Connectors(_)) {
+        return connectors::list(&settings.serve.integrations);
+    }
+    log::start(settings.log.level, settings.log.format, cli.verbose);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    let exit = runtime.block_on(command(&cli.command, &settings));
+    // Through a pointer, what drives the future is compiled apart from it: otherwise the compiler copies all of the program's
+    // asynchronous code into three parts.
+    let done: Pin<Box<dyn Future<Output = Result<Exit>>>> = Box::pin(command(&cli.command, &settings));
+    let exit = runtime.block_on(done);
     // A read from a terminal may never return; no remaining task is worth waiting for.
     runtime.shutdown_background();
     exit
@@ -117,31 +119,22 @@ fn overrides(command: &Command) -> Vec<String> {
             let roles = (!args.roles.is_empty()).then(|| args.roles.join(","));
             vec![flag("server.data", &args.data), flag("server.listen", &listen), flag("server.roles", &roles)]
         }
+        Command::Connectors(ConnectorsCommand::List { directory }) => {
+            let directory = directory.as_ref().map(|path| path.display().to_string());
+            vec![flag("integrations.directory", &directory)]
+        }
         Command::Migrate(args) => data(&args.data),
         Command::MasterKey(MasterKeyCommand::Rewrap(args)) => data(&args.data),
         Command::Move(args) => data(&args.data),
         Command::Backup(args) => data(&args.data),
         Command::Restore(args) => data(&args.data),
-        Command::Orgs(args) => data(&args.options.data),
-        Command::Plans(args) => data(&args.options.data),
-        Command::Keys(args) => data(&args.options.data),
-        Command::Credits(args) => data(&args.options.data),
-        Command::Audit(args) => data(&args.options.data),
-        Command::Deliveries(args) => data(&args.options.data),
-        Command::Erasures(args) => data(&args.options.data),
-        Command::Nodes(args) => data(&args.options.data),
-        Command::Webhooks(args) => data(&args.options.data),
-        Command::Suppressions(args) => data(&args.options.data),
-        Command::Lists(args) => data(&args.options.data),
-        Command::Settings(args) => data(&args.options.data),
-        Command::Usage(args) => data(&args.options.data),
-        Command::Timeline(args) => data(&args.options.data),
-        Command::Users(args) => data(&args.options.data),
+        Command::Admin(command) => data(&command.options().data),
         Command::Verify(_)
         | Command::Doctor(_)
         | Command::Health(_)
         | Command::MasterKey(MasterKeyCommand::New { .. })
         | Command::Config
+        | Command::Connectors(ConnectorsCommand::Check { .. })
         | Command::Completions { .. }
         | Command::Man { .. }
         | Command::Sandbox(_) => vec![],
@@ -154,10 +147,10 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Verify(args) => verify::run(args, verifier(settings, args.reach, false)?).await,
         Command::Batch(args) => {
             // Finishing a batch sends no probes.
-            let reach = if args.finish { Reach { offline: true, sandbox: false } } else { batch::reach(args)? };
+            let reach = if args.finish { ReachArgs { offline: true, sandbox: false } } else { batch::reach(args)? };
             batch::run(args, verifier(settings, reach, args.quiet)?).await
         }
-        Command::Doctor(args) => doctor::run(args, &Patient::of(settings, args.sandbox)?).await,
+        Command::Doctor(args) => doctor::run(args, &DoctorInputs::of(settings, args.sandbox)?).await,
         Command::Sandbox(SandboxCommand::Serve(args)) => sandbox::serve(args).await,
         Command::Serve(args) => serve::run(args, settings).await,
         Command::Health(args) => health::run(args, settings).await,
@@ -166,34 +159,20 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Move(args) => moving::run(args, settings).await,
         Command::Backup(args) => backup::make(args, settings).await,
         Command::Restore(args) => backup::restore(args, settings).await,
-        Command::Orgs(args) => admin::orgs(args, settings).await,
-        Command::Plans(args) => admin::plans(args, settings).await,
-        Command::Keys(args) => admin::keys(args, settings).await,
-        Command::Credits(args) => admin::credits(args, settings).await,
-        Command::Audit(args) => admin::audit(args, settings).await,
-        Command::Deliveries(args) => admin::deliveries(args, settings).await,
-        Command::Erasures(args) => admin::erasures(args, settings).await,
-        Command::Nodes(args) => admin::nodes(args, settings).await,
-        Command::Webhooks(args) => admin::webhooks(args, settings).await,
-        Command::Suppressions(args) => admin::suppressions(args, settings).await,
-        Command::Users(args) => admin::users(args, settings).await,
-        Command::Lists(args) => admin::lists(args, settings).await,
-        Command::Settings(args) => admin::settings(args, settings).await,
-        Command::Usage(args) => admin::usage(args, settings).await,
-        Command::Timeline(args) => admin::timeline(args, settings).await,
-        Command::Config | Command::Completions { .. } | Command::Man { .. } => {
+        Command::Admin(command) => admin::run(command, settings).await,
+        Command::Config | Command::Connectors(_) | Command::Completions { .. } | Command::Man { .. } => {
             unreachable!("it needs no runtime and was answered before")
         }
     }
 }
 
 /// Builds the verifier within the command's reach.
-fn verifier(settings: &Settings, reach: Reach, quiet: bool) -> Result<Arc<dyn Verifier>> {
+fn verifier(settings: &Settings, reach: ReachArgs, quiet: bool) -> Result<Arc<dyn Verifier>> {
     if reach.sandbox {
         return Ok(Arc::new(Sandbox::new(&settings.engine)?));
     }
     if reach.offline {
-        return Ok(Arc::new(Offline(net::engine(settings, Arc::new(net::NoNet))?)));
+        return Ok(Arc::new(OfflineVerifier(engine::with_net(settings, Arc::new(NoNet))?)));
     }
     if settings.mail_from_assumed && !quiet {
         log::say(&format!(
@@ -201,7 +180,7 @@ fn verifier(settings: &Settings, reach: Reach, quiet: bool) -> Result<Arc<dyn Ve
             settings.engine.mail_from
         ));
     }
-    Ok(Arc::new(net::engine(settings, net::real(settings)?)?))
+    Ok(Arc::new(engine::with_net(settings, engine::real_net(settings)?)?))
 }
 
 #[cfg(test)]
@@ -210,7 +189,7 @@ mod tests {
 
     #[test]
     fn flags_override_keys() {
-        let set = |line: &str| overrides(&Cli::try_parse_from(line.split_whitespace()).unwrap().command);
+        let set = |line: &str| overrides(&Cli::parse_line(line.split_whitespace()).unwrap().command);
         let served = set("probity serve --data /d --listen 127.0.0.1:80 --listen [::1]:80");
         assert_eq!(served, ["server.data=/d", "server.listen=127.0.0.1:80,[::1]:80"]);
         assert_eq!(set("probity serve --roles worker,delivery"), ["server.roles=worker,delivery"]);

@@ -3,6 +3,9 @@
 //! Addresses and replies are untrusted text, never written raw to a terminal: [`plain`] replaces characters that move the cursor,
 //! color the line or change its direction. JSON escapes control characters itself.
 
+pub(crate) mod printout;
+pub(crate) mod table;
+
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 

@@ -11,14 +11,14 @@ use probity_engine::net::Net;
 use probity_mailworld::{Bind, LoopbackWorld, World, sandbox};
 
 use crate::args::SandboxServeArgs;
-use crate::config::Settings;
+use crate::config::{DoctorSection, Settings};
 use crate::exit::Exit;
 
 /// Returns the settings with which the doctor checks the simulated internet.
 pub(crate) fn settings(settings: &Settings) -> Settings {
     let engine = sandbox::config(&settings.engine);
-    let probe_domains = vec![sandbox::DOMAIN.to_owned()];
-    Settings { engine, mail_from_assumed: false, probe_domains, block_lists: Vec::new(), ..settings.clone() }
+    let doctor = DoctorSection { probe_domains: vec![sandbox::DOMAIN.to_owned()], block_lists: Vec::new() };
+    Settings { engine, mail_from_assumed: false, doctor, ..settings.clone() }
 }
 
 pub(crate) fn net() -> Arc<dyn Net> {

@@ -1,7 +1,5 @@
-//! Connects the commands to `probity-service`: starts the service and answers requests about its data.
+//! Connects the commands to `probity-service`: starts the service, and opens its parts for commands about its data.
 
-pub(crate) mod address;
-mod answers;
 pub(crate) mod backup;
 mod lock;
 pub(crate) mod moving;
@@ -13,40 +11,43 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use probity_backend::accounts::people::PeopleConfig;
+use probity_backend::jobs::JobsConfig;
+use probity_backend::nodes;
+use probity_backend::nodes::egress::Checkup;
+use probity_backend::nodes::instance::{Instance, OpenError};
+use probity_backend::nodes::verifier::Verifier;
+use probity_backend::nodes::{JoinError, NodeConfig};
+use probity_backend::outbound::{ByNet, Names, NoNames};
+use probity_backend::outcomes::sns::SnsCertificates;
+use probity_backend::privacy::erasures;
+use probity_backend::webhooks::WebhookConfig;
 use probity_engine::config::CacheTimes;
-use probity_engine::facts::{Layered, LayeredConfig};
+use probity_engine::knowledge::facts::{LayeredConfig, LayeredFacts};
 use probity_engine::net::BoxFuture;
 use probity_engine::{Engine, EngineConfig};
-use probity_http::body::BodyRules;
-use probity_http::listen::ListenConfig;
+use probity_http::edge::listen::ListenConfig;
+use probity_http::edge::shell::ShellConfig;
 use probity_http::operator::OperatorConfig;
-use probity_http::service::{Bound, Service, ServiceConfig, Verifiers};
-use probity_http::shell::ShellConfig;
+use probity_http::request::body::BodyRules;
+use probity_http::service::{BoundSockets, Service, ServiceConfig};
 use probity_mailworld::sandbox::Sandbox;
-use probity_service::admin::{Admin, FirstKeys};
+use probity_service::app::parts::{ServiceParts, Verifiers};
 use probity_service::app::{ApiConfig, VERIFICATION_MAX};
-use probity_service::egress::Checkup;
-use probity_service::erasures;
-use probity_service::instance::{Instance, OpenError};
-use probity_service::jobs::JobsConfig;
-use probity_service::nodes;
-use probity_service::nodes::{JoinError, NodeConfig};
-use probity_service::people::PeopleConfig;
-use probity_service::store::{Place, Sealing, StoreConfig};
-use probity_service::verifier::Verifier;
-use probity_service::webhooks::{ByNet, Names, NoNames, WebhookConfig};
+use probity_service::operator::first_start::{FirstKeys, FirstStart, UNNAMED};
+use probity_service::store::{DatabasePlace, Sealing, StoreConfig};
 use secrecy::ExposeSecret as _;
 
-use crate::admin::{Answer, Request};
-use crate::config::serve::{Database, ServeSettings};
+use crate::admin::{self, LocalOperator};
+use crate::args::AdminCommand;
+use crate::config::serve::{Database, ServeSettings, listening};
 use crate::config::{Settings, host_name};
-use crate::doctor::Patient;
-use crate::exit::{Ends, Exit};
-use crate::net;
-use crate::room::Room;
+use crate::connectors;
+use crate::doctor::DoctorInputs;
+use crate::engine::{self, FileRoom, NoNet, OfflineVerifier};
+use crate::exit::{Exit, ExitsWith};
+use crate::output::printout::Printout;
 
-/// Name of the first organization.
-const FIRST_ORG: &str = "My organization";
 /// Tombstone file in the data directory.
 const TOMBSTONES_FILE: &str = "erasures.tombstones";
 /// Time limit for writing cached facts at shutdown, in milliseconds.
@@ -56,7 +57,7 @@ const FLUSH_MS: u64 = 2_000;
 const ANSWER: Duration = Duration::from_secs(1);
 
 /// A service that listens.
-pub(crate) struct Running {
+pub(crate) struct RunningService {
     /// Listening addresses, with the ports chosen by the system.
     pub listening: Vec<SocketAddr>,
     /// Keys, only after the first start.
@@ -66,31 +67,32 @@ pub(crate) struct Running {
 }
 
 /// Starts the service; `sandbox` also answers live keys from the simulated internet.
-pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running> {
+pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningService> {
     let serve = &settings.serve;
+    let config = config(settings, webhooks(settings, sandbox)?)?;
     make_directory(&serve.data)?;
     keep_temporary_files(&serve.data);
     let held = lock::share(&serve.data)?;
     let instance = open(serve).await?;
     instance.prepare().await.map_err(unopened)?;
-    let config = config(settings, webhooks(settings, sandbox)?);
-    nodes::set_right(&instance, &config.longest()).await.map_err(OpenError::Store).map_err(unopened)?;
+    nodes::correct_times(&instance, &config.longest()).await.map_err(OpenError::Store).map_err(unopened)?;
     let again = erasures::restore(&instance, &tombstones(serve)).await;
     again.map_err(|error| anyhow!(error)).context("cannot repeat completed erasures")?;
-    let bound = Bound::to(&serve.listen).await?.with_operator(&serve.admin_listen).await?;
+    let bound = BoundSockets::to(&serve.server.listen.0).await?.with_operator(&serve.admin.listen).await?;
     for address in bound.operator_addresses() {
         tracing::info!(%address, "the operator API has its own listen address");
     }
     let listening = bound.addresses();
-    address::tell(&serve.data, &listening);
-    let facts = Arc::new(Layered::new(Arc::new(instance.facts()), LayeredConfig::default()));
+    listening::tell(&serve.data, &listening);
+    let facts = Arc::new(LayeredFacts::new(Arc::new(instance.facts()), LayeredConfig::default()));
     let room = room(settings, sandbox);
     let verifiers = verifiers(settings, sandbox, facts.clone(), room)?;
     let checkup = checkup(settings, sandbox);
     let mut interrupted = signals()?;
     let mut node = node(settings, sandbox);
     node.joined = Some(nodes::join(&instance, &node).await.map_err(not_joined)?);
-    let first = administration(&instance, serve).first_start(FIRST_ORG, serve.plans.first().clone()).await?;
+    let first = FirstStart { instance: &instance, brand: &serve.server.brand.0 };
+    let first = first.make_organization(UNNAMED, serve.plans.first().clone()).await?;
     // The keys are stored nowhere else, so nothing that can fail may come between here and printing them.
     let mut config = ServiceConfig { node, checkup, ..config };
     config.listen.connections_max = room.connections;
@@ -106,10 +108,10 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
         tokio::select! {
             () = stopping => Ok(()),
             () = interrupted.recv() => Err(anyhow!("stopped at the second signal; credits held for calls in flight are released when their holds expire")
-                .context(Ends(Exit::Interrupted))),
+                .context(ExitsWith(Exit::Interrupted))),
         }
     });
-    Ok(Running { listening, first, ended })
+    Ok(RunningService { listening, first, ended })
 }
 
 /// Migrates the database.
@@ -122,9 +124,9 @@ pub(crate) async fn migrate(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Answers one request about existing data. Never creates data: otherwise, a mistyped path would administer a new, empty
-/// installation.
-pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer> {
+/// Runs one administration command on existing data. Never creates data: otherwise, a mistyped path would administer a new,
+/// empty installation.
+pub(crate) async fn administer(settings: &Settings, command: &AdminCommand) -> Result<Printout> {
     let serve = &settings.serve;
     if let Database::Sqlite(path) = &serve.database.place
         && !path.is_file()
@@ -135,9 +137,28 @@ pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer>
     let _held = lock::share(&serve.data)?;
     let instance = Instance::open(&store(serve)?, &pepper).await.map_err(unopened)?;
     instance.prepare().await.map_err(unopened)?;
-    let admin = administration(&instance, serve);
-    let answer = answers::answer(&instance, &admin, settings, request).await;
+    let answer = call_act(&instance, settings, command).await;
     instance.close().await;
+    answer
+}
+
+/// Opens the service's parts for one command. Nothing listens, and no address is verified.
+async fn call_act(instance: &Instance, settings: &Settings, command: &AdminCommand) -> Result<Printout> {
+    let serve = &settings.serve;
+    let engine = if admin::needs_engine(command) {
+        engine::with_net(settings, Arc::new(NoNet))?
+    } else {
+        // Administration must not fail because this machine could not probe.
+        Engine::new(EngineConfig::default(), Arc::new(NoNet))?
+    };
+    let silent = Arc::new(OfflineVerifier(engine));
+    let verifiers = Verifiers { live: silent.clone(), sandbox: silent };
+    let mut config = config(settings, webhooks(settings, true)?)?;
+    // Links lead to the service on this machine if no public URL is configured.
+    config.api.public_url = serve.listening().map(|address| serve.base_url(address));
+    let parts = ServiceParts::open_for_command(instance, config.parts(), &verifiers);
+    let answer = admin::call_act(&LocalOperator { app: &parts.app }, command).await;
+    parts.close().await;
     answer
 }
 
@@ -163,7 +184,7 @@ async fn open(serve: &ServeSettings) -> Result<Instance> {
 
 /// A database that does not open is a local failure.
 fn unopened(error: OpenError) -> anyhow::Error {
-    anyhow::Error::new(error).context(Ends(Exit::Local))
+    anyhow::Error::new(error).context(ExitsWith(Exit::Local))
 }
 
 /// Creates the data directory, accessible only to the service.
@@ -187,14 +208,14 @@ fn store(serve: &ServeSettings) -> Result<StoreConfig> {
     let master_key = serve.master_key.as_deref().map(pepper::master_key).transpose()?;
     let settings = &serve.database;
     let place = match &settings.place {
-        Database::Sqlite(path) => Place::Sqlite(path.clone()),
-        Database::Postgres(url) => Place::Postgres(url.expose_secret().to_owned()),
+        Database::Sqlite(path) => DatabasePlace::Sqlite(path.clone()),
+        Database::Postgres(url) => DatabasePlace::Postgres(url.expose_secret().to_owned()),
     };
     Ok(StoreConfig {
         place,
-        connections_max: settings.pool_max,
-        acquire_timeout_ms: unsigned(settings.acquire_timeout_ms),
-        statement_timeout_ms: unsigned(settings.statement_timeout_ms),
+        connections_max: settings.limits.pool_max.get(),
+        acquire_timeout_ms: settings.limits.acquire_timeout.ms().unsigned_abs(),
+        statement_timeout_ms: settings.limits.statement_timeout.ms().unsigned_abs(),
         sealing: master_key.map(|key| Arc::new(key) as Arc<dyn Sealing>),
     })
 }
@@ -205,9 +226,9 @@ fn tombstones(serve: &ServeSettings) -> PathBuf {
 }
 
 /// Computes the capacity under this process's limit of open files; logs a limit that is too low.
-fn room(settings: &Settings, simulated: bool) -> Room {
+fn room(settings: &Settings, simulated: bool) -> FileRoom {
     // Simulated servers need no descriptors.
-    let room = Room::of(settings, if simulated { 0 } else { settings.engine.sessions_max });
+    let room = FileRoom::of(settings, if simulated { 0 } else { settings.engine.sessions_max });
     if !room.is_enough {
         tracing::warn!(
             open_files = room.open_files,
@@ -221,80 +242,91 @@ fn room(settings: &Settings, simulated: bool) -> Room {
 }
 
 /// Creates the live engine with its facts in the database, and the sandbox for test keys.
-fn verifiers(settings: &Settings, simulated: bool, facts: Arc<Layered>, room: Room) -> Result<Verifiers> {
+fn verifiers(settings: &Settings, simulated: bool, facts: Arc<LayeredFacts>, room: FileRoom) -> Result<Verifiers> {
     let for_tests = Arc::new(Sandbox::new(&settings.engine)?);
     let live: Arc<dyn Verifier> = if simulated {
         Arc::new(Sandbox::new(&settings.engine)?)
     } else {
         let config = EngineConfig { sessions_max: room.sessions, ..settings.engine.clone() };
-        Arc::new(Engine::with_facts(config, net::real(settings)?, facts)?)
+        Arc::new(Engine::with_facts(config, engine::real_net(settings)?, facts)?)
     };
     Ok(Verifiers { live, sandbox: for_tests })
 }
 
 /// Prepares checks of this machine if it probes real mail servers. A failure does not stop the service.
 fn checkup(settings: &Settings, simulated: bool) -> Option<Arc<dyn Checkup>> {
-    let probes = !simulated && settings.serve.roles.asks();
-    let patient = probes.then(|| Patient::of(settings, false).ok()).flatten()?;
+    let probes = !simulated && settings.serve.server.roles.asks();
+    let patient = probes.then(|| DoctorInputs::of(settings, false).ok()).flatten()?;
     Some(Arc::new(patient))
 }
 
 /// Callbacks use the real network, even in the sandbox; there, a machine without a resolver supports only IP addresses.
 fn webhooks(settings: &Settings, simulated: bool) -> Result<WebhookConfig> {
-    let names: Arc<dyn Names> = match net::real(settings) {
+    let names: Arc<dyn Names> = match engine::real_net(settings) {
         Ok(net) => Arc::new(ByNet(net)),
         Err(_) if simulated => Arc::new(NoNames),
         Err(error) => return Err(error),
     };
-    let https_only = settings.serve.webhooks_https_only;
+    let https_only = settings.serve.webhooks.https_only;
     Ok(WebhookConfig { egress: settings.engine.guard()?, names, https_only, ..WebhookConfig::default() })
 }
 
-fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
+fn config(settings: &Settings, webhooks: WebhookConfig) -> Result<ServiceConfig> {
     let serve = &settings.serve;
-    let body = BodyRules { limit_bytes: serve.body_max, ..BodyRules::default() };
-    let deadline = Duration::from_millis(unsigned(serve.request_timeout_ms));
+    let body = body_rules(serve);
+    let deadline = serve.server.request_timeout.duration();
     let listen = ListenConfig::default();
     let verification_max = deadline.saturating_sub(ANSWER).min(VERIFICATION_MAX);
-    ServiceConfig {
+    Ok(ServiceConfig {
         api: ApiConfig {
-            brand: serve.brand.clone(),
-            public_url: serve.public_url.clone(),
-            key_per_minute: serve.rate.key,
-            org_per_minute: serve.rate.organization,
+            brand: serve.server.brand.0.clone(),
+            public_url: serve.server.public_url.0.clone(),
+            hooks_url: serve.server.public_url.0.clone(),
+            key_per_minute: serve.rate.key_per_minute.get(),
+            org_per_minute: serve.rate.organization_per_minute.get(),
             verification_max,
-            failures_per_minute: serve.rate.address,
-            trusted_proxies: serve.trusted_proxies.clone(),
+            failures_per_minute: serve.rate.address_per_minute.get(),
+            trusted_proxies: serve.server.trusted_proxies.clone(),
             widget: serve.widget,
-            batch_rows_max: serve.batch_rows,
-            batch_body_max: serve.batch_body_max,
+            batch_rows_max: serve.batch.rows.get(),
+            batch_body_max: serve.batch.body_max.bytes(),
             uploads: serve.uploads,
             // 20% longer than a request may take.
-            idempotency_lease_ms: serve.request_timeout_ms / 5 * 6,
+            idempotency_lease_ms: serve.server.request_timeout.ms() / 5 * 6,
             people: PeopleConfig { lifetimes: serve.session, ..PeopleConfig::default() },
             deliveries_keep_ms: serve.deliveries_keep_ms,
             link_life_ms: serve.invitation_ms,
             plans: serve.plans.clone(),
         },
-        shell: ShellConfig { deadline, body, observer: None },
+        shell: ShellConfig { deadline, body, ..ShellConfig::default() },
         listen: ListenConfig {
-            connections_max: serve.connections,
-            header_timeout: Duration::from_millis(unsigned(serve.header_timeout_ms)),
-            shutdown_timeout: Duration::from_millis(unsigned(serve.shutdown_grace_ms)),
+            connections_max: serve.server.connections.get(),
+            header_timeout: serve.server.header_timeout.duration(),
+            shutdown_timeout: serve.server.shutdown_grace.duration(),
             // A request that uses its whole time limit must not be cut as stalled.
             stall_timeout: listen.stall_timeout.max(deadline * 2),
             ..listen
         },
-        metrics_token: serve.metrics_token.clone(),
+        metrics_token: serve.server.metrics_token.0.clone(),
         webhooks,
+        sns_certificates: SnsCertificates::default(),
+        platforms: connectors::platforms(&serve.integrations)?,
         mail: serve.mail.clone(),
         tombstones: Some(tombstones(serve)),
-        jobs: JobsConfig { lease_ms: serve.batch_lease_ms, slots: serve.batch_slots, keep_days: serve.batch_keep_days },
+        jobs: JobsConfig {
+            lease_ms: serve.batch.lease.ms(),
+            slots: serve.batch_slots,
+            keep_days: serve.batch.keep_days.get(),
+        },
         facts_ms: facts_ms(settings),
         node: NodeConfig::default(),
         checkup: None,
         operator: operator(serve),
-    }
+    })
+}
+
+fn body_rules(serve: &ServeSettings) -> BodyRules {
+    BodyRules { limit_bytes: serve.server.body_max.bytes(), ..BodyRules::default() }
 }
 
 /// Maximum lifetime of cached facts about a domain.
@@ -308,7 +340,7 @@ fn node(settings: &Settings, simulated: bool) -> NodeConfig {
     let asked = if simulated { &[] } else { &*settings.engine.sources };
     NodeConfig {
         hostname: host_name(),
-        roles: settings.serve.roles.clone(),
+        roles: settings.serve.server.roles.clone(),
         sources: asked.iter().map(|source| source.public).collect(),
         joined: None,
     }
@@ -316,20 +348,12 @@ fn node(settings: &Settings, simulated: bool) -> NodeConfig {
 
 /// A failure to join is local or caused by the other nodes.
 fn not_joined(error: JoinError) -> anyhow::Error {
-    anyhow::Error::new(error).context(Ends(Exit::Local))
-}
-
-fn administration(instance: &Instance, serve: &ServeSettings) -> Admin {
-    Admin::new(instance.clone(), &serve.brand).with_plans(serve.plans.clone())
+    anyhow::Error::new(error).context(ExitsWith(Exit::Local))
 }
 
 fn operator(serve: &ServeSettings) -> Option<OperatorConfig> {
-    let apart = !serve.admin_listen.is_empty();
-    serve.admin_key.clone().map(|key| OperatorConfig { key, apart })
-}
-
-fn unsigned(ms: i64) -> u64 {
-    u64::try_from(ms).unwrap_or(0)
+    let apart = !serve.admin.listen.is_empty();
+    serve.admin.key.0.clone().map(|key| OperatorConfig { key, apart })
 }
 
 /// Signals that end the service, caught from the start so that none is lost.

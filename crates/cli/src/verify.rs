@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use futures_util::StreamExt;
-use probity_engine::Live;
+use probity_backend::nodes::verifier::Verifier;
+use probity_engine::LiveCall;
 use probity_mail::domain::names_sandbox;
 use probity_mail::verdict::{Status, Verification};
-use probity_service::verifier::Verifier;
 
 use crate::args::VerifyArgs;
 use crate::exit::Exit;
@@ -25,7 +25,7 @@ const CLOSE_MS: u64 = 2_000;
 
 pub(crate) async fn run(args: &VerifyArgs, verifier: Arc<dyn Verifier>) -> Result<Exit> {
     let addresses = addresses(args)?;
-    let live = Live { timeout_ms: args.timeout_ms(), scope: 0 };
+    let live = LiveCall { timeout_ms: args.timeout_ms(), scope: 0 };
     let longest = addresses.iter().map(|address| address.chars().count()).max().unwrap_or_default();
     let room = (output::columns(), longest);
     let mut printer = Printer::new(std::io::stdout().lock(), Style::choose(args.json), args.explain, room);

@@ -1,146 +1,96 @@
 //! Webhook deliveries. Operators see why a receiver was not reached; customers do not.
 
-use std::fmt::Write as _;
+use anyhow::{Result, anyhow};
+use probity_account::id::DeliveryId;
+use probity_service::operator::deliveries::{force_delivery, inspect_deliveries, inspect_delivery};
+use serde_json::Value;
 
-use clap::ValueEnum;
-use probity_mail::time::Millis;
-use serde::Serialize;
-
-use super::{Request, moment_text, table};
-use crate::args::DeliveriesCommand;
+use super::LocalOperator;
+use super::operator::{each_with_org, or_missing, refuse, with_org};
+use crate::args::{DeliveriesCommand, DeliveryArg};
 use crate::output::plain;
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::{self, AnswerColumn, at, at_or, field, made, moment, time, time_or};
 
-/// Where a message stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeliveryState {
-    /// Pending
-    Waiting,
-    /// Accepted by the endpoint
-    Delivered,
-    /// Failed after the last attempt
-    Exhausted,
-    /// Canceled before it was delivered
-    Cancelled,
-}
+pub(super) const DELIVERIES: &[AnswerColumn] = &[
+    at("ID", "/id"),
+    at("STATE", "/state"),
+    at("ATTEMPTS", "/attempts"),
+    made("LAST", last),
+    time_or("NEXT", "/next_at", "never"),
+    at("URL", "/url"),
+];
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Delivery {
-    pub id: String,
-    pub organization: String,
-    /// Event ID, which the receiver sees as `webhook-id`.
-    pub event: String,
-    /// Type of the event.
-    pub kind: String,
-    /// Webhook ID; `None` for a job's callback.
-    pub webhook: Option<String>,
-    pub url: String,
-    pub state: String,
-    /// Finished attempts.
-    pub attempts: i64,
-    /// Next attempt; `None` if none is pending.
-    #[serde(serialize_with = "super::maybe_time")]
-    pub next_at: Option<Millis>,
-    /// Last attempt.
-    #[serde(serialize_with = "super::maybe_time")]
-    pub last_at: Option<Millis>,
-    pub last_status: Option<i64>,
-    /// Why the last attempt got no response.
-    pub last_error: Option<String>,
-    /// Duration of the last attempt, in milliseconds.
-    pub last_took_ms: Option<i64>,
-    #[serde(serialize_with = "super::time")]
-    pub created_at: Millis,
-}
+const DELIVERY: &[AnswerColumn] = &[
+    at("id", "/id"),
+    at("organization", "/organization"),
+    at("webhook-id", "/event"),
+    at("kind", "/kind"),
+    at_or("webhook", "/webhook", "none"),
+    at("url", "/url"),
+    at("state", "/state"),
+    at("attempts", "/attempts"),
+    time("created", "/created_at"),
+    time_or("first attempt", "/first_at", "never"),
+    time_or("last attempt", "/last_at", "never"),
+    made("last result", last_result),
+    time_or("next attempt", "/next_at", "never"),
+    at("body", "/body"),
+    at("last response", "/last_answer"),
+];
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Detail {
-    #[serde(flatten)]
-    pub delivery: Delivery,
-    /// First attempt.
-    #[serde(serialize_with = "super::maybe_time")]
-    pub first_at: Option<Millis>,
-    /// Body to send; for a delivery about rows, the range of the rows.
-    pub body: String,
-    /// Start of the last response's body.
-    pub last_answer: String,
-    /// Attempts before the last, newest first.
-    pub earlier_attempts: Vec<Attempt>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Attempt {
-    /// Start of the attempt.
-    #[serde(serialize_with = "super::time")]
-    pub at: Millis,
-    pub url: String,
-    /// HTTP status of the response.
-    pub status: Option<i64>,
-    /// Why there was no response.
-    pub error: Option<String>,
-    /// Duration in milliseconds.
-    pub took_ms: i64,
-    /// Start of the response's body.
-    pub answer: String,
-}
-
-pub(super) fn request(command: &DeliveriesCommand) -> Request {
+pub(super) async fn run(operator: &LocalOperator<'_>, command: &DeliveriesCommand) -> Result<Printout> {
     match command {
         DeliveriesCommand::List { org, state, limit } => {
-            Request::ListDeliveries { org: org.org.clone(), state: *state, limit: *limit }
+            let caller = operator.act_for(org).await?;
+            let found = inspect_deliveries(operator.app, caller.org_id(), *state, *limit).await.map_err(refuse)?;
+            Printout::of(each_with_org(&caller, found), AnswerView::Rows(DELIVERIES))
         }
         DeliveriesCommand::Show(one) => {
-            Request::ShowDelivery { org: one.org.org.clone(), delivery: one.delivery.clone() }
+            let caller = operator.act_for(&one.org).await?;
+            let shown = inspect_delivery(operator.app, caller.org_id(), read_id(one)?).await;
+            let shown = shown.map_err(|error| or_missing(error, || missing(one)))?;
+            Printout::one(with_org(&caller, shown), SHOWN)
         }
         DeliveriesCommand::Resend(one) => {
-            Request::ResendDelivery { org: one.org.org.clone(), delivery: one.delivery.clone() }
+            let caller = operator.act_for(&one.org).await?;
+            let resent = force_delivery(operator.app, caller.org_id(), read_id(one)?).await;
+            let resent = resent.map_err(|error| or_missing(error, || missing(one)))?;
+            Printout::one(with_org(&caller, resent), AnswerView::Rows(DELIVERIES))
         }
     }
 }
 
-pub(super) fn table(deliveries: &[Delivery]) -> String {
-    let row = |one: &Delivery| {
-        let next = one.next_at.map_or_else(|| "never".to_owned(), moment_text);
-        vec![one.id.clone(), one.state.clone(), one.attempts.to_string(), last(one), next, one.url.clone()]
-    };
-    table::lines(&["ID", "STATE", "ATTEMPTS", "LAST", "NEXT", "URL"], deliveries.iter().map(row))
+fn read_id(one: &DeliveryArg) -> Result<DeliveryId> {
+    one.delivery.parse().map_err(|_| missing(one))
 }
+
+fn missing(one: &DeliveryArg) -> anyhow::Error {
+    anyhow!("there is no delivery {}; `probity deliveries list` shows the last ones", one.delivery)
+}
+
+/// A delivery for people, with a line per earlier attempt.
+pub(super) const SHOWN: AnswerView = AnswerView::Text(|delivery| {
+    let earlier = delivery["earlier_attempts"].as_array().into_iter().flatten();
+    let line = |one: &Value| {
+        let came = Some(field(one, "/status")).filter(|came| !came.is_empty());
+        let came = came.unwrap_or_else(|| field(one, "/error"));
+        let [took, url, answer] = ["/took_ms", "/url", "/answer"].map(|pointer| field(one, pointer));
+        let line = format!("{} {came} in {took} ms, {url} {answer}", moment(one, "/at"));
+        format!("{:<16}  {}\n", "before", plain(line.trim_end()))
+    };
+    table::fields(DELIVERY, delivery) + &earlier.map(line).collect::<String>()
+});
 
 /// Summarizes the last attempt.
-fn last(one: &Delivery) -> String {
-    let status = one.last_status.map(|status| status.to_string());
-    status.or_else(|| one.last_error.clone()).unwrap_or_else(|| "none".to_owned())
+fn last(delivery: &Value) -> String {
+    let told = ["/last_status", "/last_error"].map(|pointer| field(delivery, pointer));
+    told.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| "none".to_owned())
 }
 
-/// Formats one delivery for people. Body and response are untrusted text, so control characters are removed.
-pub(super) fn shown(detail: &Detail) -> String {
-    let Detail { delivery, first_at, body, last_answer, earlier_attempts } = detail;
-    let time = |at: Option<Millis>| at.map_or_else(|| "never".to_owned(), moment_text);
-    let took = delivery.last_took_ms.map(|ms| format!(" in {ms} ms")).unwrap_or_default();
-    let rows = [
-        ("id", delivery.id.clone()),
-        ("organization", delivery.organization.clone()),
-        ("webhook-id", delivery.event.clone()),
-        ("kind", delivery.kind.clone()),
-        ("webhook", delivery.webhook.clone().unwrap_or_else(|| "none".to_owned())),
-        ("url", delivery.url.clone()),
-        ("state", delivery.state.clone()),
-        ("attempts", delivery.attempts.to_string()),
-        ("created", moment_text(delivery.created_at)),
-        ("first attempt", time(*first_at)),
-        ("last attempt", time(delivery.last_at)),
-        ("last result", format!("{}{took}", last(delivery))),
-        ("next attempt", time(delivery.next_at)),
-        ("body", body.clone()),
-        ("last response", last_answer.clone()),
-    ];
-    let mut text = String::new();
-    for (name, value) in rows {
-        let _ = writeln!(text, "{name:<14} {}", plain(&value));
+fn last_result(delivery: &Value) -> String {
+    match field(delivery, "/last_took_ms") {
+        took if took.is_empty() => last(delivery),
+        took => format!("{} in {took} ms", last(delivery)),
     }
-    for one in earlier_attempts {
-        let came = one.status.map(|status| status.to_string()).or_else(|| one.error.clone()).unwrap_or_default();
-        let line = format!("{} {came} in {} ms, {} {}", moment_text(one.at), one.took_ms, one.url, one.answer);
-        let _ = writeln!(text, "{:<14} {}", "before", plain(line.trim_end()));
-    }
-    text
 }

@@ -1,91 +1,83 @@
 //! Erasure requests and their outcome.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
-use probity_mail::time::Millis;
-use serde::Serialize;
+use anyhow::{Context as _, Result, anyhow, bail};
+use probity_account::id::ErasureId;
+use probity_contract::page::PageQuery;
+use probity_lists::submission::ADDRESS_MAX_BYTES;
+use probity_service::privacy::erasures::{erase_addresses, get_erasure, list_erasures};
+use serde_json::Value;
 
-use super::{Request, moment_text, table};
+use super::LocalOperator;
+use super::operator::{each_with_org, or_missing, refuse, with_org};
 use crate::args::ErasuresCommand;
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::{AnswerColumn, at, cell, made, time, time_or};
 
 /// Maximum size of a file of addresses, in bytes.
 const FILE_MAX: u64 = 64 << 20;
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Erasure {
-    pub id: String,
-    pub organization: String,
-    pub status: &'static str,
-    pub addresses: i64,
-    #[serde(serialize_with = "super::time")]
-    pub requested_at: Millis,
-    #[serde(serialize_with = "super::maybe_time")]
-    pub completed_at: Option<Millis>,
-    /// Entries erased, by table.
-    pub removed: BTreeMap<String, u64>,
+const ERASURES: &[AnswerColumn] = &[
+    at("ID", "/id"),
+    at("ADDRESSES", "/addresses"),
+    time("REQUESTED", "/requested_at"),
+    time_or("COMPLETED", "/completed_at", "not yet"),
+    made("REMOVED", removed),
+];
+
+fn removed(erasure: &Value) -> String {
+    let tables = erasure["removed"].as_object().into_iter().flatten();
+    tables.map(|(table, count)| format!("{table} {}", cell(Some(count)))).collect::<Vec<_>>().join(", ")
 }
 
-/// Erasure commands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ErasureWish {
-    Erase {
-        /// `None`: the only organization.
-        org: Option<String>,
-        emails: Vec<String>,
-    },
-    /// Newest first.
-    List {
-        /// `None`: the only organization.
-        org: Option<String>,
-        limit: u32,
-    },
-    Show {
-        /// `None`: the only organization.
-        org: Option<String>,
-        erasure: String,
-    },
-}
-
-impl ErasureWish {
-    pub(crate) fn org(&self) -> Option<&str> {
-        let (Self::Erase { org, .. } | Self::List { org, .. } | Self::Show { org, .. }) = self;
-        org.as_deref()
+pub(super) async fn run(operator: &LocalOperator<'_>, command: &ErasuresCommand) -> Result<Printout> {
+    match command {
+        ErasuresCommand::Erase { org, addresses, file } => {
+            let emails = read_addresses(addresses, file.as_deref())?;
+            let caller = operator.act_for(org).await?;
+            let requested = erase_addresses(operator.app, &caller, &emails).await.map_err(refuse)?;
+            Printout::of(each_with_org(&caller, requested.data), AnswerView::Rows(ERASURES))
+        }
+        ErasuresCommand::List { org, limit } => {
+            let caller = operator.act_for(org).await?;
+            let page = PageQuery { per_page: *limit, cursor: None };
+            let found = list_erasures(operator.app, &caller, page).await.map_err(refuse)?;
+            Printout::of(each_with_org(&caller, found.data), AnswerView::Rows(ERASURES))
+        }
+        ErasuresCommand::Show { erasure, org } => {
+            let caller = operator.act_for(org).await?;
+            let missing = || anyhow!("there is no erasure {erasure}; `probity erasures list` shows the last ones");
+            let id: ErasureId = erasure.parse().map_err(|_| missing())?;
+            let found = get_erasure(operator.app, &caller, id).await.map_err(|error| or_missing(error, missing))?;
+            Printout::one(with_org(&caller, found), AnswerView::Rows(ERASURES))
+        }
     }
 }
 
-pub(super) fn request(command: &ErasuresCommand) -> Result<Request> {
-    let wish = match command {
-        ErasuresCommand::Erase { org, addresses, file } => {
-            let mut emails = addresses.clone();
-            if let Some(file) = file {
-                let place = file.display();
-                let opened = std::fs::File::open(file).with_context(|| format!("cannot read {place}"))?;
-                let mut text = String::new();
-                let read = opened.take(FILE_MAX + 1).read_to_string(&mut text);
-                let read = read.with_context(|| format!("cannot read {place}"))?;
-                if u64::try_from(read).is_ok_and(|read| read > FILE_MAX) {
-                    bail!("{place} is larger than {} MiB: split it", FILE_MAX >> 20);
-                }
-                emails.extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
-            }
-            if emails.is_empty() {
-                bail!("no addresses: pass some, or set --file to a file with one per line");
-            }
-            ErasureWish::Erase { org: org.org.clone(), emails }
+/// Returns the addresses of the arguments and of the file, each once.
+pub(super) fn read_addresses(addresses: &[String], file: Option<&Path>) -> Result<Vec<String>> {
+    let mut emails: BTreeSet<String> = addresses.iter().cloned().collect();
+    if let Some(file) = file {
+        let place = file.display();
+        let opened = File::open(file).with_context(|| format!("cannot read {place}"))?;
+        let mut text = String::new();
+        let read = opened.take(FILE_MAX + 1).read_to_string(&mut text);
+        let read = read.with_context(|| format!("cannot read {place}"))?;
+        if u64::try_from(read).is_ok_and(|read| read > FILE_MAX) {
+            bail!("{place} is larger than {} MiB: split it", FILE_MAX >> 20);
         }
-        ErasuresCommand::List { org, limit } => ErasureWish::List { org: org.org.clone(), limit: *limit },
-        ErasuresCommand::Show { org, erasure } => ErasureWish::Show { org: org.org.clone(), erasure: erasure.clone() },
-    };
-    Ok(Request::Erasures(wish))
-}
-
-pub(super) fn table(erasures: &[Erasure]) -> String {
-    let row = |one: &Erasure| {
-        let done = one.completed_at.map_or_else(|| "not yet".to_owned(), moment_text);
-        let removed: Vec<String> = one.removed.iter().map(|(table, count)| format!("{table} {count}")).collect();
-        vec![one.id.clone(), one.addresses.to_string(), moment_text(one.requested_at), done, removed.join(", ")]
-    };
-    table::lines(&["ID", "ADDRESSES", "REQUESTED", "COMPLETED", "REMOVED"], erasures.iter().map(row))
+        emails.extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
+    }
+    // Checked before the first erasure, because none can be undone.
+    if let Some(email) = emails.iter().find(|email| email.trim().is_empty() || email.len() > ADDRESS_MAX_BYTES) {
+        bail!("an address has {} bytes: it must have 1 to {ADDRESS_MAX_BYTES}; nothing was erased", email.len());
+    }
+    if emails.is_empty() {
+        bail!("no addresses: pass some, or set --file to a file with one per line");
+    }
+    Ok(emails.into_iter().collect())
 }

@@ -1,91 +1,121 @@
+//! API keys.
+
 use anyhow::{Context as _, Result, bail};
-use clap::ValueEnum;
+use probity_account::api_key::KeyKind;
+use probity_account::id::KeyId;
+use probity_backend::accounts::minting;
+use probity_contract::error::{ApiError, Code};
+use probity_contract::page::PageQuery;
+use probity_contract::published::accounts::keys::CreateKey;
+use probity_contract::published::whole::Whole;
 use probity_mail::time::Millis;
-use serde::Serialize;
+use probity_service::accounts::key_changes::{RenameKey, RotateKey, rename_key, rotate_key};
+use probity_service::accounts::keys::{create_key, list_keys, revoke_key};
+use probity_service::callers::caller::Caller;
+use probity_service::callers::once::Once;
+use serde_json::Value;
 
-use super::{Moment, Request, moment_text, table};
+use super::LocalOperator;
+use super::operator::{DeletedObject, each_with_org, refuse, staff, with_org};
 use crate::args::{KeysCommand, NewKeyArgs};
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::{self, AnswerColumn, at, field, made, moment, time_or};
 
-/// What a key is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeyKind {
-    /// All scopes
-    Live,
-    /// Only its scopes
-    Rk,
-    /// Sandbox only; spends no credits
-    Test,
-    /// Widget on web pages, bound to their origins
-    Pub,
+pub(super) const KEYS: &[AnswerColumn] = &[
+    at("ID", "/id"),
+    made("KEY", |key| format!("{}...{}", field(key, "/prefix"), field(key, "/last4"))),
+    made("ENDS", end),
+    time_or("LAST USED", "/last_used_at", "never"),
+    at("NAME", "/name"),
+];
+
+/// All keys of an organization are one page.
+const WHOLE: PageQuery = PageQuery { per_page: u32::MAX, cursor: None };
+
+pub(super) async fn run(operator: &LocalOperator<'_>, command: &KeysCommand) -> Result<Printout> {
+    match command {
+        KeysCommand::Create(args) => {
+            let caller = operator.act_for(&args.org).await?;
+            let expires_at = args.expires.map(|moment| operator.resolve("expires_at", moment)).transpose()?;
+            let asked = check_new_key(args, expires_at)?;
+            let made = create_key(operator.app, &caller, &Once::unkeyed(), asked).await.map_err(refuse)?;
+            Printout::one(with_org(&caller, made), NEW_KEY)
+        }
+        KeysCommand::List(some) => {
+            let caller = operator.act_for(some).await?;
+            let keys = list_keys(operator.app, &caller, WHOLE).await.map_err(refuse)?;
+            Printout::of(each_with_org(&caller, keys.data), AnswerView::Rows(KEYS))
+        }
+        KeysCommand::Rename { key, name, org } => {
+            let rename = async |caller: &Caller, id| {
+                rename_key(operator.app, caller, id, RenameKey { name: name.clone() }).await
+            };
+            let (caller, renamed) = of_key(operator, key, org.as_deref(), rename).await?;
+            Printout::one(with_org(&caller, renamed), AnswerView::Rows(KEYS))
+        }
+        KeysCommand::Rotate { key, overlap, org } => {
+            let rotate = async |caller: &Caller, id| {
+                rotate_key(operator.app, caller, id, RotateKey { overlap_hours: Whole((*overlap).into()) }).await
+            };
+            let (caller, rotated) = of_key(operator, key, org.as_deref(), rotate).await?;
+            Printout::one(with_org(&caller, rotated), NEW_KEY)
+        }
+        KeysCommand::Revoke { key, org } => {
+            let revoke = async |caller: &Caller, id| revoke_key(operator.app, caller, id).await;
+            let (caller, revoked) = of_key(operator, key, org.as_deref(), revoke).await?;
+            let keys = list_keys(operator.app, &caller, WHOLE).await.map_err(refuse)?.data;
+            let answer = keys.into_iter().find(|one| one.id == revoked.id).with_context(|| missing(key))?;
+            let shown = DeletedObject { answer, deleted: revoked.deleted };
+            Printout::one(with_org(&caller, shown), AnswerView::Rows(KEYS))
+        }
+    }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NewKey {
-    pub kind: KeyKind,
-    /// Label; may be empty.
-    pub name: String,
-    /// Scopes of a restricted key; empty for every other kind.
-    pub scopes: Vec<String>,
-    /// Origins of a public key; empty for every other kind.
-    pub origins: Vec<String>,
-    /// Credits per day that a public key may spend.
-    pub daily_cap: Option<i64>,
-    pub expires: Option<Moment>,
-    /// The key's own rate limit, in requests per minute.
-    pub per_minute: Option<u32>,
+/// A new key for people. The secret has its own line, for copying.
+pub(super) const NEW_KEY: AnswerView = AnswerView::Text(|key| {
+    let table = table::rows(KEYS, [key]);
+    format!("{table}\nSave this key; it is shown once.\n\n    {}\n", field(key, "/secret"))
+});
+
+fn missing(key: &str) -> String {
+    format!("there is no key {key}; to list all keys: `probity keys list`")
 }
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Key {
-    pub id: String,
-    pub organization: String,
-    pub name: String,
-    pub kind: String,
-    /// Start of the key's text.
-    pub prefix: String,
-    /// End of the key's text.
-    pub last4: String,
-    pub scopes: Vec<String>,
-    /// Origins to which the key is bound; empty if unbound.
-    pub origins: Vec<String>,
-    /// Credits per day; `None` if the key has no cap of its own.
-    pub daily_cap: Option<i64>,
-    #[serde(serialize_with = "super::time")]
-    pub created_at: Millis,
-    #[serde(serialize_with = "super::maybe_time")]
-    pub expires_at: Option<Millis>,
-    /// Last use, to about a minute.
-    #[serde(serialize_with = "super::maybe_time")]
-    pub last_used_at: Option<Millis>,
-    #[serde(serialize_with = "super::maybe_time")]
-    pub revoked_at: Option<Millis>,
+/// Does something with a key. Key IDs are unique, so without `--org`, all organizations are searched.
+async fn of_key<T>(
+    operator: &LocalOperator<'_>,
+    key: &str,
+    org: Option<&str>,
+    act: impl AsyncFn(&Caller, KeyId) -> Result<T, ApiError>,
+) -> Result<(Caller, T)> {
+    let orgs = match org {
+        Some(org) => vec![operator.find_org(org).await?],
+        None => operator.read_orgs().await?,
+    };
+    let id: KeyId = key.parse().ok().with_context(|| missing(key))?;
+    for org in orgs {
+        let caller = staff(org, false);
+        match act(&caller, id).await {
+            Ok(done) => return Ok((caller, done)),
+            Err(error) if error.code() == Code::NotFound => {}
+            Err(error) => return Err(refuse(error)),
+        }
+    }
+    bail!(missing(key))
 }
 
-#[derive(Serialize)]
-pub(super) struct Created<'a> {
-    #[serde(flatten)]
-    pub(super) key: &'a Key,
-    pub(super) secret: &'a str,
-}
-
-pub(super) fn request(command: &KeysCommand) -> Result<Request> {
-    Ok(match command {
-        KeysCommand::Create(args) => Request::CreateKey { org: args.org.org.clone(), key: new(args)? },
-        KeysCommand::List(some) => Request::ListKeys { org: some.org.clone() },
-        KeysCommand::Revoke { key, org } => Request::RevokeKey { org: org.clone(), key: key.clone() },
-    })
-}
-
-fn new(args: &NewKeyArgs) -> Result<NewKey> {
+/// Builds the key to create, and refuses flags that do not belong to its kind in words of the command line.
+pub(super) fn check_new_key(args: &NewKeyArgs, expires_at: Option<Millis>) -> Result<CreateKey> {
     match args.kind {
         KeyKind::Rk if args.scope.is_empty() => bail!("a key of kind rk needs a scope: set --scope"),
         KeyKind::Pub if args.origin.is_empty() => bail!("a key of kind pub needs an origin: set --origin"),
-        KeyKind::Rk | KeyKind::Pub => {}
-        KeyKind::Live | KeyKind::Test if args.scope.is_empty() => {}
-        KeyKind::Live | KeyKind::Test => bail!("--scope is for keys of kind rk; live and test keys have all scopes"),
-    }
-    if args.kind == KeyKind::Pub && !args.scope.is_empty() {
-        bail!("--scope is for keys of kind rk; a key of kind pub works only in the widget");
+        KeyKind::Live | KeyKind::Test if !args.scope.is_empty() => {
+            bail!("--scope is for keys of kind rk; live and test keys have all scopes")
+        }
+        KeyKind::Pub if !args.scope.is_empty() => {
+            bail!("--scope is for keys of kind rk; a key of kind pub works only in the widget")
+        }
+        KeyKind::Pub | KeyKind::Rk | KeyKind::Live | KeyKind::Test => {}
     }
     if args.kind != KeyKind::Pub && !args.origin.is_empty() {
         bail!("--origin is for keys of kind pub");
@@ -93,47 +123,25 @@ fn new(args: &NewKeyArgs) -> Result<NewKey> {
     if args.kind != KeyKind::Pub && args.daily_cap.is_some() {
         bail!("--daily-cap is for keys of kind pub");
     }
-    Ok(NewKey {
+    if let Some(wrong) = args.origin.iter().find(|text| minting::origin(text).is_none()) {
+        bail!("--origin: must look like https://shop.example.com, without a path; not {wrong}");
+    }
+    let named = args.name.clone().filter(|name| !name.is_empty());
+    Ok(CreateKey {
+        name: named.unwrap_or_else(|| format!("{} key", args.kind.as_str())),
         kind: args.kind,
-        name: args.name.clone().unwrap_or_default(),
-        scopes: sorted(&args.scope),
-        origins: args.origin.iter().map(|text| origin(text)).collect::<Result<_>>()?,
-        daily_cap: args.daily_cap,
-        expires: args.expires,
-        per_minute: args.rate,
+        scopes: (args.kind == KeyKind::Rk).then(|| args.scope.iter().copied().collect()),
+        allowed_origins: (args.kind == KeyKind::Pub).then(|| args.origin.clone()),
+        daily_cap: args.daily_cap.map(Whole),
+        expires_at: expires_at.map(Into::into),
+        rate_limit_per_minute: args.rate.map(|rate| Whole(rate.into())),
     })
 }
 
-fn sorted(items: &[String]) -> Vec<String> {
-    let mut items = items.to_vec();
-    items.sort();
-    items.dedup();
-    items
-}
-
-fn origin(text: &str) -> Result<String> {
-    let read = probity_service::admin::origin(text);
-    read.with_context(|| format!("--origin {text}: must look like https://shop.example.com, without a path"))
-}
-
-pub(super) fn table(keys: &[Key]) -> String {
-    let row = |key: &Key| {
-        let visible = format!("{}...{}", key.prefix, key.last4);
-        let used = key.last_used_at.map_or_else(|| "never".to_owned(), moment_text);
-        vec![key.id.clone(), visible, state(key), used, key.name.clone()]
-    };
-    table::lines(&["ID", "KEY", "ENDS", "LAST USED", "NAME"], keys.iter().map(row))
-}
-
-fn state(key: &Key) -> String {
-    match (key.revoked_at, key.expires_at) {
-        (Some(at), _) => format!("revoked {}", moment_text(at)),
-        (None, Some(at)) => moment_text(at),
-        (None, None) => "never".to_owned(),
+fn end(key: &Value) -> String {
+    match (moment(key, "/revoked_at"), moment(key, "/expires_at")) {
+        (revoked, _) if !revoked.is_empty() => format!("revoked {revoked}"),
+        (_, expires) if !expires.is_empty() => expires,
+        _ => "never".to_owned(),
     }
-}
-
-/// Formats a new key for people. The secret has its own line, for copying.
-pub(super) fn created(key: &Key, secret: &str) -> String {
-    format!("{}\n\nSave this key; it is shown once.\n\n    {secret}\n", table(std::slice::from_ref(key)).trim_end())
 }

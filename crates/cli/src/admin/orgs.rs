@@ -1,128 +1,201 @@
-use anyhow::{Result, bail};
-use probity_mail::time::Millis;
+//! Organizations: created, listed, shown, changed, restricted.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, anyhow, bail};
+use probity_account::name::name;
+use probity_contract::published::operator::organizations::{
+    CreateCustomer, CreatedCustomer, Customer, CustomerPatch, HoldCustomer, OneTimeLink,
+};
+use probity_service::accounts::people::sso::domains::{confirm_domain, release_domain};
+use probity_service::accounts::people::sso::setup::{get_sso, remove_sso, test_sso};
+use probity_service::callers::once::Once;
+use probity_service::operator::holds::{hold_organization, lift_hold};
+use probity_service::operator::organizations::{
+    change_organization, create_organization, list_all_organizations, show_organization,
+};
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{Request, moment_text, table};
-use crate::args::{Hold, OrgChangeArgs, OrgsCommand};
+use super::LocalOperator;
+use super::operator::{refuse, staff};
+use super::users::link_text;
+use crate::args::{OrgChangeArgs, OrgsCommand, RestrictionArgs, SsoCommand};
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::{self, AnswerColumn, at, at_or, field, made, moment, time, time_or};
 
-/// An organization's own value, which overrides its plan's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Own {
-    /// Leave unchanged.
-    #[default]
-    Unsaid,
-    /// Use the plan's value.
-    AsPlan,
-    /// Override the plan's value.
-    Given(i64),
+pub(super) const ORGANIZATIONS: &[AnswerColumn] = &[
+    at("ORGANIZATION", "/id"),
+    at("STATUS", "/status"),
+    at("PLAN", "/plan"),
+    time("CREATED", "/created_at"),
+    at("NAME", "/name"),
+];
+
+const ORGANIZATION: &[AnswerColumn] = &[
+    at("organization", "/id"),
+    at("name", "/name"),
+    at("status", "/status"),
+    at("reason", "/hold_reason"),
+    at("plan", "/plan"),
+    made("period", |org| format!("{} to {}", moment(org, "/period/start"), moment(org, "/period/end"))),
+    time_or("renewal", "/renews_at", "none"),
+    time_or("trial until", "/trial_ends_at", "none"),
+    at("subscription", "/credits/subscription/available"),
+    at("prepaid", "/credits/prepaid/available"),
+    made("low", low),
+    at_or("seats", "/seats/effective", "unlimited"),
+    at_or("requests/minute", "/rate_limit_per_minute/effective", "unlimited"),
+    at("entitlements", "/entitlements"),
+];
+
+const SSO_FIELDS: &[AnswerColumn] = &[
+    at_or("issuer", "/provider/issuer", "none"),
+    at("client", "/provider/client_id"),
+    at("required", "/provider/required"),
+    at("newcomers", "/provider/newcomer_role"),
+    at("trusts email", "/provider/trusts_email"),
+    at("redirect URI", "/redirect_uri"),
+    at("obstacle", "/obstacle"),
+];
+
+const DOMAINS: &[AnswerColumn] = &[
+    at("DOMAIN", "/domain"),
+    time_or("PROVEN", "/proven_at", "no"),
+    time_or("MISSING, COUNTS UNTIL", "/counts_until", ""),
+    at("TXT RECORD", "/record_name"),
+    at("TEXT", "/record_value"),
+];
+
+const SIGN_ON: AnswerView =
+    AnswerView::Text(|sso| format!("{}\n{}", table::fields(SSO_FIELDS, sso), table::rows_at(DOMAINS, sso, "/domains")));
+
+const TESTED: &[AnswerColumn] = &[at("works", "/works"), at("fault", "/message")];
+const DELETED: &[AnswerColumn] = &[at("deleted", "/deleted")];
+
+fn low(org: &Value) -> String {
+    let threshold = Some(field(org, "/low_balance/effective")).filter(|threshold| !threshold.is_empty());
+    format!("{} (below {})", field(org, "/is_low"), threshold.as_deref().unwrap_or("unlimited"))
 }
 
-impl Own {
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let number = || text.parse().ok().filter(|number| (1..=1_000_000_000).contains(number));
-        match text {
-            "plan" => Ok(Self::AsPlan),
-            _ => number().map(Self::Given).ok_or_else(|| "must be `plan` or a number from 1 to 1000000000".into()),
-        }
-    }
+/// A created organization with its owner's link.
+#[derive(Serialize)]
+struct CustomerWithLink {
+    #[serde(flatten)]
+    customer: Customer,
+    link: OneTimeLink,
 }
 
-/// Changes to an organization.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Change {
-    pub name: Option<String>,
-    pub plan: Option<String>,
-    /// Maximum number of users.
-    pub seats: Own,
-    /// Rate limit over all keys, in requests per minute.
-    pub rate_per_minute: Own,
-    /// Threshold below which the balance is low.
-    pub low_balance: Own,
-    /// Entitlements that override the plan's; `None` restores the plan's.
-    pub entitlements: Vec<(String, Option<bool>)>,
-}
-
-/// Restriction of an organization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OrgStatus {
-    Active,
-    /// Suspended by the operator.
-    Suspended,
-    /// Paused at the organization's request.
-    Paused,
-    /// Banned for good; its jobs end.
-    Banned,
-    /// Served, and under review by the operator.
-    UnderReview,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Org {
-    pub id: String,
-    /// Label; may be empty.
-    pub name: String,
-    pub plan: String,
-    /// Status as in the API.
-    pub status: String,
-    #[serde(serialize_with = "super::time")]
-    pub created_at: Millis,
-}
-
-pub(super) fn request(command: &OrgsCommand) -> Result<Request> {
-    let hold =
-        |hold: &Hold, status| Ok(Request::SetStatus { org: hold.one.org.clone(), status, reason: hold.reason.clone() });
+pub(super) async fn run(operator: &LocalOperator<'_>, command: &OrgsCommand) -> Result<Printout> {
     match command {
-        OrgsCommand::Create { name, .. } if name.is_empty() => bail!("an organization needs a name"),
-        OrgsCommand::Create { name, plan } => Ok(Request::CreateOrg { name: name.clone(), plan: plan.clone() }),
-        OrgsCommand::List => Ok(Request::ListOrgs),
-        OrgsCommand::Show(one) => Ok(Request::ShowOrg { org: one.org.clone() }),
-        OrgsCommand::Change(args) => change(args),
-        OrgsCommand::Suspend(args) => hold(args, OrgStatus::Suspended),
-        OrgsCommand::Pause(args) => hold(args, OrgStatus::Paused),
-        OrgsCommand::Ban(args) => hold(args, OrgStatus::Banned),
-        OrgsCommand::Review(args) => hold(args, OrgStatus::UnderReview),
+        OrgsCommand::Create { name, plan } => create(operator, name, plan.as_deref()).await,
+        OrgsCommand::List => {
+            Printout::of(list_all_organizations(operator.app).await.map_err(refuse)?, AnswerView::Rows(ORGANIZATIONS))
+        }
+        OrgsCommand::Show(one) => {
+            let org = operator.find_org(&one.org).await?;
+            let shown = show_organization(operator.app, org.id).await.map_err(refuse)?;
+            Printout::one(shown, AnswerView::Fields(ORGANIZATION))
+        }
+        OrgsCommand::Change(args) => {
+            let patch = read_change(args)?;
+            check_plan(operator, args.plan.as_deref())?;
+            let org = operator.find_org(&args.one.org).await?;
+            let changed = change_organization(operator.app, org.id, patch).await.map_err(refuse)?;
+            Printout::one(changed, AnswerView::Fields(ORGANIZATION))
+        }
+        OrgsCommand::Suspend(hold) => restrict(operator, hold, "suspended").await,
+        OrgsCommand::Pause(hold) => restrict(operator, hold, "paused").await,
+        OrgsCommand::Ban(hold) => restrict(operator, hold, "banned").await,
+        OrgsCommand::Review(hold) => restrict(operator, hold, "under_review").await,
         OrgsCommand::Lift(one) => {
-            Ok(Request::SetStatus { org: one.org.clone(), status: OrgStatus::Active, reason: None })
+            let org = operator.find_org(&one.org).await?;
+            let lifted = lift_hold(operator.app, org.id).await.map_err(refuse)?;
+            Printout::one(lifted, AnswerView::Rows(ORGANIZATIONS))
+        }
+        OrgsCommand::Sso(command) => sign_on(operator, command).await,
+    }
+}
+
+async fn sign_on(operator: &LocalOperator<'_>, command: &SsoCommand) -> Result<Printout> {
+    let (SsoCommand::Show(one)
+    | SsoCommand::Test(one)
+    | SsoCommand::Confirm { one, .. }
+    | SsoCommand::Release { one, .. }
+    | SsoCommand::Delete(one)) = command;
+    let (app, caller) = (operator.app, staff(operator.find_org(&one.org).await?, false));
+    match command {
+        SsoCommand::Show(_) => Printout::one(get_sso(app, &caller).await.map_err(refuse)?, SIGN_ON),
+        SsoCommand::Test(_) => Printout::one(test_sso(app, &caller).await.map_err(refuse)?, AnswerView::Fields(TESTED)),
+        SsoCommand::Confirm { domain, .. } => {
+            Printout::one(confirm_domain(app, &caller, domain).await.map_err(refuse)?, SIGN_ON)
+        }
+        SsoCommand::Release { domain, .. } => {
+            Printout::one(release_domain(app, &caller, domain).await.map_err(refuse)?, SIGN_ON)
+        }
+        SsoCommand::Delete(_) => {
+            Printout::one(remove_sso(app, &caller).await.map_err(refuse)?, AnswerView::Fields(DELETED))
         }
     }
 }
 
-fn change(args: &OrgChangeArgs) -> Result<Request> {
-    let said = |names: &[String], allowed| names.iter().map(move |name| (name.clone(), allowed)).collect::<Vec<_>>();
-    let entitlements =
-        [said(&args.as_plan, None), said(&args.entitle, Some(true)), said(&args.deny, Some(false))].concat();
-    let change = Change {
+async fn create(operator: &LocalOperator<'_>, text: &str, plan: Option<&str>) -> Result<Printout> {
+    check_plan(operator, plan)?;
+    name(text).map_err(|fault| anyhow!("the name {fault}"))?;
+    let (name, plan) = (text.to_owned(), plan.map(str::to_owned));
+    let asked = CreateCustomer { name, plan, seats: None, rate_limit_per_minute: None, first_key: false };
+    let created = create_organization(operator.app, &Once::unkeyed(), asked).await.map_err(refuse)?;
+    let CreatedCustomer { organization, link, .. } = created;
+    Printout::one(CustomerWithLink { customer: organization, link }, CREATED)
+}
+
+/// A created organization for people, with its owner's link.
+pub(super) const CREATED: AnswerView = AnswerView::Text(|org| {
+    let link = link_text(&org["link"], "of the owner", &field(org, "/id"));
+    format!("{}\n{link}", table::rows(ORGANIZATIONS, [org]))
+});
+
+async fn restrict(operator: &LocalOperator<'_>, hold: &RestrictionArgs, status: &str) -> Result<Printout> {
+    let org = operator.find_org(&hold.one.org).await?;
+    let asked = HoldCustomer { status: status.to_owned(), reason: hold.reason.clone() };
+    let restricted = hold_organization(operator.app, org.id, asked).await.map_err(refuse)?;
+    Printout::one(restricted, AnswerView::Rows(ORGANIZATIONS))
+}
+
+/// Reads the change of an organization.
+pub(super) fn read_change(args: &OrgChangeArgs) -> Result<CustomerPatch> {
+    let entitlements = read_entitlements(args)?;
+    let numbers = [&args.seats, &args.rate, &args.low_balance];
+    if args.name.is_none() && args.plan.is_none() && numbers.iter().all(|own| own.is_none()) && entitlements.is_empty()
+    {
+        bail!("nothing to change; see `probity orgs change --help`");
+    }
+    Ok(CustomerPatch {
         name: args.name.clone(),
         plan: args.plan.clone(),
         seats: args.seats.unwrap_or_default(),
-        rate_per_minute: args.rate.unwrap_or_default(),
+        rate_limit_per_minute: args.rate.unwrap_or_default(),
         low_balance: args.low_balance.unwrap_or_default(),
         entitlements,
-    };
-    if change == Change::default() {
-        bail!("nothing to change; see `probity orgs change --help`");
-    }
-    Ok(Request::ChangeOrg { org: args.one.org.clone(), change })
+    })
 }
 
-pub(super) fn table(orgs: &[Org]) -> String {
-    let row = |org: &Org| {
-        vec![org.id.clone(), org.status.clone(), org.plan.clone(), moment_text(org.created_at), org.name.clone()]
-    };
-    table::lines(&["ORGANIZATION", "STATUS", "PLAN", "CREATED", "NAME"], orgs.iter().map(row))
-}
-
-/// Maximum number of organizations that a message lists.
-const NAMED_MAX: usize = 5;
-
-pub(super) fn only(orgs: &[Org]) -> Result<&Org> {
-    match orgs {
-        [] => bail!("there is no organization yet: create one with `probity orgs create NAME`"),
-        [one] => Ok(one),
-        several => {
-            let named: Vec<&str> = several.iter().take(NAMED_MAX).map(|org| org.id.as_str()).collect();
-            let more = if several.len() > NAMED_MAX { ", ..." } else { "" };
-            bail!("there are {} organizations; select one with --org: {}{more}", several.len(), named.join(", "))
+fn read_entitlements(args: &OrgChangeArgs) -> Result<BTreeMap<String, Option<bool>>> {
+    let mut entitlements = BTreeMap::new();
+    for (names, allowed) in [(&args.entitle, Some(true)), (&args.deny, Some(false)), (&args.as_plan, None)] {
+        for name in names {
+            if entitlements.insert(name.clone(), allowed).is_some_and(|before| before != allowed) {
+                bail!("{name} may be in only one of --entitle, --deny and --as-plan");
+            }
         }
+    }
+    Ok(entitlements)
+}
+
+/// Refuses a plan that is not configured in the command's own words: those of the API name one of its routes.
+fn check_plan(operator: &LocalOperator<'_>, plan: Option<&str>) -> Result<()> {
+    match plan.filter(|plan| operator.app.config.plans.get(plan).is_none()) {
+        Some(plan) => bail!("there is no plan {plan:?}; `probity plans` lists them"),
+        None => Ok(()),
     }
 }

@@ -1,135 +1,163 @@
-//! Usage and timeline: queries and output.
+//! Usage and timeline.
 
+use anyhow::{Result, anyhow};
+use probity_contract::error::ApiError;
+use probity_contract::published::activity::timeline::{Summary, Timeline, Window};
+use probity_service::activity::breakdown::get_usage_breakdown;
+use probity_service::activity::reports::{get_daily_usage, get_usage};
+use probity_service::activity::timeline::get_timeline;
+use probity_service::lists::providers::count_providers;
+use serde::Serialize;
 use serde_json::Value;
 
-use super::lists::named_lines;
-use super::told::{cell, cell_or};
-use super::{DeskWish, Request, table};
+use super::LocalOperator;
+use super::operator::{or_missing, query, refuse};
 use crate::args::{TimelineArgs, UsageCommand};
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::{self, AnswerColumn, at, at_or, field, made, time};
 
-/// A report query: a route of the API with its parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
-    pub about: About,
-    /// Parameters by their API names.
-    pub parameters: Vec<(&'static str, String)>,
-}
+const PERIOD: &[AnswerColumn] = &[
+    at("period", "/period"),
+    time("from", "/range/start"),
+    time("to", "/range/end"),
+    at("connection", "/connection_id"),
+    at("verified", "/total"),
+    at("passed", "/statuses/passed"),
+    at("undeliverable", "/statuses/undeliverable"),
+    at("risky", "/statuses/risky"),
+    at("unknown", "/statuses/unknown"),
+];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum About {
-    /// Usage of a period.
-    Usage,
-    /// Usage per day.
-    Days,
-    Providers,
-    /// Events.
-    Timeline,
-    /// Event counts.
-    Summary,
-}
+const DAYS: &[AnswerColumn] = &[
+    at("DAY", "/date"),
+    at("VERIFIED", "/total"),
+    at("PASSED", "/statuses/passed"),
+    at("UNDELIVERABLE", "/statuses/undeliverable"),
+    at("RISKY", "/statuses/risky"),
+    at("UNKNOWN", "/statuses/unknown"),
+];
 
-pub(super) fn usage(command: &UsageCommand) -> Request {
-    let days = |days: &u32| ("days", days.to_string());
-    let of = |connection: &Option<String>| connection.clone().map(|id| ("connection_id", id));
-    let (org, about, parameters) = match command {
-        UsageCommand::Report { period, connection, org } => {
-            (org, About::Usage, [Some(("period", period.clone())), of(connection)])
+const PROVIDERS: &[AnswerColumn] = &[
+    at_or("PROVIDER", "/id", "other"),
+    at_or("NAME", "/name", "others"),
+    at("VERIFIED", "/verified"),
+    at("UNKNOWN", "/unknown"),
+];
+
+const EVENTS: &[AnswerColumn] = &[
+    time("AT", "/at"),
+    at("WHAT", "/type"),
+    made("WHO", |event| {
+        let who = [field(event, "/actor/type"), field(event, "/actor/id")].join(" ");
+        if who.trim().is_empty() { "unknown".to_owned() } else { who.trim().to_owned() }
+    }),
+    made("DETAIL", detail),
+];
+
+const SUMMARY: &[AnswerColumn] = &[
+    time("from", "/window/since"),
+    time("to", "/window/until"),
+    at("jobs", "/summary/jobs"),
+    at("changed settings", "/summary/settings_changes"),
+    at("account events", "/summary/account_events"),
+];
+
+fn detail(event: &Value) -> String {
+    let or = |pointer, otherwise: &str| match field(event, pointer) {
+        text if text.is_empty() => otherwise.to_owned(),
+        text => text,
+    };
+    match event["type"].as_str() {
+        Some("job") => {
+            let [id, status] = ["/job/id", "/job/status"].map(|pointer| field(event, pointer));
+            format!("{id} {status}, by {}", or("/trigger", "unknown"))
         }
-        UsageCommand::Daily { days: n, connection, org } => (org, About::Days, [Some(days(n)), of(connection)]),
-        UsageCommand::Providers { days: n, org } => (org, About::Providers, [Some(days(n)), None]),
-    };
-    let question = Question { about, parameters: parameters.into_iter().flatten().collect() };
-    Request::Desk { org: org.org.clone(), wish: DeskWish::Report(question) }
+        Some("settings_change") => {
+            format!("{}: {} to {}", field(event, "/setting"), or("/before", "none"), or("/after", "none"))
+        }
+        _ => field(event, "/kind"),
+    }
 }
 
-pub(super) fn timeline(args: &TimelineArgs) -> Request {
-    let about = if args.summary { About::Summary } else { About::Timeline };
-    let parameters = vec![("days", args.days.to_string()), ("limit", args.limit.to_string())];
-    Request::Desk { org: args.org.org.clone(), wish: DeskWish::Report(Question { about, parameters }) }
+pub(super) async fn usage(operator: &LocalOperator<'_>, command: &UsageCommand) -> Result<Printout> {
+    match command {
+        UsageCommand::Report { period, connection, org } => {
+            let asked = [Some(("period", period.as_str())), connection.as_deref().map(|id| ("connection_id", id))];
+            let asked = query(&asked.into_iter().flatten().collect::<Vec<_>>())?;
+            let caller = operator.act_for(org).await?;
+            Printout::one(get_usage(operator.app, &caller, asked).await.map_err(refuse_connection)?, USAGE)
+        }
+        UsageCommand::Daily { days, connection, org } => {
+            let days = days.to_string();
+            let asked = [Some(("days", days.as_str())), connection.as_deref().map(|id| ("connection_id", id))];
+            let asked = query(&asked.into_iter().flatten().collect::<Vec<_>>())?;
+            let caller = operator.act_for(org).await?;
+            let days = get_daily_usage(operator.app, &caller, asked).await.map_err(refuse_connection)?;
+            Printout::of(days.data, AnswerView::Rows(DAYS))
+        }
+        UsageCommand::Breakdown { by, id, from, to, org } => {
+            let asked = [("by", Some(by)), ("id", id.as_ref()), ("from", from.as_ref()), ("to", to.as_ref())];
+            let asked = asked.into_iter().filter_map(|(name, value)| Some((name, value?.as_str())));
+            let asked = query(&asked.collect::<Vec<_>>())?;
+            let caller = operator.act_for(org).await?;
+            Printout::one(get_usage_breakdown(operator.app, &caller, asked).await.map_err(refuse)?, BREAKDOWN)
+        }
+        UsageCommand::Providers { days, org } => {
+            let asked = query(&[("days", &days.to_string())])?;
+            let caller = operator.act_for(org).await?;
+            let mix = count_providers(operator.app, &caller, asked).await.map_err(refuse)?;
+            Printout::of(mix.data, AnswerView::Rows(PROVIDERS))
+        }
+    }
 }
 
-/// Formats usage periods.
-pub(crate) fn periods(all: &[Value]) -> String {
-    all.iter().map(period).collect()
+/// Refuses a report. The only thing that may not exist is the connection.
+fn refuse_connection(error: ApiError) -> anyhow::Error {
+    or_missing(error, || anyhow!("--connection: no address was verified for such a connection"))
 }
 
-fn period(report: &Value) -> String {
-    let (range, statuses) = (&report["range"], &report["statuses"]);
-    let head = named_lines(&[
-        ("period", cell(&report["period"])),
-        ("from", cell(&range["start"])),
-        ("to", cell(&range["end"])),
-        ("connection", cell(&report["connection_id"])),
-        ("verified", cell(&report["total"])),
-        ("passed", cell(&statuses["passed"])),
-        ("undeliverable", cell(&statuses["undeliverable"])),
-        ("risky", cell(&statuses["risky"])),
-        ("unknown", cell(&statuses["unknown"])),
-    ]);
+/// A period for people. Reasons that no address had are left out.
+const USAGE: AnswerView = AnswerView::Text(|report| {
     let reasons = report["reasons"].as_object().into_iter().flatten();
-    let reasons =
-        reasons.filter(|(_, rows)| rows.as_i64() != Some(0)).map(|(name, rows)| vec![name.clone(), cell(rows)]);
-    format!("{head}\n{}", table::lines(&["REASON", "ADDRESSES"], reasons))
+    let reasons = reasons.filter(|(_, rows)| rows.as_i64() != Some(0));
+    let reasons = reasons.map(|(name, rows)| vec![name.clone(), table::cell(Some(rows))]);
+    format!("{}\n{}", table::fields(PERIOD, report), table::lines(&["REASON", "ADDRESSES"], reasons))
+});
+
+/// Parts of a period for people, and the rest.
+const BREAKDOWN: AnswerView = AnswerView::Text(|usage| {
+    let parts = usage["parts"].as_array().into_iter().flatten();
+    let named = parts.clone().map(|part| {
+        let id = or_none(&part["id"]);
+        vec![id, or_none(&part["name"]), table::cell(Some(&part["verified"])), or_none(&part["charged"])]
+    });
+    let in_parts: i64 = parts.filter_map(|part| part["verified"].as_i64()).sum();
+    let rest = usage["total"].as_i64().unwrap_or_default() - in_parts;
+    let rest = (rest > 0).then(|| vec!["others".to_owned(), "-".to_owned(), rest.to_string(), "-".to_owned()]);
+    table::lines(&["ID", "NAME", "VERIFIED", "CHARGED"], named.chain(rest))
+});
+
+fn or_none(value: &Value) -> String {
+    if value.is_null() { "-".to_owned() } else { table::cell(Some(value)) }
 }
 
-/// Formats usage per day.
-pub(crate) fn days(days: &[Value]) -> String {
-    let row = |day: &Value| {
-        let counts = ["passed", "undeliverable", "risky", "unknown"].map(|name| cell(&day["statuses"][name]));
-        [vec![cell(&day["date"]), cell(&day["total"])], counts.to_vec()].concat()
-    };
-    table::lines(&["DAY", "VERIFIED", "PASSED", "UNDELIVERABLE", "RISKY", "UNKNOWN"], days.iter().map(row))
+/// A timeline without its events.
+#[derive(Serialize)]
+struct TimelineCounts {
+    window: Window,
+    summary: Summary,
 }
 
-/// Formats mail providers with their usage.
-pub(crate) fn providers(all: &[Value]) -> String {
-    let row = |one: &Value| {
-        let names = [cell_or(&one["id"], "other"), cell_or(&one["name"], "others")];
-        [names.to_vec(), ["verified", "unknown"].map(|name| cell(&one[name])).to_vec()].concat()
-    };
-    table::lines(&["PROVIDER", "NAME", "VERIFIED", "UNKNOWN"], all.iter().map(row))
-}
-
-/// Formats events, newest first.
-pub(crate) fn events(events: &[Value]) -> String {
-    let row = |event: &Value| {
-        let (job, what) = (&event["job"], cell(&event["type"]));
-        let detail = match what.as_str() {
-            "job" => {
-                format!("{} {}, by {}", cell(&job["id"]), cell(&job["status"]), cell_or(&event["trigger"], "unknown"))
-            }
-            "settings_change" => {
-                format!(
-                    "{}: {} to {}",
-                    cell(&event["setting"]),
-                    cell_or(&event["before"], "none"),
-                    cell_or(&event["after"], "none")
-                )
-            }
-            _ => cell(&event["kind"]),
-        };
-        let actor = &event["actor"];
-        let who = format!("{} {}", cell_or(&actor["type"], "unknown"), cell(&actor["id"]));
-        vec![cell(&event["at"]), what, who.trim_end().to_owned(), detail]
-    };
-    table::lines(&["AT", "WHAT", "WHO", "DETAIL"], events.iter().map(row))
-}
-
-/// Formats event counts.
-pub(crate) fn summaries(all: &[Value]) -> String {
-    all.iter().map(summary).collect()
-}
-
-fn summary(of: &Value) -> String {
-    let (window, summary) = (&of["window"], &of["summary"]);
-    let head = named_lines(&[
-        ("from", cell(&window["since"])),
-        ("to", cell(&window["until"])),
-        ("jobs", cell(&summary["jobs"])),
-        ("changed settings", cell(&summary["settings_changes"])),
-        ("account events", cell(&summary["account_events"])),
-    ]);
-    let triggers = summary["jobs_by_trigger"].as_object().into_iter().flatten();
-    let triggers = triggers.map(|(trigger, jobs)| vec![trigger.clone(), cell(jobs)]);
-    format!("{head}\n{}", table::lines(&["STARTED BY", "JOBS"], triggers))
+pub(super) async fn timeline(operator: &LocalOperator<'_>, args: &TimelineArgs) -> Result<Printout> {
+    let asked = query(&[("days", &args.days.to_string()), ("limit", &args.limit.to_string())])?;
+    let caller = operator.act_for(&args.org).await?;
+    let Timeline { window, summary, events, .. } = get_timeline(operator.app, &caller, asked).await.map_err(refuse)?;
+    if !args.summary {
+        return Printout::of(events, AnswerView::Rows(EVENTS));
+    }
+    let view = AnswerView::Text(|of| {
+        let triggers = table::entries(["STARTED BY", "JOBS"], of, "/summary/jobs_by_trigger");
+        format!("{}\n{triggers}", table::fields(SUMMARY, of))
+    });
+    Printout::one(TimelineCounts { window, summary }, view)
 }

@@ -1,56 +1,60 @@
-//! Settings of organizations: commands and output.
+//! Settings of organizations.
+
+use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
+use probity_contract::published::accounts::settings::SettingsPatch;
+use probity_service::accounts::settings::{get_settings, update_settings};
+use probity_service::lists::trial::try_settings;
 use serde_json::{Map, Value, json};
 
-use super::lists::named_lines;
-use super::told::{cell, cell_or};
-use super::{DeskWish, Request, table};
+use super::LocalOperator;
+use super::operator::{body, refuse};
 use crate::args::{SettingsChange, SettingsCommand};
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::{self, AnswerColumn, at, at_or, field, made};
 
-/// A requested setting, as JSON for the API.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wished(Value);
+const SETTINGS: &[AnswerColumn] = &[
+    at_or("ignored reasons", "/ignored_reasons", "none"),
+    at_or("ignored statuses", "/ignored_statuses", "none"),
+    at_or("banned words", "/banned_words", "none"),
+    at_or("role words", "/role_words", "none"),
+    at_or("days to keep jobs", "/retention_days", "installation default"),
+    at_or("days to keep deliveries", "/delivery_retention_days", "installation default"),
+    at_or("requests per minute", "/rate_limit_per_minute", "limit of the plan"),
+    at_or("time zone", "/time_zone", "UTC"),
+];
 
-impl Wished {
-    /// Parses comma-separated values; an empty text gives an empty list.
-    #[expect(clippy::unnecessary_wraps, reason = "a parser of the command line may fail")]
-    pub(crate) fn list(text: &str) -> Result<Self, String> {
-        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-        Ok(Self(words.collect::<Vec<_>>().into()))
-    }
+const TRIAL: &[AnswerColumn] = &[
+    at("job", "/job/id"),
+    made("rows examined", |of| format!("{} of {}", field(of, "/job/looked_at"), field(of, "/job/rows"))),
+    at("verdicts changed", "/job/changed"),
+];
 
-    /// Parses a number above 0, or `default`.
-    pub(crate) fn number(text: &str) -> Result<Self, String> {
-        let number = || text.parse::<u32>().ok().filter(|number| *number > 0);
-        match text {
-            "default" => Ok(Self(Value::Null)),
-            _ => {
-                number().map(|number| Self(number.into())).ok_or_else(|| "must be `default` or a number above 0".into())
-            }
+pub(super) async fn run(operator: &LocalOperator<'_>, command: &SettingsCommand) -> Result<Printout> {
+    match command {
+        SettingsCommand::Show(some) => {
+            let caller = operator.act_for(some).await?;
+            let standing = get_settings(operator.app, &caller).await.map_err(refuse)?;
+            Printout::one(standing, AnswerView::Fields(SETTINGS))
+        }
+        SettingsCommand::Set(args) => {
+            let patch: SettingsPatch = body(read_change("set", args)?)?;
+            let caller = operator.act_for(&args.org).await?;
+            let changed = update_settings(operator.app, &caller, patch).await.map_err(refuse)?;
+            Printout::one(changed, AnswerView::Fields(SETTINGS))
+        }
+        SettingsCommand::Try(args) => {
+            let patch: SettingsPatch = body(read_change("try", args)?)?;
+            let caller = operator.act_for(&args.org).await?;
+            let tried = try_settings(operator.app, &caller, patch).await.map_err(refuse)?;
+            Printout::one(tried, TRIED)
         }
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    Show,
-    /// A merge patch, as the API takes it.
-    Set(Value),
-    /// A merge patch whose effect is shown without saving it.
-    Try(Value),
-}
-
-pub(super) fn request(command: &SettingsCommand) -> Result<Request> {
-    let (org, wish) = match command {
-        SettingsCommand::Show(some) => (some, Wish::Show),
-        SettingsCommand::Set(args) => (&args.org, Wish::Set(change(args)?)),
-        SettingsCommand::Try(args) => (&args.org, Wish::Try(change(args)?)),
-    };
-    Ok(Request::Desk { org: org.org.clone(), wish: DeskWish::Settings(wish) })
-}
-
-fn change(args: &SettingsChange) -> Result<Value> {
+/// Builds the merge patch that a command describes.
+pub(super) fn read_change(command: &str, args: &SettingsChange) -> Result<Value> {
     let fields = [
         ("ignored_reasons", &args.ignored_reasons),
         ("ignored_statuses", &args.ignored_statuses),
@@ -59,54 +63,27 @@ fn change(args: &SettingsChange) -> Result<Value> {
         ("retention_days", &args.retention_days),
         ("delivery_retention_days", &args.delivery_retention_days),
         ("rate_limit_per_minute", &args.rate),
+        ("time_zone", &args.time_zone),
     ];
-    let said = fields.into_iter().filter_map(|(name, wished)| Some((name.to_owned(), wished.clone()?.0)));
+    let said = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.0)));
     let said: Map<String, Value> = said.collect();
     if said.is_empty() {
-        bail!("nothing to change; see `probity settings set --help`");
+        bail!("nothing to change; see `probity settings {command} --help`");
     }
     Ok(json!(said))
 }
 
-pub(crate) fn shown(all: &[Value]) -> String {
-    all.iter().map(one).collect()
-}
-
-fn one(settings: &Value) -> String {
-    let words = |name: &str| {
-        let words = settings[name].as_array().into_iter().flatten().map(cell).collect::<Vec<_>>().join(", ");
-        if words.is_empty() { "none".to_owned() } else { words }
-    };
-    named_lines(&[
-        ("ignored reasons", words("ignored_reasons")),
-        ("ignored statuses", words("ignored_statuses")),
-        ("banned words", words("banned_words")),
-        ("role words", words("role_words")),
-        ("days to keep jobs", cell_or(&settings["retention_days"], "installation default")),
-        ("days to keep deliveries", cell_or(&settings["delivery_retention_days"], "installation default")),
-        ("requests per minute", cell_or(&settings["rate_limit_per_minute"], "limit of the plan")),
-    ])
-}
-
-/// Formats the effects of changes.
-pub(crate) fn trials(all: &[Value]) -> String {
-    all.iter().map(trial).collect()
-}
-
-fn trial(of: &Value) -> String {
+/// The effect of a change for people.
+pub(super) const TRIED: AnswerView = AnswerView::Text(|of| {
     let job = &of["job"];
     if job.is_null() {
         return "No completed list whose rows are kept.\n".to_owned();
     }
-    let looked = format!("{} of {}", cell(&job["looked_at"]), cell(&job["rows"]));
-    let head = named_lines(&[
-        ("job", cell(&job["id"])),
-        ("rows examined", looked),
-        ("verdicts changed", cell(&job["changed"])),
-    ]);
     let (before, after) = (&job["before"]["reasons"], &job["after"]["reasons"]);
     let names = before.as_object().into_iter().chain(after.as_object()).flat_map(Map::keys);
-    let names: std::collections::BTreeSet<&String> = names.collect();
-    let row = |name: &String| vec![name.clone(), cell_or(&before[name], "0"), cell_or(&after[name], "0")];
-    format!("{head}\n{}", table::lines(&["REASON", "BEFORE", "AFTER"], names.into_iter().map(row)))
-}
+    let names: BTreeSet<&String> = names.collect();
+    let number = |counts: &Value, name: &str| counts[name].as_i64().unwrap_or_default().to_string();
+    let row = |name: &String| vec![name.clone(), number(before, name), number(after, name)];
+    let reasons = table::lines(&["REASON", "BEFORE", "AFTER"], names.into_iter().map(row));
+    format!("{}\n{reasons}", table::fields(TRIAL, of))
+});

@@ -1,74 +1,70 @@
-//! Suppression lists of organizations: counts and changes. Their addresses are hashed and cannot be read.
+//! Suppression lists of organizations: counts and changes. Their addresses are hashed and cannot be read. Outcomes of sent mail
+//! fill them ([`outcomes`]).
 
-use std::fmt::Write as _;
+mod files;
+pub(super) mod outcomes;
+mod sources;
+
 use std::io::{BufRead as _, BufReader, Read};
 
 use anyhow::{Context as _, Result, bail};
+use probity_contract::published::privacy::suppressions::{Removal, SuppressionLookupQuery, SuppressionRemovalQuery};
 use probity_lists::encoding::Decoded;
-use probity_mail::time::Millis;
-use serde::Serialize;
+use probity_service::callers::once::Once;
+use probity_service::privacy::suppressions::{SuppressionAddition, add_addresses, get_all_lists, remove_addresses};
 use serde_json::Value;
 
-use super::told::{cell, cell_or};
-use super::{DeskWish, Request, moment_text, table};
-use crate::args::{SuppressionsCommand, TheseAddresses};
+use super::LocalOperator;
+use super::operator::{each_with_org, query, refuse, with_org};
+use crate::args::{OrgFlag, SuppressionArgs, SuppressionsCommand};
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::{AnswerColumn, at, field, time_or};
 
 /// Maximum length of an address line, in bytes; longer lines count as invalid.
 const LINE_MAX: usize = 4_096;
 
-/// Suppression list commands. Lists are given by their API names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    Count,
-    /// A list, and addresses to add.
-    Add(String, Vec<String>),
-    /// A list, and addresses to remove.
-    Remove(String, Vec<String>),
-    /// A list to empty.
-    Clear(String),
-}
+const COUNTS: &[AnswerColumn] =
+    &[at("LIST", "/list"), at("ADDRESSES", "/count"), time_or("CHANGED", "/changed_at", "never")];
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct List {
-    #[serde(rename = "list")]
-    pub name: String,
-    pub organization: String,
-    /// Number of addresses.
-    pub count: i64,
-    /// Last change; `None` if the list is empty.
-    #[serde(serialize_with = "super::maybe_time")]
-    pub changed_at: Option<Millis>,
-}
+const LOOKUPS: &[AnswerColumn] =
+    &[at("LIST", "/list"), at("LISTED", "/lookup/listed"), time_or("SINCE", "/lookup/since", "never")];
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Changed {
-    #[serde(flatten)]
-    pub list: List,
-    /// Addresses added.
-    pub added: i64,
-    /// Addresses removed.
-    pub removed: i64,
-    /// Texts that are not addresses.
-    pub invalid: i64,
-}
-
-/// Builds the request, reading addresses from standard input if the command says so.
-pub(super) fn request(command: &SuppressionsCommand) -> Result<Request> {
-    let (org, wish) = match command {
-        SuppressionsCommand::Find { email, org } => {
-            return Ok(Request::Desk { org: org.org.clone(), wish: DeskWish::FindSuppression(email.clone()) });
+pub(super) async fn run(operator: &LocalOperator<'_>, command: &SuppressionsCommand) -> Result<Printout> {
+    match command {
+        SuppressionsCommand::Count(some) => show(operator, some, query(&[])?, COUNTS).await,
+        SuppressionsCommand::Find { email, org } => show(operator, org, query(&[("email", email)])?, LOOKUPS).await,
+        SuppressionsCommand::Add(these) => {
+            let texts = read_addresses(these)?;
+            let caller = operator.act_for(&these.org).await?;
+            let mut addition = SuppressionAddition::begin(operator.app, &caller, these.list);
+            addition.take_texts(operator.app, &texts);
+            let added = add_addresses(operator.app, &Once::unkeyed(), &addition).await.map_err(refuse)?;
+            Printout::one(with_org(&caller, added), AnswerView::Text(added_text))
         }
-        SuppressionsCommand::Count(some) => (some, Wish::Count),
-        SuppressionsCommand::Add(these) => (&these.org, Wish::Add(these.list.clone(), addresses(these)?)),
-        SuppressionsCommand::Remove { these, all: true } => (&these.org, Wish::Clear(these.list.clone())),
-        SuppressionsCommand::Remove { these, all: false } => {
-            (&these.org, Wish::Remove(these.list.clone(), addresses(these)?))
+        SuppressionsCommand::Remove { these, all } => {
+            let removal = if *all { None } else { Some(Removal { emails: read_addresses(these)? }) };
+            let caller = operator.act_for(&these.org).await?;
+            let query = SuppressionRemovalQuery { all: *all };
+            let removed = remove_addresses(operator.app, &caller, these.list, query, removal).await.map_err(refuse)?;
+            Printout::one(with_org(&caller, removed), AnswerView::Text(removed_text))
         }
-    };
-    Ok(Request::Suppressions { org: org.org.clone(), wish })
+    }
 }
 
-fn addresses(these: &TheseAddresses) -> Result<Vec<String>> {
+/// Shows each list, and whether it has the address that the query names.
+async fn show(
+    operator: &LocalOperator<'_>,
+    some: &OrgFlag,
+    query: SuppressionLookupQuery,
+    columns: &'static [AnswerColumn],
+) -> Result<Printout> {
+    let caller = operator.act_for(some).await?;
+    let lists = get_all_lists(operator.app, &caller, query).await.map_err(refuse)?;
+    Printout::of(each_with_org(&caller, lists.data), AnswerView::Rows(columns))
+}
+
+/// Returns the addresses of the arguments, or of standard input if the command says so.
+pub(super) fn read_addresses(these: &SuppressionArgs) -> Result<Vec<String>> {
     if these.addresses.is_empty() {
         bail!("pass addresses, or `-` to read them from standard input, one per line");
     }
@@ -93,31 +89,22 @@ fn lines(from: impl Read) -> Result<Vec<String>> {
     Ok(found)
 }
 
-pub(super) fn table(lists: &[List]) -> String {
-    let row = |one: &List| {
-        vec![one.name.clone(), one.count.to_string(), one.changed_at.map_or_else(|| "never".to_owned(), moment_text)]
-    };
-    table::lines(&["LIST", "ADDRESSES", "CHANGED"], lists.iter().map(row))
+fn added_text(added: &Value) -> String {
+    let [list, new, count] = ["/list", "/added", "/count"].map(|pointer| field(added, pointer));
+    format!("{list}: {new} added, {count} in total{}\n", invalid_text(added))
 }
 
-/// Formats suppression lists with their match for one address.
-pub(crate) fn found(lists: &[Value]) -> String {
-    let row = |list: &Value| {
-        let lookup = &list["lookup"];
-        let listed = if lookup["listed"] == Value::Bool(true) { "yes" } else { "no" };
-        vec![cell(&list["list"]), listed.to_owned(), cell_or(&lookup["since"], "never")]
-    };
-    table::lines(&["LIST", "LISTED", "SINCE"], lists.iter().map(row))
+fn removed_text(removed: &Value) -> String {
+    let [list, gone, count] = ["/list", "/removed", "/count"].map(|pointer| field(removed, pointer));
+    format!("{list}: {gone} removed, {count} in total{}\n", invalid_text(removed))
 }
 
-pub(super) fn shown(changed: &Changed) -> String {
-    let Changed { list, added, removed, invalid } = changed;
-    let mut text = format!("{name}: {added} added, {removed} removed, {} in total", list.count, name = list.name);
-    if *invalid > 0 {
-        let _ = write!(text, "; {invalid} texts are not addresses");
+/// Says how many texts were skipped, if there were any.
+fn invalid_text(changed: &Value) -> String {
+    match changed["invalid"].as_i64() {
+        Some(invalid) if invalid > 0 => format!("; {invalid} texts are not addresses"),
+        _ => String::new(),
     }
-    text.push('\n');
-    text
 }
 
 #[cfg(test)]

@@ -1,196 +1,175 @@
-//! Users of the dashboard.
+//! Users of the dashboard, their sessions and one-time links.
 
-use anyhow::{Result, bail};
-use clap::ValueEnum;
-use probity_mail::time::Millis;
+use anyhow::{Result, anyhow, bail};
+use probity_account::id::{OrgId, UserId};
+use probity_contract::published::accounts::users::{Invite, MemberPatch};
+use probity_contract::published::operator::organizations::OneTimeLink;
+use probity_contract::published::operator::people::CreateResetLink;
+use probity_service::accounts::people::member_sessions::{list_member_sessions, sign_out_member};
+use probity_service::accounts::users::{get_member, invite_member, remove_member, update_member};
+use probity_service::callers::caller::Caller;
+use probity_service::callers::once::Once;
+use probity_service::operator::people::{create_reset_link, find_people, list_people, set_identity};
+use probity_service::store::IdentityCheck;
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::{Request, moment_text, table};
-use crate::args::{OnePerson, UsersCommand};
+use super::LocalOperator;
+use super::operator::{DeletedObject, body, each_with_org, or_missing, refuse, staff, with_org};
+use crate::args::{MemberArg, OrgFlag, UsersCommand};
 use crate::output::plain;
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::{self, AnswerColumn, at, field, made, moment, time};
 
-/// Change to a user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Prevents sign-in until the user is resumed.
-    Pause,
-    Resume,
-    Remove,
-    /// New role, as in the API.
-    Role(String),
-}
+const MEMBERS: &[AnswerColumn] = &[
+    at("USER", "/id"),
+    at("STATUS", "/status"),
+    made("ROLE", |user| if user["is_primary"] == true { "primary".to_owned() } else { field(user, "/role") }),
+    time("ADDED", "/created_at"),
+    at("EMAIL", "/email"),
+    at("NAME", "/name"),
+];
 
-/// What is known of who somebody is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Identity {
-    /// Identity verified
-    Verified,
-    /// Member must provide more
-    RequiresInput,
-    /// Not checked
-    Unknown,
-}
+const SESSIONS: &[AnswerColumn] = &[
+    at("SESSION", "/id"),
+    time("SIGNED IN", "/created_at"),
+    time("LAST USED", "/last_seen_at"),
+    at("CLIENT", "/client"),
+];
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct User {
-    pub id: String,
-    pub organization: String,
-    /// Email address; empty if none is set yet.
-    pub email: String,
-    /// Name; empty if unset.
-    pub name: String,
-    pub role: String,
-    /// The user is the owner.
-    pub is_primary: bool,
-    /// Status as in the API.
-    pub status: String,
-    #[serde(serialize_with = "super::time")]
-    pub created_at: Millis,
-}
-
-/// A user with the identity check.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Identified {
+/// An answer about a member.
+#[derive(Serialize)]
+struct AnswerOnMember<T> {
+    user: UserId,
     #[serde(flatten)]
-    pub user: User,
-    /// Result as in the API; `None` if unchecked.
-    pub identity_verified: Option<String>,
+    answer: T,
 }
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Session {
-    pub id: String,
-    pub user: String,
-    /// Browser and system.
-    pub client: String,
-    #[serde(serialize_with = "super::time")]
-    pub created_at: Millis,
-    /// Last use, to the minute.
-    #[serde(serialize_with = "super::time")]
-    pub last_seen_at: Millis,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct SignedOut {
-    pub user: String,
-    /// Number of sessions ended.
-    pub ended: u64,
-}
-
-/// A one-time link.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Link {
-    pub user: String,
-    pub organization: String,
-    /// Link to open in a browser.
-    pub url: String,
-    #[serde(serialize_with = "super::time")]
-    pub expires_at: Millis,
-}
-
-pub(super) fn request(command: &UsersCommand) -> Request {
-    let change = |one: &OnePerson, fate| Request::ChangeUser { who: one.who.clone(), org: one.org.clone(), fate };
+pub(super) async fn run(operator: &LocalOperator<'_>, command: &UsersCommand) -> Result<Printout> {
     match command {
-        UsersCommand::List(some) => Request::ListUsers { org: some.org.clone() },
+        UsersCommand::List(some) => {
+            let caller = operator.act_for(some).await?;
+            let people = list_people(operator.app, caller.org_id()).await.map_err(refuse)?;
+            Printout::of(each_with_org(&caller, people.data), AnswerView::Rows(MEMBERS))
+        }
         UsersCommand::Invite { email, name, role, org } => {
-            Request::InviteUser { org: org.org.clone(), email: email.clone(), name: name.clone(), role: role.clone() }
+            let asked: Invite = body(json!({ "email": email, "name": name, "role": role }))?;
+            invite(operator, org, asked).await
         }
-        UsersCommand::Role { one, role } => change(one, Fate::Role(role.clone())),
-        UsersCommand::Sessions(one) => Request::Sessions { who: one.who.clone(), org: one.org.clone() },
-        UsersCommand::SignOut { one, session } => {
-            Request::SignOut { who: one.who.clone(), org: one.org.clone(), session: session.clone() }
+        UsersCommand::Role { one, role } => update(operator, one, json!({ "role": role })).await,
+        UsersCommand::Pause(one) => update(operator, one, json!({ "status": "paused" })).await,
+        UsersCommand::Resume(one) => update(operator, one, json!({ "status": "active" })).await,
+        UsersCommand::Remove(one) => remove(operator, one).await,
+        UsersCommand::Sessions(one) => {
+            let (caller, user) = find_member(operator, one).await?;
+            let sessions = list_member_sessions(operator.app, &caller, user).await.map_err(refuse)?;
+            Printout::of(
+                sessions.data.into_iter().map(|answer| AnswerOnMember { user, answer }),
+                AnswerView::Rows(SESSIONS),
+            )
         }
-        UsersCommand::Pause(one) => change(one, Fate::Pause),
-        UsersCommand::Resume(one) => change(one, Fate::Resume),
-        UsersCommand::Remove(one) => change(one, Fate::Remove),
+        UsersCommand::SignOut { one, session } => sign_out(operator, one, session.as_deref()).await,
         UsersCommand::Identity { one, state } => {
-            Request::Identify { who: one.who.clone(), org: one.org.clone(), identity: *state }
+            let (caller, user) = find_member(operator, one).await?;
+            let identity = identity_of(state);
+            let identified = set_identity(operator.app, caller.org_id(), user, identity).await.map_err(refuse)?;
+            Printout::one(with_org(&caller, identified), IDENTIFIED)
         }
         UsersCommand::ResetLink { who, org, without_second_factor } => {
-            Request::ResetLink { who: who.clone(), org: org.clone(), without_second_factor: *without_second_factor }
+            let one = MemberArg { who: who.clone(), org: org.clone() };
+            let (caller, user) = find_member(operator, &one).await?;
+            let asked = CreateResetLink { without_second_factor: *without_second_factor };
+            let link = create_reset_link(operator.app, caller.org_id(), user, asked).await.map_err(refuse)?;
+            Printout::one(AnswerOnMember { user, answer: with_org(&caller, link) }, LINK)
         }
     }
 }
 
-pub(super) fn table(users: &[User]) -> String {
-    let row = |user: &User| {
-        let role = if user.is_primary { "primary" } else { &user.role };
-        let cells = [&user.id, &user.status, role, &moment_text(user.created_at), &user.email, &user.name];
-        cells.map(str::to_owned).to_vec()
-    };
-    table::lines(&["USER", "STATUS", "ROLE", "ADDED", "EMAIL", "NAME"], users.iter().map(row))
-}
+/// A member's link for people.
+const LINK: AnswerView =
+    AnswerView::Text(|link| link_text(link, &format!("of {}", field(link, "/user")), &field(link, "/organization")));
 
-/// Formats the sessions of a user.
-pub(super) fn sessions(all: &[Session]) -> String {
-    let row = |one: &Session| {
-        vec![one.id.clone(), moment_text(one.created_at), moment_text(one.last_seen_at), one.client.clone()]
-    };
-    table::lines(&["SESSION", "SIGNED IN", "LAST USED", "CLIENT"], all.iter().map(row))
-}
+/// A removed member for people.
+const REMOVED: AnswerView =
+    AnswerView::Text(|user| format!("{}\n{} is removed\n", table::rows(MEMBERS, [user]), field(user, "/id")));
 
-pub(super) fn signed_out(out: &SignedOut) -> String {
-    format!("{} sessions of {} ended\n", out.ended, out.user)
-}
+/// The result of an identity check for people.
+const IDENTIFIED: AnswerView = AnswerView::Text(|user| {
+    let known = Some(field(user, "/identity_verified")).filter(|known| !known.is_empty());
+    let (id, email) = (field(user, "/id"), plain(&field(user, "/email")));
+    format!("the identity of {id} ({email}) is {}\n", known.as_deref().unwrap_or("unknown"))
+});
 
-pub(super) fn identified(one: &Identified) -> String {
-    let known = one.identity_verified.as_deref().unwrap_or("unknown");
-    format!("the identity of {} ({}) is {known}\n", one.user.id, plain(&one.user.email))
-}
-
-/// Formats the link and instructions.
-pub(super) fn shown(link: &Link) -> String {
+/// Formats a one-time link and instructions.
+pub(super) fn link_text(link: &Value, whose: &str, org: &str) -> String {
+    let (url, end) = (field(link, "/url"), moment(link, "/expires_at"));
     format!(
-        "{}\n\nThis link sets the password of {} in {}. It works once, until {}. Save it; it is shown once.\n",
-        link.url,
-        link.user,
-        link.organization,
-        moment_text(link.expires_at),
+        "{url}\n\nThis link sets the password {whose} in {org}. It works once, until {end}. Save it; it is shown once.\n"
     )
 }
 
-/// Returns the one matching user. `found` pairs organization IDs with users.
-pub(crate) fn one_person<T>(mut found: Vec<(String, T)>, who: &str, org: Option<&str>) -> Result<T> {
-    if let Some(org) = org {
-        found.retain(|(id, _)| id == org);
-    }
-    if found.len() > 1 {
-        let orgs: Vec<_> = found.iter().map(|(org, _)| org.as_str()).collect();
-        bail!("{who} belongs to several organizations; select one with --org: {}", orgs.join(", "));
-    }
-    match found.pop() {
-        Some((_, one)) => Ok(one),
-        None => {
-            bail!("there is no member {who}; for the owner of a new installation, pass the organization's ID")
-        }
+async fn invite(operator: &LocalOperator<'_>, org: &OrgFlag, asked: Invite) -> Result<Printout> {
+    let caller = operator.act_for(org).await?;
+    // Read before the act, so that the link works at least until then.
+    let expires_at = (operator.app.now() + operator.app.config.link_life_ms).into();
+    let invited = invite_member(operator.app, &caller, &Once::unkeyed(), asked).await.map_err(refuse)?;
+    let link = OneTimeLink { url: invited.invitation_url, expires_at };
+    Printout::one(AnswerOnMember { user: invited.member.id, answer: with_org(&caller, link) }, LINK)
+}
+
+async fn update(operator: &LocalOperator<'_>, one: &MemberArg, patch: Value) -> Result<Printout> {
+    let patch: MemberPatch = body(patch)?;
+    let (caller, user) = find_member(operator, one).await?;
+    let updated = update_member(operator.app, &caller, user, patch).await.map_err(refuse)?;
+    Printout::one(with_org(&caller, updated), AnswerView::Rows(MEMBERS))
+}
+
+async fn remove(operator: &LocalOperator<'_>, one: &MemberArg) -> Result<Printout> {
+    let (caller, user) = find_member(operator, one).await?;
+    // Read before the act, after which nobody has this ID.
+    let answer = get_member(operator.app, &caller, user).await.map_err(refuse)?;
+    let deleted = remove_member(operator.app, &caller, user).await.map_err(refuse)?.deleted;
+    Printout::one(with_org(&caller, DeletedObject { answer, deleted }), REMOVED)
+}
+
+async fn sign_out(operator: &LocalOperator<'_>, one: &MemberArg, session: Option<&str>) -> Result<Printout> {
+    let (caller, user) = find_member(operator, one).await?;
+    let missing = || anyhow!("there is no such session; to list all: `probity users sessions {}`", one.who);
+    let session = session.map(str::parse).transpose().map_err(|_| missing())?;
+    let ended = sign_out_member(operator.app, &caller, user, session).await;
+    let answer = ended.map_err(|error| or_missing(error, missing))?;
+    let view =
+        AnswerView::Text(|out| format!("{} sessions of {} ended\n", field(out, "/deleted"), field(out, "/user")));
+    Printout::one(AnswerOnMember { user, answer }, view)
+}
+
+fn identity_of(state: &str) -> Option<IdentityCheck> {
+    match state {
+        "verified" => Some(IdentityCheck::Verified),
+        "requires-input" => Some(IdentityCheck::RequiresInput),
+        _ => None,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Finds the one member that a command names, and the operator as the caller in the member's organization.
+async fn find_member(operator: &LocalOperator<'_>, one: &MemberArg) -> Result<(Caller, UserId)> {
+    let unknown = || anyhow!("there is no member {}", one.who);
+    let found = find_people(operator.app, &one.who).await.map_err(|error| or_missing(error, unknown))?;
+    let found = found.into_iter().map(|(org, user)| (org, user.id)).collect();
+    let (org, user) = choose_one(found, &one.who, one.org.as_deref())?;
+    Ok((staff(operator.find_org(&org.to_string()).await?, false), user))
+}
 
-    #[test]
-    fn one_person_is_meant() {
-        let found = |orgs: &[&str]| orgs.iter().map(|org| ((*org).to_owned(), (*org).to_owned())).collect();
-        assert_eq!(one_person(found(&["org_a"]), "ann", None).unwrap(), "org_a");
-        assert_eq!(one_person(found(&["org_a", "org_b"]), "ann", Some("org_b")).unwrap(), "org_b");
-        let several = one_person::<String>(found(&["org_a", "org_b"]), "ann", None).unwrap_err().to_string();
-        assert!(several.contains("org_a, org_b"), "{several}");
-        assert!(one_person::<String>(found(&[]), "ann", None).is_err());
-        assert!(one_person::<String>(found(&["org_a"]), "ann", Some("org_b")).is_err());
+/// Returns the one match, with its organization.
+pub(super) fn choose_one(mut found: Vec<(OrgId, UserId)>, who: &str, org: Option<&str>) -> Result<(OrgId, UserId)> {
+    if let Some(org) = org {
+        found.retain(|(id, _)| id.to_string() == org);
     }
-
-    #[test]
-    fn a_link_is_told_with_its_end() {
-        let link = Link {
-            user: "usr_1".into(),
-            organization: "org_1".into(),
-            url: "https://verify.example.com/#/link/abc".into(),
-            expires_at: Millis(86_400_000),
-        };
-        let text = shown(&link);
-        assert!(text.starts_with("https://verify.example.com/#/link/abc\n"), "{text}");
-        assert!(text.contains("usr_1") && text.contains("1970-01-02T00:00:00Z"), "{text}");
+    if found.len() > 1 {
+        let orgs: Vec<_> = found.iter().map(|(org, _)| org.to_string()).collect();
+        bail!("{who} belongs to several organizations; select one with --org: {}", orgs.join(", "));
     }
+    let missing =
+        || anyhow!("there is no member {who}; for the owner of a new installation, pass the organization's ID");
+    found.pop().ok_or_else(missing)
 }

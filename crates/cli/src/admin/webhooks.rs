@@ -1,100 +1,160 @@
 //! Webhooks of organizations: endpoints that receive the events they subscribe to.
 
-use std::fmt::Write as _;
-
+use anyhow::{Result, anyhow};
+use probity_account::id::WebhookId;
 use probity_account::webhook::Topic;
-use probity_mail::time::Millis;
+use probity_contract::page::PageQuery;
+use probity_contract::published::webhooks::{CreateWebhook, TopicName, WebhookPatch, WebhookShown, WebhookStatus};
+use probity_contract::timestamp::Timestamp;
+use probity_service::callers::caller::Caller;
+use probity_service::callers::once::Once;
+use probity_service::operator::deliveries::inspect_delivery;
+use probity_service::store::OrgRecord;
+use probity_service::webhooks::acts::{
+    change_webhook, create_webhook, delete_webhook, list_webhooks, rotate_webhook_secret,
+};
+use probity_service::webhooks::deliveries::send_test_event;
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{Request, moment_text, table};
-use crate::args::WebhooksCommand;
+use super::LocalOperator;
+use super::deliveries::DELIVERIES;
+use super::operator::{DeletedObject, each_with_org, or_missing, refuse, staff, with_org};
+use crate::args::{OrgFlag, WebhookArg, WebhooksCommand};
 use crate::output::plain;
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::{self, AnswerColumn, at, field, made, moment, time_or};
 
-/// Webhook commands; texts are webhook IDs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    List,
-    Create(NewWebhook),
-    /// Stops deliveries until the webhook is resumed.
-    Pause(String),
-    Resume(String),
-    Remove(String),
-    /// Sends a test event.
-    Test(String),
-    /// Creates a new signing secret.
-    Rotate(String),
-}
+const WEBHOOKS: &[AnswerColumn] = &[
+    at("WEBHOOK", "/id"),
+    at("STATUS", "/status"),
+    made("EVENTS OF", |one| if one["test"] == true { "test jobs" } else { "live jobs" }.to_owned()),
+    time_or("LAST DELIVERY", "/last_delivery_at", "never"),
+    at("URL", "/url"),
+    at("NAME", "/name"),
+];
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NewWebhook {
-    pub name: String,
-    pub url: String,
-    pub events: Vec<Topic>,
-    /// Receives events of test keys.
-    pub test: bool,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Webhook {
-    pub id: String,
-    pub organization: String,
-    pub name: String,
-    pub url: String,
-    pub events: Vec<String>,
+/// A webhook with its sort, which the API leaves to the key that asks.
+#[derive(Serialize)]
+struct MarkedWebhook<T> {
     /// Receives only events of test keys.
-    pub test: bool,
-    /// Status as in the API.
-    pub status: String,
-    #[serde(serialize_with = "super::time")]
-    pub created_at: Millis,
-    /// Last successful delivery.
-    #[serde(serialize_with = "super::maybe_time")]
-    pub last_delivery_at: Option<Millis>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Signed {
+    test: bool,
     #[serde(flatten)]
-    pub webhook: Webhook,
-    /// Signing secret, shown once.
-    pub secret: String,
-    /// Time until which the previous secret also signs; `None` if there was none.
-    #[serde(serialize_with = "super::maybe_time")]
-    pub previous_until: Option<Millis>,
+    webhook: T,
 }
 
-pub(super) fn request(command: &WebhooksCommand) -> Request {
-    let (org, wish) = match command {
-        WebhooksCommand::List(some) => (some, Wish::List),
+/// A webhook with its new secret.
+#[derive(Serialize)]
+struct RotatedSecret {
+    #[serde(flatten)]
+    webhook: MarkedWebhook<WebhookShown>,
+    secret: String,
+    /// Time until which the previous secret also signs.
+    previous_until: Timestamp,
+}
+
+pub(super) async fn run(operator: &LocalOperator<'_>, command: &WebhooksCommand) -> Result<Printout> {
+    match command {
+        WebhooksCommand::List(some) => list(operator, some).await,
         WebhooksCommand::Create { url, name, event, test, org } => {
-            let new = NewWebhook { name: name.clone(), url: url.clone(), events: event.clone(), test: *test };
-            (org, Wish::Create(new))
+            let caller = staff(operator.choose_org(org).await?, *test);
+            let asked = read_new_webhook(url, name, event);
+            let made = create_webhook(operator.app, &caller, &Once::unkeyed(), asked).await.map_err(refuse)?;
+            Printout::one(with_org(&caller, MarkedWebhook { test: *test, webhook: made }), SIGNED)
         }
-        WebhooksCommand::Pause(one) => (&one.org, Wish::Pause(one.webhook.clone())),
-        WebhooksCommand::Resume(one) => (&one.org, Wish::Resume(one.webhook.clone())),
-        WebhooksCommand::Remove(one) => (&one.org, Wish::Remove(one.webhook.clone())),
-        WebhooksCommand::Test(one) => (&one.org, Wish::Test(one.webhook.clone())),
-        WebhooksCommand::Rotate(one) => (&one.org, Wish::Rotate(one.webhook.clone())),
-    };
-    Request::Webhooks { org: org.org.clone(), wish }
-}
-
-pub(super) fn table(webhooks: &[Webhook]) -> String {
-    let row = |one: &Webhook| {
-        let told = if one.test { "test jobs" } else { "live jobs" };
-        let last = one.last_delivery_at.map_or_else(|| "never".to_owned(), moment_text);
-        vec![one.id.clone(), one.status.clone(), told.to_owned(), last, one.url.clone(), one.name.clone()]
-    };
-    table::lines(&["WEBHOOK", "STATUS", "EVENTS OF", "LAST DELIVERY", "URL", "NAME"], webhooks.iter().map(row))
-}
-
-/// Formats the webhook with its secret.
-pub(super) fn shown(signed: &Signed) -> String {
-    let Signed { webhook, secret, previous_until } = signed;
-    let mut text = format!("Deliveries to {} are signed with this secret", plain(&webhook.url));
-    if let Some(until) = previous_until {
-        let _ = write!(text, ", and with the previous one until {}", moment_text(*until));
+        WebhooksCommand::Pause(one) => set_status(operator, one, WebhookStatus::Disabled).await,
+        WebhooksCommand::Resume(one) => set_status(operator, one, WebhookStatus::Active).await,
+        WebhooksCommand::Remove(one) => {
+            let (caller, webhook) = reach(operator, one).await?;
+            let removed = delete_webhook(operator.app, &caller, webhook.webhook.id).await;
+            let deleted = removed.map_err(|error| or_missing(error, missing(one)))?.deleted;
+            Printout::one(with_org(&caller, DeletedObject { answer: webhook, deleted }), REMOVED)
+        }
+        WebhooksCommand::Test(one) => {
+            let (caller, webhook) = reach(operator, one).await?;
+            let sent = send_test_event(operator.app, &caller, webhook.webhook.id, &Once::unkeyed()).await;
+            let sent = sent.map_err(|error| or_missing(error, missing(one)))?;
+            let shown = inspect_delivery(operator.app, caller.org_id(), sent.id).await.map_err(refuse)?;
+            Printout::one(with_org(&caller, shown), AnswerView::Rows(DELIVERIES))
+        }
+        WebhooksCommand::Rotate(one) => {
+            let (caller, webhook) = reach(operator, one).await?;
+            let rotated = rotate_webhook_secret(operator.app, &caller, webhook.webhook.id, &Once::unkeyed()).await;
+            let rotated = rotated.map_err(|error| or_missing(error, missing(one)))?;
+            let rotated = RotatedSecret { webhook, secret: rotated.secret, previous_until: rotated.previous_until };
+            Printout::one(with_org(&caller, rotated), SIGNED)
+        }
     }
-    let _ = write!(text, ". Save it; it is shown once.\n\n    {secret}\n\nwebhook: {}\n", webhook.id);
-    text
 }
+
+/// Lists the webhooks of live keys, then those of test keys.
+async fn list(operator: &LocalOperator<'_>, some: &OrgFlag) -> Result<Printout> {
+    let org = operator.choose_org(some).await?;
+    let mut all = Vec::new();
+    for test in [false, true] {
+        let (caller, found) = read_sort(operator, &org, test).await?;
+        all.extend(each_with_org(&caller, found));
+    }
+    Printout::of(all, AnswerView::Rows(WEBHOOKS))
+}
+
+/// Returns all webhooks of one sort, and the operator as the caller who sees them.
+async fn read_sort(
+    operator: &LocalOperator<'_>,
+    org: &OrgRecord,
+    test: bool,
+) -> Result<(Caller, Vec<MarkedWebhook<WebhookShown>>)> {
+    let caller = staff(org.clone(), test);
+    // All webhooks are one page.
+    let page = PageQuery { per_page: u32::MAX, cursor: None };
+    let found = list_webhooks(operator.app, &caller, page).await.map_err(refuse)?.data;
+    Ok((caller, found.into_iter().map(|webhook| MarkedWebhook { test, webhook }).collect()))
+}
+
+fn read_new_webhook(url: &str, name: &str, events: &[Topic]) -> CreateWebhook {
+    let events = events.iter().copied().map(TopicName).collect();
+    CreateWebhook { name: name.to_owned(), url: url.to_owned(), events }
+}
+
+async fn set_status(operator: &LocalOperator<'_>, one: &WebhookArg, status: WebhookStatus) -> Result<Printout> {
+    let (caller, MarkedWebhook { test, webhook }) = reach(operator, one).await?;
+    let patch = WebhookPatch { name: None, url: None, events: None, status: Some(status) };
+    let changed = change_webhook(operator.app, &caller, webhook.id, patch).await;
+    let webhook = changed.map_err(|error| or_missing(error, missing(one)))?;
+    Printout::one(with_org(&caller, MarkedWebhook { test, webhook }), AnswerView::Rows(WEBHOOKS))
+}
+
+/// Returns the caller for an act on a webhook of either sort, and the webhook as it is before the act. The answers of acts leave
+/// the sort out, so the webhook is looked up in the lists of both.
+async fn reach(operator: &LocalOperator<'_>, one: &WebhookArg) -> Result<(Caller, MarkedWebhook<WebhookShown>)> {
+    let org = operator.choose_org(&one.org).await?;
+    let id: WebhookId = one.webhook.parse().map_err(|_| missing(one)())?;
+    for test in [false, true] {
+        let (caller, found) = read_sort(operator, &org, test).await?;
+        if let Some(webhook) = found.into_iter().find(|found| found.webhook.id == id) {
+            return Ok((caller, webhook));
+        }
+    }
+    Err(missing(one)())
+}
+
+fn missing(one: &WebhookArg) -> impl Fn() -> anyhow::Error {
+    || anyhow!("there is no webhook {}; `probity webhooks list` shows all", one.webhook)
+}
+
+/// A removed webhook for people.
+const REMOVED: AnswerView =
+    AnswerView::Text(|one| format!("{}\n{} is removed\n", table::rows(WEBHOOKS, [one]), field(one, "/id")));
+
+/// A new secret for people, of a new webhook or after a rotation.
+const SIGNED: AnswerView = AnswerView::Text(|signed: &Value| {
+    let (id, url) = (field(signed, "/id"), plain(&field(signed, "/url")));
+    let also = match moment(signed, "/previous_until") {
+        until if until.is_empty() => String::new(),
+        until => format!(", and with the previous one until {until}"),
+    };
+    let secret = field(signed, "/secret");
+    format!(
+        "Deliveries to {url} are signed with this secret{also}. Save it; it is shown once.\n\n    {secret}\n\nwebhook: {id}\n"
+    )
+});

@@ -1,48 +1,136 @@
 //! Arguments of the administration commands, one module per command. This module has the options that all of them share.
 
-mod audit;
 mod credits;
 mod deliveries;
 mod erasures;
+mod installation;
+mod integrations;
 mod keys;
 mod lists;
-mod nodes;
+mod moment;
 mod orgs;
+mod outcomes;
 mod reports;
 mod settings;
 mod suppressions;
 mod users;
 mod webhooks;
 
-use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use credits::CREDITS_EXAMPLES;
+use deliveries::DELIVERIES_EXAMPLES;
+use erasures::ERASURES_EXAMPLES;
+use installation::{AUDIT_EXAMPLES, NODES_EXAMPLES};
+use integrations::INTEGRATIONS_EXAMPLES;
+use keys::KEYS_EXAMPLES;
+use lists::LISTS_EXAMPLES;
+use orgs::ORGS_EXAMPLES;
+use outcomes::OUTCOMES_EXAMPLES;
 use probity_account::name::NameFault;
+use reports::{TIMELINE_EXAMPLES, USAGE_EXAMPLES};
+use settings::SETTINGS_EXAMPLES;
+use suppressions::SUPPRESSIONS_EXAMPLES;
+use users::USERS_EXAMPLES;
+use webhooks::WEBHOOKS_EXAMPLES;
 
-pub(in crate::args) use audit::AUDIT_EXAMPLES;
-pub(crate) use audit::AuditArgs;
-pub(in crate::args) use credits::CREDITS_EXAMPLES;
 pub(crate) use credits::{CreditsArgs, CreditsCommand};
-pub(in crate::args) use deliveries::DELIVERIES_EXAMPLES;
-pub(crate) use deliveries::{DeliveriesArgs, DeliveriesCommand};
-pub(in crate::args) use erasures::ERASURES_EXAMPLES;
+pub(crate) use deliveries::{DeliveriesArgs, DeliveriesCommand, DeliveryArg};
 pub(crate) use erasures::{ErasuresArgs, ErasuresCommand};
-pub(in crate::args) use keys::KEYS_EXAMPLES;
+pub(crate) use installation::{AuditArgs, NodesArgs, PlansArgs};
+pub(crate) use integrations::{
+    ConnectArgs, ConnectionArg, ConnectionChangeArgs, IntegrationsArgs, IntegrationsCommand, NO_ACTION,
+    PlatformsCommand, ReviewCommand, RuleListArg, RulesCommand, RunArg, RunsCommand,
+};
 pub(crate) use keys::{KeysArgs, KeysCommand, NewKeyArgs};
-pub(in crate::args) use lists::LISTS_EXAMPLES;
-pub(crate) use lists::{DownloadArgs, ListsArgs, ListsCommand, NewListArgs, ResultsFormat, RowsArgs};
-pub(in crate::args) use nodes::NODES_EXAMPLES;
-pub(crate) use nodes::NodesArgs;
-pub(in crate::args) use orgs::ORGS_EXAMPLES;
-pub(crate) use orgs::{Hold, OrgChangeArgs, OrgsArgs, OrgsCommand};
-pub(in crate::args) use reports::{TIMELINE_EXAMPLES, USAGE_EXAMPLES};
+pub(crate) use lists::{DownloadArgs, ListArg, ListsArgs, ListsCommand, NewListArgs, ResultsFormat, RowsArgs};
+pub(crate) use moment::TimeArg;
+pub(crate) use orgs::{OrgChangeArgs, OrgsArgs, OrgsCommand, RestrictionArgs, SsoCommand};
+pub(crate) use outcomes::{OutcomeForm, OutcomeSourcesCommand, OutcomesArgs, OutcomesCommand};
 pub(crate) use reports::{TimelineArgs, UsageArgs, UsageCommand};
-pub(in crate::args) use settings::SETTINGS_EXAMPLES;
 pub(crate) use settings::{SettingsArgs, SettingsChange, SettingsCommand};
-pub(in crate::args) use suppressions::SUPPRESSIONS_EXAMPLES;
-pub(crate) use suppressions::{SuppressionsArgs, SuppressionsCommand, TheseAddresses};
-pub(in crate::args) use users::USERS_EXAMPLES;
-pub(crate) use users::{OnePerson, UsersArgs, UsersCommand};
-pub(in crate::args) use webhooks::WEBHOOKS_EXAMPLES;
-pub(crate) use webhooks::{WebhooksArgs, WebhooksCommand};
+pub(crate) use suppressions::{SuppressionArgs, SuppressionsArgs, SuppressionsCommand};
+pub(crate) use users::{MemberArg, UsersArgs, UsersCommand};
+pub(crate) use webhooks::{WebhookArg, WebhooksArgs, WebhooksCommand};
+
+/// The administration commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AdminCommand {
+    /// Manage organizations, the customers of the service
+    #[command(after_help = ORGS_EXAMPLES)]
+    Orgs(OrgsArgs),
+    /// List the configured plans
+    Plans(PlansArgs),
+    /// Manage API keys
+    #[command(after_help = KEYS_EXAMPLES)]
+    Keys(KeysArgs),
+    /// Manage the credits of organizations
+    #[command(after_help = CREDITS_EXAMPLES)]
+    Credits(CreditsArgs),
+    /// Check that credits, jobs, results and completion events agree; can run beside the service
+    #[command(after_help = AUDIT_EXAMPLES)]
+    Audit(AuditArgs),
+    /// List, show and resend deliveries to customers' servers
+    #[command(after_help = DELIVERIES_EXAMPLES)]
+    Deliveries(DeliveriesArgs),
+    /// Erase addresses
+    #[command(after_help = ERASURES_EXAMPLES)]
+    Erasures(ErasuresArgs),
+    /// Manage webhooks
+    #[command(after_help = WEBHOOKS_EXAMPLES)]
+    Webhooks(WebhooksArgs),
+    /// Connect newsletter platforms: verify their contacts, and unsubscribe, delete or tag those with bad verdicts
+    #[command(after_help = INTEGRATIONS_EXAMPLES)]
+    Integrations(IntegrationsArgs),
+    /// Manage suppression lists
+    #[command(after_help = SUPPRESSIONS_EXAMPLES)]
+    Suppressions(SuppressionsArgs),
+    /// Import what became of sent mail
+    #[command(after_help = OUTCOMES_EXAMPLES)]
+    Outcomes(OutcomesArgs),
+    /// Add, show, download, search and cancel lists that the service verifies
+    #[command(after_help = LISTS_EXAMPLES)]
+    Lists(ListsArgs),
+    /// Manage organization settings
+    #[command(after_help = SETTINGS_EXAMPLES)]
+    Settings(SettingsArgs),
+    /// Show verifications by period, by day and by mail provider
+    #[command(after_help = USAGE_EXAMPLES)]
+    Usage(UsageArgs),
+    /// Show the events of an organization: jobs, changed settings, account
+    #[command(after_help = TIMELINE_EXAMPLES)]
+    Timeline(TimelineArgs),
+    /// List the nodes that share the database, and the work and leases of each
+    #[command(after_help = NODES_EXAMPLES)]
+    Nodes(NodesArgs),
+    /// Manage team members, their sessions and sign-in links
+    #[command(after_help = USERS_EXAMPLES)]
+    Users(UsersArgs),
+}
+
+impl AdminCommand {
+    pub(crate) fn options(&self) -> &AdminOptions {
+        match self {
+            Self::Orgs(args) => &args.options,
+            Self::Plans(args) => &args.options,
+            Self::Keys(args) => &args.options,
+            Self::Credits(args) => &args.options,
+            Self::Audit(args) => &args.options,
+            Self::Deliveries(args) => &args.options,
+            Self::Erasures(args) => &args.options,
+            Self::Webhooks(args) => &args.options,
+            Self::Integrations(args) => &args.options,
+            Self::Suppressions(args) => &args.options,
+            Self::Outcomes(args) => &args.options,
+            Self::Lists(args) => &args.options,
+            Self::Settings(args) => &args.options,
+            Self::Usage(args) => &args.options,
+            Self::Timeline(args) => &args.options,
+            Self::Nodes(args) => &args.options,
+            Self::Users(args) => &args.options,
+        }
+    }
+}
 
 /// Options of all administration commands.
 #[derive(Debug, Args)]
@@ -55,18 +143,25 @@ pub(crate) struct AdminOptions {
     pub json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct PlansArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-}
-
 /// Organization of a command; most installations have only one.
 #[derive(Debug, Args)]
-pub(crate) struct SomeOrg {
+pub(crate) struct OrgFlag {
     /// Organization ID; default: the only one
     #[arg(long, value_name = "ORG")]
     pub org: Option<String>,
+}
+
+/// Accepts names, and reads what they name.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    names: impl IntoIterator<Item = impl Into<PossibleValue>>,
+    read: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).map(move |name| read(&name).expect("each possible value names something"))
+}
+
+/// A name with its meaning, for the help.
+fn meaning(name: &'static str, means: &'static str) -> PossibleValue {
+    PossibleValue::new(name).help(means)
 }
 
 /// Checks a name as the API does.

@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use probity_engine::Tries;
+use probity_engine::PriorAttempts;
+use probity_mail::address::bare_address;
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Flags, Reason, Verification};
 
@@ -30,7 +31,7 @@ pub(crate) enum DomainForm {
 
 /// Stored part of a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct StoredAnswer<'a> {
     pub row: u32,
     pub reason: Reason,
     /// One bit per flag.
@@ -45,7 +46,7 @@ pub(crate) struct Answer<'a> {
     pub domain: &'a str,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> StoredAnswer<'a> {
     pub(crate) fn of(row: u32, verification: &'a Verification) -> Self {
         let form = form(&verification.email, &verification.domain);
         Self {
@@ -100,7 +101,7 @@ impl<'a> Answer<'a> {
 }
 
 fn form(email: &str, domain: &str) -> DomainForm {
-    let behind = email.trim_matches(|c: char| c.is_ascii_whitespace()).rsplit_once('@').map(|(_, behind)| behind);
+    let behind = bare_address(email).rsplit_once('@').map(|(_, behind)| behind);
     match behind {
         _ if domain.is_empty() => DomainForm::Absent,
         Some(behind) if behind.eq_ignore_ascii_case(domain) => DomainForm::Plain,
@@ -110,8 +111,7 @@ fn form(email: &str, domain: &str) -> DomainForm {
 
 /// Returns the domain of an address in the plain form.
 pub(crate) fn plain_domain(email: &str) -> String {
-    let behind =
-        email.trim_matches(|c: char| c.is_ascii_whitespace()).rsplit_once('@').map_or("", |(_, behind)| behind);
+    let behind = bare_address(email).rsplit_once('@').map_or("", |(_, behind)| behind);
     behind.to_ascii_lowercase()
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct PutOff {
     /// Earliest time of the retry.
     pub not_before: Millis,
     /// State of earlier attempts, for the engine.
-    pub tries: Tries,
+    pub tries: PriorAttempts,
 }
 
 impl PutOff {
@@ -154,14 +154,14 @@ impl PutOff {
         let since = Some(i64::from_le_bytes(*since)).filter(|since| *since != i64::MIN).map(Millis);
         let source = std::str::from_utf8(source).ok()?;
         let source = (!source.is_empty()).then(|| source.into());
-        let tries = Tries { count: u32::from_le_bytes(*count), since, source };
+        let tries = PriorAttempts { count: u32::from_le_bytes(*count), since, source, last: false };
         Some(Self { row: u32::from_le_bytes(*row), not_before: Millis(i64::from_le_bytes(*not_before)), tries })
     }
 }
 
 /// All answers, 8 bytes each.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct AnswerTable {
     packed: Vec<u64>,
     metas: Vec<Box<str>>,
     numbers: HashMap<Box<str>, u64>,
@@ -169,7 +169,7 @@ pub(crate) struct Answers {
 
 /// One answer from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packed<'a> {
+pub(crate) struct PackedAnswer<'a> {
     pub reason: Reason,
     /// One bit per flag.
     pub flags: u8,
@@ -185,14 +185,14 @@ const ANSWERED: u64 = 1 << 21;
 const ELSEWHERE: u64 = 1 << 22;
 const HAS_DOMAIN: u64 = 1 << 23;
 
-impl Answers {
+impl AnswerTable {
     /// Allocates `rows` empty answers.
     pub(crate) fn new(rows: u32) -> Self {
         Self { packed: vec![0; rows as usize], metas: Vec::new(), numbers: HashMap::new() }
     }
 
     /// Stores an answer whose frame is at `place` in the work file.
-    pub(crate) fn keep(&mut self, answer: &Answer<'_>, place: u64) {
+    pub(crate) fn keep(&mut self, answer: &StoredAnswer<'_>, place: u64) {
         let meta = self.meta_number(answer.meta);
         let elsewhere = meta == META_UNNUMBERED || !answer.suggestion.is_empty() || answer.form == DomainForm::Other;
         debug_assert!(place < 1 << PLACE_BITS, "work files end below a terabyte");
@@ -221,14 +221,14 @@ impl Answers {
         self.packed.get(row as usize).is_some_and(|packed| packed & ANSWERED != 0)
     }
 
-    pub(crate) fn get(&self, row: u32) -> Option<Packed<'_>> {
+    pub(crate) fn get(&self, row: u32) -> Option<PackedAnswer<'_>> {
         let packed = *self.packed.get(row as usize)?;
         if packed & ANSWERED == 0 {
             return None;
         }
         let index = |bits: u64| usize::try_from(bits).expect("a few bits");
         let meta = self.metas.get(index(packed >> 10 & META_UNNUMBERED)).map_or("", |meta| meta);
-        Some(Packed {
+        Some(PackedAnswer {
             reason: Reason::ALL[index(packed & 0b1_1111)],
             flags: u8::try_from(packed >> 5 & 0b1_1111).expect("five bits"),
             meta,
@@ -242,8 +242,8 @@ impl Answers {
 mod tests {
     use super::*;
 
-    fn answer<'a>(row: u32, meta: &'a str, suggestion: &'a str) -> Answer<'a> {
-        Answer {
+    fn answer<'a>(row: u32, meta: &'a str, suggestion: &'a str) -> StoredAnswer<'a> {
+        StoredAnswer {
             row,
             reason: Reason::Nonexistent,
             flags: 0b10101,
@@ -256,14 +256,17 @@ mod tests {
 
     #[test]
     fn answers_and_put_off_rows_survive_the_work_file() {
-        let whole = Answer { form: DomainForm::Other, domain: "xn--d.org", ..answer(7, "smtp_550", "a@b.org") };
+        let whole = StoredAnswer { form: DomainForm::Other, domain: "xn--d.org", ..answer(7, "smtp_550", "a@b.org") };
         let mut bytes = Vec::new();
         whole.write(&mut bytes);
-        assert_eq!(Answer::read(&bytes), Some(whole));
+        assert_eq!(StoredAnswer::read(&bytes), Some(whole));
         for cut in 0..bytes.len() {
-            assert_eq!(Answer::read(&bytes[..cut]), None);
+            assert_eq!(StoredAnswer::read(&bytes[..cut]), None);
         }
-        for tries in [Tries::default(), Tries { count: 3, since: Some(Millis(5)), source: Some("192.0.2.1".into()) }] {
+        for tries in [
+            PriorAttempts::default(),
+            PriorAttempts { count: 3, since: Some(Millis(5)), source: Some("192.0.2.1".into()), last: false },
+        ] {
             let put_off = PutOff { row: 9, not_before: Millis(77), tries };
             let mut bytes = Vec::new();
             put_off.write(&mut bytes);
@@ -273,7 +276,7 @@ mod tests {
 
     #[test]
     fn memory_holds_everything_but_what_is_rare() {
-        let mut answers = Answers::new(3);
+        let mut answers = AnswerTable::new(3);
         answers.keep(&answer(0, "smtp_550", ""), 1 << 39);
         answers.keep(&answer(2, "smtp_550", "x@y.org"), 12_345);
         assert!(answers.has(0) && !answers.has(1) && answers.has(2) && !answers.has(3));
@@ -286,7 +289,7 @@ mod tests {
 
     #[test]
     fn more_metas_than_can_be_numbered_are_read_from_the_work_file() {
-        let mut answers = Answers::new(1);
+        let mut answers = AnswerTable::new(1);
         for n in 0..METAS_MAX {
             answers.keep(&answer(0, &format!("m{n}"), ""), 0);
             assert_eq!(answers.get(0).unwrap().elsewhere, None);

@@ -12,16 +12,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use probity_engine::{Item, Outcome, Sink, Tries};
+use probity_backend::nodes::verifier::Verifier;
+use probity_engine::{AddressOutcome, JobAddress, OutcomeSink, PriorAttempts};
+use probity_mail::address::bare_address;
 use probity_mail::time::Millis;
-use probity_service::verifier::Verifier;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::answer::PutOff;
 use super::order::{CALL_MAX, Order};
-use super::workfile::Reader;
-use super::writer::Event;
+use super::workfile::FrameReader;
+use super::writer::WriterEvent;
 
 /// Addresses handed to the engine whose answers are not stored yet. An answer with its evidence takes about 1 KB.
 const IN_FLIGHT_MAX: usize = 12 * CALL_MAX as usize;
@@ -52,23 +53,23 @@ pub(crate) enum Halt {
 pub(crate) struct Feed {
     pub verifier: Arc<dyn Verifier>,
     pub order: Arc<Order>,
-    pub reader: Reader,
+    pub reader: FrameReader,
     /// Stores the answers.
-    pub writer: Sender<Event>,
+    pub writer: Sender<WriterEvent>,
     pub halt: watch::Receiver<Option<Halt>>,
 }
 
 /// A row to verify, with its earlier attempts.
-type Wanted = (u32, Tries);
+type Wanted = (u32, PriorAttempts);
 
 /// Deferred rows, earliest first; rows due together keep the order.
 #[derive(Default)]
-struct Waiting {
+struct DeferredRows {
     heap: BinaryHeap<Reverse<(Millis, u32)>>,
-    tries: std::collections::HashMap<u32, Tries>,
+    tries: std::collections::HashMap<u32, PriorAttempts>,
 }
 
-impl Waiting {
+impl DeferredRows {
     fn add(&mut self, put_off: PutOff) {
         self.heap.push(Reverse((put_off.not_before, put_off.row)));
         self.tries.insert(put_off.row, put_off.tries);
@@ -101,7 +102,7 @@ impl Feed {
         let shared = Arc::new(Shared { in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)), again, feed: self, open });
         let door = Arc::new(Semaphore::new(AT_DOOR_MAX));
         let mut halt = shared.feed.halt.clone();
-        let mut waiting = Waiting::default();
+        let mut waiting = DeferredRows::default();
         for row in put_off {
             waiting.add(row);
         }
@@ -133,7 +134,7 @@ impl Feed {
             }
         }
         drain(&mut running, &mut halt).await;
-        let _ = shared.feed.writer.send(Event::End);
+        let _ = shared.feed.writer.send(WriterEvent::End);
     }
 }
 
@@ -173,7 +174,8 @@ impl Shared {
         let calls = futures_util::stream::iter(lane).map(|range| {
             let shared = self.clone();
             let asked = range.filter(|at| shared.open[*at as usize]);
-            let wanted: Vec<Wanted> = asked.map(|at| (shared.feed.order.ask[at as usize], Tries::default())).collect();
+            let wanted: Vec<Wanted> =
+                asked.map(|at| (shared.feed.order.ask[at as usize], PriorAttempts::default())).collect();
             shared.call(wanted, turn.take())
         });
         calls.buffer_unordered(CALLS_PER_DOMAIN).collect::<()>().await;
@@ -192,33 +194,37 @@ impl Shared {
         match items.map_err(anyhow::Error::from).and_then(|items| items) {
             Ok(items) => self.feed.verifier.verify_many(items, self.sink(places)).await,
             Err(error) => {
-                let _ = self.feed.writer.send(Event::Failed(error));
+                let _ = self.feed.writer.send(WriterEvent::Failed(error));
             }
         }
     }
 
-    fn items(&self, wanted: Vec<Wanted>) -> Result<Vec<Item>> {
+    fn items(&self, wanted: Vec<Wanted>) -> Result<Vec<JobAddress>> {
         let mut buffer = Vec::new();
         let item = |(row, tries): Wanted| {
             let email = self.feed.reader.email(self.feed.order.places[row as usize], &mut buffer)?;
-            Ok(Item { key: u64::from(row), email, customer: 0, tries })
+            let email = match bare_address(&email) {
+                address if address.len() == email.len() => email,
+                address => address.into(),
+            };
+            Ok(JobAddress { key: u64::from(row), email, customer: 0, tries })
         };
         wanted.into_iter().map(item).collect()
     }
 
     /// Sends each outcome with its slot to the writer, so that the writer's pace limits the work in flight.
-    fn sink(&self, places: OwnedSemaphorePermit) -> Sink {
+    fn sink(&self, places: OwnedSemaphorePermit) -> OutcomeSink {
         let places = Mutex::new(places);
         let (writer, again) = (self.feed.writer.clone(), self.again.clone());
         Arc::new(move |outcomes| {
             for (key, outcome) in &outcomes {
-                if let (Ok(row), Outcome::PutOff { not_before, tries, .. }) = (u32::try_from(*key), outcome) {
+                if let (Ok(row), AddressOutcome::PutOff { not_before, tries, .. }) = (u32::try_from(*key), outcome) {
                     let _ = again.send(PutOff { row, not_before: *not_before, tries: tries.clone() });
                 }
             }
             let freed = places.lock().unwrap_or_else(PoisonError::into_inner).split(outcomes.len());
             // Both ends live until the run is over; later outcomes are unused.
-            let _ = writer.send(Event::Outcomes(outcomes, freed));
+            let _ = writer.send(WriterEvent::Outcomes(outcomes, freed));
         })
     }
 }

@@ -14,14 +14,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use probity_lists::column::{NoColumn, Sample};
 use probity_lists::encoding::{self, Decoded};
 use probity_lists::json;
-use probity_lists::rows::{self, Form, first_byte, line_end};
+use probity_lists::rows::{self, TextForm, first_byte, line_end};
 use probity_lists::split::{Splitter, fields, unquote};
 use ring::digest;
 
-use super::order::{ROWS_MAX, Rows};
-use super::workfile::{Begun, Imported, WorkFile};
-use crate::args::Format;
-use crate::exit::{Ends, Exit};
+use super::order::{ROWS_MAX, RowCollector};
+use super::sheets;
+use super::workfile::{BatchHeader, Imported, WorkFile};
+use crate::args::ListFormat;
+use crate::exit::{Exit, ExitsWith};
 
 /// Size of one read.
 const READ_BYTES: usize = 256 * 1024;
@@ -81,17 +82,20 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
 }
 
 /// Reads the whole input into the work file; returns its properties and the rows.
-pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> Result<(Imported, Rows)> {
+pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool) -> Result<(Imported, RowCollector)> {
     let name = &begun.input;
     let source = open(Path::new(name))?;
     let mut digested = Digested::new(source);
-    let decoded = Decoded::open(&mut digested).with_context(|| format!("cannot read {name}"))?;
+    let sheets::InputText { text, sheet } =
+        sheets::text_of(&mut digested).map_err(|error| anyhow!("{name}: {error:#}. Nothing was probed yet"))?;
+    let decoded = Decoded::open(text).with_context(|| format!("cannot read {name}"))?;
     let encoding = decoded.encoding;
     let mut from = BufReader::with_capacity(READ_BYTES, decoded);
     let head = encoding::head(&mut from).with_context(|| format!("cannot read {name}"))?;
-    let plan = Plan::make(begun, &head).map_err(|message| anyhow!("{name}: {message}"))?;
+    let plan = Plan::make(begun, &head, sheet.is_some()).map_err(|message| anyhow!("{name}: {message}"))?;
     let whole = io::Cursor::new(head).chain(from);
-    let mut import = Import { begun, plan, work, rows: Rows::default(), found: Found::default(), stop };
+    let rows = RowCollector::new(begun.names);
+    let mut import = Import { begun, plan, work, rows, found: InputOddities::default(), stop };
     import.records(whole)?;
     let Import { plan, rows, found, .. } = import;
     let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
@@ -100,7 +104,10 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
         bail!("{name}: no line is a JSON object with an address; line {line}: {why}. Nothing was probed yet");
     }
     let mut warnings = found.warnings(plan.column);
-    if encoding != encoding::Encoding::Utf8 {
+    let workbook = sheet.is_some();
+    if let Some(sheet) = sheet {
+        warnings.insert(0, sheet);
+    } else if encoding != encoding::Encoding::Utf8 {
         warnings.insert(0, format!("the input was read as {}", encoding.name()));
     }
     let imported = Imported {
@@ -114,6 +121,7 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
         encoding,
         suffix: found.suffix,
         unreadable: found.unreadable.count,
+        workbook,
         warnings,
     };
     Ok((imported, rows))
@@ -122,7 +130,7 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
 /// How to read an input.
 #[derive(Debug)]
 struct Plan {
-    format: Format,
+    format: ListFormat,
     delimiter: u8,
     end: u8,
     column: usize,
@@ -130,24 +138,28 @@ struct Plan {
 }
 
 impl Plan {
-    fn make(begun: &Begun, head: &[u8]) -> Result<Self, String> {
-        let end = line_end(head);
-        let sample = Sample::read(head, end);
+    fn make(begun: &BatchHeader, head: &[u8], workbook: bool) -> Result<Self, String> {
+        let end = if workbook { b'\n' } else { line_end(head) };
+        let sample = if workbook { Sample::separated(head, sheets::DELIMITER, end) } else { Sample::read(head, end) };
         let format = match begun.format {
+            Some(ListFormat::Txt | ListFormat::Jsonl) if workbook => {
+                return Err("this is a workbook, which --format does not apply to".into());
+            }
+            _ if workbook => ListFormat::Csv,
             Some(format) => format,
             None => guess(Path::new(&begun.input), head, &sample, begun.column.is_some()),
         };
         let mut plan = Self { format, delimiter: sample.delimiter, end, column: 0, header: false };
         match format {
-            Format::Csv => {
+            ListFormat::Csv => {
                 let found = sample.column(begun.column.as_deref(), begun.no_header);
                 (plan.column, plan.header) = found.map_err(|none| no_column(&none))?;
             }
-            Format::Txt if begun.column.is_some() => return Err("--column needs CSV or JSON lines".into()),
-            Format::Jsonl if first_byte(head) == Some(b'[') => {
+            ListFormat::Txt if begun.column.is_some() => return Err("--column needs CSV or JSON lines".into()),
+            ListFormat::Jsonl if first_byte(head) == Some(b'[') => {
                 return Err("this is a JSON array; convert it to JSON lines (jq -c '.[]')".into());
             }
-            Format::Txt | Format::Jsonl => {}
+            ListFormat::Txt | ListFormat::Jsonl => {}
         }
         Ok(plan)
     }
@@ -170,29 +182,29 @@ fn no_column(none: &NoColumn) -> String {
 }
 
 /// Guesses the format from the input's name, then from its content.
-fn guess(name: &Path, head: &[u8], sample: &Sample, column_named: bool) -> Format {
+fn guess(name: &Path, head: &[u8], sample: &Sample, column_named: bool) -> ListFormat {
     let extension = name.extension().map(std::ffi::OsStr::to_ascii_lowercase);
     match extension.as_ref().and_then(|extension| extension.to_str()) {
-        Some("csv" | "tsv" | "tab") => return Format::Csv,
-        Some("jsonl" | "ndjson" | "json") => return Format::Jsonl,
+        Some("csv" | "tsv" | "tab") => return ListFormat::Csv,
+        Some("jsonl" | "ndjson" | "json") => return ListFormat::Jsonl,
         _ => {}
     }
     match rows::guess(head, sample, column_named) {
-        Form::Csv => Format::Csv,
-        Form::Lines => Format::Txt,
-        Form::Json => Format::Jsonl,
+        TextForm::Csv => ListFormat::Csv,
+        TextForm::Lines => ListFormat::Txt,
+        TextForm::Json => ListFormat::Jsonl,
     }
 }
 
 /// Oddities of the input.
 #[derive(Debug, Default)]
-struct Found {
+struct InputOddities {
     width: usize,
     suffix: String,
-    ragged: Odd,
-    strange: Odd,
-    missing: Odd,
-    unreadable: Odd,
+    ragged: OddityCount,
+    strange: OddityCount,
+    missing: OddityCount,
+    unreadable: OddityCount,
     /// Why the first unreadable line could not be read.
     why_unreadable: String,
 }
@@ -206,12 +218,12 @@ struct Unreadable {
 
 /// Count of an oddity, and its first occurrence.
 #[derive(Debug, Default)]
-struct Odd {
+struct OddityCount {
     count: u64,
     line: u64,
 }
 
-impl Odd {
+impl OddityCount {
     fn meet(&mut self, line: u64) {
         if self.count == 0 {
             self.line = line;
@@ -220,7 +232,7 @@ impl Odd {
     }
 }
 
-impl Found {
+impl InputOddities {
     fn unreadable(&mut self, line: u64, why: String) {
         if self.unreadable.count == 0 {
             self.why_unreadable = why;
@@ -230,24 +242,24 @@ impl Found {
 
     fn warnings(&self, column: usize) -> Vec<String> {
         let mut warnings = Vec::new();
-        let Odd { count, line } = self.strange;
+        let OddityCount { count, line } = self.strange;
         if count > 0 {
             warnings
                 .push(format!("{count} records are not UTF-8 and were read as Windows-1252, the first in line {line}"));
         }
-        let Odd { count, line } = self.ragged;
+        let OddityCount { count, line } = self.ragged;
         if count > 0 {
             warnings.push(format!(
                 "{count} rows differ in the number of fields, the first in line {line}; all rows were padded to {} fields",
                 self.width
             ));
         }
-        let Odd { count, line } = self.missing;
+        let OddityCount { count, line } = self.missing;
         if count > 0 {
             let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
             warnings.push(format!("{count} rows have no address{place}, the first in line {line}"));
         }
-        let Odd { count, line } = self.unreadable;
+        let OddityCount { count, line } = self.unreadable;
         if count > 0 {
             warnings.push(format!(
                 "{count} lines could not be read and get `invalid` ({UNREADABLE_ROW}), the first is line {line}: {}",
@@ -259,17 +271,17 @@ impl Found {
 }
 
 struct Import<'a> {
-    begun: &'a Begun,
+    begun: &'a BatchHeader,
     plan: Plan,
     work: &'a mut WorkFile,
-    rows: Rows,
-    found: Found,
+    rows: RowCollector,
+    found: InputOddities,
     stop: &'a AtomicBool,
 }
 
 impl Import<'_> {
     fn records(&mut self, from: impl BufRead) -> Result<()> {
-        let delimiter = (self.plan.format == Format::Csv).then_some(self.plan.delimiter);
+        let delimiter = (self.plan.format == ListFormat::Csv).then_some(self.plan.delimiter);
         let mut splitter = Splitter::new(from, delimiter, self.plan.end);
         let mut record = Vec::new();
         let mut first = true;
@@ -311,7 +323,7 @@ impl Import<'_> {
             bail!("a batch has at most {ROWS_MAX} rows; split the input");
         }
         if rows.is_multiple_of(STOP_ROWS) && self.stop.load(Ordering::Relaxed) {
-            return Err(anyhow!("nothing was probed yet").context(Ends(Exit::Interrupted)));
+            return Err(anyhow!("nothing was probed yet").context(ExitsWith(Exit::Interrupted)));
         }
         Ok(())
     }
@@ -323,7 +335,7 @@ impl Import<'_> {
             .collect();
         self.found.width = names.len();
         let taken = |suffix: &str| {
-            let ours = super::output::column_names(suffix);
+            let ours = super::form::column_names(suffix);
             ours.iter().any(|name| names.contains(name))
         };
         let mut number = 1;
@@ -336,8 +348,8 @@ impl Import<'_> {
     fn email<'t>(&mut self, text: &'t str, line: u64, first: bool) -> Result<Cow<'t, str>, Unreadable> {
         let trim = |text: &str| text.trim_matches(|c: char| c.is_ascii_whitespace()).to_owned();
         let email = match self.plan.format {
-            Format::Txt => Cow::Borrowed(text.trim_matches(|c: char| c.is_ascii_whitespace())),
-            Format::Csv => {
+            ListFormat::Txt => Cow::Borrowed(text.trim_matches(|c: char| c.is_ascii_whitespace())),
+            ListFormat::Csv => {
                 let mut width = 0;
                 let mut email = Cow::Borrowed("");
                 for raw in fields(text.as_bytes(), self.plan.delimiter) {
@@ -353,7 +365,7 @@ impl Import<'_> {
                 self.found.width = self.found.width.max(width);
                 email
             }
-            Format::Jsonl => {
+            ListFormat::Jsonl => {
                 let column = self.begun.column.as_deref();
                 let found = json::find(text, column).map_err(|why| Unreadable { object: false, why })?;
                 if found.taken && self.found.suffix.is_empty() {

@@ -10,7 +10,7 @@
 use std::hash::BuildHasher;
 use std::ops::Range;
 
-use probity_mail::address::Address;
+use probity_mail::address::{Address, bare_address};
 
 /// Maximum addresses per call to the engine, which groups by domain within one call.
 pub(crate) const CALL_MAX: u32 = 2_000;
@@ -18,8 +18,9 @@ pub(crate) const CALL_MAX: u32 = 2_000;
 pub(crate) const ROWS_MAX: u32 = u32::MAX - 1;
 
 /// Collects rows during import or reading.
-#[derive(Debug, Default)]
-pub(crate) struct Rows {
+#[derive(Debug)]
+pub(crate) struct RowCollector {
+    names: bool,
     hasher: std::hash::RandomState,
     entries: Vec<Entry>,
     places: Vec<u64>,
@@ -33,11 +34,16 @@ struct Entry {
     row: u32,
 }
 
-impl Rows {
+impl RowCollector {
+    /// Creates a collector; `names` as in [`BatchHeader`](super::workfile::BatchHeader).
+    pub(crate) fn new(names: bool) -> Self {
+        Self { names, hasher: std::hash::RandomState::default(), entries: Vec::new(), places: Vec::new() }
+    }
+
     /// Adds the next row, whose frame is at `place` in the work file.
     pub(crate) fn add(&mut self, email: &str, place: u64) {
         let row = u32::try_from(self.entries.len()).expect("the import ends before ROWS_MAX");
-        let key = key(email);
+        let key = key(email, self.names);
         let domain = key.rsplit_once('@').map_or("", |(_, domain)| domain);
         let (domain, address) = (self.hasher.hash_one(domain), self.hasher.hash_one(&key));
         self.entries.push(Entry { domain, address, row });
@@ -129,13 +135,13 @@ impl Order {
     }
 }
 
-/// Returns a key that all spellings of one mailbox share.
-pub(crate) fn key(email: &str) -> String {
-    let trimmed = email.trim_matches(|c: char| c.is_ascii_whitespace());
-    if is_simple(trimmed) {
-        return trimmed.to_ascii_lowercase();
+/// Returns a key that all spellings of one mailbox share, those with `names` included if wanted.
+pub(crate) fn key(email: &str, names: bool) -> String {
+    let address = if names { bare_address(email) } else { email.trim_ascii() };
+    if is_simple(address) {
+        return address.to_ascii_lowercase();
     }
-    Address::parse(trimmed).map_or_else(|_| trimmed.to_owned(), |address| address.normalized())
+    Address::parse(address).map_or_else(|_| email.trim_ascii().to_owned(), |address| address.normalized())
 }
 
 /// Reports whether lowercasing is the only normalization needed: letters, digits and a few marks with one `@`.
@@ -149,7 +155,7 @@ mod tests {
     use super::*;
 
     fn order(emails: &[&str]) -> Order {
-        let mut rows = Rows::default();
+        let mut rows = RowCollector::new(true);
         for (n, email) in emails.iter().enumerate() {
             rows.add(email, n as u64);
         }
@@ -166,9 +172,12 @@ mod tests {
 
     #[test]
     fn unusual_spellings_fall_together_where_they_are_one_mailbox() {
+        let key = |email| key(email, true);
         assert_eq!(key("\"a\"@x.org"), key("a@X.ORG"));
         assert_eq!(key("a@bücher.de"), key("a@xn--bcher-kva.de"));
         assert_ne!(key("\"a b\"@x.org"), key("ab@x.org"));
+        assert_eq!(key("\"A, B\" <A@X.org>"), key("a@x.org"));
+        assert_eq!(key(" A <a@x.org>, b@x.org "), "A <a@x.org>, b@x.org");
     }
 
     #[test]

@@ -7,8 +7,6 @@
 //! A file is written as `OUTPUT.part`, synced, and renamed at the end, so that its name never shows a partial result. Devices and
 //! pipes are written directly.
 
-mod form;
-
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,48 +14,31 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use form::Form;
-use probity_mail::address::Address;
+use probity_mail::address::{Address, bare_address};
 use probity_mail::facts::Facts;
-use probity_mail::lists::Lists;
+use probity_mail::facts::lists::Lists;
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Flags, Reason};
 
-use super::answer::{Answers, FLAG_NAMES, bits, plain_domain};
+use super::answer::{AnswerTable, bits, plain_domain};
+use super::form::{OutputForm, Protect, RowAnswer};
 use super::order::Order;
-use super::summary::Tally;
-use super::workfile::{Frame, Imported, Reader, Scan, open_locked, output_failed};
-use crate::args::Format;
+use super::summary::RowTally;
+use super::workfile::{Frame, FrameReader, Imported, Scan, open_locked, output_failed};
+use crate::args::ListFormat;
 use crate::output::plain;
 
 /// Size of the write buffer.
 const BUFFER_BYTES: usize = 256 * 1024;
-/// UTF-8 byte order mark.
-const BOM: &[u8] = b"\xef\xbb\xbf";
-
-/// Cells to protect from spreadsheets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protect {
-    Nothing,
-    Ours,
-    /// Ours and the input's.
-    All,
-}
-
-/// Returns our column names; the suffix avoids names that the input already has.
-pub(crate) fn column_names(suffix: &str) -> Vec<String> {
-    let names = ["status", "reason", "meta", "suggestion"].into_iter().chain(FLAG_NAMES).chain(["domain"]);
-    names.map(|name| format!("probity_{name}{suffix}")).collect()
-}
 
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct OutputTarget {
     pub path: PathBuf,
     /// Temporary name while writing; `None` for devices, pipes and standard output.
     part: Option<PathBuf>,
 }
 
-impl Target {
+impl OutputTarget {
     /// Chooses the kind of output from what exists at the path.
     pub(crate) fn at(path: &Path) -> Self {
         // Writing through a link replaces the file it points to, as other ways of writing do.
@@ -107,25 +88,15 @@ impl Target {
     }
 }
 
-/// A complete answer.
-struct Reply<'a> {
-    status: &'static str,
-    reason: &'static str,
-    meta: Cow<'a, str>,
-    suggestion: Cow<'a, str>,
-    flags: u8,
-    domain: Cow<'a, str>,
-}
-
 /// Writes records with their answers.
 pub(crate) struct Output {
-    target: Target,
+    target: OutputTarget,
     out: BufWriter<Box<dyn Write + Send>>,
     /// The output is a terminal, so control characters of the input must be removed.
     terminal: bool,
     scan: Scan,
-    reader: Reader,
-    form: Form,
+    reader: FrameReader,
+    form: OutputForm,
     row: u32,
     begun: bool,
     ended: bool,
@@ -134,17 +105,17 @@ pub(crate) struct Output {
     line: Vec<u8>,
     buffer: Vec<u8>,
     /// Counts of the rows written so far.
-    pub tally: Tally,
+    pub tally: RowTally,
 }
 
 impl Output {
     /// Opens an output for the rows of a work file, from the first row.
     pub(crate) fn open(
-        target: Target,
-        format: Format,
+        target: OutputTarget,
+        format: ListFormat,
         protect: Protect,
         imported: &Imported,
-        reader: &Reader,
+        reader: &FrameReader,
     ) -> Result<Self> {
         let out = BufWriter::with_capacity(BUFFER_BYTES, target.open()?);
         let scan = reader.scan()?.context("the work file is damaged")?;
@@ -155,19 +126,19 @@ impl Output {
             terminal,
             scan,
             reader: reader.clone(),
-            form: Form { imported: imported.clone(), format, protect, names: Vec::new() },
+            form: OutputForm { imported: imported.clone(), format, protect, names: Vec::new() },
             row: 0,
             begun: false,
             ended: false,
             unanswered: 0,
             line: Vec::new(),
             buffer: Vec::new(),
-            tally: Tally::default(),
+            tally: RowTally::default(),
         })
     }
 
     /// Writes the records up to the first without an answer.
-    pub(crate) fn advance(&mut self, order: &Order, answers: &Answers) -> Result<()> {
+    pub(crate) fn advance(&mut self, order: &Order, answers: &AnswerTable) -> Result<()> {
         if !self.begun {
             self.line.clear();
             self.form.begin(&mut self.line);
@@ -179,14 +150,19 @@ impl Output {
     }
 
     /// Writes all remaining records; rows without a verdict become `unknown`.
-    pub(crate) fn fill(&mut self, order: &Order, answers: &Answers, deferred: &HashMap<u32, Millis>) -> Result<()> {
+    pub(crate) fn fill(&mut self, order: &Order, answers: &AnswerTable, deferred: &HashMap<u32, Millis>) -> Result<()> {
         self.advance(order, answers)?;
         while !self.ended && self.record(order, answers, Some(deferred))? {}
         Ok(())
     }
 
     /// Writes one record; returns whether there may be another. Without `deferred`, stops at a row without a verdict.
-    fn record(&mut self, order: &Order, answers: &Answers, deferred: Option<&HashMap<u32, Millis>>) -> Result<bool> {
+    fn record(
+        &mut self,
+        order: &Order,
+        answers: &AnswerTable,
+        deferred: Option<&HashMap<u32, Millis>>,
+    ) -> Result<bool> {
         self.line.clear();
         let Some((place, frame)) = self.scan.next()? else { anyhow::bail!("the work file is damaged") };
         match frame {
@@ -204,7 +180,7 @@ impl Output {
                     self.put()?;
                     return Ok(true);
                 };
-                let mut reply = Reply {
+                let mut reply = RowAnswer {
                     status: packed.reason.status().as_str(),
                     reason: packed.reason.as_str(),
                     meta: Cow::Borrowed(packed.meta),
@@ -257,7 +233,7 @@ impl Output {
     }
 
     /// Flushes everything; moves a complete output into place.
-    pub(crate) fn finish(mut self) -> Result<Tally> {
+    pub(crate) fn finish(mut self) -> Result<RowTally> {
         self.out.flush().map_err(|error| output_failed(error, &self.target.path))?;
         if self.ended {
             self.target.finish()?;
@@ -267,11 +243,11 @@ impl Output {
 }
 
 /// Builds the answer for an address without a verdict: facts from lists, and whether the address was deferred or never probed.
-fn without_verdict(email: &str, deferred: bool) -> Reply<'static> {
-    let parsed = Address::parse(email.trim_matches(|c: char| c.is_ascii_whitespace()));
+fn without_verdict(email: &str, deferred: bool) -> RowAnswer<'static> {
+    let parsed = Address::parse(bare_address(email));
     let facts = parsed.as_ref().map(|address| Lists::embedded().facts(address.local(), address.domain().ascii()));
     let Facts { role, disposable, free, relay, gibberish, suggestion, .. } = facts.unwrap_or_default();
-    Reply {
+    RowAnswer {
         status: Reason::Unverified.status().as_str(),
         reason: Reason::Unverified.as_str(),
         meta: if deferred { "deferred" } else { "not_asked" }.into(),

@@ -21,7 +21,7 @@ const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=32;
 pub(crate) type ByStatus = [u64; Status::ALL.len()];
 
 /// Progress of one run.
-pub(crate) struct Progress {
+pub(crate) struct RunProgress {
     view: View,
     total: u64,
     /// Verdicts before this run.
@@ -52,7 +52,7 @@ enum View {
 /// Part of a line, with a priority: the lowest is dropped last.
 struct Part(u8, String);
 
-impl Progress {
+impl RunProgress {
     /// Starts the progress of `total` addresses; `before` counts existing verdicts.
     pub(crate) fn new(total: u64, before: ByStatus, quiet: bool, now: Millis) -> Self {
         let draws = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
@@ -210,8 +210,8 @@ mod tests {
     /// 2026-11-22, 10:35 UTC.
     const TEN_THIRTY_FIVE: Millis = Millis(1_795_343_700_000);
 
-    fn progress(total: u64, before: ByStatus, more: ByStatus, deferred: Deferred) -> Progress {
-        let mut progress = Progress::new(total, before, true, Millis(0));
+    fn progress(total: u64, before: ByStatus, more: ByStatus, deferred: Deferred) -> RunProgress {
+        let mut progress = RunProgress::new(total, before, true, Millis(0));
         for (status, count) in Status::ALL.iter().zip(more) {
             (0..count).for_each(|_| progress.settled(*status));
         }
@@ -244,7 +244,7 @@ mod tests {
     fn a_line_is_never_wider_than_the_terminal() {
         let deferred = Deferred { rows: 12_345, next: Some(TEN_THIRTY_FIVE) };
         let progress = progress(9_000_000, [4_000_000, 500_000, 30_000, 20_000], [7, 0, 0, 0], deferred);
-        let only = Progress { total: progress.done() + 12_345, ..progress };
+        let only = RunProgress { total: progress.done() + 12_345, ..progress };
         for width in 0..200 {
             let line = only.drawn(Millis(1_234_567), width, &TimeZone::UTC);
             assert!(line.chars().count() <= width, "{width}: {line}");

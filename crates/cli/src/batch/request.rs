@@ -5,27 +5,30 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::output::Target;
-use super::workfile::{Begun, Imported};
+use super::output::OutputTarget;
+use super::workfile::{BatchHeader, Imported};
 use super::{beside, input};
-use crate::args::{BatchArgs, Format};
+use crate::args::{BatchArgs, ListFormat};
 use crate::log;
 
 /// What the command line requests.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(super) struct BatchRequest {
     pub(super) work: PathBuf,
     /// Start of a new batch; `None` if only a work file was named.
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<BatchHeader>,
     pub(super) fresh: bool,
     pub(super) output: Option<PathBuf>,
-    pub(super) output_format: Option<Format>,
+    pub(super) output_format: Option<ListFormat>,
     pub(super) quiet: bool,
 }
 
-impl Request {
+impl BatchRequest {
     pub(super) fn of(args: &BatchArgs) -> Result<Self> {
         let (output, output_format, quiet) = (args.output.clone(), args.output_format, args.quiet);
+        if output.as_deref().and_then(Path::extension).is_some_and(|end| end.eq_ignore_ascii_case("xlsx")) {
+            bail!("a batch writes no workbooks; name the output .csv, which spreadsheet programs open");
+        }
         let Some(input) = &args.input else {
             let work = args.resume.clone().context("set an input or --resume")?;
             if !work.is_file() {
@@ -34,13 +37,14 @@ impl Request {
             refuse_collisions(None, output.as_deref(), &work)?;
             return Ok(Self { work, begun: None, fresh: false, output, output_format, quiet });
         };
-        let begun = Begun {
+        let begun = BatchHeader {
             input: input.to_string_lossy().into_owned(),
             column: args.column.clone(),
             format: args.format,
             no_header: args.no_header,
             offline: args.reach.offline,
             sandbox: args.reach.sandbox,
+            names: true,
             output: output.clone(),
             output_format,
         };
@@ -62,11 +66,11 @@ impl Request {
 /// Rejects names with which one file would overwrite another. At the end, the work file is deleted and the unfinished output
 /// renamed, so any other file of the same name would be lost.
 fn refuse_collisions(input: Option<&Path>, output: Option<&Path>, work: &Path) -> Result<()> {
-    let target = output.map(Target::at).filter(Target::is_file);
+    let target = output.map(OutputTarget::at).filter(OutputTarget::is_file);
     let files = [
         ("input", input),
         ("output", target.as_ref().map(|target| target.path.as_path())),
-        ("unfinished output", target.as_ref().and_then(Target::part)),
+        ("unfinished output", target.as_ref().and_then(OutputTarget::part)),
         ("work file", Some(work)),
     ];
     for (n, (role, path)) in files.iter().enumerate() {
@@ -99,7 +103,7 @@ fn file_place(path: &Path) -> Option<PathBuf> {
 fn work_place(input: &Path, output: Option<&Path>) -> PathBuf {
     const SUFFIX: &str = ".probity-work";
     match output {
-        Some(output) if Target::at(output).is_file() => beside(output, SUFFIX),
+        Some(output) if OutputTarget::at(output).is_file() => beside(output, SUFFIX),
         _ if input.as_os_str() != "-" => beside(input, SUFFIX),
         // Everyone may write there. A predictable name could be taken by another user or an old run.
         _ => {
@@ -110,7 +114,7 @@ fn work_place(input: &Path, output: Option<&Path>) -> PathBuf {
 }
 
 /// Refuses to continue a batch with another input or other settings.
-pub(super) fn refuse_other(wanted: &Begun, begun: &Begun, imported: &Imported, place: &str) -> Result<()> {
+pub(super) fn refuse_other(wanted: &BatchHeader, begun: &BatchHeader, imported: &Imported, place: &str) -> Result<()> {
     let settings = [
         ("--column", wanted.column != begun.column),
         ("--format", wanted.format != begun.format),

@@ -8,13 +8,13 @@ use crate::config::duration;
 
 /// Counts of rows; a duplicate counts under its answer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RowTally {
     reasons: BTreeMap<Reason, u64>,
     /// Rows with the mailbox of an earlier row.
     pub duplicates: u64,
 }
 
-impl Tally {
+impl RowTally {
     pub(crate) fn add(&mut self, reason: Reason, duplicate: bool) {
         *self.reasons.entry(reason).or_default() += 1;
         self.duplicates += u64::from(duplicate);
@@ -26,8 +26,8 @@ impl Tally {
 }
 
 #[derive(Debug)]
-pub(crate) struct Summary {
-    pub tally: Tally,
+pub(crate) struct RunSummary {
+    pub tally: RowTally,
     /// All rows, including unreadable ones.
     pub rows: u64,
     pub unreadable: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Summary {
     pub warnings: Vec<String>,
 }
 
-impl Summary {
+impl RunSummary {
     /// Addresses per second.
     fn rate(&self) -> u64 {
         let ms = u64::try_from(self.took_ms.max(1)).unwrap_or(1);
@@ -102,13 +102,13 @@ mod tests {
 
     #[test]
     fn every_row_is_counted_under_one_status() {
-        let mut tally = Tally::default();
+        let mut tally = RowTally::default();
         for (reason, duplicate) in [(Reason::Valid, false), (Reason::Valid, true), (Reason::Invalid, false)] {
             tally.add(reason, duplicate);
         }
         let warnings = vec!["odd".into()];
         let mut summary =
-            Summary { tally, rows: 3, unreadable: 1, asked: 2, asked_now: 2, unmatched: 0, took_ms: 500, warnings };
+            RunSummary { tally, rows: 3, unreadable: 1, asked: 2, asked_now: 2, unmatched: 0, took_ms: 500, warnings };
         let json: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();
         assert_eq!(json["statuses"], serde_json::json!({"passed": 2, "undeliverable": 1, "risky": 0, "unknown": 0}));
         assert_eq!(json["reasons"].as_object().unwrap().len(), 17);

@@ -1,185 +1,16 @@
 //! The batch with an engine that answers by rule.
 
+mod bench;
 mod unreadable;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicI64;
 
-use clap::Parser;
-use probity_engine::net::BoxFuture;
-use probity_engine::{Counters, Item, Live, Outcome, Sink, Tries};
-use probity_mail::time::Millis;
-use probity_mail::verdict::{Evidence, Finding, Flags, Reason, Verdict, Verification};
+use bench::{Bench, Fake, csv};
+use probity_mail::verdict::Reason;
 
 use super::*;
 use crate::args::{Cli, Command};
-
-/// Answers by the local part: `none...` does not exist, `later...` is deferred twice, `stuck...` is answered once `stuck_until`
-/// other addresses were verified, everything else is valid.
-#[derive(Default)]
-struct Fake {
-    asked: Mutex<BTreeMap<String, u32>>,
-    calls: Mutex<Vec<Vec<String>>>,
-    clock: AtomicI64,
-    /// Number of answers after which the engine falls silent.
-    silent_after: Option<usize>,
-    stuck_until: usize,
-    unstuck: watch::Sender<bool>,
-    counters: Counters,
-}
-
-impl Fake {
-    fn asked(&self) -> usize {
-        self.asked.lock().unwrap().len()
-    }
-
-    fn verdict(email: &str) -> Verification {
-        let missing = Finding { reason: Reason::Nonexistent, meta: "smtp_550".into(), rule: "fake".into() };
-        let findings = if email.starts_with("none") { vec![missing] } else { vec![] };
-        Verification {
-            email: email.into(),
-            domain: email.rsplit_once('@').map_or("", |(_, domain)| domain).to_lowercase().into(),
-            verdict: Verdict::of(findings, &"fake".into()),
-            flags: Flags::default(),
-            gibberish_score: 0.0,
-            suggestion: email.starts_with("sug").then(|| "right@x.org".to_owned()),
-            evidence: Evidence::default(),
-        }
-    }
-
-    fn outcome(&self, item: &Item) -> Option<Outcome> {
-        let mut asked = self.asked.lock().unwrap();
-        if self.silent_after.is_some_and(|most| asked.len() >= most) {
-            return None;
-        }
-        *asked.entry(item.email.to_string()).or_default() += 1;
-        if asked.len() == self.stuck_until {
-            self.unstuck.send_replace(true);
-        }
-        if item.email.starts_with("later") && item.tries.count < 2 {
-            let tries = Tries { count: item.tries.count + 1, since: Some(Millis(1)), source: Some("192.0.2.1".into()) };
-            return Some(Outcome::PutOff { not_before: self.now() + 60_000, tries, why: "greylisted", held: None });
-        }
-        Some(Outcome::Settled(Self::verdict(&item.email)))
-    }
-}
-
-impl Verifier for Fake {
-    fn verify<'a>(&'a self, email: &'a str, _: Live) -> BoxFuture<'a, Verification> {
-        Box::pin(async { Self::verdict(email) })
-    }
-
-    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            self.calls.lock().unwrap().push(items.iter().map(|item| item.email.to_string()).collect());
-            let (stuck, items): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.email.starts_with("stuck"));
-            for item in items {
-                match self.outcome(&item) {
-                    Some(outcome) => sink(vec![(item.key, outcome)]),
-                    None => std::future::pending().await,
-                }
-            }
-            for item in stuck {
-                self.unstuck.subscribe().wait_for(|unstuck| *unstuck).await.expect("the fake has the sender");
-                sink(vec![(item.key, Outcome::Settled(Self::verdict(&item.email)))]);
-            }
-        })
-    }
-
-    fn source_names(&self) -> Vec<Arc<str>> {
-        vec!["192.0.2.1".into()]
-    }
-
-    fn now(&self) -> Millis {
-        Millis(self.clock.load(Ordering::Relaxed))
-    }
-
-    fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            // The clock jumps straight to the awaited time, but other work runs first.
-            tokio::task::yield_now().await;
-            self.clock.fetch_max(at.0, Ordering::Relaxed);
-        })
-    }
-
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn close(&self, _: u64) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
-}
-
-struct Bench {
-    directory: tempfile::TempDir,
-}
-
-impl Bench {
-    fn new(name: &str, content: &[u8]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join(name), content).unwrap();
-        Self { directory }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.directory.path().join(name).to_string_lossy().into_owned()
-    }
-
-    fn args(&self, input: &str, output: &str, more: &[&str]) -> BatchArgs {
-        let (input, output) = (self.path(input), self.path(output));
-        let words = ["probity", "batch", &input, "-o", &output, "--quiet"];
-        match Cli::try_parse_from(words.iter().chain(more)).unwrap().command {
-            Command::Batch(args) => args,
-            _ => unreachable!("it says batch"),
-        }
-    }
-
-    async fn run(&self, fake: &Arc<Fake>, input: &str, output: &str, more: &[&str]) -> Result<Exit> {
-        run(&self.args(input, output, more), fake.clone()).await
-    }
-
-    /// Runs until the engine falls silent, then drops the run as a crash would.
-    async fn crash(&self, after: usize, input: &str, output: &str) -> usize {
-        let fake = Arc::new(Fake { silent_after: Some(after), ..Fake::default() });
-        let args = self.args(input, output, &[]);
-        let running = tokio::spawn({
-            let fake = fake.clone();
-            async move { run(&args, fake).await }
-        });
-        while fake.asked() < after {
-            tokio::task::yield_now().await;
-        }
-        running.abort();
-        assert!(running.await.unwrap_err().is_cancelled());
-        // The writer closes the file after storing its last event.
-        let work = self.path(&format!("{output}.probity-work"));
-        while WorkFile::open(Path::new(&work)).is_err() {
-            tokio::task::yield_now().await;
-        }
-        fake.asked()
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-}
-
-fn csv(rows: usize) -> String {
-    let mut text = "id,email,note\r\n".to_owned();
-    for n in 0..rows {
-        let local = match n % 7 {
-            0 => "none",
-            1 => "later",
-            2 => "sug",
-            _ => "ok",
-        };
-        write!(text, "{n},{local}{}@d{}.org,\"a, \"\"b\"\"\"\r\n", n / 2, n % 13).unwrap();
-    }
-    text
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_row_is_answered_in_its_place() {
@@ -209,6 +40,68 @@ async fn duplicates_are_asked_once_and_answered_everywhere() {
     let output = bench.read("out.csv");
     assert_eq!(output.matches("nonexistent").count(), 3);
     assert_eq!(output.lines().count(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_before_addresses_are_repeated_and_not_asked() {
+    let lines = ["A <ok@x.org>", "\"B, C\" <OK@X.org>", "<none@x.org>;", "ok@x.org, D <none@x.org>", "<<<>>>"];
+    let quoted = |line: &str| format!("\"{}\"", line.replace('"', "\"\""));
+    let csv: Vec<String> = lines.iter().map(|line| format!("1;{}\r\n", quoted(line))).collect();
+    let json: Vec<String> = lines.iter().map(|line| format!("{}\n", serde_json::json!({ "email": line }))).collect();
+    let files = [
+        ("in.txt", lines.join("\n")),
+        ("in.csv", format!("n;Kontakt\r\n{}", csv.concat())),
+        ("in.jsonl", json.concat()),
+    ];
+    for (name, content) in files {
+        let bench = Bench::new(name, content.as_bytes());
+        let fake = Arc::new(Fake::default());
+        let out = name.replace("in", "out");
+        bench.run(&fake, name, &out, &[]).await.unwrap();
+        let asked: HashSet<String> = fake.asked.lock().unwrap().keys().cloned().collect();
+        assert!(asked.contains("ok@x.org") && asked.contains("none@x.org") && asked.len() == 4, "{name}: {asked:?}");
+        let output = bench.read(&out);
+        let rows: Vec<&str> = output.lines().skip(usize::from(name == "in.csv")).collect();
+        let begins = content.lines().skip(usize::from(name == "in.csv")).map(|line| line.trim_end_matches('}'));
+        for ((row, begin), reason) in rows.iter().zip(begins).zip(["valid", "valid", "nonexistent"]) {
+            assert!(row.starts_with(begin) && row.contains(reason), "{name}: {row}");
+        }
+    }
+}
+
+#[cfg(feature = "xlsx")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workbook_is_read_and_comes_back_as_csv_without_formulas() {
+    let mut book = rust_xlsxwriter::Workbook::new();
+    book.add_worksheet().set_name("Cover").unwrap().write_column(0, 0, ["List", "a@x.org"]).unwrap();
+    let sheet = book.add_worksheet().set_name("Kunden").unwrap();
+    sheet.write_row(0, 0, ["Name", "Kontakt", "Nr"]).unwrap();
+    for (row, (name, email)) in (1..).zip([("=1+1", "A <ok@x.org>"), ("B, \"C\"\nD", "none@x.org"), ("ü;ü", "")]) {
+        sheet.write_string(row, 0, name).unwrap();
+        sheet.write_string(row, 1, email).unwrap();
+        sheet.write_number(row, 2, row).unwrap();
+    }
+    let bench = Bench::new("in.xlsx", &book.save_to_buffer().unwrap());
+    let fake = Arc::new(Fake::default());
+    bench.run(&fake, "in.xlsx", "out.csv", &[]).await.unwrap();
+    let output = bench.read("out.csv");
+    assert!(output.starts_with("Name,Kontakt,Nr,probity_status,"), "{output}");
+    for begins in
+        ["\n\"'=1+1\",A <ok@x.org>,1,passed,valid,", "\n\"B, \"\"C\"\"\nD\",none@x.org,2,undeliverable,", "\nü;ü,,3,"]
+    {
+        assert!(output.contains(begins), "{begins} in {output}");
+    }
+    bench.run(&fake, "in.xlsx", "raw.csv", &["--raw"]).await.unwrap();
+    assert!(bench.read("raw.csv").contains("\n=1+1,A <ok@x.org>,1,"));
+    let refused = bench.run(&fake, "in.xlsx", "out.xlsx", &[]).await.unwrap_err();
+    assert!(format!("{refused:#}").contains("no workbooks"), "{refused:#}");
+    for (name, content, said) in
+        [("in.pdf", &b"%PDF-1.7"[..], "this is a PDF"), ("in.zip", b"PK\x05\x06", "the workbook is damaged")]
+    {
+        let bench = Bench::new(name, content);
+        let refused = bench.run(&fake, name, "out.csv", &[]).await.unwrap_err();
+        assert!(format!("{refused:#}").contains(said), "{refused:#}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -284,9 +177,36 @@ async fn a_work_file_alone_is_enough_to_continue() {
     std::fs::remove_file(bench.path("in.csv")).unwrap();
     let work = bench.path("out.csv.probity-work");
     let words = ["probity", "batch", "--resume", &work, "--quiet"];
-    let Command::Batch(args) = Cli::try_parse_from(words).unwrap().command else { unreachable!("it says batch") };
+    let Command::Batch(args) = Cli::parse_line(words).unwrap().command else { unreachable!("it says batch") };
     run(&args, Arc::new(Fake::default())).await.unwrap();
     assert_eq!(bench.read("out.csv").lines().count(), 601);
+}
+
+/// A program that read no names has refused the first row. The second keeps its own verdict, though the same mailbox has both now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_an_older_work_file_keep_their_own_verdicts() {
+    let bench = Bench::new("in.txt", b"A <ok@x.org>\nok@x.org\nB <ok@x.org>\n");
+    let mut request = BatchRequest::of(&bench.args("in.txt", "out.csv", &[])).unwrap();
+    let header = request.begun.as_mut().unwrap();
+    let mut older = serde_json::to_value(&*header).unwrap();
+    assert_eq!(older.as_object_mut().unwrap().remove("names"), Some(true.into()));
+    *header = serde_json::from_value(older).unwrap();
+    let Loaded { mut work, .. } = load(&request, &AtomicBool::new(false)).unwrap();
+    for (row, reason) in [(0, Reason::Invalid), (1, Reason::Valid)] {
+        let form = answer::DomainForm::Absent;
+        let answer = answer::StoredAnswer { row, reason, flags: 0, meta: "", suggestion: "", form, domain: "" };
+        work.answer(&answer).unwrap();
+    }
+    work.sync().unwrap();
+    drop(work);
+    let fake = Arc::new(Fake::default());
+    bench.run(&fake, "in.txt", "out.csv", &[]).await.unwrap();
+    assert_eq!(fake.asked(), 1, "only the third row is asked");
+    let output = bench.read("out.csv");
+    for (row, reason) in output.lines().skip(1).zip(["undeliverable,invalid", "passed,valid", "passed,valid"]) {
+        assert!(row.contains(reason), "{output}");
+    }
+    assert_eq!(output.lines().count(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

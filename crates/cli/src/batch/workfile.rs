@@ -23,11 +23,11 @@ use probity_lists::split::Eol;
 use serde::Serialize;
 
 use self::frame::{ANSWER, BEGUN, IMPORTED, LINE, PUT_OFF, ROW, UNREADABLE, VERBATIM};
-use super::answer::{Answer, PutOff};
-use crate::exit::{Ends, Exit};
+use super::answer::{PutOff, StoredAnswer};
+use crate::exit::{Exit, ExitsWith};
 
-pub(crate) use self::frame::{Begun, Frame, Imported};
-pub(crate) use self::reader::{Reader, Scan, begun};
+pub(crate) use self::frame::{BatchHeader, Frame, Imported};
+pub(crate) use self::reader::{FrameReader, Scan, begun};
 
 /// Start of the file; the number counts incompatible layouts.
 const MAGIC: &[u8] = b"PROBITY-WORK 1\n";
@@ -79,7 +79,7 @@ impl WorkFile {
     }
 
     /// Discards the content and starts a batch.
-    pub(crate) fn begin(&mut self, begun: &Begun) -> Result<()> {
+    pub(crate) fn begin(&mut self, begun: &BatchHeader) -> Result<()> {
         self.cut(0)?;
         self.buffer.extend_from_slice(MAGIC);
         self.end += MAGIC.len() as u64;
@@ -134,7 +134,7 @@ impl WorkFile {
     }
 
     /// Appends an answer; returns the position of its frame.
-    pub(crate) fn answer(&mut self, answer: &Answer<'_>) -> Result<u64> {
+    pub(crate) fn answer(&mut self, answer: &StoredAnswer<'_>) -> Result<u64> {
         self.frame(ANSWER, |out| answer.write(out))
     }
 
@@ -186,12 +186,12 @@ impl WorkFile {
     fn failed(&self, error: io::Error) -> anyhow::Error {
         let advice = if error.kind() == io::ErrorKind::StorageFull { ": the disk is full" } else { "" };
         let message = format!("cannot write the work file {}{advice}; run again to continue", self.path.display());
-        anyhow::Error::new(error).context(message).context(Ends(Exit::Local))
+        anyhow::Error::new(error).context(message).context(ExitsWith(Exit::Local))
     }
 
     /// Returns a reader of the same file.
-    pub(crate) fn reader(&self) -> Reader {
-        Reader::of(self.file.clone())
+    pub(crate) fn reader(&self) -> FrameReader {
+        FrameReader::of(self.file.clone())
     }
 
     /// Deletes the file of a finished batch.
@@ -209,5 +209,5 @@ pub(crate) fn output_failed(error: io::Error, path: &Path) -> anyhow::Error {
     let advice = if error.kind() == io::ErrorKind::StorageFull { ": the disk is full" } else { "" };
     anyhow::Error::new(error)
         .context(format!("cannot write {}{advice}; no verdict is lost, run again to continue", path.display()))
-        .context(Ends(Exit::Local))
+        .context(ExitsWith(Exit::Local))
 }

@@ -11,17 +11,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::Result;
-use probity_engine::Outcome;
+use probity_backend::nodes::verifier::Verifier;
+use probity_engine::AddressOutcome;
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Reason, Verification};
-use probity_service::verifier::Verifier;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::answer::{Answer, Answers, PutOff, plain_domain};
+use super::answer::{AnswerTable, PutOff, StoredAnswer, plain_domain};
 use super::feed::Halt;
 use super::order::Order;
 use super::output::Output;
-use super::progress::{Deferred, Progress};
+use super::progress::{Deferred, RunProgress};
 use super::workfile::WorkFile;
 
 /// Interval between checks of the state without events.
@@ -38,23 +38,23 @@ const UNREACHED_MAX: usize = 20;
 const NAMELESS_MAX: usize = 50;
 
 /// Events for the writer.
-pub(crate) enum Event {
+pub(crate) enum WriterEvent {
     /// Outcomes of some rows, with their slots.
-    Outcomes(Vec<(u64, Outcome)>, Option<OwnedSemaphorePermit>),
+    Outcomes(Vec<(u64, AddressOutcome)>, Option<OwnedSemaphorePermit>),
     /// Rows could not be read.
     Failed(anyhow::Error),
     /// No more events follow.
     End,
 }
 
-pub(crate) struct Writer {
+pub(crate) struct OutcomeWriter {
     pub verifier: Arc<dyn Verifier>,
     pub order: Arc<Order>,
     pub work: WorkFile,
     /// All answers in short form.
-    pub answers: Answers,
+    pub answers: AnswerTable,
     pub output: Output,
-    pub progress: Progress,
+    pub progress: RunProgress,
     /// Stops the run.
     pub halt: watch::Sender<Option<Halt>>,
     /// Reachability; `None` if it does not matter.
@@ -63,9 +63,9 @@ pub(crate) struct Writer {
     pub deferred: HashMap<u32, Millis>,
 }
 
-impl Writer {
+impl OutcomeWriter {
     /// Handles events until the end; an error stops the run.
-    pub(crate) fn run(mut self, events: &Receiver<Event>) -> (Self, Result<()>) {
+    pub(crate) fn run(mut self, events: &Receiver<WriterEvent>) -> (Self, Result<()>) {
         let result = self.take(events);
         if result.is_err() {
             self.halt.send_replace(Some(Halt::Broken));
@@ -74,19 +74,19 @@ impl Writer {
         (self, result)
     }
 
-    fn take(&mut self, events: &Receiver<Event>) -> Result<()> {
+    fn take(&mut self, events: &Receiver<WriterEvent>) -> Result<()> {
         let mut synced = self.verifier.now();
         let (mut unsynced, mut unwritten) = (0, 0);
         loop {
             let idle = match self.next(events)? {
-                Ok(Event::Outcomes(outcomes, _in_flight)) => {
+                Ok(WriterEvent::Outcomes(outcomes, _in_flight)) => {
                     unsynced += outcomes.len() as u64;
                     unwritten += outcomes.len() as u64;
                     self.outcomes(outcomes)?;
                     false
                 }
-                Ok(Event::Failed(error)) => return Err(error),
-                Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(WriterEvent::Failed(error)) => return Err(error),
+                Ok(WriterEvent::End) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => true,
             };
             if unwritten >= ADVANCE_ANSWERS || (idle && unwritten > 0) {
@@ -106,7 +106,7 @@ impl Writer {
     }
 
     /// Returns the next event. If none is waiting, passes all data to the system first, so that it survives this process.
-    fn next(&mut self, events: &Receiver<Event>) -> Result<Result<Event, RecvTimeoutError>> {
+    fn next(&mut self, events: &Receiver<WriterEvent>) -> Result<Result<WriterEvent, RecvTimeoutError>> {
         if let Ok(event) = events.try_recv() {
             return Ok(Ok(event));
         }
@@ -122,12 +122,12 @@ impl Writer {
         });
     }
 
-    fn outcomes(&mut self, outcomes: Vec<(u64, Outcome)>) -> Result<()> {
+    fn outcomes(&mut self, outcomes: Vec<(u64, AddressOutcome)>) -> Result<()> {
         for (key, outcome) in outcomes {
             let Ok(row) = u32::try_from(key) else { continue };
             match outcome {
-                Outcome::Settled(verification) => self.settle(row, &verification)?,
-                Outcome::PutOff { not_before, tries, why, .. } => {
+                AddressOutcome::Settled(verification) => self.settle(row, &verification)?,
+                AddressOutcome::PutOff { not_before, tries, why, .. } => {
                     self.deferred.insert(row, not_before);
                     self.work.put_off(&PutOff { row, not_before, tries })?;
                     if let Some(reach) = &mut self.reach {
@@ -147,7 +147,7 @@ impl Writer {
         if self.answers.has(row) {
             return Ok(());
         }
-        let answer = Answer::of(row, verification);
+        let answer = StoredAnswer::of(row, verification);
         let place = self.work.answer(&answer)?;
         self.answers.keep(&answer, place);
         self.deferred.remove(&row);
@@ -205,7 +205,7 @@ impl Reachability {
     }
 
     /// Returns a halt if nothing at all could be reached by the end.
-    pub(crate) fn nobody(&self, counters: &probity_engine::Counters) -> Option<Halt> {
+    pub(crate) fn nobody(&self, counters: &probity_engine::EngineCounters) -> Option<Halt> {
         match (self.proven || counters.connections > 0, self.named) {
             (true, _) => None,
             (false, false) if !self.nameless.is_empty() => Some(Halt::Nameless),
@@ -213,7 +213,7 @@ impl Reachability {
         }
     }
 
-    fn judge(&self, counters: &probity_engine::Counters) -> Option<Halt> {
+    fn judge(&self, counters: &probity_engine::EngineCounters) -> Option<Halt> {
         let failures = usize::try_from(counters.connect_failures).unwrap_or(usize::MAX);
         if counters.connections == 0 && failures >= UNREACHED_MAX && self.unreached.len() >= UNREACHED_MAX {
             return Some(Halt::Unreachable);
@@ -231,12 +231,12 @@ fn hash(value: &impl Hash) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use probity_engine::Counters;
+    use probity_engine::EngineCounters;
 
     use super::*;
 
-    fn failures(connections: u64, connect_failures: u64) -> Counters {
-        Counters { connections, connect_failures, ..Counters::default() }
+    fn failures(connections: u64, connect_failures: u64) -> EngineCounters {
+        EngineCounters { connections, connect_failures, ..EngineCounters::default() }
     }
 
     #[test]

@@ -3,34 +3,51 @@
 use std::collections::BTreeMap;
 
 use probity_account::plans::{
-    Entitlement, Entitlements, NAME_MAX, Plan, Plans, Refill, Trial, is_built_in, is_plan_name,
+    Entitlement, EntitlementSet, NAME_MAX, Plan, Plans, Refill, TrialTerms, is_built_in, is_plan_name,
 };
 use toml::{Table, Value};
 
-use super::schema;
+use super::key::repeated_table;
+use super::names;
+use super::sections::RATE_MAX;
+use super::value::{KeyValue, ValueForm, WholeNumber, text};
 
-const KEYS: [&str; 12] = [
-    "title",
-    "credits",
-    "keep_unused",
-    "initial",
-    "seats",
-    "entitlements",
-    "trial_days",
-    "trial_credits",
-    "rate_per_minute",
-    "refill_credits",
-    "refill_times",
-    "low_balance",
-];
 /// Maximum length of a title, in bytes.
 const TITLE_MAX: usize = 100;
 /// Maximum credits of one grant: 1/1,000 of the amount that counts as unlimited.
 const CREDITS_MAX: i64 = 1_000_000_000;
-/// Maximum length of a trial, in days.
-const DAYS_MAX: i64 = 366;
-/// Maximum number of seats.
-const SEATS_MAX: i64 = 1_000_000;
+
+repeated_table! {
+    /// `[plans.NAME]`.
+    PlanTable {
+        /// Displayed name.
+        title: PlanTitle = "Team", "the name";
+        /// Subscription credits per month. Months start on the day the organization joined the plan, in UTC; in shorter months on
+        /// the last day.
+        credits: WholeNumber<i64, 0, CREDITS_MAX> = 10000, "0";
+        /// Whether unused monthly credits stay.
+        keep_unused: bool = false, "false";
+        /// Prepaid credits of a new organization.
+        initial: WholeNumber<i64, 0, CREDITS_MAX> = 100, "0";
+        /// Maximum number of members.
+        seats: WholeNumber<i64, 1, 1_000_000> = 5, "no limit";
+        /// Features: `webhooks`, `instafloss`, `typo_fixer`, `exclusions`, `update_tags`, `sso`, `autofloss`, `decay_basic`,
+        /// `decay_custom`.
+        entitlements: EntitlementSet = ["webhooks"], "all";
+        /// Length of a new organization's trial in whole days; its months start afterwards.
+        trial_days: WholeNumber<i64, 1, 366> = 14, "no trial";
+        /// Credits of the trial.
+        trial_credits: WholeNumber<i64, 0, CREDITS_MAX> = 500, "0";
+        /// Requests per minute for all keys of an organization.
+        rate_per_minute: WholeNumber<i64, 1, RATE_MAX> = 1000, "`rate.organization_per_minute`";
+        /// Prepaid credits per automatic refill.
+        refill_credits: WholeNumber<i64, 1, CREDITS_MAX> = 5000, "no refills, 402";
+        /// Maximum number of refills per month.
+        refill_times: WholeNumber<i64, 1, 10_000> = 3, "no refills, 402";
+        /// Threshold of the low-balance notice in timeline, log and mail to the owner.
+        low_balance: WholeNumber<i64, 1, CREDITS_MAX> = 500, "no notice";
+    }
+}
 
 /// Returns the tables in `[plans]`, by name.
 pub(super) fn tables(value: &Value) -> Result<BTreeMap<String, Table>, String> {
@@ -59,102 +76,88 @@ fn plan(name: &str, table: &Table) -> Result<Plan, String> {
         let wanted = format!("1 to {NAME_MAX} lower-case letters, digits, `-` and `_`");
         return Err(format!("`plans.{name}`: a plan's name is {wanted}"));
     }
-    let read = Of { name, table };
-    if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let near = schema::nearest(key, KEYS.into_iter());
-        let hint = near.map_or_else(|| KEYS.join("`, `"), str::to_owned);
-        return Err(read.wrong(key, &format!("there is no such key; did you mean `{hint}`?")));
-    }
-    Ok(Plan {
-        title: read.title()?,
-        monthly: read.whole("credits", 0, CREDITS_MAX)?.unwrap_or(0),
-        keeps_unused: read.flag("keep_unused")?,
-        initial: read.whole("initial", 0, CREDITS_MAX)?.unwrap_or(0),
-        seats: read.whole("seats", 1, SEATS_MAX)?,
-        entitlements: read.entitlements()?,
-        trial: read.trial()?,
-        rate_limit_per_minute: read.whole("rate_per_minute", 1, schema::RATE_MAX)?,
-        refill: read.refill()?,
-        low_balance: read.whole("low_balance", 1, CREDITS_MAX)?,
-        ..Plan::bare(name)
-    })
-}
-
-/// The table of one plan.
-struct Of<'a> {
-    name: &'a str,
-    table: &'a Table,
-}
-
-impl Of<'_> {
-    fn wrong(&self, key: &str, what: &str) -> String {
-        format!("`plans.{}.{key}`: {what}", self.name)
-    }
-
-    fn whole(&self, key: &str, least: i64, most: i64) -> Result<Option<i64>, String> {
-        match self.table.get(key) {
-            None => Ok(None),
-            Some(Value::Integer(number)) if (least..=most).contains(number) => Ok(Some(*number)),
-            Some(_) => Err(self.wrong(key, &format!("must be a whole number from {least} to {most}"))),
-        }
-    }
-
-    fn flag(&self, key: &str) -> Result<bool, String> {
-        match self.table.get(key) {
-            None => Ok(false),
-            Some(Value::Boolean(flag)) => Ok(*flag),
-            Some(_) => Err(self.wrong(key, "must be true or false")),
-        }
-    }
-
-    fn title(&self) -> Result<String, String> {
-        let wanted = || self.wrong("title", &format!("must be a text of 1 to {TITLE_MAX} bytes without line breaks"));
-        match self.table.get("title") {
-            None => Ok(self.name.to_owned()),
-            Some(Value::String(title)) => {
-                let fits = (1..=TITLE_MAX).contains(&title.trim().len()) && !title.chars().any(char::is_control);
-                if fits { Ok(title.trim().to_owned()) } else { Err(wanted()) }
-            }
-            Some(_) => Err(wanted()),
-        }
-    }
-
-    /// Returns the named entitlements; all if none are named.
-    fn entitlements(&self) -> Result<Entitlements, String> {
-        let all = Entitlement::ALL.map(Entitlement::as_str).join("`, `");
-        let Some(value) = self.table.get("entitlements") else { return Ok(Entitlements::ALL) };
-        let wanted = || self.wrong("entitlements", &format!("must be a list of some of `{all}`"));
-        let one = |value: &Value| {
-            let name = value.as_str().ok_or_else(wanted)?;
-            let unknown = || {
-                let near = schema::nearest(name, Entitlement::ALL.iter().map(|one| one.as_str()));
-                let hint = near.map_or_else(|| all.clone(), str::to_owned);
-                self.wrong("entitlements", &format!("{name:?} is not an entitlement; did you mean `{hint}`?"))
-            };
-            name.parse::<Entitlement>().map_err(|()| unknown())
+    for (key, value) in table {
+        let wrong = |what: &str| format!("`plans.{name}.{key}`: {what}");
+        let Some(known) = PlanTable::KEYS.iter().find(|known| known.field == key) else {
+            let meant = names::meant(key, PlanTable::KEYS.iter().map(|known| known.field));
+            return Err(wrong(&format!("there is no such key; did you mean `{meant}`?")));
         };
-        value.as_array().ok_or_else(wanted)?.iter().map(one).collect()
+        (known.check)(value).map_err(|what| wrong(&what))?;
+    }
+    let table: PlanTable = table.clone().try_into().expect("every value was checked");
+    table.plan(name)
+}
+
+impl PlanTable {
+    fn plan(self, name: &str) -> Result<Plan, String> {
+        let (trial, refill) = (self.trial(name)?, self.refill(name)?);
+        Ok(Plan {
+            title: self.title.map_or_else(|| name.to_owned(), |title| title.0),
+            monthly: self.credits.map_or(0, WholeNumber::get),
+            keeps_unused: self.keep_unused.unwrap_or(false),
+            initial: self.initial.map_or(0, WholeNumber::get),
+            seats: self.seats.map(WholeNumber::get),
+            entitlements: self.entitlements.unwrap_or(EntitlementSet::ALL),
+            trial,
+            rate_limit_per_minute: self.rate_per_minute.map(WholeNumber::get),
+            refill,
+            low_balance: self.low_balance.map(WholeNumber::get),
+            ..Plan::bare(name)
+        })
     }
 
-    fn trial(&self) -> Result<Option<Trial>, String> {
-        let days = self.whole("trial_days", 1, DAYS_MAX)?;
-        let credits = self.whole("trial_credits", 0, CREDITS_MAX)?;
-        match (days, credits) {
-            (Some(days), credits) => Ok(Some(Trial { days, credits: credits.unwrap_or(0) })),
+    fn trial(&self, name: &str) -> Result<Option<TrialTerms>, String> {
+        match (self.trial_days.map(WholeNumber::get), self.trial_credits.map(WholeNumber::get)) {
+            (Some(days), credits) => Ok(Some(TrialTerms { days, credits: credits.unwrap_or(0) })),
             (None, None) => Ok(None),
-            (None, Some(_)) => Err(self.wrong("trial_credits", "needs `trial_days`")),
+            (None, Some(_)) => Err(format!("`plans.{name}.trial_credits`: needs `trial_days`")),
         }
     }
 
-    fn refill(&self) -> Result<Option<Refill>, String> {
-        let credits = self.whole("refill_credits", 1, CREDITS_MAX)?;
-        let times = self.whole("refill_times", 1, 10_000)?;
-        match (credits, times) {
+    fn refill(&self, name: &str) -> Result<Option<Refill>, String> {
+        match (self.refill_credits.map(WholeNumber::get), self.refill_times.map(WholeNumber::get)) {
             (Some(credits), Some(times)) => Ok(Some(Refill { credits, times })),
             (None, None) => Ok(None),
-            (Some(_), None) => Err(self.wrong("refill_credits", "needs `refill_times`, the maximum per month")),
-            (None, Some(_)) => Err(self.wrong("refill_times", "needs `refill_credits`")),
+            (Some(_), None) => {
+                Err(format!("`plans.{name}.refill_credits`: needs `refill_times`, the maximum per month"))
+            }
+            (None, Some(_)) => Err(format!("`plans.{name}.refill_times`: needs `refill_credits`")),
         }
+    }
+}
+
+/// Displayed name of a plan.
+#[derive(Debug)]
+pub(super) struct PlanTitle(String);
+
+impl KeyValue for PlanTitle {
+    fn wanted() -> String {
+        format!("a text of 1 to {TITLE_MAX} bytes without line breaks")
+    }
+
+    fn read(value: &Value) -> Result<Self, String> {
+        let title = text::<Self>(value)?;
+        let fits = (1..=TITLE_MAX).contains(&title.trim().len()) && !title.chars().any(char::is_control);
+        if fits { Ok(Self(title.trim().to_owned())) } else { Err(Self::mismatch(value)) }
+    }
+}
+
+impl KeyValue for EntitlementSet {
+    const FORM: ValueForm = ValueForm::List;
+
+    fn wanted() -> String {
+        format!("a list of some of `{}`", Entitlement::ALL.map(Entitlement::as_str).join("`, `"))
+    }
+
+    fn read(value: &Value) -> Result<Self, String> {
+        let one = |value: &Value| {
+            let name = value.as_str().ok_or_else(|| Self::mismatch(value))?;
+            name.parse::<Entitlement>().map_err(|()| {
+                let meant = names::meant(name, Entitlement::ALL.iter().map(|one| one.as_str()));
+                format!("{name:?} is not an entitlement; did you mean `{meant}`?")
+            })
+        };
+        value.as_array().ok_or_else(|| Self::mismatch(value))?.iter().map(one).collect()
     }
 }
 
@@ -181,7 +184,7 @@ mod tests {
             initial: 3,
             seats: Some(5),
             entitlements: [Entitlement::Webhooks, Entitlement::Sso].into_iter().collect(),
-            trial: Some(Trial { days: 14, credits: 100 }),
+            trial: Some(TrialTerms { days: 14, credits: 100 }),
             rate_limit_per_minute: Some(600),
             refill: Some(Refill { credits: 1_000, times: 3 }),
             low_balance: Some(200),

@@ -1,78 +1,89 @@
-//! Prints the effective configuration: the commented default file with the effective values.
+//! Prints the effective configuration as a commented file.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use toml::{Table, Value};
+use toml::Table;
 
-use super::schema::Kind;
-use super::{DEFAULT, Layers, known, secret};
+use super::Layers;
+use super::key::ConfigKey;
+use super::plans::PlanTable;
+use super::sections::SECTIONS;
+use super::source::SourceTable;
+
+const HEADER: &str = "\
+# Probity's configuration: every key with its default.
+#
+# Read from --config FILE, else $PROBITY_CONFIG, else probity/probity.toml in $XDG_CONFIG_HOME (~/.config), else
+# /etc/probity/probity.toml. The environment variable PROBITY_<SECTION>__<KEY> (PROBITY_PROBE__HELO,
+# PROBITY_TIMEOUTS__LIVE__CONNECT) overrides a key; --set section.key=value overrides both.
+# Durations are text with a unit: \"250ms\", \"20s\", \"5m\", \"2h\", \"7d\". So are sizes: \"512KiB\", \"1MiB\". An unknown key is an error.
+";
+const SOURCES: &str = "
+# The source IPs, one table each. Without any, the system chooses the address and probe.helo names it.
+";
+const PLANS: &str = "
+# Plans of your own, one table each. A change applies to all organizations on the plan; granted credits stay.
+";
 
 pub(super) fn print(layers: &Layers) -> String {
-    let mut out = String::new();
-    let mut section = String::new();
-    for line in DEFAULT.lines() {
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            // In the file, sources precede the section that follows their comment.
-            if section == "probe" {
-                out.push_str(&sources(&layers.sources));
-            }
-            if section == "credits" {
-                out.push_str(&plans(&layers.plans));
-            }
-            name.clone_into(&mut section);
-        }
-        match line.split_once(" = ") {
-            Some((key, _)) if !line.starts_with('#') => {
-                let (name, kind) = known(&format!("{section}.{key}")).expect("a key of the default file");
-                let _ = writeln!(out, "{key} = {}", in_force(kind, layers.value(name).0));
-            }
-            _ => {
-                out.push_str(line);
-                out.push('\n');
-            }
-        }
-    }
-    out
-}
-
-/// Formats a value, hiding secrets.
-fn in_force(kind: Kind, value: &Value) -> Value {
-    match (kind, value.as_str()) {
-        (Kind::Secret, Some(text)) if !text.is_empty() => Value::String(secret::HIDDEN.to_owned()),
-        (Kind::Url, Some(text)) => Value::String(secret::without_password(text)),
-        _ => value.clone(),
-    }
-}
-
-fn sources(sources: &[Table]) -> String {
-    let mut out = String::new();
-    for source in sources {
-        out.push_str("[[source]]\n");
-        for (key, value) in source {
-            let _ = writeln!(out, "{key} = {}", shown(key, value));
-        }
+    let mut out = HEADER.to_owned();
+    for section in SECTIONS {
         out.push('\n');
-    }
-    out
-}
-
-fn plans(plans: &BTreeMap<String, Table>) -> String {
-    let mut out = String::new();
-    for (name, plan) in plans {
-        let _ = writeln!(out, "[plans.{name}]");
-        for (key, value) in plan {
-            let _ = writeln!(out, "{key} = {value}");
+        for line in section.about {
+            let _ = writeln!(out, "#{line}");
         }
-        out.push('\n');
+        let _ = writeln!(out, "[{}]", section.name);
+        for key in section.keys {
+            comment(&mut out, "#", key);
+            let _ = writeln!(out, "{} = {}", key.field, key.shown(layers.value(key.name).0));
+        }
+        match section.name {
+            "probe" => {
+                example(&mut out, SOURCES, "[[source]]", SourceTable::KEYS);
+                layers.sources.iter().for_each(|table| repeated(&mut out, "[[source]]", SourceTable::KEYS, table));
+            }
+            "credits" => {
+                example(&mut out, PLANS, "[plans.team]", PlanTable::KEYS);
+                for (name, table) in &layers.plans {
+                    repeated(&mut out, &format!("[plans.{name}]"), PlanTable::KEYS, table);
+                }
+            }
+            _ => {}
+        }
     }
     out
 }
 
-/// Hides a proxy's password.
-fn shown(key: &str, value: &Value) -> Value {
-    match (key, value.as_str()) {
-        ("proxy", Some(url)) => Value::String(secret::without_password(url)),
-        _ => value.clone(),
+fn comment(out: &mut String, mark: &str, key: &ConfigKey) {
+    for line in key.comment {
+        let _ = writeln!(out, "{mark}{}", without_targets(line));
     }
+}
+
+/// Prints a repeated table with all its keys, commented out.
+fn example(out: &mut String, about: &str, heading: &str, keys: &[ConfigKey]) {
+    let _ = writeln!(out, "{about}#\n# {heading}");
+    for key in keys {
+        comment(out, "# #", key);
+        let _ = writeln!(out, "# {} = {} # default: {}", key.field, key.value, without_targets(key.otherwise));
+    }
+}
+
+/// Prints one repeated table as it was configured.
+fn repeated(out: &mut String, heading: &str, keys: &[ConfigKey], table: &Table) {
+    let _ = writeln!(out, "\n{heading}");
+    for (name, value) in table {
+        let known = keys.iter().find(|key| key.field == name);
+        let _ = writeln!(out, "{name} = {}", known.map_or_else(|| value.clone(), |key| key.shown(value)));
+    }
+}
+
+/// Removes the targets of links.
+fn without_targets(markdown: &str) -> String {
+    let mut text = markdown.to_owned();
+    while let Some(middle) = text.find("](") {
+        let (Some(start), Some(length)) = (text[..middle].rfind('['), text[middle..].find(')')) else { break };
+        text = format!("{}{}{}", &text[..start], &text[start + 1..middle], &text[middle + length + 1..]);
+    }
+    text
 }

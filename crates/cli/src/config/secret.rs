@@ -4,9 +4,6 @@
 /// password.
 pub(crate) const HIDDEN: &str = "(set)";
 
-/// What to do if [`HIDDEN`] was found as a value.
-pub(crate) const INSTEAD: &str = "write the secret itself";
-
 /// Removes the passwords of a URL: before the host and among the parameters.
 pub(crate) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {

@@ -3,72 +3,99 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use probity_engine::net::{Proxy, Source};
+use probity_engine::net::{ProbeSource, Proxy};
 use probity_mail::time::Millis;
 use toml::{Table, Value};
 
-use super::{schema, secret};
+use super::key::repeated_table;
+use super::names;
+use super::value::{KeyValue, Secrecy, text, text_with};
+
+repeated_table! {
+    /// `[[source]]`.
+    SourceTable {
+        /// Local address to dial from.
+        bind: IpAddr = "192.0.2.10", "chosen by the system";
+        /// Address that servers see, if different (NAT). Rate limits, SPF and block lists refer to it, and it belongs to
+        /// [one node at a time](postgresql.md#several-nodes).
+        public: IpAddr = "192.0.2.10", "the same as bind; unknown with a proxy";
+        /// Name sent with EHLO: the PTR name of the public address.
+        helo: String = "mx1.example.com", "probe.helo";
+        /// SOCKS5 proxy to dial through: `socks5://user:password@address:port`.
+        proxy: Proxy = "socks5://user:password@192.0.2.1:1080", "none";
+        /// First day of use, `2026-01-31`. A new address is [warmed up](probing.md#limits-and-pauses) over four days.
+        in_use_since: FirstDay = "2026-01-31", "long ago";
+    }
+}
 
 /// A source, and the time since which its IP has been in use.
-pub(super) type Dated = (Arc<Source>, Option<Millis>);
+pub(super) type Dated = (Arc<ProbeSource>, Option<Millis>);
 
 /// Reads one `[[source]]`; `helo` is the default name.
 pub(super) fn read(table: &Table, helo: &str) -> Result<Dated, String> {
-    for key in table.keys() {
-        if !schema::SOURCE_KEYS.contains(&key.as_str()) {
-            let near = schema::nearest(key, schema::SOURCE_KEYS.iter().copied());
-            let hint = near.map_or_else(|| schema::SOURCE_KEYS.join("`, `"), str::to_owned);
-            return Err(format!("there is no key `{key}`; did you mean `{hint}`?"));
-        }
+    for (name, value) in table {
+        let Some(key) = SourceTable::KEYS.iter().find(|key| key.field == name) else {
+            let meant = names::meant(name, SourceTable::KEYS.iter().map(|key| key.field));
+            return Err(format!("there is no key `{name}`; did you mean `{meant}`?"));
+        };
+        (key.check)(value).map_err(|what| format!("`{name}`: {what}"))?;
     }
-    let bind = address(table, "bind")?;
-    let helo = text(table, "helo")?.unwrap_or(helo).to_owned();
-    let proxy = text(table, "proxy")?.map(proxy).transpose()?;
+    let SourceTable { bind, public, helo: own, proxy, in_use_since } =
+        table.clone().try_into().expect("every value was checked");
     // Behind a proxy, the public address is unknown unless configured.
-    let public = address(table, "public")?.or(bind.filter(|_| proxy.is_none()));
-    let since = match table.get("in_use_since") {
-        None => None,
-        Some(Value::String(date)) => Some(day(date).ok_or_else(|| wrong_day(date))?),
-        Some(Value::Datetime(date)) => Some(day(&date.to_string()).ok_or_else(|| wrong_day(&date.to_string()))?),
-        Some(other) => return Err(wrong_day(&other.to_string())),
-    };
-    Ok((Arc::new(Source { bind, public, helo, proxy }), since))
+    let public = public.or(bind.filter(|_| proxy.is_none()));
+    let helo = own.unwrap_or_else(|| helo.to_owned());
+    Ok((Arc::new(ProbeSource { bind, public, helo, proxy }), in_use_since.map(|day| day.0)))
 }
 
-fn text<'a>(table: &'a Table, key: &str) -> Result<Option<&'a str>, String> {
-    match table.get(key) {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(format!("`{key}` must be a text in quotes")),
+impl KeyValue for IpAddr {
+    fn wanted() -> String {
+        "an IP address such as \"192.0.2.10\"".to_owned()
+    }
+
+    fn read(value: &Value) -> Result<Self, String> {
+        text::<Self>(value)?.parse().map_err(|_| Self::mismatch(value))
     }
 }
 
-fn address(table: &Table, key: &str) -> Result<Option<IpAddr>, String> {
-    let Some(text) = text(table, key)? else { return Ok(None) };
-    let parsed =
-        text.parse().map_err(|_| format!("`{key}` is {text:?}, but must be an IP address such as \"192.0.2.10\""));
-    parsed.map(Some)
-}
+/// `socks5://[user:password@]address:port`.
+impl KeyValue for Proxy {
+    const SECRECY: Secrecy = Secrecy::Password;
 
-/// Parses `socks5://[user:password@]address:port`.
-fn proxy(text: &str) -> Result<Proxy, String> {
-    // The text may contain a password, so the message does not repeat it.
-    let wrong = || "`proxy` must look like \"socks5://user:password@192.0.2.1:1080\", with an IP address".to_owned();
-    if text.contains(secret::HIDDEN) {
-        return Err(format!("`proxy` is what `probity config` prints in place of a password; {}", secret::INSTEAD));
+    fn wanted() -> String {
+        "a text such as \"socks5://user:password@192.0.2.1:1080\", with an IP address".to_owned()
     }
-    let rest = text.strip_prefix("socks5://").ok_or_else(wrong)?;
-    let (login, address) = rest.rsplit_once('@').map_or((None, rest), |(login, address)| (Some(login), address));
-    let login = match login.map(|login| login.split_once(':')) {
-        None => None,
-        Some(Some((user, password))) if !user.is_empty() => Some((user.to_owned(), password.to_owned())),
-        Some(_) => return Err(wrong()),
-    };
-    Ok(Proxy { address: address.parse().map_err(|_| wrong())?, login })
+
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = text_with::<Self>("password", value)?;
+        let wrong = || Self::mismatch(value);
+        let rest = text.strip_prefix("socks5://").ok_or_else(wrong)?;
+        let (login, address) = rest.rsplit_once('@').map_or((None, rest), |(login, address)| (Some(login), address));
+        let login = match login.map(|login| login.split_once(':')) {
+            None => None,
+            Some(Some((user, password))) if !user.is_empty() => Some((user.to_owned(), password.to_owned())),
+            Some(_) => return Err(wrong()),
+        };
+        Ok(Self { address: address.parse().map_err(|_| wrong())?, login })
+    }
 }
 
-fn wrong_day(found: &str) -> String {
-    format!("`in_use_since` is {found:?}, but must be a day such as \"2026-01-31\"")
+/// First day of use, as midnight UTC.
+#[derive(Debug)]
+pub(super) struct FirstDay(Millis);
+
+impl KeyValue for FirstDay {
+    fn wanted() -> String {
+        "a day such as \"2026-01-31\"".to_owned()
+    }
+
+    fn read(value: &Value) -> Result<Self, String> {
+        let found = match value {
+            Value::String(date) => date.clone(),
+            other => other.to_string(),
+        };
+        day(&found).map(Self).ok_or_else(|| Self::mismatch(value))
+    }
 }
 
 /// Returns midnight UTC of a day written `YYYY-MM-DD`.

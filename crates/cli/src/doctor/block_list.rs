@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use probity_engine::net::real::reverse_name;
-use probity_mail::dns::{Answer, Kind, Record};
+use probity_mail::dns::{DnsAnswer, DnsRecord, QueryKind};
 
-use super::{Check, Patient};
+use super::{Check, DoctorInputs};
 
 /// Reply of one block list.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,12 +17,12 @@ enum Listed {
     Failed,
 }
 
-pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
+pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     let mut checks = Vec::new();
     for address in patient.settings.engine.sources.iter().filter_map(|source| source.public) {
-        for list in &patient.settings.block_lists {
+        for list in &patient.settings.doctor.block_lists {
             let query = query(address, list);
-            let answer = patient.net.lookup(&query, Kind::A).await.answer;
+            let answer = patient.net.lookup(&query, QueryKind::A).await.answer;
             checks.push(report(address, list, read(&answer)));
         }
     }
@@ -36,13 +36,13 @@ fn query(address: IpAddr, list: &str) -> String {
     format!("{digits}.{list}")
 }
 
-fn read(answer: &Answer) -> Listed {
+fn read(answer: &DnsAnswer) -> Listed {
     match answer {
-        Answer::Empty | Answer::NoName => Listed::No,
-        Answer::Failed(_) => Listed::Failed,
-        Answer::Records(records) => {
+        DnsAnswer::Empty | DnsAnswer::NoName => Listed::No,
+        DnsAnswer::Failed(_) => Listed::Failed,
+        DnsAnswer::Records(records) => {
             let codes = records.iter().filter_map(|record| match record {
-                Record::Address(IpAddr::V4(code)) => Some(code.octets()),
+                DnsRecord::Address(IpAddr::V4(code)) => Some(code.octets()),
                 _ => None,
             });
             let mut listed = Listed::Failed;
@@ -65,15 +65,20 @@ fn report(address: IpAddr, list: &str, listed: Listed) -> Check {
         Listed::No => Check::ok(name, "not listed"),
         Listed::Yes(code) => {
             let advice = format!(
-                "servers that use {list} refuse probes; see its website for the reason and the removal procedure"
+                "mail servers that use {list} refuse probes from this address; follow the removal procedure on its \
+                 website"
             );
             Check::fail(name, format!("listed ({code})"), advice)
         }
         Listed::Refused => {
-            let advice = "use a resolver of your own: block lists refuse public ones";
+            let advice = "set dns.nameservers to a resolver of your own: block lists refuse public ones";
             Check::warn(name, "the list refuses this resolver", advice)
         }
-        Listed::Failed => Check::warn(name, "no usable response", "retry, or remove the list from doctor.block_lists"),
+        Listed::Failed => Check::warn(
+            name,
+            "no usable response",
+            "run the check again; if it stays so, remove the list from doctor.block_lists",
+        ),
     }
 }
 
@@ -84,14 +89,14 @@ mod tests {
     #[test]
     fn answers_are_read_as_lists_mean_them() {
         let listed = |codes: &[[u8; 4]]| {
-            let records = codes.iter().map(|code| Record::Address(IpAddr::from(*code))).collect();
-            read(&Answer::Records(records))
+            let records = codes.iter().map(|code| DnsRecord::Address(IpAddr::from(*code))).collect();
+            read(&DnsAnswer::Records(records))
         };
-        assert_eq!(read(&Answer::NoName), Listed::No);
+        assert_eq!(read(&DnsAnswer::NoName), Listed::No);
         assert_eq!(listed(&[[127, 0, 0, 2]]), Listed::Yes("127.0.0.2".into()));
         assert_eq!(listed(&[[127, 255, 255, 254]]), Listed::Refused);
         assert_eq!(listed(&[[192, 0, 2, 1]]), Listed::Failed);
-        assert_eq!(read(&Answer::Failed(probity_mail::dns::DnsFailure::TimedOut)), Listed::Failed);
+        assert_eq!(read(&DnsAnswer::Failed(probity_mail::dns::DnsFailure::TimedOut)), Listed::Failed);
     }
 
     #[test]

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use probity_engine::net::Source;
+use probity_engine::net::ProbeSource;
 use probity_engine::net::real::reverse_name;
-use probity_mail::dns::{Answer, Kind, Record};
+use probity_mail::dns::{DnsAnswer, DnsRecord, QueryKind};
 
-use super::{Check, Patient};
+use super::{Check, DoctorInputs};
 
 /// Short description that identifies a source.
-pub(super) fn of(source: &Source) -> String {
+pub(super) fn of(source: &ProbeSource) -> String {
     source.public.or(source.bind).map_or_else(String::new, |address| format!(" from {address}"))
 }
 
-pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
+pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     let mut checks = Vec::new();
     for source in &patient.settings.engine.sources {
         checks.push(helo(source));
@@ -22,40 +22,47 @@ pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
     checks
 }
 
-fn helo(source: &Arc<Source>) -> Check {
+fn helo(source: &Arc<ProbeSource>) -> Check {
     let name = format!("HELO name{}", of(source));
     if source.helo.contains('.') {
         return Check::ok(name, source.helo.clone());
     }
     let found = format!("{:?} is not a fully qualified name", source.helo);
-    Check::fail(name, found, "set probe.helo to the PTR name of your public address, such as mx1.example.com")
+    Check::fail(
+        name,
+        found,
+        "set probe.helo to the name in the PTR record of your public address, such as mx1.example.com",
+    )
 }
 
 /// Checks forward-confirmed reverse DNS: the address resolves to the name, and the name to the address.
-async fn reverse(patient: &Patient, source: &Arc<Source>) -> Check {
+async fn reverse(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     let name = format!("reverse name{}", of(source));
     let Some(address) = source.public else {
-        let advice = "set `public` in a [[source]] to the address that servers see";
+        let advice = "set `public` in a [[source]] to the IP address that mail servers see";
         return Check::warn(name, "the public address is unknown, so its PTR record cannot be checked", advice);
     };
-    let names = match patient.net.lookup(&reverse_name(address), Kind::Ptr).await.answer {
-        Answer::Records(records) => records
+    let names = match patient.net.lookup(&reverse_name(address), QueryKind::Ptr).await.answer {
+        DnsAnswer::Records(records) => records
             .into_iter()
-            .filter_map(|record| if let Record::Ptr(name) = record { Some(name) } else { None })
+            .filter_map(|record| if let DnsRecord::Ptr(name) = record { Some(name) } else { None })
             .collect(),
-        Answer::Empty | Answer::NoName => Vec::new(),
-        Answer::Failed(how) => return Check::warn(name, format!("lookup failed ({how:?})"), "retry"),
+        DnsAnswer::Empty | DnsAnswer::NoName => Vec::new(),
+        DnsAnswer::Failed(how) => {
+            return Check::warn(name, format!("lookup failed: {}", super::failed_lookup(how)), super::AGAIN);
+        }
     };
     let helo = source.helo.to_ascii_lowercase();
     if names.is_empty() {
         let advice = format!(
-            "ask the provider of {address} to set its PTR record to {helo}; many servers refuse clients without one"
+            "ask the provider of {address} to set its PTR record to {helo}; many mail servers refuse clients without \
+             one"
         );
         return Check::fail(name, format!("{address} has no PTR record"), advice);
     }
     if !names.contains(&helo) {
         let found = format!("the PTR record of {address} is {}, but HELO is {helo}", names.join(", "));
-        return Check::warn(name, found, format!("set helo to {}", names[0]));
+        return Check::warn(name, found, format!("set probe.helo, or helo in the [[source]], to {}", names[0]));
     }
     match patient.addresses(&helo).await {
         Some(addresses) if addresses.contains(&address) => {
@@ -63,9 +70,13 @@ async fn reverse(patient: &Patient, source: &Arc<Source>) -> Check {
         }
         Some(addresses) => {
             let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-            let found = format!("{helo} resolves to [{}], not to {address}", shown.join(", "));
-            Check::fail(name, found, format!("add an address record with {address} to {helo}"))
+            let found = if shown.is_empty() {
+                format!("{helo} resolves to no address")
+            } else {
+                format!("{helo} resolves to {}, not to {address}", shown.join(", "))
+            };
+            Check::fail(name, found, format!("add an address record for {helo} with {address} to your DNS"))
         }
-        None => Check::warn(name, format!("{helo} could not be looked up"), "retry"),
+        None => Check::warn(name, format!("{helo} could not be looked up"), super::AGAIN),
     }
 }

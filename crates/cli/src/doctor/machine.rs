@@ -1,11 +1,11 @@
 //! Checks of the configuration and this machine.
 
-use probity_engine::clock::Clock;
-use probity_engine::config::Profile;
+use probity_engine::clock::EngineClock;
+use probity_engine::config::PaceProfile;
 
 use super::Check;
 use crate::config::Settings;
-use crate::room::Room;
+use crate::engine::FileRoom;
 
 /// Minimum plausible time (1 January 2025); an earlier clock is not set.
 const CLOCK_LEAST_MS: i64 = 1_735_689_600_000;
@@ -17,27 +17,27 @@ pub(super) fn checks(settings: &Settings) -> Vec<Check> {
 fn configuration(settings: &Settings) -> Check {
     let engine = &settings.engine;
     let mut odd = Vec::new();
-    if engine.profile == Profile::Open {
-        odd.push("probe.profile is \"open\": providers block clients that ignore their limits".to_owned());
+    if engine.profile == PaceProfile::Open {
+        odd.push("probe.profile is \"open\", and providers block clients that ignore their limits".to_owned());
     }
     if engine.port != 25 {
-        odd.push(format!("probe.port is {}: MX hosts on the internet listen on port 25", engine.port));
+        odd.push(format!("probe.port is {}, but mail servers on the internet listen on port 25", engine.port));
     }
     if !engine.networks_allowed.is_empty() {
         odd.push(format!(
-            "allow.networks permits connections to special networks: {}",
+            "allow.networks permits connections to special networks ({})",
             engine.networks_allowed.join(", ")
         ));
     }
     if odd.is_empty() {
-        Check::ok("configuration", "no errors")
+        Check::ok("configuration", "no unusual settings")
     } else {
-        Check::warn("configuration", odd.join("; "), "change it unless this is intended")
+        Check::warn("configuration", odd.join("; "), "remove the setting, unless you verify only your own mail servers")
     }
 }
 
 fn open_files(settings: &Settings) -> Check {
-    let room = Room::of(settings, settings.engine.sessions_max);
+    let room = FileRoom::of(settings, settings.engine.sessions_max);
     let found = format!(
         "the limit is {}: the service gets {} sessions, and {} client connections per listener",
         room.open_files, room.sessions, room.connections
@@ -47,19 +47,20 @@ fn open_files(settings: &Settings) -> Check {
     }
     let advice = format!(
         "raise the limit (LimitNOFILE=65536 or ulimit -n), or lower limits.sessions from {} or server.connections from {}",
-        settings.engine.sessions_max, settings.serve.connections
+        settings.engine.sessions_max,
+        settings.serve.server.connections.get()
     );
     Check::warn("open files", found, advice)
 }
 
 fn clock() -> Check {
-    let now = Clock::system().now().0;
+    let now = EngineClock::system().now().0;
     if now >= CLOCK_LEAST_MS {
-        return Check::ok("clock", "is set");
+        return Check::ok("clock", "plausible");
     }
     Check::fail(
         "clock",
-        "is set to a time before 2025",
-        "set it (timedatectl set-ntp true): cache times and TLS depend on it",
+        "set to a time before 2025",
+        "set the clock, for example with timedatectl set-ntp true; stored times and TLS depend on it",
     )
 }

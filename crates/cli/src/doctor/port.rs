@@ -1,20 +1,21 @@
 //! Check: is port 25 open for outgoing connections, from each source?
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_engine::net::{Dial, Source};
+use probity_engine::net::{ConnectFailure, DialRequest, ProbeSource};
 use probity_mail::dns::MailRoute;
 use tokio::io::AsyncReadExt;
 
-use super::{Check, Patient};
+use super::{Check, DoctorInputs};
 
 /// MX hosts tried per domain.
 const HOSTS_MAX: usize = 2;
 /// Maximum bytes read of a banner.
 const BANNER_BYTES: usize = 512;
 
-pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
+pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     let mut checks = Vec::new();
     for source in &patient.settings.engine.sources {
         checks.push(check(patient, source).await);
@@ -22,11 +23,11 @@ pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
     checks
 }
 
-async fn check(patient: &Patient, source: &Arc<Source>) -> Check {
+async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     let port = patient.settings.engine.port;
     let name = format!("port {port} outbound{}", super::identity::of(source));
     let mut tried = Vec::new();
-    for domain in &patient.settings.probe_domains {
+    for domain in &patient.settings.doctor.probe_domains {
         let MailRoute::Exchangers(hosts) = patient.route(domain).await else { continue };
         for host in hosts.iter().take(HOSTS_MAX).map(|mx| &mx.host) {
             match greeted(patient, source, host).await {
@@ -40,33 +41,67 @@ async fn check(patient: &Patient, source: &Arc<Source>) -> Check {
     }
     let (found, advice) = if tried.is_empty() {
         (
-            "no MX host was found to connect to".to_owned(),
-            "check the resolver, or set other domains in doctor.probe_domains",
+            "no mail server was found to connect to".to_owned(),
+            "correct what the resolver check found, or set doctor.probe_domains to domains that receive mail",
         )
     } else {
         (
             format!("closed: {}", tried.join("; ")),
-            "ask your provider to open this port; without it, no mailbox can be verified. A SOCKS5 proxy elsewhere ([[source]] proxy) also works",
+            "ask your hosting provider to open this port for outgoing connections, or send probes through a SOCKS5 \
+             proxy elsewhere (`proxy` in a [[source]]); without either, no mailbox can be verified",
         )
     };
     Check::fail(name, found, advice)
 }
 
 /// Reads the banner of an MX host.
-async fn greeted(patient: &Patient, source: &Arc<Source>, host: &str) -> Result<String, String> {
+async fn greeted(patient: &DoctorInputs, source: &Arc<ProbeSource>, host: &str) -> Result<String, String> {
     let addresses = patient.addresses(host).await.unwrap_or_default();
-    let matching = |ip: &&std::net::IpAddr| source.bind.is_none_or(|bind| bind.is_ipv4() == ip.is_ipv4());
-    let Some(address) = addresses.iter().find(matching) else { return Err("no address of the right family".into()) };
+    let matching = |ip: &&IpAddr| source.bind.is_none_or(|bind| bind.is_ipv4() == ip.is_ipv4());
+    let Some(address) = addresses.iter().find(matching) else {
+        return Err(without_address(&addresses).to_owned());
+    };
     let engine = &patient.settings.engine;
     let connect_ms = u64::try_from(engine.live.connect_ms).unwrap_or(0);
-    let dial = Dial { address: *address, port: engine.port, source: source.clone(), timeout_ms: connect_ms };
-    let mut stream = patient.net.connect(dial).await.map_err(|failure| format!("{failure:?}"))?;
+    let dial = DialRequest { address: *address, port: engine.port, source: source.clone(), timeout_ms: connect_ms };
+    let mut stream = patient.net.connect(dial).await.map_err(|failure| failed_connection(failure).to_owned())?;
     let mut banner = vec![0; BANNER_BYTES];
     let wait = Duration::from_millis(u64::try_from(engine.live.banner_ms).unwrap_or(0));
     match tokio::time::timeout(wait, stream.read(&mut banner)).await {
-        Ok(Ok(0)) => Err("closed the connection at once".into()),
+        Ok(Ok(0)) => Err("closed the connection without a greeting".into()),
         Ok(Ok(read)) => Ok(String::from_utf8_lossy(&banner[..read]).lines().next().unwrap_or("").to_owned()),
         Ok(Err(error)) => Err(format!("{}", error.kind())),
-        Err(_) => Err("connected, but sent no banner".into()),
+        Err(_) => Err("connected, but sent no greeting".into()),
+    }
+}
+
+/// Says why no address of a host can be used.
+fn without_address(addresses: &[IpAddr]) -> &'static str {
+    if addresses.is_empty() {
+        return "its name resolves to no address, or the lookup failed";
+    }
+    "no address in the IP version of this source"
+}
+
+/// Says why a connection failed.
+fn failed_connection(failure: ConnectFailure) -> &'static str {
+    match failure {
+        ConnectFailure::Refused => "connection refused",
+        ConnectFailure::TimedOut => "no connection in time",
+        ConnectFailure::Unreachable => "no route",
+        ConnectFailure::Guarded => "its address is private or otherwise special",
+        ConnectFailure::Proxy => "the proxy failed or refused",
+        ConnectFailure::Local => "this machine has no free file descriptor or port, or lacks the source address",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_any_address_is_not_blamed_on_the_source() {
+        assert_eq!(without_address(&[]), "its name resolves to no address, or the lookup failed");
+        assert!(without_address(&[IpAddr::from([0_u16; 8])]).contains("IP version of this source"));
     }
 }

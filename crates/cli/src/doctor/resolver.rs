@@ -1,42 +1,50 @@
 //! Check: does each resolver answer, and how fast?
 
-use probity_engine::clock::Clock;
-use probity_mail::dns::{Answer, Kind};
+use probity_engine::clock::EngineClock;
+use probity_mail::dns::{DnsAnswer, QueryKind};
 
-use super::{Check, Patient};
+use super::{Check, DoctorInputs};
 
 /// Limit above which a look-up slows the first probe of every domain.
 const SLOW_MS: u128 = 500;
 
-pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
-    let Some(domain) = patient.settings.probe_domains.first() else {
-        return vec![Check::warn("resolver", "not checked", "doctor.probe_domains is empty")];
+pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
+    let Some(domain) = patient.settings.doctor.probe_domains.first() else {
+        return vec![Check::warn(
+            "resolver",
+            "not checked: doctor.probe_domains is empty",
+            "set doctor.probe_domains to domains that receive mail",
+        )];
     };
     let mut checks = Vec::new();
     for (name, net) in &patient.resolvers {
-        let clock = Clock::system();
-        let answer = net.lookup(domain, Kind::Mx).await.answer;
+        let clock = EngineClock::system();
+        let answer = net.lookup(domain, QueryKind::Mx).await.answer;
         let took = clock.elapsed().as_millis();
         let title = format!("resolver {name}");
         checks.push(match answer {
-            Answer::Records(_) if took <= SLOW_MS => Check::ok(title, format!("responds in {took} ms")),
-            Answer::Records(_) => {
-                Check::warn(title, format!("takes {took} ms"), "run a resolver on this machine (unbound)")
-            }
-            Answer::NoName => Check::fail(
+            DnsAnswer::Records(_) if took <= SLOW_MS => Check::ok(title, format!("responds in {took} ms")),
+            DnsAnswer::Records(_) => Check::warn(
+                title,
+                format!("responds slowly, in {took} ms"),
+                "run a resolver on this machine, such as unbound, and set dns.nameservers to it",
+            ),
+            DnsAnswer::NoName => Check::fail(
                 title,
                 format!("reports that {domain} does not exist"),
-                "it resolves no public names: check the network and dns.nameservers",
+                "set dns.nameservers to a resolver that resolves public names",
             ),
-            Answer::Empty => Check::warn(
+            DnsAnswer::Empty => Check::warn(
                 title,
-                format!("reports no MX host for {domain}"),
-                "put a domain that receives mail first in doctor.probe_domains, or use a resolver that does not filter",
+                format!("finds no mail server for {domain}"),
+                "set dns.nameservers to a resolver that does not filter, or put a domain that receives mail first in \
+                 doctor.probe_domains",
             ),
-            Answer::Failed(how) => Check::fail(
+            DnsAnswer::Failed(how) => Check::fail(
                 title,
-                format!("does not respond ({how:?})"),
-                "check the network and dns.nameservers; without DNS, nothing can be verified",
+                format!("lookup failed: {}", super::failed_lookup(how)),
+                "check the network, and set dns.nameservers to a resolver that works; without DNS, nothing can be \
+                 verified",
             ),
         });
     }

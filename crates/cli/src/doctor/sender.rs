@@ -3,18 +3,19 @@
 use std::net::IpAddr;
 
 use probity_mail::dns::MailRoute;
-use probity_mail::spf::{Answers, Outcome, Step, check as spf};
+use probity_mail::spf::{SpfAnswers, SpfOutcome, SpfStep, check as spf};
 
-use super::{Check, Patient};
+use super::{Check, DoctorInputs};
 
 /// Maximum look-ups per evaluation: 10 of the record, and the addresses of at most 10 MX hosts for each `mx`.
 const LOOKUPS_MAX: usize = 120;
 
-pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
+pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     let engine = &patient.settings.engine;
     if engine.mail_from.is_empty() {
-        let advice = "many servers refuse probes from it; set probe.mail_from to an address of yours";
-        return vec![Check::warn("MAIL FROM", "is the null sender <>", advice)];
+        let advice = "set probe.mail_from to an address of yours that receives mail; many mail servers refuse probes \
+                      from the null sender";
+        return vec![Check::warn("MAIL FROM", "null sender <>", advice)];
     }
     let domain = engine.mail_from.rsplit_once('@').map_or("", |(_, domain)| domain).to_ascii_lowercase();
     let mut checks = vec![takes_mail(patient, &domain).await];
@@ -23,67 +24,78 @@ pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
         checks.push(covers(patient, &domain, address).await);
     }
     if engine.sources.iter().all(|source| source.public.is_none()) {
-        let advice =
-            "set `public` in a [[source]], and authorize that address in the SPF record of the MAIL FROM domain";
+        let advice = "set `public` in a [[source]] to the IP address that mail servers see, and authorize it in the SPF \
+                      record of the MAIL FROM domain";
         checks.push(Check::warn("SPF", "the public address is unknown, so SPF cannot be checked", advice));
     }
     checks
 }
 
-async fn takes_mail(patient: &Patient, domain: &str) -> Check {
+async fn takes_mail(patient: &DoctorInputs, domain: &str) -> Check {
     let from = &patient.settings.engine.mail_from;
     let name = "MAIL FROM domain";
     if patient.settings.mail_from_assumed {
         let advice = "set probe.mail_from to an address of yours that receives mail";
         return Check::warn(name, format!("probe.mail_from is not set; {from} is derived from the host name"), advice);
     }
-    let advice = format!("give {domain} an MX record: servers refuse senders that cannot receive mail");
+    let advice = format!(
+        "add an MX record for {domain}, or set probe.mail_from to an address that receives mail; mail servers refuse \
+         senders that cannot receive mail"
+    );
     match patient.route(domain).await {
-        MailRoute::Failed(_) => Check::warn(name, format!("{domain} could not be looked up"), "retry"),
+        MailRoute::Failed(_) => Check::warn(name, format!("{domain} could not be looked up"), super::AGAIN),
         MailRoute::Exchangers(hosts) if !hosts.is_empty() => {
             Check::ok(name, format!("{domain} receives mail at {}", hosts[0].host))
         }
         MailRoute::Implicit if patient.addresses(domain).await.is_some_and(|addresses| !addresses.is_empty()) => {
-            Check::warn(name, format!("{domain} has no MX record, only an address"), "add an MX record")
+            Check::warn(
+                name,
+                format!("{domain} has no MX record, only an address"),
+                format!("add an MX record for {domain}"),
+            )
         }
         MailRoute::NullMx => Check::fail(name, format!("{domain} accepts no mail (null MX)"), advice),
         _ => Check::fail(name, format!("{domain} accepts no mail"), advice),
     }
 }
 
-async fn covers(patient: &Patient, domain: &str, address: IpAddr) -> Check {
+async fn covers(patient: &DoctorInputs, domain: &str, address: IpAddr) -> Check {
     let name = format!("SPF for {address}");
     let term = if address.is_ipv4() { "ip4" } else { "ip6" };
     let advice = format!("add {term}:{address} to the SPF record of {domain}");
     match evaluate(patient, domain, address).await {
-        Outcome::Pass => Check::ok(name, format!("{domain} authorizes this address")),
-        Outcome::Fail => Check::fail(name, format!("{domain} does not authorize this address (fail)"), advice),
-        Outcome::SoftFail => Check::warn(name, format!("{domain} does not authorize this address (softfail)"), advice),
-        Outcome::Neutral => Check::warn(name, format!("{domain} does not mention this address (neutral)"), advice),
-        Outcome::None => {
+        SpfOutcome::Pass => Check::ok(name, format!("{domain} authorizes this address")),
+        SpfOutcome::Fail => Check::fail(name, format!("{domain} does not authorize this address (fail)"), advice),
+        SpfOutcome::SoftFail => {
+            Check::warn(name, format!("{domain} does not authorize this address (softfail)"), advice)
+        }
+        SpfOutcome::Neutral => Check::warn(name, format!("{domain} does not mention this address (neutral)"), advice),
+        SpfOutcome::None => {
             let advice = format!("publish a TXT record at {domain}: \"v=spf1 {term}:{address} -all\"");
             Check::warn(name, format!("{domain} has no SPF record"), advice)
         }
-        Outcome::TempError => Check::warn(name, "lookup failed", "retry"),
-        Outcome::PermError(how) => {
-            Check::fail(name, format!("the record of {domain} is invalid: {how}"), "correct the record")
+        SpfOutcome::TempError => Check::warn(name, "lookup failed", super::AGAIN),
+        SpfOutcome::PermError(how) => {
+            Check::fail(name, format!("the SPF record of {domain} is invalid: {how}"), "correct the SPF record")
         }
-        Outcome::Undecided => {
-            Check::warn(name, "depends on a macro or on ptr, which this check does not evaluate", advice)
-        }
+        SpfOutcome::Undecided => Check::warn(
+            name,
+            "not decided: the SPF record uses a macro or ptr, which this check does not evaluate",
+            advice,
+        ),
     }
 }
 
-async fn evaluate(patient: &Patient, domain: &str, address: IpAddr) -> Outcome {
-    let mut answers = Answers::new();
+async fn evaluate(patient: &DoctorInputs, domain: &str, address: IpAddr) -> SpfOutcome {
+    let mut answers = SpfAnswers::new();
     while answers.len() < LOOKUPS_MAX {
         match spf(address, domain, &answers) {
-            Step::Done(outcome) => return outcome,
-            Step::Ask(name, kind) => {
+            SpfStep::Done(outcome) => return outcome,
+            SpfStep::Ask(name, kind) => {
                 let answer = patient.net.lookup(&name, kind).await.answer;
                 answers.insert((name, kind), answer);
             }
         }
     }
-    Outcome::PermError("too many lookups")
+    SpfOutcome::PermError("too many lookups")
 }

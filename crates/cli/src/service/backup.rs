@@ -12,23 +12,23 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use probity_engine::clock::Clock;
-use probity_service::backup;
-use probity_service::backup::{Examined, Failed};
-use probity_service::store::{Place, StoreConfig};
+use probity_backend::copies::backup;
+use probity_backend::copies::backup::{BackupFailed, Examined};
+use probity_engine::clock::EngineClock;
+use probity_service::store::{DatabasePlace, StoreConfig};
 use serde::{Deserialize, Serialize};
 
 use self::files::{
     alone_in_its_file, beside_of, copy, copy_if_there, create, parent, remove, remove_database, sum, sync, write,
 };
-use self::part::Part;
+use self::part::PartialBackup;
 use super::{TOMBSTONES_FILE, lock, pepper, store, tombstones};
-use crate::admin::moment_text;
 use crate::batch::beside;
 use crate::config::Settings;
 use crate::config::serve::{Database, Pepper, ServeSettings};
-use crate::exit::{Ends, Exit};
+use crate::exit::{Exit, ExitsWith};
 use crate::log;
+use crate::output::table::moment_text;
 
 /// Files of a backup. The last one describes the others.
 const DATABASE: &str = "probity.db";
@@ -84,7 +84,7 @@ pub(crate) async fn make(settings: &Settings, target: &Path, with_pepper: bool) 
     }
     let key = pepper::existing(&serve.pepper)?;
     let _held = lock::share(&serve.data)?;
-    let part = Part::begin(beside(target, ".part"))?;
+    let part = PartialBackup::begin(beside(target, ".part"))?;
     let manifest = fill(serve, &source, &key, part.path(), with_pepper).await?;
     part.name(target)?;
     sync(&parent(target))?;
@@ -114,7 +114,7 @@ async fn fill(
     let manifest = Manifest {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        created_at: moment_text(Clock::system().now()),
+        created_at: moment_text(EngineClock::system().now()),
         bytes: fs::metadata(&database)?.len(),
         sha256: sum(&database)?,
         pepper: with_pepper,
@@ -230,12 +230,12 @@ fn sqlite(serve: &ServeSettings, otherwise: &str) -> Result<PathBuf> {
 
 /// Returns the settings with this file as the database.
 fn at(serve: &ServeSettings, database: &Path) -> Result<StoreConfig> {
-    Ok(StoreConfig { place: Place::Sqlite(database.to_owned()), ..store(serve)? })
+    Ok(StoreConfig { place: DatabasePlace::Sqlite(database.to_owned()), ..store(serve)? })
 }
 
 /// Adds the file to an error. A database that does not open is a local failure.
-fn failed(error: Failed, path: &Path) -> anyhow::Error {
-    anyhow::Error::new(error).context(path.display().to_string()).context(Ends(Exit::Local))
+fn failed(error: BackupFailed, path: &Path) -> anyhow::Error {
+    anyhow::Error::new(error).context(path.display().to_string()).context(ExitsWith(Exit::Local))
 }
 
 /// Reads the manifest of a backup.
@@ -286,7 +286,9 @@ fn the_pepper(
 fn sound(ready: Examined, manifest: &Manifest) -> Result<Examined> {
     let found = ready.discrepancies.as_ref().map_or(0, Vec::len);
     if found > manifest.discrepancies.unwrap_or(usize::MAX) {
-        return Err(anyhow!("the backup is inconsistent: audit found {found} discrepancies").context(Ends(Exit::Local)));
+        return Err(
+            anyhow!("the backup is inconsistent: audit found {found} discrepancies").context(ExitsWith(Exit::Local))
+        );
     }
     Ok(ready)
 }

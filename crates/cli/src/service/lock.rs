@@ -8,37 +8,37 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-use crate::exit::{Ends, Exit};
+use crate::exit::{Exit, ExitsWith};
 
 /// Name of the file in the data directory.
 const FILE: &str = "lock";
 
 /// Held until dropped; has no effect if the file system has no locks or the file cannot be created.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct DirectoryLock {
     _file: Option<File>,
 }
 
 /// Acquires shared use of the database.
-pub(crate) fn share(data: &Path) -> Result<Held> {
+pub(crate) fn share(data: &Path) -> Result<DirectoryLock> {
     taken(data, File::try_lock_shared, "a restore is running; retry when it has finished")
 }
 
 /// Acquires exclusive use of the database.
-pub(crate) fn alone(data: &Path) -> Result<Held> {
+pub(crate) fn alone(data: &Path) -> Result<DirectoryLock> {
     taken(data, File::try_lock, "the database is in use; stop the service and every other program that has it open")
 }
 
-fn taken(data: &Path, lock: fn(&File) -> Result<(), TryLockError>, taken: &'static str) -> Result<Held> {
-    let Some(file) = open(data) else { return Ok(Held { _file: None }) };
+fn taken(data: &Path, lock: fn(&File) -> Result<(), TryLockError>, taken: &'static str) -> Result<DirectoryLock> {
+    let Some(file) = open(data) else { return Ok(DirectoryLock { _file: None }) };
     match lock(&file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            return Err(anyhow!("{}: {taken}", data.display()).context(Ends(Exit::Local)));
+            return Err(anyhow!("{}: {taken}", data.display()).context(ExitsWith(Exit::Local)));
         }
         Err(TryLockError::Error(error)) => tracing::info!(%error, "the data directory cannot be locked"),
     }
-    Ok(Held { _file: Some(file) })
+    Ok(DirectoryLock { _file: Some(file) })
 }
 
 /// Opens the lock file, which is never written: everyone who may use the directory may lock it.

@@ -1,15 +1,15 @@
 //! Moves an installation: assembles the settings for `probity-service`.
 
 use anyhow::{Result, anyhow, bail};
-use probity_service::moving;
-use probity_service::moving::Failed;
-use probity_service::store::{MoveError, Outcome, Place, StoreConfig};
+use probity_backend::copies::moving;
+use probity_backend::copies::moving::MoveFailed;
+use probity_service::store::{DatabasePlace, MoveError, MoveOutcome, StoreConfig};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{lock, pepper, store};
 use crate::config::Settings;
 use crate::config::serve::{Database, ServeSettings};
-use crate::exit::{Ends, Exit};
+use crate::exit::{Exit, ExitsWith};
 
 /// Time limit for exclusive access to the database, in milliseconds: a service that is ending first writes its log back.
 const ALONE_MS: u64 = 3_000;
@@ -19,7 +19,7 @@ pub(crate) async fn run(
     settings: &Settings,
     to: Option<&SecretString>,
     told: &(dyn Fn(&str, u64) + Sync),
-) -> Result<Outcome> {
+) -> Result<MoveOutcome> {
     let serve = &settings.serve;
     let url = match (to, &serve.database.place) {
         (Some(url), _) | (None, Database::Postgres(url)) => url.expose_secret(),
@@ -30,7 +30,7 @@ pub(crate) async fn run(
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         bail!("--to must look like postgres://user:password@host/name");
     }
-    let target = StoreConfig { place: Place::Postgres(url.to_owned()), ..store(serve)? };
+    let target = StoreConfig { place: DatabasePlace::Postgres(url.to_owned()), ..store(serve)? };
     let source = source(serve)?;
     let _held = lock::share(&serve.data)?;
     moving::run(&source, &pepper::existing(&serve.pepper)?, &target, told).await.map_err(|error| failed(serve, error))
@@ -49,14 +49,14 @@ fn source(serve: &ServeSettings) -> Result<StoreConfig> {
     if !path.is_file() {
         bail!("there is no database {}", path.display());
     }
-    Ok(StoreConfig { place: Place::Sqlite(path), acquire_timeout_ms: ALONE_MS, ..store(serve)? })
+    Ok(StoreConfig { place: DatabasePlace::Sqlite(path), acquire_timeout_ms: ALONE_MS, ..store(serve)? })
 }
 
 /// Adds the file and the exit code to an error: faults that the caller can fix are usage errors, not local failures.
-fn failed(serve: &ServeSettings, error: Failed) -> anyhow::Error {
+fn failed(serve: &ServeSettings, error: MoveFailed) -> anyhow::Error {
     let exit = match error {
-        Failed::Missing | Failed::Ahead | Failed::Move(MoveError::Occupied) => Exit::Usage,
+        MoveFailed::Missing | MoveFailed::Ahead | MoveFailed::Move(MoveError::Occupied) => Exit::Usage,
         _ => Exit::Local,
     };
-    anyhow!(error).context(format!("cannot move {}", serve.file().display())).context(Ends(exit))
+    anyhow!(error).context(format!("cannot move {}", serve.file().display())).context(ExitsWith(exit))
 }

@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use probity_service::sealing::MasterKey;
+use probity_backend::secrets::sealing::MasterKey;
 use ring::digest::{SHA256, digest};
 use secrecy::ExposeSecret as _;
 

@@ -4,9 +4,12 @@
 
 mod batch;
 mod config;
+mod connections;
+mod connectors;
 mod crash;
 mod health;
 mod manual;
+mod platforms;
 mod program;
 mod sandbox;
 mod serve;

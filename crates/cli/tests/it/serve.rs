@@ -3,31 +3,14 @@
 #![expect(clippy::disallowed_methods, reason = "clients on loopback, which measure how long the program takes")]
 #![expect(clippy::print_stdout, reason = "what was counted, shown where a test fails or where it is asked for")]
 
-mod account;
-mod backup;
+mod admin;
+pub(crate) mod bench;
 mod beside;
-mod client;
-mod clocks;
-mod descriptors;
-mod disk;
-mod ending;
-mod erasing;
+mod failures;
 mod first_start;
-mod jobs;
-mod killed;
-mod lists;
+pub(crate) mod jobs;
 mod log;
-mod moving;
-mod node;
 mod nodes;
 mod roles;
-mod settings;
-mod siege;
-mod suppressions;
-mod temporary;
-mod traffic;
 mod uploading;
-mod users;
-mod webhooks;
-mod without_postgresql;
 mod workbooks;

@@ -1,37 +1,63 @@
-//! Output: answer to text.
+//! Output: answers to text.
 
-use super::super::credits::Account;
-use super::*;
+use probity_contract::published::operator::audit::AuditFinding;
+use probity_contract::published::operator::credits::{BucketCredits, CreditBalance};
+use serde_json::{Value, json};
+
+use super::super::*;
+use super::ORG;
 use crate::exit::Exit;
 use crate::output::Style;
+use crate::output::printout::AnswerView;
+
+const TABLE: Style = Style::Table { colours: false };
+
+fn shown(objects: &[Value], view: AnswerView) -> String {
+    Printout::of(objects, view).unwrap().render(TABLE).unwrap()
+}
+
+fn key() -> Value {
+    json!({
+        "organization": ORG, "id": "key_1", "name": "shop", "kind": "rk", "prefix": "probity_rk_", "last4": "aB3x",
+        "created_at": "1970-01-01T00:00:00.000Z", "expires_at": null, "last_used_at": "1970-01-01T00:01:00.999Z",
+        "revoked_at": null
+    })
+}
 
 #[test]
 fn people_get_tables() {
-    let shown = |answer: Answer| answer.show(Style::Table { colours: false }).unwrap();
+    let org = |id: &str, name: &str| json!({ "id": id, "name": name, "plan": "metered", "status": "active", "created_at": "1970-01-01T00:00:01.500Z" });
     assert_eq!(
-        shown(Answer::Orgs(vec![org("org_1", "Long enough"), org("org_22", "\u{1b}[2J")])),
+        shown(&[org("org_1", "Long enough"), org("org_22", "\u{1b}[2J")], AnswerView::Rows(orgs::ORGANIZATIONS)),
         "\
 ORGANIZATION  STATUS  PLAN     CREATED               NAME
 org_1         active  metered  1970-01-01T00:00:01Z  Long enough
 org_22        active  metered  1970-01-01T00:00:01Z  \\u{1b}[2J
 "
     );
-    let revoked = Key { revoked_at: Some(Millis(0)), last_used_at: None, ..key() };
+    let mut revoked = key();
+    (revoked["revoked_at"], revoked["last_used_at"]) = (json!("1970-01-01T00:00:00.000Z"), Value::Null);
     assert_eq!(
-        shown(Answer::Keys(vec![key(), revoked])),
+        shown(&[key(), revoked], AnswerView::Rows(keys::KEYS)),
         "\
 ID     KEY                 ENDS                          LAST USED             NAME
 key_1  probity_rk_...aB3x  never                         1970-01-01T00:01:00Z  shop
 key_1  probity_rk_...aB3x  revoked 1970-01-01T00:00:00Z  never                 shop
 "
     );
-    let created = shown(Answer::NewKey(Box::new(key()), "probity_rk_secret".into()));
+    let mut made = key();
+    made["secret"] = json!("probity_rk_secret");
+    let created = shown(&[made], keys::NEW_KEY);
     assert!(created.ends_with("shown once.\n\n    probity_rk_secret\n"), "{created}");
-    let account = |available, held, spent| Account { available, held, spent };
-    let balance =
-        Balance { organization: ORG.into(), subscription: account(5, 0, 0), prepaid: account(100, 2, 40), total: 105 };
+}
+
+#[test]
+fn a_balance_has_a_row_for_each_kind_and_the_sum() {
+    let account = |available, held, spent| BucketCredits { available, held, spent };
+    let balance = CreditBalance { subscription: account(5, 0, 0), prepaid: account(100, 2, 40), total: 105 };
+    let printout = Printout::one(balance, credits::BALANCE).unwrap();
     assert_eq!(
-        shown(Answer::Balance(balance)),
+        printout.render(TABLE).unwrap(),
         "\
 CREDITS       AVAILABLE  HELD  SPENT
 subscription  5          0     0
@@ -43,27 +69,24 @@ total         105        2     40
 
 #[test]
 fn programs_get_one_object_a_line() {
-    let shown = |answer: Answer| answer.show(Style::Json).unwrap();
-    assert_eq!(
-        shown(Answer::Orgs(vec![org("org_1", "A"), org("org_2", "B")])).lines().last().unwrap(),
-        r#"{"id":"org_2","name":"B","plan":"metered","status":"active","created_at":"1970-01-01T00:00:01Z"}"#
-    );
-    assert_eq!(shown(Answer::Keys(vec![])), "");
-    let created: serde_json::Value =
-        serde_json::from_str(&shown(Answer::NewKey(Box::new(key()), "probity_rk_secret".into()))).unwrap();
-    assert_eq!(created["secret"], "probity_rk_secret");
-    assert_eq!(created["last_used_at"], "1970-01-01T00:01:00Z");
-    assert_eq!(created["expires_at"], serde_json::Value::Null);
-    assert!(!shown(Answer::Keys(vec![key()])).contains("secret"));
+    let two = Printout::of([1, 2].map(|id| json!({ "id": id })), AnswerView::Rows(keys::KEYS)).unwrap();
+    assert_eq!(two.render(Style::Json).unwrap(), "{\"id\":1}\n{\"id\":2}\n");
+    let none = Printout::of(Vec::<Value>::new(), AnswerView::Rows(keys::KEYS)).unwrap();
+    assert_eq!(none.render(Style::Json).unwrap(), "");
+    let account = BucketCredits { available: 5, held: 0, spent: 0 };
+    let organization = ORG.parse().unwrap();
+    let answer = CreditBalance { subscription: account, prepaid: account, total: 10 };
+    let of = operator::AnswerOnOrganization { organization, answer };
+    let line = Printout::one(of, credits::BALANCE).unwrap().render(Style::Json).unwrap();
+    assert!(line.starts_with(&format!("{{\"organization\":\"{ORG}\",\"subscription\":{{\"available\":5")), "{line}");
 }
 
 #[test]
 fn an_audit_says_what_does_not_agree_and_fails() {
-    let well = Answer::Audit(vec![]);
-    let text = |answer: &Answer, style| answer.show(style).unwrap();
-    assert_eq!(text(&well, Style::Table { colours: false }), "Audit passed.\n");
-    assert_eq!((text(&well, Style::Json).as_str(), well.exit()), ("", Exit::Done));
-    let at = Discrepancy {
+    let well = installation::print_findings(Vec::new()).unwrap();
+    assert_eq!(well.render(TABLE).unwrap(), "Audit passed.\n");
+    assert_eq!((well.render(Style::Json).unwrap().as_str(), well.exit()), ("", Exit::Done));
+    let at = AuditFinding {
         organization: "org_1".into(),
         invariant: "account_spent".into(),
         rule: "spent = captured".into(),
@@ -71,9 +94,9 @@ fn an_audit_says_what_does_not_agree_and_fails() {
         said: 5,
         found: 4,
     };
-    let ill = Answer::Audit(vec![at]);
+    let ill = installation::print_findings(vec![at]).unwrap();
     assert_eq!(
-        text(&ill, Style::Table { colours: false }),
+        ill.render(TABLE).unwrap(),
         "\
 ORGANIZATION  OF       SAID  FOUND  BROKEN RULE
 org_1         prepaid  5     4      spent = captured
@@ -83,106 +106,101 @@ org_1         prepaid  5     4      spent = captured
         r#"{"organization":"org_1","invariant":"account_spent","rule":"spent = captured","#,
         r#""subject":"prepaid","said":5,"found":4}"#
     );
-    assert_eq!((text(&ill, Style::Json).trim_end(), ill.exit()), (json, Exit::NotPassed));
+    assert_eq!((ill.render(Style::Json).unwrap().trim_end(), ill.exit()), (json, Exit::NotPassed));
 }
 
-fn delivery() -> Delivery {
-    Delivery {
-        id: "dlv_1".into(),
-        organization: ORG.into(),
-        event: "evt_1".into(),
-        kind: "job.finished".into(),
-        webhook: None,
-        url: "https://hooks.example.com/".into(),
-        state: "waiting".into(),
-        attempts: 2,
-        next_at: Some(Millis(60_000)),
-        last_at: Some(Millis(1_000)),
-        last_status: None,
-        last_error: Some("timeout".into()),
-        last_took_ms: Some(10_000),
-        created_at: Millis(0),
-    }
+fn delivery() -> Value {
+    json!({
+        "organization": ORG, "id": "dlv_1", "event": "evt_1", "kind": "job.finished", "webhook": null,
+        "url": "https://hooks.example.com/", "state": "waiting", "attempts": 2, "next_at": "1970-01-01T00:01:00.000Z",
+        "last_at": "1970-01-01T00:00:01.000Z", "last_status": null, "last_error": "timeout", "last_took_ms": 10_000,
+        "created_at": "1970-01-01T00:00:00.000Z"
+    })
 }
 
 #[test]
-fn deliveries_are_shown_to_people_and_programs() {
-    let done =
-        Delivery { state: "delivered".into(), last_status: Some(204), last_error: None, next_at: None, ..delivery() };
-    let table = Style::Table { colours: false };
+fn deliveries_are_shown_to_people() {
+    let mut done = delivery();
+    (done["state"], done["last_status"]) = (json!("delivered"), json!(204));
+    (done["last_error"], done["next_at"]) = (Value::Null, Value::Null);
     assert_eq!(
-        Answer::Deliveries(vec![delivery(), done]).show(table).unwrap(),
+        shown(&[delivery(), done], AnswerView::Rows(deliveries::DELIVERIES)),
         "\
 ID     STATE      ATTEMPTS  LAST     NEXT                  URL
 dlv_1  waiting    2         timeout  1970-01-01T00:01:00Z  https://hooks.example.com/
 dlv_1  delivered  2         204      never                 https://hooks.example.com/
 "
     );
-    let detail = Detail {
-        delivery: delivery(),
-        first_at: None,
-        body: "{\"id\":\"job_1\"}".into(),
-        last_answer: "\u{1b}[2Jno".into(),
-        earlier_attempts: vec![Attempt {
-            at: Millis(0),
-            url: "https://hooks.example.com/old".into(),
-            status: Some(500),
-            error: None,
-            took_ms: 7,
-            answer: "\u{1b}[2Jno".into(),
-        }],
-    };
-    let answer = Answer::Delivery(Box::new(detail));
-    let text = answer.show(table).unwrap();
-    assert!(text.contains("last result    timeout in 10000 ms\n"), "{text}");
-    assert!(text.contains("before         1970-01-01T00:00:00Z 500 in 7 ms, https://hooks.example.com/old "), "{text}");
-    assert!(text.contains("body           {\"id\":\"job_1\"}\n") && !text.contains('\u{1b}'), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&answer.show(Style::Json).unwrap()).unwrap();
-    assert_eq!((&json["id"], &json["body"]), (&"dlv_1".into(), &"{\"id\":\"job_1\"}".into()));
-    assert_eq!(json["next_at"], "1970-01-01T00:01:00Z");
-}
-
-fn told(objects: &[&str], table: fn(&[serde_json::Value]) -> String) -> Answer {
-    let raw = |object: &&str| serde_json::value::RawValue::from_string((*object).to_owned()).unwrap();
-    Answer::Told(Told::all(objects.iter().map(raw).collect(), table))
+    let mut detail = delivery();
+    (detail["body"], detail["last_answer"]) = (json!("{\"id\":\"job_1\"}"), json!("\u{1b}[2Jno"));
+    detail["earlier_attempts"] = json!([{
+        "at": "1970-01-01T00:00:00.000Z", "url": "https://hooks.example.com/old", "status": 500, "error": null,
+        "took_ms": 7, "answer": "\u{1b}[2Jno"
+    }]);
+    let text = shown(&[detail], deliveries::SHOWN);
+    assert!(text.contains("last result       timeout in 10000 ms\n"), "{text}");
+    assert!(text.contains("first attempt     never\n"), "{text}");
+    assert!(
+        text.contains("before            1970-01-01T00:00:00Z 500 in 7 ms, https://hooks.example.com/old "),
+        "{text}"
+    );
+    assert!(text.contains("body              {\"id\":\"job_1\"}\n") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
-fn objects_of_the_api_are_shown_to_people_and_left_alone_for_programs() {
-    let table = Style::Table { colours: false };
-    let job = r#"{"id":"job_1","status":"completed","source":"csv","created_at":"T","results":{"total":3,"passed":1,"undeliverable":1,"risky":1,"unknown":0}}"#;
-    let queued = r#"{"id":"job_2","status":"queued","source":"api","created_at":"T","results":null}"#;
-    let jobs = told(&[job, queued], lists::table);
+fn lists_are_shown_to_people() {
+    let job = json!({
+        "id": "job_1", "status": "completed", "source": "csv", "created_at": "1970-01-01T00:00:00.000Z",
+        "results": { "total": 3, "passed": 1, "undeliverable": 1, "risky": 1, "unknown": 0 }
+    });
+    let queued = json!({
+        "id": "job_2", "status": "queued", "source": "api", "created_at": "1970-01-01T00:00:00.000Z", "results": null
+    });
     assert_eq!(
-        jobs.show(table).unwrap(),
+        shown(&[job, queued], lists::LISTED),
         "\
-JOB    STATUS     SOURCE  CREATED  ROWS  PASSED  UNDELIVERABLE  RISKY  UNKNOWN
-job_1  completed  csv     T        3     1       1              1      0
-job_2  queued     api     T        -     -       -              -      -
+JOB    STATUS     SOURCE  CREATED               ROWS  PASSED  UNDELIVERABLE  RISKY  UNKNOWN
+job_1  completed  csv     1970-01-01T00:00:00Z  3     1       1              1      0
+job_2  queued     api     1970-01-01T00:00:00Z  -     -       -              -      -
 "
     );
-    assert_eq!(jobs.show(Style::Json).unwrap(), format!("{job}\n{queued}\n"));
-    let rows = told(&[r#"{"index":0,"email":"a\u001b[2J@x.org","provider":null}"#], lists::rows_table);
-    let text = rows.show(table).unwrap();
+    let row = json!({ "index": 0, "email": "a\u{1b}[2J@x.org", "provider": null });
+    let text = shown(&[row], AnswerView::Rows(lists::ROWS));
     assert!(text.contains("0    a\\u{1b}[2J@x.org  pending\n") && !text.contains('\u{1b}'), "{text}");
-    assert_eq!(jobs.note(), None);
-    let nothing = |objects: &[&str]| match told(objects, lists::table) {
-        Answer::Told(told) => Answer::Told(told.or_none("no lists found")),
-        other => other,
-    };
-    assert_eq!((nothing(&[job]).note(), nothing(&[]).note()), (None, Some("no lists found")));
-    assert_eq!(nothing(&[]).show(Style::Json).unwrap(), "");
-    let none = told(&[r#"{"job":null}"#], settings::trials);
-    assert!(none.show(table).unwrap().starts_with("No completed list"));
+}
+
+#[test]
+fn that_there_is_nothing_is_a_note() {
+    let noted = |objects: &[Value]| Printout::of(objects, lists::LISTED).unwrap().or_note("no lists found");
+    assert_eq!((noted(&[json!({})]).note(), noted(&[]).note()), (None, Some("no lists found")));
+    assert_eq!(noted(&[]).render(Style::Json).unwrap(), "");
+    assert!(shown(&[json!({ "job": null })], settings::TRIED).starts_with("No completed list"));
+}
+
+#[test]
+fn a_link_is_told_with_its_end() {
+    let link = json!({ "url": "https://verify.example.com/#/link/abc", "expires_at": "1970-01-02T00:00:00.000Z" });
+    let text = users::link_text(&link, "of usr_1", "org_1");
+    assert!(text.starts_with("https://verify.example.com/#/link/abc\n"), "{text}");
+    assert!(text.contains("usr_1") && text.contains("1970-01-02T00:00:00Z"), "{text}");
+    let created = json!({ "id": "org_1", "name": "A", "link": link });
+    let text = shown(&[created], orgs::CREATED);
+    assert!(
+        text.contains("\nhttps://verify.example.com/#/link/abc\n") && text.contains("of the owner in org_1"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_forecast_says_what_is_not_known() {
-    let forecast = r#"{"counts":{"addresses":4,"distinct":3,"duplicates":1,"empty":0,"invalid":0},
-        "providers":[{"id":"google","name":"Google","addresses":3,"never_tells":false,"held_until":null}],"accept_all":0,
-        "unknown":{"low":0,"high":null},"credits":{"held":4,"low":0,"high":3,"available":2,"enough":false},
-        "time":{"low_s":3,"high_s":3,"slowest":"google"}}"#;
-    let text = told(&[forecast], lists::forecasts).show(Style::Table { colours: false }).unwrap();
+    let forecast = json!({
+        "counts": { "addresses": 4, "distinct": 3, "duplicates": 1, "empty": 0, "invalid": 0 },
+        "providers": [{ "id": "google", "name": "Google", "addresses": 3, "never_tells": false, "held_until": null }],
+        "accept_all": 0, "unknown": { "low": 0, "high": null },
+        "credits": { "held": 4, "low": 0, "high": 3, "available": 2, "enough": false },
+        "time": { "low_s": 3, "high_s": 3, "slowest": "google" }
+    });
+    let text = shown(&[forecast], lists::FORECAST);
     for line in [
         "expected unknown   0 to not known\n",
         "cost in credits    0 to 3\n",
@@ -192,4 +210,30 @@ fn a_forecast_says_what_is_not_known() {
     ] {
         assert!(text.contains(line), "{line:?} in {text}");
     }
+}
+
+#[test]
+fn a_run_that_waits_is_shown_with_the_command_that_confirms_it() {
+    let sums = json!({ "planned": 2, "due": 0, "done": 0, "failed": 0, "ignored": 0 });
+    let mut run = json!({
+        "id": "job_1", "connection_id": "conn_1", "trigger": "manual", "dry_run": true, "state": "needs_confirmation",
+        "held_by": "dry_run", "fault": null, "contacts": 9, "rows": 8, "actions": sums,
+        "created_at": "1970-01-01T00:00:00.000Z", "waits_until": null, "confirmed_at": null, "finished_at": null,
+        "counts": [{ "action": "delete", "reason": "nonexistent", "planned": 2, "due": 0, "done": 0, "failed": 0, "ignored": 0 }],
+        "examples": [{
+            "email": "\u{1b}a@example.org", "contact_id": "1", "action": "delete", "reason": "nonexistent",
+            "state": "planned", "suggestion": null, "message": null
+        }]
+    });
+    let text = shown(&[run.clone()], integrations::RUN);
+    for line in [
+        "state             needs_confirmation (dry_run)\n",
+        "delete  nonexistent  2        0    0     0       0\n",
+        "\\u{1b}a@example.org  delete  nonexistent  planned\n",
+        "\nto let it happen: probity integrations runs confirm conn_1 job_1 --actions 2\n",
+    ] {
+        assert!(text.contains(line), "{line:?} in {text}");
+    }
+    run["state"] = json!("finished");
+    assert!(!shown(&[run], integrations::RUN).contains("confirm conn_1"));
 }

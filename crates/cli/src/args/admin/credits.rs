@@ -1,10 +1,11 @@
+use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
+use probity_account::credits::CreditBucket;
 
-use super::{AdminOptions, SomeOrg};
-use crate::admin::{Bucket, Moment};
+use super::{AdminOptions, OrgFlag, TimeArg, meaning, one_of};
 
 /// Shown below the help of `credits`.
-pub(in crate::args) const CREDITS_EXAMPLES: &str = "\
+pub(super) const CREDITS_EXAMPLES: &str = "\
 Examples:
     probity credits grant --amount 10000
     probity credits grant --bucket subscription --amount 5000 --until 2026-12-31 --org org_01h455vb4pex5vsknk084sn02q
@@ -30,17 +31,17 @@ pub(crate) enum CreditsCommand {
     /// Grant credits
     Grant {
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
         /// Kind of credits; subscription credits are spent first
-        #[arg(long, value_enum, default_value = "prepaid")]
-        bucket: Bucket,
+        #[arg(long, value_parser = bucket(), default_value = "prepaid")]
+        bucket: CreditBucket,
         /// Number of credits
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=CREDITS_MAX))]
         amount: i64,
         /// Expiry of unused subscription credits: 30d, 2026-12-31 (the end of that day, UTC) or a time; default: the end of
         /// the plan's month, or never
-        #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
-        until: Option<Moment>,
+        #[arg(long, value_name = "TIME", value_parser = TimeArg::parse)]
+        until: Option<TimeArg>,
         /// Your reference, such as an invoice number; each reference grants once
         #[arg(long, value_name = "TEXT")]
         reference: Option<String>,
@@ -48,20 +49,20 @@ pub(crate) enum CreditsCommand {
     /// List grants, corrections and expired credits, newest first
     Ledger {
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
         /// Maximum number of entries
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
     /// Show available, held and spent credits
-    Show(SomeOrg),
+    Show(OrgFlag),
     /// Correct the balance of an organization, up or down
     Adjust {
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
         /// Kind of credits
-        #[arg(long, value_enum)]
-        bucket: Bucket,
+        #[arg(long, value_parser = bucket())]
+        bucket: CreditBucket,
         /// Credits to add; a negative number removes credits
         #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(-CREDITS_MAX..=CREDITS_MAX))]
         amount: i64,
@@ -71,4 +72,12 @@ pub(crate) enum CreditsCommand {
     },
     /// Check that the credit accounts of all organizations agree; can run beside the service
     Audit,
+}
+
+fn bucket() -> impl TypedValueParser<Value = CreditBucket> {
+    let names = [
+        meaning("subscription", "Credits of a plan's month, spent first"),
+        meaning("prepaid", "Credits that never expire"),
+    ];
+    one_of(names, CreditBucket::from_name)
 }

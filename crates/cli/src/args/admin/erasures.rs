@@ -2,10 +2,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{AdminOptions, SomeOrg};
+use super::{AdminOptions, OrgFlag};
 
 /// Shown below the help of `erasures`.
-pub(in crate::args) const ERASURES_EXAMPLES: &str = "\
+pub(super) const ERASURES_EXAMPLES: &str = "\
 Examples:
     probity erasures erase ann@example.com           from everything submitted before
     probity erasures erase --file addresses.txt --org org_01h455vb4pex5vsknk084sn02q
@@ -27,7 +27,7 @@ pub(crate) enum ErasuresCommand {
     /// Erase addresses; this cannot be undone
     Erase {
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
         /// Addresses to erase
         #[arg(value_name = "ADDRESS")]
         addresses: Vec<String>,
@@ -38,7 +38,7 @@ pub(crate) enum ErasuresCommand {
     /// List erasure requests, newest first
     List {
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
         /// Maximum number of erasure requests
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
@@ -49,6 +49,6 @@ pub(crate) enum ErasuresCommand {
         #[arg(value_name = "ERASURE_ID")]
         erasure: String,
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
     },
 }

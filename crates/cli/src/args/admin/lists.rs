@@ -2,12 +2,13 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
+use probity_account::language::PageLanguage;
 use probity_mail::verdict::{Reason, Status};
 
-use super::{AdminOptions, SomeOrg};
+use super::{AdminOptions, OrgFlag};
 
 /// Shown below the help of `lists`.
-pub(in crate::args) const LISTS_EXAMPLES: &str = "\
+pub(super) const LISTS_EXAMPLES: &str = "\
 Examples:
     probity lists add customers.xlsx --column 'E-mail' --forecast        prints a forecast; spends nothing
     probity lists add customers.xlsx --column 'E-mail'
@@ -45,7 +46,7 @@ pub(crate) enum ListsCommand {
     /// Show all lists, newest first
     List {
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
         /// Filter by status
         #[arg(long, value_parser = PossibleValuesParser::new(STATUSES))]
         status: Option<String>,
@@ -60,7 +61,7 @@ pub(crate) enum ListsCommand {
         limit: u32,
     },
     /// Show progress, results by reason and mail provider, and cost
-    Show(OneList),
+    Show(ListArg),
     /// Show rows with their verdicts, also while the list runs
     Rows(RowsArgs),
     /// Write all rows, or those with a verdict, to a file
@@ -74,14 +75,14 @@ pub(crate) enum ListsCommand {
         #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         limit: u32,
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
     },
     /// Cancel a list and release its credits
-    Cancel(OneList),
+    Cancel(ListArg),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OneList {
+pub(crate) struct ListArg {
     /// Job ID
     #[arg(value_name = "JOB_ID")]
     pub job: String,
@@ -89,7 +90,7 @@ pub(crate) struct OneList {
     #[arg(long)]
     pub test: bool,
     #[command(flatten)]
-    pub org: SomeOrg,
+    pub org: OrgFlag,
 }
 
 #[derive(Debug, Args)]
@@ -113,13 +114,13 @@ pub(crate) struct NewListArgs {
     #[arg(long, value_name = "TEXT", value_parser = reference)]
     pub reference: Option<String>,
     #[command(flatten)]
-    pub org: SomeOrg,
+    pub org: OrgFlag,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RowsArgs {
     #[command(flatten)]
-    pub one: OneList,
+    pub one: ListArg,
     /// Filter by status; `pending`: no verdict yet
     #[arg(long, value_parser = PossibleValuesParser::new(Status::ALL.map(Status::as_str).into_iter().chain([PENDING])))]
     pub status: Option<String>,
@@ -156,7 +157,7 @@ pub(crate) enum ResultsFormat {
 #[derive(Debug, Args)]
 pub(crate) struct DownloadArgs {
     #[command(flatten)]
-    pub one: OneList,
+    pub one: ListArg,
     /// File format
     #[arg(long, value_enum, default_value = "csv")]
     pub format: ResultsFormat,
@@ -172,6 +173,9 @@ pub(crate) struct DownloadArgs {
     /// Filter by reason
     #[arg(long, value_parser = PossibleValuesParser::new(Reason::ALL.iter().map(|reason| reason.as_str())))]
     pub reason: Option<String>,
+    /// Language of the summary in a workbook
+    #[arg(long, default_value = "en", value_parser = PossibleValuesParser::new(PageLanguage::ALL.map(PageLanguage::tag)))]
+    pub language: String,
 }
 
 /// Checks a text as the API checks an `Idempotency-Key`.

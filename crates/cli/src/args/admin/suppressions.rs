@@ -1,11 +1,10 @@
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use probity_account::suppression::List;
+use probity_account::suppression::SuppressionKind;
 
-use super::{AdminOptions, SomeOrg};
+use super::{AdminOptions, OrgFlag, one_of};
 
 /// Shown below the help of `suppressions`.
-pub(in crate::args) const SUPPRESSIONS_EXAMPLES: &str = "\
+pub(super) const SUPPRESSIONS_EXAMPLES: &str = "\
 Examples:
     probity suppressions count
     probity suppressions find jo@example.org
@@ -24,21 +23,21 @@ pub(crate) struct SuppressionsArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SuppressionsCommand {
     /// Show the number of addresses per list
-    Count(SomeOrg),
+    Count(OrgFlag),
     /// Show which lists have an address, in any spelling
     Find {
         /// Address to find
         #[arg(value_name = "ADDRESS")]
         email: String,
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
     },
     /// Add addresses to a list
-    Add(TheseAddresses),
+    Add(SuppressionArgs),
     /// Remove addresses from a list
     Remove {
         #[command(flatten)]
-        these: TheseAddresses,
+        these: SuppressionArgs,
         /// Remove all addresses
         #[arg(long, conflicts_with = "addresses")]
         all: bool,
@@ -47,13 +46,13 @@ pub(crate) enum SuppressionsCommand {
 
 /// Suppression list and addresses.
 #[derive(Debug, Args)]
-pub(crate) struct TheseAddresses {
+pub(crate) struct SuppressionArgs {
     /// Suppression list
-    #[arg(value_name = "LIST", value_parser = PossibleValuesParser::new(List::ALL.map(List::as_str)))]
-    pub list: String,
+    #[arg(value_name = "LIST", value_parser = one_of(SuppressionKind::ALL.map(SuppressionKind::as_str), SuppressionKind::from_name))]
+    pub list: SuppressionKind,
     /// Addresses; `-` reads them from standard input, one per line
     #[arg(value_name = "ADDRESS")]
     pub addresses: Vec<String>,
     #[command(flatten)]
-    pub org: SomeOrg,
+    pub org: OrgFlag,
 }

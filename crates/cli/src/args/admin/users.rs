@@ -1,12 +1,11 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use probity_account::role::Role;
+use probity_account::role::MemberRole;
 
-use super::{AdminOptions, SomeOrg, name};
-use crate::admin::Identity;
+use super::{AdminOptions, OrgFlag, meaning, name};
 
 /// Shown below the help of `users`.
-pub(in crate::args) const USERS_EXAMPLES: &str = "\
+pub(super) const USERS_EXAMPLES: &str = "\
 Examples:
     probity users list
     probity users invite ann@example.com --name 'Ann Lee' --role administrator
@@ -20,6 +19,10 @@ Examples:
     probity users reset-link org_01h455vb4pex5vsknk084sn02q     the owner, who may have no address yet
     probity users reset-link ann@example.com --without-second-factor";
 
+/// Results of an identity check.
+const IDENTITIES: [(&str, &str); 3] =
+    [("verified", "Identity verified"), ("requires-input", "Member must provide more"), ("unknown", "Not checked")];
+
 #[derive(Debug, Args)]
 pub(crate) struct UsersArgs {
     #[command(flatten)]
@@ -29,7 +32,7 @@ pub(crate) struct UsersArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OnePerson {
+pub(crate) struct MemberArg {
     /// Email address or member ID
     #[arg(value_name = "WHO")]
     pub who: String,
@@ -41,7 +44,7 @@ pub(crate) struct OnePerson {
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsersCommand {
     /// List the members of an organization, newest first
-    List(SomeOrg),
+    List(OrgFlag),
     /// Invite a member, or a pending one again, and print a one-time link
     Invite {
         /// Email address
@@ -50,42 +53,42 @@ pub(crate) enum UsersCommand {
         #[arg(long, value_parser = name)]
         name: Option<String>,
         /// Role of the member
-        #[arg(long, default_value = "contributor", value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
+        #[arg(long, default_value = "contributor", value_parser = PossibleValuesParser::new(MemberRole::ALL.map(MemberRole::as_str)))]
         role: String,
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
     },
     /// Change a member's role
     Role {
         #[command(flatten)]
-        one: OnePerson,
+        one: MemberArg,
         /// New role
-        #[arg(value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
+        #[arg(value_parser = PossibleValuesParser::new(MemberRole::ALL.map(MemberRole::as_str)))]
         role: String,
     },
     /// List a member's sessions, most recently used first
-    Sessions(OnePerson),
+    Sessions(MemberArg),
     /// End all sessions of a member, or one
     SignOut {
         #[command(flatten)]
-        one: OnePerson,
+        one: MemberArg,
         /// ID of the only session to end
         #[arg(long, value_name = "SESSION_ID")]
         session: Option<String>,
     },
     /// Pause a member: end all sessions, and refuse sign-in until the member is resumed
-    Pause(OnePerson),
+    Pause(MemberArg),
     /// Resume a paused member
-    Resume(OnePerson),
+    Resume(MemberArg),
     /// Remove a member or withdraw an invitation; the member's keys keep working until `keys revoke`
-    Remove(OnePerson),
+    Remove(MemberArg),
     /// Set the identity check of a member, which the account shows
     Identity {
         #[command(flatten)]
-        one: OnePerson,
+        one: MemberArg,
         /// Result of the identity check
-        #[arg(value_enum)]
-        state: Identity,
+        #[arg(value_parser = PossibleValuesParser::new(IDENTITIES.map(|(name, means)| meaning(name, means))))]
+        state: String,
     },
     /// Print a one-time link, valid for a day, that sets a member's new password
     ResetLink {

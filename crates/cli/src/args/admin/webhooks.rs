@@ -1,10 +1,10 @@
 use clap::{Args, Subcommand};
 use probity_account::webhook::Topic;
 
-use super::{AdminOptions, SomeOrg, name};
+use super::{AdminOptions, OrgFlag, name};
 
 /// Shown below the help of `webhooks`.
-pub(in crate::args) const WEBHOOKS_EXAMPLES: &str = "\
+pub(super) const WEBHOOKS_EXAMPLES: &str = "\
 Examples:
     probity webhooks create https://crm.example.com/probity --name 'Our CRM' --event job.finished --event status.passed
     probity webhooks test whk_01h455vb4pex5vsknk084sn02q
@@ -20,18 +20,18 @@ pub(crate) struct WebhooksArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OneWebhook {
+pub(crate) struct WebhookArg {
     /// Webhook ID
     #[arg(value_name = "WEBHOOK_ID")]
     pub webhook: String,
     #[command(flatten)]
-    pub org: SomeOrg,
+    pub org: OrgFlag,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebhooksCommand {
     /// List webhooks, newest first, without secrets
-    List(SomeOrg),
+    List(OrgFlag),
     /// Create a webhook and print its secret once
     Create {
         /// URL that receives the events
@@ -46,18 +46,18 @@ pub(crate) enum WebhooksCommand {
         #[arg(long)]
         test: bool,
         #[command(flatten)]
-        org: SomeOrg,
+        org: OrgFlag,
     },
     /// Pause a webhook: send nothing until it is resumed, and cancel pending deliveries
-    Pause(OneWebhook),
+    Pause(WebhookArg),
     /// Resume a webhook and reset its failure count
-    Resume(OneWebhook),
+    Resume(WebhookArg),
     /// Send a test event; needs a running service, and `deliveries list` shows the outcome
-    Test(OneWebhook),
+    Test(WebhookArg),
     /// Create a new secret and print it once; both secrets sign for a day
-    Rotate(OneWebhook),
+    Rotate(WebhookArg),
     /// Remove a webhook and its log permanently
-    Remove(OneWebhook),
+    Remove(WebhookArg),
 }
 
 /// Parses an event of the API.

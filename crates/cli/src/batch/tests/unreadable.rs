@@ -1,5 +1,7 @@
 //! JSON lines without an address.
 
+use std::fmt::Write as _;
+
 use super::*;
 
 /// JSON lines, some of which are unreadable.

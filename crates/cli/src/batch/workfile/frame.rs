@@ -6,23 +6,28 @@ use probity_lists::encoding::Encoding;
 use probity_lists::split::Eol;
 use serde::{Deserialize, Serialize};
 
-use crate::args::Format;
-use crate::batch::answer::{Answer, PutOff};
+use crate::args::ListFormat;
+use crate::batch::answer::{PutOff, StoredAnswer};
 
 /// Start of a batch. A run that differs in a compared field must not continue it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line or of the program that began")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct BatchHeader {
     /// Name of the input, for messages.
     pub input: String,
     pub column: Option<String>,
-    pub format: Option<Format>,
+    pub format: Option<ListFormat>,
     pub no_header: bool,
     pub offline: bool,
     pub sandbox: bool,
+    /// Whether a row with a name before its address is a row of that mailbox. Files of programs that read no names lack it: their
+    /// rows keep the groups for which they have answers. Not compared.
+    #[serde(default)]
+    pub names: bool,
     /// Destination of the results; not compared.
     pub output: Option<PathBuf>,
     /// `--output-format`; not compared.
-    pub output_format: Option<Format>,
+    pub output_format: Option<ListFormat>,
 }
 
 /// Findings of the import.
@@ -34,7 +39,7 @@ pub(crate) struct Imported {
     pub size: u64,
     /// SHA-256 of the input, in hexadecimal.
     pub hash: String,
-    pub format: Format,
+    pub format: ListFormat,
     /// CSV separator.
     pub delimiter: u8,
     /// The first CSV record is a header.
@@ -47,13 +52,16 @@ pub(crate) struct Imported {
     pub suffix: String,
     /// Unreadable lines, which are not counted in `rows`.
     pub unreadable: u64,
+    /// Whether the input was a workbook. Its texts are no formulas, and must be none in CSV.
+    #[serde(default)]
+    pub workbook: bool,
     /// Warnings about the input.
     pub warnings: Vec<String>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Frame<'a> {
-    Begun(Begun),
+    Begun(BatchHeader),
     /// A record with an address.
     Row {
         /// Line ending of the record.
@@ -76,7 +84,7 @@ pub(crate) enum Frame<'a> {
         raw: &'a [u8],
     },
     Imported(Box<Imported>),
-    Answer(Answer<'a>),
+    Answer(StoredAnswer<'a>),
     /// A deferred row.
     PutOff(PutOff),
 }
@@ -100,7 +108,7 @@ impl<'a> Frame<'a> {
         match *kind {
             BEGUN => Some(Self::Begun(serde_json::from_slice(rest).ok()?)),
             IMPORTED => Some(Self::Imported(serde_json::from_slice(rest).ok()?)),
-            ANSWER => Answer::read(rest).map(Self::Answer),
+            ANSWER => StoredAnswer::read(rest).map(Self::Answer),
             PUT_OFF => PutOff::read(rest).map(Self::PutOff),
             VERBATIM => rest.split_first().map(|(eol, raw)| Self::Verbatim { eol: Eol::from_code(*eol), raw }),
             UNREADABLE => {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::frame::{Begun, Frame};
+use super::frame::{BatchHeader, Frame};
 use super::{FRAME_HEAD, MAGIC};
-use crate::batch::answer::Answer;
+use crate::batch::answer::StoredAnswer;
 
 /// Common start of work files of all versions.
 const MAGIC_ANY: &[u8] = b"PROBITY-WORK ";
@@ -19,8 +19,8 @@ const FRAME_MAX: usize = 16 << 20;
 const SCAN_BYTES: usize = 256 * 1024;
 
 /// Reads the start of a work file's batch, without locking the file.
-pub(crate) fn begun(file: File) -> Result<Option<Begun>> {
-    let Some(mut scan) = Reader::of(Arc::new(file)).scan()? else { return Ok(None) };
+pub(crate) fn begun(file: File) -> Result<Option<BatchHeader>> {
+    let Some(mut scan) = FrameReader::of(Arc::new(file)).scan()? else { return Ok(None) };
     Ok(match scan.next()? {
         Some((_, Frame::Begun(begun))) => Some(begun),
         _ => None,
@@ -29,11 +29,11 @@ pub(crate) fn begun(file: File) -> Result<Option<Begun>> {
 
 /// Reads frames, sequentially or at positions.
 #[derive(Clone, Debug)]
-pub(crate) struct Reader {
+pub(crate) struct FrameReader {
     file: Arc<File>,
 }
 
-impl Reader {
+impl FrameReader {
     pub(super) fn of(file: Arc<File>) -> Self {
         Self { file }
     }
@@ -103,7 +103,12 @@ impl Reader {
     }
 
     /// Passes the answer at a position to `then`.
-    pub(crate) fn answer<T>(&self, place: u64, buffer: &mut Vec<u8>, then: impl FnOnce(&Answer<'_>) -> T) -> Result<T> {
+    pub(crate) fn answer<T>(
+        &self,
+        place: u64,
+        buffer: &mut Vec<u8>,
+        then: impl FnOnce(&StoredAnswer<'_>) -> T,
+    ) -> Result<T> {
         self.at(place, buffer)?;
         match Frame::read(buffer) {
             Some(Frame::Answer(answer)) => Ok(then(&answer)),

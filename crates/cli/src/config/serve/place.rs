@@ -2,12 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::config::settings::Reader;
-
 /// Data directory of system services.
 const SYSTEM_DATA: &str = "/var/lib";
-/// Our directory in the data directory of all programs.
-const OWN_DATA: &str = "probity";
 
 /// Returns the default parent of the data directory: that of system services for root and users without a home, else the one of the
 /// XDG Base Directory Specification, which also says to ignore a relative path.
@@ -36,11 +32,4 @@ fn is_root() -> bool {
 #[cfg(not(target_os = "linux"))]
 fn is_root() -> bool {
     false
-}
-
-pub(super) fn data_directory(read: &Reader<'_>) -> PathBuf {
-    match read.text("server.data") {
-        "" => read.0.data_home.join(OWN_DATA),
-        directory => PathBuf::from(directory),
-    }
 }

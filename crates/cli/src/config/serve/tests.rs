@@ -1,5 +1,7 @@
 //! The service's settings: accepted, rejected and hidden values.
 
+use std::path::Path;
+
 use secrecy::ExposeSecret as _;
 
 use super::super::{Layers, Overlay};

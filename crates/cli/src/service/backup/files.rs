@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use ring::digest::{Context, SHA256};
 
 use crate::batch::beside;
-use crate::exit::{Ends, Exit};
+use crate::exit::{Exit, ExitsWith};
 use crate::service::pepper;
 
 /// Suffixes of SQLite's extra files, which a closed database does not have.
@@ -67,7 +67,7 @@ pub(super) fn beside_of(path: &Path) -> impl Iterator<Item = PathBuf> {
 pub(super) fn alone_in_its_file(path: &Path) -> Result<()> {
     match beside_of(path).find(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 0)) {
         Some(log) => {
-            Err(anyhow!("{} is still there: the database is in use", log.display()).context(Ends(Exit::Local)))
+            Err(anyhow!("{} is still there: the database is in use", log.display()).context(ExitsWith(Exit::Local)))
         }
         None => beside_of(path).try_for_each(|path| remove(&path)),
     }

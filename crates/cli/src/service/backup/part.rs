@@ -14,13 +14,13 @@ use crate::service::TOMBSTONES_FILE;
 
 /// Locked, so that no other backup uses the same directory.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct PartialBackup {
     path: PathBuf,
     _held: File,
     named: bool,
 }
 
-impl Part {
+impl PartialBackup {
     /// Creates the directory, or empties the one that a killed backup left.
     pub(super) fn begin(path: PathBuf) -> Result<Self> {
         let unusable = || format!("cannot create {}", path.display());
@@ -61,7 +61,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialBackup {
     fn drop(&mut self) {
         if self.named {
             return;

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use probity_trialdb::postgres;
+use serde_json::json;
 
-use super::node::{Installation, Node};
+use crate::serve::bench::node::{Installation, Node};
 
 /// Limit promised by the documentation.
 const NOTICED: Duration = Duration::from_secs(2);
@@ -34,7 +35,15 @@ fn is_noticed(installation: &Installation) {
     let made = installation.ask(&["keys", "create", "--name", "another", "--json"]);
     let another = made["secret"].as_str().unwrap();
     noticed(&node, another, 200);
-    installation.ask(&["keys", "revoke", made["id"].as_str().unwrap(), "--json"]);
+    let renamed = installation.ask(&["keys", "rename", made["id"].as_str().unwrap(), "third", "--json"]);
+    assert_eq!((&renamed["name"], &renamed["id"]), (&json!("third"), &made["id"]));
+    let rotated = installation.ask(&["keys", "rotate", made["id"].as_str().unwrap(), "--overlap", "1", "--json"]);
+    assert_eq!((&rotated["name"], &rotated["replaces"]["id"]), (&json!("third"), &made["id"]));
+    noticed(&node, rotated["secret"].as_str().unwrap(), 200);
+    let again = installation.run(&["keys", "rotate", made["id"].as_str().unwrap()]);
+    assert!(again.code != Some(0) && again.err.contains("rotate its successor"), "{}", again.err);
+    let revoked = installation.ask(&["keys", "revoke", made["id"].as_str().unwrap(), "--json"]);
+    assert_eq!((&revoked["name"], revoked["revoked_at"].is_string()), (&json!("third"), true), "{revoked}");
     noticed(&node, another, 401);
     noticed(&node, &first, 200);
 
@@ -42,7 +51,7 @@ fn is_noticed(installation: &Installation) {
     noticed(&node, &first, 403);
     installation.ask(&["orgs", "lift", org, "--json"]);
     noticed(&node, &first, 200);
-    super::account::audit(installation);
+    crate::serve::bench::account::audit(installation);
     node.stop();
 }
 

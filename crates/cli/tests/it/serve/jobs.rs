@@ -3,7 +3,7 @@
 mod customer;
 mod kills;
 mod points;
-mod receiver;
+pub(crate) mod receiver;
 mod storage;
 mod submission;
 mod takeover;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::node::Installation;
+use crate::serve::bench::node::Installation;
 
 #[test]
 fn a_panic_is_a_line_of_the_log_without_its_message() {
@@ -10,7 +10,9 @@ fn a_panic_is_a_line_of_the_log_without_its_message() {
     let first = installation.start();
     let key = first.key("Live key");
     first.stop();
-    let Ok(node) = installation.start_armed("reports::VERIFIED_BETWEEN:before:1:panic") else { panic!("it listens") };
+    let Ok(node) = installation.start_armed("activity::reports::VERIFIED_BETWEEN:before:1:panic") else {
+        panic!("it listens")
+    };
     let answer = node.client(&key).get("/v1/organization").unwrap();
     assert_eq!(answer.status, 500, "{answer:?}");
     assert_eq!(node.client(&key).get("/v1/organization").unwrap().status, 200, "the service goes on");

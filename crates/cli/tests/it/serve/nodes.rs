@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use probity_trialdb::postgres;
 
-use super::client::Client;
-use super::node::{Installation, wait_for};
+use crate::serve::bench::client::Client;
+use crate::serve::bench::node::{Installation, wait_for};
 
 const PER_MINUTE: u32 = 600;
 /// Time over which requests continue after the first refusal, so that refilled tokens are counted too.

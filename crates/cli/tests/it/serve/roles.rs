@@ -3,7 +3,7 @@
 use probity_trialdb::postgres;
 use serde_json::Value;
 
-use super::node::{Installation, Launched, wait_for};
+use crate::serve::bench::node::{Installation, Launched, wait_for};
 
 /// Configuration of a node that probes real mail servers, but finds none: nothing leaves this machine.
 const WITH_A_SOURCE: &str = "[dns]\nnameservers = [\"127.0.0.1:9\"]\n[[source]]\npublic = \"192.0.2.10\"\n";
@@ -31,7 +31,7 @@ fn a_job_is_taken_by_one_node_and_verified_by_another() {
     let answer = client.post("/v1/batch-verify", "one", "{\"emails\":[\"valid@sandbox.test\"]}").unwrap();
     let id = answer.json()["id"].as_str().unwrap().to_owned();
     assert_eq!(listed(&installation), [("api".to_owned(), true)]);
-    let status = |client: &mut super::client::Client| {
+    let status = |client: &mut crate::serve::bench::client::Client| {
         client.get(&format!("/v1/batch-verify/{id}/status")).unwrap().json()["status"].as_str().unwrap().to_owned()
     };
     assert_eq!(status(&mut client), "starting", "nobody is there who would sort it");

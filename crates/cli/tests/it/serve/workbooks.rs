@@ -4,8 +4,8 @@ use std::sync::mpsc::channel;
 
 use probity_trialdb::postgres;
 
-use super::client::{Answer, Client, field};
-use super::node::{Installation, Node, PATIENCE, wait_for};
+use crate::serve::bench::client::{Answer, Client, field};
+use crate::serve::bench::node::{Installation, Node, PATIENCE, wait_for};
 
 /// Blocks the addresses of lists, so that a workbook in progress stalls.
 const STAND_STILL: &str = "BEGIN; LOCK TABLE job_block IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::receiver::Receiver;
 use super::submission::Submission;
 use super::trial::Counted;
-use crate::serve::client::{Answer, Client, Failed};
-use crate::serve::node::{wait_for, wait_within};
+use crate::serve::bench::client::{Answer, Client, Failed};
+use crate::serve::bench::node::{wait_for, wait_within};
 
 /// Maximum number of open jobs.
 const OPEN_MAX: usize = 6;

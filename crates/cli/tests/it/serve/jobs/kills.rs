@@ -9,7 +9,7 @@ use probity_mail::rng::Rng;
 use probity_trialdb::Setup;
 
 use super::trial::Trial;
-use crate::serve::node::{Installation, Node, from_environment, wait_for};
+use crate::serve::bench::node::{Installation, Node, from_environment, wait_for};
 
 const KILLS: u64 = 8;
 const CUSTOMERS: usize = 2;

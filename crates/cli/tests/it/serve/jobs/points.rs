@@ -12,7 +12,7 @@ use probity_trialdb::postgres;
 use rustix::process::Signal;
 
 use super::trial::Trial;
-use crate::serve::node::{Installation, from_environment};
+use crate::serve::bench::node::{Installation, from_environment};
 
 const POINTS: u64 = 7;
 const CUSTOMERS: usize = 2;
@@ -48,11 +48,11 @@ const STATEMENTS: [&[&str]; 7] = [
         "jobs::work::LEFT",
         "credits::hold::SET",
         "credits::hold::MOVE",
-        "usage::ADD",
+        "credits::usage::ADD",
         "jobs::close::CLOSE",
     ],
-    // Settlement with an event for the rows.
-    &["webhooks::LISTENERS", "outbox::PUT", "commit/outbox::PUT"],
+    // Settlement with an event for the rows. Its commit has no name that both databases reach: PostgreSQL wakes other nodes last.
+    &["webhooks::LISTENERS", "webhooks::outbox::PUT"],
     // Cancellation.
     &["jobs::close::FIND", "jobs::LOCK", "jobs::close::CLOSE"],
     // Packing.
@@ -63,7 +63,13 @@ const STATEMENTS: [&[&str]; 7] = [
         "jobs::packing::END_PACKING",
     ],
     // Delivery.
-    &["outbox::PUT", "outbox::CLAIM", "commit/outbox::CLAIM", "outbox::RECORD", "commit/outbox::RECORD"],
+    &[
+        "webhooks::outbox::PUT",
+        "webhooks::outbox::CLAIM",
+        "commit/webhooks::outbox::CLAIM",
+        "webhooks::outbox::RECORD",
+        "commit/webhooks::outbox::RECORD",
+    ],
 ];
 
 /// Draws one point of each kind in turn.

@@ -8,34 +8,34 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::serve::client::{field, message};
+use crate::serve::bench::client::{field, message};
 
 /// Read timeout; a killed sender closes its connection at once.
 const READ_MAX: Duration = Duration::from_secs(10);
 
 /// One callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(crate) struct Told {
     /// Event ID from `webhook-id`.
-    pub(super) event: String,
+    pub(crate) event: String,
     /// The job in the payload.
-    pub(super) job: Value,
+    pub(crate) job: Value,
 }
 
 /// One event about rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RowsTold {
+pub(crate) struct RowsTold {
     /// Event ID from `webhook-id`.
-    pub(super) event: String,
+    pub(crate) event: String,
     /// Topic of the subscription.
-    pub(super) topic: String,
-    pub(super) job: String,
+    pub(crate) topic: String,
+    pub(crate) job: String,
     /// Rows by index, with their reasons.
-    pub(super) rows: BTreeMap<u64, String>,
+    pub(crate) rows: BTreeMap<u64, String>,
 }
 
 /// Receives deliveries until the tests end.
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     address: SocketAddr,
     all: Arc<All>,
 }
@@ -47,7 +47,7 @@ struct All {
 }
 
 impl Receiver {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, received) = (listener.local_addr().unwrap(), Arc::<All>::default());
         let all = Arc::clone(&received);
@@ -61,22 +61,22 @@ impl Receiver {
     }
 
     /// Callback URL of jobs.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/finished", self.address)
     }
 
     /// URL for events about rows.
-    pub(super) fn url_of_rows(&self) -> String {
+    pub(crate) fn url_of_rows(&self) -> String {
         format!("http://{}/rows", self.address)
     }
 
     /// Events about rows so far.
-    pub(super) fn told_of_rows(&self) -> Vec<RowsTold> {
+    pub(crate) fn told_of_rows(&self) -> Vec<RowsTold> {
         self.all.rows.lock().unwrap().clone()
     }
 
     /// Callbacks so far, by job, in order of arrival.
-    pub(super) fn told(&self) -> BTreeMap<String, Vec<Told>> {
+    pub(crate) fn told(&self) -> BTreeMap<String, Vec<Told>> {
         let mut by_job: BTreeMap<String, Vec<Told>> = BTreeMap::new();
         for told in &*self.all.finished.lock().unwrap() {
             by_job.entry(told.job["id"].as_str().unwrap().to_owned()).or_default().push(told.clone());

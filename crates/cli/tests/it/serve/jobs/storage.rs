@@ -8,8 +8,8 @@ use probity_trialdb::Cluster;
 use super::customer::Miss;
 use super::submission::Submission;
 use super::trial::Trial;
-use crate::serve::disk::Small;
-use crate::serve::node::{Installation, Node, wait_for};
+use crate::serve::bench::node::{Installation, Node, wait_for};
+use crate::serve::failures::disk::Small;
 
 /// Rows of a list that takes a while.
 const ROWS: usize = 12_000;
@@ -19,9 +19,15 @@ const ROUNDS: usize = 8;
 const ROOM: &str = "24m";
 /// Capacity for PostgreSQL, including the server's own tables.
 const ROOM_OF_POSTGRESQL: &str = "64m";
-/// Log texts of workers that meet the failure; small lists accepted last may still be waiting for their import.
-const AT_WORK: [&str; 4] =
-    ["cannot renew the lease of a chunk", "a chunk failed", "cannot claim work", "an import failed"];
+/// Log texts of workers that meet the failure; small lists accepted last may still be waiting for their import. A worker that
+/// repeats a failed write may lose its lease to the next claim of its own node before it says that the chunk failed.
+const AT_WORK: [&str; 5] = [
+    "cannot renew the lease of a chunk",
+    "a chunk failed",
+    "another node took over the chunk",
+    "cannot claim work",
+    "an import failed",
+];
 
 impl Trial {
     /// Adds a list with a callback.

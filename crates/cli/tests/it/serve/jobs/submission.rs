@@ -8,7 +8,7 @@ use probity_mail::rng::Rng;
 use serde_json::{Value, json};
 
 use super::customer::Miss;
-use crate::serve::client::Client;
+use crate::serve::bench::client::Client;
 
 /// Addresses with known reasons.
 const KNOWN: [(&str, &str); 16] = [

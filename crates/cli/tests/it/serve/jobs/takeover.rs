@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use super::submission::Submission;
 use super::trial::Trial;
-use crate::serve::node::{Installation, Node, wait_for};
+use crate::serve::bench::node::{Installation, Node, wait_for};
 
 /// Rows per chunk.
 const ROWS: usize = 1_000;
@@ -67,7 +67,7 @@ fn a_node_that_sleeps_within_a_transaction_keeps_nobody_waiting() {
     // are locked; afterwards, they are not.
     for moment in ["before", "after"] {
         let Some(mut trial) = Trial::on_postgres() else { return };
-        let failpoint = format!("commit/outbox::PUT:{moment}:1:stop");
+        let failpoint = format!("commit/webhooks::outbox::PUT:{moment}:1:stop");
         let Ok(sleeper) = trial.installation.start_armed(&failpoint) else { panic!("it ended") };
         trial.submit(&sleeper, CHUNKS * ROWS);
         wait_for("sleep", || sleeper.launched.is_stopped().then_some(()));

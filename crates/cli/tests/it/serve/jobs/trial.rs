@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::customer::{Customer, OrUnavailable as _, Seen, listed};
 use super::receiver::{Receiver, Told};
-use crate::serve::account::{Account, audit};
-use crate::serve::node::{Installation, Node, PATIENCE, wait_for, wait_within};
+use crate::serve::bench::account::{Account, audit};
+use crate::serve::bench::node::{Installation, Node, PATIENCE, wait_for, wait_within};
 
 const GRANTED: u32 = 10_000_000;
 /// Row topics of the webhook.

@@ -1,0 +1,286 @@
+//! What people see of platforms, connections and runs.
+
+use serde_json::Value;
+
+use crate::output::plain;
+use crate::output::printout::AnswerView;
+use crate::output::table::{self, AnswerColumn, at, at_or, cell, field, made, time, time_or};
+
+pub(super) const PLATFORMS: &[AnswerColumn] = &[
+    at("PLATFORM", "/type"),
+    at("CONNECTIONS", "/connection_count"),
+    at("DISCONNECTED", "/disconnected_count"),
+    made("NAME", |one| {
+        let beta = if one["platform"]["beta"] == true { " (beta)" } else { "" };
+        format!("{}{beta}", field(one, "/platform/name"))
+    }),
+    made("ACTIONS", |one| names_of(one, "/platform/actions", "action")),
+];
+
+const ABOUT: &[AnswerColumn] = &[
+    at("platform", "/type"),
+    at("name", "/platform/name"),
+    at("lists contacts", "/platform/contacts"),
+    at("lists", "/platform/lists"),
+    at("corrects typos", "/platform/fix_typos"),
+    at("beta", "/platform/beta"),
+    at("documentation", "/platform/docs"),
+    at("checked", "/platform/checked"),
+];
+
+const CREDENTIALS: &[AnswerColumn] = &[
+    at("CREDENTIAL", "/name"),
+    made("KIND", |one| {
+        let kind = field(one, "/kind");
+        if one["optional"] == true { format!("{kind}, optional") } else { kind }
+    }),
+    at("CHOICES", "/choices"),
+    at("LABEL", "/label"),
+    at("WHERE", "/help"),
+];
+
+const ACTIONS: &[AnswerColumn] = &[at("ACTION", "/action"), at("NOTE", "/note")];
+
+const OWN: &[AnswerColumn] = &[at("CONNECTION", "/id"), at("STATUS", "/status"), at("NAME", "/name")];
+
+pub(super) const CONNECTIONS: &[AnswerColumn] = &[
+    at("CONNECTION", "/id"),
+    at("PLATFORM", "/type"),
+    at("STATUS", "/status"),
+    made("OF", |one| if one["test"] == true { "test keys" } else { "live keys" }.to_owned()),
+    at_or("ACTION", "/settings/action", "none"),
+    time_or("LAST RUN", "/last_synced_at", "never"),
+    at("NAME", "/name"),
+];
+
+const ONE: &[AnswerColumn] = &[
+    at("connection", "/id"),
+    at("platform", "/type"),
+    at("name", "/name"),
+    at("status", "/status"),
+    at("disconnected by", "/disconnected_reason"),
+    time("disconnected", "/disconnected_at"),
+    time("created", "/created_at"),
+    time_or("last run", "/last_synced_at", "never"),
+    at_or("action", "/settings/action", "none: contacts are only verified"),
+    at("aggressiveness", "/settings/aggressiveness"),
+    made("acts upon", |one| {
+        let checks = one["settings"]["checks"].as_object();
+        let on = checks.into_iter().flatten().filter(|(_, is_on)| **is_on == true);
+        let always = ["invalid", "illegitimate", "blacklisted"].map(str::to_owned);
+        always.into_iter().chain(on.map(|(name, _)| name.clone())).collect::<Vec<_>>().join(", ")
+    }),
+    at("manual mode", "/settings/manual_mode"),
+    at("corrects typos", "/settings/fix_typos"),
+    at("autofloss", "/settings/autofloss"),
+    at("decay protection", "/settings/decay_protection"),
+    at("days of a period", "/settings/decay_days"),
+    at("instafloss", "/settings/instafloss"),
+    at_or("lists", "/settings/lists", "all"),
+    at("tag", "/settings/tag"),
+    at("field", "/settings/field"),
+    at("blacklist rules", "/settings/blacklist_count"),
+    at("whitelist rules", "/settings/whitelist_count"),
+];
+
+const SCHEDULE: &[AnswerColumn] = &[
+    at("RUN", "/trigger"),
+    time_or("NEXT", "/next_at", "once it is connected"),
+    at("WAITS FOR", "/waits_for"),
+    at("FAILURES", "/failures"),
+    time_or("LAST", "/last_run_at", "never"),
+];
+
+const PROMISE: &[AnswerColumn] = &[
+    at("time zone", "/time_zone"),
+    made("new contacts", |of| {
+        format!("by {}, within {} s", field(of, "/instafloss/method"), field(of, "/instafloss/within_s"))
+    }),
+    made("webhook", |of| {
+        let webhook = &of["instafloss"]["webhook"];
+        let fault = webhook["fault"].as_str().map(|fault| format!(": {fault}"));
+        field(webhook, "/state") + &fault.unwrap_or_default()
+    }),
+    time_or("last event", "/instafloss/webhook/last_event_at", "none"),
+    made("measured", |of| {
+        let sum = &of["instafloss"];
+        if sum["measured"] == 0 {
+            return "nothing in 7 days".to_owned();
+        }
+        format!("median {} s, longest {} s", field(sum, "/median_s"), field(sum, "/longest_s"))
+    }),
+];
+
+/// A connection with its automatic runs.
+pub(super) const SCHEDULED: AnswerView = AnswerView::Text(|one| {
+    let of = &one["schedule"];
+    let about = format!("{}\n{}", table::fields(ONE, one), table::fields(PROMISE, of));
+    let Some(runs) = of["runs"].as_array().filter(|runs| !runs.is_empty()) else {
+        return format!("{about}\nNo automatic runs.\n");
+    };
+    format!("{about}\n{}", table::rows(SCHEDULE, runs))
+});
+
+pub(super) const TESTED: &[AnswerColumn] = &[
+    at("connection", "/id"),
+    at("platform", "/type"),
+    at("accepted", "/credential_valid"),
+    at("reason", "/reason"),
+    time("tested", "/tested_at"),
+];
+
+pub(super) const LISTS: &[AnswerColumn] =
+    &[at("LIST", "/id"), at_or("CONTACTS", "/count", "not known"), at("NAME", "/name")];
+
+pub(super) const RULES: &[AnswerColumn] = &[
+    at("RULE", "/id"),
+    at("MATCH", "/match"),
+    made("LOOKS AT", |one| {
+        let parts = one["applies_to"].as_object().into_iter().flatten().filter(|(_, is_on)| **is_on == true);
+        parts.map(|(name, _)| name.clone()).collect::<Vec<_>>().join(", ")
+    }),
+    at("KEYWORD", "/keyword"),
+];
+
+pub(super) const CHANGES: &[AnswerColumn] = &[
+    time("CHANGED", "/changed_at"),
+    at("EMAIL", "/email"),
+    at("BEFORE", "/previous_status"),
+    at("STATUS", "/status"),
+    at("REASON", "/reason"),
+    at("RUN", "/run_id"),
+    at("ROW", "/index"),
+];
+
+pub(super) const RUNS: &[AnswerColumn] = &[
+    at("RUN", "/id"),
+    at("STATE", "/state"),
+    at("TRIGGER", "/trigger"),
+    time("STARTED", "/created_at"),
+    at("CONTACTS", "/contacts"),
+    at("VERIFIED", "/rows"),
+    at("PLANNED", "/actions/planned"),
+    at("DUE", "/actions/due"),
+    at("DONE", "/actions/done"),
+    at("FAILED", "/actions/failed"),
+    at("IGNORED", "/actions/ignored"),
+];
+
+const RUN_FIELDS: &[AnswerColumn] = &[
+    at("run", "/id"),
+    at("connection", "/connection_id"),
+    made("state", |run| {
+        let held = field(run, "/held_by");
+        let state = field(run, "/state");
+        if held.is_empty() { state } else { format!("{state} ({held})") }
+    }),
+    at("waits because", "/held_reason"),
+    at("fault", "/fault"),
+    at("trigger", "/trigger"),
+    at("dry run", "/dry_run"),
+    time("started", "/created_at"),
+    time("waits until", "/waits_until"),
+    time("confirmed", "/confirmed_at"),
+    time("finished", "/finished_at"),
+    at("contacts", "/contacts"),
+    at("without address", "/skipped"),
+    at("to verify", "/rows"),
+    at("actions planned", "/actions/planned"),
+    at("actions due", "/actions/due"),
+    at("actions done", "/actions/done"),
+    at("actions failed", "/actions/failed"),
+    at("actions ignored", "/actions/ignored"),
+];
+
+const COUNTS: &[AnswerColumn] = &[
+    at("ACTION", "/action"),
+    at("REASON", "/reason"),
+    at("PLANNED", "/planned"),
+    at("DUE", "/due"),
+    at("DONE", "/done"),
+    at("FAILED", "/failed"),
+    at("IGNORED", "/ignored"),
+];
+
+const EXAMPLES: &[AnswerColumn] = &[
+    at("ADDRESS", "/email"),
+    at("ACTION", "/action"),
+    at("REASON", "/reason"),
+    at("STATE", "/state"),
+    at("NEW ADDRESS", "/suggestion"),
+    at("BEFORE", "/before"),
+    at("MESSAGE", "/message"),
+];
+
+pub(super) const PLANNED: &[AnswerColumn] = &[
+    at("RUN", "/run_id"),
+    at("ROW", "/index"),
+    at("ADDRESS", "/email"),
+    at("ACTION", "/action"),
+    at("REASON", "/reason"),
+    at("NEW ADDRESS", "/suggestion"),
+    time("VERIFIED", "/verified_at"),
+];
+
+const DECIDED_FIELDS: &[AnswerColumn] = &[at("actions decided", "/decided"), at("unchanged", "/unchanged")];
+
+const UNCHANGED: &[AnswerColumn] = &[at("RUN", "/run_id"), at("ROW", "/index"), at("REASON", "/reason")];
+
+/// Decisions for people.
+pub(super) const DECIDED: AnswerView = AnswerView::Text(|decided| {
+    let mut text = table::fields(DECIDED_FIELDS, decided);
+    if decided["unchanged"] != 0 {
+        text.push('\n');
+        text += &table::rows_at(UNCHANGED, decided, "/unchanged_decisions");
+    }
+    text
+});
+
+/// A platform for people.
+pub(super) const PLATFORM: AnswerView = AnswerView::Text(|one| {
+    let credentials = table::rows_at(CREDENTIALS, one, "/platform/credentials");
+    let actions = table::rows_at(ACTIONS, one, "/platform/actions");
+    let mut text = format!("{}\n{credentials}\n{actions}", table::fields(ABOUT, one));
+    for own in ["/connections", "/disconnected_connections"] {
+        if one.pointer(own).and_then(Value::as_array).is_some_and(|own| !own.is_empty()) {
+            text.push('\n');
+            text += &table::rows_at(OWN, one, own);
+        }
+    }
+    text
+});
+
+/// A connection for people.
+pub(super) const CONNECTION: AnswerView = AnswerView::Fields(ONE);
+
+/// A deleted connection for people.
+pub(super) const DELETED: AnswerView =
+    AnswerView::Text(|one| format!("{} is disconnected, and its credentials are erased\n", field(one, "/id")));
+
+/// A removed rule for people.
+pub(super) const RULE_REMOVED: AnswerView = AnswerView::Text(|one| format!("{} is removed\n", field(one, "/id")));
+
+/// A run for people, with what has to be typed to confirm it.
+pub(in crate::admin) const RUN: AnswerView = AnswerView::Text(|run| {
+    let mut text = table::fields(RUN_FIELDS, run);
+    for (columns, pointer) in [(COUNTS, "/counts"), (EXAMPLES, "/examples")] {
+        if run.pointer(pointer).and_then(Value::as_array).is_some_and(|rows| !rows.is_empty()) {
+            text.push('\n');
+            text += &table::rows_at(columns, run, pointer);
+        }
+    }
+    if run["state"] == "needs_confirmation" && run["actions"]["planned"] != 0 {
+        let [connection, id, planned] =
+            ["/connection_id", "/id", "/actions/planned"].map(|pointer| plain(&field(run, pointer)));
+        let command = format!("probity integrations runs confirm {connection} {id} --actions {planned}");
+        text += "\nto let it happen: ";
+        text += &command;
+        text.push('\n');
+    }
+    text
+});
+
+fn names_of(one: &Value, list: &str, name: &str) -> String {
+    let all = one.pointer(list).and_then(Value::as_array).into_iter().flatten();
+    all.map(|each| cell(each.get(name))).collect::<Vec<_>>().join(", ")
+}

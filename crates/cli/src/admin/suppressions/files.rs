@@ -1,0 +1,216 @@
+//! Files with outcomes: which there are, their forms, and their outcomes in bounded batches.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use probity_contract::published::outcomes::report::{OUTCOMES_MAX, OutcomeEvent};
+use probity_lists::bounces::{FoundOutcome, MESSAGE_MAX_BYTES, mailbox, message, postfix};
+use probity_mail::time::Millis;
+use probity_service::outcomes::report::OutcomeReport;
+
+use crate::args::OutcomeForm;
+
+/// Bytes by which a form is detected.
+const HEAD_BYTES: usize = 4_096;
+/// Largest table, in bytes; it is read as a whole.
+const TABLE_MAX_BYTES: u64 = 256 << 20;
+/// Longest line of a log or of NDJSON that is read.
+const LINE_MAX_BYTES: u64 = 64 << 10;
+
+/// Outcomes of a part of a file.
+pub(super) enum OutcomeBatch {
+    Found(Vec<FoundOutcome>),
+    Report(OutcomeReport),
+}
+
+type OutcomeBatches = Box<dyn Iterator<Item = Result<OutcomeBatch>>>;
+
+/// Returns the files of a path: itself, the messages of a maildir, or the files of a directory, without those below it.
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    let shown = path.display();
+    let about = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+    if !about.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let is_maildir = path.join("cur").is_dir() && path.join("new").is_dir();
+    let directories = if is_maildir { vec![path.join("cur"), path.join("new")] } else { vec![path.to_owned()] };
+    let mut files = Vec::new();
+    for directory in directories {
+        for entry in fs::read_dir(&directory).with_context(|| format!("cannot read {shown}"))? {
+            let entry = entry.with_context(|| format!("cannot read {shown}"))?;
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if !is_hidden && entry.path().is_file() {
+                files.push(entry.path());
+            }
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        bail!("{shown} has no files");
+    }
+    Ok(files)
+}
+
+/// Opens a file, and returns its outcomes in batches.
+pub(super) fn read_file(path: &Path, form: Option<OutcomeForm>, now: Millis) -> Result<OutcomeBatches> {
+    let shown = path.display().to_string();
+    let mut from = BufReader::with_capacity(1 << 16, File::open(path).with_context(|| format!("cannot read {shown}"))?);
+    let head = from.fill_buf().with_context(|| format!("cannot read {shown}"))?;
+    let form = match form {
+        Some(form) => form,
+        None => detect(&head[..head.len().min(HEAD_BYTES)])
+            .ok_or_else(|| anyhow!("{shown} is compressed; unpack it first"))?,
+    };
+    Ok(match form {
+        OutcomeForm::Postfix => lines(from, shown, now),
+        OutcomeForm::Message => {
+            let mut bytes = Vec::new();
+            from.take(u64::try_from(MESSAGE_MAX_BYTES)?)
+                .read_to_end(&mut bytes)
+                .with_context(|| format!("cannot read {shown}"))?;
+            found(message::read(&bytes))
+        }
+        OutcomeForm::Mailbox => messages(from, shown),
+        OutcomeForm::Csv => {
+            let mut bytes = Vec::new();
+            let read = from.take(TABLE_MAX_BYTES + 1).read_to_end(&mut bytes);
+            if read.with_context(|| format!("cannot read {shown}"))? as u64 > TABLE_MAX_BYTES {
+                bail!("{shown} has more than {} MiB; split it", TABLE_MAX_BYTES >> 20);
+            }
+            let report = OutcomeReport::of_csv(&bytes, usize::MAX);
+            let report = report.map_err(|error| anyhow!("{shown}: {}", error.message()))?;
+            Box::new(std::iter::once(Ok(OutcomeBatch::Report(report))))
+        }
+        OutcomeForm::Ndjson => events(from, shown),
+    })
+}
+
+/// Detects the form by the beginning; `None` for compressed files, which need no detection.
+fn detect(head: &[u8]) -> Option<OutcomeForm> {
+    if [&b"\x1f\x8b"[..], b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"]
+        .iter()
+        .any(|sign| head.starts_with(sign))
+    {
+        return None;
+    }
+    let text = String::from_utf8_lossy(head);
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let lower = first.to_lowercase();
+    Some(if mailbox::is_mailbox(head) {
+        OutcomeForm::Mailbox
+    } else if first.trim_start().starts_with('{') {
+        OutcomeForm::Ndjson
+    } else if is_header(first) {
+        OutcomeForm::Message
+    } else if lower.contains("outcome") && lower.contains("mail") && !lower.contains("postfix") {
+        OutcomeForm::Csv
+    } else {
+        OutcomeForm::Postfix
+    })
+}
+
+/// Whether a line is a header of a message: a name of letters, digits and hyphens, and a colon. Times of logs begin with a digit.
+fn is_header(line: &str) -> bool {
+    let name = line.split_once(':').map_or("", |(name, _)| name);
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn found(outcomes: Vec<FoundOutcome>) -> OutcomeBatches {
+    Box::new((!outcomes.is_empty()).then_some(Ok(OutcomeBatch::Found(outcomes))).into_iter())
+}
+
+/// Reads the next line; `None` at the end. The rest of a line that is too long is skipped.
+fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<Option<()>> {
+    line.clear();
+    if from.by_ref().take(LINE_MAX_BYTES).read_until(b'\n', line)? == 0 {
+        return Ok(None);
+    }
+    if !line.ends_with(b"\n") && line.len() as u64 == LINE_MAX_BYTES {
+        from.skip_until(b'\n')?;
+    }
+    Ok(Some(()))
+}
+
+/// Outcomes of a log.
+fn lines(mut from: impl BufRead + 'static, shown: String, now: Millis) -> OutcomeBatches {
+    let mut line = Vec::new();
+    let mut batch = move || -> Result<Option<OutcomeBatch>> {
+        let mut outcomes = Vec::new();
+        while outcomes.len() < OUTCOMES_MAX
+            && next_line(&mut from, &mut line).with_context(|| format!("cannot read {shown}"))?.is_some()
+        {
+            outcomes.extend(postfix::read_line(&String::from_utf8_lossy(&line), now));
+        }
+        Ok((!outcomes.is_empty()).then_some(OutcomeBatch::Found(outcomes)))
+    };
+    Box::new(std::iter::from_fn(move || batch().transpose()))
+}
+
+/// Outcomes of a mailbox.
+fn messages(from: impl BufRead + 'static, shown: String) -> OutcomeBatches {
+    let mut messages = mailbox::MailboxMessages::new(from);
+    let mut batch = move || -> Result<Option<OutcomeBatch>> {
+        let mut outcomes = Vec::new();
+        while outcomes.len() < OUTCOMES_MAX {
+            let Some(bytes) = messages.next() else { break };
+            outcomes.extend(message::read(&bytes.with_context(|| format!("cannot read {shown}"))?));
+        }
+        Ok((!outcomes.is_empty()).then_some(OutcomeBatch::Found(outcomes)))
+    };
+    Box::new(std::iter::from_fn(move || batch().transpose()))
+}
+
+/// Events of NDJSON.
+fn events(mut from: impl BufRead + 'static, shown: String) -> OutcomeBatches {
+    let (mut line, mut number) = (Vec::new(), 0_usize);
+    let mut batch = move || -> Result<Option<OutcomeBatch>> {
+        let mut events = Vec::new();
+        while events.len() < OUTCOMES_MAX
+            && next_line(&mut from, &mut line).with_context(|| format!("cannot read {shown}"))?.is_some()
+        {
+            number += 1;
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let mut json = serde_json::Deserializer::from_slice(&line);
+            let event: OutcomeEvent = serde_path_to_error::deserialize(&mut json)
+                .map_err(|error| anyhow!("{shown}, line {number}: {}: {}", error.path(), plain(error.inner())))?;
+            events.push((number, event));
+        }
+        Ok((!events.is_empty()).then(|| OutcomeBatch::Report(OutcomeReport::of_lines(events))))
+    };
+    Box::new(std::iter::from_fn(move || batch().transpose()))
+}
+
+/// The message of an error without its position, which is the line's.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(text, _)| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_detected_by_the_beginning() {
+        let table: [(&[u8], Option<OutcomeForm>); 10] = [
+            (b"Nov 23 10:00:01 mx postfix/smtp[1]: 4F: to=<a@example.org>", Some(OutcomeForm::Postfix)),
+            (b"2026-11-23T10:00:01+01:00 mx postfix/smtp[1]: 4F:", Some(OutcomeForm::Postfix)),
+            (b"From MAILER-DAEMON Mon Nov 23\nX: 1", Some(OutcomeForm::Mailbox)),
+            (b"Return-Path: <>\nFrom: x", Some(OutcomeForm::Message)),
+            (b"\nReceived: by mx", Some(OutcomeForm::Message)),
+            (b"{\"email\": \"a\"", Some(OutcomeForm::Ndjson)),
+            (b"E-Mail;Outcome\n", Some(OutcomeForm::Csv)),
+            (b"\xef\xbb\xbfemail,outcome,at\n", Some(OutcomeForm::Csv)),
+            (b"\x1f\x8b\x08", None),
+            (b"", Some(OutcomeForm::Postfix)),
+        ];
+        for (head, form) in table {
+            assert_eq!(detect(head), form, "{}", String::from_utf8_lossy(head));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Workbooks as input: the sheet with the addresses becomes CSV in an unnamed temporary file, and is read like any other CSV.
+//!
+//! Fails for files that are no lists, such as a PDF, before anything of them is taken for an address.
+
+use std::io::{self, Read};
+
+use anyhow::Result;
+use probity_lists::FileFault;
+use probity_lists::content::{self, ContentKind, HEAD_BYTES};
+
+/// Separator of the CSV that is made of a sheet.
+pub(super) const DELIMITER: u8 = b',';
+
+/// An input as text.
+pub(super) struct InputText<'a> {
+    pub(super) text: Box<dyn Read + 'a>,
+    /// Note about the sheet, if the input is a workbook.
+    pub(super) sheet: Option<String>,
+}
+
+/// Examines the beginning of an input, and makes CSV of a workbook.
+pub(super) fn text_of<'a>(from: &'a mut (impl Read + 'a)) -> Result<InputText<'a>> {
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    from.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    let kind = content::of(&head);
+    let mut whole = io::Cursor::new(head).chain(from);
+    match kind {
+        Ok(ContentKind::Zip) => of_workbook(&mut whole),
+        Err(fault @ (FileFault::OldWorkbook | FileFault::Pdf | FileFault::Compressed)) => Err(fault.into()),
+        // Odd text is answered row by row.
+        Ok(ContentKind::Text) | Err(_) => Ok(InputText { text: Box::new(whole), sheet: None }),
+    }
+}
+
+#[cfg(not(feature = "xlsx"))]
+fn of_workbook<'a>(_: &mut impl Read) -> Result<InputText<'a>> {
+    Err(FileFault::Workbooks.into())
+}
+
+/// Makes CSV of the sheet with the addresses.
+#[cfg(feature = "xlsx")]
+fn of_workbook<'a>(from: &mut impl Read) -> Result<InputText<'a>> {
+    use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
+
+    use probity_lists::workbook::Workbook;
+
+    /// Rows of a sheet that are examined for addresses, and their size in bytes.
+    const SAMPLE: (usize, usize) = (200, 2 << 20);
+
+    let mut file = tempfile::tempfile()?;
+    io::copy(from, &mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    let mut book = Workbook::open(file)?;
+    let mut made = BufWriter::new(tempfile::tempfile()?);
+    let mut record = Vec::new();
+    let mut read = None;
+    for sheet in book.by_addresses(SAMPLE.0, SAMPLE.1) {
+        let rows = book.read(&sheet, |row| {
+            record.clear();
+            for (column, cell) in row.iter().enumerate() {
+                if column > 0 {
+                    record.push(DELIMITER);
+                }
+                super::form::cell(cell, DELIMITER, false, &mut record);
+            }
+            record.push(b'\n');
+            made.write_all(&record).map_err(FileFault::Io)
+        })?;
+        if rows > 0 {
+            read = Some(sheet);
+            break;
+        }
+    }
+    let mut made = made.into_inner().map_err(io::IntoInnerError::into_error)?;
+    made.seek(SeekFrom::Start(0))?;
+    let sheet = read.map_or_else(String::new, |sheet| crate::output::plain(&sheet));
+    let note = format!("the sheet \"{sheet}\" was read, one of {}", book.sheets().len());
+    Ok(InputText { text: Box::new(made), sheet: Some(note) })
+}

@@ -1,0 +1,205 @@
+//! `probity serve` and `probity migrate`: their output, around the service.
+//!
+//! The first start prints the owner's link and the two first keys, which are shown only once, and the data's location. Every later
+//! start prints only the listening addresses. All go to standard output, even without a terminal: in a container, that is the log.
+//! A terminal shows the link in color, because it comes first.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+use probity_backend::accounts::links;
+use probity_service::operator::first_start::FirstKeys;
+use secrecy::ExposeSecret as _;
+
+use crate::args::{MigrateArgs, ServeArgs};
+use crate::config::Settings;
+use crate::config::serve::{Database, Pepper, ServeSettings};
+use crate::exit::Exit;
+use crate::log;
+use crate::output;
+use crate::service;
+
+/// Bold black on green, which is readable on every background.
+const HIGHLIGHT: [&str; 2] = ["\x1b[1;30;42m ", " \x1b[0m"];
+/// For output that is no terminal, and for people who want no colors.
+const PLAIN: [&str; 2] = ["", ""];
+
+/// Runs `serve` until it is stopped.
+pub(crate) async fn run(args: &ServeArgs, settings: &Settings) -> Result<Exit> {
+    let running = service::start(settings, args.sandbox).await?;
+    let mark = if std::io::stdout().is_terminal() && output::colours_wanted() { HIGHLIGHT } else { PLAIN };
+    let first =
+        running.first.as_ref().map(|keys| first_start(&settings.serve, &running.listening, keys, args.sandbox, mark));
+    let listens = listening(&running.listening, args.sandbox);
+    if say(&format!("{}{listens}", first.as_deref().unwrap_or_default())).is_err() && first.is_some() {
+        // The service works regardless, but without this line, nobody could sign in.
+        log::say(
+            "probity: cannot print the first keys and link; create others: `probity keys create`, `probity users reset-link`",
+        );
+    }
+    running.ended.await?;
+    Ok(Exit::Done)
+}
+
+pub(crate) async fn migrate(_: &MigrateArgs, settings: &Settings) -> Result<Exit> {
+    service::migrate(settings).await?;
+    say("The database is up to date.\n").context("cannot write to standard output")?;
+    Ok(Exit::Done)
+}
+
+fn say(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Formats the owner's link, both keys, a command to paste, and the data's locations. No line is longer than 80 columns
+/// unless a path or the public URL is long: wrapped lines are hard to copy.
+fn first_start(
+    serve: &ServeSettings,
+    listening: &[SocketAddr],
+    keys: &FirstKeys,
+    sandbox: bool,
+    [before, after]: [&str; 2],
+) -> String {
+    let base = listening.first().map_or_else(String::new, |address| serve.base_url(*address));
+    let (live, test) = (keys.live.expose_secret(), keys.test.expose_secret());
+    let link = links::url(Some(&base), keys.link.expose_secret());
+    let live_keys = if sandbox {
+        "With --sandbox, live keys use the sandbox too, and spend credits."
+    } else {
+        "Live keys probe real mail servers; `probity doctor` checks this machine."
+    };
+    format!(
+        "Probity is set up. Open this link to set your password:\n\n  \
+         {before}{link}{after}\n\n\
+         It works once, for 24 hours. Save the keys, which are shown only now:\n\n\
+         Test key:  {test}\n\
+         Live key:  {live}\n\n\
+         Test keys use the sandbox, free of charge:\n\n  \
+         key={test}\n  \
+         curl -H \"Authorization: Bearer $key\" \\\n    \
+         '{base}/v1/verify?email=valid@sandbox.test'\n\n\
+         {live_keys}\n\n{}",
+        places(serve),
+    )
+}
+
+/// Formats the locations to back up: the database, and the pepper that its API keys need.
+fn places(serve: &ServeSettings) -> String {
+    let database = match &serve.database.place {
+        Database::Sqlite(path) => path.display().to_string(),
+        Database::Postgres(_) => "PostgreSQL (database.url)".to_owned(),
+    };
+    let pepper = match &serve.pepper {
+        Pepper::File(path) => path.display().to_string(),
+        Pepper::Given(_) => "secrets.pepper".to_owned(),
+    };
+    format!(
+        "Database:  {database}\nPepper:    {pepper}\n\nBack up both, apart from each other: API keys need the pepper.\n\n"
+    )
+}
+
+/// Formats the listening addresses.
+fn listening(listening: &[SocketAddr], sandbox: bool) -> String {
+    let urls: Vec<String> = listening.iter().map(|address| format!("http://{address}")).collect();
+    let sandbox = if sandbox { " (live keys use the sandbox)" } else { "" };
+    format!("Listening on {}{sandbox}\n", urls.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_account::api_key::{self, KeyKind};
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::config::{Layers, Overlay};
+
+    fn printed(set: &[&str], sandbox: bool) -> String {
+        let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
+        let serve =
+            Layers::load(&Overlay { file: None, environment: vec![], set: &set }).unwrap().settings().unwrap().serve;
+        let [link, live, test] = ["L1NK", "probity_live_L", "probity_test_T"].map(SecretString::from);
+        let keys = FirstKeys { link, live, test };
+        first_start(&serve, &serve.server.listen.0, &keys, sandbox, PLAIN)
+    }
+
+    #[test]
+    fn the_first_start_says_all_that_is_needed() {
+        let expected = "\
+Probity is set up. Open this link to set your password:
+
+  http://127.0.0.1:8080/#/link/L1NK
+
+It works once, for 24 hours. Save the keys, which are shown only now:
+
+Test key:  probity_test_T
+Live key:  probity_live_L
+
+Test keys use the sandbox, free of charge:
+
+  key=probity_test_T
+  curl -H \"Authorization: Bearer $key\" \\
+    'http://127.0.0.1:8080/v1/verify?email=valid@sandbox.test'
+
+Live keys probe real mail servers; `probity doctor` checks this machine.
+
+Database:  /srv/probity/probity.db
+Pepper:    /srv/probity/pepper
+
+Back up both, apart from each other: API keys need the pepper.
+
+";
+        assert_eq!(printed(&["server.data=/srv/probity"], false), expected);
+    }
+
+    #[test]
+    fn with_the_sandbox_no_real_server_is_promised() {
+        let text = printed(&["server.data=/srv/probity"], true);
+        assert!(!text.contains("real mail servers"), "{text}");
+        assert!(text.contains("live keys use the sandbox too"), "{text}");
+    }
+
+    #[test]
+    fn no_other_secret_is_printed() {
+        let set = [
+            "database.url=postgres://u:hunter2@h/d",
+            "secrets.pepper=hunter2hunter2hunter2hunter2hunter2",
+            "server.public_url=https://verify.example.com",
+        ];
+        let text = printed(&set, false);
+        assert!(!text.contains("hunter2"), "{text}");
+        assert!(text.contains("'https://verify.example.com/v1/verify?"), "{text}");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal() {
+        let serve =
+            Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap().serve;
+        let [live, test] = [KeyKind::Live, KeyKind::Test].map(|kind| api_key::mint("probity", kind, [0xff; 32]).into());
+        let keys = FirstKeys { link: "L".repeat(43).into(), live, test };
+        for sandbox in [false, true] {
+            let printed = first_start(&serve, &serve.server.listen.0, &keys, sandbox, PLAIN);
+            let wide: Vec<&str> = printed.lines().filter(|line| line.chars().count() > 80).collect();
+            assert!(wide.is_empty(), "{wide:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_link_is_highlighted() {
+        let serve =
+            Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap().serve;
+        let [link, live, test] = ["L1NK", "L", "T"].map(SecretString::from);
+        let printed = first_start(&serve, &serve.server.listen.0, &FirstKeys { link, live, test }, false, HIGHLIGHT);
+        assert!(printed.contains("  \x1b[1;30;42m http://127.0.0.1:8080/#/link/L1NK \x1b[0m\n"), "{printed:?}");
+        assert_eq!(printed.matches('\x1b').count(), 2);
+    }
+
+    #[test]
+    fn a_later_start_says_where_it_listens() {
+        let addresses = ["127.0.0.1:8080".parse().unwrap(), "[::1]:80".parse().unwrap()];
+        assert_eq!(listening(&addresses, false), "Listening on http://127.0.0.1:8080, http://[::1]:80\n");
+        assert!(listening(&addresses[..1], true).ends_with("(live keys use the sandbox)\n"));
+    }
+}

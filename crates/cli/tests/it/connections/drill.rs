@@ -1,0 +1,265 @@
+//! One installation, one platform, one run with kills.
+
+use std::time::{Duration, Instant};
+
+use probity_espworld::{EspContact, EspState, EspWorld};
+use probity_mail::rng::Rng;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::drill_settings::{DrillSettings, Meanwhile, file_of};
+use super::verdict::Verdict;
+use crate::serve::bench::client::{Answer, Client};
+use crate::serve::bench::node::{Installation, Node, PATIENCE, wait_within};
+
+const GRANTED: u32 = 10_000;
+/// Longest time between a start and its kill.
+const ALIVE: Duration = Duration::from_millis(700);
+/// Time for a run that a person has ended to record what it did.
+const RECORDED_MAX: Duration = Duration::from_secs(10);
+/// Time for a run to its next stop: the platform's limits, its faults, leases of dead nodes.
+const RUN_MAX: Duration = Duration::from_mins(3);
+
+pub(super) struct Drill {
+    pub(super) installation: Installation,
+    pub(super) world: EspWorld,
+    pub(super) settings: DrillSettings,
+    /// Runs the platform.
+    _runtime: Runtime,
+    /// The contacts at the beginning.
+    pub(super) contacts: Vec<EspContact>,
+    /// Addresses with whitelist rules.
+    pub(super) spared: Vec<String>,
+    /// Contacts that were removed, and contacts that got another address, while the run waited.
+    pub(super) removed: Vec<u32>,
+    pub(super) corrected: Vec<u32>,
+    pub(super) key: String,
+    /// Path of the connection, and of its run.
+    pub(super) connection: String,
+    pub(super) run: String,
+    pub(super) dice: Rng,
+    asked: usize,
+}
+
+impl Drill {
+    pub(super) fn new(installation: Installation, seed: u64) -> Self {
+        let mut dice = Rng::new(seed ^ 0xd811);
+        let settings = DrillSettings::drawn(seed, &mut dice);
+        println!("PROBITY_ESP_SEED={seed} {} {:?} {:?}", settings.action, settings.vendor, settings.meanwhile);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let world = runtime.block_on(EspWorld::open(settings.vendor, settings.options.clone())).unwrap();
+        let place = installation.place.path("connectors");
+        std::fs::create_dir(&place).unwrap();
+        std::fs::write(place.join(format!("{}.toml", settings.vendor.slug())), file_of(&world)).unwrap();
+        let made = installation.run_plainly(&["master-key", "new", "master.key"]);
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        let (host, master) = (world.host().to_owned(), installation.place.path("master.key"));
+        let installation = installation.counted(GRANTED).set(&[
+            "batch.lease=1s",
+            "integrations.pause=100ms",
+            "log.level=debug",
+            &format!("secrets.master_key_file={}", master.display()),
+            &format!("integrations.allow={host}"),
+            &format!("integrations.directory={}", place.display()),
+        ]);
+        let contacts = world.account(|account| {
+            let all = account.everyone().to_vec();
+            all.into_iter().filter_map(|number| account.contact(number)).collect()
+        });
+        let (key, connection, run) = (String::new(), String::new(), String::new());
+        let (spared, removed, corrected) = (Vec::new(), Vec::new(), Vec::new());
+        Self {
+            installation,
+            world,
+            settings,
+            _runtime: runtime,
+            contacts,
+            spared,
+            removed,
+            corrected,
+            key,
+            connection,
+            run,
+            dice,
+            asked: 0,
+        }
+    }
+
+    /// Does everything, and judges.
+    pub(super) fn whole(mut self) {
+        let mut node = self.installation.start();
+        self.key = node.key("Live key");
+        self.begin(&node);
+        for _ in 0..self.settings.kills[0] {
+            node = self.killed(node);
+        }
+        let run = self.until(&node, &["needs_confirmation", "finished"]);
+        if run["state"] == "needs_confirmation" {
+            self.change();
+            self.confirm(&node, &run);
+            self.interfere(&node);
+            for _ in 0..self.settings.kills[1] {
+                node = self.killed(node);
+            }
+        }
+        self.until(&node, &["finished", "cancelled", "needs_confirmation"]);
+        self.until_recorded(&node);
+        Verdict::of(&self, &node).check(node);
+    }
+
+    pub(super) fn ask(&mut self, client: &mut Client, method: &str, path: &str, body: &Value) -> Answer {
+        self.asked += 1;
+        let body = body.to_string();
+        let fields = format!(
+            "Idempotency-Key: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            self.asked,
+            body.len()
+        );
+        client.exchange(method, path, &fields, &body).unwrap()
+    }
+
+    /// Connects, spares somebody, and starts a run.
+    pub(super) fn begin(&mut self, node: &Node) {
+        let mut client = node.client(&self.key);
+        let all = format!("/v1/integrations/{}/connections", self.settings.vendor.slug());
+        // The platform may fail while it is connected.
+        let made = wait_within(PATIENCE, "the connection", || {
+            let made = self.ask(&mut client, "POST", &all, &json!({ "credentials": self.world.credentials() }));
+            (made.status == 201).then(|| made.json())
+        });
+        self.connection = format!("{all}/{}", made["id"].as_str().unwrap());
+        let action = json!({ "action": self.settings.action });
+        let patched = self.ask(&mut client, "PATCH", &self.connection.clone(), &action);
+        assert_eq!(patched.status, 200, "{patched:?}");
+        self.spare(&mut client);
+        let started = self.ask(&mut client, "POST", &format!("{}/runs", self.connection), &json!({}));
+        assert_eq!(started.status, 201, "{started:?}");
+        self.run = format!("{}/runs/{}", self.connection, started.json()["id"].as_str().unwrap());
+    }
+
+    /// Writes a whitelist rule for somebody who would be acted upon.
+    fn spare(&mut self, client: &mut Client) {
+        let doomed: Vec<String> = self.doomed().filter(|one| !self.spared.contains(one)).collect();
+        let Some(email) = doomed.get(self.dice.below(doomed.len().max(1))) else { return };
+        let rules = json!({ "rules": [{ "keyword": email, "applies_to": { "email": true } }] });
+        let added = self.ask(client, "POST", &format!("{}/keywords/whitelist", self.connection), &rules);
+        assert_eq!(added.status, 201, "{added:?}");
+        self.spared.push(email.clone());
+    }
+
+    /// Subscribed contacts whose addresses do not exist.
+    pub(super) fn doomed(&self) -> impl Iterator<Item = String> {
+        self.contacts.iter().filter(|one| is_doomed(one)).map(|one| one.email.clone())
+    }
+
+    /// Kills the service after some calls to the platform or some time, and starts it again.
+    fn killed(&mut self, node: Node) -> Node {
+        self.killed_within(node, 12, ALIVE)
+    }
+
+    /// Kills the service before this many calls to the platform and this time, and starts it again.
+    pub(super) fn killed_within(&mut self, node: Node, calls: usize, alive: Duration) -> Node {
+        let (calls, begun) = (self.world.ledger().total() + self.dice.below(calls), Instant::now());
+        let alive = alive.mul_f64(f64::from(u32::try_from(self.dice.below(100)).unwrap()) / 100.0);
+        while self.world.ledger().total() < calls && begun.elapsed() < alive {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        node.kill();
+        self.installation.start()
+    }
+
+    pub(super) fn until(&self, node: &Node, states: &[&str]) -> Value {
+        let mut client = node.client(&self.key);
+        let mut last = Value::Null;
+        wait_within(RUN_MAX, "the run", || {
+            last = client.get(&self.run).unwrap().json();
+            let is_over = last["state"] == "failed";
+            assert!(!is_over, "{last:#}\n{:#?}", self.world.ledger().calls().last_chunk::<4>());
+            states.iter().any(|state| last["state"] == *state).then(|| last.clone())
+        })
+    }
+
+    /// Waits until the rows show what was done, because a person may have ended the run before it could record that. What is never
+    /// recorded is judged.
+    pub(super) fn until_recorded(&self, node: &Node) {
+        let begun = Instant::now();
+        while begun.elapsed() < RECORDED_MAX && !Verdict::of(self, node).unshown().is_empty() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Confirms with a wrong number, spares somebody more, and confirms with the right one.
+    pub(super) fn confirm(&mut self, node: &Node, run: &Value) {
+        let mut client = node.client(&self.key);
+        let planned = run["actions"]["planned"].as_i64().unwrap();
+        assert_eq!(run["held_by"], "first_run");
+        let touched = probity_espworld::judge::touched(&self.world.effects());
+        assert!(touched.is_empty(), "nothing is done before a person confirms: {touched:?}");
+        let path = format!("{}/confirm", self.run);
+        let wrong = self.ask(&mut client, "POST", &path, &json!({ "actions": planned + 1 }));
+        assert_eq!(wrong.status, 409, "{wrong:?}");
+        self.spare(&mut client);
+        let right = self.ask(&mut client, "POST", &path, &json!({ "actions": planned }));
+        assert_eq!(right.status, 200, "{right:?}");
+    }
+
+    /// Removes contacts at the platform and corrects addresses of others, after the run has planned to act on them.
+    fn change(&mut self) {
+        let mut doomed = self.contacts.iter().filter(|one| is_doomed(one)).map(|one| one.number).collect::<Vec<_>>();
+        for place in 0..4.min(doomed.len()) {
+            let number = doomed.swap_remove(self.dice.below(doomed.len()));
+            let changed = if place % 2 == 0 { &mut self.removed } else { &mut self.corrected };
+            changed.push(number);
+        }
+        self.world.account(|account| {
+            for number in &self.removed {
+                assert!(account.remove(*number));
+            }
+            for number in &self.corrected {
+                assert!(account.correct(*number, &format!("right.{number}@catchall.sandbox.test")));
+            }
+        });
+    }
+
+    /// Does what the person does while the run acts.
+    fn interfere(&mut self, node: &Node) {
+        if self.settings.meanwhile == Meanwhile::Nothing {
+            return;
+        }
+        let calls = self.world.ledger().total() + 1 + self.dice.below(8);
+        let begun = Instant::now();
+        while self.world.ledger().total() < calls && begun.elapsed() < ALIVE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut client = node.client(&self.key);
+        let (method, path) = match self.settings.meanwhile {
+            Meanwhile::Cancels => ("POST", format!("{}/cancel", self.run)),
+            _ => ("DELETE", self.connection.clone()),
+        };
+        let answer = self.ask(&mut client, method, &path, &json!({}));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let calls = self.world.ledger().total();
+        // One call may be under way. A connection that is gone is not even looked at.
+        std::thread::sleep(Duration::from_millis(300));
+        let later = self.world.ledger().total();
+        assert!(later <= calls + 1, "{} calls after a person had {:?}", later - calls, self.settings.meanwhile);
+    }
+}
+
+fn is_doomed(one: &EspContact) -> bool {
+    one.state == EspState::Subscribed && one.email.ends_with("@sandbox.test")
+}
+
+/// Shows what the platform has seen, beside the message of a panic.
+impl Drop for Drill {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for call in self.world.ledger().calls() {
+                println!("{call:?}");
+            }
+            for effect in self.world.effects() {
+                println!("{effect:?}");
+            }
+        }
+    }
+}

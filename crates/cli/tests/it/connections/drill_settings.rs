@@ -1,0 +1,84 @@
+//! What a seed draws: a platform with its faults, what the customer wants, and the connector's file as an operator would place it.
+
+use probity_connectors::Catalog;
+use probity_espworld::{EspFaults, EspOptions, EspVendor, EspWorld};
+use probity_mail::rng::Rng;
+
+/// Size of pages, so that small accounts have several.
+const PAGE: usize = 20;
+
+/// What is drawn for a drill.
+pub(super) struct DrillSettings {
+    pub(super) vendor: EspVendor,
+    pub(super) options: EspOptions,
+    /// What is done to contacts.
+    pub(super) action: &'static str,
+    /// Kills until the run waits for a person, and kills until its end.
+    pub(super) kills: [usize; 2],
+    /// What a person does while the run acts.
+    pub(super) meanwhile: Meanwhile,
+}
+
+/// What a person does while the run acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meanwhile {
+    Nothing,
+    Cancels,
+    Deletes,
+}
+
+impl DrillSettings {
+    pub(super) fn drawn(seed: u64, dice: &mut Rng) -> Self {
+        let vendors = EspVendor::listing();
+        let vendor = vendors[usize::try_from(seed).unwrap() % vendors.len()];
+        let faults = EspFaults { dead_from: None, max: 4, ..EspFaults::drawn(seed) };
+        let contacts = 60 + u32::try_from(dice.below(100)).unwrap();
+        let lists = 1 + u32::try_from(dice.below(3)).unwrap();
+        let options = EspOptions { contacts, lists, faults, is_real_time: true, ..EspOptions::new(seed) }.sandboxed();
+        let possible = actions(vendor);
+        let meanwhile = match dice.below(4) {
+            0 => Meanwhile::Cancels,
+            1 => Meanwhile::Deletes,
+            _ => Meanwhile::Nothing,
+        };
+        let kills = [1 + dice.below(2), if meanwhile == Meanwhile::Nothing { 1 + dice.below(2) } else { 0 }];
+        Self { vendor, options, action: possible[dice.below(possible.len())], kills, meanwhile }
+    }
+}
+
+/// Actions that a platform has, apart from one: Mailchimp refuses a second deletion as it refuses that of a contact who cannot be
+/// deleted, so after a lost answer nobody can tell what was done.
+fn actions(vendor: EspVendor) -> Vec<&'static str> {
+    let file = Catalog::embedded().get(vendor.slug()).unwrap();
+    let names = [
+        ("unsubscribe", "unsubscribe"),
+        ("delete", "delete"),
+        ("tag", "update_tags"),
+        ("fields", "update_custom_fields"),
+    ];
+    let has = |name: &str| file.capabilities().actions.iter().any(|(kind, _)| kind.name() == name);
+    let possible = names.iter().filter(|(name, _)| has(name)).map(|(_, action)| *action);
+    possible.filter(|action| !(vendor == EspVendor::Mailchimp && *action == "delete")).collect()
+}
+
+/// The connector's file with the platform's address, with small pages, and with polls as often as the service looks for due ones.
+pub(super) fn file_of(world: &EspWorld) -> String {
+    let name = format!("{}.toml", world.vendor().slug());
+    let (_, text) = Catalog::texts().iter().find(|(known, _)| *known == name).unwrap();
+    // Constant Contact has another host for tokens.
+    let hosts = ["https://api.cc.email", "https://authz.constantcontact.com"];
+    let text = hosts.iter().fold((*text).to_owned(), |text, host| text.replace(host, world.origin()));
+    let (before, rest) = text.split_once("\nbase = \"").unwrap();
+    let (base, after) = rest.split_once("\"\n").unwrap();
+    let base = if base.starts_with("https://") { world.base() } else { base.to_owned() };
+    let text = format!("{before}\nbase = \"{base}\"\n{after}");
+    let (before, contacts) = text.split_once("\n[contacts]\n").unwrap();
+    let kept: Vec<_> = contacts.lines().filter(|line| !line.starts_with("poll = ")).collect();
+    let contacts = format!("poll = \"1s\"\n{}\n", kept.join("\n"));
+    // Some platforms give all contacts in one answer.
+    let Some((start, rest)) = contacts.split_once(" size = ") else {
+        return format!("{before}\n[contacts]\n{contacts}");
+    };
+    let (_, end) = rest.split_once(',').unwrap();
+    format!("{before}\n[contacts]\n{start} size = {PAGE},{end}")
+}

@@ -1,0 +1,135 @@
+//! Automatic runs through kills: new contacts are found by polls and nights that go on while the service is killed.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use probity_espworld::{EspFaults, EspState, judge};
+use serde_json::{Value, json};
+
+use super::drill::Drill;
+use super::verdict::{Verdict, email_of, rows_of};
+use crate::serve::bench::node::{Node, wait_within};
+
+/// Kills while polls go on.
+const KILLS: usize = 3;
+/// Longest time between a start and its kill. The service looks for due runs every 5 s.
+const ALIVE: Duration = Duration::from_secs(9);
+/// Most calls between a start and its kill.
+const CALLS: usize = 60;
+/// Faults while polls go on. More of them could make a run fail, which pauses its schedule for a quarter of an hour.
+const FAULTS: usize = 8;
+/// Time for the last contacts to get their verdicts.
+const VERIFIED_MAX: Duration = Duration::from_mins(3);
+
+/// Whether nights come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nights {
+    None,
+    /// One before each kill.
+    Many,
+}
+
+impl Drill {
+    /// Adds contacts to an account whose connection verifies new ones by itself, kills the service meanwhile, and judges.
+    pub(super) fn polled(mut self, nights: Nights) {
+        self.world.disturb(EspFaults::none());
+        let mut node = self.installation.start();
+        self.key = node.key("Live key");
+        self.begin(&node);
+        let first = self.until(&node, &["needs_confirmation", "finished"]);
+        let is_confirmed = first["state"] == "needs_confirmation" && self.dice.below(4) > 0;
+        if is_confirmed {
+            self.confirm(&node, &first);
+            self.until(&node, &["finished"]);
+        }
+        self.switch(&node, nights, true);
+        let faults = EspFaults { max: self.world.ledger().faults() + FAULTS, ..self.settings.options.faults };
+        self.world.disturb(faults);
+        for _ in 0..KILLS {
+            self.add_some();
+            self.fall_night(nights);
+            node = self.killed_within(node, CALLS, ALIVE);
+        }
+        self.world.disturb(EspFaults::none());
+        self.add_some();
+        self.fall_night(nights);
+        self.until_verified(&node);
+        self.switch(&node, nights, false);
+        let runs = self.until_still(&node);
+        if !is_confirmed {
+            let touched = judge::touched(&self.world.effects());
+            assert!(touched.is_empty(), "nobody has confirmed a run: {touched:?}");
+        }
+        if nights == Nights::Many {
+            let began = self
+                .installation
+                .sql("SELECT COUNT(*) FROM connection_run WHERE cause = 'autofloss' AND state <> 'failed'");
+            assert!(began.trim().parse::<usize>().unwrap() <= KILLS + 1, "a night had two runs: {began}");
+        }
+        Verdict::over(&self, &node, &runs).check_polled(node);
+    }
+
+    fn switch(&mut self, node: &Node, nights: Nights, is_on: bool) {
+        let mut client = node.client(&self.key);
+        let settings = json!({ "instafloss": is_on, "autofloss": is_on && nights == Nights::Many });
+        let patched = self.ask(&mut client, "PATCH", &self.connection.clone(), &settings);
+        assert_eq!(patched.status, 200, "{patched:?}");
+    }
+
+    /// Adds contacts, at addresses that exist and others.
+    fn add_some(&mut self) {
+        let lists = self.settings.options.lists;
+        for _ in 0..=self.dice.below(4) {
+            let list = 1 + u32::try_from(self.dice.below(lists as usize)).unwrap();
+            let domain = ["sandbox.test", "catchall.sandbox.test"][self.dice.below(2)];
+            self.world.account(|account| {
+                let email = format!("new.comer{}@{domain}", account.added().len());
+                account.add(&email, EspState::Subscribed, &[list])
+            });
+        }
+    }
+
+    /// Makes the next night due.
+    fn fall_night(&self, nights: Nights) {
+        if nights == Nights::Many {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+            self.installation.sql(&format!(
+                "UPDATE connection_schedule SET due_at = {now}, next_at = {now} WHERE cause = 'autofloss' RETURNING 1"
+            ));
+        }
+    }
+
+    fn runs(&self, node: &Node) -> Vec<Value> {
+        let runs = node.client(&self.key).get(&format!("{}/runs", self.connection)).unwrap().json();
+        runs["data"].as_array().unwrap_or_else(|| panic!("{runs}")).clone()
+    }
+
+    /// Waits until all contacts that were added are rows of a run.
+    fn until_verified(&self, node: &Node) {
+        wait_within(VERIFIED_MAX, "the verdicts of new contacts", || {
+            let mut client = node.client(&self.key);
+            let runs = self.runs(node);
+            assert!(runs.iter().all(|run| run["state"] != "failed"), "{runs:#?}");
+            let read = runs.iter().filter(|run| run["state"] != "reading" && has_rows(run));
+            let rows = read.flat_map(|run| rows_of(&mut client, run["id"].as_str().unwrap()));
+            let verified: BTreeSet<String> = rows.map(|row| email_of(&row)).collect();
+            let added = self.world.account(|account| account.added().clone());
+            added.values().all(|email| verified.contains(email)).then_some(())
+        });
+    }
+
+    /// Waits until no run is in progress; returns the IDs of those that have rows.
+    fn until_still(&self, node: &Node) -> Vec<String> {
+        let runs = wait_within(VERIFIED_MAX, "the end of all runs", || {
+            let runs = self.runs(node);
+            let is_going = |run: &Value| ["reading", "verifying", "acting"].iter().any(|state| run["state"] == *state);
+            (!runs.iter().any(is_going)).then_some(runs)
+        });
+        runs.iter().filter(|run| has_rows(run)).map(|run| run["id"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// Whether contacts have verdicts of a run. One that met nobody, or ended early, has no rows.
+fn has_rows(run: &Value) -> bool {
+    run["state"] != "failed" && run["state"] != "cancelled" && run["rows"] != 0
+}

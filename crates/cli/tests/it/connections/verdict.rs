@@ -1,0 +1,257 @@
+//! What must hold at the end of a drill.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_connectors::{Catalog, ContactScope};
+use probity_espworld::{EspContact, EspEffect, EspEffectKind, EspFault, EspRecord, EspState, EspVendor, judge};
+use serde_json::Value;
+
+use super::drill::Drill;
+use super::drill_settings::Meanwhile;
+use crate::serve::bench::account::{Account, audit};
+use crate::serve::bench::client::Client;
+use crate::serve::bench::node::Node;
+
+/// Calls over a limit: those that a busy machine delays by more than the margin, which is 50 ms for a limit per second.
+const DELAYED_MAX: usize = 2;
+
+pub(super) struct Verdict<'a> {
+    drill: &'a Drill,
+    run: Value,
+    rows: Vec<Value>,
+    /// Contacts that came while the run read.
+    late: BTreeMap<u32, String>,
+}
+
+impl<'a> Verdict<'a> {
+    pub(super) fn of(drill: &'a Drill, node: &Node) -> Self {
+        let id = drill.run.rsplit('/').next().unwrap().to_owned();
+        Self::over(drill, node, &[id])
+    }
+
+    /// The verdict over the rows of several runs.
+    pub(super) fn over(drill: &'a Drill, node: &Node, runs: &[String]) -> Self {
+        let mut client = node.client(&drill.key);
+        let run = client.get(&drill.run).unwrap().json();
+        let mut late = drill.world.account(|account| account.added().clone());
+        let came = |effect: &EspEffect| effect.call == 0 && effect.kind == EspEffectKind::Added;
+        let came: BTreeSet<_> = drill.world.effects().iter().filter(|one| came(one)).map(|one| one.contact).collect();
+        late.retain(|number, _| came.contains(&Some(*number)));
+        let rows = runs.iter().flat_map(|id| rows_of(&mut client, id)).collect();
+        Self { drill, run, rows, late }
+    }
+
+    pub(super) fn check(self, node: Node) {
+        self.everybody_is_in_the_result_once();
+        self.nothing_was_done_twice_or_without_leave();
+        self.the_platform_is_as_the_rows_say();
+        node.stop();
+        self.credits_add_up();
+        self.nothing_is_told();
+        self.report();
+    }
+
+    /// Judges all runs of a connection whose new contacts are verified by themselves.
+    pub(super) fn check_polled(self, node: Node) {
+        self.everybody_is_verified_once();
+        self.nothing_was_done_twice_or_without_leave();
+        let unshown = self.unshown();
+        assert!(unshown.is_empty(), "{unshown:?} were touched and are not shown so");
+        node.stop();
+        self.credits_add_up();
+        self.nothing_is_told();
+        self.report();
+    }
+
+    fn report(&self) {
+        let (Drill { world, settings, spared, .. }, ledger) = (self.drill, self.drill.world.ledger());
+        println!(
+            "{} {:?} {:?}: {} rows, {} calls, {} faults, {} touched, {} spared, {}",
+            settings.action,
+            settings.vendor,
+            settings.meanwhile,
+            self.rows.len(),
+            ledger.total(),
+            ledger.faults(),
+            judge::touched(&world.effects()).len(),
+            spared.len(),
+            self.run["actions"],
+        );
+    }
+
+    fn everybody_is_in_the_result_once(&self) {
+        let others = self.count_rows();
+        let late: BTreeSet<&String> = self.late.values().collect();
+        assert!(others.iter().all(|(email, count)| late.contains(email) && *count == 1), "{others:?}");
+        assert_eq!(self.run["rows"].as_u64(), Some(self.rows.len() as u64));
+    }
+
+    fn everybody_is_verified_once(&self) {
+        let others = self.count_rows();
+        let late: BTreeMap<String, usize> = self.late.values().map(|email| (email.clone(), 1)).collect();
+        assert_eq!(others, late);
+    }
+
+    /// Asserts that the rows have all contacts of the beginning once; returns the numbers of the others.
+    fn count_rows(&self) -> BTreeMap<String, usize> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for row in &self.rows {
+            *counts.entry(email_of(row)).or_default() += 1;
+        }
+        let left = [EspState::Unsubscribed, EspState::Archived];
+        for one in self.drill.contacts.iter().filter(|one| !left.contains(&one.state)) {
+            let count = counts.remove(&one.email).unwrap_or(0);
+            assert_eq!(count, self.ids(one), "{} is in the result {count} times: {:#}", one.number, self.run);
+        }
+        counts
+    }
+
+    /// Number of IDs that the platform gives a contact: some give one for each list.
+    fn ids(&self, one: &EspContact) -> usize {
+        let Drill { world, .. } = self.drill;
+        let file = Catalog::embedded().get(world.vendor().slug()).unwrap();
+        if file.contacts.as_ref().unwrap().scope == ContactScope::Account {
+            return 1;
+        }
+        let ids = one.lists.keys().map(|list| world.contact_id(one, Some(*list)));
+        ids.collect::<BTreeSet<_>>().len()
+    }
+
+    fn nothing_was_done_twice_or_without_leave(&self) {
+        let Drill { world, .. } = self.drill;
+        let effects = world.effects();
+        assert_eq!(judge::doubled(&effects), []);
+        let excesses = judge::excesses(world);
+        assert!(excesses <= DELAYED_MAX, "{excesses} calls over a limit of {:?}", world.vendor());
+        // A node that was killed behind an answer has used the cursor that it stored.
+        let after_kill = |blame: &String| blame.ends_with("was used before");
+        let malformed: Vec<_> = judge::malformed(world).into_iter().filter(|blame| !after_kill(blame)).collect();
+        assert_eq!(malformed, Vec::<String>::new());
+        let allowed: BTreeSet<u32> = self.allowed().collect();
+        let strayed = judge::strayed(&effects, |effect| effect.contact.is_none_or(|number| allowed.contains(&number)));
+        assert_eq!(strayed, [], "{:?}", self.drill.spared);
+    }
+
+    /// Contacts to whom something may be done: nobody is at their address, or the platform says that mail came back. Who has another
+    /// address now is touched only where no look precedes.
+    fn allowed(&self) -> impl Iterator<Item = u32> {
+        let Drill { contacts, spared, corrected, settings, .. } = self.drill;
+        let has_no_look = settings.action.starts_with("update_")
+            || settings.action == "unsubscribe" && matches!(settings.vendor, EspVendor::Klaviyo | EspVendor::Listmonk);
+        let is_nobody = |email: &str| email.ends_with("@sandbox.test");
+        let may = move |one: &&EspContact| {
+            let is_reported = matches!(one.state, EspState::Bounced | EspState::Complained);
+            (is_nobody(&one.email) || is_reported)
+                && !spared.contains(&one.email)
+                && (has_no_look || !corrected.contains(&one.number))
+        };
+        let late = self.late.iter().filter(move |(_, email)| is_nobody(email)).map(|(number, _)| *number);
+        contacts.iter().filter(may).map(|one| one.number).chain(late)
+    }
+
+    /// The address of a contact when the run began, or when it came.
+    fn email(&self, number: u32) -> Option<&String> {
+        let known = self.drill.contacts.iter().find(|one| one.number == number).map(|one| &one.email);
+        known.or_else(|| self.late.get(&number))
+    }
+
+    /// The addresses of rows that show the action.
+    fn done(&self) -> BTreeSet<String> {
+        let flag = match self.drill.settings.action {
+            "unsubscribe" => "unsubscribed",
+            "delete" => "deleted",
+            "update_tags" => "tagged",
+            _ => "updated",
+        };
+        self.rows.iter().filter(|row| row[flag] == true).map(email_of).collect()
+    }
+
+    /// Contacts that were touched and are not shown so. Where a person ends a run whose last answer was lost, nobody asks again what
+    /// became of it.
+    pub(super) fn unshown(&self) -> Vec<u32> {
+        let Drill { world, settings, .. } = self.drill;
+        let is_lost = |call: &&EspRecord| matches!(call.fault, Some(EspFault::LostReply | EspFault::Cut));
+        let lost: BTreeSet<usize> = match settings.meanwhile {
+            Meanwhile::Nothing => BTreeSet::new(),
+            _ => world.ledger().calls().iter().filter(is_lost).map(|call| call.number).collect(),
+        };
+        let known: Vec<_> = world.effects().into_iter().filter(|effect| !lost.contains(&effect.call)).collect();
+        let done = self.done();
+        let is_shown = |number: &u32| self.email(*number).is_some_and(|email| done.contains(email));
+        judge::touched(&known).into_iter().filter(|number| !is_shown(number)).collect()
+    }
+
+    fn the_platform_is_as_the_rows_say(&self) {
+        let Drill { world, settings, .. } = self.drill;
+        let (done, touched, unshown) = (self.done(), judge::touched(&world.effects()), self.unshown());
+        assert!(unshown.is_empty(), "{unshown:?} were touched and are not shown so: {:#}", self.run);
+        for one in self.drill.contacts.iter().filter(|one| done.contains(&one.email)) {
+            let is_gone = world.account(|account| account.contact(one.number)).is_none();
+            // To a platform that finds contacts by their address, who has another one is gone.
+            let has_left = one.state != EspState::Subscribed || self.drill.corrected.contains(&one.number);
+            assert!(touched.contains(&one.number) || is_gone || has_left, "{} is shown as done", one.number);
+        }
+        if settings.meanwhile == Meanwhile::Nothing {
+            assert_eq!(self.run["state"], "finished", "{:#}", self.run);
+            let Drill { spared, removed, corrected, .. } = self.drill;
+            let changed: Vec<_> = removed.iter().chain(corrected).filter_map(|number| self.email(*number)).collect();
+            let is_spared = |one: &String| spared.contains(one) || changed.contains(&one);
+            let left: Vec<_> = self.drill.doomed().filter(|one| !is_spared(one) && !done.contains(one)).collect();
+            assert!(left.is_empty(), "not done: {left:?} {:#}", self.run);
+        }
+    }
+
+    fn credits_add_up(&self) {
+        audit(&self.drill.installation);
+        let account = Account::of(&self.drill.installation);
+        assert_eq!(account.held, 0, "{account:?}");
+        assert!(account.spent <= self.rows.len() as u64, "{account:?}");
+    }
+
+    /// No credential and no address is in the log, in the database, or in what the run says.
+    fn nothing_is_told(&self) {
+        let Drill { world, contacts, installation, .. } = self.drill;
+        let entered = world.credentials();
+        let secrets = entered
+            .iter()
+            .filter(|(_, value)| value.len() >= 16 && !value.contains("://"))
+            .map(|(_, value)| value.clone());
+        let locals = contacts.iter().map(|one| one.email.clone());
+        let secrets: Vec<String> = secrets.chain(locals).collect();
+        let mut places = vec![("the log".to_owned(), installation.log().into_bytes())];
+        places.push(("the fault".to_owned(), self.run["fault"].to_string().into_bytes()));
+        for example in self.run["examples"].as_array().unwrap() {
+            places.push(("a message".to_owned(), example["message"].to_string().into_bytes()));
+        }
+        let data = std::fs::read_dir(installation.place.path("data")).unwrap().map(|entry| entry.unwrap().path());
+        places.extend(
+            data.filter(|path| path.is_file()).map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())),
+        );
+        for (place, bytes) in places {
+            let text = String::from_utf8_lossy(&bytes).to_lowercase();
+            for secret in &secrets {
+                if let Some((before, _)) = text.split_once(&secret.to_lowercase()) {
+                    let last: String = before.chars().rev().take(200).collect();
+                    panic!("{place} has a secret behind {:?}", last.chars().rev().collect::<String>());
+                }
+            }
+        }
+    }
+}
+
+/// All rows of a run.
+pub(super) fn rows_of(client: &mut Client, id: &str) -> Vec<Value> {
+    let (mut rows, mut next) = (Vec::new(), String::new());
+    loop {
+        let page = client.get(&format!("/v1/batch-verify/{id}/results?per_page=1000{next}")).unwrap().json();
+        rows.extend(page["data"].as_array().unwrap_or_else(|| panic!("{page}")).iter().cloned());
+        match page["pagination"]["next_cursor"].as_str() {
+            Some(cursor) => next = format!("&next={cursor}"),
+            None => return rows,
+        }
+    }
+}
+
+pub(super) fn email_of(row: &Value) -> String {
+    row["email"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,12 @@
+//! Administration beside a service or without one: lists, settings, members, and what happens to the data as a whole.
+
+mod backup;
+mod erasing;
+mod integrations;
+mod lists;
+mod moving;
+mod outcomes;
+mod settings;
+mod suppressions;
+mod users;
+mod webhooks;
