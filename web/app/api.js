@@ -6,6 +6,8 @@
  * answer, so that screens can show both.
  */
 
+import { modeOf } from "./mode.js";
+
 /** What a server that could not do something said. */
 export class Refused extends Error {
   /**
@@ -13,13 +15,15 @@ export class Refused extends Error {
    * @param {string} code
    * @param {string} message
    * @param {string | undefined} requestId
+   * @param {number} [wait] seconds after which to ask again, where the server says so
    */
-  constructor(status, code, message, requestId) {
+  constructor(status, code, message, requestId, wait) {
     super(message);
     this.name = "Refused";
     this.status = status;
     this.code = code;
     this.requestId = requestId;
+    this.wait = wait;
   }
 }
 
@@ -60,7 +64,8 @@ async function askOnce(method, path, call) {
   const response = await send(method, path, call);
   const answer = parsed(await response.text(), response.headers.get("content-type"));
   if (response.ok && answer !== null) return answer;
-  throw refusal(response.status, response.statusText, answer, response.headers.get("x-request-id"));
+  const wait = Number(response.headers.get("retry-after")) || undefined;
+  throw refusal(response.status, response.statusText, answer, response.headers.get("x-request-id"), wait);
 }
 
 /** @type {Promise<unknown> | undefined} */
@@ -103,15 +108,15 @@ function parsed(text, type) {
 
 /**
  * A refusal by what was answered. Where the session is over, everybody learns of it.
- * @param {number} status @param {string} words @param {any} answer @param {string | null} id
+ * @param {number} status @param {string} words @param {any} answer @param {string | null} id @param {number} [wait]
  */
-function refusal(status, words, answer, id) {
+function refusal(status, words, answer, id, wait) {
   if (answer?.error?.code === "not_signed_in" && csrf) {
     csrf = "";
     over();
   }
   const { code = "unreadable", message = words, request_id } = answer?.error ?? {};
-  return new Refused(status, code, message, request_id ?? id ?? undefined);
+  return new Refused(status, code, message, request_id ?? id ?? undefined, wait);
 }
 
 /** A name that nobody else draws. Not a UUID of the browser's: those are for encrypted pages alone. */
@@ -179,12 +184,12 @@ export async function offered(path, query) {
 }
 
 /**
- * The address of a call, also for links to downloads. A space is `%20`: a plus is a plus to the API, as in addresses.
+ * The address of a call, also for links to downloads and for streams. It says the mode of the page. A space is `%20`: a plus is a plus to the API, as in addresses.
  * @param {string} path
  * @param {Record<string, unknown>} [query]
  */
 export function address(path, query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const given = Object.entries({ ...query, mode: modeOf(path) }).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const search = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
   return `${path.startsWith("/app/") ? "" : "/app/v1"}${path}${search && `?${search}`}`;
 }

@@ -8,9 +8,19 @@ export const number = (value) => (value ?? 0).toLocaleString(locale());
 export const percent = (part, whole) =>
   (whole > 0 ? part / whole : 0).toLocaleString(locale(), { style: "percent", maximumFractionDigits: 1 });
 
+/** What a server said, as a sentence: its messages begin small and end open. @param {string} text */
+export const sentence = (text) => `${text.charAt(0).toLocaleUpperCase(locale())}${text.slice(1).replace(/\.?$/, ".")}`;
+
 /** Day and time. @param {string | number | null | undefined} at */
 export const time = (at) =>
   at === null || at === undefined ? "–" : new Date(at).toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short" });
+
+/** The time of day, with the day where that is another one than today. @param {string} at */
+export function clock(at) {
+  const date = new Date(at);
+  const today = date.toDateString() === new Date().toDateString();
+  return date.toLocaleString(locale(), today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" });
+}
 
 /** The day on which something was, where the reader is. @param {string | number | null | undefined} at */
 export const day = (at) =>

@@ -5,7 +5,7 @@
  * open pages or something in between holds them back, the same is asked for from time to time.
  */
 import { useEffect, useState } from "../vendor/lib.js";
-import { Refused, get } from "./api.js";
+import { Refused, address, get } from "./api.js";
 
 const ASK_MS = 2_000;
 /** How long the first event is waited for: it comes at once, unless something in between holds events back. */
@@ -21,11 +21,13 @@ const SILENCE_MS = 40_000;
  * @property {number} risky
  * @property {number} unknown
  */
+/** @typedef {{ addresses: number, first_at: string, last_at: string }} Later addresses that wait */
 /**
  * @typedef {Counted & {
- *   id: string, status: string, over: boolean, source: string, created_at: string, started_at: string | null,
- *   finished_at: string | null, purged_at: string | null, rows: number, reasons: Record<string, number>,
+ *   id: string, status: string, over: boolean, source: string, name: string | null, tags: string[], created_at: string, started_at: string | null,
+ *   finished_at: string | null, purged_at: string | null, rows: number, repeated: number | null, reasons: Record<string, number>,
  *   providers: (Counted & { id: string | null, name: string | null })[],
+ *   deferred: Later | null, throttled: Later | null, hurried: boolean,
  *   credits: { spent: number, set_aside: number, returned: number } | null,
  * }} Progress
  */
@@ -39,7 +41,7 @@ const SILENCE_MS = 40_000;
 export function follow(id, tell, fail) {
   const path = `/app/jobs/${encodeURIComponent(id)}`;
   const stop = new AbortController();
-  const events = new EventSource(`${path}/events`);
+  const events = new EventSource(address(`${path}/events`));
   let silence = setTimeout(ask, FIRST_MS);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let next;
@@ -86,7 +88,7 @@ export function follow(id, tell, fail) {
 /**
  * How far a list is, now and from now on.
  * @param {string} id
- * @returns {{ value?: Progress, failure?: unknown, again: () => void }}
+ * @returns {{ value?: Progress, failure?: unknown, again: () => void, set: (value: Progress) => void }} `set`: what a change of it answered
  */
 export function useProgress(id) {
   const [state, setState] = useState(/** @type {{ value?: Progress, failure?: unknown }} */ ({}));
@@ -95,5 +97,5 @@ export function useProgress(id) {
     setState({});
     return follow(id, (value) => setState({ value }), (failure) => setState({ failure }));
   }, [id, turn]);
-  return { ...state, again: () => setTurn((before) => before + 1) };
+  return { ...state, again: () => setTurn((before) => before + 1), set: (value) => setState({ value }) };
 }

@@ -7,6 +7,7 @@
  */
 import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/lib.js";
 import { Frame } from "./frame.js";
+import { testing } from "./mode.js";
 import { where } from "./route.js";
 import { alone, find, inside, warm } from "./screens.js";
 import { learn, session } from "./session.js";
@@ -22,7 +23,7 @@ function App() {
   return html`
     ${screen.alone ? html`<${Loaded} key=${screen.module} of=${alone[screen.module]} parts=${screen.parts} />` : html`
       <${Frame} current=${screen.module}>
-        <${Loaded} key=${screen.key} of=${inside[screen.module]} parts=${screen.parts} query=${place.query} />
+        <${Loaded} key=${`${testing.value} ${screen.key}`} of=${inside[screen.module]} parts=${screen.parts} query=${place.query} />
       <//>`}
     <${Toasts} />`;
 }
@@ -57,5 +58,8 @@ function Unknown({ why }) {
 const learnt = learn().then(() => html`<${App} />`, (why) => html`<${Unknown} why=${why} />`);
 warm(where.value.parts);
 await speak(language());
+const page = await learnt;
+// Who is signed in may have chosen another, elsewhere.
+await speak(language());
 const root = document.getElementById("app");
-if (root) render(await learnt, root);
+if (root) render(page, root);

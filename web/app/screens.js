@@ -1,7 +1,7 @@
 /**
  * The screens: the table of contents.
  *
- * Those of {@link alone} are for readers who are not signed in, or who follow a one-time link; those of {@link inside} stand in
+ * Those of {@link alone} are for readers who are not signed in, follow a link or print a report; those of {@link inside} stand in
  * the frame. Each has a module in `screens/` that exports `Screen`. Places, which are the keys here, and texts are named as
  * readers see them; a module has the name of the resource of the API that it shows.
  */
@@ -10,6 +10,8 @@
 export const alone = {
   "sign-in": () => import("./screens/sign-in.js"),
   link: () => import("./screens/link.js"),
+  shared: () => import("./screens/shared.js"),
+  report: () => import("./screens/report.js"),
 };
 
 /** @type {Record<string, () => Promise<any>>} */
@@ -17,12 +19,14 @@ export const inside = {
   overview: () => import("./screens/overview.js"),
   verify: () => import("./screens/verify.js"),
   lists: () => import("./screens/jobs.js"),
+  connections: () => import("./screens/connections.js"),
   timeline: () => import("./screens/timeline.js"),
   usage: () => import("./screens/reports.js"),
   keys: () => import("./screens/keys.js"),
   team: () => import("./screens/users.js"),
   widget: () => import("./screens/widget.js"),
   webhooks: () => import("./screens/webhooks.js"),
+  requests: () => import("./screens/requests.js"),
   settings: () => import("./screens/settings.js"),
   privacy: () => import("./screens/erasures.js"),
   account: () => import("./screens/account.js"),
@@ -41,9 +45,9 @@ export function warm(parts) {
 
 /** The sections of the bar, with their screens. */
 export const sections = [
-  { name: "work", screens: ["overview", "verify", "lists"] },
+  { name: "work", screens: ["overview", "verify", "lists", "connections"] },
   { name: "look", screens: ["timeline", "usage"] },
-  { name: "connect", screens: ["keys", "widget", "webhooks", "docs"] },
+  { name: "connect", screens: ["keys", "widget", "webhooks", "requests", "docs"] },
   { name: "organization", screens: ["team", "settings", "privacy"] },
 ];
 
@@ -54,7 +58,7 @@ export const sections = [
  */
 export function find(parts, signedIn) {
   const [first = "overview", ...rest] = parts;
-  if (first === "link") return { alone: true, module: "link", parts: rest, key: "link" };
+  if (first === "link" || first === "shared" || (first === "report" && signedIn)) return { alone: true, module: first, parts: rest, key: first };
   if (!signedIn) return { alone: true, module: "sign-in", parts, key: "sign-in" };
   const module = first === "sign-in" ? "overview" : Object.hasOwn(inside, first) ? first : "missing";
   return { alone: false, module, parts: rest, key: [module, ...rest].join("/") };

@@ -23,16 +23,36 @@ const KEPT = "probity.language";
 
 const spoken = signal({ language: "en", messages: /** @type {Record<string, Message>} */ ({}) });
 
-/** The language that the reader chose, or the first of the browser's that there is. */
-export function language() {
-  const wanted = [localStorage.getItem(KEPT), ...navigator.languages].filter(Boolean);
-  return wanted.map((tag) => String(tag).slice(0, 2).toLowerCase()).find((tag) => tag in LANGUAGES) ?? "en";
+/** What the reader is written to in, wherever they chose it: a browser in which they chose none speaks it too. */
+let adopted = /** @type {string | undefined} */ (undefined);
+
+/** The language that the reader chose here, or elsewhere, or the first of the browser's that there is. `undefined`: there is none. */
+export function wanted() {
+  const tags = [localStorage.getItem(KEPT), adopted, ...navigator.languages].filter(Boolean);
+  return tags.map((tag) => String(tag).slice(0, 2).toLowerCase()).find((tag) => tag in LANGUAGES);
 }
+
+/** The language of the pages. */
+export const language = () => wanted() ?? "en";
+
+/** Counts what was to be spoken: of two languages whose texts are fetched at a time, the later is. */
+let asked = 0;
 
 /** @param {string} tag one of {@link NAMES} */
 export async function speak(tag) {
-  spoken.value = { language: tag, messages: (await LANGUAGES[tag]()).default };
+  const mine = ++asked;
+  const messages = (await LANGUAGES[tag]()).default;
+  if (mine !== asked) return;
+  spoken.value = { language: tag, messages };
   document.documentElement.lang = tag;
+}
+
+/** Takes over what the server knows of the reader's language. @param {string | null} tag */
+export function adopt(tag) {
+  const before = language();
+  adopted = tag ?? undefined;
+  // Where its texts cannot be had, the page stays as it is.
+  if (language() !== before) speak(language()).catch(() => {});
 }
 
 /** @param {string} tag */
@@ -58,6 +78,20 @@ export function t(name, values = {}) {
   if (message === undefined) return name;
   const form = typeof message === "string" ? message : plural(message, tag, Number(values.n));
   return form.replace(/\{(\w+)\}/g, (whole, key) => (key in values ? written(values[key]) : whole));
+}
+
+/**
+ * A text whose `{names}` are parts of a page, such as links; `undefined` where one of them is not given.
+ * @param {string} name
+ * @param {Record<string, unknown>} parts
+ * @returns {unknown[] | undefined}
+ */
+export function woven(name, parts) {
+  const message = spoken.value.messages[name];
+  if (typeof message !== "string") return undefined;
+  const pieces = message.split(/\{(\w+)\}/);
+  const whole = pieces.map((piece, n) => (n % 2 === 1 ? parts[piece] : piece));
+  return whole.includes(undefined) ? undefined : whole;
 }
 
 function plural(message, tag, n) {

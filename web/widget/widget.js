@@ -57,10 +57,10 @@
 
   /** @type {Record<string, string[]>} valid, invalid, suggestion */
   const TEXTS = {
-    en: ["Looks good.", "This address does not take mail.", "Did you mean {address}?"],
+    en: ["Looks good.", "This address accepts no mail.", "Did you mean {address}?"],
     de: ["Sieht gut aus.", "Diese Adresse nimmt keine E-Mails an.", "Meinten Sie {address}?"],
-    fr: ["Semble correcte.", "Cette adresse ne reçoit pas de courrier.", "Vouliez-vous dire {address}\u00a0?"],
-    es: ["Parece correcta.", "Esta dirección no recibe correo.", "¿Quería decir {address}?"],
+    fr: ["Cette adresse semble correcte.", "Cette adresse n’accepte pas d’e-mails.", "Vouliez-vous dire {address}\u00a0?"],
+    es: ["Esta dirección parece correcta.", "Esta dirección no acepta correo.", "¿Quería decir {address}?"],
   };
 
   // Its own background, since that of the page is anything: each pair of colours has a contrast of 7:1 or more.

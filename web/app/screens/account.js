@@ -1,20 +1,23 @@
 /** What belongs to the person: name, language, password, second factor, sessions. */
 import { html, useState } from "../../vendor/lib.js";
 import { get, patch, post, remove } from "../api.js";
-import { ago } from "../format.js";
-import { become, learn, session } from "../session.js";
-import { NAMES, choose, language, t } from "../text.js";
+import { become, converse, learn, session } from "../session.js";
+import { letters, setLetters } from "../shortcuts.js";
+import { NAMES, language, t } from "../text.js";
+import { choose as chooseTheme, chosen } from "../theme.js";
 import { Button, Secret } from "../ui/buttons.js";
 import { Check, Field, Form, Group, Select, useEdits } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
-import { toast } from "../ui/toasts.js";
+import { Ago } from "../ui/time.js";
+import { toast, toastFailure } from "../ui/toasts.js";
 
 const PASSWORD_MIN = 12;
 /** So few codes of recovery are soon none. */
 const FEW_CODES = 3;
-const NOTIFICATIONS = ["after_flossing", "weekly_report", "monthly_report", "payment_receipts"];
+/** Emails that are sent where there is a relay. */
+const NOTIFICATIONS = ["after_flossing", "weekly_report", "monthly_report"];
 
 export function Screen() {
   const account = useFetched((signal) => get("/account", {}, signal), []);
@@ -22,13 +25,23 @@ export function Screen() {
     <div class="columns">
       <${Card} title=${t("account.profile")}><${Fetched} from=${account}>${(of) => html`<${Profile} of=${of} changed=${account.set} />`}<//><//>
       <${Card} title=${t("account.language")}>
-        <${Select} label=${t("account.language")} value=${language()} set=${choose} options=${Object.entries(NAMES)} />
+        <${Select} label=${t("account.language")} hint=${ofMail()} value=${language()} set=${(tag) => converse(tag).catch(toastFailure)} options=${Object.entries(NAMES)} />
+        <${Select} label=${t("theme.title")} value=${chosen.value ?? ""} set=${(wanted) => chooseTheme(wanted || undefined)}
+          options=${[["", t("theme.system")], ["light", t("theme.light")], ["dark", t("theme.dark")]]} />
+        <${Check} label=${t("account.letters")} hint=${t("account.letters_hint")} checked=${letters.value} set=${setLetters} />
       <//>
       <${Card} title=${t("account.password")}><${Password} /><//>
       <${Card} title=${t("account.second_factor")}><${SecondFactor} /><//>
     </div>
     <${Card} title=${t("account.sessions")}><${Sessions} /><//>
   <//>`;
+}
+
+/** What mail is written in, where any is sent: this browser may speak what was chosen in it before. */
+function ofMail() {
+  if (!session.value?.sends_mail) return undefined;
+  const tag = session.value.user.language ?? "en";
+  return tag === language() ? t("account.language_hint") : t("account.language_of_mail", { language: NAMES[tag] });
 }
 
 function Profile({ of: account, changed }) {
@@ -48,8 +61,8 @@ function Profile({ of: account, changed }) {
   return html`<${Form} send=${send} submit=${t("save")}>
     <${Field} label=${t("link.name")} autocomplete="name" required maxlength="200" value=${now.name} set=${(name) => edit({ name })} />
     <${Field} label=${t("account.phone")} type="tel" autocomplete="tel" value=${now.phone} set=${(phone) => edit({ phone })} />
-    <${Group} label=${t("account.notifications")}>${NOTIFICATIONS.map((of) => html`<${Check} label=${t(`notification.${of}`)}
-      checked=${now[of]} set=${(on) => edit({ [of]: on })} />`)}<//>
+    ${session.value?.sends_mail && html`<${Group} label=${t("account.notifications")}>${NOTIFICATIONS.map((of) => html`<${Check}
+      label=${t(`notification.${of}`)} checked=${now[of]} set=${(on) => edit({ [of]: on })} />`)}<//>`}
   <//>`;
 }
 
@@ -121,16 +134,26 @@ function SwitchedOn({ end, field }) {
 /** What is to be typed into the authenticator, before its code is asked for. */
 function Begun({ of }) {
   return html`<${Note} focused=${true}>${t("account.second_factor_scan")}<//>
+    ${of.otpauth_qr && html`<${Qr} of=${of.otpauth_qr} />`}
     <p><a href=${of.otpauth_uri}>${t("account.second_factor_open")}</a></p>
     <${Secret} text=${of.secret} label=${t("account.secret")} />`;
+}
+
+/** Light modules all around, as readers of the code expect. */
+const QUIET = 4;
+
+/** @param {{ of: { size: number, path: string } }} props */
+function Qr({ of: { size, path } }) {
+  const side = size + 2 * QUIET;
+  return html`<svg class="qr" viewBox=${`${-QUIET} ${-QUIET} ${side} ${side}`} role="img" aria-label=${t("account.second_factor_qr")}><path d=${path} /></svg>`;
 }
 
 function Sessions() {
   const sessions = useFetched((signal) => get("/app/sessions", {}, signal), []);
   const columns = [
     { title: t("account.browser"), cell: (one) => html`${one.client || "–"} ${one.current && html`<span class="badge good">${t("account.this")}</span>`}` },
-    { title: t("account.begun"), cell: (one) => ago(one.created_at) },
-    { title: t("account.seen"), cell: (one) => ago(one.last_seen_at) },
+    { title: t("account.begun"), cell: (one) => html`<${Ago} at=${one.created_at} />` },
+    { title: t("account.seen"), cell: (one) => html`<${Ago} at=${one.last_seen_at} />` },
     { title: t("account.end"), cell: (one) => !one.current && html`<${Button} kind="danger slim"
         work=${() => remove(`/app/sessions/${one.id}`).then(sessions.again)}>${t("account.end")}<//>` },
   ];

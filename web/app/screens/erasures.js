@@ -1,6 +1,7 @@
 /** Erasure: addresses that are to be forgotten, and the receipts. */
 import { html, useState } from "../../vendor/lib.js";
 import { get, post } from "../api.js";
+import { useChanges } from "../changes.js";
 import { number, time } from "../format.js";
 import { useHere } from "../route.js";
 import { administrates } from "../session.js";
@@ -22,6 +23,7 @@ export function Screen({ parts: [id] }) {
 
 function Erasures({ id }) {
   const erasures = usePages("/erasures");
+  useChanges("erasures", erasures.refresh);
   const columns = [
     { title: t("privacy.requested"), cell: (of) => html`<a href=${`#/privacy/${of.id}`}>${time(of.requested_at)}</a>` },
     { title: t("privacy.addresses"), number: true, cell: (of) => number(of.addresses) },
@@ -61,6 +63,7 @@ function Ask({ done }) {
 
 function Receipt({ id }) {
   const receipt = useFetched((signal) => get(`/erasures/${encodeURIComponent(id)}`, {}, signal), [id]);
+  useChanges("erasures", receipt.refresh);
   const columns = [
     { title: t("privacy.where"), cell: ([table]) => html`<code>${table}</code>` },
     { title: t("privacy.removed"), number: true, cell: ([, count]) => number(count) },
@@ -73,6 +76,5 @@ function Receipt({ id }) {
       [t("privacy.completed"), time(of.completed_at)],
       [t("privacy.addresses"), number(of.addresses)],
     ]} />
-    <${Table} caption=${t("privacy.receipt")} columns=${columns} rows=${Object.entries(of.removed)} id=${([table]) => table} />
-    ${of.status !== "completed" && html`<div><button type="button" class="button" onClick=${receipt.again}>${t("privacy.look_again")}</button></div>`}`}<//>`;
+    <${Table} caption=${t("privacy.receipt")} columns=${columns} rows=${Object.entries(of.removed)} id=${([table]) => table} />`}<//>`;
 }

@@ -1,95 +1,104 @@
-/** API keys: which there are, new ones, and the end of old ones. */
+/** API keys: which there are and what they may do, new ones, successors, and the end of old ones. */
 import { html, useState } from "../../vendor/lib.js";
-import { post, remove } from "../api.js";
-import { ago, day, endOfDay, fieldDay } from "../format.js";
+import { remove } from "../api.js";
+import { useChanges } from "../changes.js";
+import { day, time } from "../format.js";
+import { testing } from "../mode.js";
+import { link } from "../route.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
-import { Secret } from "../ui/buttons.js";
-import { Confirm, Dialog } from "../ui/dialog.js";
-import { Check, Field, Form, Group, Select } from "../ui/fields.js";
+import { Confirm } from "../ui/dialog.js";
+import { Check } from "../ui/fields.js";
 import { Empty, Note } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
 import { Pages, usePages } from "../ui/table.js";
+import { Ago } from "../ui/time.js";
+import { Add, Rename, Rotate } from "./keys/dialogs.js";
+import { Made } from "./keys/made.js";
+import { presetOf } from "./keys/presets.js";
+import { Usage } from "./keys/usage.js";
 
-const KINDS = ["live", "rk", "test", "pub"];
-const SCOPES = [
-  "verify", "read:jobs", "write:jobs", "read:account", "write:account", "read:team", "write:team", "read:reports",
-  "read:integrations", "write:integrations", "read:webhooks", "write:webhooks", "write:erasures", "write:keys",
-];
+/** Unused for so long, a key is worth a look. */
+const IDLE_MS = 90 * 86_400_000;
+
+const isShown = ({ kind }) => (kind === "test") === testing.value;
 
 export function Screen() {
   if (administrates.value) return html`<${Keys} />`;
   return html`<${Page} title=${t("keys.title")} lead=${t("keys.lead")}><${Note}>${t("keys.only_administrators")}<//><//>`;
 }
 
+/** What is being done: with which key, and what came of it. @typedef {{ act: "add" | "rename" | "rotate" | "revoke" | "made" | "usage", key?: any }} Doing */
+
 function Keys() {
-  const keys = usePages("/api-keys");
-  const [adding, setAdding] = useState(false);
-  const [ending, setEnding] = useState(/** @type {any} */ (undefined));
-  const add = html`<button type="button" class="button primary" onClick=${() => setAdding(true)}>${t("keys.new")}</button>`;
+  const all = usePages("/api-keys", { per_page: 100 });
+  useChanges("keys", all.refresh);
+  const [doing, setDoing] = useState(/** @type {Doing | undefined} */ (undefined));
+  const [withEnded, setWithEnded] = useState(false);
+  const mine = all.rows?.filter(isShown);
+  const keys = { ...all, rows: mine?.filter((key) => withEnded || !hasEnded(key)) };
+  const add = html`<button type="button" class="button primary" onClick=${() => setDoing({ act: "add" })}>${t("keys.new")}</button>`;
   const columns = [
     { title: t("keys.name"), cell: (key) => html`<div>${key.name}</div><code class="small quiet">${key.prefix}…${key.last4}</code>` },
-    { title: t("keys.kind"), cell: (key) => html`${t(`kind.${key.kind}`)} ${key.kind === "rk" && html`<span class="quiet small">${key.scopes.join(", ")}</span>`}
-      ${key.kind === "pub" && html`<span class="quiet small">
-        ${[...key.allowed_origins, key.daily_cap && t("keys.capped", { n: key.daily_cap })].filter(Boolean).join(", ")}</span>`}` },
-    { title: t("keys.used"), cell: (key) => ago(key.last_used_at) },
-    { title: t("keys.created"), cell: (key) => day(key.created_at) },
-    { title: t("keys.state"), cell: (key) => ended(key) ?? html`<button type="button" class="button danger slim"
-        onClick=${() => setEnding(key)}>${t("keys.revoke")}<span class="hidden-text"> ${key.name}</span></button>` },
+    { title: t("keys.may"), cell: (key) => html`<${May} of=${key} />` },
+    { title: t("keys.used"), cell: (key) => html`<${Used} of=${key} show=${() => setDoing({ act: "usage", key })} />` },
+    { title: t("keys.created"), cell: (key) => html`<time datetime=${key.created_at} title=${time(key.created_at)}>${day(key.created_at)}</time>` },
+    { title: t("keys.state"), cell: (key) => html`<${State} of=${key} act=${(act) => setDoing({ act, key })} />` },
   ];
+  const ended = mine?.filter(hasEnded).length ?? 0;
+  const close = () => setDoing(undefined);
   return html`<${Page} title=${t("keys.title")} lead=${t("keys.lead")} actions=${add}>
-    <${Card}><${Pages} of=${keys} caption=${t("keys.title")} columns=${columns}
-      empty=${html`<${Empty} title=${t("keys.none")} action=${add}>${t("keys.none_text")}<//>`} /><//>
-    ${adding && html`<${Add} close=${() => setAdding(false)} added=${keys.again} />`}
-    ${ending && html`<${Confirm} title=${t("keys.revoke")} submit=${t("keys.revoke")} close=${() => setEnding(undefined)}
-      work=${() => remove(`/api-keys/${ending.id}`).then(keys.again)}>${t("keys.revoke_text", { name: ending.name })}<//>`}
-  <//>`;
-}
-
-/** Why a key opens nothing any more; `undefined` where it does. */
-function ended({ revoked_at: revoked, expires_at: expires }) {
-  if (revoked) return html`<span class="badge bad">${t("keys.revoked", { day: day(revoked) })}</span>`;
-  if (expires && Date.parse(expires) <= Date.now()) return html`<span class="badge bad">${t("keys.expired", { day: day(expires) })}</span>`;
-  return undefined;
-}
-
-function Add({ close, added }) {
-  const [made, setMade] = useState(/** @type {any} */ (undefined));
-  const [name, setName] = useState("");
-  const [kind, setKind] = useState("live");
-  const [scopes, setScopes] = useState(/** @type {string[]} */ (["verify"]));
-  const [origins, setOrigins] = useState("");
-  const [cap, setCap] = useState("");
-  const [expires, setExpires] = useState("");
-
-  async function send() {
-    const allowed = origins.split(/\s+/).filter(Boolean);
-    setMade(await post("/api-keys", {
-      name,
-      kind,
-      scopes: kind === "rk" ? scopes : undefined,
-      allowed_origins: kind === "pub" ? allowed : undefined,
-      daily_cap: kind === "pub" && cap !== "" ? Number(cap) : undefined,
-      expires_at: expires ? endOfDay(expires).toISOString() : undefined,
-    }, true));
-    added();
-  }
-
-  if (made) {
-    return html`<${Dialog} title=${t("keys.made")} close=${close}>
-      <${Note} kind="warning" focused=${true}>${t("keys.once")}<//>
-      <${Secret} text=${made.secret ?? made.key} label=${t("keys.made")} />
-    <//>`;
-  }
-  return html`<${Dialog} title=${t("keys.new")} close=${close}>
-    <${Form} send=${send} submit=${t("keys.create")}>
-      <${Field} label=${t("keys.name")} hint=${t("keys.name_hint")} required maxlength="100" value=${name} set=${setName} />
-      <${Select} label=${t("keys.kind")} value=${kind} set=${setKind} options=${KINDS.map((of) => [of, t(`kind.${of}`)])} hint=${t(`kind.${kind}_hint`)} />
-      ${kind === "rk" && html`<${Group} label=${t("keys.scopes")}>${SCOPES.map((scope) => html`<${Check} label=${html`<code>${scope}</code>`}
-        checked=${scopes.includes(scope)} set=${(on) => setScopes(on ? [...scopes, scope] : scopes.filter((one) => one !== scope))} />`)}<//>`}
-      ${kind === "pub" && html`<${Field} label=${t("keys.origins")} hint=${t("keys.origins_hint")} rows=${3} required value=${origins} set=${setOrigins} />
-        <${Field} label=${t("keys.daily_cap")} hint=${t("keys.daily_cap_hint")} type="number" min="1" inputmode="numeric" value=${cap} set=${setCap} />`}
-      <${Field} label=${t("keys.expires")} hint=${t("keys.expires_hint")} type="date" min=${fieldDay(new Date())} value=${expires} set=${setExpires} />
+    <${Card}>
+      ${ended > 0 && html`<div class="row end"><${Check} label=${t("keys.show_ended", { n: ended })} checked=${withEnded} set=${setWithEnded} /></div>`}
+      <${Pages} of=${keys} caption=${t("keys.title")} columns=${columns} empty=${html`<${Empty} title=${t("keys.none")} action=${add}>${t("keys.none_text")}<//>`} />
     <//>
+    <${Acting} doing=${doing} close=${close} again=${all.again} made=${(key) => setDoing({ act: "made", key })} />
   <//>`;
+}
+
+/** @param {{ doing?: Doing, close: () => void, again: () => unknown, made: (key: any) => void }} props */
+function Acting({ doing, close, again, made }) {
+  if (!doing) return null;
+  const { act, key } = doing;
+  const shown = (fresh) => {
+    made(fresh);
+    again();
+  };
+  if (act === "add") return html`<${Add} close=${close} made=${shown} />`;
+  if (act === "made") return html`<${Made} of=${key} close=${close} />`;
+  if (act === "usage") return html`<${Usage} of=${key} close=${close} />`;
+  if (act === "rename") return html`<${Rename} of=${key} close=${close} renamed=${again} />`;
+  if (act === "rotate") return html`<${Rotate} of=${key} close=${close} made=${shown} />`;
+  return html`<${Confirm} title=${t("keys.revoke")} submit=${t("keys.revoke")} close=${close}
+    work=${() => remove(`/api-keys/${key.id}`).then(again)}>${t("keys.revoke_text", { name: key.name })}<//>`;
+}
+
+function May({ of: key }) {
+  const preset = presetOf(key);
+  return html`<div>${t(`preset.${preset}`)}</div>
+    ${preset === "own" && html`<div class="quiet small">${key.scopes.join(", ")}</div>`}
+    ${key.kind === "pub" && html`<div class="quiet small">${[...key.allowed_origins, key.daily_cap && t("keys.capped", { n: key.daily_cap })].filter(Boolean).join(", ")}</div>`}
+    ${key.public_key && !hasEnded(key) && html`<a class="small" href=${link(["widget"], { key: key.public_key })}>${t("keys.widget")}</a>`}`;
+}
+
+/** @param {{ of: any, show: () => unknown }} props */
+function Used({ of: key, show }) {
+  const { last_used_at: at, created_at: created } = key;
+  const idle = !hasEnded(key) && Date.now() - Date.parse(at ?? created) > IDLE_MS;
+  // What test keys do costs nothing and is not counted.
+  return html`<div><${Ago} kind=${idle ? "idle" : undefined} at=${at} /></div>
+    ${key.kind !== "test" && html`<button type="button" class="button plain slim" onClick=${show}>${t("keys.usage")}<span class="hidden-text"> ${key.name}</span></button>`}`;
+}
+
+const hasEnded = ({ revoked_at: revoked, expires_at: expires }) => Boolean(revoked) || (expires && Date.parse(expires) <= Date.now());
+
+/** Why a key opens nothing any more, or what can be done with it. */
+function State({ of: key, act }) {
+  if (key.revoked_at) return html`<span class="badge bad">${t("keys.revoked", { day: day(key.revoked_at) })}</span>`;
+  if (hasEnded(key)) return html`<span class="badge bad">${t("keys.expired", { day: day(key.expires_at) })}</span>`;
+  // A key that has a successor ends with the overlap, and so would another one.
+  const acts = /** @type {const} */ (["rotate", "rename", "revoke"]).filter((one) => one !== "rotate" || !key.replaced_by);
+  return html`${key.expires_at && html`<div class="small quiet">${t("keys.ends", { time: time(key.expires_at) })}</div>`}
+    <div class="row acts">${acts.map((one) => html`<button type="button" key=${one} class=${`button slim ${one === "revoke" ? "danger" : ""}`}
+      onClick=${() => act(one)}>${t(`keys.${one}`)}<span class="hidden-text"> ${key.name}</span></button>`)}</div>`;
 }

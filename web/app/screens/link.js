@@ -1,13 +1,14 @@
 /** A one-time link: the owner's first password, an invitation, or a new password. */
-import { html, useState } from "../../vendor/lib.js";
+import { html, useEffect, useState } from "../../vendor/lib.js";
 import { Refused, ask } from "../api.js";
 import { go } from "../route.js";
-import { become } from "../session.js";
+import { enter, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
 import { Field, Form } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
 import { Brand } from "../ui/page.js";
 import { Fetched, useFetched } from "../ui/table.js";
+import { toast, toastFailure } from "../ui/toasts.js";
 
 const PASSWORD_MIN = 12;
 const PATH = "/app/link";
@@ -26,9 +27,17 @@ const says = (token) => ({ "x-link-token": encodeURIComponent(token) });
 /** @param {{ parts: string[] }} props the link's token */
 export function Screen({ parts: [token = ""] }) {
   const link = useFetched((signal) => ask("GET", PATH, { headers: says(token), signal }), [token]);
+  const isGone = link.failure instanceof Refused && link.failure.code === "not_found";
+  // People who come back to a link that they have used want to sign in.
+  useEffect(() => {
+    if (!isGone) return;
+    if (session.value) toast(t("sign-in.link_gone"));
+    go(session.value ? [] : ["sign-in"], session.value ? undefined : { link: "gone" }, true);
+  }, [isGone]);
+  if (isGone) return html`<main class="alone" id="page"><${Brand} /></main>`;
   return html`<main class="alone" id="page">
     <${Brand} />
-    ${link.failure !== undefined && html`<h1>${t("missing.title")}</h1>`}
+    ${link.failure !== undefined && html`<h1>${t("link.title")}</h1>`}
     <${Fetched} from=${link}>${(/** @type {Link} */ found) => html`<${Welcome} token=${token} link=${found} />`}<//>
   </main>`;
 }
@@ -36,6 +45,7 @@ export function Screen({ parts: [token = ""] }) {
 /** @param {{ token: string, link: Link }} props */
 function Welcome({ token, link }) {
   const [name, setName] = useState(link.name ?? "");
+  const [organization, setOrganization] = useState("");
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [code, setCode] = useState(/** @type {string | undefined} */ (undefined));
@@ -46,7 +56,9 @@ function Welcome({ token, link }) {
   async function send() {
     const given = { password, name: name.trim() || undefined, email: fresh ? email.trim() : undefined, code: code?.replaceAll(" ", "") || undefined };
     try {
-      become((await ask("POST", PATH, { body: given, headers: says(token) })).session);
+      enter((await ask("POST", PATH, { body: given, headers: says(token) })).session);
+      // The link is used: where this fails, the checklist asks for the name again.
+      if (organization.trim()) await nameOrganization(organization.trim()).catch(toastFailure);
       go([], undefined, true);
     } catch (error) {
       if (!(error instanceof Refused && error.code === "second_factor_required" && code === undefined)) throw error;
@@ -58,6 +70,7 @@ function Welcome({ token, link }) {
     <h1>${t(`link.${kind}.title`)}</h1>
     <p class="quiet">${t(`link.${kind}.text`, { organization: link.organization ?? "Probity" })}</p>
     <${Form} send=${send} submit=${t("link.submit")}>
+      ${fresh && html`<${Field} label=${t("organization.what")} autocomplete="organization" maxlength="200" value=${organization} set=${setOrganization} />`}
       <${Field} label=${t("sign-in.email")} type="email" autocomplete="username" hint=${fresh && t("link.email_hint")}
         required=${fresh} readonly=${!fresh} value=${fresh ? email : link.email} set=${setEmail} />
       ${kind !== "reset" && html`<${Field} label=${t("link.name")} autocomplete="name" maxlength="200" value=${name} set=${setName} />`}

@@ -2,14 +2,16 @@
 import { html, useEffect, useState } from "../../vendor/lib.js";
 import { ask, get, patch } from "../api.js";
 import { number } from "../format.js";
-import { administrates } from "../session.js";
+import { administrates, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
-import { Check, Field, Form, Group, useEdits } from "../ui/fields.js";
+import { Check, Field, Form, Group, Select, useEdits } from "../ui/fields.js";
 import { Note, explain } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
 import { toast } from "../ui/toasts.js";
 import { Status, reason } from "../ui/verdict.js";
+import { SignOn } from "./settings/sign-on.js";
+import { Sources } from "./settings/sources.js";
 import { Suppressions } from "./settings/suppressions.js";
 
 /** The reasons that can be ignored, by the name of their gate. */
@@ -26,21 +28,43 @@ export function Screen() {
   const settings = useFetched((signal) => get("/organization/settings", {}, signal), []);
   return html`<${Page} title=${t("settings.title")} lead=${t("settings.lead")}>
     ${!administrates.value && html`<${Note}>${t("team.only_administrators")}<//>`}
-    <${Fetched} from=${settings} lines=${12}>${(of) => html`<${Settings} of=${of} set=${settings.set} />`}<//>
+    ${administrates.value && html`<${Naming} />`}
+    <${Fetched} from=${settings} lines=${12}>${(of) => administrates.value ? html`<${Settings} of=${of} set=${settings.set} />` : html`<${Standing} of=${of} />`}<//>
+    ${administrates.value && html`<${SignOn} />`}
     <${Suppressions} />
+    <${Sources} />
   <//>`;
+}
+
+/** What the organization is called. */
+function Naming() {
+  const known = session.value?.organization.name ?? "";
+  const [name, setName] = useState(known);
+  const send = async () => {
+    await nameOrganization(name.trim());
+    toast(t("saved"));
+  };
+  return html`<${Card} title=${t("organization.title")}><${Form} send=${send} submit=${t("organization.rename")}>
+    <${Field} label=${t("organization.name")} hint=${t("organization.hint")} required maxlength="200" value=${name} set=${setName} />
+  <//><//>`;
+}
+
+/** The names of time zones that the browser knows, with the one that is set. @param {string} set @returns {[string, string][]} */
+function zones(set) {
+  const names = new Set([...Intl.supportedValuesOf("timeZone"), set]);
+  return [...names].filter((name) => name !== "" && name !== "UTC").toSorted().map((name) => [name, name.replaceAll("_", " ")]);
 }
 
 /** What stands in the form, by the names of the API: lists of words and numbers as texts. */
 function fields(of) {
   const { ignored_reasons, ignored_statuses, banned_words, role_words } = of;
   const numbers = COUNTS.map((name) => [name, String(of[name] ?? "")]);
-  return { ignored_reasons, ignored_statuses, banned_words: banned_words.join("\n"), role_words: role_words.join("\n"), ...Object.fromEntries(numbers) };
+  return { ignored_reasons, ignored_statuses, banned_words: banned_words.join("\n"), role_words: role_words.join("\n"), time_zone: of.time_zone ?? "", ...Object.fromEntries(numbers) };
 }
 
 /** What the API takes of some of the form's fields. @param {Record<string, any>} of */
 function wire(of) {
-  const value = (name, text) => (COUNTS.includes(name) ? (text === "" ? null : Number(text)) : WORDS.includes(name) ? words(text) : text);
+  const value = (name, text) => (name === "time_zone" ? text || null : COUNTS.includes(name) ? (text === "" ? null : Number(text)) : WORDS.includes(name) ? words(text) : text);
   return Object.fromEntries(Object.entries(of).map(([name, text]) => [name, value(name, text)]));
 }
 
@@ -52,10 +76,14 @@ function Settings({ of, set }) {
 
   // Only what was changed here is said, and what is answered stands here: others may have changed the rest since it was loaded.
   async function send() {
-    set(await patch("/organization/settings", wire(form.changed)));
+    const former = wire(form.former);
+    const save = async (changed) => {
+      set(await patch("/organization/settings", changed));
+      setStanding((before) => before + 1);
+    };
+    await save(wire(form.changed));
     form.sent();
-    setStanding((before) => before + 1);
-    toast(t("saved"));
+    toast(t("saved"), () => save(former));
   }
 
   return html`<${Card}><${Form} send=${send} submit=${t("save")}>
@@ -63,6 +91,12 @@ function Settings({ of, set }) {
     ${trial && html`<${Effect} of=${trial} busy=${busy} />`}
     ${failure !== undefined && html`<${Note} kind="warning" title=${t("settings.untried")}>${explain(failure)}<//>`}
   <//><//>`;
+}
+
+/** The settings as they stand, for those who may not change them. */
+function Standing({ of }) {
+  const form = { now: fields(of), edit: () => {} };
+  return html`<${Card}><fieldset disabled><${Wishes} form=${form} /></fieldset><//>`;
 }
 
 function Wishes({ form: { now, edit }, trial }) {
@@ -85,6 +119,8 @@ function Wishes({ form: { now, edit }, trial }) {
       ${count("retention_days", t("settings.days"), t("settings.days_hint"))}
       ${count("delivery_retention_days", t("settings.deliveries"), t("settings.deliveries_hint"))}
       ${count("rate_limit_per_minute", t("settings.rate"), t("settings.rate_hint"))}
+      <${Select} label=${t("settings.zone")} hint=${t("settings.zone_hint")} value=${now.time_zone} set=${(time_zone) => edit({ time_zone })}
+        options=${[["", "UTC"], ...zones(now.time_zone)]} />
     </div>
   </div>`;
 }

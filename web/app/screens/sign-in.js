@@ -1,15 +1,28 @@
-/** Signing in: address and password, the second factor where there is one, the organization where there are several. */
+/** Signing in: address and password, the second factor where there is one, the organization where there are several; and a new password. */
 import { html, useState } from "../../vendor/lib.js";
-import { Refused, post } from "../api.js";
-import { become } from "../session.js";
-import { t } from "../text.js";
+import { Refused, ask, post } from "../api.js";
+import { where } from "../route.js";
+import { enter } from "../session.js";
+import { language, says, t } from "../text.js";
+import { Button } from "../ui/buttons.js";
 import { Field, Form, Select } from "../ui/fields.js";
+import { Note } from "../ui/notes.js";
 import { Brand } from "../ui/page.js";
+import { Fetched, useFetched } from "../ui/table.js";
 
 /** @typedef {{ id: string, name: string | null }} Organization */
 
-export function Screen() {
+/** @param {{ parts: string[] }} props any place: visitors who are not signed in are sent here from every page */
+export function Screen({ parts }) {
   const [email, setEmail] = useState("");
+  const address = html`<${Field} label=${t("sign-in.email")} type="email" autocomplete="username" required value=${email} set=${setEmail} />`;
+  return html`<main class="alone" id="page">
+    <${Brand} />
+    ${parts[0] === "sign-in" && parts[1] === "forgotten" ? html`<${Forgotten} email=${email} address=${address} />` : html`<${SignIn} email=${email} address=${address} />`}
+  </main>`;
+}
+
+function SignIn({ email, address }) {
   const [password, setPassword] = useState("");
   const [code, setCode] = useState(/** @type {string | undefined} */ (undefined));
   const [choice, setChoice] = useState(/** @type {Organization[]} */ ([]));
@@ -19,7 +32,7 @@ export function Screen() {
     const given = { email: email.trim(), password, code: code?.replaceAll(" ", "") || undefined, organization: organization || undefined };
     try {
       const { session, organizations } = await post("/app/sign-in", given);
-      if (session) return become(session);
+      if (session) return enter(session);
       setChoice(organizations);
       setOrganization(organizations[0].id);
     } catch (error) {
@@ -28,19 +41,55 @@ export function Screen() {
     }
   }
 
-  return html`<main class="alone" id="page">
-    <${Brand} />
-    <section class="card">
+  const refusal = where.value.query.get("sso");
+  const options = useFetched((signal) => ask("GET", "/app/sign-in", { signal }), []);
+  return html`<section class="card">
       <h1>${t("sign-in.title")}</h1>
+      ${refusal && html`<${Note} key=${refusal} kind="warning" focused=${true}>${says(`sso.refused.${refusal}`) ? t(`sso.refused.${refusal}`) : t("sso.refused.other")}<//>`}
+      ${where.value.query.get("link") === "gone" && html`<${Note} kind="warning" focused=${true}>${t("sign-in.link_gone")}<//>`}
       <${Form} send=${send} submit=${t("sign-in.submit")}>
-        <${Field} label=${t("sign-in.email")} type="email" autocomplete="username" required value=${email} set=${setEmail} />
+        ${address}
         <${Field} label=${t("sign-in.password")} type="password" autocomplete="current-password" required value=${password} set=${setPassword} />
         ${choice.length > 0 && html`<${Select} label=${t("sign-in.organization")} hint=${t("sign-in.choose")} value=${organization}
           set=${setOrganization} options=${choice.map(({ id, name }) => [id, name ?? id])} />`}
         ${code !== undefined && html`<${Field} label=${t("sign-in.code")} hint=${t("sign-in.code_hint")}
           autocomplete="one-time-code" required focused value=${code} set=${setCode} />`}
       <//>
+      ${options.value?.sso && html`<${SingleSignOn} email=${email.trim()} />`}
     </section>
-    <p class="quiet small">${t("sign-in.lost")}</p>
-  </main>`;
+    <p class="small"><a href="#/sign-in/forgotten">${t("sign-in.forgotten")}</a></p>`;
+}
+
+/** The way to the provider of the address's domain, which needs no password here. */
+function SingleSignOn({ email }) {
+  const [wrong, setWrong] = useState("");
+  async function begin() {
+    if (!email) return setWrong(t("sign-in.sso_address"));
+    try {
+      location.assign((await post("/app/sso/sign-in", { email })).location);
+    } catch (error) {
+      if (!(error instanceof Refused && error.code === "not_found")) throw error;
+      setWrong(t("sign-in.sso_none"));
+    }
+  }
+  return html`<div class="stack tight">
+    ${wrong && html`<${Note} kind="warning">${wrong}<//>`}
+    <${Button} work=${begin}>${t("sign-in.sso")}<//>
+  </div>`;
+}
+
+/** A link for a new password: what is answered is the same for every address. */
+function Forgotten({ email, address }) {
+  const options = useFetched((signal) => ask("GET", "/app/sign-in", { signal }), []);
+  const [minutes, setMinutes] = useState(/** @type {number | undefined} */ (undefined));
+  async function send() {
+    setMinutes((await post("/app/forgotten-password", { email: email.trim(), language: language() })).works_minutes);
+  }
+  const form = html`<p class="quiet">${t("sign-in.forgotten_text")}</p><${Form} send=${send} submit=${t("sign-in.forgotten_submit")}>${address}<//>`;
+  return html`<section class="card">
+      <h1>${t("sign-in.forgotten_title")}</h1>
+      ${minutes !== undefined ? html`<${Note} kind="good" focused=${true}>${t("sign-in.asked", { minutes })}<//>`
+        : html`<${Fetched} from=${options} lines=${2}>${({ sends_mail: sends }) => (sends ? form : html`<${Note}>${t("sign-in.lost")}<//>`)}<//>`}
+    </section>
+    <p class="small"><a href="#/sign-in">${t("sign-in.back")}</a></p>`;
 }

@@ -1,6 +1,7 @@
 /** The people of the organization: who they are, what they may do, invitations. */
 import { html, useState } from "../../vendor/lib.js";
 import { patch, post, remove } from "../api.js";
+import { useChanges } from "../changes.js";
 import { day } from "../format.js";
 import { administrates, session } from "../session.js";
 import { t } from "../text.js";
@@ -17,8 +18,10 @@ const roles = () => /** @type {[string, string][]} */ (ROLES.map((role) => [role
 
 export function Screen() {
   const people = usePages("/users", { per_page: 100 });
+  useChanges("team", people.refresh);
   const [inviting, setInviting] = useState(false);
   const [changing, setChanging] = useState(/** @type {any} */ (undefined));
+  const [renewed, setRenewed] = useState(/** @type {any} */ (undefined));
   const [removing, setRemoving] = useState(/** @type {any} */ (undefined));
   const may = administrates.value;
   const invite = may && html`<button type="button" class="button primary" onClick=${() => setInviting(true)}>${t("team.invite")}</button>`;
@@ -29,23 +32,27 @@ export function Screen() {
     { title: t("team.since"), cell: (user) => day(user.created_at) },
   ];
   if (may) {
-    columns.push({ title: t("team.do"), cell: (user) => html`<${Acts} of=${user} again=${people.again} change=${setChanging} end=${setRemoving} />` });
+    columns.push({ title: t("team.do"), cell: (user) => html`<${Acts} of=${user} again=${people.again} change=${setChanging} renewed=${setRenewed} end=${setRemoving} />` });
   }
   return html`<${Page} title=${t("team.title")} lead=${t("team.lead")} actions=${invite}>
     ${!may && html`<${Note}>${t("team.only_administrators")}<//>`}
     <${Card}><${Pages} of=${people} caption=${t("team.title")} columns=${columns} /><//>
     ${inviting && html`<${Invite} close=${() => setInviting(false)} invited=${people.again} />`}
     ${changing && html`<${Change} of=${changing} close=${() => setChanging(undefined)} changed=${people.again} />`}
+    ${renewed && html`<${Invited} of=${renewed} text="team.renewed_text" close=${() => setRenewed(undefined)} />`}
     ${removing && html`<${Confirm} title=${t("team.remove")} submit=${t("team.remove")} close=${() => setRemoving(undefined)}
       work=${() => remove(`/users/${removing.id}`).then(people.again)}>${t("team.remove_text", { name: removing.name ?? removing.email })}<//>`}
   <//>`;
 }
 
-function Acts({ of: user, again, change, end }) {
+function Acts({ of: user, again, change, renewed, end }) {
   if (user.is_primary || user.id === session.value?.user.id) return null;
   const name = html`<span class="hidden-text"> ${user.name ?? user.email}</span>`;
   const turn = user.status === "paused" ? "active" : "paused";
+  /** Invites anew: links of before end. */
+  const renew = () => post("/users", { email: user.email, name: user.name ?? undefined, role: user.role }, true).then(renewed);
   return html`<div class="row">
+    ${user.status === "invited" && html`<${Button} kind="slim" work=${renew}>${t("team.renew")}${name}<//>`}
     <button type="button" class="button slim" onClick=${() => change(user)}>${t("team.change")}${name}</button>
     ${user.status !== "invited" && html`<${Button} kind="slim" work=${() => patch(`/users/${user.id}`, { status: turn }).then(again)}>
       ${t(`team.${turn}`)}${name}<//>`}
@@ -75,9 +82,9 @@ function Invite({ close, invited }) {
 }
 
 /** The link of somebody who was just invited, this once. */
-function Invited({ of: made, close }) {
+function Invited({ of: made, text = "team.invited_text", close }) {
   return html`<${Dialog} title=${t("team.invited")} close=${close}>
-    <${Note}>${t("team.invited_text", { email: made.email })}<//>
+    <${Note}>${t(text, { email: made.email })}<//>
     <${Secret} text=${new URL(made.invitation_url, location.origin).href} label=${t("team.link")} />
   <//>`;
 }

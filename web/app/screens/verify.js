@@ -1,49 +1,50 @@
-/**
- * One address: its verdict at once, and what the verdict is made of.
- *
- * A verdict may take twenty seconds, and is paid for: who goes elsewhere meanwhile finds it here when they come back.
- */
-import { html, useEffect, useState } from "../../vendor/lib.js";
-import { get } from "../api.js";
-import { number } from "../format.js";
-import { useHere } from "../route.js";
-import { session } from "../session.js";
+/** One address: its verdict at once, and what the verdict is made of. Or several, each answered as it comes. */
+import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
+import { testing } from "../mode.js";
+import { useMetered } from "../plan.js";
+import { isMute } from "../reach.js";
+import { go, useHere } from "../route.js";
 import { t } from "../text.js";
+import { because, groundOf } from "../ui/because.js";
 import { Field, Form } from "../ui/fields.js";
-import { Empty, Failure, Note, Skeleton } from "../ui/notes.js";
-import { Card, Facts, Figure, Page } from "../ui/page.js";
-import { Table } from "../ui/table.js";
-import { Status, reason, word, yes } from "../ui/verdict.js";
-import { Conversation } from "./verify/conversation.js";
+import { Empty, Failure, Skeleton } from "../ui/notes.js";
+import { Card, Page } from "../ui/page.js";
+import { reason, word } from "../ui/verdict.js";
+import { Answer } from "./verify/answer.js";
+import { Details } from "./verify/details.js";
+import { Held } from "./verify/held.js";
+import { Past } from "./verify/past.js";
+import { bare } from "./verify/pasted.js";
+import { ask, past, questionOf, remembered } from "./verify/question.js";
+import { Samples, isSample } from "./verify/samples.js";
+import { Several } from "./verify/several.js";
 
-const FLAGS = ["role", "disposable", "free", "relay", "gibberish"];
+/** @typedef {import("./verify/question.js").Question} Question */
 
-/** @typedef {{ email: string, answer: Promise<any>, verdict?: any, failure?: unknown }} Question */
-
-/** What was asked last, and by whom. @type {{ user?: string, question?: Question }} */
-let last = {};
-
-/** What the reader asked last, unless they come for another address. What failed is told of once. @param {string | null} email */
-function remembered(email) {
-  const { user, question } = last;
-  if (!question || user !== session.value?.user.id) return undefined;
-  if (question.failure !== undefined) last = {};
-  return email === null || question.email === email ? question : undefined;
+export function Screen({ parts, query }) {
+  const several = parts[0] === "several";
+  const choice = html`<div class="switch" role="group" aria-label=${t("verify.how_many")}>
+    ${[false, true].map((many) => html`<button type="button" aria-pressed=${several === many}
+      onClick=${() => several === many || go(many ? ["verify", "several"] : ["verify"])}>${many ? t("verify.several") : t("verify.one")}</button>`)}
+  </div>`;
+  return html`<${Page} title=${t("verify.title")} lead=${t("verify.lead")} actions=${choice}>
+    ${several ? html`<${Several} />` : html`<${One} query=${query} />`}
+  <//>`;
 }
 
-/** @param {string} email @returns {Question} */
-function ask(email) {
-  /** @type {Question} */
-  const question = { email, answer: get("/verify", { email, explain: true }) };
-  question.answer.then((verdict) => Object.assign(question, { verdict }), (failure) => Object.assign(question, { failure }));
-  last = { user: session.value?.user.id, question };
-  return question;
-}
-
-export function Screen({ query }) {
+function One({ query }) {
   const [question, setQuestion] = useState(() => remembered(query.get("email")));
+  // The one that is shown: an earlier one that is answered meanwhile takes nobody anywhere.
+  const shown = useRef(question);
+  const show = (/** @type {Question | undefined} */ of) => {
+    shown.current = of;
+    setQuestion(of);
+  };
+  const metered = useMetered();
   const [email, setEmail] = useState(query.get("email") ?? question?.email ?? "");
   const [accepted, setAccepted] = useState(0);
+  // An address that is not asked about, because its mail servers cannot be reached.
+  const [held, setHeld] = useState("");
   const [, draw] = useState(0);
   const here = useHere();
   // What was asked before and is answered now.
@@ -52,28 +53,65 @@ export function Screen({ query }) {
     question?.answer.then(answered, answered);
   }, [question]);
 
-  async function send() {
-    const asked = ask(email.trim());
-    setQuestion(asked);
+  // Another address in the place of this one: a link to here, from here.
+  const place = query.get("email");
+  useEffect(() => {
+    if (place === null || place === question?.email || place === email) return;
+    setHeld("");
+    setEmail(place);
+    show(remembered(place));
+  }, [place]);
+
+  /** @param {string} wanted @param {boolean} [anyway] */
+  async function verify(wanted, anyway = false) {
+    const holds = isMute() && !isSample(wanted) && !anyway;
+    setHeld(holds ? wanted : "");
+    if (holds) return;
+    const asked = ask(wanted);
+    show(asked);
     await asked.answer.catch(() => {});
-    if (asked.verdict) here.go(["verify"], { email: asked.email }, true);
+    if (asked.verdict && shown.current === asked) here.go(["verify"], { email: asked.email }, true);
   }
 
+  const send = () => {
+    const address = bare(email);
+    setEmail(address);
+    return verify(address);
+  };
+  const sample = (chosen) => {
+    setEmail(chosen);
+    verify(chosen);
+  };
   const accept = (suggestion) => {
     setEmail(suggestion);
-    setQuestion(undefined);
+    show(undefined);
     setAccepted(accepted + 1);
   };
-  return html`<${Page} title=${t("verify.title")} lead=${t("verify.lead")}>
-    <${Card}>
-      <${Form} send=${send} waits=${waiting(question)} submit=${t("verify.submit")}>
-        <${Field} label=${t("verify.email")} key=${accepted} focused=${accepted > 0} value=${email} set=${setEmail} required maxlength="1024" inputmode="email"
-          autocomplete="off" spellcheck=${false} placeholder="name@example.com" hint=${t("verify.price")} />
-      <//>
-    <//>
-    <p class="hidden-text" role="status">${question && told(question)}</p>
-    <${Answer} of=${question} accept=${accept} />
-  <//>`;
+  /** @param {import("./verify/question.js").Answered} of */
+  const open = (of) => {
+    setHeld("");
+    setEmail(of.email);
+    show(questionOf(of));
+    here.go(["verify"], { email: of.email }, true);
+  };
+  const evidence = !held && question?.verdict?.evidence;
+  return html`<div class=${evidence || past().length > 0 ? "answered" : "stack five"}>
+    <div class="stack five">
+      <section class="card ask">
+        <${Form} send=${send} waits=${waiting(question)} submit=${t("verify.submit")}>
+          <${Field} label=${t("verify.email")} key=${accepted} focused=${accepted > 0} value=${email} set=${setEmail} required maxlength="1024" inputmode="email"
+            autocomplete="off" spellcheck=${false} placeholder="name@example.com" hint=${testing.value ? t("verify.free") : metered ? t("verify.price") : undefined} />
+        <//>
+        ${(testing.value || !question) && html`<${Samples} take=${sample} busy=${waiting(question)} />`}
+      </section>
+      <p class="hidden-text" role="status">${question && told(question)}</p>
+      ${held ? html`<${Held} anyway=${() => verify(held, true)} />` : html`<${Told} of=${question} accept=${accept} />`}
+    </div>
+    <div class="stack five stay">
+      ${evidence && html`<${Details} of=${question.verdict} at=${question.at} />`}
+      <${Past} open=${open} current=${held ? undefined : question?.email} />
+    </div>
+  </div>`;
 }
 
 /** @param {Question | undefined} of */
@@ -82,63 +120,14 @@ const waiting = (of) => of !== undefined && of.verdict === undefined && of.failu
 /** What is said aloud: that something is asked, and what came out. A failure speaks for itself. @param {Question} of */
 function told({ email, verdict, failure }) {
   if (failure !== undefined) return "";
-  return verdict ? `${verdict.email}: ${word("status", verdict.status)}. ${reason(verdict.reason)}.` : t("verify.asking", { email });
+  if (!verdict) return t("verify.asking", { email });
+  return `${verdict.email}: ${word("status", verdict.status)}. ${reason(verdict.reason)}. ${because(groundOf(verdict)).join(" ")}`;
 }
 
 /** @param {{ of?: Question, accept: (suggestion: string) => void }} props */
-function Answer({ of, accept }) {
+function Told({ of, accept }) {
   if (!of) return html`<${Empty} title=${t("verify.empty")}>${t("verify.empty_text")}<//>`;
   if (of.failure !== undefined) return html`<${Failure} of=${of.failure} />`;
-  if (of.verdict) return html`<${Verdict} of=${of.verdict} accept=${accept} />`;
+  if (of.verdict) return html`<${Answer} of=${of.verdict} accept=${accept} />`;
   return html`<${Card}><p class="quiet" aria-hidden="true">${t("verify.asking", { email: of.email })}</p><${Skeleton} lines=${4} /><//>`;
-}
-
-function Verdict({ of: verdict, accept }) {
-  const { evidence } = verdict;
-  const flags = FLAGS.filter((flag) => verdict[flag]);
-  return html`<div class="stack">
-    <${Card}>
-      <div class="row"><${Status} of=${verdict.status} /><h2>${verdict.email}</h2></div>
-      <p>${reason(verdict.reason)}. ${t(`verdict.${verdict.status}`)}</p>
-      ${verdict.suggestion && html`<${Note} kind="warning">
-        <span>${t("verify.meant")} </span>
-        <button type="button" class="button slim" onClick=${() => accept(verdict.suggestion)}>${verdict.suggestion}</button>
-      <//>`}
-      ${flags.length > 0 && html`<div class="row">${flags.map((flag) => html`<span class="badge">${t(`flag.${flag}`)}</span>`)}</div>`}
-    <//>
-    ${evidence && html`<${Evidence} of=${evidence} />`}
-  </div>`;
-}
-
-function Evidence({ of: evidence }) {
-  const { findings, domain, probe, timings_ms: timings, source, age_s: age } = evidence;
-  const asked = source ?? "none";
-  const columns = [
-    { title: t("evidence.finding"), cell: (finding) => reason(finding.reason) },
-    { title: t("evidence.decided"), cell: (finding) => html`<code>${finding.meta || "–"}</code>` },
-    { title: t("evidence.rule"), cell: (finding) => html`<code>${finding.rule ?? "–"}</code>` },
-  ];
-  return html`<div class="columns">
-    <${Card} title=${t("evidence.findings")}>
-      ${findings?.length ? html`<${Table} caption=${t("evidence.findings")} columns=${columns} rows=${findings} id=${(row) => row.reason} />`
-        : html`<p class="quiet">${t("evidence.none")}</p>`}
-    <//>
-    <${Card} title=${t("evidence.domain")}>${domain ? html`<${Domain} of=${domain} />` : html`<p class="quiet">${t("evidence.not_asked")}</p>`}<//>
-    <${Card} title=${t("evidence.probe")}>${probe ? html`<${Conversation} of=${probe} kept=${source === "cache"} />` : html`<p class="quiet">${t("evidence.not_asked")}</p>`}<//>
-    <${Card} title=${t("evidence.timings")}>
-      <div class="grid dense">${Object.entries(timings ?? {}).filter(([, ms]) => ms !== null).map(([part, ms]) =>
-        html`<${Figure} label=${t(`timing.${part}`)} value=${`${number(ms)} ms`} />`)}</div>
-      <${Facts} of=${[[t("evidence.source"), t(`source.${asked}`)], [t("evidence.age"), t("evidence.seconds", { n: age ?? 0 })]]} />
-    <//>
-  </div>`;
-}
-
-function Domain({ of: domain }) {
-  const exchangers = domain.mx?.length ? html`<ul>${domain.mx.map(({ preference, host }) => html`<li>${preference} <code>${host}</code></li>`)}</ul>` : "–";
-  return html`<${Facts} of=${[
-    [t("evidence.exists"), yes(domain.exists)],
-    [t("evidence.exchangers"), exchangers],
-    [t("evidence.null_mx"), yes(domain.null_mx)],
-    [t("evidence.provider"), domain.provider ?? "–"],
-  ]} />`;
 }

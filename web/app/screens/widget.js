@@ -28,8 +28,8 @@ const TRIED = ["valid@sandbox.test", "nonexistent@sandbox.test", "ada@gmial.com"
 /** @type {Look} */
 const PLAIN = { delay: DELAY_S, lang: "", selector: "", block: false, valid: "", quiet: false, invalid: "", suggest: "" };
 
-export function Screen() {
-  const [key, setKey] = useState("");
+export function Screen({ query }) {
+  const [key, setKey] = useState(query.get("key") ?? "");
   const [look, setLook] = useState(PLAIN);
   const keys = useFetched((signal) => (administrates.value ? get("/api-keys", { per_page: 100 }, signal) : Promise.resolve({ data: [] })), []);
   return html`<${Page} title=${t("widget.title")} lead=${t("widget.lead")}>
@@ -37,7 +37,7 @@ export function Screen() {
       <${Field} label=${t("widget.key")} hint=${t("widget.key_hint")} value=${key} set=${setKey} spellcheck="false" autocomplete="off"
         wrong=${key.trim() && !isPublic(key) ? t("widget.key_secret") : undefined} />
       ${administrates.value ? html`<${NewKey} made=${(secret) => (setKey(secret), keys.again())} />
-        <${Fetched} from=${keys}>${({ data }) => html`<${Known} keys=${data} />`}<//>`
+        <${Fetched} from=${keys}>${({ data }) => html`<${Known} keys=${data} use=${setKey} />`}<//>`
       : html`<${Note}>${t("keys.only_administrators")}<//>`}
     <//>
     <div class="columns">
@@ -83,13 +83,14 @@ function NewKey({ made }) {
   <//>`;
 }
 
-/** The public keys that work, by what is known of them. */
-function Known({ keys }) {
+/** The public keys that work. They stand in public pages, so each can be taken up again; of older ones only the ends are known. */
+function Known({ keys, use }) {
   const open = keys.filter(({ kind, revoked_at: revoked, expires_at: expires }) =>
     kind === "pub" && !revoked && !(expires && Date.parse(expires) <= Date.now()));
   if (!open.length) return null;
   return html`<${Facts} of=${open.map((key) => [key.name, html`<code class="small">${key.prefix}…${key.last4}</code>${" "}
-    <span class="quiet small">${[...key.allowed_origins, key.daily_cap && t("keys.capped", { n: key.daily_cap })].filter(Boolean).join(", ")}</span>`])} />`;
+    <span class="quiet small">${[...key.allowed_origins, key.daily_cap && t("keys.capped", { n: key.daily_cap })].filter(Boolean).join(", ")}</span>
+    ${key.public_key && html`<div><button type="button" class="button slim" onClick=${() => use(key.public_key)}>${t("widget.use")}<span class="hidden-text"> ${key.name}</span></button></div>`}`])} />`;
 }
 
 /** @param {{ look: Look, set: (part: Partial<Look>) => void }} props */

@@ -24,6 +24,20 @@ export function Button({ kind = "", work, disabled = false, label, children }) {
     aria-label=${label} onClick=${press}>${children}</button>`;
 }
 
+/**
+ * A button that copies a text. A page that does not travel encrypted has no clipboard: there the text is shown, to be selected.
+ * @param {{ text: string, icon?: unknown, children?: unknown }} props
+ */
+export function Copy({ text, icon, children }) {
+  const [shown, setShown] = useState(false);
+  async function copy() {
+    if (!navigator.clipboard) return setShown(!shown);
+    await navigator.clipboard.writeText(text);
+    toast(t("copy.done"));
+  }
+  return html`<${Button} kind="slim" work=${copy}>${icon}${children}<//>${shown && html`<pre class="code copied" tabindex="0">${text}</pre>`}`;
+}
+
 /** A text that is to be taken elsewhere, such as a key that is shown once. */
 export function Secret({ text, label }) {
   const shown = useRef(/** @type {HTMLElement | null} */ (null));

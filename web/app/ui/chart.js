@@ -1,34 +1,51 @@
 /**
- * Bars by day, stacked by status. The drawing is for those who see it; the same figures stand in a table below, folded.
+ * Bars by day, stacked by part. The drawing is for those who see it; the same figures stand in a table below, folded.
  *
- * The library is fetched with the first chart. It draws what is stacked as sums, the largest behind.
+ * The library is fetched with the first chart. It draws what is stacked as sums, the largest behind. The day that is pointed at
+ * is told in figures beside it.
  */
-import { html, useEffect, useRef } from "../../vendor/lib.js";
+import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
 import { number, utcDay } from "../format.js";
 import { locale, t } from "../text.js";
+import { theme } from "../theme.js";
+import { STATUSES } from "./strip.js";
 import { Table } from "./table.js";
 
-/** From the ground up. */
-const STATUSES = ["passed", "risky", "unknown", "undeliverable"];
-const COLOURS = { passed: "--good", risky: "--warn", unknown: "--line-strong", undeliverable: "--bad" };
 const HEIGHT = 240;
 /** Steps of the scale: addresses come whole. */
 const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
-/** @param {{ days: { date: string, statuses: Record<string, number> }[], caption: string }} props oldest first */
-export function DailyChart({ days, caption }) {
+/** One part of each bar. @typedef {{ id: string, label: string, kind: string }} Part `kind`: class of its colour, also a token's name */
+/** @typedef {{ date: string, counts: number[], before?: number }} Day counts in the order of the parts; `before`: what it is compared with */
+
+/** @param {{ days: { date: string, statuses: Record<string, number> }[], caption: string, before?: number[] }} props oldest first */
+export function DailyChart({ days, caption, before }) {
+  const parts = STATUSES.map((status) => ({ id: status, label: t(`status.${status}`), kind: status }));
+  const rows = days.map(({ date, statuses }, n) => ({ date, counts: STATUSES.map((status) => statuses[status] ?? 0), before: before?.[n] }));
+  return html`<${StackedChart} days=${rows} parts=${parts} caption=${caption} />`;
+}
+
+/** @param {{ days: Day[], parts: Part[], caption: string }} props oldest day first; parts from the ground up */
+export function StackedChart({ days, parts, caption }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const [pointed, setPointed] = useState(/** @type {Pointed | undefined} */ (undefined));
+  const colours = theme();
+  // What is drawn, not who made it: a screen that is shown again must not draw again.
+  const drawn = JSON.stringify([days, parts]);
   useEffect(() => {
     /** @type {import("../../vendor/chart.js").default | undefined} */
     let chart;
     let gone = false;
     const style = document.createElement("link");
+    setPointed(undefined);
     import("../../vendor/chart.js").then(({ default: Plot }) => {
       if (gone || !place.current) return;
       style.rel = "stylesheet";
       style.href = new URL("../../vendor/chart.css", import.meta.url).href;
       document.head.append(style);
-      chart = new Plot(options(Plot, place.current.clientWidth), stacked(days), place.current);
+      chart = new Plot(options(Plot, place.current.clientWidth, parts, setPointed), stacked(days, parts), place.current);
+    }, () => {
+      // Who cannot fetch it, or leaves meanwhile, has the figures as a table.
     });
     const resize = new ResizeObserver(([{ contentRect }]) => chart?.setSize({ width: contentRect.width, height: HEIGHT }));
     if (place.current) resize.observe(place.current);
@@ -38,36 +55,52 @@ export function DailyChart({ days, caption }) {
       chart?.destroy();
       style.remove();
     };
-  }, [days]);
+  }, [drawn, colours]);
   const columns = [
     { title: t("chart.day"), cell: (row) => utcDay(row.date) },
-    ...STATUSES.map((status) => ({ title: t(`status.${status}`), number: true, cell: (row) => number(row.statuses[status]) })),
+    ...parts.map(({ label }, n) => ({ title: label, number: true, cell: (row) => number(row.counts[n]) })),
   ];
   return html`<figure class="stack">
-    <div class="chart" ref=${place} aria-hidden="true"></div>
-    <figcaption class="row small">${STATUSES.map((status) => html`<span class=${`legend ${status}`}>${t(`status.${status}`)}</span>`)}</figcaption>
+    <div class="charted"><div class="chart" ref=${place} aria-hidden="true"></div>
+      ${pointed && days[pointed.day] && html`<${Tip} of=${days[pointed.day]} parts=${parts} at=${pointed} />`}</div>
+    <figcaption class="row small">${parts.map(({ id, label, kind }) => html`<span key=${id} class=${`legend ${kind}`}>${label}</span>`)}</figcaption>
     <details><summary>${t("chart.table")}</summary>
       <${Table} caption=${caption} columns=${columns} rows=${[...days].reverse()} id=${(row) => row.date} /></details>
   </figure>`;
 }
 
+/** The day that is pointed at, and where. @typedef {{ day: number, left: number, isRight: boolean }} Pointed */
+
+/** @param {{ of: Day, parts: Part[], at: Pointed }} props */
+function Tip({ of: { date, counts, before }, parts, at }) {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return html`<div class=${`tip small ${at.isRight ? "ends" : ""}`} aria-hidden="true" style=${{ left: `${at.left}px` }}>
+    <strong>${utcDay(date)}</strong>
+    ${parts.map(({ id, label, kind }, n) => counts[n] > 0 && html`<div key=${id} class="row apart"><span class=${`legend ${kind}`}>${label}</span><span>${number(counts[n])}</span></div>`).reverse()}
+    <div class="row apart total"><span>${t("usage.total")}</span><span>${number(total)}</span></div>
+    ${before !== undefined && html`<div class="row apart quiet"><span>${t("chart.before")}</span><span>${number(before)}</span></div>`}
+  </div>`;
+}
+
 /**
  * Times, then the sums, largest first: what is drawn later stands before it.
- * @param {{ date: string, statuses: Record<string, number> }[]} days
+ * @param {Day[]} days
+ * @param {Part[]} parts
  * @returns {import("../../vendor/chart.js").default.AlignedData}
  */
-function stacked(days) {
-  const sums = STATUSES.map((_, upTo) =>
-    days.map((row) => STATUSES.slice(0, upTo + 1).reduce((sum, status) => sum + (row.statuses[status] ?? 0), 0)));
+function stacked(days, parts) {
+  const sums = parts.map((_, upTo) => days.map(({ counts }) => counts.slice(0, upTo + 1).reduce((sum, count) => sum + count, 0)));
   return [days.map((row) => Date.parse(row.date) / 1000), ...sums.reverse()];
 }
 
 /**
  * @param {typeof import("../../vendor/chart.js").default} Plot
  * @param {number} width
+ * @param {Part[]} parts
+ * @param {(pointed: Pointed | undefined) => unknown} point
  * @returns {import("../../vendor/chart.js").default.Options}
  */
-function options(Plot, width) {
+function options(Plot, width, parts, point) {
   const style = getComputedStyle(document.documentElement);
   // `light-dark()` is only worked out where a colour is used.
   const colour = (name) => {
@@ -84,7 +117,14 @@ function options(Plot, width) {
     width,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { show: false },
+    cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false } },
+    hooks: {
+      setCursor: [(chart) => {
+        const { idx, left = -1 } = chart.cursor;
+        const at = left + chart.over.offsetLeft;
+        point(typeof idx !== "number" || left < 0 ? undefined : { day: idx, left: at, isRight: at > chart.width / 2 });
+      }],
+    },
     // The marks of the axis stand at the days of the API, which are those of UTC.
     tzDate: (s) => Plot.tzDate(new Date(s * 1000), "UTC"),
     scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
@@ -92,6 +132,6 @@ function options(Plot, width) {
       { ...axis, size: 32, grid: { show: false }, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleDateString(locale(), { day: "numeric", month: "short", timeZone: "UTC" })) },
       { ...axis, size: 60, incrs: WHOLE, values: (_, values) => values.map(number) },
     ],
-    series: [{}, ...STATUSES.toReversed().map((status) => ({ fill: colour(COLOURS[status]), width: 0, points: { show: false }, paths: bars }))],
+    series: [{}, ...parts.toReversed().map(({ kind }) => ({ fill: colour(`--${kind}-fill`), width: 0, points: { show: false }, paths: bars }))],
   };
 }

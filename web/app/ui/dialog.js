@@ -4,8 +4,8 @@ import { t } from "../text.js";
 import { Form } from "./fields.js";
 import { Toasts } from "./toasts.js";
 
-/** @param {{ title: string, close: () => void, children?: unknown }} props */
-export function Dialog({ title, close, children }) {
+/** @param {{ title: string, wide?: boolean, close: () => void, children?: unknown }} props */
+export function Dialog({ title, wide = false, close, children }) {
   const id = useId();
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const gone = useRef(false);
@@ -19,7 +19,7 @@ export function Dialog({ title, close, children }) {
       if (opener instanceof HTMLElement && document.activeElement === document.body) opener.focus();
     };
   }, []);
-  return html`<dialog class="dialog" ref=${dialog} aria-labelledby=${id} onClose=${() => gone.current || close()}>
+  return html`<dialog class=${wide ? "dialog wide" : "dialog"} ref=${dialog} aria-labelledby=${id} onClose=${() => gone.current || close()}>
     <div class="stack">
       <div class="row apart"><h2 id=${id}>${title}</h2>
         <button type="button" class="button plain slim" onClick=${close}>${t("dialog.close")}</button></div>

@@ -1,5 +1,6 @@
 /** What a reader fills in. Each has a label, and may have a hint and what is wrong with it. */
 import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
+import { noteSent } from "../unsent.js";
 import { Failure } from "./notes.js";
 
 /**
@@ -55,6 +56,19 @@ export function Check({ label, checked, set, disabled, hint }) {
   </div>`;
 }
 
+/**
+ * One of several, each with what it means.
+ * @param {{ label: string, value: string, set: (value: string) => void, options: [value: string, label: unknown, hint?: unknown][], hint?: unknown }} props
+ */
+export function Choice({ label, value, set, options, hint }) {
+  const id = useId();
+  return html`<fieldset class="field"><legend>${label}</legend>${hint && html`<span class="hint">${hint}</span>`}
+    <div class="stack tight">${options.map(([of, text, about]) => html`<div class="choice" key=${of}>
+      <input type="radio" id=${`${id}-${of}`} name=${id} value=${of} checked=${of === value} onChange=${() => set(of)} aria-describedby=${about ? `${id}-${of}-hint` : undefined} />
+      <div><label for=${`${id}-${of}`}>${text}</label>${about && html`<div class="quiet small" id=${`${id}-${of}-hint`}>${about}</div>`}</div>
+    </div>`)}</div></fieldset>`;
+}
+
 /** Several checks under one heading. @param {{ label: string, hint?: unknown, children?: unknown }} props */
 export function Group({ label, hint, children }) {
   return html`<fieldset class="field"><legend>${label}</legend>${hint && html`<span class="hint">${hint}</span>`}
@@ -70,9 +84,12 @@ export function Group({ label, hint, children }) {
 export function useEdits(loaded) {
   const [edits, setEdits] = useState(/** @type {Partial<T>} */ ({}));
   const unless = (of, same) => Object.fromEntries(Object.entries(of).filter(([name, value]) => !same(name, value)));
+  const changed = unless(edits, (name, value) => alike(value, loaded[name]));
   return {
     now: /** @type {T} */ ({ ...loaded, ...edits }),
-    changed: unless(edits, (name, value) => alike(value, loaded[name])),
+    changed,
+    /** What stands where the reader has changed something: it is sent to undo that. */
+    former: unless(loaded, (name) => !(name in changed)),
     edit: (/** @type {Partial<T>} */ part) => setEdits((before) => ({ ...before, ...part })),
     /** What was sent is no longer the reader's alone; what they have typed since is. */
     sent: () => setEdits((before) => /** @type {Partial<T>} */ (unless(before, (name, value) => value === edits[name]))),
@@ -95,9 +112,11 @@ export function Form({ send, submit, danger, waits = false, others, children }) 
   async function sent(event) {
     event.preventDefault();
     if (state.busy || waits) return;
+    const form = event.currentTarget;
     setState({ busy: true });
     try {
       await send();
+      noteSent(form);
       setState({ busy: false });
     } catch (failure) {
       setState({ busy: false, failure });

@@ -1,7 +1,13 @@
 /** What a screen says when it has nothing, waits, or could not do something. */
 import { html, useEffect, useRef } from "../../vendor/lib.js";
 import { Refused } from "../api.js";
+import { choose, testing } from "../mode.js";
+import { where } from "../route.js";
+import { session } from "../session.js";
 import { says, t } from "../text.js";
+
+/** Screens whose things are of one mode. */
+const SORTED_SCREENS = ["lists", "webhooks", "connections", "privacy"];
 
 /** What went wrong, in the reader's language where the code is known, else in the server's words. */
 export function explain(error) {
@@ -19,20 +25,31 @@ export function Failure({ of, again }) {
     <strong>${t("failure.title")}</strong>
     <span>${explain(of)}</span>
     ${id && html`<span class="small">${t("failure.request")} <code>${id}</code></span>`}
+    <${Elsewhere} of=${of} />
     ${again && html`<div><button type="button" class="button slim" onClick=${again}>${t("failure.again")}</button></div>`}
   </div>`;
 }
 
+/** What is not in this mode may be in the other: a link leads to a place, and says nothing of the mode. @param {{ of: unknown }} props */
+function Elsewhere({ of }) {
+  const user = session.value?.user.id;
+  const isOne = of instanceof Refused && of.code === "not_found" && SORTED_SCREENS.includes(where.value.parts[0]) && where.value.parts.length > 1;
+  if (!isOne || !user) return null;
+  return html`<div><button type="button" class="button slim" onClick=${() => choose(user, !testing.value)}>
+    ${testing.value ? t("mode.look_live") : t("mode.look_test")}</button></div>`;
+}
+
 /**
  * @param {{ kind?: "good" | "bad" | "warning", title?: unknown, focused?: boolean, children?: unknown }} props
- *   `focused` takes the reader to the note when it appears, where what they used is gone with the step before
+ *   `focused` takes the reader to the note when it appears, where what they used is gone with the step before; `autofocus` is
+ *   for a note that comes with its dialog
  */
 export function Note({ kind, title, focused, children }) {
   const note = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     if (focused) note.current?.focus();
   }, []);
-  return html`<div class=${kind ? `note note-${kind}` : "note"} ref=${note} tabindex=${focused ? "-1" : undefined}>${title && html`<strong>${title}</strong>`}<div>${children}</div></div>`;
+  return html`<div class=${kind ? `note note-${kind}` : "note"} ref=${note} tabindex=${focused ? "-1" : undefined} autofocus=${focused}>${title && html`<strong>${title}</strong>`}<div>${children}</div></div>`;
 }
 
 /** What stands where there is nothing yet: what it would be, and how it comes to be. */

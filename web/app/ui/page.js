@@ -1,8 +1,12 @@
 /** A screen's page: its title, what can be done there, its content. */
 import { html, useEffect, useRef } from "../../vendor/lib.js";
+import { t } from "../text.js";
 
-/** @param {{ title: string, lead?: unknown, actions?: unknown, children?: unknown }} props */
-export function Page({ title, lead, actions, children }) {
+/**
+ * @param {{ title: string, lead?: unknown, above?: unknown, heading?: unknown, actions?: unknown, children?: unknown }} props
+ *   `above`: where the page belongs; `heading` stands in the place of title and lead
+ */
+export function Page({ title, lead, above, heading, actions, children }) {
   const page = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     document.title = `${title} · Probity`;
@@ -13,7 +17,8 @@ export function Page({ title, lead, actions, children }) {
     page.current?.focus({ preventScroll: true });
   }, []);
   return html`<main class="page" id="page" tabindex="-1" ref=${page}>
-    <header><div><h1>${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
+    ${above && html`<nav class="above small" aria-label=${t("frame.above")}>${above}<span aria-hidden="true">/</span><span class="cut" aria-current="page">${title}</span></nav>`}
+    <header>${heading || html`<div><h1>${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>`}
       ${actions && html`<div class="row">${actions}</div>`}</header>
     ${children}
   </main>`;

@@ -23,24 +23,52 @@ export function Table({ caption, columns, rows, id = (row) => row.id }) {
 }
 
 /**
+ * Puts answers in the order of their questions: asks for a turn with each, and at its answer whether that is still to be shown. It is
+ * not where a later question was answered before.
+ */
+function useTurns() {
+  const turns = useRef({ asked: 0, shown: 0 });
+  return () => {
+    const own = ++turns.current.asked;
+    return () => {
+      const isLatest = own > turns.current.shown;
+      if (isLatest) turns.current.shown = own;
+      return isLatest;
+    };
+  };
+}
+
+/**
  * What a call answers, fetched when the screen is shown and when `again` is called. `given` names what it depends on: an answer to
  * something else is no value, not for a moment.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} fetch
  * @param {unknown[]} given
- * @returns {{ value?: T, failure?: unknown, again: () => void, set: (value: T) => void }}
+ * @returns {{ value?: T, failure?: unknown, again: () => void, refresh: () => void, set: (value: T) => void }}
+ *   `refresh` asks again without a trace where that fails: what stands there stays
  */
 export function useFetched(fetch, given) {
   const [state, setState] = useState(/** @type {{ given: unknown[], value?: T, failure?: unknown }} */ ({ given }));
   const [turn, setTurn] = useState(0);
+  const asks = useTurns();
+  const refreshing = useRef(/** @type {AbortController | undefined} */ (undefined));
+  useEffect(() => () => refreshing.current?.abort(), [...given, turn]);
+  function refresh() {
+    refreshing.current?.abort();
+    const stop = new AbortController();
+    refreshing.current = stop;
+    const counts = asks();
+    fetch(stop.signal).then((value) => !stop.signal.aborted && counts() && setState({ given, value }), () => {});
+  }
   useEffect(() => {
     const stop = new AbortController();
-    const unless = (next) => !stop.signal.aborted && setState({ given, ...next });
+    const counts = asks();
+    const unless = (next) => !stop.signal.aborted && counts() && setState({ given, ...next });
     fetch(stop.signal).then((value) => unless({ value }), (failure) => unless({ failure }));
     return () => stop.abort();
   }, [...given, turn]);
   const { value, failure } = given.every((one, n) => one === state.given[n]) ? state : /** @type {typeof state} */ ({ given });
-  return { value, failure, again: () => setTurn((before) => before + 1), set: (found) => setState({ given, value: found }) };
+  return { value, failure, again: () => setTurn((before) => before + 1), refresh, set: (found) => setState({ given, value: found }) };
 }
 
 /** Shows what was fetched, or why it is not there (yet). @param {{ from: any, lines?: number, children: (value: any) => unknown }} props */
@@ -52,7 +80,7 @@ export function Fetched({ from, lines, children }) {
 
 /**
  * A list of the API (`{data, pagination}`), page after page. One page is fetched at a time; where one cannot be, those before it stay,
- * and `retry` fetches it again.
+ * and `retry` fetches it again. `refresh` reads the first page again, and keeps the others.
  * @param {string} path
  * @param {Record<string, unknown>} [query]
  */
@@ -60,40 +88,72 @@ export function usePages(path, query = {}) {
   const [state, setState] = useState(/** @type {{ rows?: any[], next?: string | null, failure?: unknown, failed?: string }} */ ({}));
   const asked = `${path}?${JSON.stringify(query)}`;
   const running = useRef(/** @type {AbortController | undefined} */ (undefined));
+  const refreshing = useRef(/** @type {AbortController | undefined} */ (undefined));
+  const asks = useTurns();
   /** @param {string | undefined} next */
   async function load(next) {
     // An answer to what is no longer asked must not come in between.
     running.current?.abort();
     const stop = new AbortController();
     running.current = stop;
+    const counts = next ? () => true : asks();
     try {
       const { data, pagination } = await get(path, { ...query, next }, stop.signal);
       if (stop.signal.aborted) return;
-      setState(({ rows }) => ({ rows: next ? [...(rows ?? []), ...data] : data, next: pagination.next_cursor }));
+      if (counts()) setState(({ rows }) => ({ rows: next ? [...(rows ?? []), ...data] : data, next: pagination.next_cursor }));
     } catch (failure) {
       if (stop.signal.aborted) return;
-      setState((before) => ({ ...before, failure, failed: next }));
+      if (counts()) setState((before) => ({ ...before, failure, failed: next }));
     }
     running.current = undefined;
+  }
+  /** Reads the first page again. Where it cannot, what stands there stays. */
+  async function refresh() {
+    refreshing.current?.abort();
+    const stop = new AbortController();
+    refreshing.current = stop;
+    const counts = asks();
+    try {
+      const { data, pagination } = await get(path, query, stop.signal);
+      if (!stop.signal.aborted && counts()) setState((before) => merged(before, data, pagination.next_cursor));
+    } catch {
+      // The next change reads it again.
+    }
   }
   useEffect(() => {
     setState({});
     load(undefined);
-    return () => running.current?.abort();
+    return () => {
+      running.current?.abort();
+      refreshing.current?.abort();
+    };
   }, [asked]);
   return {
     ...state,
     again: () => load(undefined),
+    refresh,
     more: () => (running.current ? undefined : load(state.next ?? undefined)),
     retry: () => load(state.failed),
   };
+}
+
+/**
+ * Pages whose first was read again: those behind it stay, unless nothing of the first is known any more.
+ * @param {{ rows?: any[], next?: string | null }} before @param {any[]} first @param {string | null} cursor
+ */
+function merged({ rows = [], next, ...rest }, first, cursor) {
+  const at = rows.findIndex(({ id }) => id === first.at(-1)?.id);
+  if (cursor === null || at < 0) return { rows: first, next: cursor };
+  // A failure to fetch what is behind stays as well.
+  if (at === rows.length - 1) return { ...rest, rows: first, next: cursor };
+  return { ...rest, rows: [...first, ...rows.slice(at + 1)], next };
 }
 
 /** @param {{ of: any, caption: string, columns: Column[], empty: unknown, id?: (row: any) => string }} props */
 export function Pages({ of, caption, columns, empty, id }) {
   const failure = of.failure !== undefined && html`<${Failure} of=${of.failure} again=${of.retry} />`;
   if (!of.rows) return failure || html`<${Skeleton} lines=${6} />`;
-  if (of.rows.length === 0) return failure || empty;
+  if (of.rows.length === 0 && !of.next) return failure || empty;
   return html`<div class="stack"><${Table} caption=${caption} columns=${columns} rows=${of.rows} id=${id} />
     ${failure || (of.next && html`<div><${Button} work=${of.more}>${t("list.more")}<//></div>`)}</div>`;
 }

@@ -1,14 +1,20 @@
 /**
- * Short messages over the page, read aloud by screen readers. Good news goes by itself; what failed stays until the reader closes it,
- * since nothing else on the page tells of it.
+ * Short messages over the page, read aloud by screen readers. Good news goes by itself, later where it offers to undo something; what
+ * failed stays until the reader closes it, since nothing else on the page tells of it. All are gone with the reader whom they told,
+ * and an offer to undo with the place that shows what would be undone.
  */
-import { html, signal, useEffect, useState } from "../../vendor/lib.js";
+import { effect, html, signal, useEffect, useState } from "../../vendor/lib.js";
+import { Refused } from "../api.js";
+import { whenGone } from "../kept.js";
+import { testing } from "../mode.js";
+import { where } from "../route.js";
 import { t } from "../text.js";
 import { Failure } from "./notes.js";
 
 const SHOWN_MS = 6_000;
+const UNDO_MS = 15_000;
 
-/** @typedef {{ id: number, text?: string, failure?: unknown }} Toast */
+/** @typedef {{ id: number, text?: string, undo?: () => Promise<unknown>, failure?: unknown }} Toast */
 
 const shown = signal(/** @type {Toast[]} */ ([]));
 let last = 0;
@@ -18,9 +24,7 @@ const places = signal(/** @type {object[]} */ ([]));
 
 /** @param {Omit<Toast, "id">} what */
 function show(what) {
-  const id = ++last;
-  shown.value = [...shown.value, { id, ...what }];
-  return id;
+  shown.value = [...shown.value, { id: ++last, ...what }];
 }
 
 /** @param {number} id */
@@ -28,14 +32,32 @@ function close(id) {
   shown.value = shown.value.filter((one) => one.id !== id);
 }
 
-/** @param {string} text */
-export function toast(text) {
-  const id = show({ text });
-  setTimeout(() => close(id), SHOWN_MS);
+/** @param {string} text @param {() => Promise<unknown>} [undo] what puts back what the text tells of: only the last is offered */
+export function toast(text, undo) {
+  if (undo) shown.value = shown.value.filter((one) => !one.undo);
+  show({ text, undo });
 }
+
+/** Counts readers: what one of them did may end when they have gone. */
+let reader = 0;
+whenGone(() => {
+  reader += 1;
+  shown.value = [];
+});
+
+/** Where the offers of now were made, and in which mode. Another filter of the same place is no other place. */
+let offered = "";
+effect(() => {
+  const here = JSON.stringify([testing.value, where.value.parts]);
+  if (here === offered) return;
+  offered = here;
+  shown.value = shown.peek().filter((one) => !one.undo);
+});
 
 /** @param {unknown} failure */
 export function toastFailure(failure) {
+  // The page for signing in says so.
+  if (failure instanceof Refused && failure.code === "not_signed_in") return;
   show({ failure });
 }
 
@@ -55,6 +77,29 @@ export function Toasts() {
       <${Failure} of=${failure} />
       <button type="button" class="button slim" onClick=${() => close(id)}>${t("dialog.close")}</button>
     </div>`)}
-    <div role="status" aria-live="polite">${good.map(({ id, text }) => html`<div class="toast" key=${id}>${text}</div>`)}</div>
+    <div role="status" aria-live="polite">${good.map((one) => html`<${Good} key=${one.id} of=${one} />`)}</div>
   </div>`;
+}
+
+/** Stays while the pointer or the focus is on it: nobody has to hurry. @param {{ of: Toast }} props */
+function Good({ of: { id, text, undo } }) {
+  const [held, setHeld] = useState(false);
+  useEffect(() => {
+    if (held) return;
+    const timer = setTimeout(() => close(id), undo ? UNDO_MS : SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [held]);
+  const back = async () => {
+    const mine = reader;
+    close(id);
+    try {
+      await undo?.();
+      if (mine === reader) toast(t("undone"));
+    } catch (failure) {
+      if (mine === reader) toastFailure(failure);
+    }
+  };
+  const holds = { onPointerEnter: () => setHeld(true), onPointerLeave: () => setHeld(false), onFocusIn: () => setHeld(true), onFocusOut: () => setHeld(false) };
+  return html`<div class=${undo ? "toast toast-undo" : "toast"} ...${holds}><span>${text}</span>
+    ${undo && html`<button type="button" class="button slim" onClick=${back}>${t("undo")}</button>`}</div>`;
 }

@@ -1,11 +1,27 @@
 /** How verdicts, reasons and states of lists look everywhere. */
 import { html } from "../../vendor/lib.js";
 import { says, t } from "../text.js";
+import { Glyph } from "./icon.js";
 
 /** @param {{ of: string }} props one of passed, undeliverable, risky, unknown */
 export function Status({ of }) {
   return html`<span class=${`badge ${of}`}>${word("status", of)}</span>`;
 }
+
+/** The same in tables: a glyph and the word. @param {{ of: string }} props */
+export function Verdict({ of }) {
+  return html`<span class=${`verdict-word ${of}`}><${Glyph} of=${of} />${word("status", of)}</span>`;
+}
+
+const REASONS = {
+  passed: ["valid"],
+  risky: ["spam", "complained", "bounced", "blacklisted", "disposable", "banned_words", "role_based", "available"],
+  unknown: ["accept_all", "failed_exchange", "unverified"],
+  undeliverable: ["invalid", "illegitimate", "nonexistent", "deactivated", "inbox_full"],
+};
+
+/** The verdict of each reason. @type {Record<string, string>} */
+export const STATUS_OF = Object.fromEntries(Object.entries(REASONS).flatMap(([status, reasons]) => reasons.map((name) => [name, status])));
 
 /** @type {Record<string, string>} */
 const KINDS = { completed: "good", active: "good", processing: "warn", queued: "", cancelled: "bad", disabled: "bad" };

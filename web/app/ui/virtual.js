@@ -13,8 +13,8 @@ import { t } from "../text.js";
 const HEIGHT_MAX = 8_000_000;
 /** Rows that are drawn before and behind those in sight. */
 const MARGIN = 6;
-const NARROW = matchMedia("(max-width: 40rem)");
-const heightOfRow = () => (NARROW.matches ? 76 : 40);
+const NARROW = matchMedia("(max-width: 52rem)");
+const heightOfRow = () => (NARROW.matches ? 68 : 40);
 
 /**
  * @typedef {object} Column
@@ -25,10 +25,10 @@ const heightOfRow = () => (NARROW.matches ? 76 : 40);
 
 /**
  * @param {{ caption: string, columns: Column[], total: number, isWhole?: boolean, row: (index: number) => any,
- *   want: (from: number, to: number) => void, empty: unknown }} props
- *   `isWhole`: no more rows will be found; `row` gives nothing where one has not come; `want` is told which are in sight
+ *   want: (from: number, to: number) => void, empty: unknown, open?: (index: number) => void, isOpen?: boolean }} props
+ *   `open` is told of the row that Enter or a click opens, and while `isOpen` of each that the reader comes to; `isWhole`: no more rows will be found; `row` gives nothing where one has not come; `want` is told which are in sight
  */
-export function Virtual({ caption, columns, total, isWhole = true, row, want, empty }) {
+export function Virtual({ caption, columns, total, isWhole = true, row, want, empty, open, isOpen = false }) {
   const id = useId();
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const height = useHeight();
@@ -42,7 +42,7 @@ export function Virtual({ caption, columns, total, isWhole = true, row, want, em
   const scale = shown < whole ? (whole - sight.view) / (shown - sight.view) : 1;
   const within = (place, tall) => Math.max(0, Math.min(tall - sight.view, place));
   const scrolled = within(sight.top, shown);
-  const top = within(sight.row === undefined ? scrolled * scale : sight.row * height, whole);
+  const top = within(sight.went ? sight.went.row * height : scrolled * scale, whole);
   const first = Math.max(0, Math.min(total - inView, Math.floor(top / height)));
   const from = Math.max(0, first - MARGIN);
   const to = Math.min(total, first + inView + MARGIN);
@@ -58,11 +58,17 @@ export function Virtual({ caption, columns, total, isWhole = true, row, want, em
     event.preventDefault();
     const next = Math.max(0, Math.min(total - 1, active + step));
     setActive(next);
+    if (isOpen) open?.(next);
     if (next * height < top) look(next, scale, height);
     else if ((next + 1) * height > top + sight.view) look(next + 1 - sight.view / height, scale, height);
-    if (event.key === "Enter") document.getElementById(`${id}-${active}`)?.querySelector("a")?.click();
+    if (event.key === "Enter" && open) open(active);
+    else if (event.key === "Enter") document.getElementById(`${id}-${active}`)?.querySelector("a")?.click();
   }
 
+  const pick = (index) => {
+    setActive(index);
+    open?.(index);
+  };
   const indexes = Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
   const known = active >= from && active < to;
   return html`<div class="virtual" role="grid" tabindex="0" ref=${place} aria-label=${caption} aria-rowcount=${isWhole ? total + 1 : -1}
@@ -72,7 +78,7 @@ export function Virtual({ caption, columns, total, isWhole = true, row, want, em
     </div></div>
     <div class="virtual-body" role="rowgroup" style=${{ height: `${shown}px` }}>
       ${indexes.map((index) => html`<${Line} key=${index} id=${`${id}-${index}`} index=${index} of=${row(index)} columns=${columns}
-        top=${offset + index * height} height=${height} active=${index === active} pick=${setActive} />`)}
+        top=${offset + index * height} height=${height} active=${index === active} pick=${pick} />`)}
     </div>
   </div>
   <p class="quiet small" role="status">${t("virtual.sight", { from: number(total === 0 ? 0 : first + 1), to: number(Math.min(total, first + inView)), total: number(total) })}</p>`;
@@ -98,12 +104,13 @@ function useHeight() {
 
 /**
  * Which part of the table is in sight: how far it is scrolled, and the room there is for rows, which the names of the columns take a
- * part of. `row` is the one (or the part of one) at the top that somebody went to, until they scroll: of a table that is cut, a
- * pixel is several rows.
- * @returns {[{ top: number, view: number, row?: number }, (row: number, scale: number, height: number) => void]}
+ * part of. `went` has the row (or the part of one) at the top that somebody went to, until they scroll away from where that is: of
+ * a table that is cut, a pixel is several rows.
+ * @typedef {{ top: number, view: number, went?: { row: number, top: number } }} Sight
+ * @returns {[Sight, (row: number, scale: number, height: number) => void]}
  */
 function useSight(place, isThere) {
-  const [sight, setSight] = useState(/** @type {{ top: number, view: number, row?: number }} */ ({ top: 0, view: 480 }));
+  const [sight, setSight] = useState(/** @type {Sight} */ ({ top: 0, view: 480 }));
   useEffect(() => {
     const element = place.current;
     if (!element) return undefined;
@@ -113,7 +120,8 @@ function useSight(place, isThere) {
       frame ||= requestAnimationFrame(() => {
         frame = 0;
         const top = element.scrollTop;
-        setSight((before) => ({ top, view: roomIn(element), row: before.top === top ? before.row : undefined }));
+        // Far down, Firefox gives half a pixel more or less once it has scrolled there.
+        setSight(({ went }) => ({ top, view: roomIn(element), went: went && Math.abs(top - went.top) < 1 ? went : undefined }));
       });
     };
     const resize = new ResizeObserver(look);
@@ -127,7 +135,8 @@ function useSight(place, isThere) {
   }, [isThere]);
   const look = (row, scale, height) => {
     place.current.scrollTop = (row * height) / scale;
-    setSight({ top: place.current.scrollTop, view: roomIn(place.current), row });
+    const top = place.current.scrollTop;
+    setSight({ top, view: roomIn(place.current), went: { row, top } });
   };
   return [sight, look];
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { HOSTILE } from "./hostile.mjs";
-import { asOwner, browser, reader, server } from "./owner.mjs";
+import { asOwner, browser, platform, reader, server } from "./owner.mjs";
 import { newReader, settled } from "./reader.mjs";
 
 let stranger;
@@ -15,8 +15,9 @@ asOwner(async () => {
   made.link = new URL(url, server.origin).hash.slice(2);
   made.job = (await server.api("POST", "/batch-verify", { emails: ["valid@sandbox.test"] })).id;
   made.webhook = (await server.api("POST", "/webhooks", { name: "News", url: "https://hooks.example.com/", events: ["job.finished"] })).id;
+  made.connection = (await server.api("POST", "/integrations/ghost/connections", { credentials: platform.credentials, name: "Letters" })).id;
   await server.finished(made.job);
-});
+}, { platform: ["ghost", "--contacts", "10"] });
 afterEach(async () => {
   for (const { page, nothingWrong } of [reader, stranger]) {
     nothingWrong();
@@ -26,7 +27,7 @@ afterEach(async () => {
 
 /** How many elements there are that no screen of ours has. */
 function foreign() {
-  const ours = (element) => element.closest(".brand, .meter, .length") || (element.localName === "script" && element.src);
+  const ours = (element) => element.closest(".brand, .meter, .length, svg.icon, svg.glyph, svg.strip, svg.donut") || (element.localName === "script" && element.src);
   const found = document.querySelectorAll("script, iframe, object, embed, img, svg, math, base, template, body style, [onerror], [onload], [onfocus]");
   return [...found].filter((element) => !ours(element)).length;
 }
@@ -40,9 +41,16 @@ const FORMS = [
   ["a new list", () => "lists/new"],
   ["a search in a list", () => `lists/${made.job}`],
   ["a search in all lists", () => "lists/find"],
+  ["a search for a platform", () => "connections"],
+  ["a new connection", () => "connections/ghost/new"],
+  ["new rules of a connection", () => `connections/ghost/${made.connection}?tab=rules`, press("Add rules: Always keep")],
+  ["settings of a connection", () => `connections/ghost/${made.connection}?tab=settings`, async (page) => {
+    await page.getByRole("radio", { name: "Tag" }).check();
+    await press("Rename")(page);
+  }],
   ["a new key", () => "keys", async (page) => {
     await press("New key")(page);
-    await page.getByLabel("Kind").selectOption("pub");
+    await page.getByRole("radio", { name: "Widget on websites" }).check();
   }],
   ["the widget", () => "widget", press("New public key")],
   ["an invitation to others", () => "team", press("Invite a team member")],
@@ -60,7 +68,7 @@ for (const [name, place, act, who = () => reader] of FORMS) {
     const { page, go } = who();
     await go(place());
     await act?.(page);
-    const fields = page.locator("input:not([type=checkbox], [type=file], [type=date], [type=number], [readonly]), textarea");
+    const fields = page.locator("input:not([type=checkbox], [type=radio], [type=file], [type=date], [type=number], [readonly]), textarea");
     await fields.first().waitFor();
     for (const field of await fields.all()) {
       const kept = await field.evaluate(typeEach, HOSTILE);
@@ -90,7 +98,7 @@ test("an address is shown as it was typed, whatever it is", async () => {
   for (const text of HOSTILE) {
     await page.getByLabel("Address").fill(text);
     await page.getByRole("button", { name: "Verify", exact: true }).click();
-    await page.waitForFunction((wanted) => document.querySelector("main h2")?.textContent === wanted, text);
+    await page.waitForFunction((wanted) => document.querySelector("main .verdict-card .mail")?.textContent === wanted, text);
   }
 });
 
@@ -117,7 +125,7 @@ async function readThrough(grid, count) {
     // One that has not come yet shows an ellipsis.
     if (text !== "…") found[row.ariaRowIndex - 2] = text;
   });
-  for (let tries = 0; tries < 200 && (found.length < count || found.includes(undefined)); tries += 1) {
+  for (let tries = 0; tries < 1_000 && (found.length < count || found.includes(undefined)); tries += 1) {
     grid.scrollTop = (tries % 20) * (grid.clientHeight / 2);
     await new Promise((drawn) => setTimeout(drawn, 50));
     read();
@@ -125,12 +133,34 @@ async function readThrough(grid, count) {
   return found;
 }
 
+test("a connection's name and rules are shown as they were given", async () => {
+  const { page, go } = reader;
+  const path = `/integrations/ghost/connections/${made.connection}`;
+  const given = HOSTILE.filter((text) => text === text.trim() && text.length <= 200 && !/[\p{C}\p{Z}]/u.test(text.replaceAll(" ", "")));
+  assert.ok(given.length > 20, `${given.length} texts`);
+  await server.api("POST", `${path}/keywords/blacklist`, { rules: given.map((keyword) => ({ keyword })) });
+  await go(`connections/ghost/${made.connection}?tab=rules`);
+  const rules = page.getByRole("table", { name: "Always act" }).locator("strong");
+  for (const more = page.getByRole("button", { name: "Show more" }); await more.count(); ) {
+    const before = await rules.count();
+    await more.click();
+    await page.waitForFunction((count) => document.querySelectorAll("td strong").length > count, before);
+  }
+  const shown = await rules.allTextContents();
+  assert.deepEqual(given.filter((text) => !shown.includes(text)), []);
+  for (const name of given.slice(0, 10)) {
+    await server.api("PATCH", path, { name });
+    await go(`connections/ghost/${made.connection}`);
+    await page.waitForFunction((wanted) => document.querySelector("main h1")?.textContent === wanted, name);
+  }
+});
+
 test("names are shown as they were given; those that cannot be seen are refused", async () => {
   const { page, go } = reader;
   const [kept, refused] = [[], []];
   for (const name of HOSTILE) {
     try {
-      await server.api("POST", "/api-keys", { name: name.slice(0, 100), kind: "test" });
+      await server.api("POST", "/api-keys", { name: name.slice(0, 100), kind: "live" });
       kept.push(name.slice(0, 100));
     } catch (error) {
       assert.match(String(error), /invalid_request/);

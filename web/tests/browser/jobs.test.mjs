@@ -1,8 +1,9 @@
 /** A list as a person watches and reads it: its progress, its end, what is looked for in it, what other settings would change. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { OWNER, heading, newReader, settled } from "./reader.mjs";
+import { OWNER, act, becomes, downloadAs, heading, newReader, settled } from "./reader.mjs";
 
 const ROWS = 2_000;
 
@@ -30,7 +31,7 @@ test("a list tells of its progress by events, and of its end", async () => {
   page.on("request", (request) => asked.push(new URL(request.url()).pathname));
   await go(`lists/${id}`);
   await page.getByText("Completed", { exact: true }).waitFor();
-  await page.getByText("2,000 / 2,000", { exact: true }).waitFor();
+  await page.getByText("2,000 of 2,000 verified", { exact: true }).waitFor();
   assert.equal(asked.filter((path) => path === `/app/jobs/${id}/events`).length, 1);
   assert.equal(asked.filter((path) => path === `/app/jobs/${id}/progress`).length, 0);
 });
@@ -39,7 +40,7 @@ test("where events do not come, the same is asked for", async () => {
   const other = await newReader(browser, server, { storageState: await reader.context.storageState() });
   await other.page.route("**/events", (route) => route.fulfill({ status: 429, body: "" }));
   await other.go(`lists/${job}`);
-  await other.page.getByText("2,000 / 2,000", { exact: true }).waitFor();
+  await other.page.getByText("2,000 of 2,000 verified", { exact: true }).waitFor();
   other.nothingWrong();
   await other.context.close();
 });
@@ -47,18 +48,25 @@ test("where events do not come, the same is asked for", async () => {
 test("rows are found by a part of the address, by verdict and by reason", async () => {
   const { page, go } = reader;
   await go(`lists/${job}`);
-  assert.equal(await grid(page).getAttribute("aria-rowcount"), String(ROWS + 1));
-  await page.getByRole("searchbox", { name: "Part of an address" }).fill("needle.in");
+  await becomes(() => grid(page).getAttribute("aria-rowcount"), String(ROWS + 1));
+  await page.keyboard.press("/");
+  await page.keyboard.type("needle.in");
   await page.getByText("1 row found").waitFor();
   await page.getByRole("gridcell", { name: "Needle.In.Hay@sandbox.test" }).waitFor();
-  assert.match(page.url(), /q=needle\.in/);
+  await becomes(() => page.url(), /q=needle\.in/);
   await page.getByRole("searchbox", { name: "Part of an address" }).fill("");
-  await page.getByRole("search").getByLabel("Reason").selectOption("role_based");
+  await page.getByRole("button", { name: /^Role mailbox/ }).click();
   await page.getByText(`${roles} rows found`).waitFor();
-  assert.equal(await grid(page).getAttribute("aria-rowcount"), String(roles + 1));
+  await becomes(() => page.url(), /status=risky&reason=role_based/);
+  await becomes(() => grid(page).getAttribute("aria-rowcount"), String(roles + 1));
   await page.getByRole("gridcell", { name: "info@sandbox.test" }).first().waitFor();
-  await page.getByRole("search").getByLabel("Verdict").selectOption("passed");
+  const verdicts = page.getByRole("group", { name: "Verdict" });
+  await verdicts.getByRole("button", { name: /^Deliverable/ }).click();
+  await becomes(() => page.getByRole("button", { name: "Remove the filter Role mailbox" }).count(), 0, "a reason belongs to one verdict");
+  await page.getByRole("searchbox", { name: "Part of an address" }).fill("nobody has this");
   await page.getByText("No row matches your search.").waitFor();
+  await page.getByRole("search").getByRole("button", { name: "Clear filters" }).click();
+  await becomes(() => grid(page).getAttribute("aria-rowcount"), String(ROWS + 1));
 });
 
 test("the rows are gone through by keyboard", async () => {
@@ -68,17 +76,25 @@ test("the rows are gone through by keyboard", async () => {
   await rows.focus();
   const active = () => rows.evaluate((element) => document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.getAttribute("aria-rowindex"));
   await page.keyboard.press("ArrowDown");
-  assert.equal(await active(), "3");
+  await becomes(active, "3");
   await page.keyboard.press("End");
   await page.getByRole("gridcell", { name: "info@sandbox.test" }).waitFor();
-  assert.equal(await active(), String(ROWS + 1));
-  assert.ok((await page.getByRole("gridcell").count()) < 400, "only what is in sight is in the page");
+  await becomes(active, String(ROWS + 1));
+  await becomes(async () => (await page.getByRole("gridcell").count()) < 400, true, "only what is in sight is in the page");
   await page.keyboard.press("Home");
   await page.getByRole("gridcell", { name: "reader0@sandbox.test" }).waitFor();
-  // The second row's address opens.
+  // The second row opens beside the table, and the next one as the reader comes to it.
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
-  await page.waitForURL(/#\/verify\?email=reader1%40sandbox\.test$/);
+  const panel = page.getByRole("complementary", { name: "reader1@sandbox.test" });
+  await panel.getByText("Row 2 of 2,000").waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.getByRole("complementary", { name: "reader2@sandbox.test" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("complementary", { name: "reader2@sandbox.test" }).waitFor({ state: "detached" });
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Verify again" }).click();
+  await page.waitForURL(/#\/verify\?email=reader2%40sandbox\.test$/);
   await settled(page);
 });
 
@@ -95,10 +111,7 @@ const reached = (rows) => rows.evaluate((element) => {
 /** Presses a key, and waits for a row to be reached that is whole in sight. */
 async function pressTo(page, key, times, row) {
   for (let n = 0; n < times; n += 1) await page.keyboard.press(key);
-  await settled(page);
-  // Once more than a frame: what was scrolled is drawn in the next.
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-  assert.deepEqual(await reached(grid(page)), { row, cut: 0 }, `${key} ${times} times`);
+  await becomes(() => reached(grid(page)), { row, cut: 0 }, `${key} ${times} times`);
 }
 
 test("the row that is reached by keyboard is whole in sight", async () => {
@@ -134,7 +147,7 @@ test("a list of a million rows is gone through by keyboard as well", async () =>
   for (const width of [1_440, 360]) {
     await page.setViewportSize({ width, height: 900 });
     await go(`lists/${job}`);
-    assert.equal(await grid(page).getAttribute("aria-rowcount"), String(rows + 1));
+    await becomes(() => grid(page).getAttribute("aria-rowcount"), String(rows + 1));
     await grid(page).focus();
     await pressTo(page, "ArrowDown", 30, 31);
     await page.getByRole("gridcell", { name: "reader30@sandbox.test" }).waitFor();
@@ -146,8 +159,11 @@ test("a list of a million rows is gone through by keyboard as well", async () =>
     // What is scrolled to the end by other means shows the last row, too.
     await grid(page).evaluate((element) => element.scrollTo({ top: element.scrollHeight }));
     await page.getByRole("gridcell", { name: `reader${rows - 1}@sandbox.test` }).waitFor();
-    const [end, last] = await grid(page).evaluate((element) => [element, element.querySelector(".virtual-body [role=row]:last-child")].map((one) => one.getBoundingClientRect().bottom));
-    assert.ok(last <= end, `the last row ends ${last - end} px below the table`);
+    const below = () => grid(page).evaluate((element) => {
+      const [end, last] = [element, element.querySelector(".virtual-body [role=row]:last-child")].map((one) => one.getBoundingClientRect().bottom);
+      return Math.max(0, Math.round(last - end));
+    });
+    await becomes(below, 0, "pixels of the last row below the table");
   }
   for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
   await page.setViewportSize({ width: 1_440, height: 900 });
@@ -180,12 +196,103 @@ test("settings show what they would change on the last list, and a list that is 
   const slow = Array.from({ length: 20 }, (_, n) => `more${n}+delay-50s@catchall.sandbox.test`);
   const { id } = await server.api("POST", "/batch-verify", { emails: slow });
   await go(`lists/${id}`);
-  await page.getByRole("button", { name: "Stop verification" }).click();
+  await act(page, "Stop verification");
   const dialog = page.getByRole("dialog");
-  await dialog.getByText(/credits? on hold/).waitFor();
   await dialog.getByRole("button", { name: "Stop verification" }).click();
-  await page.getByText("Verification stopped. 20 credits released.").waitFor();
-  await page.getByText("Canceled", { exact: true }).waitFor();
+  await page.getByText("Verification stopped.").waitFor();
+  await page.getByText("Stopped", { exact: true }).waitFor();
+});
+
+test("figures, reasons and domains filter the rows, and the download takes what is filtered", async () => {
+  const { page, go } = reader;
+  const emails = ["valid@sandbox.test", "Valid@sandbox.test", "nonexistent@sandbox.test", "role_based@sandbox.test", "any@catchall.sandbox.test", "inbox_full@sandbox.test"];
+  const { id } = await server.api("POST", "/batch-verify", { emails });
+  await server.finished(id);
+  await go(`lists/${id}`);
+  await heading(page, "2 of 6 rows are deliverable", 2);
+  await page.getByText("5 different addresses").waitFor();
+  await page.getByText(/credits? charged/).waitFor({ state: "detached" });
+  const rows = async (n) => page.waitForFunction((count) => document.querySelector("[role=grid]")?.getAttribute("aria-rowcount") === count, String(n + 1));
+  await page.getByRole("button", { name: /^Undeliverable 2 33/ }).click();
+  await rows(2);
+  await page.getByRole("button", { name: /^No such mailbox/ }).click();
+  await rows(1);
+  const lines = async (link) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+    return readFileSync(await download.path(), "utf8").trim().split("\r\n").length - 1;
+  };
+  assert.equal(await lines(await downloadAs(page, "CSV")), 1);
+  await page.getByRole("radio", { name: "All but undeliverable 4" }).check();
+  assert.equal(await lines(page.getByRole("link", { name: "Download CSV" })), 4);
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Remove the filter No such mailbox" }).click();
+  await page.getByRole("search").getByRole("button", { name: "Clear filters" }).click();
+  await page.getByRole("button", { name: /^catchall\.sandbox\.test 1/ }).click();
+  await page.getByRole("gridcell", { name: "any@catchall.sandbox.test" }).waitFor();
+  await rows(1);
+});
+
+test("a list is named, tagged, verified again and deleted", async () => {
+  const { page, go } = reader;
+  const { id } = await server.api("POST", "/batch-verify", { emails: ["any@catchall.sandbox.test", "valid@sandbox.test"] });
+  await server.finished(id);
+  await go(`lists/${id}`);
+  await heading(page, "API");
+  await page.getByRole("button", { name: "Rename this list" }).click();
+  await page.getByLabel("Name of the list").fill("Autumn customers");
+  await page.keyboard.press("Enter");
+  await heading(page, "Autumn customers");
+  await page.getByRole("button", { name: "Add a tag" }).click();
+  await page.keyboard.type("Q4");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Remove the tag Q4" }).click();
+  await page.getByText("Tag Q4 removed").waitFor();
+  await page.getByRole("button", { name: "Remove the tag Q4" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByRole("button", { name: "Remove the tag Q4" }).waitFor();
+  await act(page, "Verify 1 unknown row again");
+  await page.getByRole("dialog").getByRole("button", { name: "Verify 1 again" }).click();
+  await page.waitForURL((url) => url.hash.startsWith("#/lists/job_") && !url.hash.includes(id));
+  await heading(page, "Autumn customers");
+  await page.getByText("1 of 1 verified").waitFor();
+  await act(page, "Delete this list");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete this list" }).click();
+  await heading(page, "Lists");
+  await page.getByText("List deleted").waitFor();
+  await go(`lists/${id}`);
+  await heading(page, "Autumn customers");
+  await page.getByText("Completed", { exact: true }).waitFor();
+});
+
+test("a list says what it waits for, and is finished without that", async () => {
+  const { page, go } = reader;
+  const real = await (await page.request.get(`${server.origin}/app/jobs/${job}/progress`)).json();
+  const at = new Date(Date.now() + 60_000).toISOString();
+  const waits = { ...real, status: "processing", over: false, finished_at: null, rows: ROWS + 1, deferred: { addresses: 1, first_at: at, last_at: at } };
+  /** @type {string[]} */
+  const asked = [];
+  let progress = waits;
+  const answers = {
+    events: (route) => route.fulfill({ status: 429, body: "" }),
+    progress: (route) => route.fulfill({ json: progress }),
+    finish: (route) => {
+      asked.push(route.request().method());
+      progress = { ...real, hurried: true };
+      return route.fulfill({ json: progress });
+    },
+  };
+  for (const [path, answer] of Object.entries(answers)) await page.route(`**/app/jobs/*/${path}`, answer);
+  await go(`lists/${job}`);
+  await page.getByText(/^1 address deferred until \d/).waitFor();
+  await page.getByRole("button", { name: "Show them" }).click();
+  await page.waitForURL(/status=pending/);
+  await page.getByRole("button", { name: "Finish now" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Finish now" }).click();
+  // What is no longer true goes by itself.
+  await page.getByText("Completed", { exact: true }).waitFor();
+  await becomes(() => page.getByRole("button", { name: "Finish now" }).count(), 0);
+  assert.deepEqual(asked, ["POST"]);
+  for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
 });
 
 test("a session that is revoked while its stream is open is over on the page, too", async () => {

@@ -1,8 +1,8 @@
 /** What the first screen tells of what is going on: lists that are under way, and the way to mail servers. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { asOwner, reader, server } from "./owner.mjs";
-import { settled } from "./reader.mjs";
+import { asOwner, browser, reader, server } from "./owner.mjs";
+import { becomes, heading, newReader, settled } from "./reader.mjs";
 
 asOwner();
 afterEach(() => reader.nothingWrong());
@@ -31,27 +31,28 @@ test("a list that is under way is shown before newer ones that are over, and a n
   const { page, go } = reader;
   await page.clock.install();
   await go("");
-  assert.deepEqual(await shown(page), [slow, ...quick.slice(2).reverse()]);
+  await becomes(() => shown(page), [slow, ...quick.slice(2).reverse()]);
   const later = await list("another+delay-50s@catchall.sandbox.test");
   await page.clock.runFor(10_000);
   await page.locator(`a[href$="${later}"]`).waitFor();
-  assert.deepEqual((await shown(page)).slice(0, 2).sort(), [slow, later].sort());
+  await becomes(async () => (await shown(page)).slice(0, 2).sort(), [slow, later].sort());
 });
 
 test("the operator is told what is left alone and until when, or that nothing is", async () => {
   const { page, go } = reader;
-  const until = new Date(Date.now() + 12 * 60_000 + 30_000).toISOString();
   const told = {
-    Paused: ["none", "google: client refusal; probes resume in 12 minutes"],
-    "Near the limit": ["none", "yahoo: rate 9 / 10"],
+    Paused: ["none", "google: refuses us; probes resume in 12 minutes"],
+    "Near the limit": ["none", "yahoo: pace 9 / 10"],
   };
-  const held = { held: [{ provider: "google", why: "blocked", until }], tight: [{ provider: "yahoo", budget: "rate", used: 9, limit: 10 }] };
-  for (const [turn, engine] of [{}, held].entries()) {
-    await page.route("**/app/egress", (route) => route.fulfill({ json: way(engine) }));
+  const until = () => new Date(Date.now() + 12 * 60_000 + 30_000).toISOString();
+  const held = () => ({ held: [{ provider: "google", why: "blocked", until: until() }], tight: [{ provider: "yahoo", budget: "rate", used: 9, limit: 10 }] });
+  for (const [turn, engine] of [() => ({}), held].entries()) {
+    await page.route("**/app/egress", (route) => route.fulfill({ json: way(engine()) }));
     await go("");
+    await page.getByText("Details", { exact: true }).click();
     for (const [name, texts] of Object.entries(told)) {
       const said = page.locator("dt", { hasText: name }).locator("+ dd");
-      assert.equal(await said.innerText(), texts[turn]);
+      await becomes(() => said.innerText(), texts[turn]);
     }
     await page.unroute("**/app/egress");
   }
@@ -79,4 +80,136 @@ test("who does not run the installation is told of the way to mail servers wheth
     await page.unroute("**/app/egress");
   }
   await settled(page);
+});
+
+const DAY_MS = 86_400_000;
+const dayOf = (at) => new Date(at).toISOString().slice(0, 10);
+
+/** Days up to today, with a verdict each for every status that is named. */
+const daysOf = (counts) => counts.map((of, n) => {
+  const statuses = { passed: 0, undeliverable: 0, risky: 0, unknown: 0, ...of };
+  const total = Object.values(statuses).reduce((sum, count) => sum + count, 0);
+  return { date: dayOf(Date.now() - (counts.length - 1 - n) * DAY_MS), total, statuses: { ...statuses, failed: total - statuses.passed } };
+});
+
+test("the last days stand beside those before, and a day is told where it is pointed at", async () => {
+  const { page, go } = reader;
+  const data = daysOf([...Array(30).fill({ passed: 6, undeliverable: 4 }), ...Array(30).fill({ passed: 9, undeliverable: 2, unknown: 1 }), { passed: 3 }]);
+  await page.route("**/reports/usage/daily?*", (route) => route.fulfill({ json: { data, pagination: { next_cursor: null } } }));
+  await go("");
+  const figure = (label) => page.locator(".figure").filter({ has: page.getByText(label, { exact: true }) });
+  await becomes(() => figure("Verified").textContent(), /Verified360↑\+20% 300 before/);
+  await becomes(() => figure("Deliverable").textContent(), /75%↑\+15 percentage points \(better\) 60% before/);
+  await becomes(() => figure("Undeliverable").textContent(), /16\.7%↓−23\.3 percentage points \(better\) 40% before/);
+  await becomes(() => figure("Unknown").textContent(), /8\.3%↑\+8\.3 percentage points \(worse\) 0% before/);
+  await page.getByText("The last 30 whole days, until yesterday, compared with the 30 before. Verified today so far: 3.").waitFor();
+  await heading(page, "Last 30 days and today", 2);
+  const over = page.locator(".u-over");
+  const { width, height } = await over.boundingBox();
+  await over.hover({ position: { x: width - 2, y: height / 2 } });
+  const tip = page.locator(".tip");
+  await tip.getByText("In the previous period").waitFor();
+  await becomes(() => tip.innerText(), /Verified\s+3\s+In the previous period\s+12/);
+  await page.unroute("**/reports/usage/daily?*");
+});
+
+test("what happened since the last visit is told on the next, and a visit goes on for half an hour", async () => {
+  // Another test has taken the clock of the other page.
+  const own = await newReader(browser, server, { storageState: await reader.context.storageState() });
+  const { page, go } = own;
+  const card = page.locator(".card").filter({ hasText: "Since your last visit" });
+  const ended = async (ago) => page.evaluate((until) => {
+    const name = Object.keys(localStorage).find((key) => key.startsWith("probity.seen."));
+    localStorage.setItem(name, JSON.stringify({ until }));
+  }, Date.now() - ago);
+  await go("");
+  // The page notes its end when it goes; what is written then must not be that.
+  const comeBack = async (ago) => {
+    await page.goto("about:blank");
+    await page.route("**/nothing", (route) => route.fulfill({ contentType: "text/html", body: "<!doctype html><title>Nothing</title><link rel=icon href=data:,>" }));
+    await page.goto(`${server.origin}/nothing`);
+    await ended(ago);
+    await page.unroute("**/nothing");
+    await go("");
+  };
+  await comeBack(10 * 60_000);
+  await settled(page);
+  assert.equal(await card.count(), 0, "the same visit, and the first");
+  const { id } = await server.api("POST", "/api-keys", { name: "Made meanwhile", kind: "rk", scopes: ["verify"] });
+  await comeBack(2 * 3_600_000);
+  await card.getByText("2 hours ago").waitFor();
+  await card.getByRole("link", { name: "Made meanwhile" }).waitFor();
+  await card.getByRole("link", { name: /^Keys/ }).click();
+  await page.getByRole("link", { name: "Made meanwhile" }).waitFor();
+  await server.api("DELETE", `/api-keys/${id}`);
+  own.nothingWrong();
+  await own.context.close();
+});
+
+test("a visit ends while its page is open and out of sight, and is not prolonged when that page goes", async () => {
+  const own = await newReader(browser, server, { storageState: await reader.context.storageState() });
+  const { page, go } = own;
+  const card = page.locator(".card").filter({ hasText: "Since your last visit" });
+  const hide = (hidden) => page.evaluate((is) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => is });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  /** What the browser remembers, made older. */
+  const hoursPass = (hours) => page.evaluate((ms) => {
+    const name = Object.keys(localStorage).find((key) => key.startsWith("probity.seen."));
+    const { since, until } = JSON.parse(localStorage.getItem(name));
+    localStorage.setItem(name, JSON.stringify({ since, until: until - ms }));
+  }, hours * 3_600_000);
+  const remembered = () => page.evaluate(() => localStorage.getItem(Object.keys(localStorage).find((key) => key.startsWith("probity.seen."))));
+  await go("");
+  await hide(true);
+  await hoursPass(3);
+  const before = await remembered();
+  await page.evaluate(() => dispatchEvent(new Event("pagehide")));
+  assert.equal(await remembered(), before, "a page that nobody sees was not seen");
+  const { id } = await server.api("POST", "/api-keys", { name: "Made out of sight", kind: "rk", scopes: ["verify"] });
+  await hide(false);
+  await card.getByText("3 hours ago").waitFor();
+  await card.getByRole("link", { name: "Made out of sight" }).waitFor();
+  await hide(true);
+  await hide(false);
+  await card.getByText("3 hours ago").waitFor();
+  await server.api("DELETE", `/api-keys/${id}`);
+  own.nothingWrong();
+  await own.context.close();
+});
+
+test("more events than are read at once are told as such, and of which days they are", async () => {
+  const own = await newReader(browser, server, { storageState: await reader.context.storageState() });
+  const { page, go } = own;
+  const event = (n) => ({ type: "account", kind: "key_created", at: new Date(Date.now() - n * 1000).toISOString(), actor: null, subject: null });
+  await go("");
+  await page.evaluate((until) => {
+    const name = Object.keys(localStorage).find((key) => key.startsWith("probity.seen."));
+    addEventListener("pagehide", () => localStorage.setItem(name, JSON.stringify({ until })));
+  }, Date.now() - 40 * DAY_MS);
+  await page.route("**/account/timeline?*", (route) => route.fulfill({ json: { events: Array.from({ length: 200 }, (_, n) => event(n)) } }));
+  await go("");
+  await page.getByText("events of the last 30 days").waitFor();
+  await page.getByText("200+", { exact: true }).waitFor();
+  await page.getByText("More than 195 other events").waitFor();
+  await own.context.close();
+});
+
+test("the way to mail servers is told in a word, with its history, and all else is folded", async () => {
+  const { page, go } = reader;
+  const told = { "Mail servers answer": {}, "Some mail servers don’t answer": { held: [{ provider: "google", why: "blocked", until: new Date(Date.now() + 600_000).toISOString() }] }, "No mail server was probed yet": { connections: 0, connect_failures: 0 } };
+  const data = daysOf(Array(60).fill({ passed: 3, unknown: 1 }));
+  await page.route("**/reports/usage/daily?*", (route) => route.fulfill({ json: { data, pagination: { next_cursor: null } } }));
+  for (const [word, engine] of Object.entries(told)) {
+    await page.route("**/app/egress", (route) => route.fulfill({ json: way(engine) }));
+    await go("");
+    await page.getByText(word, { exact: true }).waitFor();
+    await page.getByText("25% of verdicts unknown in 30 days").waitFor();
+    assert.equal(await page.getByText("Open sessions").isVisible(), false);
+    await page.unroute("**/app/egress");
+  }
+  await page.getByText("Details", { exact: true }).click();
+  await page.getByText("Open sessions").waitFor();
+  await page.unroute("**/reports/usage/daily?*");
 });

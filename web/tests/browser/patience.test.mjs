@@ -32,7 +32,7 @@ test("a stream that falls silent for 40 seconds is given up, and the list asked 
   await page.addInitScript(silentStream, { ...progress, over: false, status: "processing", processed: 0, finished_at: null });
   await page.clock.install({ time: 0 });
   await go(`lists/${id}`);
-  await page.getByText("0 / 1", { exact: true }).waitFor();
+  await page.getByText("0 of 1 verified", { exact: true }).waitFor();
   // Before its time is over, whatever this machine does meanwhile.
   await page.clock.pauseAt(35_000);
   await page.evaluate(() => globalThis.beat());
@@ -40,7 +40,7 @@ test("a stream that falls silent for 40 seconds is given up, and the list asked 
   assert.equal(await page.evaluate(() => globalThis.streamClosed), undefined);
   await page.clock.runFor(1);
   assert.equal(await page.evaluate(() => globalThis.streamClosed), true);
-  await page.getByText("1 / 1", { exact: true }).waitFor();
+  await page.getByText("1 of 1 verified", { exact: true }).waitFor();
   other.nothingWrong();
   await other.context.close();
 });

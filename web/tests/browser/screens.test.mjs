@@ -1,12 +1,11 @@
 /** Every screen, at both widths, light and dark: as a picture, and without an obstacle that axe-core knows (WCAG 2.2 AA). */
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { test } from "node:test";
+import { obstacles } from "./axe.mjs";
+import { CONNECTIONS, connect } from "./connections-screens.mjs";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { OWNER, SCHEMES, SCREENS, WIDTHS, newReader, settled } from "./reader.mjs";
+import { OWNER, SCHEMES, WIDTHS, act, downloadAs, newReader, picture, settled } from "./reader.mjs";
 
-const { source: AXE } = createRequire(import.meta.url)("axe-core");
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const ADDRESSES = [
   "valid@sandbox.test", "nonexistent@sandbox.test", "inbox_full@sandbox.test", "role_based@sandbox.test", "accept_all@sandbox.test",
   "failed_exchange@sandbox.test", "not an address", "a.very.long.local.part.that.goes.on.and.on.and.on.until.it.ends@a.long.name.of.a.host.sandbox.test",
@@ -19,10 +18,12 @@ asOwner(async () => {
   stranger = await newReader(browser, server);
   made.job = (await server.api("POST", "/batch-verify", { emails: ADDRESSES })).id;
   made.webhook = (await server.api("POST", "/webhooks", { name: "Newsletter", url: "https://hooks.example.com/probity", events: ["job.finished", "status.undeliverable"] })).id;
+  made.delivery = (await server.api("POST", `/webhooks/${made.webhook}/test`)).id;
   made.link = await invite();
   for (const email of ADDRESSES.slice(0, 4)) await server.api("GET", `/verify?email=${encodeURIComponent(email)}`);
   await server.finished(made.job);
-});
+  await connect();
+}, { platform: ["ghost", "--contacts", "240"] });
 
 /** The place of the link with which a person of the team joins. */
 async function invite() {
@@ -50,12 +51,22 @@ const INSIDE = [
   ["verify", () => "verify"],
   ["verify-verdict", () => "verify?email=role_based@sandbox.test", async (page) => {
     await page.getByRole("button", { name: "Verify", exact: true }).click();
-    await page.getByRole("heading", { name: "Findings" }).waitFor();
+    await page.getByRole("heading", { name: "What was checked" }).waitFor();
   }],
   // Another one each time: what is remembered has no conversation.
   ["verify-conversation", () => `verify?email=stranger${turn += 1}@sandbox.test`, async (page) => {
     await page.getByRole("button", { name: "Verify", exact: true }).click();
+    await page.getByRole("heading", { name: "Time until each reply" }).waitFor();
+  }],
+  ["verify-as-it-was", () => `verify?email=stranger${turn += 1}@sandbox.test`, async (page) => {
+    await page.getByRole("button", { name: "Verify", exact: true }).click();
+    await page.getByRole("button", { name: "As it was" }).click();
     await page.getByRole("table", { name: "Step by step" }).waitFor();
+  }],
+  ["verify-several", () => "verify/several", async (page) => {
+    await page.getByLabel("Addresses").fill(ADDRESSES.join("\n"));
+    await page.getByRole("button", { name: "Verify 7 addresses" }).click();
+    await page.getByText("7 of 7 answered").waitFor();
   }],
   ["lists", () => "lists"],
   ["lists-new", () => "lists/new", (page) => page.getByLabel("Addresses").fill(ADDRESSES.join("\n"))],
@@ -71,13 +82,17 @@ const INSIDE = [
   ["list", () => `lists/${made.job}`],
   ["list-file-refused", () => `lists/${made.job}`, async (page) => {
     await page.route(/\/download\?/, (route) => route.fulfill({ status: 503, body: "" }), { times: 2 });
-    await page.getByRole("link", { name: "CSV", exact: true }).click();
+    await (await downloadAs(page, "CSV")).click();
     await page.getByRole("alert").waitFor();
   }],
   ["list-searched", () => `lists/${made.job}?q=sandbox&status=undeliverable`],
   ["list-nothing-found", () => `lists/${made.job}?q=nobody-has-this`, (page) => page.getByText("No row matches your search.").waitFor()],
-  ["list-running", () => runningList(), (page) => page.getByRole("button", { name: "Stop verification" }).waitFor()],
-  ["list-cancel", () => runningList(), press("Stop verification")],
+  ["list-running", () => runningList(), (page) => page.getByText("Running", { exact: true }).waitFor()],
+  ["list-cancel", () => runningList(), (page) => act(page, "Stop verification")],
+  ["list-download", () => `lists/${made.job}`, (page) => downloadAs(page, "Excel")],
+  ["list-row", () => `lists/${made.job}`, (page) => page.getByRole("gridcell", { name: "valid@sandbox.test" }).click()],
+  ["list-rename", () => `lists/${made.job}`, (page) => page.getByRole("button", { name: "Rename this list" }).click()],
+  ["list-delete", () => `lists/${made.job}`, (page) => act(page, "Delete this list")],
   ["find", () => "lists/find?q=sandbox.test", async (page) => {
     await page.getByRole("button", { name: "Find" }).click();
     await page.getByRole("heading", { level: 2 }).waitFor();
@@ -85,11 +100,28 @@ const INSIDE = [
   ["list-missing", () => "lists/job_00000000000000000000000000"],
   ["timeline", () => "timeline"],
   ["usage", () => "usage"],
+  ["usage-by-domain", () => "usage?by=domain", async (page) => {
+    await page.getByRole("table", { name: "Domain" }).waitFor();
+    await page.getByLabel("Show", { exact: true }).selectOption({ label: "Days of your choice" });
+    await page.locator(".u-over").hover({ position: { x: 9, y: 90 } });
+  }],
+  ["usage-by-key", () => "usage?by=key", (page) => page.getByRole("table", { name: "API key" }).waitFor()],
   ["keys", () => "keys"],
   ["keys-new", () => "keys", async (page) => {
     await press("New key")(page);
-    await page.getByLabel("Kind").selectOption("rk");
+    await page.getByRole("radio", { name: "My choice" }).check();
   }],
+  ["keys-made", () => "keys", async (page) => {
+    await press("New key")(page);
+    await page.getByLabel("Name").fill("Sign-up form");
+    await page.getByRole("button", { name: "Create key" }).click();
+    await page.getByRole("button", { name: "JavaScript" }).click();
+  }],
+  ["keys-usage", () => "keys", async (page) => {
+    await page.getByRole("button", { name: /^Usage/ }).last().click();
+    await page.getByRole("dialog").locator(".u-over").waitFor();
+  }],
+  ["keys-rotate", () => "keys", (page) => page.getByRole("button", { name: /^Rotate/ }).first().click()],
   ["keys-revoke", () => "keys", (page) => page.getByRole("button", { name: /^Revoke/ }).first().click()],
   ["widget", () => "widget", async (page) => {
     await page.getByLabel("Address", { exact: true }).fill("ada@gmial.com");
@@ -99,16 +131,24 @@ const INSIDE = [
   ["privacy", () => "privacy"],
   ["team", () => "team"],
   ["team-invite", () => "team", press("Invite a team member")],
+  ["requests", () => "requests", (page) => page.getByRole("table", { name: "Requests" }).waitFor()],
+  ["requests-nothing", () => "requests?status=broken", (page) => page.getByText("No request matches").waitFor()],
   ["webhooks", () => "webhooks"],
   ["webhooks-new", () => "webhooks", press("New webhook")],
   ["webhook", () => `webhooks/${made.webhook}`],
+  ["webhook-delivery", () => `webhooks/${made.webhook}/${made.delivery}`, (page) => page.getByText("Your server couldn't be reached").waitFor()],
   ["settings", () => "settings", (page) => page.getByRole("heading", { name: "Effect on the last list" }).waitFor()],
   ["account", () => "account"],
   ["second-factor", () => "account", async (page) => {
     const begin = page.locator("form").filter({ has: page.getByRole("button", { name: "Set up" }) });
     await begin.getByLabel("Current password").fill(OWNER.password);
     await begin.getByRole("button", { name: "Set up" }).click();
-    await page.getByText("Add this secret").waitFor();
+    await page.getByText("Scan this code").waitFor();
+  }],
+  ...CONNECTIONS,
+  ["share", () => `lists/${made.job}`, async (page) => {
+    await act(page, "Share the summary");
+    await page.getByRole("button", { name: "Create link" }).waitFor();
   }],
   ["docs", () => "docs"],
   ["missing", () => "nowhere"],
@@ -122,7 +162,8 @@ const OUTSIDE = [
     await page.getByRole("alert").waitFor();
   }],
   ["invitation", () => made.link],
-  ["link-gone", () => "link/gone"],
+  ["link-gone", () => "link/gone", (page) => page.getByText("This link was used").waitFor()],
+  ["forgotten", () => "sign-in/forgotten", (page) => page.getByText("This server sends no email.").waitFor()],
 ];
 
 for (const width of WIDTHS) {
@@ -141,16 +182,9 @@ async function look({ page, go, nothingWrong }, { name, place, act, width, schem
   await go(await place());
   if (act) await act(page, width);
   await settled(page);
-  await page.screenshot({ path: `${SCREENS}${name}-${width}-${scheme}.png`, fullPage: true });
+  await picture(page, `${name}-${width}-${scheme}`, { fullPage: true });
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   assert.ok(wide <= 0, `the page is ${wide} px wider than the window`);
   assert.deepEqual(await obstacles(page), []);
   nothingWrong();
-}
-
-/** What axe-core finds, a line each. */
-async function obstacles(page) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate((rules) => globalThis.axe.run({ runOnly: rules }), RULES);
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`));
 }

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const PROGRAM = process.env.PROBITY_BIN ?? join(ROOT, "target/debug/probity");
+export const PROGRAM = process.env.PROBITY_BIN ?? join(ROOT, "target/debug/probity");
 const START_MS = 120_000;
 const LOOK_MS = 200;
 
@@ -26,12 +26,18 @@ const LOOK_MS = 200;
  * @property {(...args: string[]) => Promise<any>} admin runs a command of the operator's over the same data; its answer's JSON
  */
 
-/** @returns {Promise<Server>} */
-export async function start() {
+/**
+ * @param {{ port?: number, allow?: string, networks?: string, env?: Record<string, string> }} [options] `port`: where it listens, for
+ *   who must know that before; `allow`: a host of a platform that connections may reach; `networks`: a special network that may be dialed; `env`: more of the configuration
+ * @returns {Promise<Server>}
+ */
+export async function start({ port = 0, allow = "", networks = "", env: more = {} } = {}) {
   const data = mkdtempSync(join(tmpdir(), "probity-dashboard-"));
-  const args = ["serve", "--sandbox", "--data", data, "--listen", `127.0.0.1:${await freePort()}`];
-  const child = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const said = await output(child);
+  const args = ["serve", "--sandbox", "--data", data, "--listen", `127.0.0.1:${port || await freePort()}`];
+  const given = { PROBITY_INTEGRATIONS__ALLOW: allow, PROBITY_ALLOW__NETWORKS: networks, ...more };
+  const env = { ...process.env, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
+  const child = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "inherit"], env });
+  const said = await output(child, /^Listening on .*\n/m);
   const find = (what) => {
     const found = what.exec(said)?.[1];
     if (!found) throw new Error(`the server did not say ${what}:\n${said}`);
@@ -42,7 +48,8 @@ export async function start() {
   return {
     origin,
     key,
-    link: find(/^Sign-in:\s+(\S+)/m),
+    // The server may be called otherwise by its customers.
+    link: `${origin}/${new URL(find(/^\s*(\S+\/#\/link\/\S+)/m)).hash}`,
     testKey: find(/^Test key:\s+(\S+)/m),
     api: (method, path, body) => api(origin, key, method, path, body),
     async finished(job) {
@@ -61,20 +68,21 @@ export async function start() {
   };
 }
 
-/** What the program says until it listens. */
-async function output(child) {
+/** What a program says until it is ready. @param {import("node:child_process").ChildProcess} child @param {RegExp} ready */
+export async function output(child, ready) {
+  const stdout = /** @type {import("node:stream").Readable} */ (child.stdout);
   let said = "";
   const timeout = setTimeout(() => child.kill("SIGKILL"), START_MS);
-  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
+  for await (const chunk of stdout.iterator({ destroyOnReturn: false })) {
     said += chunk;
-    if (/^Listening on .*\n/m.test(said)) break;
+    if (ready.test(said)) break;
   }
   clearTimeout(timeout);
-  child.stdout.resume();
+  stdout.resume();
   return said;
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());

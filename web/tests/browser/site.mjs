@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 const RUIN = "* { color: #fff !important; background: #fff !important; font-size: 3px !important; display: inline !important }";
 
 /** @param {string} server the service's origin */
-const policy = (server) => `default-src 'none'; script-src ${server}; connect-src ${server}; style-src 'self'; form-action 'self'; \
+const policy = (server) => `default-src 'none'; script-src ${server}; connect-src ${server}; style-src 'self'; img-src 'self'; form-action 'self'; \
 base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 const FIELD = `<label for="email">E-mail</label> <input id="email" name="email" type="email" aria-describedby="hint"> <span id="hint">For the invoice.</span>`;
@@ -43,6 +43,8 @@ export async function startSite(server) {
     const page = PAGES[pathname];
     response.setHeader("content-security-policy", policy(server));
     if (pathname === "/ruin.css") return response.setHeader("content-type", "text/css").end(RUIN);
+    // Firefox asks for it, and says so where it may not.
+    if (pathname === "/favicon.ico") return response.writeHead(204).end();
     response.setHeader("content-type", "text/html; charset=utf-8");
     if (pathname === "/sent") return response.end(`<!doctype html><html lang="en"><title>Sent</title><main><h1>Sent</h1></main></html>`);
     if (!page) return response.writeHead(404).end();

@@ -5,7 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import { afterEach, test } from "node:test";
 import { HOSTILE } from "./hostile.mjs";
 import { asOwner, reader, server } from "./owner.mjs";
-import { settled } from "./reader.mjs";
+import { becomes, downloadAs, notByBiDi, settled } from "./reader.mjs";
 
 const LARGE_ROWS = 200_000;
 const LARGE_MS = 600_000;
@@ -26,7 +26,7 @@ async function put(page, it) {
 /** Starts what was put up; gives the finished job's id. */
 async function run(page) {
   await page.getByRole("button", { name: "Start" }).click();
-  await heading(page, "List");
+  await page.waitForURL(/lists\/job_/);
   const job = /lists\/(job_\w+)/.exec(page.url())?.[1];
   await server.finished(String(job));
   await page.getByText("Completed", { exact: true }).waitFor();
@@ -35,8 +35,8 @@ async function run(page) {
 
 /** Takes the results away; gives where they are. */
 async function take(page, format) {
+  const link = await downloadAs(page, format);
   await page.getByLabel("Include the file's columns").waitFor();
-  const link = page.getByRole("link", { name: format, exact: true });
   const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
   return download.path();
 }
@@ -50,10 +50,10 @@ test("a CSV in Windows-1252 is read, its column chosen anew, and given back with
   const text = "Kunde;E-Mail-Adresse;Zweite\r\nJ\xf6rg;valid@sandbox.test;inbox_full@sandbox.test\r\n\"A; B\";valid@sandbox.test;\r\nC;;\r\n";
   await put(page, { name: "kunden.csv", mimeType: "text/csv", buffer: Buffer.from(text, "latin1") });
   await page.getByText("Windows-1252").waitFor();
-  assert.deepEqual(await column(page, "Kunde"), ["Jörg", "A; B", "C"]);
-  assert.equal(await page.getByLabel("Column with the addresses").inputValue(), "1");
+  await becomes(() => column(page, "Kunde"), ["Jörg", "A; B", "C"]);
+  await becomes(() => page.getByLabel("Column with the addresses").inputValue(), "1");
   const figure = (name) => page.locator(".figure", { hasText: name }).first().locator(".value").innerText();
-  assert.deepEqual([await figure("Unique addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
+  await becomes(async () => [await figure("Different addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
   await page.getByLabel("Column with the addresses").selectOption("2");
   await page.waitForFunction(() => document.querySelector(".preview th.chosen")?.textContent?.startsWith("Zweite"));
   await page.getByLabel("The first row contains").uncheck();
@@ -66,9 +66,9 @@ test("a CSV in Windows-1252 is read, its column chosen anew, and given back with
   await settled(page);
   await run(page);
   const lines = readFileSync(await take(page, "CSV"), "utf8").split("\r\n");
-  assert.match(lines[0], /^Kunde,E-Mail-Adresse,Zweite,domain,/);
-  assert.match(lines[1], /^Jörg,valid@sandbox\.test,inbox_full@sandbox\.test,sandbox\.test,true,true,passed,valid,/);
-  assert.match(lines[2], /^A; B,|^"A; B",/);
+  assert.match(lines[0], /^\ufeffKunde;E-Mail-Adresse;Zweite;probity_domain;/);
+  assert.match(lines[1], /^Jörg;valid@sandbox\.test;inbox_full@sandbox\.test;sandbox\.test;true;true;passed;valid;/);
+  assert.match(lines[2], /^"A; B";/);
 });
 
 test("a workbook goes in and comes out as one, and nothing in it is a formula", async () => {
@@ -77,7 +77,7 @@ test("a workbook goes in and comes out as one, and nothing in it is a formula", 
   const cells = [["Name", "E-Mail"], ["=1+1", "valid@sandbox.test"], ["+49 221", "nonexistent@sandbox.test"]];
   const sheet = cells.map((row, r) => `<row r="${r + 1}">${row.map((cell, c) => `<c r="${"AB"[c]}${r + 1}" t="inlineStr"><is><t>${cell}</t></is></c>`).join("")}</row>`);
   await put(page, { name: "people.xlsx", mimeType: "", buffer: workbook(sheet.join("")) });
-  assert.deepEqual(await column(page, "Name"), ["=1+1", "+49 221"]);
+  await becomes(() => column(page, "Name"), ["=1+1", "+49 221"]);
   await run(page);
   const path = await take(page, "Excel");
   const inside = (part) => execFileSync("python3", ["-c", "import sys, zipfile; sys.stdout.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())", path, part], { encoding: "utf8", maxBuffer: 1 << 28 });
@@ -85,24 +85,25 @@ test("a workbook goes in and comes out as one, and nothing in it is a formula", 
   assert.match(inside("xl/worksheets/sheet1.xml"), /<is><t[^>]*>=1\+1<\/t><\/is>/);
 });
 
-test("another sheet of a workbook is read, and takes the place of the first", async () => {
+test("the sheet with the most addresses is read, and another one takes its place", async () => {
   const { page, go } = reader;
   await go("lists/new");
   const sheet = (...emails) => emails.map((email, r) => `<row r="${r + 1}"><c r="A${r + 1}" t="inlineStr"><is><t>${email}</t></is></c></row>`).join("");
-  const buffer = workbook(sheet("email", "valid@sandbox.test"), sheet("mail", "one@sandbox.test", "two@sandbox.test"), "");
+  const buffer = workbook(sheet("mail", "one@sandbox.test", "two@sandbox.test"), sheet("email", "valid@sandbox.test", "Ann &lt;ann@sandbox.test&gt;", "bob@sandbox.test"), "");
   await put(page, { name: "sheets.xlsx", mimeType: "", buffer });
-  await page.getByText("The sheet “People” was read, one of 3.").waitFor();
-  const first = page.url();
-  await page.getByLabel("Sheet").selectOption("People 2");
   await page.getByText("The sheet “People 2” was read, one of 3.").waitFor();
+  await page.waitForURL(/upload=/);
+  const first = page.url();
+  await page.getByLabel("Sheet").selectOption("People");
+  await page.getByText("The sheet “People” was read, one of 3.").waitFor();
   await settled(page);
-  assert.deepEqual(await column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
-  assert.notEqual(page.url(), first);
+  await becomes(() => column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
+  await becomes(() => page.url() === first, false);
   // A sheet without rows is no list; what was read stays.
   await page.getByLabel("Sheet").selectOption("People 3");
   await page.getByRole("alert").getByText("The file or sheet has no rows.").waitFor();
-  assert.equal(await page.getByLabel("Sheet").inputValue(), "People 2");
-  assert.deepEqual(await column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
+  await becomes(() => page.getByLabel("Sheet").inputValue(), "People");
+  await becomes(() => column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
   // The page does not have the file any more when it is loaded anew.
   const second = page.url();
   await page.reload();
@@ -140,7 +141,7 @@ test("JSON lines come back with all of their fields", async () => {
   assert.equal(JSON.parse(second).probity.reason, "invalid");
 });
 
-test("a file is chosen, looked at and started with nothing but the keyboard", async () => {
+test("a file is chosen, looked at and started with nothing but the keyboard", { skip: notByBiDi("a choice of files by key") }, async () => {
   const { page, go } = reader;
   await go("lists/new");
   await page.getByText("At most").waitFor();
@@ -150,7 +151,7 @@ test("a file is chosen, looked at and started with nothing but the keyboard", as
   await settled(page);
   await page.getByRole("button", { name: "Start" }).focus();
   await page.keyboard.press("Enter");
-  await heading(page, "List");
+  await heading(page, "list.txt");
 });
 
 test("a long name is cut between characters, and a server that cannot answer is no fault of the file", async () => {
@@ -187,6 +188,7 @@ test("hostile names and cells are shown as they are", async () => {
   const cells = HOSTILE.filter((text) => text.trim() !== "" && !/[\r\n\0]/.test(text)).slice(0, 18);
   const rows = cells.map((cell, n) => `${quoted(cell)},a${n}@sandbox.test`);
   await put(page, file(`${cells[0].replaceAll("/", "")}.csv`, [`${quoted(cells[1])},email`, ...rows].join("\n")));
+  await page.locator(".preview tbody tr").nth(9).waitFor();
   const shown = await page.locator(".preview tbody tr td:first-child").allTextContents();
   assert.deepEqual(shown, cells.slice(0, shown.length));
   assert.ok(shown.length >= 10);
@@ -208,16 +210,16 @@ test("a file of two hundred thousand rows goes from the drop to its downloaded r
   await settled(page);
   const read = Date.now();
   await page.getByRole("button", { name: "Start" }).click();
-  await page.getByRole("heading", { name: "List", exact: true }).waitFor({ timeout: LARGE_MS });
+  await page.waitForURL(/lists\/job_/, { timeout: LARGE_MS });
   const started = Date.now();
   const job = String(/lists\/(job_\w+)/.exec(page.url())?.[1]);
   await server.finished(job);
   await page.getByText("Completed", { exact: true }).waitFor({ timeout: LARGE_MS });
   const done = Date.now();
   const path = await take(page, "CSV");
-  const rows = readFileSync(path, "utf8").trimEnd().split("\r\n");
+  const rows = readFileSync(path, "utf8").trimEnd().split("\n");
   assert.equal(rows.length, LARGE_ROWS + 1);
-  assert.match(rows[0], /^id,email,name,domain,/);
+  assert.match(rows[0], /^id,email,name,probity_domain,/);
   rows.slice(1).forEach((row, n) => assert.ok(row.startsWith(`${n},user${n}@`) && row.includes(`"Person, ${n}"`), row));
   const s = (ms) => (ms / 1000).toFixed(1);
   console.log(`# ${LARGE_ROWS} rows: read and forecast ${s(read - began)} s, started ${s(started - read)} s, verified ${s(done - started)} s, downloaded ${s(Date.now() - done)} s (${statSync(path).size} bytes)`);

@@ -5,15 +5,18 @@
  * file on that calls `asVisitors`, and are gone after its last.
  */
 import assert from "node:assert/strict";
-import { after, before } from "node:test";
+import { after, afterEach, before } from "node:test";
 import { launch } from "./reader.mjs";
 import { start } from "./server.mjs";
 import { startSite } from "./site.mjs";
+import { slow } from "./slowed.mjs";
 
 export const GOOD = "valid@sandbox.test";
 export const BAD = "nonexistent@sandbox.test";
 export const MISSPELT = "ada@gmial.com";
 export const MEANT = "ada@gmail.com";
+/** Between the last key and the question, on most pages of the website. */
+export const DELAY_MS = 100;
 
 /** @type {import("./server.mjs").Server} */
 export let server;
@@ -32,6 +35,10 @@ export function asVisitors() {
     const made = await server.api("POST", "/api-keys", { name: "Shop", kind: "pub", allowed_origins: [site.origin], daily_cap: 500 });
     for (const each of [site, stranger]) each.key(made.secret);
   });
+  afterEach(async (test) => {
+    // One that failed leaves its visitors' windows open.
+    if (/** @type {any} */ (test).passed === false) await Promise.all(browser.contexts().map((context) => context.close()));
+  });
   after(async () => {
     await browser?.close();
     await Promise.all([site, stranger].map((each) => each?.stop()));
@@ -39,11 +46,12 @@ export function asVisitors() {
   });
 }
 
-/** A visitor of a page, and what must not happen there. With `paused`, the page's time passes by `page.clock` alone. */
-export async function visit(path, { at = site.origin, options = {}, prepare = undefined, paused = false } = {}) {
+/** A visitor of a page, and what must not happen there. The page's time passes by `page.clock` alone, however slow the machine is. */
+export async function visit(path, { at = site.origin, options = {}, prepare = undefined } = {}) {
   const context = await browser.newContext({ locale: "en-GB", ...options });
+  await slow(context);
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   const wrong = [];
   const asked = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && wrong.push(message.text()));
@@ -55,15 +63,20 @@ export async function visit(path, { at = site.origin, options = {}, prepare = un
     if (url.pathname === "/v1/widget/verify") asked.push(url.searchParams.get("email"));
   });
   await prepare?.(page);
-  if (paused) await page.clock.install({ time: 0 });
+  await page.clock.install({ time: 0 });
   await page.goto(at + path);
   await page.waitForFunction(() => globalThis.probity?.attach);
-  if (paused) await page.clock.pauseAt(3_600_000);
+  await page.clock.pauseAt(3_600_000);
   const field = page.getByRole("textbox").first();
   return {
     page, context, field, asked, wrong,
     note: page.locator("probity-note div").first(),
-    type: async (text) => (await field.fill(""), await field.pressSequentially(text, { delay: 5 })),
+    /** Types, and pauses. */
+    async type(text) {
+      await field.fill("");
+      await field.pressSequentially(text);
+      await page.clock.runFor(DELAY_MS);
+    },
     async end() {
       assert.deepEqual(wrong, []);
       await context.close();

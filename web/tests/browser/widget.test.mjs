@@ -1,12 +1,10 @@
 /** The widget on pages of another origin: what visitors see, what they do, and how somebody puts it into a page. */
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
 import { test } from "node:test";
+import { obstacles } from "./axe.mjs";
 import { HOSTILE } from "./hostile.mjs";
-import { becomeOwner, newReader, settled } from "./reader.mjs";
-import { BAD, GOOD, MEANT, MISSPELT, asVisitors, browser, says, server, site, visit } from "./visitor.mjs";
-
-const { source: AXE } = createRequire(import.meta.url)("axe-core");
+import { becomeOwner, becomes, focused, newReader, notByBiDi, put, settled } from "./reader.mjs";
+import { BAD, DELAY_MS, GOOD, MEANT, MISSPELT, asVisitors, browser, says, server, site, visit } from "./visitor.mjs";
 
 asVisitors();
 
@@ -18,19 +16,19 @@ test("a visitor who types hears what is known, once they pause", async () => {
   assert.deepEqual(asked, [GOOD], "one question, for the whole address");
   assert.equal(await field.getAttribute("aria-invalid"), null);
   await type(BAD);
-  await says(note, "This address does not take mail.");
-  assert.equal(await field.getAttribute("aria-invalid"), "true");
+  await says(note, "This address accepts no mail.");
+  await becomes(() => field.getAttribute("aria-invalid"), "true");
   // The field's own description stays, and the note's is added.
   const described = await field.getAttribute("aria-describedby");
   assert.match(described, /^hint probity-note-\d+$/);
-  assert.equal(await page.getByRole("status").textContent(), "This address does not take mail.");
+  assert.equal(await page.getByRole("status").textContent(), "This address accepts no mail.");
   // Who types on is not shown what was true before.
   await field.press("x");
-  assert.equal(await note.textContent(), "");
-  assert.equal(await field.getAttribute("aria-invalid"), null);
+  await becomes(() => note.textContent(), "");
+  await becomes(() => field.getAttribute("aria-invalid"), null);
   // It takes no room, and stays where screen readers listen.
   assert.equal(await page.getByRole("status").count(), 1);
-  assert.equal(await page.locator("probity-note").evaluate((host) => host.getBoundingClientRect().height), 0);
+  await becomes(() => page.locator("probity-note").evaluate((host) => host.getBoundingClientRect().height), 0);
   // What was asked before is not asked again.
   await type(GOOD);
   await says(note, "Looks good.");
@@ -51,12 +49,12 @@ test("a suggestion is accepted with the mouse and with the keyboard", async () =
     await says(note, `Did you mean ${MEANT}?`);
     await page.evaluate(() => (globalThis.heard = []));
     await accept(page.getByRole("button", { name: MEANT }));
-    assert.equal(await field.inputValue(), MEANT);
-    assert.ok(await field.evaluate((input) => input === document.activeElement));
+    await becomes(() => field.inputValue(), MEANT);
+    await focused(field);
     // With the mouse, the browser tells first that the field was left.
-    assert.deepEqual((await page.evaluate(() => globalThis.heard)).slice(-2), ["input", "change"]);
+    await becomes(async () => (await page.evaluate(() => globalThis.heard)).slice(-2), ["input", "change"]);
     await page.waitForFunction(() => !document.querySelector("probity-note").shadowRoot.textContent.includes("Did you mean"));
-    assert.deepEqual(asked, [MISSPELT, MEANT], "what was accepted is checked as well");
+    await becomes(() => asked, [MISSPELT, MEANT], "what was accepted is checked as well");
     assert.match(page.url(), /\/$/, "the form was not sent");
     await end();
   }
@@ -66,34 +64,36 @@ test("a suggestion is accepted with the mouse and with the keyboard", async () =
 
 test("it waits a second and a half, asks at once when the field is left, and not about what is no address", async () => {
   for (const path of ["/slow", "/no-delay", "/some-delay"]) {
-    const { page, field, note, asked, end } = await visit(path, { paused: true });
+    const { page, field, note, asked, end } = await visit(path);
     for (const text of ["ada", "ada@", "ada@example", "a b@example.com", "@example.com"]) {
-      await field.fill(text);
+      await put(field, text);
       await page.clock.runFor(2_000);
       await field.blur();
     }
     for (const text of [`${GOOD}s`, MISSPELT, GOOD]) {
       await page.clock.runFor(1_499);
-      await field.fill(text);
+      await put(field, text);
     }
     await page.clock.runFor(1_500);
     await says(note, "Looks good.");
-    await field.fill(BAD);
+    await put(field, BAD);
     await field.blur();
-    await says(note, "This address does not take mail.");
+    await says(note, "This address accepts no mail.");
     assert.deepEqual(asked, [GOOD, BAD], path);
     await end();
   }
 });
 
 test("what stood in the field before the visitor came is not asked about until they leave it", async () => {
-  const { page, field, note, asked, end } = await visit("/prefilled", { paused: true });
+  const { page, field, note, asked, end } = await visit("/prefilled");
   await page.clock.runFor(10_000);
-  await field.fill(BAD);
+  await put(field, BAD);
   await page.clock.runFor(1_500);
-  await says(note, "This address does not take mail.");
+  await says(note, "This address accepts no mail.");
   assert.deepEqual(asked, [BAD]);
-  await page.reload();
+  // A reload would leave what was filled in in Firefox.
+  await page.goto("about:blank");
+  await page.goto(`${site.origin}/prefilled`);
   await page.waitForFunction(() => globalThis.probity?.attach);
   await field.focus();
   await field.blur();
@@ -102,8 +102,8 @@ test("what stood in the field before the visitor came is not asked about until t
   await end();
 });
 
-test("letters that are still being put together are not asked about", async () => {
-  const { page, context, field, note, asked, end } = await visit("/around", { paused: true });
+test("letters that are still being put together are not asked about", { skip: notByBiDi("letters that are being put together") }, async () => {
+  const { page, context, field, note, asked, end } = await visit("/around");
   await field.focus();
   const devtools = await context.newCDPSession(page);
   for (const text of ["v", MISSPELT]) await devtools.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length });
@@ -118,11 +118,11 @@ test("letters that are still being put together are not asked about", async () =
 test("it speaks the page's language, or what the page says", async () => {
   for (const [path, bad, meant] of [
     ["/de", "Diese Adresse nimmt keine E-Mails an.", `Meinten Sie ${MEANT}?`],
-    ["/fr", "Cette adresse ne reçoit pas de courrier.", `Vouliez-vous dire ${MEANT}\u00a0?`],
-    ["/es", "Esta dirección no recibe correo.", `¿Quería decir ${MEANT}?`],
-    ["/rtl", "This address does not take mail.", `Did you mean ${MEANT}?`],
-    ["/element", "Esta dirección no recibe correo.", `¿Quería decir ${MEANT}?`],
-    ["/texts", "This address does not take mail.", `Perhaps ${MEANT} <b>`],
+    ["/fr", "Cette adresse n’accepte pas d’e-mails.", `Vouliez-vous dire ${MEANT}\u00a0?`],
+    ["/es", "Esta dirección no acepta correo.", `¿Quería decir ${MEANT}?`],
+    ["/rtl", "This address accepts no mail.", `Did you mean ${MEANT}?`],
+    ["/element", "Esta dirección no acepta correo.", `¿Quería decir ${MEANT}?`],
+    ["/texts", "This address accepts no mail.", `Perhaps ${MEANT} <b>`],
   ]) {
     const { note, type, end } = await visit(path);
     await type(BAD);
@@ -136,13 +136,16 @@ test("it speaks the page's language, or what the page says", async () => {
 test("fields that come later, several fields, fields of its own and fields left out", async () => {
   const two = await visit("/two");
   await two.page.getByLabel("Other").fill(BAD);
-  await says(two.page.locator("#other + probity-note div"), "This address does not take mail.");
+  await two.page.clock.runFor(DELAY_MS);
+  await says(two.page.locator("#other + probity-note div"), "This address accepts no mail.");
   assert.equal(await two.note.textContent(), "", "the other field has nothing to say");
   await two.page.evaluate(() => {
     const input = Object.assign(document.createElement("input"), { type: "email", id: "late" });
     document.querySelector("form").append(input);
   });
+  await two.page.locator("#late + probity-note").waitFor({ state: "attached" });
   await two.page.locator("#late").fill(GOOD);
+  await two.page.clock.runFor(DELAY_MS);
   await says(two.page.locator("#late + probity-note div"), "Looks good.");
   await two.end();
   const element = await visit("/element");
@@ -150,12 +153,12 @@ test("fields that come later, several fields, fields of its own and fields left 
   await element.page.getByRole("button", { name: "Order" }).click();
   await element.page.waitForURL(`**/sent?email=${encodeURIComponent(BAD)}`);
   await element.end();
-  const off = await visit("/off", { paused: true });
+  const off = await visit("/off");
   await off.field.fill(BAD);
   await off.field.blur();
   await off.page.clock.runFor(5_000);
   await off.page.getByLabel("Other").fill(GOOD);
-  await off.page.clock.runFor(100);
+  await off.page.clock.runFor(DELAY_MS);
   await says(off.page.locator("#other + probity-note div"), "Looks good.");
   assert.deepEqual([off.asked, await off.page.locator("probity-note").count()], [[GOOD], 1]);
   await off.end();
@@ -164,7 +167,7 @@ test("fields that come later, several fields, fields of its own and fields left 
 test("a field that leaves the page is let go, one that is moved is not", async () => {
   const { page, field, note, asked, type, end } = await visit("/two");
   await type(BAD);
-  await says(note, "This address does not take mail.");
+  await says(note, "This address accepts no mail.");
   // Moved, as frameworks do: out and in again at once, in what it stands in.
   await page.evaluate(() => {
     const main = document.querySelector("main");
@@ -172,21 +175,20 @@ test("a field that leaves the page is let go, one that is moved is not", async (
   });
   await type(GOOD);
   await says(note, "Looks good.");
-  const left = await page.evaluate(async () => {
-    const input = document.querySelector("#email");
-    globalThis.kept = input;
-    input.remove();
-    await new Promise((later) => setTimeout(later));
-    return [document.querySelectorAll("probity-note").length, input.getAttribute("aria-describedby")];
+  await page.evaluate(() => {
+    globalThis.kept = document.querySelector("#email");
+    globalThis.kept.remove();
   });
-  assert.deepEqual(left, [1, "hint"]);
+  await becomes(() => page.evaluate(() => [document.querySelectorAll("probity-note").length, globalThis.kept.getAttribute("aria-describedby")]), [1, "hint"]);
   // Nothing listens to it any more, wherever it is shown; back in the page, it is found.
   await page.evaluate(() => {
     globalThis.kept.value = "changed@sandbox.test";
     for (const name of ["input", "change", "blur"]) globalThis.kept.dispatchEvent(new Event(name));
     document.querySelector("form").prepend(globalThis.kept);
   });
-  await field.fill(MISSPELT);
+  await page.locator("#email + probity-note").waitFor({ state: "attached" });
+  await put(field, MISSPELT);
+  await page.clock.runFor(DELAY_MS);
   await says(page.locator("#email + probity-note div"), "Did you mean");
   assert.deepEqual(asked, [BAD, GOOD, MISSPELT]);
   await end();
@@ -197,19 +199,22 @@ test("what the page itself says of a field is given back", async () => {
   await field.evaluate((input) => input.setCustomValidity("Too long."));
   const said = () => field.evaluate((input) => [input.getAttribute("aria-invalid"), input.validationMessage]);
   await type(BAD);
-  await says(note, "This address does not take mail.");
-  assert.deepEqual(await said(), ["true", "This address does not take mail."]);
+  await says(note, "This address accepts no mail.");
+  await becomes(said, ["true", "This address accepts no mail."]);
   await type(GOOD);
   await says(note, "Looks good.");
-  assert.deepEqual(await said(), ["grammar", "Too long."]);
+  await becomes(said, ["grammar", "Too long."]);
   await end();
 });
 
 test("the page's styles and its policy leave it as it is, and it leaves nothing in the browser", async () => {
   const { page, context, note, type, end } = await visit("/ruined");
   await type(BAD);
-  await says(note, "This address does not take mail.");
-  const { color, backgroundColor, display } = await note.evaluate((div) => getComputedStyle(div));
+  await says(note, "This address accepts no mail.");
+  const { color, backgroundColor, display } = await note.evaluate((div) => {
+    const { color, backgroundColor, display } = getComputedStyle(div);
+    return { color, backgroundColor, display };
+  });
   assert.deepEqual([color, backgroundColor, display], ["rgb(127, 29, 29)", "rgb(253, 238, 238)", "inline-block"]);
   assert.deepEqual(await context.cookies(), []);
   assert.deepEqual(await page.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie]), [0, 0, ""]);
@@ -234,10 +239,11 @@ test("a suggestion is text, whatever it holds", async () => {
     json: { result: "fix", suggestion, nonce: "x" },
     headers: { "access-control-allow-origin": site.origin },
   }));
-  const { page, note, type, end } = await visit("/", { prepare });
+  const { page, field, note, end } = await visit("/", { prepare });
   for (const [index, text] of HOSTILE.entries()) {
     suggestion = text;
-    await type(`n${index}@example.com`);
+    await put(field, `n${index}@example.com`);
+    await page.clock.runFor(DELAY_MS);
     await page.waitForFunction((wanted) => document.querySelector("probity-note").shadowRoot.querySelector("button")?.textContent === wanted, text);
     assert.equal(await note.evaluate((div) => div.querySelectorAll("*").length), 1, text);
   }
@@ -246,14 +252,14 @@ test("a suggestion is text, whatever it holds", async () => {
 
 test("there is no obstacle that axe-core knows, in any state", async () => {
   for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
-    const { page, note, type, end } = await visit("/", { options: { colorScheme } });
-    for (const [text, said] of [[GOOD, "Looks good."], [BAD, "does not take"], [MISSPELT, "Did you mean"]]) {
-      await type(text);
+    const { page, field, note, end } = await visit("/", { options: { colorScheme } });
+    // axe-core waits now and then.
+    await page.clock.resume();
+    for (const [text, said] of [[GOOD, "Looks good."], [BAD, "accepts no mail"], [MISSPELT, "Did you mean"]]) {
+      await put(field, text);
       await says(note, said);
       await page.waitForFunction(() => document.getAnimations().length === 0);
-      await page.evaluate(AXE);
-      const { violations } = await page.evaluate(() => globalThis.axe.run());
-      assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ failureSummary }) => failureSummary)]), []);
+      assert.deepEqual(await obstacles(page, {}), []);
     }
     await page.getByRole("button", { name: MEANT }).focus();
     await page.keyboard.press("Shift+Tab");
@@ -279,23 +285,23 @@ test("the dashboard shows the snippet and a preview that asks the sandbox", asyn
   await page.getByText(`${site.origin}, 50 credits per day`).waitFor();
   await page.getByLabel("Text for good addresses").fill(`"Fine" & <b>`);
   await page.getByLabel("Language").selectOption("de");
-  const snippet = await page.getByLabel("For your page", { exact: true }).innerText();
+  const snippet = () => page.getByLabel("For your page", { exact: true }).innerText();
   const key = await page.getByLabel("Public key").inputValue();
   assert.match(key, /^probity_pub_\w+$/);
-  assert.equal(snippet, `<script src="${server.origin}/widget.js" data-key="${key}" data-lang="de" \
+  await becomes(snippet, `<script src="${server.origin}/widget.js" data-key="${key}" data-lang="de" \
 data-text-valid="&quot;Fine&quot; &amp; &lt;b>" async></script>`);
   const preview = page.getByLabel("Address", { exact: true });
   for (const [text, said] of [[GOOD, `"Fine" & <b>`], [BAD, "Diese Adresse nimmt keine E-Mails an."], [MISSPELT, `Meinten Sie ${MEANT}?`]]) {
-    await preview.fill(text);
+    await put(preview, text);
     await says(page.locator("probity-note div"), said);
   }
   // The empty text shows nothing.
   await page.getByLabel("Show nothing for good addresses").check();
-  assert.match(await page.getByLabel("For your page", { exact: true }).innerText(), / data-text-valid="" /);
+  await becomes(snippet, / data-text-valid="" /);
   // A key that opens more than the widget is not put into a page.
   await page.getByLabel("Public key").fill(key.replace("_pub_", "_live_"));
   await page.getByText("This isn't a public key.").waitFor();
-  assert.match(await page.getByLabel("For your page", { exact: true }).innerText(), / data-key="probity_pub_…" /);
+  await becomes(snippet, / data-key="probity_pub_…" /);
   await settled(page);
   assert.equal(await spent(), before);
   reader.nothingWrong();

@@ -1,7 +1,9 @@
 /** What was sent, before it is started: how it was read, what is in it, what it would come to. */
 import { html, useState } from "../../../vendor/lib.js";
-import { get, patch, post, remove } from "../../api.js";
+import { get, patch, post } from "../../api.js";
 import { number, size, time } from "../../format.js";
+import { testing } from "../../mode.js";
+import { isMute } from "../../reach.js";
 import { useHere } from "../../route.js";
 import { t } from "../../text.js";
 import { Check, Form, Select } from "../../ui/fields.js";
@@ -39,8 +41,8 @@ export function Chosen({ id }) {
     <${Card} title=${t("upload.preview")}>
       ${of.kind !== "txt" && html`<${Choice} of=${{ ...of, ...change.to }} choose=${choose} busy=${change.to !== undefined} />`}
       ${change.failure !== undefined && html`<${Failure} of=${change.failure} />`}
+      <div class="found" aria-live="polite" aria-busy=${change.to !== undefined}><${Counts} of=${of} /></div>
       <${Preview} of=${of} />
-      <div aria-live="polite" aria-busy=${change.to !== undefined}><${Counts} of=${of} /></div>
     <//>
     ${of.counts && html`<${Start} of=${of} place=${place} busy=${change.to !== undefined} again=${upload.again} />`}`}<//>`;
 }
@@ -57,9 +59,7 @@ function Sheets({ of }) {
   const read = async (sheet) => {
     setState({ sheet });
     try {
-      const id = await send(workbook, { name: of.name, source: of.source, sheet }, here.signal);
-      // Where it cannot be removed, it waits among those that were not started.
-      await remove(`/app/uploads/${encodeURIComponent(of.id)}`).catch(() => {});
+      const id = await send(workbook, { name: of.name, source: of.source, sheet, replaces: of.id }, here.signal);
       here.go(["lists", "new"], { upload: id }, true);
     } catch (failure) {
       setState({ failure });
@@ -127,7 +127,9 @@ function Counts({ of: { counts, rows } }) {
  * somebody else has chosen one meanwhile, `again` shows it.
  */
 function Start({ of, place, busy, again }) {
-  const forecast = useFetched((signal) => get(`${place}/forecast`, {}, signal), [place, of.column, of.header]);
+  // The sandbox needs no forecast: it asks nobody, and costs nothing.
+  const free = testing.value;
+  const forecast = useFetched((signal) => (free ? Promise.resolve(undefined) : get(`${place}/forecast`, {}, signal)), [place, of.column, of.header, free]);
   const here = useHere();
   const stale = (failure) => {
     if (failure.code === "conflict") again();
@@ -137,9 +139,10 @@ function Start({ of, place, busy, again }) {
     const { id } = of.job ? { id: of.job } : await post(`${place}/start`, { column: of.column, header: of.header }).catch(stale);
     here.go(["lists", id], {}, true);
   };
-  return html`<${Card} title=${t("forecast.title")}>
-    <p class="quiet">${t("forecast.lead")}</p>
-    <${Fetched} from=${forecast} lines=${6}>${(found) => html`<${Forecast} of=${found} />`}<//>
-    <${Form} send=${start} waits=${busy || (!of.job && !forecast.value)} submit=${of.job ? t("upload.started") : t("lists.start")} />
-  <//>`;
+  return html`<section class="card forecast"><h2>${free ? t("mode.test_title") : t("forecast.title")}</h2>
+    <p class="quiet">${free ? t("mode.test_text") : t("forecast.lead")}</p>
+    ${isMute() && html`<${Note} kind="warning">${t("reach.list")}<//>`}
+    ${!free && html`<${Fetched} from=${forecast} lines=${6}>${(found) => html`<${Forecast} of=${found} />`}<//>`}
+    <${Form} send=${start} waits=${busy || (!free && !of.job && !forecast.value)} submit=${of.job ? t("upload.started") : t("lists.start", { n: of.counts.distinct })} />
+  </section>`;
 }

@@ -31,8 +31,7 @@ export function Find({ query }) {
     if (text.trim()) look(text.trim(), undefined).catch(setFailure);
   }, []);
 
-  return html`<${Page} title=${t("find.title")} lead=${t("find.lead")}>
-    <p><a href="#/lists">${t("lists.all")}</a></p>
+  return html`<${Page} title=${t("find.title")} lead=${t("find.lead")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}>
     <${Card}>
       <${Form} send=${() => look(text.trim(), undefined)} submit=${t("find.submit")}>
         <${Field} label=${t("find.text")} value=${text} set=${setText} required maxlength="320" autocomplete="off" spellcheck=${false} />

@@ -1,6 +1,7 @@
 /** What a list would come to: ranges, each with where it comes from. */
 import { html } from "../../../vendor/lib.js";
 import { duration, number, percent, time } from "../../format.js";
+import { useMetered } from "../../plan.js";
 import { t } from "../../text.js";
 import { Note } from "../../ui/notes.js";
 import { Figure } from "../../ui/page.js";
@@ -8,10 +9,11 @@ import { Table } from "../../ui/table.js";
 
 /** @param {{ of: any }} props */
 export function Forecast({ of: { counts, providers, accept_all, unknown, credits, time: takes } }) {
+  const metered = useMetered();
   return html`<div class="stack">
     <div class="grid">
-      <${Figure} label=${t("lists.at_most")} value=${number(credits.high)}>${t("forecast.held", { n: credits.held })}<//>
-      <${Figure} label=${t("lists.there")} value=${number(credits.available)} />
+      ${metered && html`<${Figure} label=${t("lists.at_most")} value=${number(credits.high)}>${t("forecast.held", { n: credits.held })}<//>
+        <${Figure} label=${t("lists.there")} value=${number(credits.available)} />`}
       <${Figure} label=${t("forecast.unknown")} value=${range(unknown.low, unknown.high)}>${unknown.history ? days(unknown.history) : t("forecast.no_history")}<//>
       <${Figure} label=${t("forecast.accept_all")} value=${number(accept_all)}>${t("forecast.accept_all_text")}<//>
       <${Figure} label=${t("forecast.time")} value=${lasting(takes)}>${pace(takes, providers)}<//>

@@ -5,21 +5,22 @@
  */
 import { html, useRef, useState } from "../../../vendor/lib.js";
 import { get, remove } from "../../api.js";
-import { ago, number, percent, size } from "../../format.js";
+import { number, percent, size } from "../../format.js";
 import { useHere } from "../../route.js";
 import { t } from "../../text.js";
 import { Button } from "../../ui/buttons.js";
 import { Field, Form } from "../../ui/fields.js";
 import { Card, Page } from "../../ui/page.js";
 import { Fetched, Table, useFetched } from "../../ui/table.js";
+import { Ago } from "../../ui/time.js";
 import { toast, toastFailure } from "../../ui/toasts.js";
 import { Chosen } from "./chosen.js";
 import { Unsent, send } from "./sending.js";
 
 /** @param {{ id: string }} props what was sent, or nothing */
 export function New({ id }) {
-  return html`<${Page} title=${t("lists.new")} lead=${t("lists.new_lead")}>
-    <p><a href="#/lists">${t("lists.all")}</a>${id && html` · <a href="#/lists/new">${t("upload.other")}</a>`}</p>
+  return html`<${Page} title=${t("lists.new")} lead=${t("lists.new_lead")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}>
+    ${id && html`<p><a href="#/lists/new">${t("upload.other")}</a></p>`}
     ${id ? html`<${Chosen} id=${id} />` : html`<${Choose} />`}
   <//>`;
 }
@@ -113,7 +114,7 @@ function There({ uploads, again }) {
   const columns = [
     { title: t("upload.name"), cell: (of) => html`<a href=${`#/lists/new?upload=${of.id}`}>${name(of)}</a>` },
     { title: t("lists.rows"), number: true, cell: (of) => number(of.rows) },
-    { title: t("upload.sent"), cell: (of) => ago(of.created_at) },
+    { title: t("upload.sent"), cell: (of) => html`<${Ago} at=${of.created_at} />` },
     { title: t("upload.delete"), cell: (of) => html`<${Button} kind="slim" label=${`${t("upload.delete")} ${name(of)}`}
       work=${() => remove(`/app/uploads/${of.id}`).then(again)}>${t("upload.delete")}<//>` },
   ];

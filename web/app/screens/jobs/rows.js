@@ -1,266 +1,88 @@
-/**
- * The rows of a list, while it runs and after: all of them, or those that are looked for.
- *
- * Without a filter each row can be fetched by its place, in pages, when it comes in sight. With one the server looks through the
- * list and says how far; what is found is added to the end, as far as the reader scrolls.
- */
-import { html, useEffect, useMemo, useRef, useState } from "../../../vendor/lib.js";
-import { get } from "../../api.js";
+/** The rows of a list: one bar of filters, the table, and beside it all that is known of the row that was opened. */
+import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
-import { go, link } from "../../route.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Field, Select } from "../../ui/fields.js";
+import { Glyph, Icon } from "../../ui/icon.js";
 import { Empty, Failure } from "../../ui/notes.js";
+import { STATUSES } from "../../ui/strip.js";
+import { Verdict, reason } from "../../ui/verdict.js";
 import { Virtual } from "../../ui/virtual.js";
-import { Status, reason } from "../../ui/verdict.js";
+import { useSettled } from "./filter.js";
+import { Panel } from "./panel.js";
+import { useRows } from "./source.js";
 
-const STATUSES = ["passed", "undeliverable", "risky", "unknown"];
-const PAGE = 200;
-/** How long after a keystroke what was typed is looked for. */
-const TYPING_MS = 300;
-/** How often rows in sight are read again while verdicts come. */
-const AGAIN_MS = 2_000;
+/** @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering }} props */
+export function Rows({ of, filter }) {
+  const rows = useRows(of, useSettled(filter.now));
+  const [opened, setOpened] = useState(/** @type {number | undefined} */ (undefined));
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => setOpened(undefined), [filter.now]);
+  const close = () => {
+    setOpened(undefined);
+    /** @type {HTMLElement | null | undefined} */ (place.current?.querySelector("[role=grid]"))?.focus();
+  };
+  useSlash();
+  const escape = (event) => event.key === "Escape" && opened !== undefined && close();
+  const row = opened === undefined ? undefined : rows.row(opened);
+  return html`<section id="rows" class="stack tight" aria-labelledby="rows-title"><h2 id="rows-title" class="hidden-text">${t("lists.results")}</h2>
+    <${Filters} of=${of} filter=${filter} rows=${rows} />
+    ${rows.failure ? html`<${Failure} of=${rows.failure} again=${rows.again} />` : html`<div class=${`card split ${row ? "with-panel" : ""}`} ref=${place} onKeyDown=${escape}>
+      <div class="split-table"><${Virtual} caption=${t("lists.results")} columns=${columns(of)} total=${rows.total} isWhole=${rows.isWhole} row=${rows.row} want=${rows.want}
+        open=${setOpened} isOpen=${row !== undefined}
+        empty=${html`<${Empty} title=${t("lists.found_none")} action=${filter.any && html`<button type="button" class="button" onClick=${filter.clear}>${t("lists.clear")}</button>`}>${t("lists.found_none_text")}<//>`} /></div>
+      ${row && html`<${Panel} of=${of} row=${row} close=${close} />`}
+    </div>`}
+  </section>`;
+}
 
-/** @param {{ of: import("../../live.js").Progress, query?: URLSearchParams }} props */
-export function Rows({ of, query }) {
-  const [filter, setFilter] = useState(() => filterOf(query));
-  const set = (name) => (value) => setFilter((before) => ({ ...before, [name]: value }));
-  useEffect(() => go(["lists", of.id], filter, true), [filter]);
-  const sought = useSettled(filter);
-  const rows = useRows(of, sought);
-  const providers = of.providers.map(({ id, name }) => [id ?? "other", name ?? t("provider.other")]);
-  const statuses = [...STATUSES, ...(of.over && of.processed === of.rows ? [] : ["pending"])];
-  const any = [["", t("lists.any")]];
-  return html`<div class="stack">
-    <div class="row" role="search">
-      <${Field} label=${t("lists.search")} type="search" autocomplete="off" spellcheck=${false} maxlength="320" value=${filter.q} set=${set("q")} />
-      <${Select} label=${t("lists.verdict")} value=${filter.status} set=${set("status")} options=${[...any, ...statuses.map((one) => [one, t(`status.${one}`)])]} />
-      <${Select} label=${t("usage.reason")} value=${filter.reason} set=${set("reason")} options=${[...any, ...Object.keys(of.reasons).map((one) => [one, reason(one)])]} />
-      <${Select} label=${t("provider.provider")} value=${filter.provider} set=${set("provider")} options=${[...any, ...providers]} />
+/** A slash takes the reader to the search, unless they type. */
+function useSlash() {
+  useEffect(() => {
+    const press = (event) => {
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select, dialog")) return;
+      event.preventDefault();
+      /** @type {HTMLElement | null} */ (document.querySelector("#rows input[type=search]"))?.focus();
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, []);
+}
+
+/** The bar of filters. It stays in sight while the table is. */
+function Filters({ of, filter, rows }) {
+  const { now, set, clear, any } = filter;
+  const picks = ["", ...STATUSES, ...(of.over && of.processed === of.rows ? [] : ["pending"])];
+  const count = (status) => (status === "" ? of.rows : status === "pending" ? of.rows - of.processed : of[status]);
+  return html`<div class="filters" role="search">
+    <div class="picks" role="group" aria-label=${t("lists.verdict")}>${picks.map((status) => html`<button type="button" key=${status} class=${`pick ${status}`}
+      aria-pressed=${now.status === status} onClick=${() => set({ status })}>
+      ${status && html`<${Glyph} of=${status} />`}${status ? t(`status.${status}`) : t("lists.any")}<span class="n">${number(count(status))}</span></button>`)}</div>
+    <div class="row">
+      <label class="sought"><${Icon} name="search" /><span class="hidden-text">${t("lists.search")}</span>
+        <input class="input" type="search" autocomplete="off" spellcheck=${false} maxlength="320" placeholder=${t("lists.search")} value=${now.q} onInput=${(event) => set({ q: event.currentTarget.value })} /></label>
+      ${chosen(of, now).map(([name, text]) => html`<span key=${name} class=${`chip on ${name === "reason" ? now.status : ""}`}>${text}
+        <button type="button" aria-label=${t("lists.filter_remove", { name: text })} onClick=${() => set({ [name]: "" })}><${Icon} name="close" /></button></span>`)}
+      <span class="small quiet" role="status">${rows.filtered && html`${t("lists.found", { n: rows.total })} ${!rows.isWhole && t("lists.looked", { share: percent(rows.scanned, rows.rows) })}`}</span>
+      ${any && html`<button type="button" class="button plain slim" onClick=${clear}>${t("lists.clear")}</button>`}
     </div>
-    <${Found} of=${rows} />
-    ${rows.failure ? html`<${Failure} of=${rows.failure} again=${rows.again} />` : html`<${Virtual} caption=${t("lists.results")} columns=${columns(of)}
-      total=${rows.total} isWhole=${rows.isWhole} row=${rows.row} want=${rows.want}
-      empty=${html`<${Empty} title=${t("lists.found_none")}>${t("lists.found_none_text")}<//>`} />`}
   </div>`;
 }
 
-const NOTHING = { q: "", status: "", reason: "", provider: "" };
-const filterOf = (query) => Object.fromEntries(Object.keys(NOTHING).map((name) => [name, query?.get(name) ?? ""]));
-
-/** What is no address, such as the word for one that was erased, cannot be verified anew. */
-const address = ({ email }) => (email.includes("@") ? html`<a href=${link(["verify"], { email })} tabindex="-1">${email}</a>` : email);
+/** What is filtered besides the verdict and the text, in words. @returns {[string, string][]} */
+function chosen(of, { reason: why, provider, domain }) {
+  const name = of.providers.find(({ id }) => id === provider)?.name ?? t("provider.other");
+  const all = /** @type {[string, string][]} */ ([["reason", why && reason(why)], ["provider", provider && name], ["domain", domain]]);
+  return all.filter(([, text]) => text);
+}
 
 function columns(of) {
   const names = Object.fromEntries(of.providers.map(({ id, name }) => [id, name]));
   return [
     { name: "place", title: t("lists.row"), cell: (row) => number(row.index + 1) },
-    { name: "email", title: t("verify.email"), cell: address },
-    { name: "verdict", title: t("lists.verdict"), cell: (row) => html`<${Status} of=${row.processed ? row.status : "pending"} />` },
-    { name: "why", title: t("usage.reason"), cell: (row) => (row.reason ? reason(row.reason) : "") },
-    { name: "provider", title: t("provider.server"), cell: (row) => names[row.provider] ?? row.provider ?? row.host ?? "" },
+    { name: "email", title: t("verify.email"), cell: (row) => row.email || "–" },
+    { name: "verdict", title: t("lists.verdict"), cell: (row) => html`<${Verdict} of=${row.processed ? row.status : "pending"} />` },
+    { name: "because", title: t("usage.reason"), cell: (row) => (row.reason ? reason(row.reason) : "") },
+    { name: "provider", title: t("provider.provider"), cell: (row) => names[row.provider] ?? row.provider ?? row.host ?? "" },
     { name: "meant", title: t("verify.meant"), cell: (row) => row.suggestion ?? "" },
   ];
-}
-
-/** How far was looked, and a way to read anew where verdicts have come since. */
-function Found({ of: { filtered, scanned, rows, total, isWhole, stale, again } }) {
-  if (!filtered) return null;
-  return html`<div class="row small" role="status">
-    <span>${t("lists.found", { n: total })} ${!isWhole && t("lists.looked", { share: percent(scanned, rows) })}</span>
-    ${stale && html`<${Button} kind="slim" work=${again}>${t("lists.again")}<//>`}
-  </div>`;
-}
-
-/** A value, when it has not changed for a moment. */
-function useSettled(value) {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return settled;
-}
-
-/** @param {import("../../live.js").Progress} of @param {Record<string, string>} filter */
-function useRows(of, filter) {
-  const [, draw] = useState(0);
-  const [turn, setTurn] = useState(0);
-  const filtered = Object.values(filter).some(Boolean);
-  const source = useMemo(() => (filtered ? new Sought(of.id, filter) : new All(of.id)), [of.id, filter, turn]);
-  source.rows = of.rows;
-  useEffect(() => {
-    source.changed = () => draw((before) => before + 1);
-    source.begin();
-    return () => source.end();
-  }, [source]);
-  // Verdicts have come: rows in sight that had none are read again.
-  const read = useRef(of.processed);
-  useEffect(() => {
-    if (filtered || read.current === of.processed) return undefined;
-    const timer = setTimeout(() => {
-      read.current = of.processed;
-      source.refresh();
-    }, of.over ? 0 : AGAIN_MS);
-    return () => clearTimeout(timer);
-  }, [source, of.over, Math.floor(of.processed / Math.max(1, of.rows / 50))]);
-  const begun = useMemo(() => of.processed, [source]);
-  return {
-    filtered,
-    rows: of.rows,
-    total: source.total,
-    isWhole: source.isWhole,
-    scanned: source.scanned,
-    failure: source.failure,
-    stale: begun !== of.processed,
-    row: source.row,
-    want: source.want,
-    again: () => setTurn((before) => before + 1),
-  };
-}
-
-/** What both ways of reading have in common. */
-class Source {
-  /** @param {string} id @param {Record<string, string>} filter */
-  constructor(id, filter) {
-    this.path = `/app/jobs/${encodeURIComponent(id)}/rows`;
-    this.filter = filter;
-    this.rows = 0;
-    this.stop = new AbortController();
-    /** @type {unknown} */
-    this.failure = undefined;
-    this.changed = () => {};
-  }
-
-  /** @param {Record<string, unknown>} query */
-  async ask(query) {
-    try {
-      const answer = await get(this.path, { ...this.filter, ...query }, this.stop.signal);
-      this.failure = undefined;
-      return answer;
-    } catch (failure) {
-      if (!this.stop.signal.aborted) this.failure = failure;
-      return undefined;
-    } finally {
-      if (!this.stop.signal.aborted) setTimeout(this.changed);
-    }
-  }
-
-  end() {
-    this.changed = () => {};
-    this.stop.abort();
-  }
-}
-
-/** All rows, each at its place. */
-class All extends Source {
-  constructor(id) {
-    super(id, {});
-    /** @type {Map<number, any[]>} those that have come */
-    this.pages = new Map();
-    /** @type {Set<number>} those that are on their way */
-    this.asked = new Set();
-    this.sight = [0, PAGE];
-  }
-
-  get total() {
-    return this.rows;
-  }
-
-  isWhole = true;
-  scanned = 0;
-
-  row = (index) => this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
-
-  want = (from, to) => {
-    this.sight = [from, to];
-    for (let page = Math.floor(from / PAGE); page * PAGE < to; page += 1) this.fetch(page);
-  };
-
-  begin() {
-    this.stop = new AbortController();
-    this.want(...this.sight);
-  }
-
-  /** @param {number} page */
-  async fetch(page) {
-    if (this.pages.has(page) || this.asked.has(page)) return;
-    this.asked.add(page);
-    // While somebody scrolls fast, most pages are out of sight before they could be fetched.
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    const [from, to] = this.sight;
-    const wanted = page * PAGE < to && (page + 1) * PAGE > from && !this.stop.signal.aborted;
-    const answer = wanted ? await this.ask({ after: page * PAGE, per_page: PAGE }) : undefined;
-    this.asked.delete(page);
-    if (answer) this.pages.set(page, answer.data);
-  }
-
-  /** Forgets pages with rows that had no verdict, and reads those in sight again. */
-  refresh() {
-    const before = new Map(this.pages);
-    for (const [page, rows] of before) {
-      if (rows.some((row) => !row.processed)) this.again(page);
-    }
-  }
-
-  /** Reads a page again where it is in sight; what stands stays until then. @param {number} page */
-  async again(page) {
-    const [from, to] = this.sight;
-    if (page * PAGE >= to || (page + 1) * PAGE <= from) {
-      this.pages.delete(page);
-      return;
-    }
-    const answer = await this.ask({ after: page * PAGE, per_page: PAGE });
-    if (answer) this.pages.set(page, answer.data);
-  }
-}
-
-/** Rows that are looked for, in the order in which they are found. */
-class Sought extends Source {
-  constructor(id, filter) {
-    super(id, filter);
-    /** @type {any[]} */
-    this.found = [];
-    /** @type {number | null} */
-    this.next = 0;
-    this.scanned = 0;
-    this.busy = false;
-    this.wanted = PAGE;
-  }
-
-  get total() {
-    return this.found.length;
-  }
-
-  get isWhole() {
-    return this.next === null;
-  }
-
-  row = (index) => this.found[index];
-
-  want = (_, to) => {
-    this.wanted = Math.max(this.wanted, to + PAGE);
-    this.look();
-  };
-
-  begin() {
-    this.stop = new AbortController();
-    this.look();
-  }
-
-  refresh() {}
-
-  async look() {
-    if (this.busy) return;
-    this.busy = true;
-    while (this.next !== null && this.found.length < this.wanted && !this.stop.signal.aborted) {
-      const answer = await this.ask({ after: this.next, per_page: PAGE });
-      if (!answer) break;
-      this.found.push(...answer.data);
-      this.scanned = answer.scanned;
-      this.next = answer.next;
-    }
-    this.busy = false;
-  }
 }

@@ -1,21 +1,28 @@
 /** Whether mail servers answer us: what each node has met, what holds it back, and what its checkup advises. */
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { ago, number, percent } from "../../format.js";
+import { ago, number, percent, utcDay } from "../../format.js";
 import { t } from "../../text.js";
 import { Empty, Note } from "../../ui/notes.js";
 import { Facts, Figure } from "../../ui/page.js";
 import { Fetched, useFetched } from "../../ui/table.js";
+import { Ago } from "../../ui/time.js";
 
 const KINDS = { ok: "good", warn: "warn", fail: "bad" };
 
-export function Egress() {
+/** Of so many connections, this share makes a way to mail servers a good one. */
+const WELL = 0.9;
+
+/** @typedef {import("./trend.js").ReportDay} ReportDay */
+
+/** @param {{ days?: ReportDay[] }} props what came out lately, oldest first */
+export function Egress({ days }) {
   const ways = useFetched((signal) => get("/app/egress", {}, signal), []);
   return html`<${Fetched} from=${ways} lines=${6}>${({ data, reachable }) => {
     if (!data) return html`<${Reduced} reachable=${reachable} />`;
     const asking = data.filter(({ state }) => state);
     if (asking.length === 0) return html`<${Empty} title=${t("egress.none")}>${t("egress.none_text")}<//>`;
-    return asking.map((way, place) => html`<${Way} key=${way.node} of=${way} name=${data.length > 1 ? t("egress.node", { n: place + 1 }) : undefined} />`);
+    return asking.map((way, place) => html`<${Way} key=${way.node} of=${way} days=${place === 0 ? days : undefined} name=${data.length > 1 ? t("egress.node", { n: place + 1 }) : undefined} />`);
   }}<//>`;
 }
 
@@ -25,14 +32,41 @@ function Reduced({ reachable }) {
   return reachable ? html`<p>${t("egress.reachable")}</p>` : html`<${Note} kind="warning">${t("egress.unreachable")}<//>`;
 }
 
-function Way({ of: { state, sources, seen_at }, name }) {
+function Way({ of: { state, sources, seen_at }, days, name }) {
   const { engine, checkup, may_ask } = state;
   return html`<div class="stack">
-    ${name && html`<h3>${name} <span class="quiet small">${sources.join(", ")} · ${ago(seen_at)}</span></h3>`}
+    ${name && html`<h3>${name} <span class="quiet small">${sources.join(", ")} · <${Ago} at=${seen_at} /></span></h3>`}
     ${!may_ask && html`<${Note} kind="warning">${t("egress.may_not")}<//>`}
-    ${engine ? html`<${Engine} of=${engine} />` : html`<p class="quiet">${t("egress.simulated")}</p>`}
+    ${engine ? html`<${Health} of=${engine} days=${days} />` : html`<p class="quiet">${t("egress.simulated")}</p>`}
+    ${engine && html`<details><summary>${t("egress.details")}</summary><${Engine} of=${engine} /></details>`}
     ${checkup ? html`<${Checks} of=${checkup} />` : html`<p class="quiet small">${t("egress.not_yet")}</p>`}
   </div>`;
+}
+
+/** In a word, with what is held back, and how many verdicts stayed unknown day by day. @param {{ of: any, days?: ReportDay[] }} props */
+function Health({ of: { connections, connect_failures: failures, held, held_others: others }, days }) {
+  const [tried, paused] = [connections + failures, held.length + others];
+  const [kind, word] = tried === 0 ? ["", "idle"] : paused === 0 && connections / tried >= WELL ? ["good", "well"] : ["warn", "partly"];
+  return html`<div class="row apart health">
+    <div><span class=${`badge ${kind}`}>${t(`egress.${word}`)}</span>
+      ${paused > 0 && html`<span class="small"> ${t("egress.paused", { n: paused })}</span>`}
+      ${tried > 0 && html`<span class="quiet small"> ${t("egress.share", { share: percent(connections, tried) })}</span>`}</div>
+    ${days && html`<${History} days=${days} />`}
+  </div>`;
+}
+
+/** @param {{ days: ReportDay[] }} props */
+function History({ days }) {
+  const sum = (of) => days.reduce((all, day) => all + of(day), 0);
+  const [total, unknown] = [sum((day) => day.total), sum((day) => day.statuses.unknown)];
+  if (total === 0) return null;
+  return html`<div class="history small quiet"><span>${t("egress.history", { share: percent(unknown, total), n: days.length })}</span>
+    <svg class="spark" viewBox=${`0 0 ${days.length * 10} 100`} preserveAspectRatio="none" aria-hidden="true">
+      ${days.map(({ date, total: all, statuses }, n) => {
+        const height = all === 0 ? 0 : Math.max(3, (100 * statuses.unknown) / all);
+        return html`<g key=${date}><title>${utcDay(date)}: ${percent(statuses.unknown, all)}</title><rect class="ground" x=${n * 10 + 1} width="8" height="100" />
+          <rect x=${n * 10 + 1} y=${100 - height} width="8" height=${height} /></g>`;
+      })}</svg></div>`;
 }
 
 function Engine({ of: engine }) {
@@ -58,7 +92,7 @@ function Checks({ of: { at, checks } }) {
   const others = checks.filter(({ outcome }) => outcome !== "ok");
   return html`<div class="stack tight">
     <p class="quiet small">${t("egress.checked", { at: ago(at) })}</p>
-    ${others.length > 0 && html`<${List} of=${others} />`}
+    ${others.length > 0 && html`<details><summary>${t("egress.attention", { n: others.length })}</summary><${List} of=${others} /></details>`}
     <details><summary>${t("egress.good", { n: good.length })}</summary><${List} of=${good} /></details>
   </div>`;
 }

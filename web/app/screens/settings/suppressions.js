@@ -50,7 +50,9 @@ function Change({ changed }) {
       toast(t("suppressions.added", { added: number(added), present: number(present), invalid: number(invalid) }));
     } else {
       const { removed } = await remove(path(list), { emails });
-      toast(t("suppressions.removed", { removed: number(removed) }));
+      // Where not all of them were listed, nobody knows which ones were.
+      const undo = removed === emails.length ? () => post(path(list), { emails }, true).then(changed) : undefined;
+      toast(t("suppressions.removed", { removed: number(removed) }), undo);
     }
     setText("");
     changed();

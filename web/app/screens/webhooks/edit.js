@@ -23,6 +23,7 @@ export function Edit({ title, of, close, save }) {
       <${Field} label=${t("webhooks.url")} hint=${t("webhooks.url_hint")} type="url" required value=${url} set=${setUrl} />
       <${Group} label=${t("webhooks.events")} hint=${t("webhooks.events_hint")}>
         ${check("job.finished", t("webhooks.job_finished"))}
+        ${check("connection.disconnected", t("webhooks.connection_disconnected"))}
         ${STATUSES.map((event) => check(event, t("webhooks.row", { what: t(event) })))}
         <details><summary>${t("webhooks.by_reason")}</summary><div class="stack tight">${REASONS.map((event) => check(event, t(event)))}</div></details>
       <//>

@@ -1,30 +1,36 @@
 /** One webhook: what it is, its messages, and what can be done with both. */
 import { html, useState } from "../../../vendor/lib.js";
 import { get, patch, post, remove } from "../../api.js";
-import { ago, time } from "../../format.js";
+import { useChanges } from "../../changes.js";
 import { useHere } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
 import { Button, Secret } from "../../ui/buttons.js";
-import { Confirm, Dialog } from "../../ui/dialog.js";
+import { Code } from "../../ui/code.js";
+import { Confirm } from "../../ui/dialog.js";
 import { Empty, Note } from "../../ui/notes.js";
 import { Card, Facts, Page } from "../../ui/page.js";
 import { Fetched, Pages, useFetched, usePages } from "../../ui/table.js";
+import { Ago } from "../../ui/time.js";
 import { toast } from "../../ui/toasts.js";
 import { State, word } from "../../ui/verdict.js";
 import { Edit } from "./edit.js";
+import { DeliveryState, came } from "./outcome.js";
+import { LANGUAGES, checking } from "./signature.js";
 
 export function One({ id }) {
   const webhook = useFetched((signal) => get(`/webhooks/${encodeURIComponent(id)}`, {}, signal), [id]);
-  return html`<${Page} title=${webhook.value?.name ?? t("webhooks.title")}>
-    <p><a href="#/webhooks">${t("webhooks.all")}</a></p>
+  useChanges("webhooks", webhook.refresh);
+  return html`<${Page} title=${webhook.value?.name ?? t("webhooks.title")} above=${html`<a href="#/webhooks">${t("webhooks.title")}</a>`}>
     <${Fetched} from=${webhook}>${(of) => html`<${Webhook} of=${of} set=${webhook.set} />`}<//>
   <//>`;
 }
 
 function Webhook({ of: webhook, set }) {
   const path = `/webhooks/${webhook.id}`;
-  const deliveries = usePages(`${path}/deliveries`);
+  const [status, setStatus] = useState("");
+  const deliveries = usePages(`${path}/deliveries`, { status: status || undefined });
+  useChanges(`deliveries:${webhook.id}`, deliveries.refresh);
   const [open, setOpen] = useState("");
   const [secret, setSecret] = useState("");
   const here = useHere();
@@ -40,7 +46,7 @@ function Webhook({ of: webhook, set }) {
   async function test() {
     await post(`${path}/test`, undefined, true);
     toast(t("webhooks.tested"));
-    deliveries.again();
+    deliveries.refresh();
   }
 
   const turn = webhook.status === "active" ? "disabled" : "active";
@@ -56,56 +62,44 @@ function Webhook({ of: webhook, set }) {
         [t("webhooks.url"), html`<code>${webhook.url}</code>`],
         [t("webhooks.events"), webhook.events.join(", ")],
         [t("webhooks.state"), html`<${State} of=${webhook.status} />`],
-        [t("webhooks.last"), ago(webhook.last_delivery_at)],
+        [t("webhooks.last"), html`<${Ago} at=${webhook.last_delivery_at} />`],
       ]} />
       ${secret && html`<${Note} kind="warning">${t("webhooks.rotated")}<//><${Secret} text=${secret} label=${t("webhooks.secret")} />`}
     <//>
-    <${Card} title=${t("webhooks.deliveries")}><${Deliveries} of=${deliveries} path=${path} /><//>
+    <${Card} title=${t("webhooks.deliveries")}><${Deliveries} of=${deliveries} path=${path} status=${status} set=${setStatus} /><//>
+    <${Card} title=${t("webhooks.check")}>
+      <p class="quiet">${t("webhooks.check_text")}</p>
+      <${Code} title=${t("webhooks.check_code")} languages=${LANGUAGES} write=${(language) => checking(language, webhook.url)} />
+    <//>
     ${open === "edit" && html`<${Edit} title=${t("team.change")} of=${webhook} close=${close} save=${save} />`}
     ${open === "rotate" && html`<${Confirm} title=${t("webhooks.rotate")} submit=${t("webhooks.rotate")} close=${close} work=${rotate}>${t("webhooks.rotate_text")}<//>`}
     ${open === "remove" && html`<${Confirm} title=${t("webhooks.remove")} submit=${t("webhooks.remove")} close=${close}
       work=${() => remove(path).then(() => here.go(["webhooks"]))}>${t("webhooks.remove_text", { name: webhook.name })}<//>`}`;
 }
 
-function Deliveries({ of, path }) {
-  const [looking, setLooking] = useState(/** @type {any} */ (undefined));
+const STATES = ["waiting", "delivered", "exhausted", "cancelled"];
+
+function Deliveries({ of, path, status, set }) {
   const again = async (id) => {
     await post(`${path}/deliveries/${id}/redeliver`, undefined, true);
     toast(t("webhooks.redelivered"));
-    of.again();
+    of.refresh();
   };
+  const place = (one) => `#${path}/${one.id}`;
   const columns = [
-    { title: t("timeline.at"), cell: (one) => time(one.created_at) },
-    { title: t("webhooks.event"), cell: (one) => html`<code>${one.type}</code>` },
-    { title: t("webhooks.state"), cell: (one) => word("delivery", one.status) },
-    { title: t("webhooks.answer"), cell: ({ last_attempt: last }) => (last ? (last.status ?? last.error) : "–") },
+    { title: t("timeline.at"), cell: (one) => html`<${Ago} at=${one.created_at} />` },
+    { title: t("webhooks.event"), cell: (one) => html`<a href=${place(one)}><code>${one.type}</code></a>` },
+    { title: t("webhooks.state"), cell: (one) => html`<${DeliveryState} of=${one.status} />` },
+    { title: t("webhooks.answer"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status ?? came(last)}</span>` : "–") },
     { title: t("webhooks.attempts"), number: true, cell: (one) => one.attempts },
-    { title: t("team.do"), cell: (one) => html`<div class="row">
-      <button type="button" class="button slim" onClick=${() => setLooking(one)}>${t("webhooks.look")}</button>
+    { title: t("team.do"), cell: (one) => html`<div class="row acts">
+      <a class="button slim" href=${place(one)}>${t("webhooks.look")}</a>
       ${administrates.value && html`<${Button} kind="slim" work=${() => again(one.id)}>${t("webhooks.again")}<//>`}</div>` },
   ];
-  return html`<${Pages} of=${of} caption=${t("webhooks.deliveries")} columns=${columns}
-      empty=${html`<${Empty} title=${t("webhooks.no_deliveries")}>${t("webhooks.no_deliveries_text")}<//>`} />
-    ${looking && html`<${Dialog} title=${looking.type} close=${() => setLooking(undefined)}><${Delivery} of=${looking} /><//>`}`;
-}
-
-function Delivery({ of: { request, last_attempt: last, earlier_attempts: earlier, next_attempt_at: next } }) {
-  const headers = Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`).join("\n");
-  return html`<${Facts} of=${[
-      [t("webhooks.url"), html`<code>${request.url}</code>`],
-      [t("lists.list"), request.job_id ? html`<a href=${`#/lists/${request.job_id}`}>${request.job_id}</a>` : "–"],
-      [t("webhooks.next"), time(next)],
-    ]} />
-    <pre class="code" tabindex="0">${headers}</pre>
-    ${last && html`<h3>${t("webhooks.attempts")}</h3>`}
-    ${[last, ...earlier].filter(Boolean).map((one) => html`<${Attempt} of=${one} url=${request.url} />`)}`;
-}
-
-/** What one attempt came to; where it went elsewhere than the message goes now, that is said. */
-function Attempt({ of, url }) {
-  const came = [time(of.at), of.took_ms === null ? null : t("webhooks.took_ms", { ms: of.took_ms }), of.url === url ? null : of.url];
-  return html`<section class="stack">
-    <p>${came.filter(Boolean).join(" · ")}</p>
-    <pre class="code" tabindex="0">${[of.status ?? of.error, of.answer].filter(Boolean).join("\n")}</pre>
-  </section>`;
+  const empty = status ? html`<${Empty} title=${t("webhooks.no_such")} action=${html`<button type="button" class="button" onClick=${() => set("")}>${t("timeline.clear")}</button>`}>${t("webhooks.no_such_text")}<//>`
+    : html`<${Empty} title=${t("webhooks.no_deliveries")}>${t("webhooks.no_deliveries_text")}<//>`;
+  return html`<div class="picks" role="group" aria-label=${t("webhooks.state")}>
+      ${["", ...STATES].map((one) => html`<button type="button" class="pick" key=${one} aria-pressed=${status === one} onClick=${() => set(one)}>${one ? word("delivery", one) : t("timeline.all")}</button>`)}
+    </div>
+    <${Pages} of=${of} caption=${t("webhooks.deliveries")} columns=${columns} empty=${empty} />`;
 }

@@ -1,0 +1,48 @@
+/**
+ * What can be done from anywhere, by name or by keys: one table. Two letters are pressed one after the other.
+ */
+import { choose, testing } from "./mode.js";
+import { go, where } from "./route.js";
+import { sections } from "./screens.js";
+import { session, signOut } from "./session.js";
+import { t } from "./text.js";
+import { choose as chooseTheme, theme } from "./theme.js";
+import { toastFailure } from "./ui/toasts.js";
+
+/** @typedef {{ id: string, name: string, keys?: string, kind?: string, run: () => unknown, clears?: boolean }} Command
+ *   `kind`: what it is, where the name does not say; `clears`: the page is drawn again, and input in its forms is lost */
+
+/** The letter that follows `g`, for each screen. */
+const LETTERS = {
+  overview: "o", verify: "v", lists: "l", connections: "c", timeline: "a", usage: "u", keys: "k", widget: "i", webhooks: "w", requests: "r", docs: "d",
+  team: "m", settings: "s", privacy: "p", account: "y",
+};
+
+/** All of them, in the reader's language. @returns {Command[]} */
+export function commands() {
+  const screens = [...sections.flatMap((section) => section.screens), "account"];
+  return [
+    ...screens.map((screen) => ({ id: screen, name: t(`${screen}.title`), keys: `g ${LETTERS[screen]}`, run: () => go(screen === "overview" ? [] : [screen]) })),
+    { id: "new", name: t("command.new_list"), keys: "n", run: () => go(["lists", "new"]) },
+    { id: "several", name: t("command.several"), run: () => go(["verify", "several"]) },
+    { id: "mode", name: testing.value ? t("command.live") : t("command.test"), keys: "t", run: turn, clears: true },
+    { id: "theme", name: theme() === "dark" ? t("theme.to_light") : t("theme.to_dark"), run: () => chooseTheme(theme() === "dark" ? "light" : "dark") },
+    { id: "out", name: t("frame.sign_out"), run: signOut },
+  ];
+}
+
+/** Does it, and says so if it fails: nothing else on the page would. @param {Command} command */
+export async function perform(command) {
+  try {
+    await command.run();
+  } catch (failure) {
+    toastFailure(failure);
+  }
+}
+
+/** What stands open in the one mode is not in the other. */
+function turn() {
+  const [screen, ...inner] = where.value.parts;
+  choose(session.value?.user.id ?? "", !testing.value);
+  if (inner.length > 0) go([screen]);
+}

@@ -1,0 +1,61 @@
+/** The account at the platform: its name here, whether its credentials work, other credentials, and its end. */
+import { html, useState } from "../../../vendor/lib.js";
+import { patch, post, remove } from "../../api.js";
+import { day, sentence, time } from "../../format.js";
+import { useHere } from "../../route.js";
+import { administrates } from "../../session.js";
+import { t } from "../../text.js";
+import { Button } from "../../ui/buttons.js";
+import { Confirm, Dialog } from "../../ui/dialog.js";
+import { Field, Form } from "../../ui/fields.js";
+import { Note } from "../../ui/notes.js";
+import { Card, Facts } from "../../ui/page.js";
+import { toast } from "../../ui/toasts.js";
+import { Credentials } from "./credentials.js";
+
+/** @param {import("./one.js").Known} props */
+export function Account({ path, platform, of, set }) {
+  const [open, setOpen] = useState("");
+  const [tested, setTested] = useState(/** @type {any} */ (undefined));
+  const here = useHere();
+  const close = () => setOpen("");
+  const test = async () => setTested(await post(`${path}/test`, undefined, true));
+  async function reconnect(credentials) {
+    set(await patch(path, { credentials }));
+    setTested(undefined);
+    toast(t("connections.reconnected", { platform: platform.name }));
+    close();
+  }
+  async function end() {
+    await remove(path);
+    toast(t("connections.deleted", { name: of.name }));
+    here.go(["connections"]);
+  }
+  const isActive = of.status === "active";
+  const button = (what, kind = "") => html`<button type="button" class=${`button slim ${kind}`} onClick=${() => setOpen(what)}>${t(`manage.${what}`)}</button>`;
+  return html`<${Card} title=${t("connections.account")}>
+    <${Facts} of=${[
+      [t("connections.platform"), platform.name],
+      [t("connections.created"), day(of.created_at)],
+      [t("connections.last"), time(of.last_synced_at)],
+    ]} />
+    ${tested && html`<div role="status"><${Note} kind=${tested.credential_valid ? "good" : "bad"}>${tested.credential_valid ? t("connections.works", { platform: platform.name }) : t("connections.works_not", { why: sentence(tested.reason) })}<//></div>`}
+    ${administrates.value && html`<div class="row">
+      ${isActive && html`<${Button} kind="slim" work=${test}>${t("connections.test")}<//>`}
+      ${button("rename")} ${button("reconnect")} ${isActive && button("delete", "danger")}</div>`}
+    ${open === "rename" && html`<${Rename} path=${path} of=${of} set=${set} close=${close} />`}
+    ${open === "reconnect" && html`<${Dialog} title=${t("manage.reconnect")} close=${close}><p>${t("connections.reconnect_text", { platform: platform.name })}</p>
+      <${Credentials} platform=${platform} submit=${t("connections.reconnect")} send=${reconnect} /><//>`}
+    ${open === "delete" && html`<${Confirm} title=${t("manage.delete")} submit=${t("manage.delete")} close=${close} work=${end}>${t("connections.delete_text", { name: of.name, platform: platform.name })}<//>`}
+  <//>`;
+}
+
+function Rename({ path, of, set, close }) {
+  const [name, setName] = useState(of.name);
+  async function send() {
+    set(await patch(path, { name: name.trim() }));
+    close();
+  }
+  return html`<${Dialog} title=${t("manage.rename")} close=${close}><${Form} send=${send} submit=${t("save")}>
+    <${Field} label=${t("connections.name")} value=${name} set=${setName} required maxlength="200" autocomplete="off" focused /><//><//>`;
+}

@@ -1,0 +1,55 @@
+/** A connection as a card: what it is to, its last contacts, and what state it is in. */
+import { html } from "../../../vendor/lib.js";
+import { get } from "../../api.js";
+import { ago, sentence, time } from "../../format.js";
+import { link } from "../../route.js";
+import { t } from "../../text.js";
+import { Failure, Skeleton } from "../../ui/notes.js";
+import { useFetched } from "../../ui/table.js";
+import { goes, useRuns, waits } from "./live.js";
+import { Monogram } from "./platform.js";
+import { Verdicts } from "./verdicts.js";
+
+/** The runs that are looked through for one that waits. */
+const RUNS = 5;
+
+export function ConnectionCard({ platform, of }) {
+  const runs = useRuns(of.type, of.id, RUNS);
+  const rows = runs.value?.rows ?? [];
+  const last = rows.find((run) => run.rows > 0);
+  const contacts = last && t("connections.contacts", { n: last.rows });
+  return html`<div class="card compact door">
+    <div class="named"><${Monogram} type=${of.type} name=${platform.name} />
+      <div class="grow"><h2><a href=${link(["connections", of.type, of.id])}>${of.name}</a></h2>
+        <p class="quiet small">${[platform.name, contacts].filter(Boolean).join(" · ")}</p></div></div>
+    <${LastVerdicts} key=${last?.id} of=${last} />
+    ${runs.failure !== undefined ? html`<${Failure} of=${runs.failure} again=${runs.again} />`
+      : runs.value === undefined ? html`<${Skeleton} lines=${2} />` : html`<${ConnectionState} of=${of} runs=${rows} />`}
+  </div>`;
+}
+
+/** How the contacts of the last run were, where that is known. */
+function LastVerdicts({ of }) {
+  const known = useFetched((signal) => (of && !goes(of) ? get(`/app/jobs/${of.id}/progress`, {}, signal) : Promise.resolve(undefined)), [of?.id, of?.state]);
+  return html`<${Verdicts} of=${known.value} total=${known.value?.rows ?? 0} />`;
+}
+
+/** In a word, and what is behind it. */
+export function ConnectionState({ of, runs }) {
+  const [kind, word, more] = state(of, runs);
+  return html`<div class="connection-state" role="status"><span class=${`badge ${kind}`}>${word}</span><p class="quiet small">${more}</p></div>`;
+}
+
+/** @returns {[string, string, string]} the kind of its badge, a word, a sentence */
+function state(of, runs) {
+  const gone = of.disconnected_at;
+  if (of.disconnected_reason === "credential") return ["bad", t("connections.refused"), t("connections.refused_at", { at: time(gone) })];
+  if (gone) return ["", t("connections.disconnected"), t("connections.disconnected_at", { at: time(gone) })];
+  const [going, waiting, last] = [runs.find(goes), runs.find(waits), runs[0]];
+  if (going) return ["", t("connections.runs_now"), t(`run.${going.state}`)];
+  if (waiting) return ["warn", t("connections.waits"), t("connections.waits_for", { n: waiting.actions.planned })];
+  if (!last) return ["", t("connections.new"), t("connections.new_text")];
+  if (last.state === "failed") return ["bad", t("connections.failed"), sentence(last.fault ?? "")];
+  if (last.state === "cancelled") return ["", t("run.cancelled"), t("ended.cancelled", { at: time(last.finished_at) })];
+  return ["good", t("connections.fine"), t("connections.fine_text", { when: ago(last.finished_at ?? last.created_at) })];
+}

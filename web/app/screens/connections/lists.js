@@ -1,0 +1,25 @@
+/** Which lists of the account are verified: the platform is asked for them when somebody wants to choose. */
+import { html, useState } from "../../../vendor/lib.js";
+import { get } from "../../api.js";
+import { number } from "../../format.js";
+import { t } from "../../text.js";
+import { Check, Choice, Group } from "../../ui/fields.js";
+import { Fetched, useFetched } from "../../ui/table.js";
+
+/** @param {{ path: string, isActive: boolean, value: string[], set: (lists: string[]) => void }} props empty for all of them */
+export function Lists({ path, isActive, value, set }) {
+  const [some, setSome] = useState(value.length > 0);
+  const choose = (which) => {
+    setSome(which === "some");
+    if (which === "all") set([]);
+  };
+  return html`<${Choice} label=${t("connections.lists")} value=${some ? "some" : "all"} set=${choose} options=${[["all", t("connections.lists_all")], ["some", t("connections.lists_some")]]} />
+    ${some && (isActive ? html`<${Chosen} path=${path} value=${value} set=${set} />` : html`<p class="quiet small">${t("connections.lists_gone")}</p>`)}`;
+}
+
+function Chosen({ path, value, set }) {
+  const known = useFetched((signal) => get(`${path}/lists`, {}, signal), [path]);
+  return html`<${Fetched} from=${known}>${({ data }) => html`<${Group} label=${t("connections.lists_which")} hint=${value.length === 0 ? t("connections.lists_none") : undefined}>
+    ${data.map(({ id, name, count }) => html`<${Check} key=${id} label=${name} hint=${count !== null && number(count)} checked=${value.includes(id)}
+      set=${(on) => set(on ? [...value, id] : value.filter((one) => one !== id))} />`)}<//>`}<//>`;
+}

@@ -1,0 +1,44 @@
+/** Runs of a connection, read again whenever they change. */
+import { get } from "../../api.js";
+import { useChanges } from "../../changes.js";
+import { useFetched } from "../../ui/table.js";
+
+/** @typedef {{ planned: number, due: number, done: number, failed: number, ignored: number }} Actions */
+/**
+ * @typedef {object} Run
+ * @property {string} id
+ * @property {string} trigger
+ * @property {boolean} dry_run
+ * @property {string} state
+ * @property {string | null} held_by
+ * @property {string | null} fault
+ * @property {number} contacts
+ * @property {number} rows
+ * @property {Actions} actions
+ * @property {string} created_at
+ * @property {string | null} waits_until
+ * @property {string | null} finished_at
+ */
+
+/** The path of a connection in the API. @param {string} type @param {string} id */
+export const pathOf = (type, id) => `/integrations/${encodeURIComponent(type)}/connections/${encodeURIComponent(id)}`;
+
+/** Whether the server works on it. @param {Run} run */
+export const goes = (run) => ["reading", "verifying", "acting"].includes(run.state);
+/** @param {Run} run */
+export const waits = (run) => run.state === "needs_confirmation";
+
+/**
+ * The newest runs, and whether there are more.
+ * @param {string} type @param {string} id of the connection
+ * @param {number} count
+ * @returns {{ value?: { rows: Run[], more: boolean }, failure?: unknown, again: () => void }}
+ */
+export function useRuns(type, id, count) {
+  const runs = useFetched(async (signal) => {
+    const { data, pagination } = await get(`${pathOf(type, id)}/runs`, { per_page: count }, signal);
+    return { rows: data, more: pagination.next_cursor !== null };
+  }, [type, id, count]);
+  useChanges(`runs:${type}/${id}`, runs.refresh);
+  return runs;
+}

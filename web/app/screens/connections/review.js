@@ -1,0 +1,75 @@
+/** Planned actions, one contact at a time: act, keep, or keep from now on. */
+import { html, useEffect, useRef } from "../../../vendor/lib.js";
+import { administrates } from "../../session.js";
+import { t } from "../../text.js";
+import { Button } from "../../ui/buttons.js";
+import { Empty, Failure, Skeleton } from "../../ui/notes.js";
+import { Card } from "../../ui/page.js";
+import { usePages } from "../../ui/table.js";
+import { reason } from "../../ui/verdict.js";
+import { keyOf, useDecisions } from "./decisions.js";
+import { waits } from "./live.js";
+
+const PAGE = 50;
+/** What the API calls what a key decides. */
+const KEYS = { a: "act", k: "ignore", w: "whitelist" };
+
+/** @param {import("./one.js").Known} props */
+export function Review({ path, of, runs, again }) {
+  const planned = usePages(`${path}/review`, { per_page: PAGE });
+  const { decide, decided, failure, retry } = useDecisions(path, again);
+  const rows = planned.rows?.filter((one) => !decided.has(keyOf(one)));
+  const isActive = of.status === "active";
+  // All that stood here is decided: what is behind it comes.
+  useEffect(() => {
+    if (planned.rows?.length && rows?.length === 0 && planned.next) planned.more();
+  }, [rows?.length]);
+  const open = runs.rows.filter(waits).reduce((sum, run) => sum + run.actions.planned, 0);
+  const count = planned.next ? Math.max(open, rows?.length ?? 0) : (rows?.length ?? 0);
+  const keys = administrates.value && isActive && count > 0 && html`<p class="quiet small keys" aria-hidden="true">
+    ${Object.entries(KEYS).map(([key, decision]) => html`<span><kbd>${key.toUpperCase()}</kbd> ${t(`review.${decision}`)}</span>`)}</p>`;
+  return html`<${Card} title=${t("review.title", { n: count })} actions=${keys}>
+    ${failure !== undefined && html`<${Failure} of=${failure} again=${retry} />`}
+    ${planned.failure !== undefined && html`<${Failure} of=${planned.failure} again=${planned.retry} />`}
+    ${!rows && planned.failure === undefined && html`<${Skeleton} lines=${6} />`}
+    ${rows?.length === 0 && !planned.next && html`<${Empty} title=${t("review.none")}>${of.settings.manual_mode ? t("review.none_manual") : t("review.none_text")}<//>`}
+    ${rows && rows.length > 0 && html`<${Queue} rows=${rows} decide=${decide} isActive=${isActive} />
+      ${administrates.value && html`<p class="quiet small">${t("review.wrong_text")}</p>`}
+      ${planned.next && html`<div><${Button} work=${planned.more}>${t("list.more")}<//></div>`}`}
+  <//>`;
+}
+
+function Queue({ rows, decide, isActive }) {
+  const list = useRef(/** @type {HTMLElement | null} */ (null));
+  const act = (one) => (decision) => {
+    // What was used goes with its row: the reader is at the next one before that.
+    const at = rows.indexOf(one);
+    const near = rows[at + 1] ?? rows[at - 1];
+    const row = near ? list.current?.querySelector(`[data-key="${keyOf(near)}"] button`) : document.getElementById("page");
+    if (row instanceof HTMLElement) row.focus();
+    decide(one, decision);
+  };
+  const press = (event) => {
+    const decision = KEYS[event.key.toLowerCase()];
+    const row = event.target.closest("[data-key]");
+    const one = rows.find((each) => keyOf(each) === row?.dataset.key);
+    if (!decision || !one || !administrates.value || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (decision === "act" && !isActive) return;
+    event.preventDefault();
+    act(one)(decision);
+  };
+  return html`<ul class="queue" ref=${list} onKeyDown=${press}>
+    ${rows.map((one) => html`<${Planned} key=${keyOf(one)} of=${one} act=${act(one)} isActive=${isActive} />`)}</ul>`;
+}
+
+function Planned({ of, act, isActive }) {
+  const button = (decision, text, kind = "") => html`<button type="button" class=${`button slim ${kind}`} aria-label=${`${text}: ${of.email}`} onClick=${() => act(decision)}>${text}</button>`;
+  return html`<li data-key=${keyOf(of)}>
+    <div class="grow"><strong>${of.email}</strong>
+      <div class="quiet small">${reason(of.reason)}${of.suggestion && ` · ${t("connections.to", { email: of.suggestion })}`}</div></div>
+    ${administrates.value && html`<div class="row">
+      ${isActive && button("act", t(`action.${of.action}`))}
+      ${button("ignore", t("connections.keep"))}
+      ${button("whitelist", t("review.this_is_wrong"), "plain")}</div>`}
+  </li>`;
+}

@@ -1,0 +1,198 @@
+/** One run: how far it is, what it would do or did, with examples, and what a person decides about it. */
+import { html, useEffect, useRef } from "../../../vendor/lib.js";
+import { get, post } from "../../api.js";
+import { number, percent, sentence, time } from "../../format.js";
+import { useProgress } from "../../live.js";
+import { link } from "../../route.js";
+import { administrates } from "../../session.js";
+import { t } from "../../text.js";
+import { Button } from "../../ui/buttons.js";
+import { Note } from "../../ui/notes.js";
+import { Card } from "../../ui/page.js";
+import { Fetched, Table, useFetched } from "../../ui/table.js";
+import { toast } from "../../ui/toasts.js";
+import { reason, word } from "../../ui/verdict.js";
+import { goes, waits } from "./live.js";
+import { Stacked, Verdicts } from "./verdicts.js";
+
+/** At most so many planned actions are read for examples. */
+const EXAMPLES = 20;
+/** Reasons of verdicts that say nothing about the mailbox. */
+const UNKNOWN = ["failed_exchange", "unverified", "accept_all"];
+
+/** @param {import("./one.js").Known & { run: import("./live.js").Run }} props */
+export function RunPanel({ run, ...known }) {
+  if (run.state === "reading") return html`<${Going} run=${run} ...${known}><p class="big">${t("connections.read", { n: run.contacts })}</p><//>`;
+  if (run.state === "verifying") return html`<${Going} run=${run} ...${known}><${Verifying} run=${run} /><//>`;
+  return html`<${Decided} run=${run} ...${known} />`;
+}
+
+/** A run that is on its way, and a way to stop it. */
+function Going({ run, path, again, platform, children }) {
+  return html`<section class="card" aria-labelledby="run">
+    <div class="row apart"><h2 id="run">${t(`run.${run.state}`)}</h2><${Stop} run=${run} path=${path} again=${again} /></div>
+    ${children}
+    ${run.waits_until && html`<p class="quiet small">${t("connections.pause", { platform: platform.name, at: time(run.waits_until) })}</p>`}
+    <p class="quiet small">${run.dry_run ? t("connections.only_looks") : t("connections.started", { at: time(run.created_at) })}</p>
+  </section>`;
+}
+
+function Stop({ run, path, again }) {
+  if (!administrates.value) return null;
+  const stop = async () => {
+    await post(`${path}/runs/${run.id}/cancel`, undefined, true);
+    again();
+  };
+  return html`<${Button} kind="slim" work=${stop}>${t("connections.stop")}<//>`;
+}
+
+/** The job of the run has its verdicts as they come. */
+function Verifying({ run }) {
+  const { value } = useProgress(run.id);
+  const processed = value?.processed ?? 0;
+  const rows = value?.rows || run.rows;
+  return html`<p class="big">${t("connections.verified_of", { n: processed, rows })}</p>
+    <${Verdicts} of=${value ?? {}} total=${rows} />
+    <p class="quiet small">${["passed", "risky", "unknown", "undeliverable"].map((status) => `${t(`status.${status}`)} ${number(value?.[status])}`).join(" · ")}</p>`;
+}
+
+/** A run whose contacts are verified: what it would do, does or did. */
+function Decided({ run, path, platform, of, again }) {
+  const detail = useDetail(run, path);
+  const { value: progress } = useFetched((signal) => (run.rows > 0 ? get(`/app/jobs/${run.id}/progress`, {}, signal) : Promise.resolve(undefined)), [run.id]);
+  return html`<${Fetched} from=${detail} lines=${6}>${({ counts, examples }) => html`
+    <section class="card run-panel" aria-labelledby="run">
+      <div class="stack">
+        <p class="quiet">${said(run)}</p>
+        <h2 class="big" id="run"><${Headline} run=${run} counts=${counts} of=${of} /></h2>
+        <${Bar} run=${run} />
+        <p class="quiet small"><${Rest} run=${run} counts=${counts} progress=${progress} /></p>
+        ${run.fault && html`<${Note} kind=${run.state === "failed" ? "bad" : "warning"}>${sentence(run.fault)}<//>`}
+        ${waits(run) && html`<${Decide} run=${run} path=${path} counts=${counts} platform=${platform} isActive=${of.status === "active"} again=${again} />`}
+        ${run.state === "acting" && html`<div><${Stop} run=${run} path=${path} again=${again} /></div>`}
+      </div>
+      <${Why} run=${run} counts=${counts} />
+    </section>
+    ${examples.length > 0 && html`<${Examples} run=${run} of=${examples} connection=${of} path=${path} again=${again} />`}`}<//>`;
+}
+
+/** The actions of a run by reason, read again whenever their numbers have changed; examples that wait can be decided about. */
+function useDetail(run, path) {
+  const stamp = `${run.state} ${JSON.stringify(run.actions)}`;
+  const detail = useFetched(async (signal) => {
+    const [{ counts, examples }, { data }] = await Promise.all([
+      get(`${path}/runs/${run.id}`, {}, signal),
+      waits(run) ? get(`${path}/review`, { per_page: EXAMPLES }, signal) : { data: [] },
+    ]);
+    const open = data.filter((one) => one.run_id === run.id).map((one) => ({ ...one, state: "planned", message: null }));
+    return { counts, examples: open.length > 0 ? open : examples };
+  }, [path, run.id]);
+  const seen = useRef(stamp);
+  useEffect(() => {
+    if (seen.current === stamp) return;
+    seen.current = stamp;
+    detail.again();
+  }, [stamp]);
+  return detail;
+}
+
+/** What it is that one looks at. @param {import("./live.js").Run} run */
+function said(run) {
+  if (waits(run)) return run.held_by ? t(`held.${run.held_by}`) : t("held.again");
+  if (goes(run)) return t("connections.started", { at: time(run.created_at) });
+  return t(`ended.${run.state}`, { at: time(run.finished_at ?? run.created_at) });
+}
+
+/** The kind of all actions, or `several`. */
+function kindOf(counts) {
+  const kinds = new Set(counts.map(({ action }) => action));
+  return kinds.size === 1 ? [...kinds][0] : "several";
+}
+
+function Headline({ run, counts, of }) {
+  const { planned, due, done, failed, ignored } = run.actions;
+  const kind = kindOf(waits(run) ? counts.filter((one) => one.planned > 0) : counts);
+  const rows = number(run.rows);
+  if (waits(run)) return t(`would.${kind}`, { n: planned, rows });
+  if (run.state === "acting") return t(`doing.${kind}`, { n: done + failed, rows: number(done + failed + due) });
+  if (done > 0) return t(`did.${kind}`, { n: done, rows });
+  if (run.state !== "finished" || failed + ignored > 0) return t("connections.nothing_done", { n: run.rows });
+  return of.settings.action ? t("connections.all_fine", { n: run.rows }) : t("connections.only_verified", { n: run.rows });
+}
+
+/** What is acted upon, of all contacts; while it acts, what is done of what shall be. */
+function Bar({ run }) {
+  const { planned, due, done, failed } = run.actions;
+  if (run.state === "acting") return html`<${Stacked} parts=${[["", done], ["undeliverable", failed]]} total=${done + failed + due} />`;
+  return html`<${Stacked} parts=${[["", done], ["undeliverable", planned + failed]]} total=${run.rows} />`;
+}
+
+/** The rest of the contacts, in sentences that can be said of them. */
+function Rest({ run, counts, progress }) {
+  const { planned, due, done, failed, ignored } = run.actions;
+  const upon = planned + due + done + failed + ignored;
+  const unknown = counts.some(({ reason: why }) => UNKNOWN.includes(why)) ? 0 : (progress?.unknown ?? 0);
+  const stays = run.rows - upon + ignored;
+  const parts = [
+    waits(run) && t("connections.share", { share: percent(planned, run.rows) }),
+    upon > 0 && (unknown > 0 ? t("connections.stay_unknown", { n: stays, unknown }) : t("connections.stay", { n: stays })),
+    run.contacts > run.rows && t("connections.not_verified", { n: run.contacts - run.rows }),
+    failed > 0 && t("connections.refused_n", { n: failed }),
+    ignored > 0 && !waits(run) && t("connections.kept_n", { n: ignored }),
+  ];
+  return parts.filter(Boolean).join(" ");
+}
+
+/** Only what was seen can be confirmed: the number goes with it, and the server refuses another. */
+function Decide({ run, path, counts, platform, isActive, again }) {
+  if (!administrates.value) return null;
+  const open = counts.filter(({ planned }) => planned > 0);
+  const kinds = [...new Set(open.map(({ action }) => action))];
+  const kind = kindOf(open);
+  const { done, due, failed } = run.actions;
+  const minded = done + due + failed > 0 ? t("connections.minded_rest") : t("connections.minded");
+  const decide = (what, body, told) => async () => {
+    try {
+      await post(`${path}/runs/${run.id}/${what}`, body, true);
+      toast(told);
+    } finally {
+      again();
+    }
+  };
+  return html`<div class="row">
+      ${isActive && html`<${Button} kind="primary" work=${decide("confirm", { actions: run.actions.planned }, t("connections.confirmed"))}>${t(`act.${kind}`, { n: run.actions.planned })}<//>`}
+      <${Button} work=${decide("cancel", undefined, minded)}>${t("connections.never_mind")}<//>
+    </div>
+    <p class="small">${kinds.map((one) => t(`undo.${one}`, { platform: platform.name })).join(" ")}</p>`;
+}
+
+/** How many for which reason, and what is done for it where that is not the same for all. */
+function Why({ run, counts }) {
+  const all = ({ planned, due, done, failed, ignored }) => (waits(run) ? planned : planned + due + done + failed + ignored);
+  const shown = counts.filter((one) => all(one) > 0);
+  if (shown.length === 0) return null;
+  const several = kindOf(shown) === "several";
+  return html`<dl class="why">${shown.map((one) => html`<div key=${`${one.action} ${one.reason}`}>
+    <dt>${reason(one.reason)}${several && html`<span class="quiet small"> ${t(`action.${one.action}`)}</span>`}</dt><dd class="number">${number(all(one))}</dd></div>`)}</dl>`;
+}
+
+function Examples({ run, of, connection, path, again }) {
+  const isOpen = waits(run) && administrates.value && of.some(({ index }) => index !== undefined);
+  const keep = async (one) => {
+    await post(`${path}/review/decisions`, { decisions: [{ run_id: run.id, index: one.index, decision: "ignore" }] }, true);
+    toast(t("connections.kept", { email: one.email }));
+    again();
+  };
+  const columns = [
+    { title: t("connections.contact"), cell: (one) => html`<a href=${link(["lists", run.id], { q: one.email })}>${one.email}</a>` },
+    { title: t("usage.reason"), cell: (one) => reason(one.reason) },
+    { title: waits(run) ? t("connections.would") : t("connections.what"), cell: (one) => html`${t(`action.${one.action}`)}${one.suggestion && html`<div class="quiet small">${t("connections.to", { email: one.suggestion })}</div>`}` },
+    isOpen ? { title: t("team.do"), cell: (one) => html`<${Button} kind="slim" label=${t("connections.keep_of", { email: one.email })} work=${() => keep(one)}>${t("connections.keep")}<//>` }
+      : { title: t("lists.state"), cell: (one) => html`${word("became", one.state)}${one.message && html`<div class="quiet small">${one.message}</div>`}` },
+  ];
+  const total = Object.values(run.actions).reduce((sum, count) => sum + count, 0);
+  const all = waits(run) && html`<a class="button slim" href=${link(["connections", connection.type, connection.id], { tab: "review" })}>${t("connections.all_n", { n: run.actions.planned })}</a>`;
+  return html`<${Card} title=${of.length < total ? t("connections.examples", { n: of.length }) : t("connections.all_contacts")} actions=${all}>
+    <div class="brief"><${Table} caption=${t("connections.examples_caption")} columns=${columns} rows=${of} id=${(one) => one.contact_id} /></div>
+  <//>`;
+}

@@ -1,0 +1,118 @@
+/** What a connection does: the action, the contacts that are bad, and the account at the platform. */
+import { html } from "../../../vendor/lib.js";
+import { get, patch } from "../../api.js";
+import { number } from "../../format.js";
+import { administrates } from "../../session.js";
+import { t } from "../../text.js";
+import { Check, Choice, Field, Form, Group, useEdits } from "../../ui/fields.js";
+import { Note } from "../../ui/notes.js";
+import { Card, Figure } from "../../ui/page.js";
+import { useFetched } from "../../ui/table.js";
+import { toast } from "../../ui/toasts.js";
+import { reason } from "../../ui/verdict.js";
+import { Account } from "./account.js";
+import { Lists } from "./lists.js";
+import { When } from "./when.js";
+
+/** The checks by their names in the API, with the reason that each is for, and the presets that have it. */
+const CHECKS = /** @type {[string, string, string[]][]} */ ([
+  ["nonexistent", "nonexistent", ["normal", "aggressive"]],
+  ["deactivated", "deactivated", ["normal", "aggressive"]],
+  ["bounced", "bounced", ["normal", "aggressive"]],
+  ["complainers", "complained", ["normal", "aggressive"]],
+  ["inbox_full", "inbox_full", ["aggressive"]],
+  ["spam", "spam", ["aggressive"]],
+  ["disposable", "disposable", ["aggressive"]],
+  ["banned_words", "banned_words", ["aggressive"]],
+  ["role_based", "role_based", ["aggressive"]],
+  ["accept_all", "accept_all", []],
+  ["failed_exchange", "failed_exchange", []],
+  ["unverified", "unverified", []],
+]);
+/** What every connection acts upon. */
+const ALWAYS = ["invalid", "illegitimate"];
+const STRICTNESS = ["normal", "aggressive", "custom"];
+const FIELDS = ["action", "aggressiveness", "checks", "manual_mode", "tag", "field", "fix_typos", "lists"];
+
+const preset = (name) => Object.fromEntries(CHECKS.map(([check, , presets]) => [check, presets.includes(name)]));
+
+/**
+ * What can be done at a platform, as a choice: nothing at all first.
+ * @param {any} platform @param {any} of the connection
+ * @returns {[string, string, string | undefined][]}
+ */
+export function actionOptions({ name, actions }, of) {
+  const real = actions.filter(({ action }) => action !== "do_nothing");
+  const about = (action, note) => note ?? t(`action_hint.${action}`, { platform: name, tag: of.settings.tag, field: of.settings.field });
+  return [["", t("action.none"), t("action_hint.none")], ...real.map(({ action, note }) => [action, t(`action.${action}`), about(action, note)])];
+}
+
+/** @param {import("./one.js").Known} known */
+export function Settings(known) {
+  const { path, of, set, platform } = known;
+  const form = useEdits(Object.fromEntries(FIELDS.map((name) => [name, name === "action" && of.settings.action === "do_nothing" ? null : of.settings[name]])));
+  const reasons = useReasons(known.runs.rows);
+  async function send() {
+    const { former } = form;
+    set(await patch(path, form.changed));
+    form.sent();
+    toast(t("saved"), () => patch(path, former).then(set));
+  }
+  const body = html`<${What} form=${form} platform=${platform} of=${of} reasons=${reasons} path=${path} />`;
+  return html`<div class="main-side">
+    <${Card} title=${t("connections.bad")}>
+      ${administrates.value ? html`<${Form} send=${send} submit=${t("save")}>${body}<//>` : html`<${Shown} of=${of} />`}
+    <//>
+    <div class="stack">
+      <${Effect} form=${form} saved=${of.settings} reasons=${reasons} />
+      <${When} ...${known} />
+      <${Account} ...${known} />
+    </div>
+  </div>`;
+}
+
+function What({ form: { now, edit }, platform, of, reasons, path }) {
+  const strict = (name) => edit(name === "custom" ? { aggressiveness: name } : { aggressiveness: name, checks: preset(name) });
+  const check = (/** @type {[string, string, string[]]} */ [name, why]) => html`<${Check} key=${name} label=${reason(why)} checked=${now.checks[name]} hint=${reasons?.[why] > 0 && number(reasons[why])}
+    set=${(on) => edit({ aggressiveness: "custom", checks: { ...now.checks, [name]: on } })} />`;
+  return html`
+    <${Choice} label=${t("connections.what")} value=${now.action ?? ""} set=${(action) => edit({ action: action || null })} options=${actionOptions(platform, of)} />
+    ${now.action === "update_tags" && html`<${Field} label=${t("connections.tag")} hint=${t("connections.tag_hint")} value=${now.tag} set=${(tag) => edit({ tag })} required maxlength="60" spellcheck=${false} />`}
+    ${now.action === "update_custom_fields" && html`<${Field} label=${t("connections.field")} hint=${t("connections.field_hint")} value=${now.field} set=${(field) => edit({ field })} required maxlength="40" spellcheck=${false} />`}
+    <${Choice} label=${t("connections.strict")} value=${now.aggressiveness} set=${strict} options=${STRICTNESS.map((name) => [name, t(`strict.${name}`), t(`strict_hint.${name}`)])} />
+    <${Group} label=${t("connections.checks")} hint=${t("connections.checks_hint")}><div class="gates">${CHECKS.map(check)}</div><//>
+    <${Group} label=${t("connections.care")}>
+      <${Check} label=${t("connections.manual")} hint=${t("connections.manual_hint")} checked=${now.manual_mode} set=${(manual_mode) => edit({ manual_mode })} />
+      ${platform.fix_typos && html`<${Check} label=${t("connections.fix")} hint=${t("connections.fix_hint")} checked=${now.fix_typos} set=${(fix_typos) => edit({ fix_typos })} />`}
+    <//>
+    ${platform.lists && html`<${Lists} path=${path} isActive=${of.status === "active"} value=${now.lists} set=${(lists) => edit({ lists })} />`}`;
+}
+
+/** For those who may only look. */
+function Shown({ of: { settings } }) {
+  const bad = CHECKS.filter(([name]) => settings.checks[name]).map(([, why]) => reason(why));
+  return html`<p>${t(`action.${settings.action ?? "none"}`)}</p>
+    <ul>${[...ALWAYS.map(reason), ...bad].map((text) => html`<li>${text}</li>`)}</ul>
+    <${Note}>${t("connections.only_administrators")}<//>`;
+}
+
+/** How many contacts of the last run had which reason. @param {import("./live.js").Run[]} runs */
+function useReasons(runs) {
+  const last = runs.find((run) => run.rows > 0 && !["reading", "verifying"].includes(run.state));
+  const known = useFetched((signal) => (last ? get(`/app/jobs/${last.id}/progress`, {}, signal) : Promise.resolve(undefined)), [last?.id]);
+  return known.value?.reasons;
+}
+
+/** What the settings would have done on the last run, as saved and as they stand in the form. */
+function Effect({ form: { now }, saved, reasons }) {
+  if (!reasons) return null;
+  const rows = Object.values(reasons).reduce((sum, count) => sum + count, 0);
+  const upon = (checks) => [...ALWAYS, ...CHECKS.filter(([name]) => checks[name]).map(([, why]) => why)].reduce((sum, why) => sum + (reasons[why] ?? 0), 0);
+  const [before, after] = [upon(saved.checks), upon(now.checks)];
+  const value = (n) => t("connections.n_of", { n, rows: number(rows) });
+  return html`<section class="card" aria-labelledby="effect" aria-live="polite"><h2 id="effect">${t("connections.effect")}</h2>
+    <${Figure} label=${t("connections.as_saved")} value=${value(before)} />
+    <${Figure} label=${t("connections.with_this")} value=${value(after)}>${before === after ? t("connections.no_difference") : ""}<//>
+    <p class="quiet small">${t("connections.effect_text")}</p>
+  </section>`;
+}

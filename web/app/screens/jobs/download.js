@@ -1,0 +1,68 @@
+/** Takes the results of a list away: what is filtered, or one of the usual choices. */
+import { html, useId, useState } from "../../../vendor/lib.js";
+import { address, get, offered } from "../../api.js";
+import { number } from "../../format.js";
+import { language, t } from "../../text.js";
+import { Check } from "../../ui/fields.js";
+import { Icon } from "../../ui/icon.js";
+import { Menu } from "../../ui/menu.js";
+import { useFetched } from "../../ui/table.js";
+import { toastFailure } from "../../ui/toasts.js";
+
+const FORMATS = ["csv", "xlsx", "ndjson"];
+
+/** The usual choices, with how many rows each has. */
+const presets = () => /** @type {[string, string, string[]][]} */ ([
+  ["passed", t("lists.only_passed"), ["passed"]],
+  ["sendable", t("lists.all_but_bad"), ["passed", "risky", "unknown"]],
+  ["risky", t("lists.only_risky"), ["risky"]],
+]);
+
+/** @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering, up?: boolean }} props */
+export function Download({ of, filter, up = false }) {
+  const id = useId();
+  const [chosen, setChosen] = useState("");
+  const [format, setFormat] = useState("csv");
+  const [own, setOwn] = useState(true);
+  // A list that was made of a file can be taken away with the file's columns, as long as that is kept.
+  const uploads = useFetched((signal) => (of.source === "csv" ? get("/app/uploads", { job: of.id }, signal) : Promise.resolve({ data: [] })), [of.source, of.id]);
+  const kept = uploads.value?.data.length > 0;
+  const columns = kept && own ? "original" : "";
+  const path = `/batch-verify/${encodeURIComponent(of.id)}/download`;
+  // Rows without a verdict are taken away with all others, or not at all.
+  const filtered = filter.any && filter.now.status !== "pending";
+  const what = chosen || (filtered ? "filtered" : "all");
+  const preset = presets().find(([name]) => name === what);
+  const query = { format, columns, ...(format === "xlsx" && { language: language() }), ...(preset ? { status: preset[2].join(",") } : what === "filtered" ? filter.now : {}) };
+  async function take(event) {
+    event.preventDefault();
+    try {
+      await offered(path, query);
+      save(address(path, query));
+    } catch (failure) {
+      toastFailure(failure);
+    }
+  }
+  const choices = /** @type {[string, string, string][]} */ ([
+    ...(filtered ? [["filtered", t("lists.what_filtered"), ""]] : []),
+    ...presets().map(([name, text, statuses]) => [name, text, number(statuses.reduce((sum, status) => sum + of[status], 0))]),
+    ["all", t("lists.everything"), number(of.rows)],
+  ]);
+  return html`<${Menu} kind="primary" up=${up} label=${html`<${Icon} name="download" />${t("lists.download")}<${Icon} name="down" />`}>
+    <fieldset class="field"><legend>${t("lists.which")}</legend><div class="stack tight">${choices.map(([name, text, count]) => html`<div class="choice" key=${name}>
+      <input type="radio" id=${`${id}-${name}`} name=${id} checked=${what === name} onChange=${() => setChosen(name)} />
+      <label for=${`${id}-${name}`}>${text} <span class="quiet">${count}</span></label></div>`)}</div></fieldset>
+    <div class="switch" role="group" aria-label=${t("lists.format")}>${FORMATS.map((name) => html`<button type="button" key=${name} aria-pressed=${format === name}
+      onClick=${() => setFormat(name)}>${t(`format.${name}`)}</button>`)}</div>
+    ${kept && html`<${Check} label=${t("lists.own_columns")} checked=${own} set=${setOwn} />`}
+    <a class="button primary" download href=${address(path, query)} onClick=${take}><${Icon} name="download" />${t("lists.download_as", { format: t(`format.${format}`) })}</a>
+  <//>`;
+}
+
+/** Has the browser fetch a file, as a link does. @param {string} from */
+function save(from) {
+  const link = document.createElement("a");
+  link.href = from;
+  link.download = "";
+  link.click();
+}

@@ -1,0 +1,44 @@
+/** A key that was just made: it is shown this once, with the first call in the reader's language. */
+import { html, useEffect, useState } from "../../../vendor/lib.js";
+import { useChanges } from "../../changes.js";
+import { time } from "../../format.js";
+import { link } from "../../route.js";
+import { get } from "../../api.js";
+import { session } from "../../session.js";
+import { LANGUAGES, written } from "../../../docs/languages.js";
+import { keepKey } from "../../../docs/testkey.js";
+import { t } from "../../text.js";
+import { Secret } from "../../ui/buttons.js";
+import { Code } from "../../ui/code.js";
+import { Dialog } from "../../ui/dialog.js";
+import { Icon } from "../../ui/icon.js";
+import { Note } from "../../ui/notes.js";
+
+/** What a key may ask first. @param {{ scopes: string[] }} key */
+const firstCall = ({ scopes }) => (scopes.includes("verify") ? "/v1/verify?email=name@example.com" : "/v1/check-key");
+
+/** @param {{ of: any, close: () => void }} props  the key may say which one it succeeds */
+export function Made({ of: key, close }) {
+  const open = key.kind === "pub";
+  const write = (language) => written(language, { method: "GET", url: location.origin + firstCall(key), key: key.secret, reply: "json" });
+  // The examples of the API reference have it from here.
+  useEffect(() => { if (key.kind === "test") keepKey(session.value?.user.id, key.secret); }, [key.secret]);
+  return html`<${Dialog} title=${t("keys.made")} wide=${true} close=${close}>
+    <${Note} kind=${open ? undefined : "warning"} focused=${true}>${open ? t("keys.public") : t("keys.once")}<//>
+    <${Secret} text=${key.secret} label=${t("keys.made")} />
+    ${key.replaces && html`<p>${Date.parse(key.replaces.expires_at) > Date.now() ? t("keys.until", { name: key.name, time: time(key.replaces.expires_at) }) : t("keys.ended", { name: key.name })}</p>`}
+    ${open ? html`<div><a class="button" href=${link(["widget"], { key: key.secret })}>${t("keys.widget")}</a></div>` : html`<${Code} title=${t("keys.first_call")} languages=${LANGUAGES} write=${write} />
+      <${FirstUse} id=${key.id} />`}
+  <//>`;
+}
+
+/** Waits for the first request with the key, which is written down within a minute. */
+function FirstUse({ id }) {
+  const [used, setUsed] = useState(false);
+  useChanges(used ? undefined : "keys", async () => {
+    const { data } = await get("/api-keys", { per_page: 100 });
+    if (data.some((key) => key.id === id && key.last_used_at)) setUsed(true);
+  });
+  return html`<p class="small" role="status">${used ? html`<span class="chip passed"><${Icon} name="check" />${t("keys.first_used")}</span>`
+    : html`<span class="chip live"><i class="dot pulse"></i>${t("keys.first_awaited")}</span>`}</p>`;
+}

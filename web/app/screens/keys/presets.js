@@ -1,0 +1,30 @@
+/** What a key may do, as people say it: a few common sets of scopes, all, or a choice of one's own. */
+
+export const SCOPES = [
+  "verify", "read:jobs", "write:jobs", "read:account", "write:account", "read:team", "write:team", "read:reports",
+  "read:integrations", "write:integrations", "read:webhooks", "write:webhooks", "write:erasures", "write:keys",
+];
+
+/** @type {Record<string, string[]>} */
+const SETS = {
+  verify: ["verify"],
+  lists: ["verify", "read:jobs", "write:jobs"],
+  read: SCOPES.filter((scope) => scope.startsWith("read:")),
+};
+
+export const LIVE_PRESETS = [...Object.keys(SETS), "all", "widget", "own"];
+export const TEST_PRESETS = ["test"];
+
+/** The kind and the scopes of a key. @param {string} preset @param {string[]} own */
+export function asked(preset, own) {
+  if (preset === "all") return { kind: "live" };
+  if (preset === "test") return { kind: "test" };
+  if (preset === "widget") return { kind: "pub" };
+  return { kind: "rk", scopes: SETS[preset] ?? own };
+}
+
+/** The preset of a key. @param {{ kind: string, scopes: string[] }} key */
+export function presetOf({ kind, scopes }) {
+  if (kind !== "rk") return { live: "all", test: "test", pub: "widget" }[kind] ?? "own";
+  return Object.entries(SETS).find(([, set]) => set.length === scopes.length && set.every((scope) => scopes.includes(scope)))?.[0] ?? "own";
+}

@@ -1,0 +1,29 @@
+/** A list to try: invented people, whose addresses the sandbox answers for. */
+
+const FIRST = [
+  "Ann", "Bruno", "Clara", "David", "Elena", "Felix", "Greta", "Hugo", "Ines", "Jonas", "Karin", "Lena", "Marco", "Nora", "Otto",
+  "Paula", "Rosa", "Simon", "Uma", "Viktor",
+];
+const LAST = ["Becker", "Costa", "Duval", "Fischer", "Garcia", "Keller", "Lee", "Moreau", "Novak", "Silva"];
+const SHOPS = ["acme-widgets.com", "acme-garden.com", "acme-books.com", "acme-travel.com"];
+const CITIES = ["Berlin", "Lyon", "Madrid", "Porto", "Vienna", "Leeds"];
+
+/** Rows of the sort that every real list has. */
+const ODD = [
+  ["Ann Becker", "Ann.Becker@acme-widgets.com", "Berlin"],
+  ["Press", "info@acme-books.com", "Leeds"],
+  ["Clara Duval", "clara.duval@gmial.com", "Lyon"],
+  ["Trial", "trial@mailinator.com", ""],
+  ["Typo", "hugo.silva(at)acme-garden.com", "Porto"],
+  ["No address", "", "Vienna"],
+];
+
+/** The list as a file. */
+export function demo() {
+  const people = FIRST.flatMap((first, row) => LAST.map((last, column) => {
+    const at = `${first}.${last}`.toLowerCase();
+    return [`${first} ${last}`, `${at}@${SHOPS[(row + column) % SHOPS.length]}`, CITIES[(row * 3 + column) % CITIES.length]];
+  }));
+  const rows = [["name", "email", "city"], ...people, ...ODD];
+  return new Blob([rows.map((row) => row.join(",")).join("\n"), "\n"], { type: "text/csv" });
+}

@@ -1,0 +1,101 @@
+/**
+ * The first steps, on the first screen until they are done or hidden. Whether a step is done is what the organization has; the
+ * browser remembers only that the list is hidden, and a verdict of the sandbox.
+ */
+import { html, useState } from "../../../vendor/lib.js";
+import { get } from "../../api.js";
+import { useChanges } from "../../changes.js";
+import { choose, testing } from "../../mode.js";
+import { WhatToDo, ways } from "../../reach.js";
+import { useHere } from "../../route.js";
+import { administrates, nameOrganization, session } from "../../session.js";
+import { t } from "../../text.js";
+import { Button } from "../../ui/buttons.js";
+import { Dialog } from "../../ui/dialog.js";
+import { Field, Form } from "../../ui/fields.js";
+import { Glyph } from "../../ui/icon.js";
+import { useFetched } from "../../ui/table.js";
+import { send } from "../jobs/sending.js";
+import { demo } from "./demo.js";
+import { hasVerified, hide, isHidden } from "./done.js";
+
+export function Start() {
+  const [hidden, setHidden] = useState(isHidden);
+  return hidden ? null : html`<${Steps} hide=${() => {
+    hide();
+    setHidden(true);
+  }} />`;
+}
+
+function Steps({ hide: away }) {
+  const found = useFetched((signal) => get("/app/first-steps", {}, signal), []);
+  useChanges("lists", found.refresh);
+  const [open, setOpen] = useState("");
+  if (!found.value) return null;
+  const steps = stepsOf(found.value, setOpen);
+  const done = steps.filter((step) => step.done).length;
+  if (done === steps.length) return null;
+  const next = steps.find((step) => !step.done);
+  return html`<section class="card start" aria-labelledby="start">
+    <div class="row apart"><h2 id="start">${t("start.title")}</h2>
+      <div class="row"><span class="quiet small">${t("start.done", { done, all: steps.length })}</span>
+        <button type="button" class="button plain slim" onClick=${away}>${t("start.hide")}</button></div></div>
+    <svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width=${(100 * done) / steps.length} height="1" /></svg>
+    <ol class="steps">${steps.map((step) => html`<${Step} key=${step.name} ...${step} isNext=${step === next} />`)}</ol>
+    ${open === "name" && html`<${Naming} close=${() => setOpen("")} named=${found.refresh} />`}
+    ${open === "reach" && html`<${WhatToDo} close=${() => setOpen("")} />`}
+  </section>`;
+}
+
+/** @typedef {{ name: string, done: boolean, act: (label: string) => unknown }} FirstStep */
+
+/** The steps of somebody with this role, in their order. @param {{ done: string[] }} of @param {(what: string) => void} open @returns {FirstStep[]} */
+function stepsOf(of, open) {
+  const link = (to) => (label) => html`<a class="button slim" href=${to}>${label}</a>`;
+  const press = (what) => (label) => html`<button type="button" class="button slim" onClick=${() => open(what)}>${label}</button>`;
+  const may = administrates.value;
+  const has = (step) => of.done.includes(step);
+  return /** @type {FirstStep[]} */ ([
+    may && { name: "named", done: has("named"), act: press("name") },
+    { name: "verified", done: has("verified") || hasVerified(), act: link("#/verify") },
+    { name: "listed", done: has("listed"), act: (label) => html`<${Demo} label=${label} />` },
+    may && { name: "keyed", done: has("keyed"), act: link("#/keys") },
+    may && { name: "connected", done: has("connected"), act: link("#/connections") },
+    typeof ways.value?.reachable === "boolean" && { name: "reachable", done: ways.value.reachable, act: press("reach") },
+  ].filter(Boolean));
+}
+
+/** @param {FirstStep & { isNext: boolean }} props */
+function Step({ name, done, isNext, act }) {
+  return html`<li class=${done ? "done" : isNext ? "next" : undefined}>
+    ${done ? html`<${Glyph} of="passed" />` : html`<span class="ring" aria-hidden="true"></span>`}
+    <div><strong>${t(`start.${name}`)}</strong>${done ? html`<span class="hidden-text"> ${t("start.is_done")}</span>` : html`<p class="quiet small">${t(`start.${name}_text`)}</p>`}</div>
+    ${!done && act(t(`start.${name}_act`))}
+  </li>`;
+}
+
+/** Sends the demo list. The sandbox answers for it, so that it comes to test mode. */
+function Demo({ label }) {
+  const here = useHere();
+  const work = async () => {
+    if (!testing.value) choose(session.value?.user.id ?? "", true);
+    const id = await send(demo(), { name: "demo.csv", source: "csv" }, new AbortController().signal);
+    // A change of mode restarts the screen, so this one is no longer shown.
+    location.hash = `#/lists/new?upload=${encodeURIComponent(id)}`;
+  };
+  return html`<${Button} kind="slim" work=${work} disabled=${here.signal.aborted}>${label}<//>`;
+}
+
+function Naming({ close, named }) {
+  const [name, setName] = useState("");
+  const save = async () => {
+    await nameOrganization(name.trim());
+    named();
+    close();
+  };
+  return html`<${Dialog} title=${t("start.named")} close=${close}>
+    <${Form} send=${save} submit=${t("save")}>
+      <${Field} label=${t("organization.name")} hint=${t("organization.hint")} required focused maxlength="200" value=${name} set=${setName} />
+    <//>
+  <//>`;
+}

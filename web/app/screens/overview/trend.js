@@ -1,0 +1,53 @@
+/**
+ * The last days beside those before: figures with their change, and the bars by day. Only whole days are compared: today, which goes on,
+ * stands beside them. Where there was nothing before, all days are counted, and nothing is compared.
+ */
+import { html } from "../../../vendor/lib.js";
+import { number, percent } from "../../format.js";
+import { locale, t } from "../../text.js";
+import { DailyChart } from "../../ui/chart.js";
+import { Empty } from "../../ui/notes.js";
+import { Figure } from "../../ui/page.js";
+
+/** Statuses whose share is good or bad to have more of. */
+const GOOD = /** @type {const} */ ([["passed", 1], ["undeliverable", -1], ["unknown", -1]]);
+/** Smaller changes of a share, in points, mean nothing. */
+const LEAST = 0.1;
+
+/** @typedef {{ date: string, total: number, statuses: Record<string, number> }} ReportDay */
+
+/** @param {{ rows: ReportDay[], n: number }} props twice `n` whole days, and today; the last half and today are drawn */
+export function Trend({ rows, n }) {
+  const days = [...rows].sort((a, b) => a.date.localeCompare(b.date));
+  const [whole, today] = [days.slice(0, -1), days.slice(-1)];
+  const was = sums(whole.slice(0, -n));
+  const compares = was.total > 0;
+  const is = sums(compares ? whole.slice(-n) : days.slice(-n - 1));
+  const shares = compares && is.total > 0;
+  if (is.total + sums(today).total === 0) return html`<${Empty} title=${t("overview.no_days")} action=${html`<a class="button" href="#/verify">${t("verify.title")}</a>`}>${t("overview.no_days_text")}<//>`;
+  return html`<div class="grid">
+      <${Figure} label=${t("usage.total")} value=${number(is.total)}>${compares && html`<${Change} by=${100 * (is.total / was.total - 1)} unit="percent" /> ${t("overview.was", { value: number(was.total) })}`}<//>
+      ${GOOD.map(([status, good]) => html`<${Figure} key=${status} label=${t(`status.${status}`)} value=${percent(is[status], is.total)}>
+        ${shares && html`<${Change} by=${100 * (is[status] / is.total - was[status] / was.total)} good=${good} /> ${t("overview.was", { value: percent(was[status], was.total) })}`}<//>`)}
+    </div>
+    ${compares && html`<p class="quiet small">${t("overview.compared", { n, today: number(sums(today).total) })}</p>`}
+    <${DailyChart} days=${days.slice(-n - 1)} before=${compares ? days.slice(0, -n).map(({ total }) => total) : undefined} caption=${t("overview.days", { n })} />`;
+}
+
+/** @param {ReportDay[]} days @returns {Record<string, number>} */
+function sums(days) {
+  const sum = { total: 0, passed: 0, risky: 0, unknown: 0, undeliverable: 0 };
+  for (const { total, statuses } of days) {
+    sum.total += total;
+    for (const status of ["passed", "risky", "unknown", "undeliverable"]) sum[status] += statuses[status];
+  }
+  return sum;
+}
+
+/** How much more or less, in points of a share or in percent; whether that is good, by colour and in words. @param {{ by: number, good?: number, unit?: "percent" }} props */
+function Change({ by, good = 0, unit }) {
+  if (Math.abs(by) < LEAST) return html`<span class="change-of">=</span>`;
+  const kind = good * by > 0 ? "good" : good * by < 0 ? "bad" : "";
+  const size = Math.abs(by).toLocaleString(locale(), { maximumFractionDigits: 1 });
+  return html`<span class=${`change-of ${kind}`}><span aria-hidden="true">${by > 0 ? "↑" : "↓"}</span><span class="hidden-text">${by > 0 ? "+" : "−"}</span>${unit ? percent(Math.abs(by), 100) : t("overview.points", { n: size })}${kind && html`<span class="hidden-text"> (${t(`overview.${kind}`)})</span>`}</span>`;
+}

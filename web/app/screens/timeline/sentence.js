@@ -1,0 +1,97 @@
+/**
+ * An event as a sentence: who did what to which, with links to them.
+ *
+ * The server knows ids. Names are those of now; where nobody is called so any more, the id stands for itself. Events from before
+ * ids of what they are about were recorded say what happened, and who did it.
+ */
+import { html } from "../../../vendor/lib.js";
+import { number } from "../../format.js";
+import { link } from "../../route.js";
+import { says, t, woven } from "../../text.js";
+import { Icon } from "../../ui/icon.js";
+import { Ago } from "../../ui/time.js";
+import { State, word } from "../../ui/verdict.js";
+import { groupOf } from "./groups.js";
+
+/** Entries of two lists that are shown whole. */
+const FEW = 20;
+
+const ICONS = { lists: "file", keys: "key", team: "people", access: "lock", settings: "sliders", webhooks: "hook", connections: "plug", account: "clock" };
+/** Where people, keys and webhooks are. */
+const PLACES = { user: () => ["team"], api_key: () => ["keys"], webhook: (id) => ["webhooks", id] };
+
+/** @typedef {{ value?: Record<string, string>, failure?: unknown }} Names */
+
+/** @param {{ of: any, names: Names, providers: Record<string, string> }} props */
+export function Happened({ of: event, names, providers }) {
+  return html`<li>
+    <span class="kind"><${Icon} name=${ICONS[groupOf(event)]} /></span>
+    <div class="grow"><${Sentence} of=${event} names=${names} providers=${providers} /></div>
+    <${Ago} kind="small quiet" at=${event.at} />
+  </li>`;
+}
+
+function Sentence({ of: event, names, providers }) {
+  const who = event.actor ? html`<${Who} of=${event.actor} names=${names} />` : undefined;
+  if (event.job) return html`<${List} of=${event} who=${who} />`;
+  if (event.setting) return html`<${Setting} of=${event} who=${who} provider=${providers[event.connection_id]} />`;
+  if (event.change) {
+    const what = html`<a href=${link(["connections", event.provider, event.connection_id])}>${event.provider}</a>`;
+    return said(`did.connection_${event.change}`, { who, what }) ?? without(word("event", `connection_${event.change}`), who);
+  }
+  const what = event.subject?.type === "job" ? html`<a href=${link(["lists", event.subject.id])}>${t("did.list")}</a>`
+    : event.subject ? html`<${Named} type=${event.subject.type} id=${event.subject.id} names=${names} />` : undefined;
+  const special = [event.actor && `did.${event.kind}_by_${event.actor.type}`, event.subject && `did.${event.kind}_for`];
+  return said(special.find((name) => name && says(name)) ?? `did.${event.kind}`, { who, what }) ?? without(word("event", event.kind), who);
+}
+
+/** @param {string} name @param {Record<string, unknown>} parts */
+const said = (name, parts) => {
+  const whole = woven(name, parts);
+  return whole && html`<p>${whole}</p>`;
+};
+
+/** Of what little is known. */
+const without = (what, who) => html`<p>${what}${who && html` <span class="quiet">·</span> ${who}`}</p>`;
+
+/** By name, or by id where nobody is called so any more. Until the names are there, only what they are. */
+function Named({ type, id, names: { value, failure } }) {
+  const name = value?.[id];
+  if (name) return html`<a href=${link(PLACES[type](id))}>${name}</a>`;
+  return value || failure !== undefined ? html`<code>${id}</code>` : html`<span class="quiet">${id.slice(0, 8)}…</span>`;
+}
+
+function Who({ of: { type, id }, names }) {
+  if (!id) return html`<strong>${says(`by.${type}`) ? t(`by.${type}`) : t(`actor.${type}`)}</strong>`;
+  return html`<strong><${Named} type=${type} id=${id} names=${names} /></strong>${type === "api_key" && html` <span class="quiet small">(${t("actor.api_key")})</span>`}`;
+}
+
+function List({ of: { job }, who }) {
+  const { id, source, status, results, source_integration: provider } = job;
+  const list = html`<a href=${link(["lists", id])}>${t("did.list")}</a>`;
+  return html`${said(`did.job_${source}`, { who, list, what: provider ?? undefined }) ?? html`<p><a href=${link(["lists", id])}>${word("trigger", source)}</a></p>`}
+    <p class="small quiet">${status !== "completed" && html`<${State} of=${status} /> `}
+      ${results && t("did.results", { n: results.total, passed: number(results.passed) })}</p>`;
+}
+
+function Setting({ of: event, who, provider }) {
+  const [before, after] = apart(event.before, event.after);
+  const what = html`<code>${event.setting}</code>`;
+  const place = provider && html`<a href=${link(["connections", provider, event.connection_id])}>${provider}</a>`;
+  return html`${(place ? said("did.setting_of", { who, what, place }) : said("did.setting", { who, what })) ?? without(what, who)}
+    ${value(before) !== value(after) && html`<p class="small change"><span class="hidden-text">${t("did.before")} </span><span class="was">${value(before)}</span>${" "}
+      <span aria-hidden="true">→ </span><span class="hidden-text">${t("did.after")} </span><span>${value(after)}</span></p>`}`;
+}
+
+/** Of lists that are long, what one has and the other has not; all else as it is. */
+function apart(before, after) {
+  if (before?.removed || after?.added) return [before?.removed ?? before, after?.added ?? after];
+  if (!Array.isArray(before) || !Array.isArray(after) || before.length + after.length <= FEW) return [before, after];
+  return [before.filter((one) => !after.includes(one)), after.filter((one) => !before.includes(one))];
+}
+
+function value(of) {
+  if (of === null || of === undefined) return "–";
+  if (typeof of === "boolean") return of ? t("yes") : t("no");
+  return Array.isArray(of) ? of.join(", ") || "–" : String(of);
+}

@@ -1,0 +1,24 @@
+/** What became of a delivery, and of each attempt. */
+import { html } from "../../../vendor/lib.js";
+import { t } from "../../text.js";
+import { word } from "../../ui/verdict.js";
+
+const KINDS = { waiting: "warn", delivered: "good", exhausted: "bad", cancelled: "" };
+
+/** @param {{ of: string }} props */
+export function DeliveryState({ of }) {
+  return html`<span class=${`badge ${KINDS[of] ?? ""}`}>${word("delivery", of)}</span>`;
+}
+
+/** @param {{ status: number | null }} attempt */
+export const isAccepted = ({ status }) => status !== null && status >= 200 && status < 300;
+
+/** The API's words where Probity could make no request: `PUBLIC_UNMADE` in `crates/contract/src/published/webhooks/failure.rs`. */
+const UNMADE = "the message could not be created";
+
+/** Why an attempt counts or does not. @param {{ status: number | null, error: string | null }} attempt */
+export function came({ status, error }) {
+  if (status === null) return t(error === UNMADE ? "came.unmade" : "came.unreached");
+  const kind = status === 410 ? "gone" : status === 429 ? "busy" : status < 200 ? "odd" : ["accepted", "redirect", "refused", "broken"][Math.floor(status / 100) - 2] ?? "odd";
+  return t(`came.${kind}`, { status: String(status) });
+}

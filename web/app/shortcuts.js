@@ -1,0 +1,62 @@
+/**
+ * Keys that do something anywhere: Ctrl or ⌘ with K opens the palette, letters go to screens. Letters do nothing while somebody
+ * types or a dialog is open, and can be switched off: who speaks to the browser presses them unawares (WCAG 2.1.4).
+ */
+import { signal, useEffect, useState } from "../vendor/lib.js";
+import { t } from "./text.js";
+import { toastFailure } from "./ui/toasts.js";
+import { hasUnsent } from "./unsent.js";
+
+const KEPT = "probity.letters";
+/** Within this time the second letter follows the first. */
+const FOLLOWS_MS = 1_500;
+
+/** Whether letters do something. */
+export const letters = signal(localStorage.getItem(KEPT) !== "off");
+
+/** @param {boolean} on */
+export function setLetters(on) {
+  localStorage.setItem(KEPT, on ? "on" : "off");
+  letters.value = on;
+}
+
+export const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
+
+const types = (target) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+/** The files of this build are gone: a newer one is served. */
+const missing = () => toastFailure(new Error(t("failure.newer")));
+
+/** Listens for keys. Gives the palette while it is open, and what opens and closes it. */
+export function usePalette() {
+  const [palette, setPalette] = useState(/** @type {{ Palette: Function } | undefined} */ (undefined));
+  const open = () => import("./ui/palette.js").then((module) => setPalette({ Palette: module.Palette }), missing);
+  useEffect(() => {
+    /** @type {{ key: string, until: number } | undefined} */
+    let first;
+    async function press(event) {
+      const { key, ctrlKey, metaKey, altKey, target, isComposing, repeat } = event;
+      if (isComposing || repeat || document.querySelector("dialog[open]")) return;
+      // On a Mac, Ctrl with K deletes to the end of a line.
+      if ((metaKey || (ctrlKey && !isMac)) && !altKey && key.toLowerCase() === "k") {
+        event.preventDefault();
+        open();
+        return;
+      }
+      if (!letters.value || ctrlKey || metaKey || altKey || key.length !== 1 || types(target) || target?.closest?.("[role=grid]")) return;
+      const before = first && Date.now() < first.until ? `${first.key} ` : "";
+      first = undefined;
+      if (key === "?") return void open();
+      if (!before && key === "g") {
+        first = { key, until: Date.now() + FOLLOWS_MS };
+        return;
+      }
+      const module = await import("./commands.js").catch(missing);
+      const command = module?.commands().find(({ keys }) => keys === before + key);
+      if (command && !(command.clears && hasUnsent())) module?.perform(command);
+    }
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  }, []);
+  return { palette, open, close: () => setPalette(undefined) };
+}

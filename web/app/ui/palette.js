@@ -1,0 +1,72 @@
+/** Everything by its name: screens, acts, lists, an address to verify. The keys beside an entry do the same without the palette. */
+import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
+import { get } from "../api.js";
+import { commands, perform } from "../commands.js";
+import { go } from "../route.js";
+import { letters } from "../shortcuts.js";
+import { locale, t } from "../text.js";
+import { Dialog } from "./dialog.js";
+
+const LISTS = 50;
+/** Lists that are shown, of those that fit. */
+const LISTS_SHOWN = 6;
+
+const plain = (text) => text.toLocaleLowerCase(locale()).normalize("NFKD").replace(/\p{M}/gu, "");
+
+/** @param {{ close: () => void }} props */
+export function Palette({ close }) {
+  const id = useId();
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const [lists, setLists] = useState(/** @type {any[]} */ ([]));
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const options = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    field.current?.focus();
+    get("/app/lists", { per_page: LISTS }).then(({ data }) => setLists(data), () => {});
+  }, []);
+  const found = entries(text.trim(), lists);
+  const active = Math.min(at, found.length - 1);
+  useEffect(() => {
+    options.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }, [active, text]);
+
+  function run(entry) {
+    close();
+    perform(entry);
+  }
+  function press(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && found.length > 0) {
+      event.preventDefault();
+      setAt((active + step + found.length) % found.length);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      if (found[active]) run(found[active]);
+    }
+  }
+  const typed = (event) => {
+    setText(event.currentTarget.value);
+    setAt(0);
+  };
+  return html`<${Dialog} title=${t("palette.title")} close=${close}>
+    <input ref=${field} class="input" role="combobox" aria-label=${t("palette.field")} aria-expanded="true" aria-controls=${id} aria-autocomplete="list" autocomplete="off"
+      aria-activedescendant=${found.length > 0 ? `${id}-${active}` : undefined} placeholder=${t("palette.field")} spellcheck=${false} value=${text} onInput=${typed} onKeyDown=${press} />
+    <ul class="entries" id=${id} role="listbox" aria-label=${t("palette.title")} ref=${options}>${found.map((entry, n) => html`<li key=${entry.id} id=${`${id}-${n}`} role="option"
+      aria-selected=${n === active} onClick=${() => run(entry)} onPointerMove=${() => n !== active && setAt(n)}>
+      <span class="cut">${entry.name}</span>${entry.keys && letters.value && html`<kbd>${entry.keys}</kbd>`}${entry.kind && html`<span class="small quiet">${entry.kind}</span>`}</li>`)}</ul>
+    ${found.length === 0 && html`<p class="quiet" role="status">${t("palette.nothing")}</p>`}
+  <//>`;
+}
+
+/** What fits the text: an address first, then names. @param {string} text @param {any[]} lists @returns {import("../commands.js").Command[]} */
+function entries(text, lists) {
+  const sought = plain(text);
+  const fits = ({ name }) => sought.split(/\s+/).every((word) => plain(name).includes(word));
+  const named = lists.filter(({ name }) => name).map(({ id, name }) => ({ id, name, kind: t("palette.list"), run: () => go(["lists", id]) }));
+  return [
+    ...(/\S+@\S+/.test(text) ? [{ id: "verify-this", name: t("palette.verify", { email: text }), run: () => go(["verify"], { email: text }) }] : []),
+    ...commands().filter(fits),
+    ...(sought ? named.filter(fits).slice(0, LISTS_SHOWN) : []),
+  ];
+}

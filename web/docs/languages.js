@@ -1,0 +1,125 @@
+/**
+ * A call of the API, in the languages that programs are written in. Each is whole: pasted and run, it prints the reply.
+ *
+ * Values come from the API's description. Each is quoted by the rules of its language, so that none ends its own quotes.
+ */
+
+/** @typedef {{ method: string, url: string, body?: unknown, key?: string, reply: string }} Sample */
+
+/** What stands for a key until the reader fills one in. */
+export const KEY = "probity_test_…";
+
+/** JSON's strings are strings of JavaScript, of Python and, without a raw line end, of Go. */
+const quoted = (text) => JSON.stringify(text);
+const shell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+const php = (text) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+const indented = (text, by) => text.replaceAll("\n", `\n${by}`);
+
+/** @type {Record<string, (call: Sample) => string>} */
+const WRITTEN = {
+  curl: ({ method, url, body, key }) => [
+    `curl${method === "GET" ? "" : ` -X ${method}`} ${shell(url)}`,
+    ...(key ? [`  -H ${shell(`Authorization: Bearer ${key}`)}`] : []),
+    ...(body ? ["  -H 'Content-Type: application/json'", `  -d ${shell(JSON.stringify(body, null, 2))}`] : []),
+  ].join(" \\\n"),
+
+  JavaScript: ({ method, url, body, key, reply }) => {
+    const headers = [...(key ? [`Authorization: ${quoted(`Bearer ${key}`)}`] : []), ...(body ? ['"Content-Type": "application/json"'] : [])];
+    const options = [
+      ...(method === "GET" ? [] : [`  method: "${method}",`]),
+      ...(headers.length > 0 ? [`  headers: { ${headers.join(", ")} },`] : []),
+      ...(body ? [`  body: JSON.stringify(${indented(JSON.stringify(body, null, 2), "  ")}),`] : []),
+    ];
+    const rest = options.length > 0 ? `, {\n${options.join("\n")}\n}` : "";
+    return `const response = await fetch(${quoted(url)}${rest});\nconsole.log(response.status${{ json: ", await response.json()", text: ", await response.text()" }[reply] ?? ""});`;
+  },
+
+  Python: ({ method, url, body, key, reply }) => {
+    const headers = [...(key ? [`"Authorization": ${quoted(`Bearer ${key}`)}`] : []), ...(body ? ['"Content-Type": "application/json"'] : [])];
+    return [
+      ...(body || reply === "json" ? ["import json"] : []),
+      "import urllib.error",
+      "import urllib.request",
+      "",
+      ...(body ? [`body = ${python(body)}`] : []),
+      "request = urllib.request.Request(",
+      `    ${quoted(url)},`,
+      ...(method === "GET" ? [] : [`    method="${method}",`]),
+      ...(headers.length > 0 ? [`    headers={${headers.join(", ")}},`] : []),
+      ...(body ? ["    data=json.dumps(body).encode(),"] : []),
+      ")",
+      "try:",
+      "    with urllib.request.urlopen(request) as response:",
+      `        print(response.status${{ json: ", json.load(response)", text: ", response.read().decode()" }[reply] ?? ""})`,
+      "except urllib.error.HTTPError as error:",
+      "    print(error.code, error.read().decode())",
+    ].join("\n");
+  },
+
+  PHP: ({ method, url, body, key, reply }) => {
+    const headers = [...(key ? [php(`Authorization: Bearer ${key}`)] : []), ...(body ? ["'Content-Type: application/json'"] : [])];
+    return [
+      "<?php",
+      `$curl = curl_init(${php(url)});`,
+      "curl_setopt_array($curl, [",
+      ...(method === "GET" ? [] : [`    CURLOPT_CUSTOMREQUEST => '${method}',`]),
+      ...(headers.length > 0 ? [`    CURLOPT_HTTPHEADER => [${headers.join(", ")}],`] : []),
+      ...(body ? [`    CURLOPT_POSTFIELDS => ${php(JSON.stringify(body, null, 2))},`] : []),
+      "    CURLOPT_RETURNTRANSFER => true,",
+      "]);",
+      "$reply = curl_exec($curl);",
+      reply === "json" ? "print_r(json_decode($reply, true));" : "echo curl_getinfo($curl, CURLINFO_RESPONSE_CODE), PHP_EOL, $reply;",
+    ].join("\n");
+  },
+
+  Go: ({ method, url, body, key }) => [
+    "package main",
+    "",
+    "import (",
+    '\t"fmt"',
+    '\t"io"',
+    '\t"net/http"',
+    ...(body ? ['\t"strings"'] : []),
+    ")",
+    "",
+    "func main() {",
+    ...(body ? [`\tbody := strings.NewReader(${go(JSON.stringify(body, null, 2))})`] : []),
+    `\trequest, err := http.NewRequest("${method}", ${quoted(url)}, ${body ? "body" : "nil"})`,
+    "\tif err != nil {",
+    "\t\tpanic(err)",
+    "\t}",
+    ...(key ? [`\trequest.Header.Set("Authorization", ${quoted(`Bearer ${key}`)})`] : []),
+    ...(body ? ['\trequest.Header.Set("Content-Type", "application/json")'] : []),
+    "\tresponse, err := http.DefaultClient.Do(request)",
+    "\tif err != nil {",
+    "\t\tpanic(err)",
+    "\t}",
+    "\tdefer response.Body.Close()",
+    "\treply, err := io.ReadAll(response.Body)",
+    "\tif err != nil {",
+    "\t\tpanic(err)",
+    "\t}",
+    "\tfmt.Println(response.Status, string(reply))",
+    "}",
+  ].join("\n"),
+};
+
+/** A value of JSON as Python writes it. @param {unknown} value @param {string} [indent] */
+function python(value, indent = "") {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value !== "object") return JSON.stringify(value);
+  const inner = `${indent}    `;
+  const [open, close, parts] = Array.isArray(value)
+    ? ["[", "]", value.map((one) => python(one, inner))]
+    : ["{", "}", Object.entries(value).map(([name, one]) => `${quoted(name)}: ${python(one, inner)}`)];
+  return parts.length === 0 ? `${open}${close}` : `${open}\n${parts.map((part) => `${inner}${part},\n`).join("")}${indent}${close}`;
+}
+
+/** A text over several lines, as Go writes it; one with a backtick needs the other quotes. @param {string} text */
+const go = (text) => (text.includes("`") ? quoted(text) : `\`${text}\``);
+
+export const LANGUAGES = Object.keys(WRITTEN);
+
+/** @param {string} language one of {@link LANGUAGES} @param {Sample} call */
+export const written = (language, call) => WRITTEN[language](call);

@@ -1,0 +1,90 @@
+/**
+ * Search in the bar: by summary, path, and the names of parameters and fields.
+ *
+ * `/` or Ctrl+K goes to the field, the arrows go through what was found, Enter follows it, Escape ends the search.
+ */
+import { make } from "./make.js";
+
+/** @typedef {{ item: HTMLElement, link: HTMLElement, words: string, names: string[], note: HTMLElement }} Entry */
+
+export function offerSearch() {
+  const entries = read();
+  const field = /** @type {HTMLInputElement} */ (make("input", {
+    type: "search", id: "find", placeholder: "Search", autocomplete: "off", spellcheck: "false", "aria-label": "Search operations and fields",
+    "aria-keyshortcuts": "/ Control+K",
+  }));
+  const found = make("p", { role: "status", class: "found" });
+  document.getElementById("tools")?.append(make("div", { class: "find" }, field, make("kbd", { "aria-hidden": "true" }, "/")), found);
+  const look = () => show(entries, field.value, found);
+  field.addEventListener("input", look);
+  steer(field, entries, look);
+}
+
+/** @returns {Entry[]} */
+function read() {
+  return [...document.querySelectorAll("nav li a")].flatMap((link) => {
+    const place = document.getElementById(link.getAttribute("href")?.slice(1) ?? "");
+    const item = link.closest("li");
+    if (!place || !item) return [];
+    const names = [...place.querySelectorAll("td:first-child > code")].map((name) => name.textContent ?? "");
+    const route = place.querySelector(".route")?.textContent ?? "";
+    const note = make("small", { class: "match" });
+    link.append(note);
+    const words = `${link.textContent} ${route} ${place.id}`.toLowerCase();
+    return [{ item, link: /** @type {HTMLElement} */ (link), words, names: [...new Set(names)], note }];
+  });
+}
+
+/** @param {Entry[]} entries @param {string} typed @param {HTMLElement} found */
+function show(entries, typed, found) {
+  const asked = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  let count = 0;
+  for (const { item, words, names, note } of entries) {
+    const rest = asked.filter((word) => !words.includes(word));
+    // What the summary and the path do not have, one field has to.
+    const name = rest.length > 0 ? names.find((one) => rest.every((word) => one.toLowerCase().includes(word))) : undefined;
+    const hit = rest.length === 0 || name !== undefined;
+    item.hidden = !hit;
+    note.textContent = name ?? "";
+    count += Number(hit);
+  }
+  for (const title of document.querySelectorAll("nav h2")) {
+    const list = title.nextElementSibling;
+    /** @type {HTMLElement} */ (title).hidden = ![...(list?.children ?? [])].some((item) => !(/** @type {HTMLElement} */ (item).hidden));
+  }
+  document.querySelector("nav")?.classList.toggle("finding", asked.length > 0);
+  found.textContent = asked.length === 0 ? "" : count === 0 ? "Nothing found. Search for part of a name, such as “job”." : count === 1 ? "1 match" : `${count} matches`;
+}
+
+/** @param {HTMLInputElement} field @param {Entry[]} entries @param {() => void} look */
+function steer(field, entries, look) {
+  const shown = () => entries.filter(({ item }) => !item.hidden).map(({ link }) => link);
+  const end = () => {
+    field.value = "";
+    look();
+  };
+  addEventListener("keydown", (event) => {
+    const within = /** @type {Element | null} */ (event.target instanceof Element ? event.target.closest("input, textarea, select") : null);
+    const wanted = (event.key === "/" && !within && !event.ctrlKey && !event.metaKey && !event.altKey)
+      || (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey));
+    if (!wanted) return;
+    event.preventDefault();
+    field.focus();
+    field.select();
+  });
+  document.querySelector("nav")?.addEventListener("keydown", (event) => {
+    const { key } = /** @type {KeyboardEvent} */ (event);
+    const links = shown();
+    const at = links.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    const inField = document.activeElement === field;
+    if (!inField && at < 0) return;
+    if (key === "Escape") {
+      end();
+      field.focus();
+    } else if (key === "ArrowDown") links[at + 1]?.focus();
+    else if (key === "ArrowUp" && at >= 0) (links[at - 1] ?? field).focus();
+    else if (key === "Enter" && inField) links[0]?.click();
+    else return;
+    event.preventDefault();
+  });
+}

@@ -1,0 +1,188 @@
+/** The first five minutes: what somebody meets who has just started Probity, and that pages need no second look. */
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { obstacles } from "./axe.mjs";
+import { asOwner, browser, reader, server } from "./owner.mjs";
+import { SCHEMES, WIDTHS, becomes, heading, newReader, picture, settled } from "./reader.mjs";
+
+asOwner();
+afterEach(() => reader.nothingWrong());
+
+const mode = (page, name) => page.getByRole("group", { name: "Mode" }).getByRole("button", { name: `${name} mode`, exact: true });
+const step = (page, name) => page.locator(".steps li").filter({ hasText: name });
+const done = (page, name) => page.locator(".steps li.done").filter({ hasText: name });
+
+test("the checklist leads from the name to the first list, and remembers nothing but what is there", async () => {
+  const { page, go } = reader;
+  await go("");
+  await heading(page, "Get started", 2);
+  await becomes(() => page.locator(".steps li").count(), 5);
+  assert.equal(await done(page, "Name your organization").count(), 0);
+  await page.getByRole("button", { name: "Name it" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("Morning Letter");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".who").getByText("Morning Letter").waitFor();
+  await done(page, "Name your organization").waitFor();
+
+  await step(page, "Verify an address").getByRole("link", { name: "Verify" }).click();
+  await page.getByRole("button", { name: "nonexistent@sandbox.test" }).click();
+  await page.locator(".verdict-card").getByText("nonexistent@sandbox.test").waitFor();
+  await page.getByLabel("Address", { exact: true }).fill("valid@sandbox.test");
+  await page.getByRole("button", { name: "Verify", exact: true }).click();
+  await page.locator(".verdict-card").getByText("valid@sandbox.test", { exact: true }).waitFor();
+  assert.deepEqual((await server.api("GET", "/reports/usage?period=lifetime")).total, 0, "samples are not counted");
+
+  await go("");
+  await done(page, "Verify an address").waitFor();
+  await page.getByRole("button", { name: "Upload the demo list" }).click();
+  await page.getByText("demo.csv").first().waitFor();
+  await becomes(() => mode(page, "Test").getAttribute("aria-pressed"), "true");
+  await page.getByRole("button", { name: /^Start/ }).click();
+  await page.waitForURL(/#\/lists\/job_/);
+  await page.getByText("Test mode", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Download", exact: true }).waitFor();
+  await go("");
+  await done(page, "Verify a list").waitFor();
+  await page.getByRole("button", { name: "Hide" }).click();
+  await go("");
+  assert.equal(await page.getByRole("heading", { name: "Get started" }).count(), 0);
+});
+
+test("the switch keeps the page and changes the data, and is remembered", async () => {
+  const { page, go } = reader;
+  await server.api("POST", "/batch-verify", { emails: ["live@sandbox.test"] });
+  await go("lists");
+  const names = () => page.locator("tbody a").allInnerTexts();
+  await page.getByRole("link", { name: "demo.csv" }).waitFor();
+  await becomes(() => page.title(), "Lists · Probity");
+  const demo = String(await page.getByRole("link", { name: "demo.csv" }).getAttribute("href")).slice(2);
+  await mode(page, "Live").click();
+  await page.getByRole("link", { name: "demo.csv" }).waitFor({ state: "detached" });
+  await page.locator("tbody a").first().waitFor();
+  await becomes(async () => (await names()).length, 1);
+  assert.match(page.url(), /#\/lists$/);
+  // A link leads to what is in the other mode as well.
+  await go(demo);
+  await page.getByRole("button", { name: "Look in test mode" }).click();
+  await page.getByRole("button", { name: "Download", exact: true }).waitFor();
+  await mode(page, "Live").click();
+  await page.waitForURL(/#\/lists$/);
+  await becomes(() => page.locator(".test-line").count(), 0);
+
+  await go("keys");
+  await page.getByText("First live key").first().waitFor();
+  assert.equal(await page.getByText("First test key").count(), 0);
+  await mode(page, "Test").click();
+  await page.getByText("First test key").first().waitFor();
+  await becomes(() => page.getByText("First live key").count(), 0);
+  await page.getByRole("button", { name: "New key" }).first().click();
+  await becomes(() => page.getByRole("radio").evaluateAll((all) => all.map((one) => /** @type {HTMLInputElement} */ (one).value)), ["test"]);
+  await page.reload();
+  await settled(page);
+  await becomes(() => mode(page, "Test").getAttribute("aria-pressed"), "true", "remembered");
+  await mode(page, "Live").click();
+});
+
+test("a list, an erasure and a delivery show what became of them without a second look", async () => {
+  const { page, go } = reader;
+  await go("lists");
+  const rows = () => page.locator("tbody tr").count();
+  const before = await rows();
+  await server.api("POST", "/batch-verify", { emails: ["later@sandbox.test"] });
+  await page.waitForFunction((count) => document.querySelectorAll("tbody tr").length > count, before);
+
+  await go("privacy");
+  const { id: erasure } = await server.api("POST", "/erasures", { emails: ["later@sandbox.test"] });
+  await page.locator(`a[href$="${erasure}"]`).waitFor();
+  await page.locator("tr", { has: page.locator(`a[href$="${erasure}"]`) }).getByText("Completed").waitFor();
+
+  const hook = await server.api("POST", "/webhooks", { name: "Shop", url: "https://hooks.example.com/", events: ["job.finished"] });
+  await go(`webhooks/${hook.id}`);
+  await page.getByText("No deliveries", { exact: false }).first().waitFor();
+  await server.api("POST", `/webhooks/${hook.id}/test`);
+  await page.getByRole("table", { name: "Deliveries" }).getByRole("row").nth(1).waitFor();
+});
+
+test("where no stream comes, changes are asked for", async () => {
+  const other = await newReader(browser, server, { storageState: await reader.context.storageState() });
+  const { page, go } = other;
+  await page.route("**/app/changes?**", (route) => route.fulfill({ status: 429, body: "" }));
+  await go("lists");
+  const before = await page.locator("tbody tr").count();
+  await server.api("POST", "/batch-verify", { emails: ["polled@sandbox.test"] });
+  await page.waitForFunction((count) => document.querySelectorAll("tbody tr").length > count, before);
+  other.nothingWrong();
+  await other.context.close();
+});
+
+const MUTE = {
+  reachable: false,
+  data: [{
+    node: "n1", seen_at: new Date().toISOString(), sources: [],
+    state: { may_ask: true, engine: null, checkup: { at: new Date().toISOString(), checks: [{ name: "port 25 outbound", outcome: "fail", found: "closed: mx.example.com: timed out", advice: "ask your provider to open this port" }] } },
+  }],
+};
+
+test("a server that reaches no mail server says so, and holds addresses back instead of judging them", async () => {
+  const { page, go } = reader;
+  await page.route("**/app/egress", (route) => route.fulfill({ json: MUTE }));
+  await go("verify");
+  const banner = page.getByRole("complementary", { name: "This server can't reach mail servers." });
+  await banner.getByRole("button", { name: "What to do" }).click();
+  await page.getByRole("dialog").getByText("ask your provider to open this port").waitFor();
+  await page.keyboard.press("Escape");
+  let asked = 0;
+  page.on("request", (request) => { asked += Number(request.url().includes("/verify?")); });
+  await page.getByLabel("Address", { exact: true }).fill("ann@acme-widgets.com");
+  await page.getByRole("button", { name: "Verify", exact: true }).click();
+  await page.getByText("Not verified: no mail server can be reached").waitFor();
+  assert.equal(asked, 0);
+  await page.getByLabel("Address", { exact: true }).fill("inbox_full@sandbox.test");
+  await page.getByRole("button", { name: "Verify", exact: true }).click();
+  await page.locator(".verdict-card").getByText("inbox_full@sandbox.test").waitFor();
+  await mode(page, "Test").click();
+  await banner.waitFor({ state: "detached" });
+  await mode(page, "Live").click();
+  await banner.waitFor();
+  await page.unroute("**/app/egress");
+});
+
+/** What the screens' test does not come by: pictures, and no obstacle that axe-core knows. */
+for (const width of WIDTHS) {
+  for (const scheme of SCHEMES) {
+    test(`first steps, test mode and the notice at ${width} pixels, ${scheme}`, async () => {
+      const other = await newReader(browser, server, { storageState: await reader.context.storageState(), viewport: { width, height: 900 }, colorScheme: scheme });
+      const { page, go } = other;
+      const look = async (name) => {
+        await settled(page);
+        await picture(page, `first-${name}-${width}-${scheme}`, { fullPage: true });
+        assert.deepEqual(await obstacles(page), [], name);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} is wider than the window`);
+      };
+      await page.route("**/app/egress", (route) => route.fulfill({ json: MUTE }));
+      await go("");
+      await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("hidden")).forEach((key) => localStorage.removeItem(key)));
+      await go("");
+      await heading(page, "Get started", 2);
+      await page.getByRole("complementary", { name: "This server can't reach mail servers." }).waitFor();
+      await look("steps");
+      await page.getByRole("button", { name: "What to do" }).first().click();
+      await page.getByRole("dialog").waitFor();
+      await look("what-to-do");
+      await page.keyboard.press("Escape");
+      await go("verify");
+      await page.getByRole("complementary", { name: "This server can't reach mail servers." }).waitFor();
+      await page.getByLabel("Address", { exact: true }).fill("ann@acme-widgets.com");
+      await page.getByRole("button", { name: "Verify", exact: true }).click();
+      await page.getByText("Not verified: no mail server can be reached").waitFor();
+      await look("held");
+      await mode(page, "Test").click();
+      await page.getByText("Test mode", { exact: true }).waitFor();
+      await look("test-verify");
+      await go("lists");
+      await look("test-lists");
+      other.nothingWrong();
+      await other.context.close();
+    });
+  }
+}

@@ -1,0 +1,216 @@
+/** The API reference at `/docs`: search, examples that run, the reader's test key, its size, and what axe-core says of it. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { promisify } from "node:util";
+import { obstacles } from "./axe.mjs";
+import { asOwner, browser, reader, server } from "./owner.mjs";
+import { OWNER, SCHEMES, WIDTHS, becomes, heading, newReader, picture } from "./reader.mjs";
+
+/** @type {Awaited<ReturnType<typeof newReader>>} */
+let stranger;
+
+asOwner(async () => { stranger = await newReader(browser, server); });
+
+/** Whether an example has the test key. */
+const hasKey = (page) => page.locator("#get_job .sample pre").innerText().then((text) => text.includes(server.testKey));
+
+const FILLED_IN = "The examples use your test key";
+const BYTES_MAX = 300_000;
+const run = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), "probity-reference-"));
+after(() => rmSync(folder, { recursive: true }));
+
+/** Opens the page, until its script has written the examples and asked who reads. */
+async function open({ page }, place = "") {
+  await page.goto("about:blank");
+  await page.goto(`${server.origin}/docs${place}`);
+  await page.locator("#verify_email .switch").waitFor();
+  await page.locator("#key > *").first().waitFor();
+}
+
+test("the page with all that it loads is small", async (context) => {
+  const { page } = stranger;
+  await open(stranger);
+  const bytes = await page.evaluate(() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+    .reduce((sum, entry) => sum + /** @type {PerformanceResourceTiming} */ (entry).transferSize, 0));
+  context.diagnostic(`${bytes} bytes`);
+  assert.ok(bytes > 20_000 && bytes < BYTES_MAX, `${bytes} bytes`);
+  stranger.nothingWrong();
+});
+
+test("an operation is found, and gone to, by keyboard only", async () => {
+  const { page } = stranger;
+  await open(stranger);
+  await page.keyboard.press("/");
+  await page.keyboard.type("delete_api");
+  await page.getByText("1 match", { exact: true }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await becomes(() => page.evaluate(() => document.activeElement?.textContent), "Revoke an API key");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/docs#delete_api_key");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("mx[].preference");
+  await page.locator("nav .match", { hasText: "evidence.domain.mx[].preference" }).first().waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("nothing like this");
+  await page.getByText("Nothing found.").waitFor();
+  await page.keyboard.press("Escape");
+  await becomes(async () => (await page.locator("nav li a:visible").count()) > 60, true);
+  stranger.nothingWrong();
+});
+
+test("a link leads to its operation", async () => {
+  const { page } = stranger;
+  await open(stranger, "#get_usage");
+  await page.waitForFunction(() => {
+    const { top } = document.querySelector("#get_usage").getBoundingClientRect();
+    return top >= 0 && top < innerHeight / 2;
+  });
+  await page.locator("nav a[aria-current]", { hasText: "Get usage" }).waitFor();
+});
+
+test("the language that was chosen is that of every example, by keyboard too, and stays", async () => {
+  const { page } = stranger;
+  await open(stranger);
+  await page.locator("#submit_batch").getByRole("tab", { name: "curl" }).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await page.locator("#verify_email pre").first().getByText("urllib").waitFor();
+  await open(stranger);
+  await becomes(() => page.locator("#get_job").getByRole("tab", { selected: true }).innerText(), "Python");
+  await becomes(() => page.locator("#get_job .sample pre").innerText(), /probity_test_…/);
+  stranger.nothingWrong();
+});
+
+test("a key that is no test key is not taken, and a test key fills the examples until it is removed", async () => {
+  const { page } = stranger;
+  await open(stranger);
+  await page.getByLabel("Your test key").fill(server.key);
+  await page.getByRole("button", { name: "Fill in" }).click();
+  await page.getByText("This isn't a test key.").waitFor();
+  await page.getByLabel("Your test key").fill(server.testKey);
+  await page.getByLabel("Your test key").press("Enter");
+  await page.getByText(FILLED_IN).waitFor();
+  await becomes(() => hasKey(page), true);
+  await page.getByRole("button", { name: "Remove it" }).click();
+  await becomes(() => hasKey(page), false);
+  stranger.nothingWrong();
+});
+
+test("a key that was pasted without signing in stays in its tab, and is gone when somebody signs in there", async () => {
+  const own = await newReader(browser, server);
+  const { page, go } = own;
+  await open(own);
+  await page.getByLabel("Your test key").fill(server.testKey);
+  await page.getByLabel("Your test key").press("Enter");
+  await page.getByText("Settings, suppression lists and the callback secret are the real ones.").waitFor();
+  const other = { ...own, page: await own.context.newPage() };
+  await open(other);
+  await other.page.getByLabel("Your test key").waitFor();
+  await open(own);
+  await page.getByText(FILLED_IN).waitFor();
+  await go("");
+  await page.getByLabel("Email address").fill(OWNER.email);
+  await page.getByLabel("Password").fill(OWNER.password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await heading(page, "Overview");
+  await open(own);
+  await page.getByLabel("Your test key").waitFor();
+  await go("");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  await open(own);
+  await page.getByLabel("Your test key").waitFor();
+  await becomes(() => hasKey(page), false);
+  await own.context.close();
+});
+
+test("a member's key is gone once nobody is signed in any more, whatever ended the session", async () => {
+  const own = await newReader(browser, server);
+  await open(own);
+  await own.page.evaluate((secret) => localStorage.setItem("probity.testkey", JSON.stringify({ user: "usr_gone", secret })), server.testKey);
+  await open(own);
+  await own.page.getByLabel("Your test key").waitFor();
+  await becomes(() => own.page.evaluate(() => localStorage.getItem("probity.testkey")), null);
+  await own.context.close();
+});
+
+/** How each example is run, with the program that it needs. @type {Record<string, [program: string, file: string, ...before: string[]]>} */
+const RUN = { curl: ["sh", "call.sh"], JavaScript: ["node", "call.mjs"], Python: ["python3", "call.py"], PHP: ["php", "call.php"], Go: ["go", "call.go", "run"] };
+
+test("who signed in creates a test key with one click, and examples run as they are copied", async (context) => {
+  const { page } = reader;
+  await open(reader);
+  await page.getByRole("button", { name: "Create a test key" }).click();
+  await page.getByText(FILLED_IN).waitFor();
+  const { data } = await server.api("GET", "/api-keys");
+  const { expires_at: ends } = data.find(({ name }) => name === "API reference");
+  assert.equal(Math.round((Date.parse(ends) - Date.now()) / 86_400_000), 30);
+  for (const [operation, said] of /** @type {const} */ ([["verify_email", /evidence|reason/], ["submit_batch", /job_/], ["get_organization", /credits/], ["create_webhook", /secret|whsec/]])) {
+    for (const [language, [program, file, ...first]] of Object.entries(RUN)) {
+      await page.locator(`#${operation}`).getByRole("tab", { name: language, exact: true }).click();
+      const path = join(folder, file);
+      writeFileSync(path, await page.locator(`#${operation} .sample pre`).innerText());
+      try {
+        const { stdout } = await run(program, [...first, path]);
+        assert.match(stdout, said, `${operation} in ${language}`);
+      } catch (error) {
+        // What is not installed is not run; its code is looked at only.
+        if (/** @type {any} */ (error).code !== "ENOENT") throw error;
+        context.diagnostic(`${program} is missing: ${language} was not run`);
+      }
+    }
+  }
+  reader.nothingWrong();
+});
+
+test("an example prints what the server refuses with", async (context) => {
+  const { page } = stranger;
+  await open(stranger);
+  for (const [language, [program, file, ...first]] of Object.entries(RUN)) {
+    await page.locator("#get_organization").getByRole("tab", { name: language, exact: true }).click();
+    const path = join(folder, file);
+    writeFileSync(path, (await page.locator("#get_organization .sample pre").innerText()).replace("…", "unknown"));
+    const said = await run(program, [...first, path]).then(({ stdout }) => stdout, (error) => error);
+    if (said.code === "ENOENT") context.diagnostic(`${program} is missing: ${language} was not run`);
+    else assert.match(said, /request_id/, language);
+  }
+});
+
+test("the key stays for its reader, and is gone after they sign out", async () => {
+  const { page, go } = reader;
+  await open(reader);
+  const create = page.getByRole("button", { name: "Create a test key" });
+  if (await create.isVisible()) await create.click();
+  await open(reader);
+  await page.getByText(FILLED_IN).waitFor();
+  await go("");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  await open(reader);
+  await page.getByLabel("Your test key").waitFor();
+  await becomes(() => page.evaluate(() => localStorage.getItem("probity.testkey")), null);
+});
+
+for (const width of WIDTHS) {
+  for (const scheme of SCHEMES) {
+    test(`the reference at ${width} px, ${scheme}`, async () => {
+      const { page } = stranger;
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+      await open(stranger);
+      await picture(page, `reference-${width}-${scheme}`);
+      await page.locator("#verify_email").scrollIntoViewIfNeeded();
+      await page.evaluate(() => document.querySelector("#verify_email").scrollIntoView());
+      await picture(page, `reference-verify-${width}-${scheme}`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 0, `the page is ${wide} px wider than the window`);
+      assert.deepEqual(await obstacles(page), []);
+      stranger.nothingWrong();
+    });
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * The first-time walk, from the owner's link to the first list downloaded, counted in clicks; and a walk through all screens by keyboard.
+ *
+ * `.ci/browser` has it walked in Firefox as well as in Chromium (`BROWSER=firefox`).
+ */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { OWNER, heading, launch, newReader, settled } from "./reader.mjs";
+import { start } from "./server.mjs";
+
+/** The click on the link in the terminal included. Fields are reached by the tabulator. */
+const CLICKS_MAX = 9;
+/** The letter behind `g`, and the heading of the screen. */
+const PLACES = {
+  o: "Overview", v: "Verify an address", l: "Lists", c: "Connections", a: "Timeline", u: "Usage", k: "API keys", i: "Widget", w: "Webhooks",
+  d: "Documentation", m: "Team", s: "Settings", p: "Privacy", y: "Your account",
+};
+
+/** @type {import("./server.mjs").Server} */
+let server;
+/** @type {import("playwright-core").Browser} */
+let browser;
+/** @type {Awaited<ReturnType<typeof newReader>>} */
+let reader;
+
+before(async () => {
+  server = await start();
+  browser = await launch();
+  reader = await newReader(browser, server);
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+test("from the link to the first list downloaded, it is at most nine clicks", async (context) => {
+  const { page } = reader;
+  const begun = performance.now();
+  await page.addInitScript(countClicks);
+  await page.goto(server.link);
+  let clicks = 1;
+  await page.getByLabel("Email address").waitFor();
+  await page.getByLabel("Email address").focus();
+  await page.keyboard.type(OWNER.email);
+  for (const text of [OWNER.name, OWNER.password]) {
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(text);
+  }
+  await page.getByRole("button", { name: "Save and sign in" }).click();
+  await heading(page, "Overview");
+  await page.getByRole("button", { name: "Upload the demo list" }).click();
+  await page.getByRole("button", { name: /^Start verifying/ }).click();
+  await page.waitForURL(/#\/lists\/job_/);
+  await page.getByText("206 of 206 verified").waitFor();
+  await page.getByRole("button", { name: "Download", exact: true }).click();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download CSV", exact: true }).click()]);
+  clicks += await page.evaluate(() => globalThis.clicks);
+  const text = await readFile(await file.path(), "utf8");
+  assert.equal(text.trim().split("\n").length, 207);
+  assert.match(text.split("\n")[0], /probity_status/);
+  context.diagnostic(`${clicks} clicks, ${Math.round((performance.now() - begun) / 100) / 10} s without reading and thinking`);
+  assert.ok(clicks <= CLICKS_MAX, `${clicks} clicks`);
+  reader.nothingWrong();
+});
+
+test("all screens are gone to by keyboard", async () => {
+  const { page, go } = reader;
+  await go("");
+  for (const [letter, title] of Object.entries(PLACES)) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(letter);
+    await heading(page, title);
+    await settled(page);
+  }
+  await page.keyboard.press("Control+k");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.type("timeline");
+  await page.keyboard.press("Enter");
+  await heading(page, "Timeline");
+  reader.nothingWrong();
+});
+
+test("an address is verified by keyboard only", async () => {
+  const { page, go } = reader;
+  await go("verify");
+  await page.getByLabel("Address", { exact: true }).focus();
+  await page.keyboard.type("nonexistent@sandbox.test");
+  await page.keyboard.press("Enter");
+  await page.locator(".verdict-card").getByText("nonexistent@sandbox.test").waitFor();
+  await page.locator(".verdict-card").getByText("Undeliverable").first().waitFor();
+  reader.nothingWrong();
+});
+
+/** In the page: counts what a person does with a pointer. What the page does itself does not count. */
+function countClicks() {
+  globalThis.clicks = 0;
+  addEventListener("click", ({ isTrusted, detail }) => { globalThis.clicks += Number(isTrusted && detail > 0); }, true);
+}
