@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use probity_trialdb::{Cluster, Database};
+use probity_trialdb::{Cluster, TrialDatabase};
 
 /// Program to measure, and its data.
 #[derive(Args, Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Place {
     program: PathBuf,
     directory: tempfile::TempDir,
     set: Vec<String>,
-    postgres: Option<(Database, Cluster)>,
+    postgres: Option<(TrialDatabase, Cluster)>,
 }
 
 impl Place {
@@ -82,8 +82,13 @@ impl Place {
     }
 
     /// Database on PostgreSQL; `None` for SQLite.
-    pub fn database(&self) -> Option<&Database> {
+    pub fn database(&self) -> Option<&TrialDatabase> {
         self.postgres.as_ref().map(|(database, _)| database)
+    }
+
+    /// Returns the process of PostgreSQL; `None` for SQLite.
+    pub fn postmaster(&self) -> Option<i32> {
+        self.postgres.as_ref()?.1.postmaster_pid()
     }
 
     /// Returns the size of one of SQLite's files; 0 if it does not exist.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, bail};
-use probity_engine::net::Source;
+use probity_engine::net::ProbeSource;
 use probity_engine::net::real::{RealNet, RealNetConfig};
-use probity_engine::{Engine, EngineConfig, Item, Outcome, Sink, Tries};
-use probity_mail::policy::Profile;
+use probity_engine::{AddressOutcome, Engine, EngineConfig, JobAddress, OutcomeSink, PriorAttempts};
+use probity_mail::policy::PaceProfile;
 use probity_mail::verdict::Reason;
 use probity_mailworld::{Bind, LoopbackWorld, load};
 use tokio::sync::Semaphore;
@@ -101,9 +101,14 @@ impl World {
 /// Returns an engine over a world, with empty caches.
 pub fn engine(dns: SocketAddr, smtp_port: u16, starttls: bool) -> anyhow::Result<Engine> {
     let config = EngineConfig {
-        sources: vec![Arc::new(Source { bind: None, public: None, helo: "probe.example.org".into(), proxy: None })],
+        sources: vec![Arc::new(ProbeSource {
+            bind: None,
+            public: None,
+            helo: "probe.example.org".into(),
+            proxy: None,
+        })],
         mail_from: "probe@example.org".into(),
-        profile: Profile::Open,
+        profile: PaceProfile::Open,
         port: smtp_port,
         starttls,
         networks_allowed: vec!["127.0.0.0/8".into()],
@@ -124,10 +129,10 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    fn count(&self, outcome: &Outcome) {
+    fn count(&self, outcome: &AddressOutcome) {
         let counter = match outcome {
-            Outcome::PutOff { .. } => &self.undecided,
-            Outcome::Settled(said) => {
+            AddressOutcome::PutOff { .. } => &self.undecided,
+            AddressOutcome::Settled(said) => {
                 let exists = load::exists(&said.email, EXISTS_PERCENT);
                 match said.verdict.reason {
                     Reason::Nonexistent if !exists => &self.right,
@@ -172,14 +177,20 @@ pub async fn verify_all(engine: &Engine, addresses: u64, domains: u32, verdicts:
     let mut tasks = JoinSet::new();
     let mut numbers = numbers.peekable();
     while let Some(i) = numbers.next() {
-        piece.push(Item { key: i, email: load::address(i, domains).into(), customer: 0, tries: Tries::default() });
+        piece.push(JobAddress {
+            key: i,
+            email: load::address(i, domains).into(),
+            customer: 0,
+            tries: PriorAttempts::default(),
+        });
         if piece.len() as u64 == PIECE || numbers.peek().is_none() {
             let items = std::mem::take(&mut piece);
             let permit = calls.clone().acquire_owned().await?;
             let (engine, verdicts) = (engine.clone(), verdicts.clone());
             tasks.spawn(async move {
                 let _permit = permit;
-                let sink: Sink = Arc::new(move |group| group.iter().for_each(|(_, outcome)| verdicts.count(outcome)));
+                let sink: OutcomeSink =
+                    Arc::new(move |group| group.iter().for_each(|(_, outcome)| verdicts.count(outcome)));
                 engine.verify_many(items, sink).await;
             });
         }

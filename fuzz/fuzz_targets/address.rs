@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probity_mail::address::{Address, MAX_PATH_BYTES};
+use probity_mail::address::{Address, MAX_PATH_BYTES, bare_address};
 use probity_mail::domain::{Domain, SpecialUse};
 
 fuzz_target!(|text: &str| {
@@ -18,8 +18,13 @@ fuzz_target!(|text: &str| {
         );
         assert!(domain.ascii().ends_with(domain.registrable()));
     }
+    let bare = bare_address(text);
+    assert!(text.contains(bare));
     match Address::parse_with(text, &special) {
-        Ok(address) => check(&address, &special),
+        Ok(address) => {
+            assert_eq!(Address::parse_with(bare, &special).as_ref(), Ok(&address));
+            check(&address, &special);
+        }
         Err(error) => assert!(text.is_char_boundary(error.at)),
     }
 });

@@ -8,19 +8,19 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use probity_mail::smtp::session::{Config, Event, Flight, Recipient, Session, Step, Timeouts, TlsMode};
+use probity_mail::smtp::session::{Config, SessionEvent, Flight, Recipient, SmtpSession, SessionStep, Timeouts, TlsMode};
 use probity_mail::time::Millis;
 
 const PATHS: [&str; 5] = ["a@x", "b@x", "\"c d\"@x", "e@y", "ü@x"];
 
-fn session(first: u8) -> Session {
+fn session(first: u8) -> SmtpSession {
     let tls = match first % 3 {
         0 => TlsMode::Opportunistic,
         1 => TlsMode::Required,
         _ => TlsMode::Never,
     };
     let timeouts = Timeouts { banner_ms: 8_000, command_ms: 8_000, session_ms: 60_000, read_ms: 8_000 };
-    Session::new(Arc::new(Config { helo: "probe".into(), mail_from: "p@probe".into(), tls, timeouts }))
+    SmtpSession::new(Arc::new(Config { helo: "probe".into(), mail_from: "p@probe".into(), tls, timeouts }))
 }
 
 fn flight(choice: u8) -> Flight {
@@ -62,25 +62,25 @@ fuzz_target!(|input: &[u8]| {
             continue;
         };
         let event = match choice % 8 {
-            0 => Event::Closed,
-            1 => Event::TlsReady,
-            2 => Event::TlsFailed,
-            3 => Event::Quit,
+            0 => SessionEvent::Closed,
+            1 => SessionEvent::TlsReady,
+            2 => SessionEvent::TlsFailed,
+            3 => SessionEvent::Quit,
             4 => {
                 now = now + i64::from(*choice) * 100;
-                Event::Tick
+                SessionEvent::Tick
             }
             5 => {
                 asked += 1;
-                Event::Ask(flight(bytes.first().copied().unwrap_or(*choice)))
+                SessionEvent::Ask(flight(bytes.first().copied().unwrap_or(*choice)))
             }
-            _ => Event::Received(bytes),
+            _ => SessionEvent::Received(bytes),
         };
-        answered += u32::from(matches!(session.on(event, now), Step::Answered(_)));
+        answered += u32::from(matches!(session.on(event, now), SessionStep::Answered(_)));
         check_said(session.outgoing());
         session.sent(session.outgoing().len());
     }
-    answered += u32::from(matches!(session.on(Event::Closed, now), Step::Answered(_)));
+    answered += u32::from(matches!(session.on(SessionEvent::Closed, now), SessionStep::Answered(_)));
     assert_eq!(asked, answered);
     assert!(session.end().is_some());
 });

@@ -5,10 +5,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probity_account::block::{ADDRESS_MAX_BYTES, Block};
-use probity_lists::submission::{Fault, Format, Intake, Submission};
+use probity_account::block::{ADDRESS_MAX_BYTES, AddressBlock};
+use probity_lists::submission::{SubmissionFault, SubmissionFormat, Intake, Submission};
 
-fn read(format: Format, body: &[u8], piece: usize) -> Result<(Submission, Vec<Vec<u8>>), Fault> {
+fn read(format: SubmissionFormat, body: &[u8], piece: usize) -> Result<(Submission, Vec<Vec<u8>>), SubmissionFault> {
     let mut intake = Intake::new(format, 1_500);
     let mut blocks = Vec::new();
     for bytes in body.chunks(piece) {
@@ -17,7 +17,7 @@ fn read(format: Format, body: &[u8], piece: usize) -> Result<(Submission, Vec<Ve
     let submission = intake.finish(&mut blocks)?;
     let mut rows = Vec::new();
     for packed in &blocks {
-        let block = Block::decode(&packed.bytes).expect("what was packed is unpacked");
+        let block = AddressBlock::decode(&packed.bytes).expect("what was packed is unpacked");
         rows.extend(block.iter().map(<[u8]>::to_vec));
     }
     assert_eq!(rows.len(), submission.rows);
@@ -28,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
     let [size, format, body @ ..] = input else {
         return;
     };
-    let format = [Format::Json, Format::Csv, Format::Ndjson][usize::from(format % 3)];
+    let format = [SubmissionFormat::Json, SubmissionFormat::Csv, SubmissionFormat::Ndjson][usize::from(format % 3)];
     let whole = read(format, body, usize::MAX);
     assert_eq!(read(format, body, usize::from(*size).max(1)), whole);
     if let Ok((_, rows)) = &whole {
@@ -36,5 +36,5 @@ fuzz_target!(|input: &[u8]| {
         assert!(rows.iter().all(|row| row.len() <= ADDRESS_MAX_BYTES && std::str::from_utf8(row).is_ok()));
     }
     // The body as a stored block that was damaged.
-    let _ = Block::decode(body);
+    let _ = AddressBlock::decode(body);
 });

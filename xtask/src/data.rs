@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use probity_mail::gibberish::{Layer, Model};
-use probity_mail::lists::Lists;
+use probity_mail::facts::gibberish::{Layer, Model};
+use probity_mail::facts::lists::Lists;
 use serde_json::Value;
 
 use crate::disposable::{self, Domains, Sources};

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use probity_mail::gibberish::Model;
-use probity_mail::lists::Lists;
+use probity_mail::facts::gibberish::Model;
+use probity_mail::facts::lists::Lists;
 use probity_mail::rng::Rng;
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use probity_mail::classify::{Meaning, Parties, Rules, Stage, Undeliverable};
+use probity_mail::classify::{DialogParties, DialogStage, Meaning, Rules, Undeliverable};
 use probity_mail::smtp::reply::{Enhanced, Reply};
 
 const RECIPIENT: &str = "joe.doe@example.net";
@@ -18,7 +18,7 @@ struct Case<'a> {
     text: &'a str,
     wanted: Option<Undeliverable>,
     language: &'a str,
-    stage: Stage,
+    stage: DialogStage,
     provider: Option<&'a str>,
     reply: Reply,
 }
@@ -45,7 +45,7 @@ pub(crate) fn figures(file: &Path, shows_lines: bool) -> Result<()> {
     let mut languages: BTreeMap<&str, Count> = BTreeMap::new();
     let (mut harmless, mut wrong) = (0, 0);
     for case in cases(&text)? {
-        let parties = Parties { recipient: RECIPIENT, sender: SENDER, ..Parties::default() };
+        let parties = DialogParties { recipient: RECIPIENT, sender: SENDER, ..DialogParties::default() };
         let reading = Rules::embedded().read_between(&case.reply, case.stage, case.provider, &parties);
         let got = reading.meaning.makes_undeliverable();
         if shows_lines && got != case.wanted {
@@ -98,11 +98,11 @@ fn case<'a>(line: &'a str, wanted: Option<Undeliverable>, language: &'a str) -> 
     let text = line.split(" ## ").next()?;
     let mut words = text.splitn(4, ' ');
     let stage = match words.next()? {
-        "connect" => Stage::Connect,
-        "ehlo" => Stage::Ehlo,
-        "starttls" => Stage::StartTls,
-        "mail" => Stage::Mail,
-        _ => Stage::Rcpt,
+        "connect" => DialogStage::Connect,
+        "ehlo" => DialogStage::Ehlo,
+        "starttls" => DialogStage::StartTls,
+        "mail" => DialogStage::Mail,
+        _ => DialogStage::Rcpt,
     };
     let provider = words.next().filter(|provider| *provider != "-");
     let code = words.next()?.get(..3)?.parse().ok()?;

@@ -7,7 +7,7 @@
 mod learner;
 
 use learner::Learner;
-use probity_mail::gibberish::Model;
+use probity_mail::facts::gibberish::Model;
 use probity_mail::rng::Rng;
 
 use crate::names::{Names, Region};
@@ -19,16 +19,25 @@ const ROUNDS: usize = 6;
 /// Examples per round, for people and for mash each.
 const EXAMPLES: usize = 450_000;
 /// 1 in this many mash examples is short and of the kinds that are hardest to detect.
-const HARD_IN: usize = 3;
+const HARD_IN: usize = 2;
 /// 1 in this many is a few adjacent keys followed by digits; the kinds have none so short.
 const SHORT_IN: usize = 25;
 /// Kinds of the hard examples; a kind listed twice is twice as frequent.
-const HARD: [&str; 7] =
-    ["letters", "letters", "alternating", "one_hand", "letters_digits", "letters_digits", "digits_inside"];
+const HARD: [&str; 9] = [
+    "letters",
+    "letters",
+    "letters",
+    "letters",
+    "alternating",
+    "one_hand",
+    "letters_digits",
+    "letters_digits",
+    "digits_inside",
+];
 /// Percentage of people whose names are joined from two of the region.
-const CROSSED: usize = 50;
+const CROSSED: usize = 60;
 /// Weight of people, above that of mash because accusations must be rare.
-const WEIGHT_OF_PEOPLE: f32 = 4.0;
+const WEIGHT_OF_PEOPLE: f32 = 2.0;
 /// People scored per region, with names that no list has: for the weights of regions, and for the threshold.
 const ASKED_EACH: usize = 3_000;
 /// Maximum people above the threshold, per million over all regions.

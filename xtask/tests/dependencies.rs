@@ -18,12 +18,21 @@ fn code(folders: &[&Path]) -> String {
             if path.is_dir() {
                 all += &code(&[&path]);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                all += &fs::read_to_string(&path).expect("a source file");
+                all += &with_borrowed(&path);
                 all.push('\n');
             }
         }
     }
     all
+}
+
+/// Returns the text of a source file, with the files of other crates that it takes by their path.
+fn with_borrowed(path: &Path) -> String {
+    let own = fs::read_to_string(path).expect("a source file");
+    let folder = path.parent().expect("a folder");
+    let borrowed = own.lines().filter_map(|line| line.trim().strip_prefix("#[path = \"")?.strip_suffix("\"]"));
+    let borrowed = borrowed.filter_map(|file| fs::read_to_string(folder.join(file)).ok()).collect::<Vec<_>>();
+    [[own.clone()].as_slice(), &borrowed].concat().join("\n")
 }
 
 /// Reports whether code names a crate: in a path, or as a whole (`use zip;`, `use zip as z`).
@@ -69,7 +78,8 @@ fn every_dependency_of_the_workspace_is_some_members() {
     let listed: Vec<&str> = listed.filter_map(|line| line.split_once(" = ").map(|(name, _)| name)).collect();
     let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
     let members = metadata.workspace_packages();
-    let taken = |name: &str| members.iter().any(|member| member.dependencies.iter().any(|taken| taken.name == name));
+    let is = |taken: &Dependency, name: &str| taken.name == name || taken.rename.as_deref() == Some(name);
+    let taken = |name: &str| members.iter().any(|member| member.dependencies.iter().any(|taken| is(taken, name)));
     let idle: Vec<&&str> = listed.iter().filter(|name| !taken(name)).collect();
     assert!(listed.contains(&"tokio") && idle.is_empty(), "{idle:?}");
 }

@@ -1,8 +1,8 @@
 //! Allowed dependencies between the crates of the workspace.
 //!
-//! `mail <- engine <- service <- http <- cli` and `mail <- account <- store <- service`. The simulated internet `mailworld` depends
-//! on mail and engine, is part of the program (`probity sandbox`), and otherwise serves integration tests. Any other edge fails, so
-//! that the pure crates stay pure, and engine and store stay independent.
+//! `mail <- engine <- service <- http <- cli`, `mail <- account <- store <- service` and `mail <- connectors <- service`. The
+//! simulated internet `mailworld` depends on mail and engine, is part of the program (`probity sandbox`), and otherwise serves
+//! integration tests. Any other edge fails, so that the pure crates stay pure, and engine and store stay independent.
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
@@ -21,29 +21,91 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("probity-account", &["probity-mail"]),
     // Probes are independent of accounts and credits.
     ("probity-engine", &["probity-mail"]),
-    ("probity-store", &["probity-account", "probity-mail"]),
-    // All sources of lists; a job's addresses leave it in blocks.
-    ("probity-lists", &["probity-account"]),
+    // Access to databases, which knows no table.
+    ("probity-db", &["probity-failpoints", "probity-mail"]),
+    ("probity-store", &["probity-account", "probity-db", "probity-mail"]),
+    // What people read in mail and files, in their language.
+    ("probity-letters", &["probity-account", "probity-mail"]),
+    // All sources of lists; a job's addresses leave it in blocks. Bounces are read by the rules for replies.
+    ("probity-lists", &["probity-account", "probity-mail"]),
+    // Newsletter platforms, as data and machines without I/O.
+    ("probity-connectors", &["probity-mail"]),
+    // Sign-in by OpenID Connect, as functions.
+    ("probity-sso", &["probity-mail"]),
+    // Faults that tests order. The databases have them in builds for tests only: see `FOR_TESTS`.
+    ("probity-failpoints", &[]),
     // A PostgreSQL server for tests, without dependencies.
     ("probity-trialdb", &[]),
     ("probity-mailworld", &["probity-engine", "probity-mail"]),
-    // All functions of the product, without HTTP.
-    ("probity-service", &["probity-account", "probity-engine", "probity-lists", "probity-mail", "probity-store"]),
+    // Simulated newsletter platforms, which know nothing of connectors: they judge them.
+    ("probity-espworld", &["probity-mail"]),
+    // Types of the published contract, made from rows of the store.
+    ("probity-contract", &["probity-account", "probity-lists", "probity-mail", "probity-store"]),
+    ("probity-telemetry", &["probity-engine", "probity-mail", "probity-store"]),
+    // Requests to hosts of customers and operators.
+    ("probity-outbound", &["probity-connectors", "probity-engine", "probity-mail", "probity-telemetry"]),
+    // Workers, meters, limits, nodes and secrets, behind the acts.
+    (
+        "probity-backend",
+        &[
+            "probity-account",
+            "probity-connectors",
+            "probity-contract",
+            "probity-engine",
+            "probity-letters",
+            "probity-lists",
+            "probity-mail",
+            "probity-outbound",
+            "probity-store",
+            "probity-telemetry",
+        ],
+    ),
+    // Acts: everything that callers can do, without HTTP.
+    (
+        "probity-service",
+        &[
+            "probity-account",
+            "probity-backend",
+            "probity-connectors",
+            "probity-contract",
+            "probity-engine",
+            "probity-letters",
+            "probity-lists",
+            "probity-mail",
+            "probity-sso",
+            "probity-store",
+            "probity-telemetry",
+        ],
+    ),
     // HTTP on top.
     (
         "probity-http",
-        &["probity-account", "probity-engine", "probity-lists", "probity-mail", "probity-service", "probity-store"],
+        &[
+            "probity-account",
+            "probity-backend",
+            "probity-contract",
+            "probity-engine",
+            "probity-letters",
+            "probity-lists",
+            "probity-mail",
+            "probity-service",
+            "probity-telemetry",
+        ],
     ),
     (
         "probity-cli",
         &[
             "probity-account",
+            "probity-backend",
+            "probity-contract",
+            "probity-connectors",
             "probity-engine",
             "probity-http",
             "probity-lists",
             "probity-mail",
             "probity-mailworld",
             "probity-service",
+            "probity-telemetry",
         ],
     ),
 ];
@@ -51,11 +113,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// Additional dependencies of each crate in its tests.
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     ("probity-engine", &["probity-mailworld"]),
-    ("probity-store", &["probity-trialdb"]),
-    ("probity-service", &["probity-trialdb"]),
-    ("probity-http", &["probity-mailworld", "probity-trialdb"]),
-    ("probity-cli", &["probity-trialdb"]),
+    // A crate depends on itself to have another feature in its tests.
+    ("probity-store", &["probity-store", "probity-trialdb"]),
+    ("probity-espworld", &["probity-connectors"]),
+    ("probity-backend", &["probity-espworld", "probity-trialdb"]),
+    ("probity-service", &["probity-espworld", "probity-trialdb"]),
+    ("probity-http", &["probity-espworld", "probity-mailworld", "probity-store", "probity-trialdb"]),
+    ("probity-cli", &["probity-espworld", "probity-trialdb"]),
 ];
+
+/// Features that only dev-dependencies turn on, so that the program never has them.
+const FOR_TESTS: &[&str] = &["capture", "failpoints"];
 
 /// Crates outside the program, which may use everything. No crate may use them.
 const OUTSIDE: &[&str] = &["probity-benches", "xtask"];
@@ -114,6 +182,30 @@ fn the_service_knows_no_http_server() {
     assert!(faults.is_empty(), "of HTTP, the service may only be a client: {faults:?}");
 }
 
+/// A feature may pass one on only under the same name.
+#[test]
+fn the_program_has_no_features_for_tests() {
+    let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
+    let is_for_tests = |name: &String| FOR_TESTS.iter().any(|feature| name.rsplit('/').next() == Some(feature));
+    let (mut turned_on, mut faults) = (0, Vec::new());
+    for member in metadata.workspace_packages() {
+        for dependency in member.dependencies.iter().filter(|dependency| dependency.features.iter().any(is_for_tests)) {
+            if dependency.kind == DependencyKind::Development {
+                turned_on += 1;
+            } else {
+                faults.push(format!("{} turns it on in {}", member.name, dependency.name));
+            }
+        }
+        for (feature, needs) in &member.features {
+            if !is_for_tests(feature) && needs.iter().any(is_for_tests) {
+                faults.push(format!("{}: its feature {feature} turns it on", member.name));
+            }
+        }
+    }
+    assert!(turned_on > 3, "the dependencies are not seen");
+    assert!(faults.is_empty(), "features for tests: {faults:?}");
+}
+
 #[test]
 fn every_member_has_a_place_in_the_plan() {
     let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
@@ -131,19 +223,37 @@ fn the_check_tells_allowed_from_forbidden_edges() {
         ("probity-engine", "probity-mail", Normal, true),
         ("probity-account", "probity-mail", Normal, true),
         ("probity-store", "probity-account", Normal, true),
+        ("probity-store", "probity-db", Normal, true),
+        ("probity-db", "probity-account", Normal, false),
+        ("probity-backend", "probity-db", Normal, false),
         ("probity-service", "probity-store", Normal, true),
+        ("probity-service", "probity-backend", Normal, true),
+        ("probity-backend", "probity-service", Normal, false),
         ("probity-http", "probity-service", Normal, true),
         ("probity-cli", "probity-mailworld", Normal, true),
         ("probity-cli", "probity-engine", Development, true),
         ("probity-mailworld", "probity-engine", Normal, true),
         ("probity-service", "probity-lists", Normal, true),
+        ("probity-cli", "probity-connectors", Normal, true),
+        ("probity-backend", "probity-connectors", Normal, true),
+        ("probity-http", "probity-connectors", Normal, false),
         ("probity-lists", "probity-account", Normal, true),
         ("probity-service", "probity-http", Normal, false),
         ("probity-lists", "probity-service", Normal, false),
+        ("probity-connectors", "probity-service", Normal, false),
+        ("probity-connectors", "probity-engine", Normal, false),
         ("probity-store", "probity-lists", Normal, false),
+        ("probity-backend", "probity-letters", Normal, true),
+        ("probity-letters", "probity-store", Normal, false),
         ("probity-engine", "probity-account", Normal, false),
         ("probity-engine", "probity-mailworld", Development, true),
         ("probity-benches", "probity-engine", Normal, true),
+        ("probity-benches", "probity-espworld", Normal, true),
+        ("probity-backend", "probity-espworld", Development, true),
+        ("probity-backend", "probity-espworld", Normal, false),
+        ("probity-cli", "probity-espworld", Normal, false),
+        ("probity-espworld", "probity-connectors", Development, true),
+        ("probity-espworld", "probity-connectors", Normal, false),
         ("xtask", "probity-mail", Normal, true),
         // Mail has no dependencies, not even in its tests.
         ("probity-mail", "probity-account", Normal, false),
@@ -160,6 +270,8 @@ fn the_check_tells_allowed_from_forbidden_edges() {
         ("probity-store", "probity-mailworld", Development, false),
         ("probity-store", "probity-trialdb", Development, true),
         ("probity-http", "probity-trialdb", Normal, false),
+        // Faces call acts, never the store.
+        ("probity-http", "probity-store", Normal, false),
         ("probity-engine", "probity-service", Normal, false),
         ("probity-http", "probity-cli", Normal, false),
         ("probity-mailworld", "probity-service", Normal, false),

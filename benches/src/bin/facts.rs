@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use probity_mail::lists::Lists;
+use probity_mail::facts::lists::Lists;
 use probity_mail::rng::Rng;
 
 /// Measures addresses per second.

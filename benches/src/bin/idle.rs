@@ -14,9 +14,9 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use probity_engine::net::real::{RealNet, RealNetConfig};
-use probity_engine::{Engine, EngineConfig, Live};
+use probity_engine::{Engine, EngineConfig, LiveCall};
 use probity_mail::classify::Rules;
-use probity_mail::lists::Lists;
+use probity_mail::facts::lists::Lists;
 use probity_mail::policy::Policies;
 
 #[global_allocator]
@@ -43,7 +43,7 @@ fn main() -> anyhow::Result<()> {
     parts.done("network")?;
     let engine = Engine::new(config, Arc::new(net))?;
     parts.done("engine")?;
-    runtime.block_on(engine.verify("somebody@example.org", Live { timeout_ms: 100, scope: 0 }));
+    runtime.block_on(engine.verify("somebody@example.org", LiveCall { timeout_ms: 100, scope: 0 }));
     parts.done("one verification")?;
     if parts.resident_kib > IDLE_MAX_KIB {
         bail!("an idle engine holds {} KiB; {IDLE_MAX_KIB} are allowed", parts.resident_kib);

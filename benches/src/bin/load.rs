@@ -53,7 +53,7 @@ fn main() -> anyhow::Result<()> {
     if arguments.quick {
         (arguments.addresses, arguments.domains) = (20_000, 200);
     }
-    probity_engine::descriptors::descriptor_limit();
+    probity_engine::net::descriptors::descriptor_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         if arguments.serve { world::serve(arguments.shape()).await } else { measure(&arguments).await }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use probity_mail::smtp::reply::ReplyParser;
-use probity_mail::smtp::session::{Config, Event, Flight, Recipient, Session, Step, Timeouts, TlsMode};
+use probity_mail::smtp::session::{
+    Config, Flight, Recipient, SessionEvent, SessionStep, SmtpSession, Timeouts, TlsMode,
+};
 use probity_mail::time::Millis;
 
 /// Parses replies and plays flights of a pipelining server; prints nanoseconds for each.
@@ -52,23 +54,23 @@ fn report(what: &str, time: Duration, count: u32) {
 }
 
 /// Returns an idle session with a server that offers PIPELINING.
-fn idle() -> Session {
+fn idle() -> SmtpSession {
     let times = i64::from(u32::MAX);
     let timeouts = Timeouts { banner_ms: times, command_ms: times, session_ms: times, read_ms: times };
     let (helo, mail_from) = ("probe.example".into(), "ask@probe.example".into());
-    let mut session = Session::new(Arc::new(Config { helo, mail_from, tls: TlsMode::Never, timeouts }));
+    let mut session = SmtpSession::new(Arc::new(Config { helo, mail_from, tls: TlsMode::Never, timeouts }));
     for piece in ["220 mx.example\r\n", "250-mx.example\r\n250 PIPELINING\r\n"] {
-        session.on(Event::Received(piece.as_bytes()), Millis(0));
+        session.on(SessionEvent::Received(piece.as_bytes()), Millis(0));
         session.sent(usize::MAX);
     }
     session
 }
 
-fn ask(session: &mut Session, recipients: &[Recipient]) {
-    session.on(Event::Ask(Flight { recipients: recipients.to_vec(), rset: true }), Millis(0));
+fn ask(session: &mut SmtpSession, recipients: &[Recipient]) {
+    session.on(SessionEvent::Ask(Flight { recipients: recipients.to_vec(), rset: true }), Millis(0));
     session.sent(usize::MAX);
-    let step = session.on(Event::Received(black_box(FLIGHT)), Millis(0));
-    assert!(matches!(black_box(step), Step::Answered(_)), "the flight was not answered");
+    let step = session.on(SessionEvent::Received(black_box(FLIGHT)), Millis(0));
+    assert!(matches!(black_box(step), SessionStep::Answered(_)), "the flight was not answered");
 }
 
 fn main() {

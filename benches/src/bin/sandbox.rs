@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use probity_engine::{EngineConfig, Live};
+use probity_engine::{EngineConfig, LiveCall};
 use probity_mailworld::sandbox::Sandbox;
 
 /// Measures verifications per second.
@@ -48,7 +48,7 @@ async fn rate(sandbox: &Sandbox, addresses: &[String], length: Duration) -> f64 
     let began = Instant::now();
     let mut done = 0_u32;
     for email in addresses.iter().cycle() {
-        std::hint::black_box(sandbox.verify(email, Live { timeout_ms: 20_000, scope: 1 }).await);
+        std::hint::black_box(sandbox.verify(email, LiveCall { timeout_ms: 20_000, scope: 1 }).await);
         done += 1;
         if done.is_multiple_of(64) && began.elapsed() >= length {
             break;

@@ -6,8 +6,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use probity_account::block::{Block, ROWS_MAX};
-use probity_engine::clock::Clock;
+use probity_account::block::{AddressBlock, ROWS_MAX};
+use probity_engine::clock::EngineClock;
 use probity_mail::address::Address;
 use probity_mail::domain::SpecialUse;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -19,8 +19,8 @@ const SCANNED: u32 = 300;
 
 fn main() {
     let rows: Vec<String> = (0..ROWS_MAX).map(|n| format!("first.last{n}@example{}.com", n % 97)).collect();
-    let body = Block::encode(&rows).expect("a block takes a thousand addresses");
-    let clock = Clock::system();
+    let body = AddressBlock::encode(&rows).expect("a block takes a thousand addresses");
+    let clock = EngineClock::system();
     let begun = clock.elapsed();
     seal(&body);
     say("sealed", clock.elapsed().saturating_sub(begun), SEALED, body.len());
@@ -50,7 +50,7 @@ fn seal(body: &[u8]) {
 fn scan(body: &[u8]) {
     let (key, names) = (hmac::Key::new(hmac::HMAC_SHA256, &[1; 32]), SpecialUse::none_allowed());
     for _ in 0..SCANNED {
-        let block = Block::decode(body).expect("it was encoded");
+        let block = AddressBlock::decode(body).expect("it was encoded");
         for row in block.iter() {
             let text = String::from_utf8_lossy(row);
             let address = Address::parse_with(text.trim_ascii(), &names).expect("an address");

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Parser;
-use probity_account::block::{Filling, Unfit};
-use probity_lists::submission::{Format, Intake};
+use probity_account::block::{Filling, UnfitBlock};
+use probity_lists::submission::{Intake, SubmissionFormat};
 use probity_mail::rng::Rng;
 
 /// Reads a generated list in each format; prints the fastest time and the size of the blocks.
@@ -37,7 +37,7 @@ fn addresses(count: usize) -> Vec<String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a measurement of real time")]
-fn once(format: Format, body: &[u8], arguments: &Arguments) -> Result<(Duration, usize)> {
+fn once(format: SubmissionFormat, body: &[u8], arguments: &Arguments) -> Result<(Duration, usize)> {
     let start = Instant::now();
     let mut intake = Intake::new(format, arguments.count);
     let (mut blocks, mut packed_bytes) = (Vec::new(), 0);
@@ -53,7 +53,7 @@ fn once(format: Format, body: &[u8], arguments: &Arguments) -> Result<(Duration,
 
 /// Measures packing alone, which is part of every format's time.
 #[expect(clippy::disallowed_methods, reason = "a measurement of real time")]
-fn packing(addresses: &[String]) -> Result<Duration, Unfit> {
+fn packing(addresses: &[String]) -> Result<Duration, UnfitBlock> {
     let start = Instant::now();
     let mut filling = Filling::default();
     for address in addresses {
@@ -67,7 +67,7 @@ fn packing(addresses: &[String]) -> Result<Duration, Unfit> {
 }
 
 #[expect(clippy::print_stdout, reason = "the result of a measurement")]
-fn report(format: Format, body: &[u8], arguments: &Arguments) -> Result<()> {
+fn report(format: SubmissionFormat, body: &[u8], arguments: &Arguments) -> Result<()> {
     let runs = (0..arguments.rounds.max(1)).map(|_| once(format, body, arguments)).collect::<Result<Vec<_>>>()?;
     let (time, packed_bytes) = runs.into_iter().min().unwrap_or_default();
     let per_second = body.len() as u128 * 1_000 / time.as_nanos().max(1);
@@ -87,7 +87,7 @@ fn main() -> Result<()> {
     let objects: Vec<String> = addresses.iter().map(|address| format!("{{\"email\":\"{address}\"}}")).collect();
     let packing = (0..arguments.rounds.max(1)).map(|_| packing(&addresses)).collect::<Result<Vec<_>, _>>()?;
     println!("packing alone: {} ms", packing.into_iter().min().unwrap_or_default().as_millis());
-    report(Format::Json, &json, &arguments)?;
-    report(Format::Csv, addresses.join("\n").as_bytes(), &arguments)?;
-    report(Format::Ndjson, objects.join("\n").as_bytes(), &arguments)
+    report(SubmissionFormat::Json, &json, &arguments)?;
+    report(SubmissionFormat::Csv, addresses.join("\n").as_bytes(), &arguments)?;
+    report(SubmissionFormat::Ndjson, objects.join("\n").as_bytes(), &arguments)
 }

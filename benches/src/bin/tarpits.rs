@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use clap::Parser;
-use probity_engine::net::Source;
+use probity_engine::net::ProbeSource;
 use probity_engine::net::real::{RealNet, RealNetConfig};
-use probity_engine::{Engine, EngineConfig, Item, Live, Tries};
-use probity_mail::policy::Profile;
+use probity_engine::{Engine, EngineConfig, JobAddress, LiveCall, PriorAttempts};
+use probity_mail::policy::PaceProfile;
 use probity_mailworld::{Bind, HostPlan, LoopbackWorld, MailboxState, Mailboxes, Personality, World, Zone};
 
 #[global_allocator]
@@ -58,7 +58,7 @@ struct Arguments {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    probity_engine::descriptors::descriptor_limit();
+    probity_engine::net::descriptors::descriptor_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async { if arguments.serve { serve(&arguments).await } else { measure(&arguments).await } })
 }
@@ -124,9 +124,14 @@ impl Served {
 
     fn engine(&self, arguments: &Arguments) -> anyhow::Result<Engine> {
         let config = EngineConfig {
-            sources: vec![Arc::new(Source { bind: None, public: None, helo: "probe.example.org".into(), proxy: None })],
+            sources: vec![Arc::new(ProbeSource {
+                bind: None,
+                public: None,
+                helo: "probe.example.org".into(),
+                proxy: None,
+            })],
             mail_from: "probe@example.org".into(),
-            profile: Profile::Open,
+            profile: PaceProfile::Open,
             port: self.smtp_port,
             networks_allowed: vec!["127.0.0.0/8".into()],
             special_use_allowed: vec!["test".into()],
@@ -149,11 +154,11 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
         calls(engine, arguments, arguments.calls / 4).await?;
     }
     let before_kib = resident_kib()?;
-    let items = (0..arguments.tarpits).map(|n| Item {
+    let items = (0..arguments.tarpits).map(|n| JobAddress {
         key: n as u64,
         email: format!("ann@{}", tarpit(n)).into(),
         customer: 0,
-        tries: Tries::default(),
+        tries: PriorAttempts::default(),
     });
     let (engine, items) = (busy.clone(), items.collect());
     let started = Instant::now();
@@ -211,7 +216,8 @@ async fn calls(engine: &Engine, arguments: &Arguments, count: usize) -> anyhow::
                 // No two callers use the same MX host at once.
                 let at = (n * 4 + caller) % HONEST;
                 let started = Instant::now();
-                let said = engine.verify(&format!("ann@{}", honest(at)), Live { timeout_ms: 20_000, scope: 0 }).await;
+                let said =
+                    engine.verify(&format!("ann@{}", honest(at)), LiveCall { timeout_ms: 20_000, scope: 0 }).await;
                 took.push(started.elapsed().as_secs_f64() * 1_000.0);
                 ensure!(said.verdict.reason.as_str() == "valid", "{:?}", said.verdict);
             }

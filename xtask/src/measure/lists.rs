@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use probity_mail::lists::Lists;
+use probity_mail::facts::lists::Lists;
 
 use super::{percent, real};
 use crate::disposable::{self, Domains, Sources};

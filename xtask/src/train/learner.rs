@@ -1,6 +1,7 @@
-//! The model during training: the network of `probity_mail::gibberish` with unrounded numbers, and the gradients of each example.
+//! The model during training: the network of `probity_mail::facts::gibberish` with unrounded numbers, and the gradients of each
+//! example.
 
-use probity_mail::gibberish::{FORM, INPUTS, Layer, Model, PATTERNS, Signs, TOTAL_SHARE, TRIPLES, UNITS};
+use probity_mail::facts::gibberish::{FORM, INPUTS, Layer, Model, PATTERNS, Signs, TOTAL_SHARE, TRIPLES, UNITS};
 use probity_mail::rng::Rng;
 
 /// Initial learning rate.

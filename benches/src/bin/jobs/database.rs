@@ -3,7 +3,7 @@
 use probity_benches::place::Place;
 use probity_benches::process::{self, float};
 use probity_benches::program::Program;
-use probity_trialdb::Database;
+use probity_trialdb::TrialDatabase;
 
 use crate::report::Report;
 
@@ -34,7 +34,7 @@ pub(crate) fn writes(place: &Place, program: &Program) -> anyhow::Result<Writes>
     })
 }
 
-fn number(database: &Database, sql: &str) -> anyhow::Result<u64> {
+fn number(database: &TrialDatabase, sql: &str) -> anyhow::Result<u64> {
     Ok(database.query(sql).map_err(anyhow::Error::msg)?.trim().parse()?)
 }
 

@@ -86,7 +86,7 @@ impl Arguments {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    probity_engine::descriptors::descriptor_limit();
+    probity_engine::net::descriptors::descriptor_limit();
     if arguments.serve || !arguments.alone.is_empty() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         return runtime.block_on(async {

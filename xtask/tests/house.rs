@@ -1,0 +1,198 @@
+//! Rules of the house: sizes of crates and folders, names of types, and one function for each act.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Maximum lines of `src` in a crate, without its tests.
+const LINES_MAX: usize = 18_000;
+/// Maximum files directly in a folder of `src`.
+const FILES_MAX: usize = 15;
+/// Faces that bind acts: crate and name in the table.
+const FACES: [(&str, &str); 2] = [("http", "HTTP"), ("cli", "command line")];
+/// Where the table of acts stands.
+const TABLE: &str = "docs/acts.md";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    entries.sort();
+    let of = |path: PathBuf| {
+        if path.is_dir() {
+            return sources(&path);
+        }
+        let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+        if is_rust { vec![path] } else { Vec::new() }
+    };
+    entries.into_iter().flat_map(of).collect()
+}
+
+/// Returns each crate's name with its source files.
+fn crates() -> Vec<(String, Vec<PathBuf>)> {
+    let mut folders: Vec<PathBuf> = fs::read_dir(root().join("crates"))
+        .expect("the crates")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.join("src").is_dir())
+        .collect();
+    folders.sort();
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    folders.into_iter().map(|folder| (name(&folder), sources(&folder.join("src")))).collect()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).expect("a source file")
+}
+
+/// Cuts off the tests within a file.
+fn without_tests(code: &str) -> &str {
+    code.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default()
+}
+
+#[test]
+fn no_crate_is_too_large() {
+    let is_program =
+        |file: &&PathBuf| !file.ends_with("tests.rs") && !file.components().any(|part| part.as_os_str() == "tests");
+    let lines = |files: &[PathBuf]| {
+        files.iter().filter(is_program).map(|file| without_tests(&read(file)).lines().count()).sum::<usize>()
+    };
+    let sizes: BTreeMap<String, usize> = crates().into_iter().map(|(name, files)| (name, lines(&files))).collect();
+    let large: Vec<_> = sizes.iter().filter(|(_, lines)| **lines > LINES_MAX).collect();
+    assert!(sizes.len() > 10, "the crates are not seen: {sizes:?}");
+    assert!(large.is_empty(), "crates above {LINES_MAX} lines: {large:?}");
+}
+
+/// Returns each folder from `folder` down with the number of files directly in it.
+fn folders(folder: &Path) -> Vec<(PathBuf, usize)> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let (inner, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let mut found = vec![(folder.to_path_buf(), files.len())];
+    found.extend(inner.iter().flat_map(|folder| folders(folder)));
+    found
+}
+
+#[test]
+fn no_folder_is_crowded_and_none_has_a_single_file() {
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for (name, _) in crates() {
+        let src = root().join("crates").join(&name).join("src");
+        for (folder, files) in folders(&src) {
+            seen += 1;
+            if files > FILES_MAX || (files == 1 && folder != src) {
+                wrong.push(format!("{}: {files}", folder.display()));
+            }
+        }
+    }
+    wrong.sort();
+    assert!(seen > 100, "the folders are not seen: {seen}");
+    assert!(wrong.is_empty(), "folders with one file, or with more than {FILES_MAX}: {wrong:#?}");
+}
+
+/// Returns the name of the type that a line makes visible outside its file.
+fn visible_type(line: &str) -> Option<&str> {
+    let nested = line.starts_with(' ');
+    let rest = line.trim_start().strip_prefix("pub")?;
+    let rest = if rest.starts_with('(') { rest.split_once(')')?.1 } else { rest };
+    let (keyword, rest) = rest.trim_start().split_once(' ')?;
+    let is_type = ["struct", "enum", "trait", "union"].contains(&keyword) || (keyword == "type" && !nested);
+    let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    // A name that a macro puts in is its caller's.
+    (is_type && !name.is_empty()).then_some(name)
+}
+
+#[test]
+fn a_type_that_is_visible_outside_its_file_has_a_name_of_its_own() {
+    let mut places: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
+    for (_, files) in crates() {
+        for file in files {
+            let code = read(&file);
+            for name in without_tests(&code).lines().filter_map(visible_type) {
+                places.entry(name.to_owned()).or_default().insert(file.clone());
+            }
+        }
+    }
+    assert!(places.len() > 500, "the types are not seen");
+    let shared: Vec<_> = places.into_iter().filter(|(_, files)| files.len() > 1).collect();
+    assert!(shared.is_empty(), "names of more than one type: {shared:#?}");
+}
+
+/// An act, the room it is in, and the first sentence about it.
+struct Act {
+    name: String,
+    room: String,
+    summary: String,
+}
+
+/// Finds the public functions of the service that take its parts.
+fn acts() -> Vec<Act> {
+    let src = root().join("crates/service/src");
+    let mut acts = Vec::new();
+    for file in sources(&src) {
+        let code = read(&file);
+        let room = file.strip_prefix(&src).expect("below it").with_extension("").to_string_lossy().replace('/', "::");
+        let mut comment = Vec::new();
+        let mut lines = without_tests(&code).lines().peekable();
+        while let Some(line) = lines.next() {
+            if let Some(text) = line.strip_prefix("///") {
+                comment.push(text.trim().to_owned());
+                continue;
+            }
+            let about = std::mem::take(&mut comment).join(" ");
+            let Some(rest) = line.strip_prefix("pub async fn ").or_else(|| line.strip_prefix("pub fn ")) else {
+                continue;
+            };
+            let mut signature = rest.to_owned();
+            while !signature.contains('{') && lines.peek().is_some() {
+                signature.push_str(lines.next().unwrap_or_default());
+            }
+            let Some((name, parameters)) = signature.split_once('(') else { continue };
+            if parameters.trim_start().starts_with("app: &") {
+                let name = name.split('<').next().unwrap_or_default().to_owned();
+                let summary = about.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
+                acts.push(Act { name, room: room.clone(), summary });
+            }
+        }
+    }
+    acts
+}
+
+fn names_it(code: &str, name: &str) -> bool {
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    code.match_indices(name)
+        .any(|(at, _)| !is_word(code[..at].chars().next_back()) && !is_word(code[at + name.len()..].chars().next()))
+}
+
+#[test]
+fn each_act_is_one_function_that_faces_bind() {
+    let acts = acts();
+    assert!(acts.len() > 80, "the acts are not seen");
+    let code =
+        |folder: &str| sources(&root().join("crates").join(folder).join("src")).iter().map(|file| read(file)).collect();
+    let faces: Vec<(&str, String)> = FACES.iter().map(|(folder, name)| (*name, code(folder))).collect();
+    let others: String = code("service");
+    let mut table = String::from(
+        "# Acts\n\nEverything that callers can do, and the faces that offer it. Made from the code: `UPDATE_DOCS=1 cargo test -p xtask --test \
+         house`.\n\n| Act | Purpose | Faces |\n|---|---|---|\n",
+    );
+    let mut seen = BTreeSet::new();
+    for Act { name, room, summary } in acts {
+        assert!(seen.insert(name.clone()), "{name} is more than one act");
+        let bound: Vec<&str> = faces.iter().filter(|(_, code)| names_it(code, &name)).map(|(face, _)| *face).collect();
+        if bound.is_empty() {
+            // A step that acts share.
+            assert!(others.matches(&format!("{name}(")).count() > 1, "nothing calls {room}::{name}");
+            continue;
+        }
+        let _ = writeln!(table, "| `{room}::{name}` | {summary} | {} |", bound.join(", "));
+    }
+    let path = root().join(TABLE);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &table).expect("the table is written");
+    }
+    let stands = fs::read_to_string(&path).unwrap_or_default();
+    assert!(stands == table, "{TABLE} differs from the code: UPDATE_DOCS=1 cargo test -p xtask --test house");
+}
