@@ -3,8 +3,8 @@
 An example is a block of the kind `console`: a command after `$ `, then the status line, headers and body that the page
 promises. Every promised header must come; the body must be the same JSON. What differs from run to run (ids, times, secrets,
 cursors, counts of the rate limit) is compared by its form. `$KEY_ID` and `$CURSOR` are taken from the answer before,
-`$JOB_ID`, `$WEBHOOK_ID` and `$USER_ID` from the last job and the last webhook that were made and the last person that was
-shown, `$OWNER_ID` from the first person. What is said of a job comes true in a moment: its examples are tried again for as long
+`$JOB_ID`, `$WEBHOOK_ID`, `$CONNECTION_ID` and `$USER_ID` from the last job, webhook and connection that were made and the last
+person that was shown, `$OWNER_ID` from the first person. `$PLATFORM_URL` is the address of platform/platform.py. What is said of a job comes true in a moment: its examples are tried again for as long
 as that.
 
 usage: examples.py PAGE      (PROBITY_URL, PROBITY_KEY and PROBITY_LIVE_KEY in the environment)
@@ -19,7 +19,7 @@ import time
 
 # What differs from run to run, by form.
 FORMS = [
-    (r"\b(req|key|org|usr|job|whk|dlv|evt|era)_[0-9a-z]{26}\b", r"\1_ID"),
+    (r"\b(req|key|org|usr|job|whk|dlv|evt|era|conn|rule)_[0-9a-z]{26}\b", r"\1_ID"),
     (r"\bwhsec_[\w+/]{43}=", "whsec_SECRET"),
     (r"\bProbity-Webhooks/[\w.]+", "Probity-Webhooks/VERSION"),
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
@@ -84,7 +84,7 @@ def main(page):
                 break
             time.sleep(0.1)
         answer = json.loads(came[came.index("{") :])
-        for prefix, name in (("job_", "JOB_ID"), ("whk_", "WEBHOOK_ID"), ("usr_", "USER_ID")):
+        for prefix, name in (("job_", "JOB_ID"), ("whk_", "WEBHOOK_ID"), ("usr_", "USER_ID"), ("conn_", "CONNECTION_ID")):
             if str(answer.get("id")).startswith(prefix):
                 kept[name] = answer["id"]
         if "USER_ID" in kept:
