@@ -121,6 +121,7 @@ fn hostile() -> Made {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn hostile_workbooks_take_no_more_memory_than_others() {
     let mut made = hostile();
     made.repeated(TEXTS, "<sst uniqueCount='25000000'>", "<si/>", 25_000_000, "</sst>").part(SHEET, CELL);

@@ -68,11 +68,13 @@ fn for_each_seed(
 }
 
 #[test]
+#[ignore = "thorough"]
 fn connections_survive_kills_in_sqlite() {
     for_each_seed(seeds(1), Installation::on_sqlite, Drill::whole);
 }
 
 #[test]
+#[ignore = "thorough"]
 fn connections_survive_kills_in_postgresql() {
     let Some(cluster) = postgres() else { return };
     for_each_seed(seeds(1_001), || Installation::on(cluster.create_database()), Drill::whole);
@@ -84,11 +86,13 @@ fn few((first, seeds): (u64, u64)) -> (u64, u64) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn connections_survive_kills_between_polls_in_sqlite() {
     for_each_seed(few(seeds(1)), Installation::on_sqlite, |drill| drill.polled(Nights::None));
 }
 
 #[test]
+#[ignore = "thorough"]
 fn connections_survive_kills_between_polls_and_nights_in_postgresql() {
     let Some(cluster) = postgres() else { return };
     for_each_seed(

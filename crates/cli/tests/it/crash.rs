@@ -35,6 +35,7 @@ fn wait_for_size(place: &Place, child: &mut Child, size: u64) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn killed_again_and_again_the_batch_comes_to_the_same_end() {
     let place = Place::with("in.csv", list(160));
     let args = ["batch", "--sandbox", "in.csv", "-o", "out.csv"];
@@ -56,6 +57,7 @@ fn killed_again_and_again_the_batch_comes_to_the_same_end() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn an_interruption_says_how_to_continue() {
     let place = Place::with("in.csv", list(160));
     let mut child = start(&place, &["batch", "--sandbox", "in.csv", "-o", "out.csv"]);
@@ -76,6 +78,7 @@ fn an_interruption_says_how_to_continue() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn interrupted_twice_the_output_has_what_is_known_and_the_batch_can_be_finished() {
     let rows = "1,valid@sandbox.test\n2,nobody+delay-50s@catchall.sandbox.test\n";
     let place = Place::with("in.csv", format!("id,email\n{rows}"));
@@ -112,6 +115,7 @@ fn interrupted_twice_the_output_has_what_is_known_and_the_batch_can_be_finished(
 }
 
 #[test]
+#[ignore = "thorough"]
 fn two_runs_do_not_share_a_work_file() {
     let place = Place::with("in.csv", list(160));
     let args = ["batch", "--sandbox", "in.csv", "-o", "out.csv"];
@@ -124,6 +128,7 @@ fn two_runs_do_not_share_a_work_file() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_full_disk_is_said_and_nothing_is_lost() {
     let place = Place::with("in.csv", list(30));
     let ran = place.run(&["batch", "--sandbox", "in.csv", "-o", "/dev/full", "--work", "w"]);
@@ -137,6 +142,7 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn what_is_no_work_file_is_left_alone() {
     let place = Place::with("in.csv", list(3));
     place.write("w", "my diary");
@@ -150,6 +156,7 @@ fn what_is_no_work_file_is_left_alone() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn two_runs_do_not_write_one_output() {
     let place = Place::with("in.csv", list(160));
     let mut child = start(&place, &["batch", "--sandbox", "in.csv", "-o", "out.csv"]);
@@ -163,6 +170,7 @@ fn two_runs_do_not_write_one_output() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn no_file_overwrites_another() {
     let csv = list(3);
     let table: &[&[&str]] = &[
@@ -186,6 +194,7 @@ fn no_file_overwrites_another() {
 
 /// Uses a file system of a few hundred kilobytes, which only root can create; elsewhere, `/dev/full` above must do.
 #[test]
+#[ignore = "thorough"]
 fn a_work_file_that_finds_no_room_can_be_continued_elsewhere() {
     let place = Place::with("in.csv", list(3_000));
     let small = place.path("small");

@@ -20,6 +20,7 @@ fn answering(answer: &'static str) -> (String, std::thread::JoinHandle<String>) 
 }
 
 #[test]
+#[ignore = "thorough"]
 fn only_200_is_healthy() {
     let table = [
         ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", Some(0), ""),
@@ -39,6 +40,7 @@ fn only_200_is_healthy() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn without_a_url_the_configuration_says_where() {
     let (address, asked) = answering("HTTP/1.1 200 OK\r\n\r\n");
     let everywhere = address.replace("127.0.0.1", "0.0.0.0");
@@ -48,6 +50,7 @@ fn without_a_url_the_configuration_says_where() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn where_nobody_listens_nobody_is_healthy() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let ran = Place::new().run(&["health", "--url", &format!("http://{free}/healthz")]);

@@ -13,6 +13,7 @@ use crate::world::{Host, PORT, World};
 type Expected = (&'static str, &'static str, &'static str, &'static str);
 
 #[test]
+#[ignore = "thorough"]
 fn single_addresses_get_their_verdicts() {
     let Some(world) = World::start() else { return };
     let directory = tempfile::tempdir().expect("a directory");
@@ -29,6 +30,7 @@ fn single_addresses_get_their_verdicts() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_batch_waits_where_servers_ask_it_to() {
     let Some(world) = World::start() else { return };
     let directory = tempfile::tempdir().expect("a directory");

@@ -197,6 +197,7 @@ fn the_call_too_many_is_refused_in_the_dialect_of_the_platform() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_second_by_the_machines_clock_is_a_second() {
     run(async {
         let options = EspOptions { is_real_time: true, ..EspOptions::new(1) };

@@ -31,6 +31,7 @@ async fn drip(mut client: Client, bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn slow_header_sections_are_cut_however_they_drip() {
     let served = with(ListenConfig { header_timeout: SHORT, ..ListenConfig::default() }).await;
     let endless = format!("GET / HTTP/1.1\r\nhost: x\r\n{}", "a: b\r\n".repeat(10));
@@ -45,6 +46,7 @@ async fn slow_header_sections_are_cut_however_they_drip() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn idling_between_requests_has_a_limit_of_its_own() {
     let served = with(ListenConfig { header_timeout: SHORT, ..ListenConfig::default() }).await;
     let mut client = served.connect().await;
@@ -62,6 +64,7 @@ async fn idling_between_requests_has_a_limit_of_its_own() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn who_does_not_take_the_answer_is_cut() {
     let limits = ListenConfig { stall_timeout: SHORT, connections_max: 1, ..ListenConfig::default() };
     let served = with(limits).await;
@@ -77,6 +80,7 @@ async fn who_does_not_take_the_answer_is_cut() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn connections_over_the_limit_wait_for_a_place() {
     let served = with(ListenConfig { connections_max: 100, ..ListenConfig::default() }).await;
     let mut clients = Vec::new();
@@ -103,6 +107,7 @@ async fn connections_over_the_limit_wait_for_a_place() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn huge_header_sections_are_a_431() {
     let served = Served::start().await;
     let value = |length: usize| format!("GET /id HTTP/1.1\r\nhost: x\r\na: {}\r\n\r\n", "b".repeat(length));
@@ -123,6 +128,7 @@ async fn huge_header_sections_are_a_431() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn what_cannot_be_read_gets_the_envelope_behind_what_could_be() {
     let served = Served::start().await;
     for unreadable in [
@@ -151,6 +157,7 @@ async fn what_cannot_be_read_gets_the_envelope_behind_what_could_be() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn what_only_quotes_a_refusal_arrives_as_it_was_sent() {
     let served = Served::start().await;
     let refusal = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -192,6 +199,7 @@ async fn flood(served: &Served, beginning: &[u8], again: &[u8]) -> usize {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_flood_of_http2_frames_is_cut_and_others_are_answered() {
     let served = Served::start().await;
     for frame in [PING, SETTINGS] {
@@ -211,6 +219,7 @@ async fn a_flood_of_http2_frames_is_cut_and_others_are_answered() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn who_asks_and_takes_it_back_again_and_again_is_cut() {
     let served = Served::start().await;
     let mut client = served.connect().await;
@@ -239,6 +248,7 @@ async fn who_asks_and_takes_it_back_again_and_again_is_cut() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_busy_connection_of_http2_is_no_flood() {
     let served = Served::start().await;
     let io = TokioIo::new(served.connect().await.stream);
@@ -257,6 +267,7 @@ async fn a_busy_connection_of_http2_is_no_flood() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn who_asks_on_and_takes_no_answer_is_cut() {
     let served = with(ListenConfig { header_timeout: SHORT, ..ListenConfig::default() }).await;
     let big = b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -292,11 +303,13 @@ async fn takes_slowly(beginning: &[u8], meanwhile: &[u8]) {
 }
 
 #[tokio::test(start_paused = true)]
+#[ignore = "thorough"]
 async fn who_takes_an_answer_slowly_gets_it() {
     takes_slowly(b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n", b"").await;
 }
 
 #[tokio::test(start_paused = true)]
+#[ignore = "thorough"]
 async fn who_takes_an_answer_slowly_over_http2_gets_it() {
     // Windows of 2 GiB for the stream and the connection, and `GET http://x/big`.
     let beginning = [
@@ -311,6 +324,7 @@ async fn who_takes_an_answer_slowly_over_http2_gets_it() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn nothing_is_smuggled_behind_an_ambiguous_length() {
     let served = Served::start().await;
     let smuggled = "GET /v1/things/smuggled HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -342,6 +356,7 @@ async fn nothing_is_smuggled_behind_an_ambiguous_length() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn an_unread_body_never_becomes_the_next_request() {
     let served = Served::start().await;
     let body = "GET /v1/things/smuggled HTTP/1.1\r\nhost: x\r\n\r\n";

@@ -51,6 +51,7 @@ async fn impatient_store(database: &TrialDatabase) -> Store {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn postgres_that_crashed_comes_back_to_the_same_store() {
     let Some(cluster) = Cluster::private() else { return };
     let database = cluster.create_database();
@@ -71,6 +72,7 @@ async fn postgres_that_crashed_comes_back_to_the_same_store() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn postgres_that_falls_silent_is_given_up_with_its_connections() {
     let Some(cluster) = Cluster::private() else { return };
     let database = cluster.create_database();
@@ -100,6 +102,7 @@ async fn postgres_that_falls_silent_is_given_up_with_its_connections() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn postgres_that_is_not_there_yet_is_waited_for_later() {
     let Some(cluster) = Cluster::private() else { return };
     let database = cluster.create_database();
@@ -114,6 +117,7 @@ async fn postgres_that_is_not_there_yet_is_waited_for_later() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_writer_of_another_process_is_waited_for_and_then_given_up() {
     let directory = tempfile::tempdir().unwrap();
     let config = impatient(DatabasePlace::Sqlite(file_in(&directory)));

@@ -72,6 +72,7 @@ async fn sql_in(store: &Path, statement: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn what_is_moved_stands_there_and_the_source_is_marked() {
     let Some(pair) = Pair::new().await else { return };
     assert_eq!(pair.mark().await, None);
@@ -90,6 +91,7 @@ async fn what_is_moved_stands_there_and_the_source_is_marked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn once_more_says_that_it_was_moved_before() {
     let Some(pair) = Pair::new().await else { return };
     pair.moved(NOW).await.unwrap();
@@ -99,6 +101,7 @@ async fn once_more_says_that_it_was_moved_before() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_move_that_broke_between_the_two_commits_is_done_again() {
     let Some(pair) = Pair::new().await else { return };
     sql_in(&file_in(&pair.directory), "INSERT INTO instance VALUES ('moved_to_at', '5')").await;
@@ -108,6 +111,7 @@ async fn a_move_that_broke_between_the_two_commits_is_done_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_database_that_has_organizations_is_left_alone() {
     let Some(pair) = Pair::new().await else { return };
     add_org(&pair.target, 2).await.unwrap();
@@ -117,6 +121,7 @@ async fn a_database_that_has_organizations_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_database_that_somebody_works_in_is_left_alone() {
     let Some(pair) = Pair::new().await else { return };
     let other = Store::open(&StoreConfig::new(DatabasePlace::Postgres(pair.database.url().to_owned()))).await.unwrap();
@@ -137,6 +142,7 @@ async fn a_database_that_somebody_works_in_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_move_that_breaks_leaves_nothing() {
     let cases = [
         // PostgreSQL has no text with a NUL in it.
@@ -154,6 +160,7 @@ async fn a_move_that_breaks_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_move_that_is_broken_off_leaves_nothing() {
     let Some(pair) = Pair::new().await else { return };
     let source = pair.source().await;
@@ -205,6 +212,7 @@ async fn add_node(store: &Store, node: &StoredNode) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn nodes_stay_where_they_were() {
     let Some(pair) = Pair::new().await else { return };
     let source = pair.source().await;
@@ -220,6 +228,7 @@ async fn nodes_stay_where_they_were() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_database_that_a_node_serves_is_left_alone() {
     let Some(pair) = Pair::new().await else { return };
     add_node(&pair.target, &node(2, NOW - 10_000)).await;
@@ -230,6 +239,7 @@ async fn a_database_that_a_node_serves_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_database_without_its_tables_is_left_alone() {
     let Some(pair) = Pair::new().await else { return };
     pair.database.query("DROP TABLE event").unwrap();
@@ -243,6 +253,7 @@ async fn a_database_without_its_tables_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_file_that_another_has_open_is_not_taken() {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(&directory);
@@ -261,6 +272,7 @@ async fn a_file_that_another_has_open_is_not_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn no_file_is_made_to_be_moved() {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(&directory);
@@ -270,6 +282,7 @@ async fn no_file_is_made_to_be_moved() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "thorough"]
 async fn a_mark_is_taken_back() {
     let Some(pair) = Pair::new().await else { return };
     pair.moved(NOW).await.unwrap();

@@ -44,6 +44,7 @@ async fn on_postgres() -> Option<(TrialDatabase, Store)> {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_bell_is_heard_when_its_transaction_is_committed_and_only_then() {
     let Some((database, store)) = on_postgres().await else { return };
     let mut listener = wake::listen(&store).await.unwrap().unwrap();
@@ -66,6 +67,7 @@ async fn a_bell_is_heard_when_its_transaction_is_committed_and_only_then() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_listener_that_is_cut_off_says_so_and_another_can_follow() {
     let Some((database, store)) = on_postgres().await else { return };
     let mut listener = wake::listen(&store).await.unwrap().unwrap();
@@ -91,6 +93,7 @@ async fn silence<T>(listening: &tokio::task::JoinHandle<T>) {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_listener_asks_a_silent_server_whether_it_is_there() {
     let Some(cluster) = Cluster::private() else { return };
     let database = cluster.create_database();
@@ -110,6 +113,7 @@ async fn a_listener_asks_a_silent_server_whether_it_is_there() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn on_sqlite_nobody_listens() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(StoreConfig::new(DatabasePlace::Sqlite(file_in(&directory)))).await;

@@ -56,11 +56,13 @@ fn is_noticed(installation: &Installation) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn the_command_line_is_noticed_in_sqlite() {
     is_noticed(&Installation::on_sqlite().metered(0));
 }
 
 #[test]
+#[ignore = "thorough"]
 fn the_command_line_is_noticed_in_postgresql() {
     let Some(cluster) = postgres() else { return };
     is_noticed(&Installation::on(cluster.create_database()).metered(0));

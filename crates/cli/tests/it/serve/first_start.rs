@@ -83,6 +83,7 @@ fn another_pepper_is_refused(installation: &Installation) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn the_keys_are_printed_once_in_sqlite() {
     let installation = Installation::on_sqlite();
     starts_twice(&installation);
@@ -90,12 +91,14 @@ fn the_keys_are_printed_once_in_sqlite() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn the_keys_are_printed_once_in_postgresql() {
     let Some(cluster) = postgres() else { return };
     starts_twice(&Installation::on(cluster.create_database()));
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_wrong_pepper_is_refused() {
     another_pepper_is_refused(&Installation::on_sqlite());
     let Some(cluster) = postgres() else { return };
@@ -103,6 +106,7 @@ fn a_wrong_pepper_is_refused() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn tables_of_a_newer_program_are_refused() {
     let Some(cluster) = postgres() else { return };
     let database = cluster.create_database();
@@ -118,6 +122,7 @@ fn tables_of_a_newer_program_are_refused() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_port_in_use_makes_no_keys() {
     let installation = Installation::on_sqlite();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -133,6 +138,7 @@ fn a_port_in_use_makes_no_keys() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn two_first_starts_at_once_make_one_pair_of_keys() {
     let Some(cluster) = postgres() else { return };
     let database = cluster.create_database();
@@ -154,6 +160,7 @@ fn two_first_starts_at_once_make_one_pair_of_keys() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_mistyped_place_is_told_and_not_made() {
     let installation = Installation::on_sqlite();
     let commands: [&[&str]; 7] = [

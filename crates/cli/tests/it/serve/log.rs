@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::serve::bench::node::Installation;
 
 #[test]
+#[ignore = "thorough"]
 fn a_panic_is_a_line_of_the_log_without_its_message() {
     let installation = Installation::on_sqlite().set(&["log.format=json"]);
     let first = installation.start();

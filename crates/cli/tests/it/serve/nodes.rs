@@ -43,6 +43,7 @@ fn new_key(installation: &Installation) -> (String, String) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn nodes_share_a_limit_and_notice_a_revoked_key() {
     let Some(cluster) = postgres() else { return };
     let installation = Installation::on(cluster.create_database());

@@ -22,6 +22,7 @@ fn listed(installation: &Installation) -> Vec<(String, bool)> {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_job_is_taken_by_one_node_and_verified_by_another() {
     let Some(cluster) = postgres() else { return };
     let installation = Installation::on(cluster.create_database());
@@ -58,6 +59,7 @@ fn with_a_source(installation: &Installation, more: &[&str]) -> Launched {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_source_belongs_to_one_node_until_that_one_is_gone() {
     let installation = Installation::on_sqlite();
     installation.place.write("source.toml", WITH_A_SOURCE);

@@ -62,6 +62,7 @@ const POINTS: [(&str, &[u64]); 4] = [
 ];
 
 #[test]
+#[ignore = "thorough"]
 fn a_file_is_there_as_a_whole_or_not_at_all() {
     let rows: Vec<String> = (0..3_500).map(|n| format!("{n},user{n}@sandbox.test\n")).collect();
     let list = format!("n,email\n{}", rows.concat());
@@ -90,6 +91,7 @@ const REPLACING: [(&str, u64); 3] = [
 ];
 
 #[test]
+#[ignore = "thorough"]
 fn a_replaced_file_is_there_or_the_one_that_replaces_it() {
     let installations = [Some(Installation::on_sqlite()), postgres().map(|at| Installation::on(at.create_database()))];
     for (installation, has_sql) in installations.into_iter().zip([false, true]) {

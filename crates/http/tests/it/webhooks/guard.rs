@@ -67,6 +67,7 @@ const SPELLINGS: [&str; 48] = [
 ];
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn private_addresses_are_refused_in_every_spelling() {
     let callbacks = Callbacks::new(strict(Arc::new(NoNames)));
     for spelling in SPELLINGS {
@@ -77,6 +78,7 @@ async fn private_addresses_are_refused_in_every_spelling() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn every_edge_of_every_denied_network_is_refused() {
     let callbacks = Callbacks::new(strict(Arc::new(NoNames)));
     let url = |address: IpAddr| match address {
@@ -94,6 +96,7 @@ async fn every_edge_of_every_denied_network_is_refused() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn names_are_judged_by_all_of_their_addresses() {
     let check = async |answer: &[&str]| {
         let callbacks = Callbacks::new(strict(Scripted::new(&[answer])));
@@ -108,6 +111,7 @@ async fn names_are_judged_by_all_of_their_addresses() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn what_configuration_allows_is_allowed() {
     let callbacks = Callbacks::new(open());
     assert_eq!(callbacks.check("http://localhost:8080/").await, Err(TargetRefusal::Special), "::1 is not allowed");
@@ -119,6 +123,7 @@ async fn what_configuration_allows_is_allowed() {
 
 /// This test allows the public address, but connects to nothing outside of loopback.
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_name_that_changes_never_leads_to_loopback() {
     let receiver = Receiver::start(Manner::status(200)).await;
     let url = format!("http://rebind.example:{}/", receiver.address.port());
@@ -148,6 +153,7 @@ impl Names for Silent {
 }
 
 #[tokio::test(start_paused = true)]
+#[ignore = "thorough"]
 async fn a_name_that_does_not_resolve_delays_a_request_by_a_second_at_most() {
     let callbacks = Callbacks::new(strict(Arc::new(Silent)));
     let clock = EngineClock::starting_at(Millis(0));

@@ -114,6 +114,7 @@ impl Hooked {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn five_days_without_success_and_three_messages_given_up_disable_it() {
     let receiver = Receiver::start(Manner::status(500)).await;
     let hooked = Hooked::new(&receiver.url()).await;
@@ -138,6 +139,7 @@ async fn five_days_without_success_and_three_messages_given_up_disable_it() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn days_alone_and_messages_alone_do_not_disable_it() {
     let receiver = Receiver::start(Manner::status(500)).await;
     let hooked = Hooked::new(&receiver.url()).await;
@@ -156,6 +158,7 @@ async fn days_alone_and_messages_alone_do_not_disable_it() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn one_success_wipes_the_slate() {
     let receiver = Receiver::start(Manner::ByRequest(|request| {
         Manner::status(if request.ends_with("\"good\"") { 200 } else { 500 })
@@ -175,6 +178,7 @@ async fn one_success_wipes_the_slate() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn gone_disables_at_once_even_by_a_test() {
     let receiver = Receiver::start(Manner::status(410)).await;
     let hooked = Hooked::new(&receiver.url()).await;
@@ -185,6 +189,7 @@ async fn gone_disables_at_once_even_by_a_test() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn what_tells_of_rows_that_are_gone_is_dropped_unsent() {
     let receiver = Receiver::start(Manner::status(200)).await;
     let hooked = Hooked::new(&receiver.url()).await;
@@ -195,6 +200,7 @@ async fn what_tells_of_rows_that_are_gone_is_dropped_unsent() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn what_cannot_be_signed_comes_to_an_end_and_says_nothing_of_its_webhook() {
     let receiver = Receiver::start(Manner::status(200)).await;
     let hooked = Hooked::sealed_by(&receiver.url(), &[8; 32]).await;
@@ -256,6 +262,7 @@ async fn damaged_job(hooked: &Hooked) {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_message_about_rows_that_cannot_be_read_comes_to_an_end() {
     let receiver = Receiver::start(Manner::status(200)).await;
     let hooked = Hooked::new(&receiver.url()).await;
@@ -270,6 +277,7 @@ async fn a_message_about_rows_that_cannot_be_read_comes_to_an_end() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_webhook_that_is_gone_gets_nothing_that_waited() {
     let receiver = Receiver::start(Manner::status(200)).await;
     let hooked = Hooked::new(&receiver.url()).await;

@@ -74,6 +74,7 @@ async fn customer_with(
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn what_hangs_on_a_shared_host_holds_up_no_other_customer() {
     for by_webhook in [true, false] {
         let outbox = Outbox::new().await;
@@ -106,6 +107,7 @@ async fn what_hangs_on_a_shared_host_holds_up_no_other_customer() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn who_names_a_new_silent_host_each_time_holds_up_no_other_customer() {
     let outbox = Outbox::new().await;
     let mut receiver = Receiver::start(Manner::ByRequest(manner)).await;

@@ -35,6 +35,7 @@ impl Platform {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn what_mailman_lacks_is_refused_with_what_it_has() {
     let Some(mailman) = Platform::take("mailman") else { return };
     let mut customer = Customer::connected(&mailman, &json!({}));
@@ -57,6 +58,7 @@ fn what_mailman_lacks_is_refused_with_what_it_has() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn subscribers_leave_the_list_or_the_server() {
     let Some(mailman) = Platform::take("mailman") else { return };
     for (action, flag, name) in [("unsubscribe", "unsubscribed", "first"), ("delete", "deleted", "second")] {
@@ -78,6 +80,7 @@ fn subscribers_leave_the_list_or_the_server() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_person_decides_about_each_action() {
     let Some(mailman) = Platform::take("mailman") else { return };
     let bad = with_reasons(&mailman.contacts(), &NORMAL);
@@ -110,6 +113,7 @@ fn a_person_decides_about_each_action() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn only_the_chosen_lists_are_left_and_misspelt_addresses_corrected() {
     let Some(mailman) = Platform::take("mailman") else { return };
     let (status, answer) = mailman.call_with_form(Method::Post, "/lists", "fqdn_listname=offers@lists.test");

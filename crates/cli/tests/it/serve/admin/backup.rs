@@ -50,6 +50,7 @@ fn data(installation: &Installation) -> PathBuf {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_backup_beside_a_service_that_writes_is_whole_and_comes_back() {
     let installation = Installation::on_sqlite();
     let (node, key) = serving(&installation);
@@ -83,6 +84,7 @@ fn a_backup_beside_a_service_that_writes_is_whole_and_comes_back() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn what_was_erased_after_a_backup_is_erased_before_it_comes_back() {
     let installation = Installation::on_sqlite();
     let (node, key) = serving(&installation);
@@ -110,6 +112,7 @@ fn what_was_erased_after_a_backup_is_erased_before_it_comes_back() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn what_is_no_backup_of_this_installation_is_refused() {
     let installation = Installation::on_sqlite();
     serving(&installation).0.stop();
@@ -140,6 +143,7 @@ fn what_is_no_backup_of_this_installation_is_refused() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn without_its_pepper_a_backup_needs_the_one_that_is_there() {
     let installation = Installation::on_sqlite();
     serving(&installation).0.stop();
@@ -163,6 +167,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_database_that_was_replaced_stays_until_somebody_deletes_it() {
     let installation = Installation::on_sqlite();
     serving(&installation).0.stop();
@@ -185,6 +190,7 @@ fn a_database_that_was_replaced_stays_until_somebody_deletes_it() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_restored_database_is_its_owners_alone_and_a_copy_that_fails_leaves_nothing() {
     let installation = Installation::on_sqlite();
     serving(&installation).0.stop();
@@ -209,6 +215,7 @@ fn a_restored_database_is_its_owners_alone_and_a_copy_that_fails_leaves_nothing(
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_backup_is_written_only_where_nobody_else_can_write() {
     let installation = Installation::on_sqlite();
     serving(&installation).0.stop();
@@ -248,6 +255,7 @@ fn a_backup_is_written_only_where_nobody_else_can_write() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_backup_that_fails_leaves_nothing() {
     let installation = Installation::on_sqlite();
     serving(&installation).0.stop();
@@ -259,6 +267,7 @@ fn a_backup_that_fails_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn postgresql_is_left_to_its_own_tools() {
     let Some(cluster) = postgres() else { return };
     let installation = Installation::on(cluster.create_database());
@@ -276,6 +285,7 @@ fn organizations(installation: &Installation) -> usize {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn killed_at_any_moment_backups_and_restores_leave_what_was_there() {
     let rounds = from_environment("PROBITY_CRASH_ROUNDS", ROUNDS);
     let mut moments = Rng::new(from_environment("PROBITY_CRASH_SEED", 1));

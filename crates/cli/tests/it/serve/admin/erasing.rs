@@ -40,6 +40,7 @@ const POINTS: [&str; 6] = [
 ];
 
 #[test]
+#[ignore = "thorough"]
 fn an_erasure_comes_to_its_end_whoever_dies_on_the_way() {
     for point in POINTS {
         let installation = Installation::on_sqlite().set(&["batch.lease=1s"]);
@@ -85,6 +86,7 @@ const TAKING: [(&str, usize); 3] = [
 ];
 
 #[test]
+#[ignore = "thorough"]
 fn a_wish_stands_in_the_database_and_the_file_or_in_neither() {
     for (point, stand) in TAKING {
         let installation = Installation::on_sqlite().set(&["batch.lease=1s"]);
@@ -154,17 +156,20 @@ fn what_was_completed_is_erased_again_before_anything_is_served(installation: In
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_backup_from_within_an_erasure_is_erased_again_before_it_is_served() {
     what_was_completed_is_erased_again_before_anything_is_served(Installation::on_sqlite());
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_backup_of_postgresql_from_within_an_erasure_is_erased_again_before_it_is_served() {
     let Some(cluster) = postgres() else { return };
     what_was_completed_is_erased_again_before_anything_is_served(Installation::on(cluster.create_database()));
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_wish_of_the_command_line_is_carried_out_by_the_service() {
     let installation = Installation::on_sqlite();
     let node = installation.start();
@@ -183,6 +188,7 @@ fn a_wish_of_the_command_line_is_carried_out_by_the_service() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_sealed_database_is_served_with_its_master_key_only() {
     let installation = Installation::on_sqlite();
     let file = |name: &str| installation.place.path(name).display().to_string();

@@ -37,11 +37,13 @@ fn prepaid(installation: &Installation) -> Value {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_list_is_forecast_verified_searched_and_downloaded() {
     forecast_to_download(Installation::on_sqlite());
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_list_is_forecast_verified_searched_and_downloaded_on_postgresql() {
     let Some(cluster) = postgres() else { return };
     forecast_to_download(Installation::on(cluster.create_database()));
@@ -92,6 +94,7 @@ fn forecast_to_download(installation: Installation) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn what_test_keys_made_is_shown_where_it_is_asked_for() {
     let (installation, _) = with_customers(10);
     let node = installation.start();
@@ -139,6 +142,7 @@ fn downloads(installation: &Installation, job: &str) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn without_a_service_a_list_waits_and_can_be_cancelled() {
     let (installation, file) = with_customers(4);
     installation.start().stop();
@@ -162,6 +166,7 @@ fn without_a_service_a_list_waits_and_can_be_cancelled() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_list_may_come_on_standard_input() {
     use std::io::Write as _;
     let installation = Installation::on_sqlite();
@@ -176,6 +181,7 @@ fn a_list_may_come_on_standard_input() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn with_the_same_reference_a_list_is_added_once() {
     let (installation, file) = with_customers(10);
     installation.start().stop();
@@ -194,6 +200,7 @@ fn with_the_same_reference_a_list_is_added_once() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_file_that_is_no_list_is_refused_with_its_name_or_flag() {
     let (installation, file) = with_customers(10);
     installation.start().stop();

@@ -84,6 +84,7 @@ fn go_on(installation: &Installation, before: &Before) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_moved_installation_goes_on_where_it_was() {
     let Some(cluster) = postgres() else { return };
     let database = cluster.create_database();
@@ -113,6 +114,7 @@ fn a_moved_installation_goes_on_where_it_was() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_move_tells_what_is_wrong_and_never_the_password() {
     let installation = Installation::on_sqlite();
     let missing = installation.run(&["move", "--to", "postgres://probity:s3cret@127.0.0.1:1/x"]);

@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 use crate::serve::bench::node::{Installation, wait_for};
 
 #[test]
+#[ignore = "thorough"]
 fn settings_are_shown_tried_and_changed() {
     shown_tried_and_changed(&Installation::on_sqlite());
 }
 
 #[test]
+#[ignore = "thorough"]
 fn settings_are_shown_tried_and_changed_on_postgresql() {
     let Some(cluster) = postgres() else { return };
     shown_tried_and_changed(&Installation::on(cluster.create_database()));
@@ -58,6 +60,7 @@ fn shown_tried_and_changed(installation: &Installation) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_refusal_names_the_flag_that_was_typed() {
     let installation = Installation::on_sqlite();
     installation.start().stop();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::serve::bench::node::Installation;
 
 #[test]
+#[ignore = "thorough"]
 fn addresses_are_listed_counted_and_removed() {
     let installation = Installation::on_sqlite();
     installation.start().stop();
@@ -44,6 +45,7 @@ fn changed_at(installation: &Installation, list: &str) -> Value {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_list_may_come_on_standard_input() {
     let installation = Installation::on_sqlite();
     installation.start().stop();

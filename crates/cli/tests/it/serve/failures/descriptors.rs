@@ -8,6 +8,7 @@ use crate::serve::bench::node::{Installation, wait_for};
 const FILES: u32 = 64;
 
 #[test]
+#[ignore = "thorough"]
 fn clients_beyond_the_limit_of_open_files_wait_and_the_service_goes_on() {
     let installation = Installation::on_sqlite();
     let node = installation.start_with_few_files(FILES);

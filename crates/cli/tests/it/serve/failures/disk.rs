@@ -78,6 +78,7 @@ fn is_not_ready(node: &Node) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_full_disk_costs_answers_and_no_credits() {
     let installation = Installation::on_sqlite().metered(GRANTED);
     let Some(small) = Small::under(&installation, ROOM) else { return };
@@ -119,6 +120,7 @@ fn shim(place: &Place) -> Option<PathBuf> {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_disk_that_becomes_read_only_costs_answers_and_no_credits() {
     let installation = Installation::on_sqlite().metered(GRANTED);
     let Some(library) = shim(&installation.place) else { return };
@@ -158,6 +160,7 @@ fn a_disk_that_becomes_read_only_costs_answers_and_no_credits() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_database_that_cannot_be_written_is_told_at_the_start() {
     let installation = Installation::on_sqlite();
     let Some(small) = Small::under(&installation, ROOM) else { return };

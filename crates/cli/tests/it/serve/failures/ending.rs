@@ -71,17 +71,20 @@ fn requests_in_flight_are_finished(installation: &Installation) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn requests_in_flight_are_finished_in_sqlite() {
     requests_in_flight_are_finished(&installation(Installation::on_sqlite()));
 }
 
 #[test]
+#[ignore = "thorough"]
 fn requests_in_flight_are_finished_in_postgresql() {
     let Some(cluster) = postgres() else { return };
     requests_in_flight_are_finished(&installation(Installation::on(cluster.create_database())));
 }
 
 #[test]
+#[ignore = "thorough"]
 fn what_outlasts_the_grace_is_cut_and_costs_nothing() {
     let installation = installation(Installation::on_sqlite()).set(&["server.shutdown_grace=500ms"]);
     let mut node = installation.start();
@@ -96,6 +99,7 @@ fn what_outlasts_the_grace_is_cut_and_costs_nothing() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_second_signal_ends_it_at_once() {
     let installation = installation(Installation::on_sqlite());
     let mut node = installation.start();

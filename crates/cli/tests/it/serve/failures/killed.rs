@@ -51,11 +51,13 @@ fn killed_again_and_again(installation: &Installation) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_killed_service_loses_no_credit_in_sqlite() {
     killed_again_and_again(&Installation::on_sqlite().metered(GRANTED));
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_killed_service_loses_no_credit_in_postgresql() {
     let Some(cluster) = postgres() else { return };
     killed_again_and_again(&Installation::on(cluster.create_database()).metered(GRANTED));

@@ -3,6 +3,7 @@
 use crate::serve::bench::node::{Installation, wait_for};
 
 #[test]
+#[ignore = "thorough"]
 fn workbooks_need_no_other_place_than_the_data_directory() {
     let installation = Installation::on_sqlite();
     let nowhere = installation.place.path("nowhere");

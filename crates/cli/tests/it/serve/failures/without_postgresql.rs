@@ -37,6 +37,7 @@ fn unavailable_in_time(one: &mut Asking) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_database_that_crashes_is_missed_and_found_again() {
     let Some(cluster) = Cluster::private() else { return };
     let installation = installation(&cluster);
@@ -65,6 +66,7 @@ fn a_database_that_crashes_is_missed_and_found_again() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_database_that_stands_still_keeps_nobody_waiting_for_ever() {
     let Some(cluster) = Cluster::private() else { return };
     let installation = installation(&cluster);
@@ -91,6 +93,7 @@ fn a_database_that_stands_still_keeps_nobody_waiting_for_ever() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_start_tells_why_the_server_cannot_be_used_and_never_the_password() {
     let installation = Installation::on_sqlite().set(&["database.acquire_timeout=500ms"]);
     let cases = [

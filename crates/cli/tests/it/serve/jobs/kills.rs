@@ -89,11 +89,13 @@ fn becomes(node: &Node, readiness: u16) {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_survive_kills_in_sqlite() {
     Loop::run(Installation::on_sqlite(), None);
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_survive_kills_in_postgresql() {
     let Some(cluster) = Setup::default().fast().start() else { return };
     let installation = Installation::on(cluster.create_database());

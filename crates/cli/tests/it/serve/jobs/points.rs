@@ -102,6 +102,7 @@ fn killed_at_points(installation: Installation) {
 
 /// A start rejects a point without a statement, so this test tries all points, whatever other tests draw.
 #[test]
+#[ignore = "thorough"]
 fn every_point_has_its_statement() {
     let all: Vec<String> =
         STATEMENTS.iter().flat_map(|kind| kind.iter().map(|name| format!("{name}:before:{}:kill", u32::MAX))).collect();
@@ -112,11 +113,13 @@ fn every_point_has_its_statement() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_survive_death_at_any_point_in_sqlite() {
     killed_at_points(Installation::on_sqlite());
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_survive_death_at_any_point_in_postgresql() {
     let Some(cluster) = postgres() else { return };
     killed_at_points(Installation::on(cluster.create_database()));

@@ -124,6 +124,7 @@ impl Trial {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_outlast_a_full_disk_under_sqlite() {
     let installation = Installation::on_sqlite();
     let Some(small) = Small::under(&installation, ROOM) else { return };
@@ -131,6 +132,7 @@ fn jobs_outlast_a_full_disk_under_sqlite() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_outlast_a_death_on_a_full_disk_that_cannot_be_written() {
     let installation = Installation::on_sqlite();
     let Some(small) = Small::under(&installation, ROOM) else { return };
@@ -158,6 +160,7 @@ fn on_postgres(cluster: &Cluster) -> Trial {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_outlast_a_full_disk_under_postgresql() {
     let Some(cluster) = Cluster::private() else { return };
     let Some(small) = Small::at(cluster.directory().join("small"), ROOM_OF_POSTGRESQL) else { return };
@@ -170,12 +173,14 @@ fn jobs_outlast_a_full_disk_under_postgresql() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_outlast_a_crash_of_postgresql() {
     let Some(cluster) = Cluster::private() else { return };
     on_postgres(&cluster).survives(|| cluster.stop_immediate(), || cluster.start_again());
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_outlast_a_postgresql_that_stands_still() {
     let Some(cluster) = Cluster::private() else { return };
     let mut trial = on_postgres(&cluster);
@@ -185,6 +190,7 @@ fn jobs_outlast_a_postgresql_that_stands_still() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn jobs_outlast_a_postgresql_that_takes_no_writes() {
     let Some(cluster) = Cluster::private() else { return };
     let by_hand = cluster.create_database();

@@ -40,6 +40,7 @@ impl Trial {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_node_that_dies_and_one_that_sleeps_leave_a_job_to_others() {
     let Some(mut trial) = Trial::on_postgres() else { return };
     let (sleeper, victim) = (trial.start(), trial.start());
@@ -62,6 +63,7 @@ fn a_node_that_dies_and_one_that_sleeps_leave_a_job_to_others() {
 }
 
 #[test]
+#[ignore = "thorough"]
 fn a_node_that_sleeps_within_a_transaction_keeps_nobody_waiting() {
     // While a chunk is settled, the last statement before the commit is the event for its rows. Before the commit, the job's rows
     // are locked; afterwards, they are not.

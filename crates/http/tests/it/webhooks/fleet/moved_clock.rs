@@ -191,6 +191,7 @@ async fn move_to(clock: EngineClock, to: Millis) {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn retries_keep_their_times_and_their_order_over_days_of_a_moved_clock() {
     let each = WEBHOOKS / 20;
     let sorts = |sorts: &[&str]| sorts.iter().map(|sort| ((*sort).to_owned(), each)).collect::<BTreeMap<_, _>>();
