@@ -130,7 +130,10 @@ impl Store {
             let done = self.run(&work).await;
             if let Err(error) = &done {
                 self.inner.outdated.note(error);
-                self.inner.unwritable.fetch_or(error.is_unwritable(), Ordering::Relaxed);
+                if error.is_unwritable() && !self.inner.unwritable.swap(true, Ordering::Relaxed) {
+                    let cause = std::error::Error::source(error).map(ToString::to_string);
+                    tracing::error!(cause, "the database takes no writes; work continues when it does");
+                }
             }
             match done {
                 Err(error) if error.is_contention() && run < RUNS_MAX => {
@@ -167,8 +170,8 @@ impl Store {
             Ok(value) => {
                 let has_written = tx.has_written();
                 tx.commit().await?;
-                if has_written {
-                    self.inner.unwritable.store(false, Ordering::Relaxed);
+                if has_written && self.inner.unwritable.swap(false, Ordering::Relaxed) {
+                    tracing::warn!("the database takes writes again");
                 }
                 Ok(value)
             }

@@ -6,6 +6,8 @@
 //! the drift since its start. Time while the machine was suspended counts: what would have expired has expired, though no timer has
 //! run.
 
+#[cfg(feature = "failpoints")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +17,16 @@ use tokio::time::Instant;
 /// Starts a program that is built for tests with a clock that is ahead by this many milliseconds, or behind if negative.
 #[cfg(feature = "failpoints")]
 const AHEAD_VARIABLE: &str = "PROBITY_CLOCK_AHEAD_MS";
+
+/// Milliseconds by which this process pretends to be ahead of the system's clock.
+#[cfg(feature = "failpoints")]
+static AHEAD_MS: OnceLock<i64> = OnceLock::new();
+
+#[cfg(feature = "failpoints")]
+fn ahead_ms() -> i64 {
+    let asked = || std::env::var(AHEAD_VARIABLE).ok()?.parse().ok();
+    AHEAD_MS.get().copied().or_else(asked).unwrap_or(0)
+}
 
 /// A clock that counts milliseconds from a chosen origin. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +54,20 @@ impl EngineClock {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let origin = Millis(whole_ms(since_epoch));
         #[cfg(feature = "failpoints")]
-        let origin = origin + std::env::var(AHEAD_VARIABLE).ok().and_then(|ms| ms.parse::<i64>().ok()).unwrap_or(0);
+        let origin = origin + ahead_ms();
         // A thread that pauses between the two clocks of one reading gets too little, and later readings would count the difference
         // as suspended. The largest of three readings is right unless the thread pauses in each.
         let before = [suspended_ms(), suspended_ms(), suspended_ms()].into_iter().max().unwrap_or(0);
         Self { suspended: Suspended::Machine(before), ..Self::starting_at(origin) }
+    }
+
+    /// Makes clocks that this process starts from now on begin near `now`, as decided by the first call. Tests that add up days thus do
+    /// not depend on the day and hour at which they run.
+    #[cfg(feature = "failpoints")]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
+    pub fn pretend(now: Millis) {
+        let real = Millis(whole_ms(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
+        AHEAD_MS.get_or_init(|| now.since(real));
     }
 
     /// The same clock on a machine suspended for `told` milliseconds in total: for tests.

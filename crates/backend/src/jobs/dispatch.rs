@@ -37,11 +37,16 @@ const ON_ITS_WAY_MS: i64 = 1_000;
 pub async fn run(jobs: Jobs, ending: CancellationToken) {
     let mut node =
         Node { busy: BusyWork::new(Capacity::of_slots(jobs.config.slots)), running: JoinSet::new(), jobs, ending };
+    let mut is_failing = false;
     while !node.ending.is_cancelled() {
-        let pause = match node.fill().await {
+        let filled = node.fill().await;
+        let was_failing = std::mem::replace(&mut is_failing, filled.is_err());
+        let pause = match filled {
             Ok(()) => node.jobs.presence.poll(POLL),
             Err(error) => {
-                tracing::warn!(%error, "cannot claim work; retrying");
+                if !was_failing {
+                    tracing::warn!(%error, "cannot claim work; retrying");
+                }
                 REST
             }
         };

@@ -21,7 +21,7 @@ use crate::privacy::mailbox;
 /// Poll interval without a wake-up.
 const POLL: Duration = Duration::from_secs(1);
 /// Pause after a failure.
-const REST: Duration = Duration::from_secs(5);
+const REST: Duration = Duration::from_secs(2);
 /// Blocks read at a time.
 const BLOCKS: i64 = 50;
 /// Chunks written in one transaction, which must stay short.

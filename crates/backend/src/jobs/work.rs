@@ -39,8 +39,10 @@ use crate::webhooks::tell;
 const PART_ROWS: usize = ROWS_MAX;
 /// Maximum time that results wait to be settled, in milliseconds.
 const PART_MS: u64 = 2_000;
-/// Attempts to write a part while the database is unavailable. The lease is not renewed meanwhile.
-const WRITES_MAX: u32 = 5;
+/// Pause before a write that the database did not take is repeated.
+const WRITE_AGAIN: Duration = Duration::from_secs(1);
+/// Attempts to write while the node ends.
+const LAST_WRITES_MAX: u32 = 5;
 
 /// Works on a chunk until it is done, its lease is lost or the node ends. Sets `left` to the number of rows without an outcome.
 pub async fn run(jobs: &Jobs, claimed: ClaimedChunk, test: bool, ending: &CancellationToken, left: &AtomicUsize) {
@@ -49,6 +51,10 @@ pub async fn run(jobs: &Jobs, claimed: ClaimedChunk, test: bool, ending: &Cancel
     match work(jobs, claimed, test, ending, left).await {
         Ok(()) => {}
         Err(Stop::Lost) => tracing::info!(job = fence.job.0, chunk = fence.chunk, "another node took over the chunk"),
+        Err(Stop::Unavailable(error)) => {
+            tracing::warn!(%error, job = fence.job.0, chunk = fence.chunk, "cannot read a chunk; giving it back");
+            give_back(jobs, &fence, ending).await;
+        }
         Err(Stop::Failed(error)) => {
             tracing::error!(%error, job = fence.job.0, chunk = fence.chunk, "a chunk failed; it will be claimed again");
         }
@@ -56,8 +62,43 @@ pub async fn run(jobs: &Jobs, claimed: ClaimedChunk, test: bool, ending: &Cancel
     jobs.wake.work.notify_one();
 }
 
+/// Gives a chunk back as soon as the database takes it, so that nobody waits for the end of its lease.
+async fn give_back(jobs: &Jobs, fence: &ChunkFence, ending: &CancellationToken) {
+    let freed = until_taken(fence, ending, || jobs.store.write(|tx| jobs::free(tx, fence).scope_boxed())).await;
+    if let Err(error) = freed {
+        tracing::info!(%error, job = fence.job.0, chunk = fence.chunk, "cannot give a chunk back; its lease will end");
+    }
+}
+
+/// Repeats a write until the database takes it. If the lease ends meanwhile and another worker claims the chunk, the write fails with
+/// [`StoreError::LeaseLost`].
+async fn until_taken<W, T>(
+    fence: &ChunkFence,
+    ending: &CancellationToken,
+    write: impl Fn() -> W,
+) -> Result<T, StoreError>
+where
+    W: Future<Output = Result<T, StoreError>>,
+{
+    let mut tries = 1;
+    loop {
+        match write().await {
+            Err(error @ StoreError::Unavailable { .. }) if !ending.is_cancelled() || tries < LAST_WRITES_MAX => {
+                if tries == 1 {
+                    let (job, chunk) = (fence.job.0, fence.chunk);
+                    tracing::warn!(%error, job, chunk, "cannot store the state of a chunk; retrying until the database takes it");
+                }
+                tries += 1;
+                tokio::time::sleep(WRITE_AGAIN).await;
+            }
+            written => return written,
+        }
+    }
+}
+
 enum Stop {
     Lost,
+    Unavailable(StoreError),
     Failed(Detail),
 }
 
@@ -65,14 +106,16 @@ impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::LeaseLost | StoreError::NotFound => Self::Lost,
+            unavailable @ StoreError::Unavailable { .. } => Self::Unavailable(unavailable),
             other => Self::Failed(other.into()),
         }
     }
 }
 
 /// Rows of a chunk and their outcomes that are not settled.
-struct Progress {
+struct Progress<'a> {
     fence: ChunkFence,
+    ending: &'a CancellationToken,
     rows: HashMap<u64, ChunkRow>,
     found: Vec<VerifiedRow>,
     waiting: Waiting,
@@ -96,7 +139,7 @@ async fn work(
     let hurried = jobs::by_no(&mut jobs.store.read().await?, fence.org, fence.job).await?.hurried_at.is_some();
     let (items, rows) = numbered(rows, fence.org, hurried);
     let plan = RunPlan::of_job(&mut jobs.store.read().await?, jobs.platforms.catalog(), fence.org, fence.job).await?;
-    let mut progress = Progress { fence, rows, found, waiting: Waiting::default(), parts: 0, plan };
+    let mut progress = Progress { fence, ending, rows, found, waiting: Waiting::default(), parts: 0, plan };
     let (mut outcomes, engine) = ask(jobs, items, test);
     let mut heartbeat = every(heartbeat(jobs.lease_ms()));
     let mut part = every(Duration::from_millis(PART_MS));
@@ -126,7 +169,7 @@ async fn work(
     }
     progress.settle(jobs).await?;
     if !ended {
-        jobs.store.write(|tx| jobs::free(tx, &progress.fence).scope_boxed()).await?;
+        give_back(jobs, &fence, ending).await;
     }
     Ok(())
 }
@@ -216,7 +259,7 @@ async fn extend(jobs: &Jobs, fence: ChunkFence) -> Result<(), Stop> {
     }
 }
 
-impl Progress {
+impl Progress<'_> {
     fn take(&mut self, jobs: &Jobs, group: Vec<(u64, AddressOutcome)>, test: bool) {
         let origin = if test { Origin::Sandbox } else { Origin::Batch };
         for (key, outcome) in group {
@@ -265,16 +308,8 @@ impl Progress {
     ) -> Result<(), Stop> {
         let part = Part { found: std::mem::take(&mut self.found), put_off, stay, done, no: self.parts };
         self.parts += 1;
-        let mut tries = 1;
-        loop {
-            match write(jobs, &self.fence, &part, self.plan.as_ref()).await {
-                Err(StoreError::Unavailable { .. }) if tries < WRITES_MAX => {
-                    tries += 1;
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
-                written => return Ok(written?),
-            }
-        }
+        let (fence, plan) = (&self.fence, self.plan.as_ref());
+        Ok(until_taken(fence, self.ending, || write(jobs, fence, &part, plan)).await?)
     }
 }
 

@@ -168,7 +168,6 @@ async fn the_bearer_token_wins() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_key_ends_when_it_expires_or_is_revoked() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;

@@ -214,7 +214,6 @@ async fn a_client_that_goes_away_leaves_no_half_work() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_run_that_died_frees_its_key_after_its_lease() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, key) = app.customer().await;
@@ -242,7 +241,6 @@ async fn a_run_that_died_frees_its_key_after_its_lease() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn answers_are_kept_for_a_day() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, key) = app.customer().await;

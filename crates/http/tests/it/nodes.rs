@@ -51,7 +51,6 @@ async fn told_of_a_job(app: &TestApp, key: &str) -> Value {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn nodes_with_one_role_each_complete_a_job_together() {
     let Some(api) = TestApp::on_postgres(only(NodeRole::Api)).await else { return };
     let worker = api.beside(only(NodeRole::Worker)).await;
@@ -75,7 +74,6 @@ async fn nodes_with_one_role_each_complete_a_job_together() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_node_without_the_api_says_that_it_was_the_wrong_one() {
     let app = TestApp::with(only(NodeRole::Worker)).await;
     let (_, key) = app.customer().await;
@@ -111,7 +109,6 @@ async fn give_to_another(app: &TestApp, give: bool) {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_node_that_has_lost_its_source_asks_nobody_until_it_is_back() {
     let node = NodeConfig { sources: vec!["192.0.2.1".parse().ok()], ..NodeConfig::default() };
     let app = TestApp::with(ServiceConfig { node, ..ServiceConfig::default() }).await;

@@ -56,7 +56,6 @@ async fn until(app: &TestApp, key: &str, holds: impl Fn(&Value) -> bool) -> Valu
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn the_organization_shows_its_plan_and_limits_follow_it() {
     TestApp::each(config(), async |app| {
         let (_, key) = customer(app, "team").await;
@@ -82,7 +81,6 @@ async fn the_organization_shows_its_plan_and_limits_follow_it() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn months_pass() {
     TestApp::each(config(), async |app| {
         let (org, key) = customer(app, "team").await;
@@ -100,7 +98,6 @@ async fn months_pass() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_month_that_cannot_be_granted_is_in_nobodys_way() {
     TestApp::each(config(), async |app| {
         let (first, _) = customer(app, "saving").await;
@@ -116,7 +113,6 @@ async fn a_month_that_cannot_be_granted_is_in_nobodys_way() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_trial_ends() {
     let app = TestApp::with(config()).await;
     let (_, key) = customer(&app, "trial").await;
@@ -133,7 +129,6 @@ async fn a_trial_ends() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn credits_that_ran_out_are_put_in_as_often_as_agreed() {
     TestApp::each(config(), async |app| {
         let (org, key) = customer(app, "refill").await;
@@ -160,7 +155,6 @@ async fn credits_that_ran_out_are_put_in_as_often_as_agreed() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_balance_that_becomes_low_is_in_the_timeline_once() {
     let app = TestApp::with(config()).await;
     let (org, key) = customer(&app, "team").await;

@@ -27,7 +27,6 @@ async fn wait_as_told(refused: &Answer) {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_key_may_as_often_as_its_limit_says() {
     TestApp::each(limits(ApiConfig { key_per_minute: 4, ..ApiConfig::default() }), async |app| {
         let (org, key) = app.customer().await;
@@ -55,7 +54,6 @@ async fn a_key_may_as_often_as_its_limit_says() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn the_reset_is_when_the_bucket_is_full_again() {
     TestApp::each(limits(ApiConfig { key_per_minute: 60, ..ApiConfig::default() }), async |app| {
         let (org, key) = app.customer().await;
@@ -72,7 +70,6 @@ async fn the_reset_is_when_the_bucket_is_full_again() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn every_answer_to_a_key_shows_its_limit() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
@@ -102,7 +99,6 @@ async fn every_answer_to_a_key_shows_its_limit() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_key_can_have_a_limit_of_its_own() {
     let app = TestApp::with(limits(ApiConfig { key_per_minute: 5, ..ApiConfig::default() })).await;
     let (org, _) = app.customer().await;
@@ -118,7 +114,6 @@ async fn a_key_can_have_a_limit_of_its_own() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn many_keys_share_their_organizations_limit() {
     TestApp::each(limits(ApiConfig { org_per_minute: 100, ..ApiConfig::default() }), async |app| {
         let (org, first) = app.customer().await;
@@ -148,7 +143,6 @@ async fn many_keys_share_their_organizations_limit() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn who_changes_their_limit_gets_no_requests_by_it() {
     TestApp::each(limits(ApiConfig { org_per_minute: 60, ..ApiConfig::default() }), async |app| {
         let (_, key) = app.customer().await;
@@ -189,7 +183,6 @@ async fn who_changes_their_limit_gets_no_requests_by_it() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn refused_keys_count_against_their_address() {
     let proxies = vec!["10.0.0.0/8".parse().unwrap()];
     let api = ApiConfig { failures_per_minute: 3, trusted_proxies: proxies, ..ApiConfig::default() };
@@ -219,7 +212,6 @@ async fn refused_keys_count_against_their_address() {
 
 /// A host with one IPv6 address usually has a whole /64.
 #[tokio::test]
-#[ignore = "thorough"]
 async fn neighbours_in_one_ipv6_network_count_as_one() {
     let app = TestApp::with(limits(ApiConfig { failures_per_minute: 3, ..ApiConfig::default() })).await;
     let guess = |from: &str| Call::get(ROUTE).key("garbage").from(from);

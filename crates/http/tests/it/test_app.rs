@@ -8,6 +8,7 @@ mod call;
 mod migrated;
 mod world;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use probity_account::scope::Scope;
 use probity_backend::accounts::minting::KeyRequest;
 use probity_backend::nodes::instance::Instance;
 use probity_backend::secrets::sealing::{MASTER_KEY_BYTES, MasterKey};
+use probity_engine::clock::EngineClock;
 use probity_http::service::{Core, ServiceConfig, Verifiers};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
@@ -46,6 +48,14 @@ pub(crate) use world::{BURST, Rigged};
 pub(crate) const BRAND: &str = "probity";
 pub(crate) const PEPPER: [u8; 32] = [7; 32];
 static ALL: AsciiSet = every_ascii();
+
+thread_local! {
+    /// Databases of the services that a test has started, which runs in a thread of its own.
+    static STORES: RefCell<Vec<Store>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Noon in the middle of a month, in UTC: 2027-03-17. No day, week or month ends during a run of the tests.
+const BEGINNING: Millis = Millis(1_805_284_800_000);
 /// Number of credits that no test exhausts.
 pub(crate) const PLENTY: i64 = 1_000_000;
 
@@ -96,6 +106,7 @@ impl TestApp {
     pub(crate) async fn sealed_from_here(self, config: ServiceConfig, master_key: [u8; MASTER_KEY_BYTES]) -> Self {
         let Self { core, store, live, directory, place, database, .. } = self;
         core.stop().await;
+        STORES.take();
         store.close().await;
         let shared = Shared { net: Some(live.net.clone()), sealing: Some(Arc::new(MasterKey::of(&master_key))) };
         Self::on(place, directory, database, config, shared).await
@@ -105,6 +116,7 @@ impl TestApp {
     pub(crate) async fn restarted(self, config: ServiceConfig) -> Self {
         let Self { core, store, live, directory, place, database, .. } = self;
         core.stop().await;
+        STORES.take();
         store.close().await;
         let shared = Shared { net: Some(live.net.clone()), sealing: None };
         Self::on(place, directory, database, config, shared).await
@@ -156,6 +168,7 @@ impl TestApp {
         shared: Shared,
     ) -> Self {
         let Shared { net, sealing } = shared;
+        EngineClock::pretend(BEGINNING);
         // Long timeout: on a busy machine, many tasks wait long for a connection.
         let opened = StoreConfig { acquire_timeout_ms: 60_000, sealing, ..StoreConfig::new(place.clone()) };
         let instance = Instance::open(&opened, &PEPPER).await.unwrap();
@@ -169,6 +182,7 @@ impl TestApp {
         let verifiers = Verifiers { live: live.clone(), sandbox: crate::sandbox::verifier() };
         let admin = Staff::open(&instance, &config, &verifiers);
         let service_store = instance.store().clone();
+        STORES.with_borrow_mut(|stores| stores.extend([service_store.clone(), store.clone()]));
         let core = Core::start(instance, &config, verifiers);
         Self { core, admin, store, service_store, live, directory, place, database }
     }
@@ -176,6 +190,7 @@ impl TestApp {
     /// Stops the service and audits its ledger.
     pub(crate) async fn stop(self) {
         self.core.stop().await;
+        STORES.take();
         let wrong = credits::audit(&mut self.store.read().await.unwrap()).await.unwrap();
         assert!(wrong.is_empty(), "the books do not agree: {wrong:#?}");
         self.store.close().await;
@@ -330,7 +345,7 @@ pub(crate) fn every_byte_encoded(text: &str) -> String {
     percent_encode(text.as_bytes(), &ALL).to_string()
 }
 
-/// Advances the service's time in steps, so that due work runs in between.
+/// Advances the service's time in steps. Between them, due work is done, however long that takes.
 pub(crate) async fn pass(time: Duration) {
     const STEPS: u32 = 8;
     for _ in 0..STEPS {
@@ -338,12 +353,37 @@ pub(crate) async fn pass(time: Duration) {
     }
 }
 
-/// Advances the service's time in one step.
+/// Advances the service's time in one step, while nothing is under way that the step could cut short.
 pub(crate) async fn advance(time: Duration) {
+    rest().await;
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();
-    real_moment().await;
+    rest().await;
+}
+
+/// Waits until the services of this thread have nothing to do before a timer ends: no connection to a database is in use, and no task
+/// takes one up in several rounds of the runtime. Gives up on a test that holds one.
+async fn rest() {
+    const QUIET_ROUNDS: usize = 5;
+    const ROUNDS_MAX: usize = 1_000;
+    let mut quiet = 0;
+    for _ in 0..ROUNDS_MAX {
+        // Each of them lets every task run that can.
+        for _ in 0..16 {
+            tokio::task::yield_now().await;
+        }
+        let is_idle = |store: &Store| {
+            let used = store.pool_use();
+            used.open == used.idle
+        };
+        quiet = if STORES.with_borrow(|stores| stores.iter().all(is_idle)) { quiet + 1 } else { 0 };
+        if quiet == QUIET_ROUNDS {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    eprintln!("a connection stays in use");
 }
 
 /// Runs a future while the service's clock stands still.

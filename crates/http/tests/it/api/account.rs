@@ -18,7 +18,6 @@ async fn patch(app: &TestApp, key: &str, body: &Value) -> Answer {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_key_of_nobody_shows_the_primary_user() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, key) = app.customer().await;
@@ -43,7 +42,6 @@ async fn a_key_of_nobody_shows_the_primary_user() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_key_of_a_person_is_about_that_person() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
@@ -59,7 +57,6 @@ async fn a_key_of_a_person_is_about_that_person() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_name_and_a_role_that_are_given_at_once_both_stay() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, _) = app.customer().await;
@@ -88,7 +85,6 @@ async fn a_name_and_a_role_that_are_given_at_once_both_stay() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_patch_merges_and_null_clears() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (_, key) = app.customer().await;
@@ -132,7 +128,6 @@ async fn a_patch_merges_and_null_clears() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_cannot_be_written_is_refused_by_name_and_changes_nothing() {
     let app = TestApp::start().await;
     let (_, key) = app.customer().await;
@@ -172,7 +167,6 @@ async fn what_cannot_be_written_is_refused_by_name_and_changes_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn the_timeline_tells_which_fields_were_changed_and_not_what_they_hold() {
     let app = TestApp::start().await;
     let (_, key) = app.customer().await;

@@ -122,7 +122,6 @@ async fn a_list_is_verified_once_each_and_answered_row_by_row() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn rows_are_shown_while_the_job_runs_and_a_cancel_credits_the_rest_back() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, key) = app.customer().await;

@@ -310,7 +310,6 @@ async fn pages_have_at_most_a_hundred_rows() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_revoked_key_stays_in_the_list() {
     let app = TestApp::start().await;
     let (_, key) = app.customer().await;
@@ -331,7 +330,6 @@ async fn a_revoked_key_stays_in_the_list() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn the_last_use_is_shown_soon_after() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (_, key) = app.customer().await;

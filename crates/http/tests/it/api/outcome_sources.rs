@@ -72,7 +72,6 @@ fn complaint(url: &str, email: &str) -> Call {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_flood_is_told_when_to_come_again_and_leaves_room_to_others() {
     let api = ApiConfig { org_per_minute: 8, ..ApiConfig::default() };
     TestApp::each(ServiceConfig { api, ..ServiceConfig::default() }, async |app| {

@@ -126,7 +126,6 @@ async fn an_organization_can_only_lower_its_limit() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_limit_of_ones_own_never_holds_back_the_route_that_raises_it() {
     let api = ApiConfig { org_per_minute: 30, ..ApiConfig::default() };
     TestApp::each(ServiceConfig { api, ..ServiceConfig::default() }, async |app| {

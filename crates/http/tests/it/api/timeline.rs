@@ -300,7 +300,6 @@ async fn who_looks_back_often_keeps_nobody_from_reading() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn events_are_kept_for_four_hundred_days() {
     const DAY_MS: i64 = 86_400_000;
     let app = TestApp::start().await;

@@ -277,7 +277,6 @@ async fn test_keys_are_answered_by_the_sandbox_and_count_nowhere() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn usage_is_counted_by_the_day_on_which_it_was_answered() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, key) = app.customer().await;
@@ -300,7 +299,6 @@ async fn usage_is_counted_by_the_day_on_which_it_was_answered() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_greylisted_address_is_found_out_behind_its_answer() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
@@ -340,7 +338,6 @@ async fn a_verifier_that_panics_is_a_500_and_costs_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn suspended_while_it_waits_a_call_still_ends() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;

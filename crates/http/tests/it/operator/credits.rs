@@ -61,7 +61,6 @@ async fn credits_are_booked_once_for_a_reference() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_comes_between_two_months_is_not_lost() {
     TestApp::each(config(false), async |app| {
         let (org, _) = customer(app, "team").await;
@@ -98,7 +97,6 @@ async fn what_comes_between_two_months_is_not_lost() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_grant_says_which_end_counts_and_may_be_repeated_after_it() {
     let app = TestApp::with(config(false)).await;
     let (org, _) = customer(&app, "metered").await;
@@ -166,7 +164,6 @@ async fn nobody_leaves_the_unlimited_plan_while_its_credits_are_set_aside() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn another_threshold_tells_of_a_low_balance_anew() {
     let app = TestApp::with(config(false)).await;
     let (org, key) = customer(&app, "metered").await;

@@ -13,7 +13,6 @@ const ANN: &str = "ann@example.com";
 const WRONG: &str = "wrong horse battery staple";
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn guessing_waits_longer_and_longer_and_nobody_for_long() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;

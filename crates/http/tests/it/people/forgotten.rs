@@ -42,7 +42,6 @@ async fn mailed(nth: u32, app: &TestApp, seen: &mut UnboundedReceiver<String>) -
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_forgotten_password_is_replaced_by_a_mailed_link_once() {
     let (config, seen) = mailing().await;
     let seen = Mutex::new(seen);
@@ -82,7 +81,6 @@ async fn a_forgotten_password_is_replaced_by_a_mailed_link_once() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn asking_ends_no_link_that_somebody_has_and_each_ends_in_an_hour() {
     let (config, seen) = mailing().await;
     let seen = Mutex::new(seen);
@@ -122,7 +120,6 @@ async fn asking_ends_no_link_that_somebody_has_and_each_ends_in_an_hour() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_member_gets_few_links_in_a_day() {
     let (config, seen) = mailing().await;
     let seen = Mutex::new(seen);

@@ -44,7 +44,6 @@ async fn a_key_gets_another_name_and_stays_the_same() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_successor_has_the_same_rights_and_the_old_key_works_until_the_overlap_ends() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", PLENTY).await;

@@ -81,7 +81,6 @@ async fn a_file_belongs_to_the_mode_in_which_it_came() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn an_erasure_of_one_mode_leaves_files_of_the_other() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", PLENTY).await;

@@ -53,7 +53,6 @@ fn with_code(code: &str) -> Value {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_second_factor_is_asked_for_beside_the_password() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;

@@ -60,7 +60,6 @@ async fn people_see_and_end_their_sessions() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_session_that_is_not_used_ends_and_one_that_is_used_ends_too() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", 0).await;

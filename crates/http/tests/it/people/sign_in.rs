@@ -104,7 +104,6 @@ async fn the_first_owner_says_their_address() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_link_is_over_after_a_day_and_when_there_is_another() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", PLENTY).await;

@@ -159,7 +159,6 @@ fn kinds(shown: &Value) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn every_kind_of_event_is_told_and_none_says_who_or_where() {
     let mut config = config();
     let refill = Some(Refill { credits: 10, times: 1 });

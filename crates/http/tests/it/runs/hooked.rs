@@ -126,7 +126,6 @@ async fn world(vendor: EspVendor, lists: u32) -> EspWorld {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_new_contact_is_verified_seconds_after_its_event() {
     for vendor in [EspVendor::Ghost, EspVendor::Activecampaign, EspVendor::Mautic] {
         with(vendor, async |polled| {
@@ -151,7 +150,6 @@ async fn a_new_contact_is_verified_seconds_after_its_event() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn forged_doubled_and_lost_events_do_no_harm() {
     with(EspVendor::Ghost, async |polled| {
         polled.registered(1).await;
@@ -198,7 +196,6 @@ async fn forged_doubled_and_lost_events_do_no_harm() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_webhook_that_somebody_removed_is_registered_again() {
     with(EspVendor::Ghost, async |polled| {
         let before = polled.registered(1).await;
@@ -224,7 +221,6 @@ async fn a_webhook_that_somebody_removed_is_registered_again() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn webhooks_are_removed_with_the_polls_and_with_the_connection() {
     with(EspVendor::Ghost, async |polled| {
         let first = polled.registered(1).await;
@@ -256,7 +252,6 @@ async fn webhooks_are_removed_with_the_polls_and_with_the_connection() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn each_list_has_a_webhook_where_the_platform_wants_that() {
     let world = world(EspVendor::Mailchimp, 2).await;
     let app = TestApp::with(service(&world)).await;
@@ -283,7 +278,6 @@ async fn each_list_has_a_webhook_where_the_platform_wants_that() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn without_a_public_url_or_webhooks_polls_stay() {
     let world = world(EspVendor::Ghost, 1).await;
     let mut config = service(&world);
@@ -302,7 +296,6 @@ async fn without_a_public_url_or_webhooks_polls_stay() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_is_too_large_is_refused_before_it_is_read() {
     with(EspVendor::Ghost, async |polled| {
         polled.registered(1).await;
@@ -327,7 +320,6 @@ async fn most_hooks(polled: &Polled<'_>) -> usize {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn registrations_without_a_response_are_made_less_and_less_often() {
     with(EspVendor::Ghost, async |polled| {
         polled.world.disturb(EspFaults { lost_replies: 1_000, max: 100_000, ..EspFaults::none() });
@@ -354,7 +346,6 @@ async fn registrations_without_a_response_are_made_less_and_less_often() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_registration_whose_later_call_fails_is_removed_before_the_next() {
     let world = world(EspVendor::Ghost, 1).await;
     let then = "[hook.register]\nthen = [{ put = \"/webhooks/{hook.id}/start/\" }]\n";
@@ -371,7 +362,6 @@ async fn a_registration_whose_later_call_fails_is_removed_before_the_next() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_test_connection_registers_nothing() {
     let world = world(EspVendor::Ghost, 1).await;
     let app = TestApp::with(service(&world)).await;
@@ -394,7 +384,6 @@ async fn a_test_connection_registers_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_webhook_that_is_no_longer_wanted_is_removed_once_its_connection_is_back() {
     with(EspVendor::Ghost, async |polled| {
         polled.registered(1).await;
@@ -417,7 +406,6 @@ async fn a_webhook_that_is_no_longer_wanted_is_removed_once_its_connection_is_ba
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn lists_that_are_chosen_later_have_webhooks_at_once() {
     let world = world(EspVendor::Mailchimp, 2).await;
     let app = TestApp::with(service(&world)).await;

@@ -95,7 +95,6 @@ async fn with(vendor: EspVendor, test: impl AsyncFn(Polled<'_>)) {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn new_contacts_are_verified_within_the_promise() {
     with(EspVendor::Ghost, async |polled| {
         let promise = polled.get("schedule").await;
@@ -127,7 +126,6 @@ async fn new_contacts_are_verified_within_the_promise() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn polls_of_a_day_share_one_brake() {
     with(EspVendor::Ghost, async |polled| {
         let add = |from: u32, to: u32| {
@@ -157,7 +155,6 @@ async fn polls_of_a_day_share_one_brake() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_platform_without_dates_is_polled_after_a_complete_run() {
     with(EspVendor::Mailman, async |polled| {
         polled.minutes(20).await;

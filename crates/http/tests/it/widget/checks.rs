@@ -10,7 +10,6 @@ use super::{ORIGIN, Visitor, public_key, readable_by};
 use crate::test_app::{Call, TestApp};
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_visitor_learns_what_to_do_and_no_more() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let org = app.org("Shop", 100).await;
@@ -53,7 +52,6 @@ async fn a_visitor_learns_what_to_do_and_no_more() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn only_listed_origins_may_ask_and_read() {
     let app = TestApp::start().await;
     let org = app.org("Shop", 100).await;
@@ -98,7 +96,6 @@ async fn only_listed_origins_may_ask_and_read() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn keys_of_other_kinds_are_refused_here_and_public_ones_elsewhere() {
     let app = TestApp::start().await;
     let (org, live) = app.customer().await;
@@ -127,7 +124,6 @@ async fn keys_of_other_kinds_are_refused_here_and_public_ones_elsewhere() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_stopped_organization_has_no_widget() {
     let app = TestApp::start().await;
     for status in [OrgState::Suspended, OrgState::Paused, OrgState::Banned] {
@@ -141,7 +137,6 @@ async fn a_stopped_organization_has_no_widget() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn other_methods_are_none_of_its_own() {
     let app = TestApp::start().await;
     for path in ["/v1/widget/verify", "/v1/widget/nonce"] {

@@ -28,7 +28,6 @@ fn wide() -> WidgetConfig {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_nonce_is_good_for_one_check_of_one_visitor() {
     TestApp::each(config(wide()), async |app| {
         let org = app.org("Shop", 100).await;
@@ -55,7 +54,6 @@ async fn a_nonce_is_good_for_one_check_of_one_visitor() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_nonce_that_was_used_on_one_node_is_used_on_all() {
     let Some(app) = TestApp::on_postgres(config(wide())).await else { return };
     let beside = app.beside(config(wide())).await;
@@ -87,7 +85,6 @@ async fn a_nonce_that_was_used_on_one_node_is_used_on_all() {
 
 /// 10,000 calls of bots, each with its own nonce and address.
 #[tokio::test]
-#[ignore = "thorough"]
 async fn ten_thousand_scripted_calls_spend_no_more_than_the_cap() {
     const CALLS: usize = 10_000;
     const CAP: i64 = 50;
@@ -112,7 +109,6 @@ async fn ten_thousand_scripted_calls_spend_no_more_than_the_cap() {
 
 /// Each visitor leaves when the verdict is ready, before its credit is settled.
 #[tokio::test]
-#[ignore = "thorough"]
 async fn visitors_who_leave_before_their_answer_spend_no_more_than_the_cap() {
     TestApp::each(config(wide()), async |app| {
         let org = app.org("Shop", 100).await;
@@ -142,7 +138,6 @@ async fn visitors_who_leave_before_their_answer_spend_no_more_than_the_cap() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_could_not_be_found_out_does_not_count() {
     TestApp::each(config(WidgetConfig { daily_cap: 2, ..wide() }), async |app| {
         let org = app.org("Shop", 100).await;
@@ -164,7 +159,6 @@ async fn what_could_not_be_found_out_does_not_count() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_a_node_took_that_died_comes_back() {
     TestApp::each(config(wide()), async |app| {
         let org = app.org("Shop", 100).await;
@@ -188,7 +182,6 @@ async fn what_a_node_took_that_died_comes_back() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn an_account_without_credits_looks_like_a_limit() {
     let app = TestApp::with(config(wide())).await;
     let org = app.org("Poor", 1).await;
@@ -201,7 +194,6 @@ async fn an_account_without_credits_looks_like_a_limit() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn each_visitor_has_a_limit() {
     let app = TestApp::with(config(WidgetConfig { visitor_per_minute: 6, ..wide() })).await;
     let org = app.org("Shop", 100).await;
@@ -234,7 +226,6 @@ async fn checks_in_a_row(visitor: &Visitor<'_>, wanted: usize) -> usize {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_visitor_has_one_limit_on_two_nodes() {
     const LIMIT: u32 = 20;
     let config = config(WidgetConfig { visitor_per_minute: LIMIT, ..wide() });
@@ -260,7 +251,6 @@ async fn a_visitor_has_one_limit_on_two_nodes() {
 
 /// A visitor with many networks cannot create more rows than the organization's limit admits.
 #[tokio::test]
-#[ignore = "thorough"]
 async fn visitors_without_number_leave_few_rows_and_none_for_long() {
     const VISITORS: usize = 60;
     let widget = WidgetConfig { visitor_per_minute: 2, ..wide() };
@@ -284,7 +274,6 @@ async fn visitors_without_number_leave_few_rows_and_none_for_long() {
 
 /// Checks that wait for mail servers take only slots of the widget.
 #[tokio::test]
-#[ignore = "thorough"]
 async fn checks_that_hang_leave_room_for_live_calls() {
     const BOTS: usize = 300;
     let app = TestApp::with(config(wide())).await;
@@ -311,7 +300,6 @@ async fn checks_that_hang_leave_room_for_live_calls() {
 
 /// Bots use an organization's widgets, through all their keys, while its servers make live calls.
 #[tokio::test]
-#[ignore = "thorough"]
 async fn widgets_leave_half_of_the_organizations_limit_to_its_servers() {
     let api = ApiConfig { org_per_minute: 100, key_per_minute: 100, widget: wide(), ..ApiConfig::default() };
     TestApp::each(ServiceConfig { api, ..ServiceConfig::default() }, async |app| {

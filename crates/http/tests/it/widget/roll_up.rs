@@ -32,7 +32,6 @@ async fn next_day(app: &TestApp, live: &str) -> Value {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_day_becomes_one_job_without_addresses() {
     TestApp::each(people::config(), async |app| {
         let org = app.org("Shop", 100).await;
@@ -85,7 +84,6 @@ async fn a_day_becomes_one_job_without_addresses() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn of_two_nodes_one_records_the_day() {
     let Some(app) = TestApp::on_postgres(ServiceConfig::default()).await else { return };
     let beside = app.beside(ServiceConfig::default()).await;
@@ -103,7 +101,6 @@ async fn of_two_nodes_one_records_the_day() {
 
 /// After a failure, or a commit with an unknown outcome, the retry records the day once.
 #[tokio::test]
-#[ignore = "thorough"]
 async fn whatever_fails_once_the_day_is_recorded_once() {
     let statements = ["widget::CLOSE", "activity::reports::BY_SOURCE", "jobs::summed::RECORD", "jobs::summed::REASON"];
     let commit = "commit/webhooks::LISTENERS";
@@ -140,7 +137,6 @@ async fn whatever_fails_once_the_day_is_recorded_once() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_day_on_which_nothing_was_verified_has_no_job() {
     let app = TestApp::start().await;
     let org = app.org("Poor", 0).await;

@@ -19,12 +19,11 @@ const ROUNDS: usize = 8;
 const ROOM: &str = "24m";
 /// Capacity for PostgreSQL, including the server's own tables.
 const ROOM_OF_POSTGRESQL: &str = "64m";
-/// Log texts of workers that meet the failure; small lists accepted last may still be waiting for their import. A worker that
-/// repeats a failed write may lose its lease to the next claim of its own node before it says that the chunk failed.
+/// Log texts of workers that meet the failure; small lists accepted last may still be waiting for their import.
 const AT_WORK: [&str; 5] = [
     "cannot renew the lease of a chunk",
-    "a chunk failed",
-    "another node took over the chunk",
+    "cannot store the state of a chunk",
+    "cannot read a chunk",
     "cannot claim work",
     "an import failed",
 ];

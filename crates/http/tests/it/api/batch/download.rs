@@ -65,7 +65,6 @@ fn sheet(answer: &Answer) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_file_can_be_of_some_rows() {
     let app = TestApp::start().await;
     let (_, key) = app.customer().await;

@@ -65,7 +65,6 @@ async fn when(step: Duration, what: &str, is_so: impl AsyncFn() -> bool) {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_packed_job_reads_as_before_and_an_old_one_is_gone() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, key) = app.tester().await;
@@ -92,7 +91,6 @@ async fn a_packed_job_reads_as_before_and_an_old_one_is_gone() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn on_the_day_after_no_file_holds_an_address() {
     let app = TestApp::start().await;
     let (_, key) = app.tester().await;
@@ -112,7 +110,6 @@ async fn on_the_day_after_no_file_holds_an_address() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_is_removed_because_it_is_old_is_counted() {
     let app = TestApp::start().await;
     let (_, key) = app.tester().await;
@@ -134,7 +131,6 @@ async fn what_is_removed_because_it_is_old_is_counted() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn deliveries_go_as_early_as_their_organization_wishes() {
     let app = TestApp::start().await;
     let (_, key) = app.tester().await;

@@ -18,7 +18,6 @@ async fn submit_all(app: &TestApp, key: &str, emails: &[String]) -> String {
 const OTHERS: u64 = 600;
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_our_own_limits_hold_back_holds_nobody_up_and_is_not_written_again_and_again() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (_, key) = app.customer().await;
@@ -47,7 +46,6 @@ async fn what_our_own_limits_hold_back_holds_nobody_up_and_is_not_written_again_
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_small_list_gets_through_while_a_large_one_of_the_same_customer_waits_for_slow_servers() {
     let jobs = JobsConfig { slots: 4, ..JobsConfig::default() };
     TestApp::each(ServiceConfig { jobs, ..ServiceConfig::default() }, async |app| {
@@ -96,7 +94,6 @@ async fn minutes(count: u32) {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_greylisted_address_waits_for_the_node_that_servers_know() {
     let Some((app, key, id)) = greylisted().await else { return };
     let asked = app.live.net.hosts().rcpt;
@@ -114,7 +111,6 @@ async fn a_greylisted_address_waits_for_the_node_that_servers_know() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_greylisted_address_whose_node_stays_away_goes_to_another_after_an_hour() {
     let Some((app, key, id)) = greylisted().await else { return };
     let asked = app.live.net.hosts().rcpt;

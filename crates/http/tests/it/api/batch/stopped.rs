@@ -69,7 +69,6 @@ async fn balance(app: &TestApp, org: &OrgRecord) -> [i64; 3] {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn jobs_of_a_banned_organization_are_stopped() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, key) = app.customer().await;
@@ -93,7 +92,6 @@ async fn jobs_of_a_banned_organization_are_stopped() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn jobs_of_a_suspended_organization_wait_for_a_week() {
     TestApp::each(ServiceConfig::default(), async |app| {
         for stopped in [OrgState::Suspended, OrgState::Paused] {
@@ -125,7 +123,6 @@ async fn jobs_of_a_suspended_organization_wait_for_a_week() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_chunk_at_which_the_engine_fails_is_left_alone_for_a_while_and_ends_after_a_week() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
@@ -179,7 +176,6 @@ async fn taken_up_again(app: &TestApp, org: &OrgRecord, id: JobId) {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_chunk_that_cannot_be_opened_stops_its_own_job_alone() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (org, _) = app.customer().await;
@@ -214,7 +210,6 @@ fn lose_a_message(app: &TestApp) {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_job_does_not_end_without_its_message() {
     let app = TestApp::start().await;
     let (org, live) = app.customer().await;

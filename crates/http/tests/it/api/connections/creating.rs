@@ -98,7 +98,6 @@ async fn what_the_platform_refuses_names_the_field() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_platform_that_says_nothing_may_say_more_later() {
     let platform = TrialPlatform::start().await;
     let app = TestApp::with(platform.service()).await;

@@ -86,7 +86,6 @@ async fn a_deleted_connection_has_no_credentials_and_can_be_reconnected() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_deleted_connection_is_gone_after_90_days() {
     let platform = TrialPlatform::start().await;
     TestApp::each(platform.service(), async |app| {

@@ -173,7 +173,6 @@ async fn pages_try_rules_on_an_address() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn keywords_are_encrypted_and_erased() {
     let platform = TrialPlatform::start().await;
     let app = TestApp::sealed(platform.service(), [3; 32]).await;

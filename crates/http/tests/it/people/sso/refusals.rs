@@ -54,7 +54,6 @@ async fn what_a_token_says_must_fit() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn an_answer_is_for_the_browser_that_began_and_comes_once() {
     let outside = Outside::new().await;
     TestApp::each(outside.config(), async |app| {
@@ -181,7 +180,6 @@ async fn a_provider_that_fails_keeps_no_network_from_passwords() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_new_key_is_fetched_once() {
     let outside = Outside::new().await;
     let app = TestApp::with(outside.config()).await;
@@ -210,7 +208,6 @@ async fn a_new_key_is_fetched_once() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_provider_that_cannot_be_used_is_told() {
     let outside = Outside::new().await;
     let app = TestApp::with(outside.config()).await;

@@ -28,7 +28,6 @@ async fn blocks(app: &TestApp, id: &str) -> usize {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn a_file_is_kept_no_longer_than_jobs_and_anew_from_each_change() {
     with_ann(config(), PLENTY, async |app, browser| {
         let (view, place) = put_up(browser, "name=l", "name,email\nA,ann@honest-mail.com\n").await;
@@ -62,7 +61,6 @@ async fn a_file_is_kept_no_longer_than_jobs_and_anew_from_each_change() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_breaks_off_is_seen_by_nobody_and_swept() {
     with_ann(config(), PLENTY, async |app, browser| {
         for end in [Err(std::io::Error::other("gone")), Ok(Bytes::new())] {
@@ -85,7 +83,6 @@ async fn what_breaks_off_is_seen_by_nobody_and_swept() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_is_replaced_leaves_nothing() {
     let mut one = config();
     one.api.uploads = UploadsConfig { at_once: 1, ..UploadsConfig::default() };
@@ -126,7 +123,6 @@ async fn what_is_replaced_leaves_nothing() {
 
 /// A closed page drops its request, and with it the upload: its place is free long before maintenance looks for it.
 #[tokio::test]
-#[ignore = "thorough"]
 async fn what_is_abandoned_takes_no_place() {
     let mut one = config();
     one.api.uploads = UploadsConfig { at_once: 1, ..UploadsConfig::default() };
@@ -155,7 +151,6 @@ async fn what_is_abandoned_takes_no_place() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn uploads_are_bounded_in_number_size_and_rows_and_kept_for_days() {
     let mut few = config();
     few.api.uploads = UploadsConfig { body_max: 4_096, at_once: 2, keep_days: 7 };
@@ -182,7 +177,6 @@ async fn uploads_are_bounded_in_number_size_and_rows_and_kept_for_days() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn files_of_others_are_not_there() {
     let app = TestApp::with(config()).await;
     let (org, other) = (app.org("Example Ltd", PLENTY).await, app.org("Other Ltd", PLENTY).await);
@@ -205,7 +199,6 @@ async fn files_of_others_are_not_there() {
 }
 
 #[tokio::test]
-#[ignore = "thorough"]
 async fn an_erased_address_is_in_no_file_that_was_put_up() {
     let app = TestApp::with(config()).await;
     let org = app.org("Example Ltd", PLENTY).await;
