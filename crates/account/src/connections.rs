@@ -12,7 +12,9 @@ mod settings;
 mod standing;
 mod token;
 
-pub use brake::{ALWAYS_ALLOWED, BrakeReason, RunFacts, SHARE_PERCENT, allowed_unasked, brake};
+pub use brake::{
+    ALWAYS_ALLOWED, BrakeCount, BrakeReason, RunFacts, SHARE_PERCENT, UnaskedRuns, allowed_unasked, brake, together_ms,
+};
 pub use contact_action::{ContactAction, RunCause};
 pub use gates::{Aggressiveness, GateSet};
 pub use rules::{

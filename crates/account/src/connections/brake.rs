@@ -1,31 +1,79 @@
 //! The brake: stops a run before its first action until a user confirms it.
 //!
 //! A wrong setting, an outage of the service or a platform that suddenly reports another list must not cost customers their
-//! contacts. Unsubscribing, deleting and changing an address cannot be undone, so an automatic run may do so for few
-//! contacts only.
+//! contacts. Unsubscribing, deleting and changing an address cannot be undone, so a run that nobody watches may do so for few
+//! contacts only: by itself, and together with the earlier ones that nobody confirmed. Many short runs would otherwise do what
+//! none of them may do, and a long one that found nothing would leave room for a short one that finds all contacts bad.
 
-use super::RunCause;
+use probity_mail::time::DAY_MS;
 
-/// Number of contacts that an automatic run may always unsubscribe, delete or fix.
+/// Number of contacts that runs may always unsubscribe, delete or fix without confirmation.
 pub const ALWAYS_ALLOWED: i64 = 25;
-/// Share of the contacts for which an automatic run may do so, in percent.
+/// Share of the contacts for which they may do so, in percent.
 pub const SHARE_PERCENT: i64 = 10;
+/// Shortest time for which runs count together, in days. A shorter period of decay must not empty a small list faster.
+const TOGETHER_DAYS: i64 = 30;
+
+/// Contacts of one run or of several, and what happens to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BrakeCount {
+    /// Number of verified contacts.
+    pub contacts: i64,
+    /// Number of actions that cannot be undone.
+    pub destructive: i64,
+}
+
+impl BrakeCount {
+    /// Returns whether these are more actions than runs may do without confirmation.
+    pub fn is_too_many(self) -> bool {
+        self.destructive > allowed_unasked(self.contacts)
+    }
+}
+
+/// Earlier runs of a connection that the brake let act without confirmation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnaskedRuns {
+    /// Contacts of the runs over some contacts, which are others each time.
+    pub some: i64,
+    /// Contacts of the largest run over all contacts, which are the same each time.
+    pub all: i64,
+    /// Number of actions that cannot be undone, done or due.
+    pub destructive: i64,
+}
+
+impl UnaskedRuns {
+    /// Counts a run together with these. Contacts of runs over all contacts may be among those of the others, and count once.
+    /// Of a run that ended early, only the contacts that it changed count.
+    pub fn with(self, run: BrakeCount, is_over_all: bool) -> BrakeCount {
+        let (of_some, of_all) = if is_over_all { (0, run.contacts) } else { (run.contacts, 0) };
+        let contacts = self.some.saturating_add(of_some).max(self.all).max(of_all);
+        let destructive = self.destructive.saturating_add(run.destructive);
+        BrakeCount { contacts: contacts.max(destructive), destructive }
+    }
+}
+
+/// Returns for how long before a run earlier ones count together with it, in milliseconds: until each contact has had its turn
+/// in decay protection, whose daily shares of a small list are too short for the brake.
+pub fn together_ms(decay_days: i64) -> i64 {
+    decay_days.max(TOGETHER_DAYS).saturating_mul(DAY_MS)
+}
 
 /// Run whose verdicts are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct RunFacts {
     /// Whether the run only shows what would happen.
     pub is_dry: bool,
-    /// Whether a user has confirmed a run of this connection before.
+    /// Whether a user has confirmed a run of this connection, and its settings have not asked for more since.
     pub is_trusted: bool,
     /// Whether a user decides about every action.
     pub manual_mode: bool,
-    /// Cause of the run.
-    pub cause: RunCause,
-    /// Number of verified contacts.
-    pub contacts: i64,
-    /// Number of planned actions that cannot be undone.
-    pub destructive: i64,
+    /// Whether a person started the run, and not a schedule or a key.
+    pub is_watched: bool,
+    /// What the run itself has verified and planned.
+    pub own: BrakeCount,
+    /// The same together with earlier runs that nobody confirmed.
+    pub together: BrakeCount,
 }
 
 /// Reason why a run waits for confirmation.
@@ -35,7 +83,7 @@ pub enum BrakeReason {
     Dry,
     /// A user decides about every action.
     ManualMode,
-    /// No run of the connection has been confirmed yet.
+    /// No run of the connection has been confirmed since it was made, or since it asked for more.
     First,
     /// Too many actions that cannot be undone.
     TooMany,
@@ -64,7 +112,7 @@ impl std::str::FromStr for BrakeReason {
     }
 }
 
-/// Returns how many of its contacts an automatic run may unsubscribe, delete or fix without confirmation.
+/// Returns how many of their contacts runs may unsubscribe, delete or fix without confirmation.
 pub fn allowed_unasked(contacts: i64) -> i64 {
     ALWAYS_ALLOWED.max(contacts.saturating_mul(SHARE_PERCENT) / 100)
 }
@@ -80,31 +128,32 @@ pub fn brake(run: RunFacts) -> Option<BrakeReason> {
     if !run.is_trusted {
         return Some(BrakeReason::First);
     }
-    let allowed = allowed_unasked(run.contacts);
-    (run.cause.is_automatic() && run.destructive > allowed).then_some(BrakeReason::TooMany)
+    // A run that does nothing of this kind adds nothing to what the earlier ones have done.
+    let may_do_harm = !run.is_watched && run.own.destructive > 0;
+    (may_do_harm && (run.own.is_too_many() || run.together.is_too_many())).then_some(BrakeReason::TooMany)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FREE: RunFacts = RunFacts {
-        is_dry: false,
-        is_trusted: true,
-        manual_mode: false,
-        cause: RunCause::Autofloss,
-        contacts: 1_000,
-        destructive: 1,
-    };
+    const FEW: BrakeCount = BrakeCount { contacts: 1_000, destructive: 1 };
+    const FREE: RunFacts =
+        RunFacts { is_dry: false, is_trusted: true, manual_mode: false, is_watched: false, own: FEW, together: FEW };
+
+    fn count(contacts: i64, destructive: i64) -> BrakeCount {
+        BrakeCount { contacts, destructive }
+    }
 
     #[test]
     fn a_run_acts_only_if_nothing_holds_it() {
+        let harmless = BrakeCount { destructive: 0, ..FEW };
         let cases = [
             (FREE, None),
             (RunFacts { is_dry: true, is_trusted: false, ..FREE }, Some(BrakeReason::Dry)),
             (RunFacts { manual_mode: true, is_trusted: false, ..FREE }, Some(BrakeReason::ManualMode)),
-            (RunFacts { is_trusted: false, destructive: 0, ..FREE }, Some(BrakeReason::First)),
-            (RunFacts { is_trusted: false, cause: RunCause::Manual, ..FREE }, Some(BrakeReason::First)),
+            (RunFacts { is_trusted: false, own: harmless, ..FREE }, Some(BrakeReason::First)),
+            (RunFacts { is_trusted: false, is_watched: true, ..FREE }, Some(BrakeReason::First)),
         ];
         for (facts, expected) in cases {
             assert_eq!(brake(facts), expected, "{facts:?}");
@@ -112,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_automatic_run_may_destroy_25_or_a_tenth() {
+    fn a_run_that_nobody_watches_may_destroy_25_or_a_tenth() {
         let cases = [
             (10, 10, false),
             (10, 25, false),
@@ -126,9 +175,74 @@ mod tests {
             (i64::MAX, i64::MAX, true),
         ];
         for (contacts, destructive, stops) in cases {
-            let facts = RunFacts { contacts, destructive, ..FREE };
+            let own = count(contacts, destructive);
+            let facts = RunFacts { own, together: own, ..FREE };
             assert_eq!(brake(facts), stops.then_some(BrakeReason::TooMany), "{destructive} of {contacts}");
-            assert_eq!(brake(RunFacts { cause: RunCause::Manual, ..facts }), None, "a person watches it");
+            assert_eq!(brake(RunFacts { is_watched: true, ..facts }), None, "a person watches it");
         }
+    }
+
+    #[test]
+    fn a_run_passes_by_itself_and_together_with_earlier_ones() {
+        let cases = [
+            // 10,000 clean sign-ups do not excuse 300 that are all bad.
+            (count(300, 300), count(10_300, 300), true),
+            (count(300, 30), count(10_300, 30), false),
+            // Each of them is short enough.
+            (count(10, 10), count(20, 20), false),
+            (count(10, 10), count(30, 26), true),
+            // Many contacts leave room for many actions, a few at a time.
+            (count(250, 25), count(1_000, 100), false),
+            (count(250, 25), count(1_000, 101), true),
+            // What earlier runs did does not hold a run that does nothing.
+            (count(10, 0), count(30, 30), false),
+        ];
+        for (own, together, stops) in cases {
+            let facts = RunFacts { own, together, ..FREE };
+            assert_eq!(brake(facts), stops.then_some(BrakeReason::TooMany), "{own:?} {together:?}");
+        }
+    }
+
+    #[test]
+    fn contacts_that_are_verified_again_and_again_count_once() {
+        let earlier = UnaskedRuns { some: 300, all: 200, destructive: 7 };
+        assert_eq!(earlier.with(count(50, 5), false), count(350, 12));
+        assert_eq!(earlier.with(count(220, 5), true), count(300, 12));
+        assert_eq!(earlier.with(count(400, 5), true), count(400, 12));
+        assert_eq!(UnaskedRuns { all: 900, ..earlier }.with(count(50, 5), false), count(900, 12));
+        assert_eq!(UnaskedRuns::default().with(count(50, 5), false), count(50, 5));
+        let interrupted = UnaskedRuns { destructive: 18, ..UnaskedRuns::default() };
+        assert_eq!(interrupted.with(count(8, 8), false), count(26, 26), "what was changed was verified");
+    }
+
+    #[test]
+    fn runs_count_together_until_each_contact_has_had_its_turn() {
+        for (decay_days, days) in [(7, 30), (30, 30), (31, 31), (365, 365)] {
+            assert_eq!(together_ms(decay_days), days * DAY_MS, "{decay_days}");
+        }
+    }
+
+    /// The brake over shares of a list, each of which is verified once: how many contacts are gone before somebody is asked.
+    fn lost_unasked(contacts: i64, share: i64) -> i64 {
+        let mut earlier = UnaskedRuns::default();
+        for _ in 0..contacts / share {
+            let own = count(share, share);
+            let facts = RunFacts { own, together: earlier.with(own, false), ..FREE };
+            if brake(facts).is_some() {
+                break;
+            }
+            earlier.some += share;
+            earlier.destructive += share;
+        }
+        earlier.destructive
+    }
+
+    #[test]
+    fn an_error_of_ours_empties_no_list_share_by_share() {
+        for (contacts, share) in [(300, 10), (300, 25), (750, 25), (6_000, 200)] {
+            let lost = lost_unasked(contacts, share);
+            assert!(lost <= allowed_unasked(contacts), "{lost} of {contacts} by {share}");
+        }
+        assert_eq!(lost_unasked(20, 2), 20, "a few are always allowed");
     }
 }

@@ -115,6 +115,11 @@ impl GateSet {
         Self(if is_open { self.0 | bit } else { self.0 & !bit })
     }
 
+    /// Returns whether a gate is open that is closed in the other set.
+    pub fn opens_more_than(self, other: Self) -> bool {
+        self.0 & !other.0 != 0
+    }
+
     /// Iterates over the open gates, in the order of the reasons.
     pub fn iter(self) -> impl Iterator<Item = IgnorableReason> {
         IgnorableReason::ALL.into_iter().filter(move |gate| self.contains(*gate))

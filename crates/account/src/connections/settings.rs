@@ -136,7 +136,30 @@ impl ConnectionSettings {
 
     /// Returns the action on a contact with this reason; `None` if there is none.
     pub fn action_for(&self, reason: Reason) -> Option<ConnectionAction> {
-        self.action.filter(|action| *action != ConnectionAction::DoNothing && self.checks.would_act(reason))
+        self.chosen_action().filter(|_| self.checks.would_act(reason))
+    }
+
+    /// Returns the action, unless nothing is to be done.
+    fn chosen_action(&self) -> Option<ConnectionAction> {
+        self.action.filter(|action| *action != ConnectionAction::DoNothing)
+    }
+
+    /// Returns whether these settings may do to a contact what the confirmed ones would not have done, so that nobody has seen
+    /// it. Another action is more, whichever it is. So is another field, whose value is lost when it is written. Without
+    /// corrections, the action applies to misspelled addresses.
+    pub fn ask_for_more_than(&self, confirmed: &Self) -> bool {
+        let Some(action) = self.chosen_action() else { return false };
+        Some(action) != confirmed.chosen_action()
+            || (action == ConnectionAction::UpdateCustomFields && self.field != confirmed.field)
+            || self.fix_typos != confirmed.fix_typos
+            || self.checks.opens_more_than(confirmed.checks)
+            || self.has_more_lists_than(confirmed)
+    }
+
+    /// Returns whether contacts of other lists are verified, too.
+    fn has_more_lists_than(&self, other: &Self) -> bool {
+        let is_of_other = |list: &String| other.lists.contains(list);
+        !other.lists.is_empty() && (self.lists.is_empty() || !self.lists.iter().all(is_of_other))
     }
 }
 
@@ -217,6 +240,72 @@ mod tests {
         assert_eq!(settings.action_for(Reason::Invalid), Some(ConnectionAction::Delete));
         assert_eq!(settings.action_for(Reason::Disposable), None);
         assert_eq!(settings.action_for(Reason::Valid), None);
+    }
+
+    /// Settings that tag contacts of two lists.
+    fn tagging() -> ConnectionSettings {
+        let lists = vec!["a".to_owned(), "b".to_owned()];
+        ConnectionSettings { action: Some(ConnectionAction::UpdateTags), lists, ..ConnectionSettings::default() }
+    }
+
+    fn with(change: impl Fn(&mut ConnectionSettings)) -> ConnectionSettings {
+        let mut changed = tagging();
+        change(&mut changed);
+        changed
+    }
+
+    fn acting(action: Option<ConnectionAction>) -> ConnectionSettings {
+        with(|one| one.action = action)
+    }
+
+    fn in_lists(ids: &[&str]) -> ConnectionSettings {
+        with(|one| one.lists = ids.iter().map(|id| (*id).to_owned()).collect())
+    }
+
+    #[test]
+    fn settings_that_may_do_more_than_was_confirmed_ask_for_more() {
+        let field = acting(Some(ConnectionAction::UpdateCustomFields));
+        let cases = [
+            (acting(Some(ConnectionAction::Delete)), tagging()),
+            (acting(Some(ConnectionAction::Unsubscribe)), tagging()),
+            (tagging(), acting(Some(ConnectionAction::Delete))),
+            (tagging(), acting(Some(ConnectionAction::DoNothing))),
+            (tagging(), acting(None)),
+            (with(|one| one.set_check(gate("unverified"), true)), tagging()),
+            (with(|one| one.set_aggressiveness(Aggressiveness::Aggressive)), tagging()),
+            (with(|one| one.fix_typos = true), tagging()),
+            (tagging(), with(|one| one.fix_typos = true)),
+            (in_lists(&["a", "b", "c"]), tagging()),
+            (in_lists(&["c"]), tagging()),
+            (in_lists(&[]), tagging()),
+            (ConnectionSettings { field: "COUNTRY".to_owned(), ..field.clone() }, field),
+        ];
+        for (settings, confirmed) in &cases {
+            assert!(settings.ask_for_more_than(confirmed), "{settings:?} after {confirmed:?}");
+        }
+    }
+
+    #[test]
+    fn settings_that_do_nothing_else_than_was_confirmed_do_not_ask_for_more() {
+        let idle = acting(Some(ConnectionAction::DoNothing));
+        let mut open = idle.clone();
+        open.set_check(gate("unverified"), true);
+        let cases = [
+            (tagging(), tagging()),
+            (idle.clone(), tagging()),
+            (acting(None), tagging()),
+            (open, idle),
+            (with(|one| one.set_check(gate("bounced"), false)), tagging()),
+            (tagging(), with(|one| one.set_aggressiveness(Aggressiveness::Aggressive))),
+            (in_lists(&["b"]), tagging()),
+            (tagging(), in_lists(&[])),
+            (with(|one| one.field = "COUNTRY".to_owned()), tagging()),
+            (with(|one| one.tag = "bad".to_owned()), tagging()),
+            (with(|one| (one.manual_mode, one.autofloss, one.instafloss) = (true, true, true)), tagging()),
+        ];
+        for (settings, confirmed) in &cases {
+            assert!(!settings.ask_for_more_than(confirmed), "{settings:?} after {confirmed:?}");
+        }
     }
 
     #[test]

@@ -138,6 +138,10 @@ impl ConnectionChange {
             // Contacts of a list that is chosen later, or of another account, may be older.
             after.watermark = None;
         }
+        if after.settings.ask_for_more_than(&before.settings) || self.credentials.is_some() {
+            // The next run waits: nobody has seen what it would do.
+            after.trusted_at = None;
+        }
         if let Some(new) = &self.credentials {
             // First: if it is refused, nothing is written.
             if !connection::reconnect(tx, &before, &new.sealed, &new.tag, CONNECTIONS_MAX).await? {

@@ -16,7 +16,7 @@ use probity_contract::published::connections::{
 use probity_mail::verdict::Reason;
 use probity_store::connections::actions::{self, RowAction};
 use probity_store::connections::connection::{self, StoredConnection};
-use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun};
+use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun, STARTED_BY_KEY};
 use probity_store::jobs::NewJob;
 use probity_store::{Conn, ScopedFutureExt as _, StoreError, jobs};
 
@@ -93,7 +93,7 @@ fn new_run(
     }
     let now = app.now();
     let (started_by, source_action) = match caller {
-        Caller::Key(_) => ("api", "api.integrations.run"),
+        Caller::Key(_) => (STARTED_BY_KEY, "api.integrations.run"),
         Caller::Person { .. } => ("manual", "dashboard.integrations.run"),
         Caller::Staff { .. } => ("staff", "cli.integrations.run"),
     };

@@ -37,7 +37,7 @@ pub struct StoredConnection {
     pub whitelist_count: i64,
     /// Creation time up to which the last complete run saw every contact.
     pub watermark: Option<Millis>,
-    /// Time at which a user first let a run act.
+    /// Time at which a user first let a run act, with settings that asked for at least as much.
     pub trusted_at: Option<Millis>,
     pub created_at: Millis,
     /// End of the last complete run.
@@ -94,7 +94,7 @@ statements! {
     OF_ACCOUNT = "SELECT id FROM connection WHERE org_no = $1 AND account_tag = $2 AND id <> $3";
     OTHER_LOST = "SELECT 1 AS one FROM connection WHERE org_no = $1 AND account_tag = $2 AND id <> $3 \
                   AND disconnected_why = 'credential' LIMIT 1";
-    WRITE = "UPDATE connection SET name = $3, settings = $4, watermark = $5 WHERE org_no = $1 AND id = $2";
+    WRITE = "UPDATE connection SET name = $3, settings = $4, watermark = $5, trusted_at = $6 WHERE org_no = $1 AND id = $2";
     RECONNECT = "UPDATE connection SET status = 'active', disconnected_why = NULL, disconnected_at = NULL, credentials = $3, \
                  account_tag = $4, memory = $5, watermark = NULL, trusted_at = NULL WHERE org_no = $1 AND id = $2";
     DISCONNECT = "UPDATE connection SET status = 'disconnected', disconnected_why = $3, disconnected_at = $4 \
@@ -183,10 +183,11 @@ pub async fn former_providers(conn: &mut Conn, org: OrgNo, test: bool, at_most: 
     conn.rows(&FORMER, args![org, test, at_most]).await?.iter().map(|row| row.get("provider")).collect()
 }
 
-/// Replaces name, settings and watermark of a locked connection.
+/// Replaces name, settings, watermark and trust of a locked connection.
 pub async fn write(tx: &mut Tx, connection: &StoredConnection) -> Result<()> {
-    let StoredConnection { org, id, name, settings, watermark, .. } = connection;
-    tx.execute(&WRITE, args![*org, id.to_string(), name.as_str(), json(settings)?, *watermark]).await.map(drop)
+    let StoredConnection { org, id, name, settings, watermark, trusted_at, .. } = connection;
+    let values = args![*org, id.to_string(), name.as_str(), json(settings)?, *watermark, *trusted_at];
+    tx.execute(&WRITE, values).await.map(drop)
 }
 
 /// Replaces the credentials of a locked connection and activates it. Returns false if the connection was deleted and its

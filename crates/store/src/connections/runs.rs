@@ -11,13 +11,14 @@
 //! ([`StoreError::LeaseLost`]). A unique index ensures that a connection has only one run at a time that is reading,
 //! verifying or acting. Of the others, at most one that covers all contacts waits for a user: the newest.
 
+mod braking;
 mod claiming;
 mod ending;
 mod polls;
 mod replacing;
 mod watch;
 
-use probity_account::connections::{BrakeReason, RunCause};
+use probity_account::connections::{BrakeCount, BrakeReason, RunCause};
 use probity_account::id::{ConnId, JobId};
 use probity_mail::time::Millis;
 
@@ -36,6 +37,9 @@ pub use ending::{
 pub(crate) use ending::{act, closed_job, finish_if_decided, is_acting, lock, purged};
 pub use polls::end_poll;
 pub use watch::{RunWatch, watch};
+
+/// Who started the job of a run that a key started ([`NewJob::started_by`]). Nobody watches such a run.
+pub const STARTED_BY_KEY: &str = "api";
 
 /// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +138,8 @@ pub struct ConnectionRun {
     pub fault: Option<String>,
     /// Reason why the run waits for confirmation.
     pub brake: Option<BrakeReason>,
+    /// What it counts together with earlier runs, if only that is too much.
+    pub together: Option<BrakeCount>,
     /// Settings of the connection at the start (JSON).
     pub settings: String,
     /// Tag of the account that was read. Actions in another account are impossible.
@@ -168,7 +174,7 @@ macro_rules! columns {
     () => {
         "org_no, id, job_no, connection_id, cause, dry, state, fault, brake, settings, account_tag, since, contacts, \
          skipped, rows_total, next_at, failures, refused_at, created_at, confirmed_at, finished_at, due_at, cut_at, \
-         cut_contact, fresh_ppm, delay_ms"
+         cut_contact, fresh_ppm, delay_ms, together_contacts, together_actions"
     };
 }
 pub(crate) use columns;
@@ -192,8 +198,16 @@ statements! {
 
 /// Returns all statements of runs, including submodules.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, claiming::STATEMENTS, ending::STATEMENTS, polls::STATEMENTS, replacing::STATEMENTS, watch::STATEMENTS]
-        .concat()
+    [
+        STATEMENTS,
+        braking::STATEMENTS,
+        claiming::STATEMENTS,
+        ending::STATEMENTS,
+        polls::STATEMENTS,
+        replacing::STATEMENTS,
+        watch::STATEMENTS,
+    ]
+    .concat()
 }
 
 /// Starts a run with its staged job. Fails with [`StoreError::NotFound`] if the connection does not exist or is
@@ -266,6 +280,7 @@ pub(crate) fn read(row: &ResultRow) -> Result<ConnectionRun> {
     let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
     let brake: Option<String> = row.get("brake")?;
     let brake = brake.map(|name| name.parse().map_err(|()| StoreError::corrupt("a run's brake"))).transpose()?;
+    let together = row.get::<Option<i64>>("together_contacts")?.zip(row.get("together_actions")?);
     Ok(ConnectionRun {
         org: OrgNo(row.get("org_no")?),
         id: row.parse("id")?,
@@ -276,6 +291,7 @@ pub(crate) fn read(row: &ResultRow) -> Result<ConnectionRun> {
         state: row.parse("state")?,
         fault: row.get("fault")?,
         brake,
+        together: together.map(|(contacts, destructive)| BrakeCount { contacts, destructive }),
         settings: row.get("settings")?,
         account_tag: row.get("account_tag")?,
         since: at("since")?,

@@ -7,7 +7,7 @@ use probity_store::{Result, ScopedFutureExt as _, Store};
 use crate::jobs::announce;
 use crate::webhooks::Callbacks;
 
-/// Retention of an ended run, in milliseconds: that of its job.
+/// Retention of an ended run, in milliseconds: that of its job, and longer than the brake counts runs together.
 const RUN_KEPT_MS: i64 = 400 * 86_400_000;
 /// Runs of each kind handled at a time.
 const AT_MOST: i64 = 100;

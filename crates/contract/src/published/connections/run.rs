@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_account::connections::{BrakeReason, ContactAction, RunCause, allowed_unasked};
+use probity_account::connections::{BrakeCount, BrakeReason, ContactAction, RunCause, allowed_unasked};
 use probity_account::id::{ConnId, JobId};
 use probity_mail::verdict::Reason;
 use probity_store::connections::actions::{ActionCount, ActionState, RowAction};
@@ -130,7 +130,7 @@ impl RunShown {
     /// Builds the response for a run from its counted actions.
     pub fn of(run: ConnectionRun, counts: &[ActionCount], now: probity_mail::time::Millis) -> Self {
         let brake = run.brake.filter(|_| run.state == RunState::NeedsConfirmation);
-        let held_reason = brake.map(|brake| held_reason(brake, run.rows, counts));
+        let held_reason = brake.map(|brake| held_reason(brake, run.rows, run.together, counts));
         let waits = run.state.is_going() && run.state != RunState::Verifying && run.next_at > now;
         Self {
             id: run.id,
@@ -153,8 +153,9 @@ impl RunShown {
     }
 }
 
-/// Returns why a run waits, with the numbers that the brake saw: all actions, whatever became of them since.
-fn held_reason(brake: BrakeReason, contacts: i64, counts: &[ActionCount]) -> String {
+/// Returns why a run waits, with the numbers that the brake saw: all actions, whatever became of them since. `together` is what it
+/// counted with earlier runs, if only that was too much.
+fn held_reason(brake: BrakeReason, contacts: i64, together: Option<BrakeCount>, counts: &[ActionCount]) -> String {
     let sum =
         |wanted: fn(&ActionCount) -> bool| counts.iter().filter(|count| wanted(count)).map(|count| count.actions).sum();
     let (all, destructive): (i64, i64) = (sum(|_| true), sum(|count| count.kind.is_destructive()));
@@ -162,14 +163,25 @@ fn held_reason(brake: BrakeReason, contacts: i64, counts: &[ActionCount]) -> Str
         BrakeReason::Dry => format!("a dry run: {all} actions are planned for {contacts} contacts"),
         BrakeReason::ManualMode => format!("manual mode: a person decides about {all} actions for {contacts} contacts"),
         BrakeReason::First => {
-            format!("no run of the connection was confirmed yet: {all} actions are planned for {contacts} contacts")
+            format!(
+                "no run was confirmed with the connection's present settings: {all} actions are planned for {contacts} contacts"
+            )
         }
-        BrakeReason::TooMany => format!(
-            "{destructive} of {contacts} contacts would be unsubscribed, deleted or corrected; an automatic run may change {} \
-             without confirmation",
-            allowed_unasked(contacts)
-        ),
+        BrakeReason::TooMany => too_many(BrakeCount { contacts, destructive }, together),
     }
+}
+
+fn too_many(own: BrakeCount, together: Option<BrakeCount>) -> String {
+    let begin = format!("{} of {} contacts would be unsubscribed, deleted or corrected", own.destructive, own.contacts);
+    let Some(BrakeCount { contacts, destructive }) = together else {
+        let allowed = allowed_unasked(own.contacts);
+        return format!("{begin}; a run that no person started may change {allowed} without confirmation");
+    };
+    let allowed = allowed_unasked(contacts);
+    format!(
+        "{begin}, {destructive} of {contacts} counted with earlier runs that nobody confirmed; together, they may change \
+         {allowed} without confirmation"
+    )
 }
 
 /// A run with its actions.
@@ -272,8 +284,9 @@ fn states() -> Object {
 
 fn brakes() -> Object {
     let means = "Why the run needs confirmation. `dry_run`: it only shows what would happen. `manual_mode`: a person \
-        decides about every action. `first_run`: no run of the connection was confirmed yet. `too_many_actions`: an \
-        automatic run would unsubscribe, delete or fix more than 25 contacts and more than 10 % of them. Null in other states.";
+        decides about every action. `first_run`: no run was confirmed with the connection's present settings. \
+        `too_many_actions`: a run that a schedule or a key started would unsubscribe, delete or fix more than 25 contacts and \
+        more than 10 % of them, by itself or together with earlier ones that nobody confirmed. Null in other states.";
     let mut schema = schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), means);
     schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
     schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
@@ -300,12 +313,22 @@ mod tests {
     fn a_run_that_is_held_says_why_with_its_numbers() {
         let count = |kind, actions| ActionCount { kind, reason: Reason::Invalid, state: ActionState::Planned, actions };
         let counts = [count(ContactAction::Delete, 130), count(ContactAction::UpdateTags, 7)];
-        let reason = held_reason(BrakeReason::TooMany, 1_000, &counts);
+        let reason = held_reason(BrakeReason::TooMany, 1_000, None, &counts);
         assert!(reason.starts_with("130 of 1000 contacts") && reason.contains("may change 100 "), "{reason}");
         for brake in [BrakeReason::Dry, BrakeReason::ManualMode, BrakeReason::First] {
-            let reason = held_reason(brake, 1_000, &counts);
+            let reason = held_reason(brake, 1_000, None, &counts);
             assert!(reason.contains("137 actions") && reason.contains("1000 contacts"), "{reason}");
         }
+    }
+
+    #[test]
+    fn a_run_that_earlier_ones_hold_says_what_was_counted_with_them() {
+        let (kind, reason, state) = (ContactAction::Delete, Reason::Invalid, ActionState::Planned);
+        let counts = [ActionCount { kind, reason, state, actions: 10 }];
+        let together = Some(BrakeCount { contacts: 34, destructive: 30 });
+        let expected = "10 of 10 contacts would be unsubscribed, deleted or corrected, 30 of 34 counted with earlier runs that \
+                        nobody confirmed; together, they may change 25 without confirmation";
+        assert_eq!(held_reason(BrakeReason::TooMany, 10, together, &counts), expected);
     }
 
     #[test]

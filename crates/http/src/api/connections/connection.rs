@@ -69,9 +69,10 @@ pub(crate) async fn get_connection(
 
 /// Update a connection
 ///
-/// Omitted fields stay. Settings apply to the next run. New credentials are tried first; they also reconnect a
-/// disconnected connection, whose next run then reads all contacts and waits for confirmation. An `action` that the
-/// platform does not have gets 400. A setting that the plan does not include gets 403.
+/// Omitted fields stay. Settings apply to the next run, which waits for confirmation if they ask for more than was
+/// confirmed: another `action` or `field`, more `checks` or `lists`, or `fix_typos` switched on or off. New credentials are
+/// tried first; they also reconnect a disconnected connection, whose next run then reads all contacts and waits for
+/// confirmation. An `action` that the platform does not have gets 400. A setting that the plan does not include gets 403.
 #[utoipa::path(
     patch,
     path = "/v1/integrations/{type}/connections/{id}",

@@ -21,8 +21,9 @@ use crate::request::body::JsonBody;
 /// Synchronize a connection
 ///
 /// Starts a run that reads and verifies all contacts and then acts by the connection's settings. If a run is in progress,
-/// nothing changes. The first run of a connection waits for confirmation before it acts. A run costs 1 credit per verified
-/// contact.
+/// nothing changes. The first run of a connection waits for confirmation before it acts, and so does the next one after its
+/// settings ask for more. A run that a key starts counts as automatic: it also waits if it would change too many contacts. A
+/// run costs 1 credit per verified contact.
 #[utoipa::path(
     post,
     path = "/v1/integrations/{type}/connections/{id}/sync",
@@ -64,8 +65,9 @@ pub(crate) async fn list_runs(
 
 /// Start a run
 ///
-/// Reads and verifies all contacts. With `dry_run`, the run only shows what would happen, and can be confirmed later. A
-/// connection has one run in progress at a time: another one gets 409.
+/// Reads and verifies all contacts. With `dry_run`, the run only shows what would happen, and can be confirmed later. A run
+/// that a key starts counts as automatic: it waits for confirmation if it would change too many contacts. A connection has
+/// one run in progress at a time: another one gets 409.
 #[utoipa::path(
     post,
     path = "/v1/integrations/{type}/connections/{id}/runs",
@@ -111,8 +113,8 @@ pub(crate) async fn get_run(
 ///
 /// Lets a run that needs confirmation do its planned actions. `actions` is the number that you have seen in
 /// `actions.planned`; any other number gets 409, and nothing happens. Later runs of the connection then act without
-/// confirmation, unless `manual_mode` is set or an automatic run would change too many contacts. Unsubscribing, deleting
-/// and fixing cannot be undone.
+/// confirmation, unless `manual_mode` is set, the settings ask for more than this run has shown, or a run that a schedule or
+/// a key starts would change too many contacts. Unsubscribing, deleting and fixing cannot be undone.
 #[utoipa::path(
     post,
     path = "/v1/integrations/{type}/connections/{id}/runs/{run_id}/confirm",

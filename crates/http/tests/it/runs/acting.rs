@@ -91,20 +91,18 @@ async fn tags_and_fields_name_the_verdict() {
         assert!(acme.contact(1).unwrap().tags.is_empty());
         customer.patch(json!({ "action": "update_custom_fields", "field": "VERDICT" })).await;
         acme.fill(2, "CITY", "Ulm");
-        let id = customer.start(false).await;
-        customer.until(&id, "finished").await;
+        let run = customer.whole_run().await;
         assert_eq!(acme.contact(2).unwrap().fields["VERDICT"], "undeliverable: nonexistent");
-        assert_eq!(customer.run(&id).await["examples"][0]["before"], json!({ "CITY": "Ulm" }));
+        assert_eq!(run["examples"][0]["before"], json!({ "CITY": "Ulm" }));
         assert_eq!(acme.asked("POST /v1/tags").len(), 2, "a tag is made once");
-        let rows = rows(&customer, &id).await;
+        let rows = rows(&customer, run["id"].as_str().unwrap()).await;
         assert_eq!(
             (&rows[1]["updated"], &rows[1]["tagged"], &rows[0]["updated"]),
             (&json!(true), &json!(false), &json!(false))
         );
         // Tags that exist are known from the run before.
         customer.patch(json!({ "action": "update_tags" })).await;
-        let id = customer.start(false).await;
-        customer.until(&id, "finished").await;
+        customer.whole_run().await;
         assert_eq!(acme.asked("POST /v1/tags").len(), 2);
     })
     .await;

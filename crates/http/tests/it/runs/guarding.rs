@@ -10,7 +10,7 @@ use super::acme::Acme;
 use super::{Customer, with_contacts};
 use crate::test_app::{Call, TestApp, pass, real_moment};
 
-const NOBODIES: [&str; 4] =
+pub(super) const NOBODIES: [&str; 4] =
     ["nobody1@honest-mail.com", "nobody2@honest-mail.com", "nobody3@honest-mail.com", "nobody4@honest-mail.com"];
 
 /// A run whose first deletion is under way and stays so until [`Acme::acting`] lets it pass.
@@ -34,7 +34,7 @@ pub(super) async fn let_pass(acme: &Acme) {
     }
 }
 
-fn actions(run: &Value) -> [i64; 3] {
+pub(super) fn actions(run: &Value) -> [i64; 3] {
     ["done", "ignored", "planned"].map(|state| run["actions"][state].as_i64().unwrap())
 }
 
@@ -138,12 +138,15 @@ async fn settings_that_ask_for_nothing_more_hold_from_the_next_call_on() {
 #[tokio::test]
 async fn a_run_that_manual_mode_interrupts_carries_out_single_decisions() {
     with_contacts(&NOBODIES, async |app, acme| {
-        let customer = Customer::connected(app, acme, json!({ "action": "update_tags" })).await;
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
         customer.whole_run().await;
-        customer.patch(json!({ "action": "delete" })).await;
+        for (id, email) in (5..).zip(NOBODIES) {
+            acme.add(id, email, &[("news", "active")]);
+        }
+        let before = acme.asked("DELETE").len();
         acme.acting.forget_permits(usize::MAX);
         let id = customer.start(false).await;
-        while acme.asked("DELETE").is_empty() {
+        while acme.asked("DELETE").len() == before {
             real_moment().await;
         }
         customer.patch(json!({ "manual_mode": true })).await;
@@ -154,7 +157,7 @@ async fn a_run_that_manual_mode_interrupts_carries_out_single_decisions() {
         customer.post("review/decisions", act).await.ok(200);
         let_pass(acme).await;
         let run = customer.until(&id, "needs_confirmation").await;
-        assert_eq!((acme.ids(), actions(&run)), (vec![2, 4], [2, 0, 2]), "{run:#}");
+        assert_eq!((acme.ids(), actions(&run)), (vec![6, 8], [2, 0, 2]), "{run:#}");
     })
     .await;
 }
@@ -210,7 +213,8 @@ async fn a_newer_run_replaces_one_that_waits() {
         acme.remove(4);
         let later = customer.start(false).await;
         let run = customer.until(&later, "needs_confirmation").await;
-        let reason = "no run of the connection was confirmed yet: 3 actions are planned for 3 contacts";
+        let reason =
+            "no run was confirmed with the connection's present settings: 3 actions are planned for 3 contacts";
         assert_eq!(run["held_reason"], reason);
         let replaced = customer.run(&earlier).await;
         assert_eq!((&replaced["state"], &replaced["held_reason"]), (&json!("cancelled"), &json!(null)));

@@ -67,6 +67,15 @@ impl<'a> Polled<'a> {
         panic!("{:#}", self.get("runs").await)
     }
 
+    /// Waits until the newest run needs confirmation, and confirms it. Returns the run as it waited.
+    async fn confirm_waiting(&self) -> Value {
+        let run = self.until("needs_confirmation").await;
+        let path = format!("{}/runs/{}/confirm", self.path, run["id"].as_str().unwrap());
+        let planned = json!({ "actions": run["actions"]["planned"] });
+        self.app.send(Call::new("POST", path).json(&planned).key(&self.key)).await.ok(200);
+        run
+    }
+
     /// Waits until there are this many runs, which have ended.
     async fn runs(&self, number: usize) -> Vec<Value> {
         for _ in 0..15_000 {
@@ -126,7 +135,7 @@ async fn new_contacts_are_verified_within_the_promise() {
 }
 
 #[tokio::test]
-async fn polls_of_a_day_share_one_brake() {
+async fn polls_share_one_brake_until_a_person_confirms_them() {
     with(EspVendor::Ghost, async |polled| {
         let add = |from: u32, to: u32| {
             for n in from..to {
@@ -135,12 +144,9 @@ async fn polls_of_a_day_share_one_brake() {
         };
         polled.patch(json!({ "action": "unsubscribe", "aggressiveness": "normal", "instafloss": false })).await;
         add(0, 1);
-        let runs = format!("{}/runs", polled.path);
-        let started = polled.app.send(Call::new("POST", &*runs).json(&json!({})).key(&polled.key)).await.ok(201);
-        let planned = polled.until("needs_confirmation").await["actions"]["planned"].clone();
-        let confirm = format!("{runs}/{}/confirm", started["id"].as_str().unwrap());
-        let yes = json!({ "actions": planned });
-        polled.app.send(Call::new("POST", confirm).json(&yes).key(&polled.key)).await.ok(200);
+        let start = Call::new("POST", format!("{}/runs", polled.path)).json(&json!({})).key(&polled.key);
+        polled.app.send(start).await.ok(201);
+        polled.confirm_waiting().await;
         polled.runs(1).await;
         polled.patch(json!({ "instafloss": true })).await;
         add(1, 21);
@@ -148,8 +154,16 @@ async fn polls_of_a_day_share_one_brake() {
         assert_eq!(polled.runs(2).await[0]["actions"]["done"], 20);
         add(21, 31);
         polled.minutes(10).await;
-        let held = polled.until("needs_confirmation").await;
+        let held = polled.confirm_waiting().await;
         assert_eq!((&held["held_by"], &held["actions"]["planned"]), (&json!("too_many_actions"), &json!(10)));
+        let reason = "10 of 10 contacts would be unsubscribed, deleted or corrected, 30 of 30 counted with earlier runs \
+                      that nobody confirmed; together, they may change 25 without confirmation";
+        assert_eq!(held["held_reason"], reason);
+        polled.runs(3).await;
+        // Whoever confirmed has seen all of them.
+        add(31, 51);
+        polled.minutes(10).await;
+        assert_eq!(polled.runs(4).await[0]["actions"]["done"], 20);
     })
     .await;
 }

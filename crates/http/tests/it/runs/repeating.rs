@@ -12,8 +12,7 @@ const NOBODY: &str = "nobody@honest-mail.com";
 
 /// Does a run to its end; returns the number of its actions.
 async fn planned(customer: &Customer<'_>) -> i64 {
-    let id = customer.start(false).await;
-    let run = customer.until(&id, "finished").await;
+    let run = customer.whole_run().await;
     let actions = run["actions"].as_object().unwrap();
     actions.values().map(|number| number.as_i64().unwrap()).sum()
 }

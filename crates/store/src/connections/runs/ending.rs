@@ -1,12 +1,12 @@
 //! Ends runs, makes them wait for a user, and lets them act once confirmed.
 
-use probity_account::connections::{BrakeReason, ConnectionSettings, RunCause, RunFacts, brake};
+use probity_account::connections::{BrakeReason, ConnectionSettings, RunCause};
 use probity_account::id::{ConnId, JobId};
 use probity_mail::time::Millis;
 
 use super::claiming::held;
 use super::replacing::{lock_waiting, replace};
-use super::{ConnectionRun, ContactPick, RunFence, RunState, by_id, by_job, columns, polls, read};
+use super::{ConnectionRun, ContactPick, RunFence, RunState, braking, by_id, by_job, columns, read};
 use crate::connections::actions::{self, ActionState};
 use crate::connections::{contacts, schedule};
 use crate::db::error::{Result, StoreError};
@@ -46,7 +46,7 @@ statements! {
                  finished_at = CASE WHEN CAST($3 AS TEXT) IN ('finished', 'failed', 'cancelled') THEN CAST($6 AS BIGINT) END \
                  WHERE org_no = $1 AND job_no = $2";
     CONFIRM = "UPDATE connection_run SET confirmed_at = $3 WHERE org_no = $1 AND job_no = $2";
-    STANDING = "SELECT status, test, trusted_at, account_tag FROM connection WHERE org_no = $1 AND id = $2 {for_update}";
+    STANDING = "SELECT status, test, trusted_at, account_tag, settings FROM connection WHERE org_no = $1 AND id = $2 {for_update}";
     TRUST = "UPDATE connection SET trusted_at = COALESCE(trusted_at, $3) WHERE org_no = $1 AND id = $2";
     // Runs that verify only some of the contacts do not move the watermark.
     SYNCED = "UPDATE connection SET last_synced_at = $3, \
@@ -96,8 +96,6 @@ pub async fn conclude(tx: &mut Tx, fence: &RunFence, now: Millis) -> Result<Conn
     let run = held(tx, fence, RunState::Verifying).await?;
     replace(tx, &older, now).await?;
     let connection = standing(tx, run.org, run.connection).await?;
-    let settings: ConnectionSettings =
-        serde_json::from_str(&run.settings).map_err(|error| StoreError::Corrupt(error.into()))?;
     let planned = actions::counts(tx, run.org, run.job).await?;
     let planned = planned.iter().filter(|count| count.state == ActionState::Planned);
     let (mut all, mut destructive) = (0, 0);
@@ -105,22 +103,13 @@ pub async fn conclude(tx: &mut Tx, fence: &RunFence, now: Millis) -> Result<Conn
         all += count.actions;
         destructive += if count.kind.is_destructive() { count.actions } else { 0 };
     }
-    let polled = polls::before(tx, &run).await?;
-    let held_by = brake(RunFacts {
-        is_dry: run.is_dry || connection.test,
-        is_trusted: connection.trusted,
-        manual_mode: settings.manual_mode,
-        cause: run.cause,
-        contacts: run.rows + polled.contacts,
-        destructive: destructive + if destructive > 0 { polled.destructive } else { 0 },
-    });
+    let held_by = braking::held_by(tx, &run, &connection, destructive).await?;
     let to = match held_by {
         _ if all == 0 => RunState::Finished,
         Some(_) => RunState::NeedsConfirmation,
         None => RunState::Acting,
     };
-    let shown =
-        held_by.filter(|_| to == RunState::NeedsConfirmation).map(probity_account::connections::BrakeReason::as_str);
+    let shown = held_by.filter(|_| to == RunState::NeedsConfirmation).map(BrakeReason::as_str);
     tx.execute(&SET_STATE, args![run.org, run.job, to.as_str(), None::<&str>, shown, now]).await?;
     if to == RunState::Acting {
         actions::move_all(tx, run.org, run.job, ActionState::Planned, ActionState::Due).await?;
@@ -173,11 +162,12 @@ async fn give_back(tx: &mut Tx, run: &ConnectionRun, to: RunState, now: Millis) 
 }
 
 /// Facts that decide whether a connection's runs may act; its row is locked.
-struct Standing {
+pub(super) struct Standing {
     active: bool,
-    test: bool,
-    trusted: bool,
+    pub(super) test: bool,
+    pub(super) trusted: bool,
     account_tag: Vec<u8>,
+    settings: ConnectionSettings,
 }
 
 async fn standing(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<Standing> {
@@ -187,11 +177,13 @@ async fn standing(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<Standin
         test: row.get::<i64>("test")? == 1,
         trusted: row.get::<Option<i64>>("trusted_at")?.is_some(),
         account_tag: row.get("account_tag")?,
+        settings: serde_json::from_str(&row.get::<String>("settings")?)
+            .map_err(|error| StoreError::Corrupt(error.into()))?,
     })
 }
 
-/// Lets a run act if it has this number of planned actions, and trusts its connection from now on. Fails with
-/// [`StoreError::Conflict`] if another run of the connection is active.
+/// Lets a run act if it has this number of planned actions, and trusts its connection from now on, unless the connection asks for
+/// more than the run has shown. Fails with [`StoreError::Conflict`] if another run of the connection is active.
 pub async fn confirm(
     tx: &mut Tx,
     (org, connection, id): (OrgNo, ConnId, JobId),
@@ -223,7 +215,9 @@ pub async fn confirm(
     act(tx, &run, now).await?;
     actions::move_all(tx, org, job, ActionState::Planned, ActionState::Due).await?;
     tx.execute(&CONFIRM, args![org, job, now]).await?;
-    tx.execute(&TRUST, args![org, connection.to_string(), now]).await?;
+    if !connected.settings.ask_for_more_than(&braking::settings_of(&run)?) {
+        tx.execute(&TRUST, args![org, connection.to_string(), now]).await?;
+    }
     Ok(Confirmation::Confirmed)
 }
 

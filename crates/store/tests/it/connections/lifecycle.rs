@@ -45,6 +45,7 @@ async fn a_change_is_stored_whole() {
         insert(&store, &one).await;
         "Other".clone_into(&mut one.name);
         one.settings.manual_mode = true;
+        one.trusted_at = Some(NOW + 7);
         store.write(|tx| connection::write(tx, &one).scope_boxed()).await.unwrap();
         assert_eq!(by_id(&store, &one).await.unwrap(), one);
     })

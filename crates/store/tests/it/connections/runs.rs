@@ -1,6 +1,7 @@
 //! Runs: contacts read page by page, actions planned, held back, done once.
 
 mod acting;
+mod braking;
 mod changes;
 mod reading;
 mod reported;
@@ -14,7 +15,7 @@ use probity_mail::verdict::Reason;
 use probity_store::connections::actions::{self, ActionCount, ActionState, PlannedAction};
 use probity_store::connections::connection::StoredConnection;
 use probity_store::connections::contacts::{self, ContactPage, ReadContact};
-use probity_store::connections::runs::{self, ClaimedRun, ConnectionRun, NewRun, RunState};
+use probity_store::connections::runs::{self, ClaimedRun, Confirmation, ConnectionRun, NewRun, RunState};
 use probity_store::jobs::{self, ChunkGroup, NewChunk, NewJob, OutcomeKind, RowResult, SettledPart};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
 
@@ -23,6 +24,8 @@ use crate::organizations;
 
 const LEASE_MS: i64 = 60_000;
 const CREDITS: i64 = 10_000;
+const DELETE: ContactAction = ContactAction::Delete;
+const GONE: Reason = Reason::Nonexistent;
 
 /// An organization with credits and a connection that deletes.
 async fn connected(store: &Store, n: u8) -> StoredConnection {
@@ -143,14 +146,24 @@ async fn complete(store: &Store, run: &ConnectionRun, rows: i64, planned: &[(i64
 /// A run of these contacts whose verdicts are complete, concluded.
 async fn concluded(store: &Store, new: &NewRun, rows: u16, planned: &[(i64, ContactAction, Reason)]) -> ConnectionRun {
     let run = start(store, new).await.unwrap();
+    through(store, &run, rows, planned).await
+}
+
+/// A started run, done to its verdicts and concluded.
+async fn through(
+    store: &Store,
+    run: &ConnectionRun,
+    rows: u16,
+    planned: &[(i64, ContactAction, Reason)],
+) -> ConnectionRun {
     let claimed = claim(store, NOW).await.unwrap();
     assert_eq!(claimed.run.id, run.id);
     // An automatic run verifies new contacts only.
-    let first = if new.cause.is_automatic() { u16::try_from(new.job.id.bits() & 0xff).unwrap() * 200 } else { 0 };
+    let first = if run.cause.is_automatic() { u16::try_from(run.id.bits() & 0xff).unwrap() * 200 } else { 0 };
     let contacts: Vec<_> = (first..first + rows).map(|n| contact(n, None)).collect();
     store_page(store, &claimed, &contacts, b"{}").await.unwrap();
     assert!(accept(store, &claimed).await.unwrap());
-    complete(store, &run, i64::from(rows), planned).await;
+    complete(store, run, i64::from(rows), planned).await;
     let claimed = claim(store, NOW).await.expect("the end of the job makes the run due");
     assert_eq!(claimed.run.state, RunState::Verifying);
     store.write(|tx| runs::conclude(tx, &claimed.fence, NOW).scope_boxed()).await.unwrap()
@@ -169,6 +182,18 @@ async fn cancel(store: &Store, run: &ConnectionRun) -> Option<RunState> {
     let place = (run.org, run.connection, run.id);
     let end = store.write(|tx| runs::cancel(tx, place, NOW).scope_boxed()).await.unwrap();
     end.map(|end| end.run.state)
+}
+
+async fn confirm(store: &Store, run: &ConnectionRun, actions: i64) -> Result<Confirmation> {
+    let place = (run.org, run.connection, run.id);
+    store.write(|tx| runs::confirm(tx, place, actions, NOW + 9).scope_boxed()).await
+}
+
+/// Lets runs of a connection act, as a person does who confirms one.
+async fn trust(store: &Store, of: &StoredConnection) {
+    let run = concluded(store, &new_run(of, 90), 2, &[(0, DELETE, GONE)]).await;
+    assert_eq!(confirm(store, &run, 1).await.unwrap(), Confirmation::Confirmed);
+    assert_eq!(cancel(store, &run).await, Some(RunState::Cancelled));
 }
 
 fn is_lost<T>(done: &Result<T>) -> bool {

@@ -56,6 +56,7 @@ fn run(state: RunState, brake: Option<BrakeReason>) -> ConnectionRun {
         state,
         fault: None,
         brake,
+        together: None,
         settings: "{}".into(),
         account_tag: Vec::new(),
         since: None,

@@ -16,28 +16,15 @@ use probity_store::jobs;
 use probity_store::{Result, ScopedFutureExt as _, Store, StoreError};
 
 use super::{
-    LEASE_MS, cancel, claim, concluded, connected, contact, counts, is_lost, new_run, run_of, start, store_page,
+    DELETE, GONE, LEASE_MS, cancel, claim, concluded, confirm, connected, contact, counts, is_lost, new_run, run_of,
+    start, store_page, trust,
 };
 use crate::connections::{NOW, by_id, insert, nth};
 use crate::databases::for_each_database;
 
-const DELETE: ContactAction = ContactAction::Delete;
-const GONE: Reason = Reason::Nonexistent;
-
-async fn confirm(store: &Store, run: &ConnectionRun, actions: i64) -> Result<Confirmation> {
-    let place = (run.org, run.connection, run.id);
-    store.write(|tx| runs::confirm(tx, place, actions, NOW + 9).scope_boxed()).await
-}
-
 fn settled(idx: i64, state: ActionState) -> SettledAction {
     let mark = contact(u16::try_from(idx).unwrap(), None).mark;
     SettledAction { idx, state, message: None, undo: Some(b"[]".to_vec()), mark, effect: Some([7; 16]) }
-}
-
-async fn trust(store: &Store, of: &StoredConnection) {
-    let run = concluded(store, &new_run(of, 90), 2, &[(0, DELETE, GONE)]).await;
-    assert_eq!(confirm(store, &run, 1).await.unwrap(), Confirmation::Confirmed);
-    assert_eq!(cancel(store, &run).await, Some(RunState::Cancelled));
 }
 
 #[tokio::test]

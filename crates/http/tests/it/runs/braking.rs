@@ -1,0 +1,91 @@
+//! When a run acts by itself, and when it asks: after settings have changed, and if a key has started it.
+
+use serde_json::json;
+
+use super::guarding::{NOBODIES, actions};
+use super::{Customer, with_contacts};
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn settings_that_ask_for_more_than_was_confirmed_wait_for_a_person() {
+    let more = [
+        json!({ "action": "delete" }),
+        json!({ "checks": { "accept_all": true } }),
+        json!({ "aggressiveness": "aggressive" }),
+        json!({ "fix_typos": true }),
+    ];
+    for change in more {
+        with_contacts(&NOBODIES, async |app, acme| {
+            let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;
+            customer.whole_run().await;
+            acme.add(5, "nobody5@honest-mail.com", &[("news", "active")]);
+            customer.patch(change.clone()).await;
+            let id = customer.start(false).await;
+            let run = customer.until(&id, "needs_confirmation").await;
+            assert_eq!((&run["held_by"], actions(&run)), (&json!("first_run"), [0, 0, 1]), "{change}: {run:#}");
+            assert_eq!(acme.contact(5).unwrap().lists["news"], "active", "{change}");
+            customer.confirm(&id, 1).await.ok(200);
+            customer.until(&id, "finished").await;
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn settings_that_ask_for_no_more_than_was_confirmed_act_at_once() {
+    let no_more = [
+        json!({ "checks": { "bounced": false } }),
+        json!({ "tag": "other", "name": "Other", "decay_days": 60 }),
+        json!({ "action": "unsubscribe", "aggressiveness": "normal", "lists": [] }),
+    ];
+    for change in no_more {
+        with_contacts(&NOBODIES, async |app, acme| {
+            let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;
+            customer.whole_run().await;
+            acme.add(5, "nobody5@honest-mail.com", &[("news", "active")]);
+            customer.patch(change.clone()).await;
+            let id = customer.start(false).await;
+            let run = customer.until(&id, "finished").await;
+            assert_eq!((&run["held_by"], actions(&run)), (&json!(null), [1, 0, 0]), "{change}: {run:#}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_run_that_was_confirmed_late_is_no_leave_for_what_was_asked_for_since() {
+    with_contacts(&NOBODIES, async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "update_tags" })).await;
+        let earlier = customer.start(true).await;
+        customer.until(&earlier, "needs_confirmation").await;
+        customer.patch(json!({ "action": "delete" })).await;
+        customer.confirm(&earlier, 4).await.ok(200);
+        customer.until(&earlier, "finished").await;
+        let later = customer.start(false).await;
+        let run = customer.until(&later, "needs_confirmation").await;
+        assert_eq!((&run["held_by"], acme.ids()), (&json!("first_run"), vec![1, 2, 3, 4]), "{run:#}");
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_run_that_a_key_starts_waits_if_it_would_change_many_contacts() {
+    with_contacts(&NOBODIES[..1], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;
+        customer.whole_run().await;
+        for id in 2..=27 {
+            acme.add(id, &format!("user{id}@null-mx.com"), &[("news", "active")]);
+        }
+        let id = customer.start(false).await;
+        let run = customer.until(&id, "needs_confirmation").await;
+        let reason = "26 of 26 contacts would be unsubscribed, deleted or corrected; a run that no person started may \
+                      change 25 without confirmation";
+        assert_eq!((&run["held_by"], &run["held_reason"]), (&json!("too_many_actions"), &json!(reason)), "{run:#}");
+        customer.confirm(&id, 26).await.ok(200);
+        customer.until(&id, "finished").await;
+    })
+    .await;
+}

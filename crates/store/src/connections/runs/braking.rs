@@ -1,0 +1,84 @@
+//! What the brake sees of a run: its plan, its connection, and the earlier runs that acted without confirmation.
+//!
+//! Earlier runs count from the last one on that was held by such a sum and then confirmed: whoever confirmed it has seen them.
+
+use probity_account::connections::{
+    BrakeCount, BrakeReason, ConnectionSettings, RunFacts, UnaskedRuns, brake, together_ms,
+};
+
+use super::ending::Standing;
+use super::{ConnectionRun, ContactPick, STARTED_BY_KEY};
+use crate::db::error::{Result, StoreError};
+use crate::db::{Tx, args, statements};
+use crate::jobs;
+
+/// Runs of a connection since a time that acted without confirmation, in the account of a run.
+macro_rules! unasked {
+    () => {
+        "r.org_no = $1 AND r.connection_id = $2 AND r.created_at >= $3 AND r.account_tag = $4 AND r.unasked = 1 \
+         AND r.confirmed_at IS NULL AND r.created_at > COALESCE((SELECT MAX(k.created_at) FROM connection_run k \
+         WHERE k.org_no = $1 AND k.connection_id = $2 AND k.created_at >= $3 AND k.together_contacts IS NOT NULL \
+         AND k.confirmed_at IS NOT NULL), 0)"
+    };
+}
+
+statements! {
+    // Of a run that was ended early, only what it has done counts: its contacts leave no room for more.
+    CONTACTS = concat!("SELECT CAST(COALESCE(SUM(CASE WHEN r.cause = 'manual' THEN 0 ELSE r.rows_total END), 0) AS BIGINT) AS of_some, \
+               CAST(COALESCE(MAX(CASE WHEN r.cause = 'manual' THEN r.rows_total ELSE 0 END), 0) AS BIGINT) AS of_all \
+               FROM connection_run r WHERE r.state = 'finished' AND ", unasked!());
+    ACTIONS = concat!("SELECT CAST(COALESCE(SUM(c.actions), 0) AS BIGINT) AS n FROM connection_run r \
+              JOIN contact_action_count c ON c.org_no = r.org_no AND c.job_no = r.job_no WHERE ", unasked!(),
+              " AND c.kind IN ('unsubscribe', 'delete', 'fix') AND c.state IN ('due', 'done', 'gone', 'taken')");
+    COUNTED = "UPDATE connection_run SET unasked = $3, together_contacts = $4, together_actions = $5 \
+               WHERE org_no = $1 AND job_no = $2";
+}
+
+/// Returns the settings with which a run started.
+pub(super) fn settings_of(run: &ConnectionRun) -> Result<ConnectionSettings> {
+    serde_json::from_str(&run.settings).map_err(|error| StoreError::Corrupt(error.into()))
+}
+
+/// Returns why a run with this number of planned actions that cannot be undone has to wait, and stores what later runs count
+/// of it.
+pub(super) async fn held_by(
+    tx: &mut Tx,
+    run: &ConnectionRun,
+    of: &Standing,
+    destructive: i64,
+) -> Result<Option<BrakeReason>> {
+    let settings = settings_of(run)?;
+    let own = BrakeCount { contacts: run.rows, destructive };
+    let facts = RunFacts {
+        is_dry: run.is_dry || of.test,
+        is_trusted: of.trusted,
+        manual_mode: settings.manual_mode,
+        is_watched: is_watched(tx, run).await?,
+        own,
+        together: earlier(tx, run, together_ms(settings.decay_days)).await?.with(own, run.pick == ContactPick::All),
+    };
+    let held_by = brake(facts);
+    let unasked = (held_by.is_none() && !facts.is_watched).then_some(1);
+    let together = Some(facts.together).filter(|_| held_by == Some(BrakeReason::TooMany) && !own.is_too_many());
+    let (contacts, actions) = together.map(|count| (count.contacts, count.destructive)).unzip();
+    tx.execute(&COUNTED, args![run.org, run.job, unasked, contacts, actions]).await?;
+    Ok(held_by)
+}
+
+/// Returns whether a person started a run, and so sees what becomes of it.
+async fn is_watched(tx: &mut Tx, run: &ConnectionRun) -> Result<bool> {
+    if run.cause.is_automatic() {
+        return Ok(false);
+    }
+    let job = jobs::by_no(tx, run.org, run.job).await?;
+    Ok(job.started_by.as_deref() != Some(STARTED_BY_KEY))
+}
+
+/// Counts what earlier runs did without confirmation.
+async fn earlier(tx: &mut Tx, run: &ConnectionRun, within_ms: i64) -> Result<UnaskedRuns> {
+    let since = run.created_at + -within_ms;
+    let values = || args![run.org, run.connection.to_string(), since, run.account_tag.as_slice()];
+    let contacts = tx.first(&CONTACTS, values()).await?.ok_or(StoreError::NotFound)?;
+    let actions = tx.first(&ACTIONS, values()).await?.ok_or(StoreError::NotFound)?;
+    Ok(UnaskedRuns { some: contacts.get("of_some")?, all: contacts.get("of_all")?, destructive: actions.get("n")? })
+}

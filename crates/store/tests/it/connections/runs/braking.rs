@@ -1,0 +1,299 @@
+//! The brake over several runs: what those that nobody confirmed count for a later one.
+
+use probity_account::connections::{
+    BrakeCount, BrakeReason, ConnectionAction, ConnectionSettings, ContactAction, RunCause,
+};
+use probity_mail::time::DAY_MS;
+use probity_mail::verdict::Reason;
+use probity_store::connections::actions::{self, ActionState, SettledAction};
+use probity_store::connections::connection::{self, StoredConnection};
+use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun, RunState, STARTED_BY_KEY};
+use probity_store::connections::schedule;
+use probity_store::jobs::NewJob;
+use probity_store::{ScopedFutureExt as _, Store};
+
+use super::{DELETE, GONE, cancel, claim, concluded, confirm, connected, new_run, start, through, trust};
+use crate::connections::{NOW, by_id};
+use crate::databases::for_each_database;
+
+const MINUTE_MS: i64 = 60_000;
+/// Most actions of a run in these tests.
+const MANY: i64 = 1_000;
+
+/// The first rows of a run, all to be deleted.
+fn bad(rows: i64) -> Vec<(i64, ContactAction, Reason)> {
+    (0..rows).map(|idx| (idx, DELETE, GONE)).collect()
+}
+
+/// The `n`th run of a connection, `n` minutes after a time before now.
+fn nth_run(of: &StoredConnection, n: u8, cause: RunCause, before_ms: i64) -> NewRun {
+    let new = new_run(of, n);
+    let at = NOW + (-before_ms + i64::from(n) * MINUTE_MS);
+    NewRun { cause, job: NewJob { at, ..new.job }, ..new }
+}
+
+/// The same, of the last day.
+fn poll(of: &StoredConnection, n: u8) -> NewRun {
+    nth_run(of, n, RunCause::Instafloss, DAY_MS)
+}
+
+/// Does the due actions of a run.
+async fn act(store: &Store, run: &ConnectionRun) {
+    assert_eq!((run.state, run.brake), (RunState::Acting, None));
+    let claimed = claim(store, NOW + 9).await.unwrap();
+    let due = actions::due(&mut store.read().await.unwrap(), run.org, run.job, 0, MANY).await.unwrap();
+    let (state, mark) = (ActionState::Done, [9; 16]);
+    let settled: Vec<_> = due
+        .iter()
+        .map(|action| SettledAction { idx: action.idx, state, message: None, undo: None, mark, effect: None })
+        .collect();
+    let (fence, settled) = (&claimed.fence, &settled);
+    let finished = store.write(|tx| {
+        async move {
+            actions::settle(tx, fence, settled, NOW).await?;
+            runs::finish_acting(tx, fence, NOW).await
+        }
+        .scope_boxed()
+    });
+    assert_eq!(finished.await.unwrap(), RunState::Finished);
+}
+
+/// Does a run with this number of rows, of which the first are bad, and expects it to act.
+async fn acts(store: &Store, new: &NewRun, rows: u16, actions: i64) {
+    act(store, &concluded(store, new, rows, &bad(actions)).await).await;
+}
+
+/// Does the same, and expects it to wait; returns it.
+async fn waits(store: &Store, new: &NewRun, rows: u16, actions: i64) -> ConnectionRun {
+    let run = concluded(store, new, rows, &bad(actions)).await;
+    assert_eq!((run.state, run.brake), (RunState::NeedsConfirmation, Some(BrakeReason::TooMany)));
+    run
+}
+
+fn count(contacts: i64, destructive: i64) -> Option<BrakeCount> {
+    Some(BrakeCount { contacts, destructive })
+}
+
+#[tokio::test]
+async fn automatic_runs_count_together_until_a_person_confirms_them() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        trust(&store, &of).await;
+        acts(&store, &poll(&of, 1), 20, 20).await;
+        let held = waits(&store, &poll(&of, 2), 10, 10).await;
+        assert_eq!(held.together, count(30, 30));
+        let harmless = concluded(&store, &poll(&of, 3), 5, &[]).await;
+        assert_eq!((harmless.state, harmless.brake), (RunState::Finished, None), "it adds nothing");
+        // Runs of all kinds; what was held is neither in the rows nor in the actions.
+        let night = nth_run(&of, 4, RunCause::Autofloss, DAY_MS);
+        let night = waits(&store, &night, 6, 6).await;
+        assert_eq!(night.together, count(31, 26));
+        // Who confirms has seen the earlier runs, too. Those since count.
+        assert_eq!(confirm(&store, &night, 6).await.unwrap(), Confirmation::Confirmed);
+        let confirmed = ConnectionRun { state: RunState::Acting, brake: None, ..night };
+        act(&store, &confirmed).await;
+        acts(&store, &poll(&of, 5), 20, 20).await;
+        assert_eq!(waits(&store, &poll(&of, 6), 6, 6).await.together, count(26, 26));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn clean_contacts_leave_room_for_a_tenth_and_for_no_run_that_is_bad_by_itself() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        trust(&store, &of).await;
+        let clean = concluded(&store, &poll(&of, 1), 400, &[]).await;
+        assert_eq!(clean.state, RunState::Finished);
+        // 30 of 430 in all.
+        assert_eq!(waits(&store, &poll(&of, 4), 30, 30).await.together, None, "by itself");
+        acts(&store, &poll(&of, 5), 20, 20).await;
+        acts(&store, &poll(&of, 6), 20, 20).await;
+        assert_eq!(waits(&store, &poll(&of, 7), 20, 20).await.together, count(460, 60));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn contacts_of_runs_that_did_not_end_well_leave_no_room() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        trust(&store, &of).await;
+        waits(&store, &poll(&of, 1), 400, 41).await;
+        let cancelled = waits(&store, &poll(&of, 4), 400, 41).await;
+        assert_eq!(cancel(&store, &cancelled).await, Some(RunState::Cancelled));
+        let stopped = concluded(&store, &poll(&of, 7), 400, &bad(5)).await;
+        assert_eq!(stopped.state, RunState::Acting);
+        assert_eq!(cancel(&store, &stopped).await, Some(RunState::Cancelled));
+        start(&store, &poll(&of, 10)).await.unwrap();
+        let failing = claim(&store, NOW).await.unwrap();
+        store.write(|tx| runs::fail(tx, &failing.fence, "refused", NOW).scope_boxed()).await.unwrap();
+        acts(&store, &poll(&of, 11), 20, 20).await;
+        assert_eq!(waits(&store, &poll(&of, 12), 20, 20).await.together, count(40, 40));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_an_interrupted_run_has_done_counts() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        trust(&store, &of).await;
+        let run = concluded(&store, &poll(&of, 1), 20, &bad(20)).await;
+        let claimed = claim(&store, NOW).await.unwrap();
+        let (state, mark) = (ActionState::Done, [9; 16]);
+        let done: Vec<_> =
+            (0..18).map(|idx| SettledAction { idx, state, message: None, undo: None, mark, effect: None }).collect();
+        let (fence, done) = (&claimed.fence, &done);
+        let stopped = store.write(|tx| {
+            async move {
+                actions::settle(tx, fence, done, NOW).await?;
+                runs::put_back(tx, fence, "the platform is gone", NOW).await
+            }
+            .scope_boxed()
+        });
+        assert_eq!(stopped.await.unwrap().state, RunState::NeedsConfirmation);
+        let held = waits(&store, &poll(&of, 2), 8, 8).await;
+        assert_eq!(held.together, count(26, 26));
+        // A person has looked at it since.
+        assert_eq!(confirm(&store, &run, 2).await.unwrap(), Confirmation::Confirmed);
+        assert_eq!(cancel(&store, &run).await, Some(RunState::Cancelled));
+        acts(&store, &poll(&of, 3), 8, 8).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn runs_count_together_for_30_days_or_a_longer_period_of_decay() {
+    for (decay_days, before_days, counts) in [(30, 31, false), (30, 29, true), (7, 29, true), (90, 31, true)] {
+        for_each_database(async |store| {
+            let of = connected(&store, 1).await;
+            let settings = ConnectionSettings { decay_days, ..of.settings.clone() };
+            let of = StoredConnection { settings, ..of };
+            trust(&store, &of).await;
+            let earlier = nth_run(&of, 1, RunCause::Instafloss, before_days * DAY_MS);
+            acts(&store, &earlier, 20, 20).await;
+            let later = NewRun { job: NewJob { at: NOW, ..poll(&of, 2).job }, ..poll(&of, 2) };
+            let run = concluded(&store, &later, 10, &bad(10)).await;
+            let expected = if counts { RunState::NeedsConfirmation } else { RunState::Acting };
+            assert_eq!(run.state, expected, "{before_days} days before, with a period of {decay_days}");
+        })
+        .await;
+    }
+}
+
+/// Starts the `n`th run of decay protection, over contacts that were never verified.
+async fn decay(store: &Store, of: &StoredConnection, n: u8) -> ConnectionRun {
+    let new = nth_run(of, n, RunCause::DecayProtection, DAY_MS);
+    let started = store.write(|tx| {
+        async {
+            let place = (of.org, of.id, RunCause::DecayProtection);
+            // As if it had been on for the whole period, so that its share is all of them.
+            schedule::add(tx, place, new.job.at, new.job.at + -40 * DAY_MS).await?;
+            let due = schedule::of_connection(tx, of.org, of.id).await?.remove(0);
+            schedule::start(tx, &due, &new, new.job.at + MINUTE_MS, 30).await
+        }
+        .scope_boxed()
+    });
+    started.await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn shares_of_decay_protection_empty_no_list_one_by_one() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        trust(&store, &of).await;
+        for n in 1..=2 {
+            let run = decay(&store, &of, n).await;
+            act(&store, &through(&store, &run, 12, &bad(12)).await).await;
+        }
+        let run = decay(&store, &of, 3).await;
+        let run = through(&store, &run, 12, &bad(12)).await;
+        assert_eq!((run.brake, run.together), (Some(BrakeReason::TooMany), count(36, 36)));
+    })
+    .await;
+}
+
+/// The `n`th run over all contacts, started by somebody.
+fn started_by(of: &StoredConnection, n: u8, who: &'static str) -> NewRun {
+    let new = nth_run(of, n, RunCause::Manual, DAY_MS);
+    NewRun { job: NewJob { started_by: who, ..new.job }, ..new }
+}
+
+#[tokio::test]
+async fn a_person_watches_the_runs_that_they_start() {
+    for who in ["manual", "staff"] {
+        for_each_database(async |store| {
+            let of = connected(&store, 1).await;
+            trust(&store, &of).await;
+            for n in 1..=2 {
+                acts(&store, &started_by(&of, n, who), 100, 60).await;
+            }
+            // Nor do they count for others.
+            acts(&store, &poll(&of, 3), 20, 20).await;
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_watches_a_run_that_a_key_starts() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        trust(&store, &of).await;
+        assert_eq!(waits(&store, &started_by(&of, 1, STARTED_BY_KEY), 100, 60).await.together, None);
+        // All contacts are the same each time, so they count once.
+        acts(&store, &started_by(&of, 2, STARTED_BY_KEY), 100, 20).await;
+        let run = waits(&store, &started_by(&of, 3, STARTED_BY_KEY), 100, 20).await;
+        assert_eq!(run.together, count(100, 40));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn runs_in_another_account_do_not_count() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        trust(&store, &of).await;
+        acts(&store, &poll(&of, 1), 20, 20).await;
+        let reconnected = store.write(|tx| {
+            async {
+                let locked = connection::lock(tx, of.org, of.id, false).await?;
+                connection::reconnect(tx, &locked, b"other", &[77; 16], 9).await
+            }
+            .scope_boxed()
+        });
+        assert!(reconnected.await.unwrap());
+        let first = concluded(&store, &new_run(&of, 91), 2, &bad(1)).await;
+        assert_eq!(first.brake, Some(BrakeReason::First));
+        assert_eq!(confirm(&store, &first, 1).await.unwrap(), Confirmation::Confirmed);
+        cancel(&store, &first).await;
+        acts(&store, &poll(&of, 2), 20, 20).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_confirmed_run_is_trusted_only_for_what_it_has_shown() {
+    let tags = Some(ConnectionAction::UpdateTags);
+    let cases = [
+        (Some(ConnectionAction::Delete), tags, false),
+        (tags, tags, true),
+        (Some(ConnectionAction::DoNothing), tags, true),
+        (Some(ConnectionAction::Delete), Some(ConnectionAction::Delete), true),
+    ];
+    for (now, shown, is_trusted) in cases {
+        for_each_database(async |store| {
+            let of = connected(&store, 1).await;
+            let of = StoredConnection { settings: ConnectionSettings { action: shown, ..of.settings.clone() }, ..of };
+            let run = concluded(&store, &new_run(&of, 1), 2, &[(0, ContactAction::UpdateTags, GONE)]).await;
+            let changed =
+                StoredConnection { settings: ConnectionSettings { action: now, ..of.settings.clone() }, ..of };
+            store.write(|tx| connection::write(tx, &changed).scope_boxed()).await.unwrap();
+            assert_eq!(confirm(&store, &run, 1).await.unwrap(), Confirmation::Confirmed);
+            let trusted = by_id(&store, &changed).await.unwrap().trusted_at.is_some();
+            assert_eq!(trusted, is_trusted, "{shown:?} was shown, and {now:?} would be done");
+        })
+        .await;
+    }
+}
