@@ -81,6 +81,11 @@ fn every_fault_names_its_place_and_what_would_be_right() {
             "http.headers.Key: {credential.keys} is not a credential; there are url, key",
         ),
         ("\"/me\"", "\"/me/{credential.key}\"", "is secret, and addresses are logged"),
+        (
+            "get = \"/me\"",
+            "get = \"/me\", headers = { K = \"{credential.key|base64}\" }",
+            "test.request: {credential.key} is secret, and filters may change it in http.headers only",
+        ),
         ("\"/me\"", "\"me\"", "a path begins with /"),
         ("\"/me\"", "\"/me?a=b\"", "write parameters below query"),
         ("get = \"/me\"", "get = \"/me\", post = \"/me\"", "test.request: write exactly one of get, post"),
