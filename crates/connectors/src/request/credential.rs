@@ -129,6 +129,23 @@ impl Credentials {
         self.values.get(name).map(ExposeSecret::expose_secret)
     }
 
+    /// Passes to `hash` what tells the account from others: the platform, and the credentials that its file marks, or all of
+    /// them if it marks none. Two keys of one account then count as two accounts. Forms of one host are equal.
+    pub fn account<T>(&self, file: &ConnectorFile, hash: impl FnOnce(&[&str]) -> T) -> T {
+        let has_mark = file.credentials.iter().any(|field| field.account);
+        let fields = file.credentials.iter().filter(|field| field.account || !has_mark);
+        let named = fields.filter_map(|field| {
+            let value = self.get(&field.name)?;
+            let host = || Url::parse(value).ok().map(|url| authority(&url));
+            let host = if field.kind == CredentialKind::Url { host() } else { None };
+            Some((field.name.as_str(), host.unwrap_or_else(|| value.to_owned())))
+        });
+        let named: Vec<(&str, String)> = named.collect();
+        let parts = named.iter().flat_map(|(name, value)| [*name, value.as_str()]);
+        let parts: Vec<&str> = std::iter::once(file.provider.slug.as_str()).chain(parts).collect();
+        hash(&parts)
+    }
+
     /// Removes the credentials from a text, in all forms in which they are sent.
     pub(crate) fn redact(&self, file: &ConnectorFile, text: &str) -> String {
         let entered = file.credentials.iter().filter(|field| field.kind == CredentialKind::Secret);

@@ -204,6 +204,34 @@ fn secrets_that_overlap_leave_nothing_between_them() {
 }
 
 #[test]
+fn an_account_is_told_by_what_its_file_marks() {
+    let account = |slug: &str, values: &[(&str, &str)]| {
+        let (file, credentials) = entered(slug, values);
+        credentials.account(file, |parts| parts.join(" "))
+    };
+    let ghost = |url, key| account("ghost", &[("url", url), ("admin_api_key", key)]);
+    let keys = ["1:00112233445566778899aabbccddeeff", "2:00112233445566778899aabbccddeeff"];
+    for url in [
+        "https://Blog.example.org",
+        "https://blog.example.org/",
+        "https://blog.example.org.:443/",
+        "https://blog.example.org/b",
+    ] {
+        for key in keys {
+            assert_eq!(ghost(url, key), "ghost url blog.example.org:443", "{url}");
+        }
+    }
+    assert_ne!(ghost("https://blog.example.org:8443", keys[0]), ghost("https://blog.example.org", keys[0]));
+    let drip = |token, account_id| account("drip", &[("api_token", token), ("account_id", account_id)]);
+    assert_eq!(drip("a", " 9 "), "drip account_id 9");
+    // The host of Iterable is everybody's, and nothing else than the key tells accounts apart.
+    let iterable = |url, key| account("iterable", &[("url", url), ("api_key", key)]);
+    assert_eq!(iterable("https://api.iterable.com", "a"), iterable("https://api.iterable.com/", "a"));
+    assert_ne!(iterable("https://api.iterable.com", "a"), iterable("https://api.iterable.com", "b"));
+    assert_ne!(account("brevo", &[("api_key", "a")]), account("klaviyo", &[("api_key", "a")]));
+}
+
+#[test]
 fn an_address_of_an_installation_is_checked() {
     let mailman = crate::Catalog::embedded().get("mailman").unwrap();
     let active = crate::Catalog::embedded().get("activecampaign").unwrap();
