@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::template::{Placeholder, PlaceholderFamily};
+
 pub use action::{
     ActionKind, ActionRule, ActionRules, BatchRule, EnsureRule, FindRule, MakeRule, PartialRule, ReplaceRule, StepRule,
 };
@@ -122,6 +124,17 @@ impl ConnectorFile {
     /// Returns the field of a credential.
     pub fn credential(&self, name: &str) -> Option<&CredentialField> {
         self.credentials.iter().find(|field| field.name == name)
+    }
+
+    /// Returns whether no text may show the value of a placeholder.
+    pub(crate) fn is_secret(&self, placeholder: &Placeholder) -> bool {
+        match placeholder.family {
+            PlaceholderFamily::Token => true,
+            PlaceholderFamily::Credential => {
+                self.credential(&placeholder.name).is_some_and(|field| field.kind == CredentialKind::Secret)
+            }
+            _ => false,
+        }
     }
 }
 

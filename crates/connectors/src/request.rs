@@ -5,6 +5,7 @@
 
 mod credential;
 mod jwt;
+mod redact;
 mod render;
 #[cfg(test)]
 mod tests;

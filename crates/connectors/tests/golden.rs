@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use cases::{Golden, Ran};
-use probity_connectors::{ActionKind, Catalog, ConnectorFile};
+use probity_connectors::{ActionKind, Catalog, ConnectorFile, Response, TestOutcome, Testing};
 use serde_json::Value;
 
 fn path(slug: &str) -> PathBuf {
@@ -125,6 +125,43 @@ fn no_result_shows_a_credential() {
                 let secret = value["credentials"][&field.name].as_str().unwrap_or_default();
                 let is_secret = field.kind == probity_connectors::CredentialKind::Secret;
                 assert!(!is_secret || !shown.contains(secret), "{}: {}", file.provider.slug, case["name"]);
+            }
+        }
+    }
+}
+
+/// Forms in which a host may quote what it was sent.
+const QUOTED: [fn(&str) -> String; 3] = [str::to_owned, |text| escaped(text, "%", 2), |text| escaped(text, "\\u", 4)];
+
+/// Escapes everything but letters and digits.
+fn escaped(text: &str, mark: &str, digits: usize) -> String {
+    let one = |c: char| if c.is_ascii_alphanumeric() { c.into() } else { format!("{mark}{:0digits$x}", u32::from(c)) };
+    text.chars().map(one).collect()
+}
+
+#[test]
+fn a_host_that_quotes_its_headers_tells_no_credential() {
+    for file in Catalog::embedded().iter() {
+        let slug = &file.provider.slug;
+        let golden = Golden::of(file, &golden(slug));
+        let testing = Testing::new(file, &golden.credentials);
+        for (name, value) in testing.request(golden.now).expect("a request").headers {
+            let token = value.split_once(' ').map_or(value.as_str(), |(_, token)| token);
+            for quote in QUOTED {
+                let body = serde_json::json!({ "message": format!("what is <{}>", quote(&value)) });
+                let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+                let body = body.to_string().into_bytes();
+                let response = Response { status: 401, headers, body, is_cut: false, at: golden.now };
+                let message = match testing.answer(&response) {
+                    TestOutcome::Wrong { message, .. } => message,
+                    TestOutcome::Failed(fault) => fault.message,
+                    TestOutcome::Valid { .. } => panic!("{slug}: 401 is no success"),
+                };
+                let is_secret =
+                    !["Accept", "Accept-Version", "Content-Type", "User-Agent", "X-Version", "revision", "Api-Appid"]
+                        .contains(&name.as_str());
+                assert_eq!(is_secret, message.contains("(redacted)>"), "{slug}: {name}: {message}");
+                assert!(!is_secret || !message.contains(&quote(token)), "{slug}: {name}: {message}");
             }
         }
     }

@@ -40,8 +40,8 @@ const EXCHANGE_TURN_MS: i64 = 5_000;
 const EXCHANGE_CALL_MS: i64 = 10_000;
 /// Maximum time of a fetch, in milliseconds.
 const FETCH_MAX_MS: i64 = 10_000;
-/// Account of calls that need no credentials. Accounts have keyed hashes.
-const NO_ACCOUNT: [u8; 16] = [0; 16];
+/// Key of calls that need no credentials, which otherwise have keyed hashes.
+const NO_CREDENTIALS: [u8; 16] = [0; 16];
 /// Maximum time to read the lists of an account, in milliseconds.
 const LISTS_MAX_MS: i64 = 30_000;
 /// Maximum number of lists of an account.
@@ -66,7 +66,7 @@ struct PlatformParts {
     buckets: Arc<dyn PlatformBuckets>,
     metrics: Arc<Metrics>,
     clock: EngineClock,
-    accounts: Mutex<LruCache<[u8; 16], AccountBudget>>,
+    accounts: Mutex<LruCache<[u8; 16], Arc<AccountState>>>,
 }
 
 impl Platforms {
@@ -109,12 +109,15 @@ impl Platforms {
         self.0.config.pause_ms
     }
 
-    /// Returns the rate limits of an account. `tag` is its keyed hash (`connection.account_tag`). Connections with the same
-    /// tag share the rate limits on all nodes, and the concurrency on this node.
-    pub fn budget(&self, file: &ConnectorFile, tag: &[u8]) -> AccountBudget {
-        let key = key_of(&file.provider.slug, tag);
+    /// Returns the rate limits of an account. `account` is its keyed hash ([`Credentials::account`]), and `tag` that of the
+    /// credentials (`connection.account_tag`). Credentials of the same account share its rate limits on all nodes, and its
+    /// pauses and concurrency on this node.
+    pub fn budget(&self, file: &ConnectorFile, account: &[u8], tag: &[u8]) -> AccountBudget {
+        let slug = &file.provider.slug;
+        let key = key_of(slug, account);
         let mut accounts = self.0.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-        accounts.get_or_insert(key, || AccountBudget(Arc::new(AccountState::new(file, key)))).clone()
+        let state = accounts.get_or_insert(key, || Arc::new(AccountState::new(file, key))).clone();
+        AccountBudget { state, credentials: key_of(slug, tag) }
     }
 
     /// Sends a request once the account's limits allow it, within 30 s; otherwise the fault says when to retry. Redirects
@@ -142,7 +145,7 @@ impl Platforms {
     /// operator allows. Redirects are not followed.
     pub async fn call(&self, request: &Request) -> Result<Response, CallFault> {
         let end = self.0.clock.now() + request.timeout_ms.max(0);
-        self.0.client.call(NO_ACCOUNT, request, end).await
+        self.0.client.call(NO_CREDENTIALS, request, end).await
     }
 
     /// Waits until the account's limits allow a request, as [`Platforms::send`] does. The caller checks after the wait whether the
@@ -247,7 +250,7 @@ impl Platforms {
         end: Millis,
     ) -> Result<Turn<'a>, CallFault> {
         let parts = &*self.0;
-        let turn = account.0.turn(request, &*parts.buckets, parts.clock, end).await;
+        let turn = account.turn(request, &*parts.buckets, parts.clock, end).await;
         turn.inspect_err(|_| {
             parts.metrics.platforms().called(account.slug(), PlatformOutcome::Later, Duration::ZERO);
         })
@@ -262,7 +265,7 @@ impl Platforms {
     ) -> Result<Response, CallFault> {
         let parts = &*self.0;
         let counts = parts.metrics.platforms();
-        let answer = parts.client.call(account.0.key(), request, end).await;
+        let answer = parts.client.call(account.credentials, request, end).await;
         let (outcome, sign) = match &answer {
             Ok(response) => {
                 let file = self.catalog().get(account.slug());
@@ -274,7 +277,7 @@ impl Platforms {
         };
         counts.called(account.slug(), outcome, turn.waited);
         if answer.is_ok() {
-            account.0.heard(request, sign, parts.clock.now(), chance());
+            account.state.heard(request, sign, parts.clock.now(), chance());
         }
         answer
     }

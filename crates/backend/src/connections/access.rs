@@ -51,7 +51,19 @@ pub async fn open<'p>(
     let plain = secrets.open_connection_credentials(of.id, &sealed).map_err(|_| NoAccess::Sealed)?;
     let entered: BTreeMap<String, String> = serde_json::from_slice(&plain).map_err(|_| NoAccess::Sealed)?;
     let credentials = Credentials::new(file, &entered, platforms.hosts())?;
-    Ok(ConnectionAccess { file, credentials, budget: platforms.budget(file, &of.account_tag), token_version: None })
+    let budget = budget(platforms, secrets, (file, &credentials), &of.account_tag);
+    Ok(ConnectionAccess { file, credentials, budget, token_version: None })
+}
+
+/// Returns the limits of the account that accepted credentials name. `tag` is that of the credentials.
+fn budget(
+    platforms: &Platforms,
+    secrets: &Secrets,
+    (file, credentials): (&ConnectorFile, &Credentials),
+    tag: &AccountTag,
+) -> AccountBudget {
+    let account = credentials.account(file, |parts| secrets.platform_account(parts));
+    platforms.budget(file, &account, tag)
 }
 
 /// Credentials as stored.
@@ -71,9 +83,74 @@ pub fn seal(
     SealedCredentials { sealed: secrets.seal_connection_credentials(id, &plain), tag: tag(secrets, file, entered) }
 }
 
-/// Returns the tag of the account to which credentials belong.
+/// Returns the tag of credentials as they were entered. What a platform gives or replaces is stored under it; the platform's
+/// limits are counted by [`Credentials::account`].
 pub fn tag(secrets: &Secrets, file: &ConnectorFile, entered: &BTreeMap<String, String>) -> AccountTag {
     let values = entered.iter().flat_map(|(name, value)| [name.as_str(), value.trim()]);
     let parts: Vec<&str> = std::iter::once(file.provider.slug.as_str()).chain(values).collect();
     secrets.platform_account(&parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::{Arc, Mutex};
+
+    use probity_connectors::{HostAllowance, Testing};
+    use probity_engine::clock::EngineClock;
+    use probity_engine::net::BoxFuture;
+    use probity_engine::net::egress::{EgressGuard, GuardConfig};
+    use probity_mail::time::Millis;
+    use probity_outbound::{NoNames, UrlGuard};
+    use probity_telemetry::metrics::{Metrics, Start};
+
+    use super::*;
+    use crate::connections::{PlatformBuckets, PlatformConfig, PlatformLimit};
+
+    /// Accounts whose buckets were used.
+    #[derive(Default)]
+    struct UsedAccounts(Mutex<BTreeSet<[u8; 16]>>);
+
+    impl PlatformBuckets for UsedAccounts {
+        fn take_tokens<'a>(&'a self, limits: &'a [PlatformLimit], _: Millis) -> BoxFuture<'a, Option<Millis>> {
+            self.0.lock().unwrap().extend(limits.iter().map(|limit| limit.account));
+            Box::pin(std::future::ready(None))
+        }
+    }
+
+    fn platforms(buckets: Arc<UsedAccounts>) -> Platforms {
+        let clock = EngineClock::system();
+        let guard = UrlGuard::new(EgressGuard::new(GuardConfig::default()), Arc::new(NoNames), true);
+        let metrics = Metrics::new(&Start { version: "0", at: clock.now(), providers: BTreeSet::new() });
+        Platforms::new(&PlatformConfig::default(), guard, buckets, Arc::new(metrics), clock)
+    }
+
+    /// Returns the number of accounts that credentials use together.
+    async fn accounts(slug: &str, all: &[&[(&str, &str)]]) -> usize {
+        let (used, secrets) = (Arc::new(UsedAccounts::default()), Secrets::of(&[1; 32]));
+        let platforms = platforms(used.clone());
+        let file = platforms.catalog().get(slug).unwrap();
+        for entered in all {
+            let entered = entered.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let credentials = Credentials::new(file, &entered, &HostAllowance::default()).unwrap();
+            let tag = tag(&secrets, file, &entered);
+            let request = Testing::new(file, &credentials).request(Millis(0)).unwrap();
+            let budget = budget(&platforms, &secrets, (file, &credentials), &tag);
+            assert!(platforms.turn(&budget, &request).await.is_ok());
+        }
+        used.0.lock().unwrap().len()
+    }
+
+    #[tokio::test]
+    async fn keys_of_an_account_share_its_budget_where_the_file_tells_accounts_apart() {
+        let acme: [&[(&str, &str)]; 2] = [
+            &[("api_url", "https://acme.api-us1.com"), ("api_key", "one")],
+            &[("api_url", "https://Acme.api-us1.com/"), ("api_key", "two")],
+        ];
+        let other: &[(&str, &str)] = &[("api_url", "https://other.api-us1.com"), ("api_key", "one")];
+        assert_eq!(accounts("activecampaign", &acme).await, 1);
+        assert_eq!(accounts("activecampaign", &[acme[0], other]).await, 2);
+        assert_eq!(accounts("brevo", &[&[("api_key", "one")], &[("api_key", " one ")]]).await, 1);
+        assert_eq!(accounts("brevo", &[&[("api_key", "one")], &[("api_key", "two")]]).await, 2);
+    }
 }

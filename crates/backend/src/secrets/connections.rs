@@ -36,7 +36,8 @@ impl Secrets {
         open(&self.connections, &token_context(tag), sealed)
     }
 
-    /// Returns the tag of an account at a platform. Organizations share it: the platform counts the calls of all of them.
+    /// Returns the tag of an account at a platform, or of credentials for it. Organizations share it: the platform counts the
+    /// calls of all of them.
     pub fn platform_account(&self, parts: &[&str]) -> [u8; 16] {
         let parts: Vec<&[u8]> =
             [b"account".as_slice()].into_iter().chain(parts.iter().map(|part| part.as_bytes())).collect();

@@ -1,8 +1,8 @@
 //! Runs of connections through the real program, on simulated platforms that fail, with `kill -9` while it reads, verifies and acts.
 //!
 //! A [`Drill`] is one installation and one platform. At its end, the platform says what was done to whom ([`verdict`]): every contact
-//! is in the result once, nothing was done twice, to anybody else or over the platform's limits, the platform is as the rows say, and
-//! no credential and no address is where it must not be.
+//! is in the result once, nothing was done twice, to anybody else or over the platform's limits, only misspelled addresses were
+//! corrected, the platform is as the rows say, and no credential and no address is where it must not be.
 //!
 //! A seed draws platform, contacts, faults, settings and moments. `PROBITY_ESP_KILLED` is the number of seeds for each database,
 //! `PROBITY_ESP_SEED` the first of them, or the only one.
@@ -13,6 +13,7 @@
 mod drill;
 mod drill_settings;
 mod polls;
+mod slips;
 mod verdict;
 
 use std::sync::Mutex;

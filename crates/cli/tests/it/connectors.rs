@@ -1,10 +1,5 @@
 //! `probity connectors`.
 
-use std::fmt::Write as _;
-use std::path::Path;
-
-use probity_connectors::{ActionKind, Catalog};
-
 use crate::program::Place;
 
 /// A connector that is right.
@@ -72,45 +67,4 @@ fn every_fault_of_a_file_is_shown_with_its_place() {
     assert!(ran.err.contains("acme.toml:16: test.request.get: a path begins with /"), "{ran:?}");
     assert!(ran.err.contains("acme.toml:19: actions.delete.request.delete: {list.id} has no value here"), "{ran:?}");
     assert_eq!(place.run(&["connectors", "check", "missing.toml"]).code, Some(2));
-}
-
-/// Lines around the table of platforms in docs/connections.md.
-const TABLE: [&str; 2] =
-    ["<!-- platforms: UPDATE_DOCS=1 cargo test -p probity-cli --test it connectors -->\n", "<!-- /platforms -->\n"];
-
-#[test]
-fn the_page_says_what_each_platform_can_do() {
-    let columns = [
-        (ActionKind::Unsubscribe, "Unsubscribe"),
-        (ActionKind::Delete, "Delete"),
-        (ActionKind::Tag, "Tag"),
-        (ActionKind::Fields, "Field"),
-        (ActionKind::Fix, "Correct"),
-    ];
-    let mut table = "| Platform | Name in commands and the API |".to_owned();
-    table += " Read |";
-    for (_, name) in columns {
-        write!(table, " {name} |").unwrap();
-    }
-    table += " Chosen lists |\n|---|---|---|---|---|---|---|---|---|\n";
-    let catalog = Catalog::embedded();
-    for file in catalog.iter() {
-        let can = file.capabilities();
-        let beta = if file.is_beta() { " (beta)" } else { "" };
-        write!(table, "| {}{beta} | `{}` |", file.provider.name, file.provider.slug).unwrap();
-        table += if can.contacts { " yes |" } else { " |" };
-        for (kind, _) in columns {
-            table += if can.has(kind) { " yes |" } else { " |" };
-        }
-        table += if file.can_choose_lists() { " yes |\n" } else { " |\n" };
-    }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/connections.md");
-    let text = std::fs::read_to_string(&page).unwrap();
-    let (before, rest) = text.split_once(TABLE[0]).unwrap();
-    let (found, after) = rest.split_once(TABLE[1]).unwrap();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&page, [before, TABLE[0], &table, TABLE[1], after].concat()).unwrap();
-    } else {
-        assert_eq!(found, table, "docs/connections.md is outdated; repeat with UPDATE_DOCS=1");
-    }
 }

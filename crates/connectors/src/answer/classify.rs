@@ -66,7 +66,7 @@ impl AnswerJudge<'_> {
             _ if is_html(self.file, response) => "the answer is a web page".to_owned(),
             _ => "no message".to_owned(),
         });
-        let text = without_addresses(&self.credentials.redact(&text));
+        let text = without_addresses(&self.credentials.redact(self.file, &text));
         format!("{} answered {}: {}", self.file.provider.name, response.status, text)
     }
 }

@@ -47,9 +47,6 @@ pub struct BatchRule {
     pub at: String,
     /// Item for each contact.
     pub each: JsonTemplate,
-    /// Whether each contact is read before the call, as before calls for one contact.
-    #[serde(default)]
-    pub look: bool,
     /// Place of failed contacts in the response.
     #[serde(default)]
     pub partial: Option<PartialRule>,
@@ -158,7 +155,7 @@ impl ActionRule {
     /// Returns whether contacts are to be read before the action.
     pub(super) fn wants_look(&self, kind: ActionKind) -> bool {
         let is_final = matches!(kind, ActionKind::Unsubscribe | ActionKind::Delete | ActionKind::Fix);
-        is_final && self.goes_by_id() && self.batch.as_ref().is_none_or(|batch| batch.look)
+        is_final && self.goes_by_id()
     }
 }
 

@@ -93,6 +93,12 @@ impl Walker<'_> {
             if field.kind != CredentialKind::Url && !field.hosts.is_empty() {
                 self.fault(&path, "hosts are only for kind url");
             }
+            if field.account && (field.kind == CredentialKind::Secret || field.optional) {
+                self.fault(
+                    &path,
+                    "account is for a credential that every key of an account shares, neither secret nor optional",
+                );
+            }
         }
         if self.file.credentials.is_empty() {
             self.fault("credential", "a platform needs at least one credential");

@@ -37,6 +37,10 @@ pub struct CredentialField {
     pub choices: Vec<String>,
     #[serde(default)]
     pub optional: bool,
+    /// Whether the credential tells accounts apart, so that limits of an account hold for all keys with the same one. Of a
+    /// URL, only the host counts.
+    #[serde(default)]
+    pub account: bool,
 }
 
 /// Authentication for which a header with placeholders does not suffice.
@@ -143,7 +147,7 @@ pub struct TestRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateSubject {
-    /// All keys of an account together.
+    /// All keys of an account together, as far as the file tells accounts apart.
     Account,
     Key,
     /// Each installation or source IP separately.

@@ -81,6 +81,16 @@ fn every_fault_names_its_place_and_what_would_be_right() {
             "http.headers.Key: {credential.keys} is not a credential; there are url, key",
         ),
         ("\"/me\"", "\"/me/{credential.key}\"", "is secret, and addresses are logged"),
+        (
+            "get = \"/me\"",
+            "get = \"/me\", headers = { K = \"{credential.key|base64}\" }",
+            "test.request: {credential.key} is secret, and filters may change it in http.headers only",
+        ),
+        (
+            "kind = \"secret\"",
+            "kind = \"secret\"\naccount = true",
+            "credential.key: account is for a credential that every key of an account shares",
+        ),
         ("\"/me\"", "\"me\"", "a path begins with /"),
         ("\"/me\"", "\"/me?a=b\"", "write parameters below query"),
         ("get = \"/me\"", "get = \"/me\", post = \"/me\"", "test.request: write exactly one of get, post"),

@@ -104,6 +104,21 @@ impl Walker<'_> {
         if let Some(json) = &rule.json {
             self.json(&format!("{path}.json"), json, allowed);
         }
+        self.changed_secrets(path, rule);
+    }
+
+    /// Refuses secrets that a filter changes: messages are cleaned of those that requests send unchanged, and of those in the
+    /// headers of all requests. A part behind a mark, as of a data center, is no secret.
+    fn changed_secrets(&mut self, path: &str, rule: &RequestRule) {
+        let mut changed = Vec::new();
+        rule.visit(&mut |template| {
+            let is_changed = |filter: &Filter| !matches!(filter, Filter::AfterLast(_) | Filter::Text);
+            let secrets = template.placeholders().filter(|placeholder| self.file.is_secret(placeholder));
+            changed.extend(secrets.filter(|secret| secret.filters.iter().any(is_changed)).cloned());
+        });
+        for placeholder in changed {
+            self.fault(path, format!("{placeholder} is secret, and filters may change it in http.headers only"));
+        }
     }
 
     pub(super) fn headers(

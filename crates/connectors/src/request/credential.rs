@@ -6,10 +6,13 @@ use std::fmt;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
+use super::redact::{HiddenText, redact};
 use crate::file::{ConnectorFile, CredentialField, CredentialKind};
 
 /// Maximum length of a credential, in bytes.
 const VALUE_MAX: usize = 4096;
+/// Minimum length of a part of a credential that is removed from texts by itself, in bytes.
+const PIECE_MIN: usize = 8;
 
 /// Hosts that the operator allows in addition to those of a file, as `host:port` in lower case. Only these may be private,
 /// and may be reached without TLS.
@@ -39,8 +42,7 @@ impl HostAllowance {
     }
 
     fn has_host_of(&self, url: &Url) -> bool {
-        let host = url.host_str().unwrap_or_default().trim_end_matches('.');
-        self.has(&format!("{host}:{}", url.port_or_known_default().unwrap_or_default()))
+        self.has(&authority(url))
     }
 }
 
@@ -56,10 +58,6 @@ pub struct CredentialFault {
 #[derive(Clone)]
 pub struct Credentials {
     values: BTreeMap<String, SecretString>,
-    /// Names of the credentials that no text may contain.
-    secrets: Vec<String>,
-    /// User names and passwords as HTTP Basic sends them.
-    basic: Vec<SecretString>,
     /// Access token that the platform gave for the credentials.
     token: Option<SecretString>,
 }
@@ -85,7 +83,7 @@ impl Credentials {
             let shown = if name.len() <= 40 { name } else { "credentials" };
             return Err(fault(shown, &format!("unknown; {} requires {}", file.provider.name, names.join(", "))));
         }
-        let mut credentials = Self { values: BTreeMap::new(), secrets: Vec::new(), basic: Vec::new(), token: None };
+        let mut credentials = Self { values: BTreeMap::new(), token: None };
         for field in &file.credentials {
             let text = entered.get(&field.name).map(|text| text.trim()).filter(|text| !text.is_empty());
             let Some(text) = text else {
@@ -95,14 +93,11 @@ impl Credentials {
                 return Err(fault(&field.name, "is missing"));
             };
             let value = checked(field, text, allowed).map_err(|what| fault(&field.name, &what))?;
-            if field.kind == CredentialKind::Secret {
-                credentials.secrets.push(field.name.clone());
-            }
             credentials.values.insert(field.name.clone(), value.into());
         }
         // Until there is a token, a text in its place.
         credentials.token = file.token.as_ref().map(|_| "none".into());
-        credentials.basic = basic(file, &credentials)?;
+        super::render::probe(file, &credentials)?;
         credentials.token = None;
         Ok(credentials)
     }
@@ -110,7 +105,7 @@ impl Credentials {
     /// Adds the access token that the platform gave for the credentials.
     pub fn with_token(mut self, file: &ConnectorFile, token: SecretString) -> Result<Self, CredentialFault> {
         self.token = Some(token);
-        self.basic = basic(file, &self)?;
+        super::render::probe(file, &self)?;
         Ok(self)
     }
 
@@ -134,32 +129,41 @@ impl Credentials {
         self.values.get(name).map(ExposeSecret::expose_secret)
     }
 
+    /// Passes to `hash` what tells the account from others: the platform, and the credentials that its file marks, or all of
+    /// them if it marks none. Two keys of one account then count as two accounts. Forms of one host are equal.
+    pub fn account<T>(&self, file: &ConnectorFile, hash: impl FnOnce(&[&str]) -> T) -> T {
+        let has_mark = file.credentials.iter().any(|field| field.account);
+        let fields = file.credentials.iter().filter(|field| field.account || !has_mark);
+        let named = fields.filter_map(|field| {
+            let value = self.get(&field.name)?;
+            let host = || Url::parse(value).ok().map(|url| authority(&url));
+            let host = if field.kind == CredentialKind::Url { host() } else { None };
+            Some((field.name.as_str(), host.unwrap_or_else(|| value.to_owned())))
+        });
+        let named: Vec<(&str, String)> = named.collect();
+        let parts = named.iter().flat_map(|(name, value)| [*name, value.as_str()]);
+        let parts: Vec<&str> = std::iter::once(file.provider.slug.as_str()).chain(parts).collect();
+        hash(&parts)
+    }
+
     /// Removes the credentials from a text, in all forms in which they are sent.
-    pub(crate) fn redact(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        // Before its parts, which it may contain by chance.
-        for basic in self.basic.iter().map(ExposeSecret::expose_secret) {
-            text = text.replace(basic, "(redacted)").replace(basic.trim_end_matches('='), "(redacted)");
+    pub(crate) fn redact(&self, file: &ConnectorFile, text: &str) -> String {
+        let entered = file.credentials.iter().filter(|field| field.kind == CredentialKind::Secret);
+        let entered: Vec<&str> = entered.filter_map(|field| self.get(&field.name)).chain(self.token()).collect();
+        let mut secrets = super::render::sent_secrets(file, self);
+        for secret in entered {
+            // Some platforms quote half of `id:secret`.
+            let pieces = secret.split(':').filter(|piece| piece.len() >= PIECE_MIN);
+            secrets.extend(std::iter::once(secret).chain(pieces).map(HiddenText::whole));
         }
-        for secret in self.secrets.iter().filter_map(|name| self.get(name)).chain(self.token()) {
-            let wholly = percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string();
-            let encoded = super::render::encode(secret);
-            let pieces = secret.split(':').filter(|piece| piece.len() >= 8);
-            for form in [secret, &*wholly, &*encoded].into_iter().chain(pieces) {
-                text = text.replace(form, "(redacted)");
-            }
-        }
-        text
+        redact(text, &secrets)
     }
 }
 
-/// Returns the texts that HTTP Basic sends. Fails if a credential does not fit its place.
-fn basic(file: &ConnectorFile, credentials: &Credentials) -> Result<Vec<SecretString>, CredentialFault> {
-    let headers = super::render::probe(file, credentials)?;
-    let sent = headers.iter().filter(|(name, _)| name == "Authorization");
-    let basic = sent.filter_map(|(_, value)| value.strip_prefix("Basic "));
-    let basic = basic.filter(|token| !token.trim_end_matches('=').is_empty());
-    Ok(basic.map(Into::into).collect())
+/// Returns the host and port of a URL.
+fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    format!("{host}:{}", url.port_or_known_default().unwrap_or_default())
 }
 
 fn checked(field: &CredentialField, text: &str, allowed: &HostAllowance) -> Result<String, String> {

@@ -9,6 +9,7 @@ use probity_mail::time::Millis;
 use serde_json::Value;
 use url::Url;
 
+use super::redact::HiddenText;
 use super::{CredentialFault, Credentials, Method, Request, Values, jwt};
 use crate::file::{AuthRule, BatchRule, ConnectorFile, OtherApi, RequestRule};
 use crate::source::scalar;
@@ -22,7 +23,7 @@ const URL_MAX: usize = 8192;
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Encodes a path segment or a parameter.
-pub(super) fn encode(text: &str) -> String {
+fn encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
@@ -199,23 +200,57 @@ fn checked_url(url: String, base: &str) -> Result<String, UnfitValue> {
     if same { Ok(url) } else { Err(of_file("http.base is not the URL of a host")) }
 }
 
-/// Renders everything that depends on credentials alone, so a malformed one is reported when it is entered. Returns the
-/// headers of all APIs.
-pub(super) fn probe(file: &ConnectorFile, credentials: &Credentials) -> Result<Vec<(String, String)>, CredentialFault> {
+/// Renders everything that depends on credentials alone, so a malformed one is reported when it is entered.
+pub(super) fn probe(file: &ConnectorFile, credentials: &Credentials) -> Result<(), CredentialFault> {
     let values = Values::new(credentials);
     let rendering = Rendering { file, now: Millis(0) };
     let tried = || {
-        let mut headers = rendering.request(&file.test.request, &BTreeMap::new(), &values)?.headers;
+        rendering.request(&file.test.request, &BTreeMap::new(), &values)?;
         if let Some(other) = &file.http.other {
             based(&other.base, &values)?;
-            headers.extend(rendering.headers(&RequestRule { other: true, ..RequestRule::default() }, &values)?);
+            rendering.headers(&RequestRule { other: true, ..RequestRule::default() }, &values)?;
         }
-        Ok(headers)
+        Ok(())
     };
     tried().map_err(|unfit: UnfitValue| CredentialFault {
         field: if unfit.family == PlaceholderFamily::Credential { unfit.name } else { String::new() },
         what: unfit.what,
     })
+}
+
+/// Returns what headers send in place of secrets. The loader refuses changed secrets at other places.
+pub(super) fn sent_secrets(file: &ConnectorFile, credentials: &Credentials) -> Vec<HiddenText> {
+    let values = Values::new(credentials);
+    let rendering = Rendering { file, now: Millis(0) };
+    let http = &file.http;
+    let mut secrets = Vec::new();
+    for (headers, auth) in
+        [(&http.headers, &http.auth)].into_iter().chain(http.other.iter().map(|other| (&other.headers, &other.auth)))
+    {
+        let placed =
+            headers.values().flat_map(Template::placeholders).filter(|placeholder| file.is_secret(placeholder));
+        // Before there is a token, it has no value.
+        let sent = placed.filter_map(|placeholder| placeholder.value(&values).ok().flatten().as_ref().and_then(scalar));
+        secrets.extend(sent.map(|value| HiddenText::whole(&value)));
+        if let Some(auth) = auth
+            && let Ok(value) = rendering.authorization(auth, &values)
+        {
+            secrets.extend(hidden_in(auth, &value));
+        }
+    }
+    secrets
+}
+
+/// Returns the parts of an authorization that no message may contain.
+fn hidden_in(auth: &AuthRule, value: &str) -> Vec<HiddenText> {
+    let (_, token) = value.split_once(' ').unwrap_or_default();
+    let bare = token.trim_end_matches('=');
+    match (auth, token.split_once('.')) {
+        // A signed token differs with the time; its head has the algorithm and the ID of the key.
+        (AuthRule::GhostJwt { .. }, Some((head, _))) => vec![HiddenText::head_of_token(&format!("{head}."))],
+        _ if bare.is_empty() => Vec::new(),
+        _ => [token, bare].map(HiddenText::whole).into(),
+    }
 }
 
 /// Returns the URL of a next page, or the reason why it is refused.

@@ -137,19 +137,98 @@ fn a_malformed_credential_is_named_when_it_is_entered() {
     assert_eq!(fault.to_string(), said);
 }
 
+fn entered(slug: &str, values: &[(&str, &str)]) -> (&'static ConnectorFile, Credentials) {
+    let file = crate::Catalog::embedded().get(slug).unwrap();
+    let entered = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    (file, Credentials::new(file, &entered, &HostAllowance::default()).unwrap())
+}
+
 #[test]
-fn credentials_are_removed_in_every_form_in_which_they_are_sent() {
-    let mailman = crate::Catalog::embedded().get("mailman").unwrap();
-    let password = "p\u{e4}-ss wd";
-    let entered = [("url", "https://lists.example.org"), ("rest_user", "restadmin"), ("rest_password", password)];
-    let entered = entered.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    let credentials = Credentials::new(mailman, &entered, &HostAllowance::default()).unwrap();
-    let basic = "cmVzdGFkbWluOnDDpC1zcyB3ZA==";
-    for form in [password, "p%C3%A4-ss%20wd", "p%C3%A4%2Dss%20wd", basic, basic.trim_end_matches('=')] {
-        assert_eq!(credentials.redact(&format!("sent <{form}>")), "sent <(redacted)>", "{form}");
+fn credentials_are_removed_in_every_form_in_which_they_are_quoted() {
+    let password = "p\u{e4}-s\u{1f511} w/\"";
+    let values = [("url", "https://lists.example.org"), ("rest_user", "restadmin"), ("rest_password", password)];
+    let (mailman, credentials) = entered("mailman", &values);
+    let basic = "cmVzdGFkbWluOnDDpC1z8J+UkSB3LyI=";
+    for form in [
+        password,
+        "p%C3%A4-s%F0%9F%94%91%20w%2F%22",
+        "p%c3%a4%2ds%f0%9f%94%91+w/%22",
+        "p\u{e4}-s\u{1f511} w\\/\\\"",
+        "p\\u00e4\\u002Ds\\ud83d\\udd11 w/\\u0022",
+        basic,
+        basic.trim_end_matches('='),
+        "cmVzdGFkbWluOnDDpC1z8J%2BUkSB3LyI%3D",
+        "cmVzdGFkbWluOnDDpC1z8J\\u002bUkSB3LyI\\u003d",
+    ] {
+        assert_eq!(credentials.redact(mailman, &format!("sent <{form}>")), "sent <(redacted)>", "{form}");
     }
-    let name = "cmVzdGFkbWlu";
-    assert_eq!(credentials.redact(name), name, "a user name is no secret");
+    for harmless in ["cmVzdGFkbWlu", "restadmin", "%", "\\", "\\u", "\\ud83d", "100%25", "\u{e4}"] {
+        assert_eq!(credentials.redact(mailman, harmless), harmless, "it is no secret");
+    }
+}
+
+#[test]
+fn a_signed_token_is_removed_whenever_it_was_made() {
+    let secret = "00112233445566778899aabbccddeeff".repeat(2);
+    let values = [("url", "https://blog.example.org"), ("admin_api_key", &*format!("5f0c1e:{secret}"))];
+    let (ghost, credentials) = entered("ghost", &values);
+    for now in [0, 1_795_341_600_000] {
+        let request = Rendering { file: ghost, now: Millis(now) };
+        let request = request.request(&ghost.test.request, &BTreeMap::new(), &Values::new(&credentials)).unwrap();
+        let sent = crate::source::header(&request.headers, "Authorization").unwrap();
+        let token = sent.strip_prefix("Ghost ").unwrap();
+        for form in [token.to_owned(), token.replace('.', "%2E").replace('_', "%5f"), token.replace('-', "\\u002d")] {
+            let clean = credentials.redact(ghost, &format!("no \"Ghost {form}\" here"));
+            assert_eq!(clean, "no \"Ghost (redacted)\" here", "{form}");
+        }
+    }
+    assert_eq!(credentials.redact(ghost, &secret), "(redacted)", "half of the key");
+}
+
+#[test]
+fn secrets_that_overlap_leave_nothing_between_them() {
+    let file = PLACES.replace("Key = \"{credential.key}\"", "Key = \"v1 {credential.key|base64}\"");
+    let file = ConnectorFile::parse("places.toml", &file, Origin::Operator).unwrap();
+    let entered =
+        BTreeMap::from([("key".to_owned(), "one:12345678".to_owned()), ("account".to_owned(), "a".to_owned())]);
+    let credentials = Credentials::new(&file, &entered, &HostAllowance::default()).unwrap();
+    for (text, clean) in [
+        ("v1 b25lOjEyMzQ1Njc4", "v1 (redacted)"),
+        ("one:12345678one:12345678.", "(redacted)(redacted)."),
+        ("one:12345678912345678", "(redacted)9(redacted)"),
+    ] {
+        assert_eq!(credentials.redact(&file, text), clean);
+    }
+    let long = format!("{}one:12345678", "x".repeat(20_000));
+    assert!(!credentials.redact(&file, &long).contains("one"));
+}
+
+#[test]
+fn an_account_is_told_by_what_its_file_marks() {
+    let account = |slug: &str, values: &[(&str, &str)]| {
+        let (file, credentials) = entered(slug, values);
+        credentials.account(file, |parts| parts.join(" "))
+    };
+    let ghost = |url, key| account("ghost", &[("url", url), ("admin_api_key", key)]);
+    let keys = ["1:00112233445566778899aabbccddeeff", "2:00112233445566778899aabbccddeeff"];
+    for url in [
+        "https://Blog.example.org",
+        "https://blog.example.org/",
+        "https://blog.example.org.:443/",
+        "https://blog.example.org/b",
+    ] {
+        for key in keys {
+            assert_eq!(ghost(url, key), "ghost url blog.example.org:443", "{url}");
+        }
+    }
+    assert_ne!(ghost("https://blog.example.org:8443", keys[0]), ghost("https://blog.example.org", keys[0]));
+    let drip = |token, account_id| account("drip", &[("api_token", token), ("account_id", account_id)]);
+    assert_eq!(drip("a", " 9 "), "drip account_id 9");
+    // The host of Iterable is everybody's, and nothing else than the key tells accounts apart.
+    let iterable = |url, key| account("iterable", &[("url", url), ("api_key", key)]);
+    assert_eq!(iterable("https://api.iterable.com", "a"), iterable("https://api.iterable.com/", "a"));
+    assert_ne!(iterable("https://api.iterable.com", "a"), iterable("https://api.iterable.com", "b"));
+    assert_ne!(account("brevo", &[("api_key", "a")]), account("klaviyo", &[("api_key", "a")]));
 }
 
 #[test]

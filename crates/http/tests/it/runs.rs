@@ -34,7 +34,12 @@ use acme::Acme;
 const CREDITS: i64 = 1_000;
 
 fn plans() -> ServiceConfig {
-    let all = Plan { title: "All".into(), entitlements: EntitlementSet::ALL, ..Plan::bare("all") };
+    plans_with(EntitlementSet::ALL)
+}
+
+/// One plan, which includes these features.
+fn plans_with(entitlements: EntitlementSet) -> ServiceConfig {
+    let all = Plan { title: "All".into(), entitlements, ..Plan::bare("all") };
     let plans = Plans::new([all], "all", 0).unwrap().into();
     ServiceConfig { api: ApiConfig { plans, ..ApiConfig::default() }, ..ServiceConfig::default() }
 }
@@ -177,6 +182,11 @@ fn is_at_work(run: &Value) -> bool {
 
 /// A platform with these contacts of one list, and a service that knows it.
 async fn with_contacts(emails: &[&str], test: impl AsyncFn(&TestApp, &Acme)) {
+    with_contacts_on(plans(), emails, test).await;
+}
+
+/// The same, of customers who have these plans.
+async fn with_contacts_on(plans: ServiceConfig, emails: &[&str], test: impl AsyncFn(&TestApp, &Acme)) {
     let acme = Acme::start().await;
     let fill = || {
         acme.clear();
@@ -184,7 +194,7 @@ async fn with_contacts(emails: &[&str], test: impl AsyncFn(&TestApp, &Acme)) {
             acme.add(id, email, &[("news", "active")]);
         }
     };
-    TestApp::each(acme.config(plans()), async |app| {
+    TestApp::each(acme.config(plans), async |app| {
         fill();
         test(app, &acme).await;
     })

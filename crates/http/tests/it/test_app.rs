@@ -348,14 +348,19 @@ pub(crate) fn every_byte_encoded(text: &str) -> String {
 /// Advances the service's time in steps. Between them, due work is done, however long that takes.
 pub(crate) async fn pass(time: Duration) {
     const STEPS: u32 = 8;
+    rest().await;
     for _ in 0..STEPS {
-        advance(time / STEPS + Duration::from_millis(1)).await;
+        step(time / STEPS + Duration::from_millis(1)).await;
     }
 }
 
 /// Advances the service's time in one step, while nothing is under way that the step could cut short.
 pub(crate) async fn advance(time: Duration) {
     rest().await;
+    step(time).await;
+}
+
+async fn step(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();

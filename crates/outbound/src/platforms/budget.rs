@@ -38,7 +38,8 @@ const LOOK_MS: i64 = 5;
 /// Limit of an account, as a token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlatformLimit {
-    /// Key of the account; if the limit is not shared, of platform and host.
+    /// Key of the account or of the credentials, whichever the platform counts; if the limit is not shared, of platform and
+    /// host.
     pub account: [u8; 16],
     /// Number of the limit in the platform's file.
     pub number: u8,
@@ -57,9 +58,13 @@ pub trait PlatformBuckets: Send + Sync + 'static {
     fn take_tokens<'a>(&'a self, limits: &'a [PlatformLimit], now: Millis) -> BoxFuture<'a, Option<Millis>>;
 }
 
-/// Rate limits and concurrency of one account. Cheap to clone.
+/// Rate limits and concurrency of one account, as its credentials use them. Cheap to clone.
 #[derive(Clone)]
-pub struct AccountBudget(pub(super) Arc<AccountState>);
+pub struct AccountBudget {
+    pub(super) state: Arc<AccountState>,
+    /// Key of the credentials. Connections to hosts belong to them, because they may be another customer's.
+    pub(super) credentials: [u8; 16],
+}
 
 /// State of an account on this node.
 pub(super) struct AccountState {
@@ -97,12 +102,23 @@ pub(super) struct Turn<'a> {
 impl AccountBudget {
     /// Returns the platform's display name.
     pub fn provider(&self) -> &str {
-        &self.0.name
+        &self.state.name
     }
 
     /// Returns the platform's slug.
     pub fn slug(&self) -> &str {
-        &self.0.slug
+        &self.state.slug
+    }
+
+    /// Waits for a slot and a token of each limit, at most until `end`.
+    pub(super) async fn turn(
+        &self,
+        request: &Request,
+        buckets: &dyn PlatformBuckets,
+        clock: EngineClock,
+        end: Millis,
+    ) -> Result<Turn<'_>, CallFault> {
+        self.state.turn((request, self.credentials), buckets, clock, end).await
     }
 }
 
@@ -119,14 +135,9 @@ impl AccountState {
         }
     }
 
-    pub(super) fn key(&self) -> [u8; 16] {
-        self.key
-    }
-
-    /// Waits for a slot and a token of each limit, at most until `end`.
-    pub(super) async fn turn(
+    async fn turn(
         &self,
-        request: &Request,
+        (request, credentials): (&Request, [u8; 16]),
         buckets: &dyn PlatformBuckets,
         clock: EngineClock,
         end: Millis,
@@ -134,7 +145,7 @@ impl AccountState {
         let began = clock.now();
         let end = end.min(began + TURN_MAX_MS);
         let of = self.limits_of(request);
-        let limits = self.buckets(of, request);
+        let limits = self.buckets(of, request, credentials);
         let place = tokio::time::timeout_at(clock.instant(end), self.places.acquire()).await;
         let place = place.ok().and_then(Result::ok).ok_or_else(|| later(PAUSE_MS))?;
         loop {
@@ -193,12 +204,16 @@ impl AccountState {
         counting.fold(0, |of, (number, _)| of | 1 << number)
     }
 
-    fn buckets(&self, of: u32, request: &Request) -> Vec<PlatformLimit> {
+    fn buckets(&self, of: u32, request: &Request, credentials: [u8; 16]) -> Vec<PlatformLimit> {
         let counting = self.limits.iter().enumerate().filter(|(number, _)| of & (1 << number) != 0);
         let bucket = |(number, limit): (usize, &PacedLimit)| {
             let number = u8::try_from(number).unwrap_or(u8::MAX);
+            let account = match limit.subject {
+                RateSubject::Account => self.key,
+                RateSubject::Key => credentials,
+                RateSubject::Address => self.host_key(request),
+            };
             let is_shared = limit.subject != RateSubject::Address;
-            let account = if is_shared { self.key } else { self.host_key(request) };
             PlatformLimit { account, number, is_shared, step_us: limit.step_us, burst: limit.burst }
         };
         counting.map(bucket).collect()

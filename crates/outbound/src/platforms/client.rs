@@ -49,13 +49,18 @@ impl PlatformClient {
     }
 
     /// Makes one call, at most until `end`.
-    pub(super) async fn call(&self, account: [u8; 16], request: &Request, end: Millis) -> Result<Response, CallFault> {
+    pub(super) async fn call(
+        &self,
+        credentials: [u8; 16],
+        request: &Request,
+        end: Millis,
+    ) -> Result<Response, CallFault> {
         let now = self.clock.now();
         let end = self.clock.instant(end.min(now + request.timeout_ms));
         let unfit = || unsent(CallCause::Unfit);
         let target = HttpTarget::parse_within(&request.url, URL_MAX).map_err(|_| unfit())?;
         let message = message(&target, request).ok_or_else(unfit)?;
-        let key = (account, origin(&target));
+        let key = (credentials, origin(&target));
         let link = match self.pool.take(&key) {
             // Not checked against the guard again, because kept connections are only seconds old.
             Some(link) => link,

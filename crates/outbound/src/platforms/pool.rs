@@ -1,6 +1,6 @@
 //! Open connections to platforms, kept for a few seconds after a call.
 //!
-//! A connection belongs to one account and one host, so no response can reach another customer. It is kept only after a
+//! A connection belongs to the credentials of one account and to one host, so no response can reach another customer. It is kept only after a
 //! complete response. Dropping a connection closes it.
 
 use std::collections::HashMap;
@@ -21,8 +21,8 @@ use tokio::task::AbortHandle;
 const IDLE_MS: i64 = 3_000;
 /// Maximum lifetime of a connection, in milliseconds, after which a changed DNS name takes effect.
 const LIFE_MS: i64 = 60_000;
-/// Maximum number of kept connections per account and host.
-const IDLE_PER_ACCOUNT: usize = 16;
+/// Maximum number of kept connections per credentials and host.
+const IDLE_PER_KEY: usize = 16;
 /// Maximum number of kept connections.
 const IDLE_MAX: usize = 512;
 /// Maximum wait for a connection to be ready after a response. It is ready as soon as its task has run.
@@ -61,7 +61,7 @@ impl Link {
     }
 }
 
-/// Account and origin of a connection.
+/// Key of the credentials, and origin of a connection.
 pub(super) type LinkKey = ([u8; 16], String);
 
 /// Kept connections.
@@ -106,7 +106,7 @@ impl LinkPool {
         link.is_used = true;
         let until = (self.clock.now() + IDLE_MS).min(link.began + LIFE_MS);
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.count >= IDLE_MAX || idle.links.get(&key).is_some_and(|kept| kept.len() >= IDLE_PER_ACCOUNT) {
+        if idle.count >= IDLE_MAX || idle.links.get(&key).is_some_and(|kept| kept.len() >= IDLE_PER_KEY) {
             return;
         }
         idle.links.entry(key).or_default().push((link, until));

@@ -78,7 +78,7 @@ impl Trial {
     }
 
     fn account(&self) -> AccountBudget {
-        self.platforms.budget(self.file(), b"tag")
+        self.platforms.budget(self.file(), b"account", b"key")
     }
 
     fn credentials(&self, url: &str) -> Credentials {

@@ -85,7 +85,7 @@ fn describe(file: &ConnectorFile) -> PlatformShown {
         contacts: file.contacts.is_some(),
         lists: file.can_choose_lists(),
         fix_typos: file.actions.rule(ActionKind::Fix).is_some(),
-        instafloss: file.hook.is_some(),
+        instafloss: file.hook_of_polls().is_some(),
         beta: file.is_beta(),
         docs: file.provider.docs.clone(),
         checked: file.provider.checked.clone(),

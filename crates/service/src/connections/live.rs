@@ -67,7 +67,8 @@ pub(super) async fn accept(
         .map_err(|fault| ApiError::invalid(&field(&fault.field), fault.what))?;
     count(app, caller).await?;
     let tag = access::tag(&app.secrets, file, entered);
-    let budget = app.platforms.budget(file, &tag);
+    // Until they are accepted, nothing proves that they are of the account that they name: its limits are not theirs to use up.
+    let budget = app.platforms.budget(file, &tag, &tag);
     let mut access = ConnectionAccess { file, credentials, budget, token_version: None };
     match tried(app, caller.org(), &tag, &mut access).await? {
         TestOutcome::Valid { account } => {

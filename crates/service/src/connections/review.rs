@@ -168,7 +168,8 @@ fn checked(of: &StoredConnection, given: Vec<ReviewDecisionGiven>) -> Result<ByR
     Ok(by_run)
 }
 
-/// Returns whitelist rules for addresses with wrong verdicts.
+/// Returns whitelist rules for addresses with wrong verdicts. They need no `exclusions` in the plan: a customer who corrects a
+/// verdict of ours must not lose the contact in the next run.
 async fn whitelist(
     app: &App,
     conn: &mut Conn,

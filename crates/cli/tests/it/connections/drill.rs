@@ -1,5 +1,6 @@
 //! One installation, one platform, one run with kills.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use probity_espworld::{EspContact, EspState, EspWorld};
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::drill_settings::{DrillSettings, Meanwhile, file_of};
+use super::slips::{is_nobody, misspell};
 use super::verdict::Verdict;
 use crate::serve::bench::client::{Answer, Client};
 use crate::serve::bench::node::{Installation, Node, PATIENCE, wait_within};
@@ -28,6 +30,8 @@ pub(super) struct Drill {
     _runtime: Runtime,
     /// The contacts at the beginning.
     pub(super) contacts: Vec<EspContact>,
+    /// Contacts whose addresses are misspelled, with the right ones, if those exist.
+    pub(super) slips: BTreeMap<u32, Option<String>>,
     /// Addresses with whitelist rules.
     pub(super) spared: Vec<String>,
     /// Contacts that were removed, and contacts that got another address, while the run waited.
@@ -45,7 +49,8 @@ impl Drill {
     pub(super) fn new(installation: Installation, seed: u64) -> Self {
         let mut dice = Rng::new(seed ^ 0xd811);
         let settings = DrillSettings::drawn(seed, &mut dice);
-        println!("PROBITY_ESP_SEED={seed} {} {:?} {:?}", settings.action, settings.vendor, settings.meanwhile);
+        let fixes = if settings.fixes { "fix or " } else { "" };
+        println!("PROBITY_ESP_SEED={seed} {fixes}{} {:?} {:?}", settings.action, settings.vendor, settings.meanwhile);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let world = runtime.block_on(EspWorld::open(settings.vendor, settings.options.clone())).unwrap();
         let place = installation.place.path("connectors");
@@ -62,6 +67,7 @@ impl Drill {
             &format!("integrations.allow={host}"),
             &format!("integrations.directory={}", place.display()),
         ]);
+        let slips = world.account(misspell);
         let contacts = world.account(|account| {
             let all = account.everyone().to_vec();
             all.into_iter().filter_map(|number| account.contact(number)).collect()
@@ -74,6 +80,7 @@ impl Drill {
             settings,
             _runtime: runtime,
             contacts,
+            slips,
             spared,
             removed,
             corrected,
@@ -128,8 +135,11 @@ impl Drill {
             (made.status == 201).then(|| made.json())
         });
         self.connection = format!("{all}/{}", made["id"].as_str().unwrap());
-        let action = json!({ "action": self.settings.action });
-        let patched = self.ask(&mut client, "PATCH", &self.connection.clone(), &action);
+        let mut settings = json!({ "action": self.settings.action });
+        if self.settings.fixes {
+            settings["fix_typos"] = json!(true);
+        }
+        let patched = self.ask(&mut client, "PATCH", &self.connection.clone(), &settings);
         assert_eq!(patched.status, 200, "{patched:?}");
         self.spare(&mut client);
         let started = self.ask(&mut client, "POST", &format!("{}/runs", self.connection), &json!({}));
@@ -139,7 +149,8 @@ impl Drill {
 
     /// Writes a whitelist rule for somebody who would be acted upon.
     fn spare(&mut self, client: &mut Client) {
-        let doomed: Vec<String> = self.doomed().filter(|one| !self.spared.contains(one)).collect();
+        let emails = self.doomed().map(|one| one.email.clone());
+        let doomed: Vec<String> = emails.filter(|one| !self.spared.contains(one)).collect();
         let Some(email) = doomed.get(self.dice.below(doomed.len().max(1))) else { return };
         let rules = json!({ "rules": [{ "keyword": email, "applies_to": { "email": true } }] });
         let added = self.ask(client, "POST", &format!("{}/keywords/whitelist", self.connection), &rules);
@@ -148,8 +159,8 @@ impl Drill {
     }
 
     /// Subscribed contacts whose addresses do not exist.
-    pub(super) fn doomed(&self) -> impl Iterator<Item = String> {
-        self.contacts.iter().filter(|one| is_doomed(one)).map(|one| one.email.clone())
+    pub(super) fn doomed(&self) -> impl Iterator<Item = &EspContact> {
+        self.contacts.iter().filter(|one| is_doomed(one))
     }
 
     /// Kills the service after some calls to the platform or some time, and starts it again.
@@ -247,7 +258,7 @@ impl Drill {
 }
 
 fn is_doomed(one: &EspContact) -> bool {
-    one.state == EspState::Subscribed && one.email.ends_with("@sandbox.test")
+    one.state == EspState::Subscribed && is_nobody(&one.email)
 }
 
 /// Shows what the platform has seen, beside the message of a panic.

@@ -1,6 +1,6 @@
 //! What a seed draws: a platform with its faults, what the customer wants, and the connector's file as an operator would place it.
 
-use probity_connectors::Catalog;
+use probity_connectors::{ActionKind, Catalog};
 use probity_espworld::{EspFaults, EspOptions, EspVendor, EspWorld};
 use probity_mail::rng::Rng;
 
@@ -13,6 +13,8 @@ pub(super) struct DrillSettings {
     pub(super) options: EspOptions,
     /// What is done to contacts.
     pub(super) action: &'static str,
+    /// Whether misspelled addresses are corrected instead.
+    pub(super) fixes: bool,
     /// Kills until the run waits for a person, and kills until its end.
     pub(super) kills: [usize; 2],
     /// What a person does while the run acts.
@@ -42,7 +44,9 @@ impl DrillSettings {
             _ => Meanwhile::Nothing,
         };
         let kills = [1 + dice.below(2), if meanwhile == Meanwhile::Nothing { 1 + dice.below(2) } else { 0 }];
-        Self { vendor, options, action: possible[dice.below(possible.len())], kills, meanwhile }
+        let action = possible[dice.below(possible.len())];
+        let fixes = can_fix(vendor) && dice.below(2) == 0;
+        Self { vendor, options, action, fixes, kills, meanwhile }
     }
 }
 
@@ -59,6 +63,12 @@ fn actions(vendor: EspVendor) -> Vec<&'static str> {
     let has = |name: &str| file.capabilities().actions.iter().any(|(kind, _)| kind.name() == name);
     let possible = names.iter().filter(|(name, _)| has(name)).map(|(_, action)| *action);
     possible.filter(|action| !(vendor == EspVendor::Mailchimp && *action == "delete")).collect()
+}
+
+/// Whether a platform corrects addresses, and finds the contact by its ID: one that finds it by its address answers after a lost reply
+/// that there is nobody, as it does about a contact who has left.
+fn can_fix(vendor: EspVendor) -> bool {
+    Catalog::embedded().get(vendor.slug()).unwrap().looks_before(ActionKind::Fix)
 }
 
 /// The connector's file with the platform's address, with small pages, and with polls as often as the service looks for due ones.

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_connectors::{Catalog, ContactScope};
-use probity_espworld::{EspContact, EspEffect, EspEffectKind, EspFault, EspRecord, EspState, EspVendor, judge};
+use probity_espworld::{EspContact, EspEffect, EspEffectKind, EspFault, EspRecord, EspState, judge};
 use serde_json::Value;
 
 use super::drill::Drill;
 use super::drill_settings::Meanwhile;
+use super::slips::is_nobody;
 use crate::serve::bench::account::{Account, audit};
 use crate::serve::bench::client::Client;
 use crate::serve::bench::node::Node;
@@ -44,6 +45,7 @@ impl<'a> Verdict<'a> {
     pub(super) fn check(self, node: Node) {
         self.everybody_is_in_the_result_once();
         self.nothing_was_done_twice_or_without_leave();
+        self.only_misspelled_addresses_were_corrected();
         self.the_platform_is_as_the_rows_say();
         node.stop();
         self.credits_add_up();
@@ -136,17 +138,20 @@ impl<'a> Verdict<'a> {
     /// address now is touched only where no look precedes.
     fn allowed(&self) -> impl Iterator<Item = u32> {
         let Drill { contacts, spared, corrected, settings, .. } = self.drill;
-        let has_no_look = settings.action.starts_with("update_")
-            || settings.action == "unsubscribe" && matches!(settings.vendor, EspVendor::Klaviyo | EspVendor::Listmonk);
-        let is_nobody = |email: &str| email.ends_with("@sandbox.test");
+        let has_no_look = move |number| settings.action.starts_with("update_") && self.right(number).is_none();
         let may = move |one: &&EspContact| {
             let is_reported = matches!(one.state, EspState::Bounced | EspState::Complained);
             (is_nobody(&one.email) || is_reported)
                 && !spared.contains(&one.email)
-                && (has_no_look || !corrected.contains(&one.number))
+                && (has_no_look(one.number) || !corrected.contains(&one.number))
         };
-        let late = self.late.iter().filter(move |(_, email)| is_nobody(email)).map(|(number, _)| *number);
+        let late = self.late.iter().filter(|(_, email)| is_nobody(email)).map(|(number, _)| *number);
         contacts.iter().filter(may).map(|one| one.number).chain(late)
+    }
+
+    /// The address to which a contact's one is to be corrected.
+    fn right(&self, number: u32) -> Option<&'a String> {
+        self.drill.slips.get(&number)?.as_ref().filter(|_| self.drill.settings.fixes)
     }
 
     /// The address of a contact when the run began, or when it came.
@@ -157,13 +162,17 @@ impl<'a> Verdict<'a> {
 
     /// The addresses of rows that show the action.
     fn done(&self) -> BTreeSet<String> {
-        let flag = match self.drill.settings.action {
+        self.showing(match self.drill.settings.action {
             "unsubscribe" => "unsubscribed",
             "delete" => "deleted",
             "update_tags" => "tagged",
             _ => "updated",
-        };
-        self.rows.iter().filter(|row| row[flag] == true).map(email_of).collect()
+        })
+    }
+
+    /// The addresses of rows that show a change.
+    fn showing(&self, change: &str) -> BTreeSet<String> {
+        self.rows.iter().filter(|row| row[change] == true).map(email_of).collect()
     }
 
     /// Contacts that were touched and are not shown so. Where a person ends a run whose last answer was lost, nobody asks again what
@@ -175,10 +184,29 @@ impl<'a> Verdict<'a> {
             Meanwhile::Nothing => BTreeSet::new(),
             _ => world.ledger().calls().iter().filter(is_lost).map(|call| call.number).collect(),
         };
-        let known: Vec<_> = world.effects().into_iter().filter(|effect| !lost.contains(&effect.call)).collect();
-        let done = self.done();
-        let is_shown = |number: &u32| self.email(*number).is_some_and(|email| done.contains(email));
+        let is_known = |effect: &EspEffect| !lost.contains(&effect.call) && !is_prepared(effect);
+        let known: Vec<_> = world.effects().into_iter().filter(is_known).collect();
+        let (done, fixed) = (self.done(), self.showing("fixed"));
+        let is_shown = |number: &u32| {
+            let shown = if self.right(*number).is_some() { &fixed } else { &done };
+            self.email(*number).is_some_and(|email| shown.contains(email))
+        };
         judge::touched(&known).into_iter().filter(|number| !is_shown(number)).collect()
+    }
+
+    /// Misspelled addresses are corrected to right ones that exist, and nothing else is done to their contacts.
+    fn only_misspelled_addresses_were_corrected(&self) {
+        let Drill { world, contacts, .. } = self.drill;
+        let is_asked = |effect: &EspEffect| match (&effect.kind, effect.contact.and_then(|number| self.right(number))) {
+            (EspEffectKind::Readdressed(to), right) => right == Some(to),
+            (_, right) => right.is_none() || is_prepared(effect),
+        };
+        assert_eq!(judge::strayed(&world.effects(), is_asked), []);
+        let fixed = self.showing("fixed");
+        for one in contacts.iter().filter(|one| fixed.contains(&one.email)) {
+            let now = world.account(|account| account.contact(one.number)).map(|now| now.email);
+            assert_eq!(now.as_ref(), self.right(one.number), "{} is shown as corrected", one.number);
+        }
     }
 
     fn the_platform_is_as_the_rows_say(&self) {
@@ -196,7 +224,12 @@ impl<'a> Verdict<'a> {
             let Drill { spared, removed, corrected, .. } = self.drill;
             let changed: Vec<_> = removed.iter().chain(corrected).filter_map(|number| self.email(*number)).collect();
             let is_spared = |one: &String| spared.contains(one) || changed.contains(&one);
-            let left: Vec<_> = self.drill.doomed().filter(|one| !is_spared(one) && !done.contains(one)).collect();
+            let fixed = self.showing("fixed");
+            let is_left = |one: &&EspContact| {
+                let shown = if self.right(one.number).is_some() { &fixed } else { &done };
+                !is_spared(&one.email) && !shown.contains(&one.email)
+            };
+            let left: Vec<_> = self.drill.doomed().filter(is_left).map(|one| &one.email).collect();
             assert!(left.is_empty(), "not done: {left:?} {:#}", self.run);
         }
     }
@@ -210,13 +243,13 @@ impl<'a> Verdict<'a> {
 
     /// No credential and no address is in the log, in the database, or in what the run says.
     fn nothing_is_told(&self) {
-        let Drill { world, contacts, installation, .. } = self.drill;
+        let Drill { world, contacts, slips, installation, .. } = self.drill;
         let entered = world.credentials();
         let secrets = entered
             .iter()
             .filter(|(_, value)| value.len() >= 16 && !value.contains("://"))
             .map(|(_, value)| value.clone());
-        let locals = contacts.iter().map(|one| one.email.clone());
+        let locals = contacts.iter().map(|one| one.email.clone()).chain(slips.values().flatten().cloned());
         let secrets: Vec<String> = secrets.chain(locals).collect();
         let mut places = vec![("the log".to_owned(), installation.log().into_bytes())];
         places.push(("the fault".to_owned(), self.run["fault"].to_string().into_bytes()));
@@ -237,6 +270,11 @@ impl<'a> Verdict<'a> {
             }
         }
     }
+}
+
+/// Whether a correction is only prepared: Mailman registers and verifies the new address first.
+fn is_prepared(effect: &EspEffect) -> bool {
+    matches!(&effect.kind, EspEffectKind::Written(name, _) if name.starts_with('('))
 }
 
 /// All rows of a run.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use probity_account::plans::{Entitlement, EntitlementSet};
 use probity_account::scope::Scope;
 use serde_json::{Value, json};
 
-use super::{Customer, with_contacts};
+use super::{Customer, plans_with, with_contacts, with_contacts_on};
 use crate::test_app::{Call, pass, real_moment};
 
 const ANN: &str = "ann@honest-mail.com";
@@ -278,6 +279,24 @@ async fn only_actions_that_wait_for_a_decision_make_whitelist_rules() {
         assert_eq!(decide(2, "whitelist").await, told("decided", 1));
         customer.until(&id, "finished").await;
         assert_eq!(decide(1, "whitelist").await, told("run_not_waiting", 1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_wrong_verdict_is_corrected_on_a_plan_without_rules_too() {
+    let plans = plans_with(EntitlementSet::ALL.without([Entitlement::Exclusions].into_iter().collect()));
+    with_contacts_on(plans, &[NOBODY], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        let id = customer.start(false).await;
+        customer.until(&id, "needs_confirmation").await;
+        let rules = json!({ "rules": [{ "keyword": NOBODY }] });
+        customer.post("keywords/whitelist", rules).await.error(403, "forbidden_scope");
+        let decisions = json!({ "decisions": [{ "run_id": id, "index": 0, "decision": "whitelist" }] });
+        assert_eq!(customer.post("review/decisions", decisions).await.ok(200)["decided"], 1);
+        assert_eq!(customer.connection().await["settings"]["whitelist_count"], 1);
+        customer.until(&id, "finished").await;
+        assert_eq!(acme.ids(), [1]);
     })
     .await;
 }

@@ -70,17 +70,19 @@ async fn what_has_no_account_is_fetched_within_a_size() {
 }
 
 #[tokio::test]
-async fn calls_of_an_account_share_a_connection_and_others_have_their_own() {
+async fn calls_with_a_key_share_a_connection_and_others_have_their_own() {
     let server = Scripted::start(vec![ok()]).await;
     let trial = Trial::new("", &[server.address]);
     for _ in 0..20 {
         trial.get(&server.url("/me")).await.unwrap();
     }
     assert_eq!(server.connections(), 1);
-    let other = trial.platforms.budget(trial.file(), b"other");
-    trial.platforms.send(&other, &request(Method::Get, &server.url("/me"))).await.unwrap();
-    assert_eq!(server.connections(), 2);
-    assert_eq!(trial.platforms.0.client.kept(), 2);
+    for (account, key, connections) in [(b"account", b"two", 2), (b"another", b"six", 3), (b"another", b"two", 3)] {
+        let other = trial.platforms.budget(trial.file(), account, key);
+        trial.platforms.send(&other, &request(Method::Get, &server.url("/me"))).await.unwrap();
+        assert_eq!(server.connections(), connections);
+    }
+    assert_eq!(trial.platforms.0.client.kept(), 3);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ const SECOND_MS: i64 = 1_000;
 
 /// Limits and an account, without a client.
 struct Paced {
-    account: Arc<AccountState>,
+    account: AccountBudget,
     buckets: Buckets,
     clock: EngineClock,
 }
@@ -17,18 +17,23 @@ impl Paced {
     fn new(rate: &str) -> Self {
         let text = format!("{FILE}{rate}");
         let catalog = Catalog::embedded().with_texts([("looped.toml", text.as_str())]).unwrap();
-        let account = Arc::new(AccountState::new(catalog.get("looped").unwrap(), [7; 16]));
+        let state = Arc::new(AccountState::new(catalog.get("looped").unwrap(), [7; 16]));
+        let account = AccountBudget { state, credentials: [8; 16] };
         Self { account, buckets: Buckets::default(), clock: EngineClock::starting_at(Millis(1_800_000_000_000)) }
     }
 
     /// Waits for a turn and releases the slot immediately. Returns the time of the turn.
     async fn turn(&self, path: &str) -> Result<Millis, CallFault> {
+        self.turn_of(&self.account, path).await
+    }
+
+    async fn turn_of(&self, account: &AccountBudget, path: &str) -> Result<Millis, CallFault> {
         let end = self.clock.now() + 1_000 * SECOND_MS;
-        self.account.turn(&to(path), &self.buckets, self.clock, end).await.map(|_| self.clock.now())
+        account.turn(&to(path), &self.buckets, self.clock, end).await.map(|_| self.clock.now())
     }
 
     fn heard(&self, path: &str, class: Option<ErrorClass>, wait_ms: Option<i64>) {
-        self.account.heard(&to(path), (class, wait_ms), self.clock.now(), 0.0);
+        self.account.state.heard(&to(path), (class, wait_ms), self.clock.now(), 0.0);
     }
 }
 
@@ -66,6 +71,20 @@ async fn no_span_has_more_calls_than_the_platform_allows_and_most_of_them_are_us
         assert!(share >= 80, "{share} % of {max} per {per}");
         let two_seconds = most_within(&turns, 2_000);
         assert!(per_ms > 1_000 || two_seconds <= 2 * max, "{two_seconds} in 2 s of {max} per {per}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_of_an_account_share_its_limits_and_pauses_and_have_their_own_limits_per_key() {
+    for (of, is_shared) in [("account", true), ("key", false), ("address", true)] {
+        let paced = Paced::new(&format!("[rate]\nlimits = [{{ of = \"{of}\", per = \"1s\", max = 1 }}]"));
+        let other = AccountBudget { credentials: [9; 16], ..paced.account.clone() };
+        let first = paced.turn("/contacts").await.unwrap();
+        let second = paced.turn_of(&other, "/contacts").await.unwrap();
+        assert_eq!(second > first, is_shared, "{of}");
+        paced.heard("/contacts", Some(ErrorClass::Throttled), Some(20 * SECOND_MS));
+        let paused = paced.clock.now() + 20 * SECOND_MS;
+        assert_eq!(paced.turn_of(&other, "/contacts").await, Ok(paused), "{of}");
     }
 }
 

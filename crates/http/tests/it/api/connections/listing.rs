@@ -44,6 +44,10 @@ async fn platforms_are_shown_with_what_they_can_do() {
     let one = app.get(&key, &format!("{ALL}/trial")).await.ok(200);
     assert_eq!((&one["connections"], &one["disconnected_connections"]), (&json!([]), &json!([])));
     assert_eq!(one["platform"], expected["platform"]);
+    // MailerLite reports new contacts, but cannot be asked for them by date.
+    for (slug, is_sooner) in [("ghost", true), ("klaviyo", true), ("mailerlite", false), ("mailman", false)] {
+        assert_eq!(of_type(&list, slug)["platform"]["instafloss"], is_sooner, "{slug}");
+    }
     for (alias, canonical) in [("trial_mail", "trial"), ("kit", "convertkit"), ("sendinblue", "brevo")] {
         assert_eq!(app.get(&key, &format!("{ALL}/{alias}")).await.ok(200)["type"], canonical);
     }
