@@ -98,6 +98,7 @@ async fn invite(app: &TestApp, key: &str, email: &str) {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn the_mailed_link_comes_when_the_relay_lets_it_and_verifies_the_address() {
     let (address, mut seen) = relay(&["451 later"]).await;
     let app = service(address).await;
@@ -126,6 +127,7 @@ async fn the_mailed_link_comes_when_the_relay_lets_it_and_verifies_the_address()
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn what_the_relay_never_takes_is_given_up() {
     let (address, mut seen) = relay(&["550 no such user"]).await;
     let app = service(address).await;
@@ -293,6 +295,7 @@ async fn heard_up_to(
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_relay_with_a_password_hears_it_and_the_mail_only_in_tls_that_is_believed() {
     let (address, certificate, mut heard) = secure_relay(Tls::Offered).await;
     let app = service_with_password("smtp", address, Some(&certificate)).await;
@@ -315,6 +318,7 @@ async fn a_relay_with_a_password_hears_it_and_the_mail_only_in_tls_that_is_belie
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_relay_that_speaks_tls_from_the_first_byte_hears_nothing_else() {
     let (address, certificate, mut heard) = secure_relay(Tls::FromTheFirstByte).await;
     let app = service_with_password("smtps", address, Some(&certificate)).await;
@@ -331,6 +335,7 @@ async fn a_relay_that_speaks_tls_from_the_first_byte_hears_nothing_else() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn the_owner_is_mailed_when_credits_become_few() {
     let (address, mut seen) = relay(&["451 later"]).await;
     let url = format!("smtp://{address}").into();
@@ -369,6 +374,7 @@ async fn waiting(app: &TestApp, org: &OrgRecord) -> usize {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn who_invites_again_and_again_has_fifty_mailed() {
     let (address, _seen) = relay(&["451 later"; 200]).await;
     let app = service(address).await;

@@ -19,6 +19,7 @@ async fn rows(customer: &Customer<'_>, id: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn the_confirmed_number_is_what_is_done() {
     with_contacts(&[ANN, NOBODY, "x@null-mx.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -54,6 +55,7 @@ async fn the_confirmed_number_is_what_is_done() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn each_list_of_a_contact_is_left() {
     with_contacts(&[], async |app, acme| {
         acme.add(1, NOBODY, &[("news", "active"), ("offers", "active"), ("third", "left")]);
@@ -69,6 +71,7 @@ async fn each_list_of_a_contact_is_left() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_contact_that_one_list_rejects_as_invalid_stays_in_the_others() {
     with_contacts(&[], async |app, acme| {
         acme.add(1, NOBODY, &[("news", "active"), ("offers", "active")]);
@@ -83,6 +86,7 @@ async fn a_contact_that_one_list_rejects_as_invalid_stays_in_the_others() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn tags_and_fields_name_the_verdict() {
     with_contacts(&[ANN, NOBODY, "x@null-mx.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "update_tags", "tag": "p-{reason}" })).await;
@@ -110,6 +114,7 @@ async fn tags_and_fields_name_the_verdict() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn whitelisted_contacts_are_never_touched_and_blacklisted_ones_are() {
     with_contacts(&[ANN, NOBODY, "keep@honest-mail.com", "user1@honest-mail.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -133,6 +138,7 @@ async fn whitelisted_contacts_are_never_touched_and_blacklisted_ones_are() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_name_before_the_address_hides_no_contact_from_the_rules() {
     with_contacts(&["CEO <nobody1@honest-mail.com>", "CEO <nobody2@honest-mail.com>"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -151,6 +157,7 @@ async fn a_name_before_the_address_hides_no_contact_from_the_rules() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_lost_answer_is_repeated_and_told_of_once() {
     for lags in [true, false] {
         with_contacts(&[ANN, NOBODY], async |app, acme| {
@@ -180,6 +187,7 @@ async fn a_lost_answer_is_repeated_and_told_of_once() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn what_the_platform_refuses_stays_with_the_contact() {
     with_contacts(&[NOBODY, "x@null-mx.com", "y@null-mx.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -199,6 +207,7 @@ async fn what_the_platform_refuses_stays_with_the_contact() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_platform_that_understands_nothing_brings_the_run_back_to_a_person() {
     let emails: Vec<String> = (0..9).map(|n| format!("nobody{n}@honest-mail.com")).collect();
     let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
@@ -219,6 +228,7 @@ async fn a_platform_that_understands_nothing_brings_the_run_back_to_a_person() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_person_decides_contact_by_contact() {
     let emails: Vec<String> = (0..4).map(|n| format!("nobody{n}@honest-mail.com")).collect();
     let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
@@ -258,6 +268,7 @@ async fn a_person_decides_contact_by_contact() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn only_actions_that_wait_for_a_decision_make_whitelist_rules() {
     with_contacts(&[ANN, NOBODY, "x@null-mx.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete", "manual_mode": true })).await;
@@ -284,6 +295,7 @@ async fn only_actions_that_wait_for_a_decision_make_whitelist_rules() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_wrong_verdict_is_corrected_on_a_plan_without_rules_too() {
     let plans = plans_with(EntitlementSet::ALL.without([Entitlement::Exclusions].into_iter().collect()));
     with_contacts_on(plans, &[NOBODY], async |app, acme| {
@@ -302,6 +314,7 @@ async fn a_wrong_verdict_is_corrected_on_a_plan_without_rules_too() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn the_job_of_a_run_is_canceled_only_by_those_who_may_change_integrations() {
     with_contacts(&[NOBODY], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -318,6 +331,7 @@ async fn the_job_of_a_run_is_canceled_only_by_those_who_may_change_integrations(
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_full_whitelist_decides_nothing() {
     with_contacts(&["nobody1@honest-mail.com", "nobody2@honest-mail.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -337,6 +351,7 @@ async fn a_full_whitelist_decides_nothing() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn old_verdicts_are_asked_again_before_a_delete() {
     with_contacts(&[NOBODY, "x@null-mx.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -353,6 +368,7 @@ async fn old_verdicts_are_asked_again_before_a_delete() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn nothing_is_done_once_the_connection_is_gone() {
     with_contacts(&[NOBODY], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -372,6 +388,7 @@ async fn nothing_is_done_once_the_connection_is_gone() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn reported_bounces_are_findings() {
     with_contacts(&[], async |app, acme| {
         acme.add(1, "user1@honest-mail.com", &[("news", "bounced")]);

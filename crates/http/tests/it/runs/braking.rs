@@ -6,6 +6,7 @@ use super::guarding::{NOBODIES, actions};
 use super::{Customer, with_contacts};
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn settings_that_ask_for_more_than_was_confirmed_wait_for_a_person() {
     let more = [
         json!({ "action": "delete" }),
@@ -31,6 +32,7 @@ async fn settings_that_ask_for_more_than_was_confirmed_wait_for_a_person() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn settings_that_ask_for_no_more_than_was_confirmed_act_at_once() {
     let no_more = [
         json!({ "checks": { "bounced": false } }),
@@ -52,6 +54,7 @@ async fn settings_that_ask_for_no_more_than_was_confirmed_act_at_once() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_run_that_was_confirmed_late_is_no_leave_for_what_was_asked_for_since() {
     with_contacts(&NOBODIES, async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "update_tags" })).await;
@@ -68,6 +71,7 @@ async fn a_run_that_was_confirmed_late_is_no_leave_for_what_was_asked_for_since(
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_run_that_a_key_starts_waits_if_it_would_change_many_contacts() {
     with_contacts(&NOBODIES[..1], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;

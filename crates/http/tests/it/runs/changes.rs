@@ -25,6 +25,7 @@ async fn blacklist(customer: &Customer<'_>, emails: &[&str]) -> String {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn contacts_with_another_verdict_are_listed_after_a_minute() {
     let contacts = ["ann@honest-mail.com", "nobody@honest-mail.com", "user1@honest-mail.com"];
     with_contacts(&contacts, async |app, acme| {
@@ -77,6 +78,7 @@ async fn contacts_with_another_verdict_are_listed_after_a_minute() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn an_erased_address_is_neither_listed_nor_known() {
     with_contacts(&["ann@honest-mail.com", "nobody@honest-mail.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;

@@ -8,6 +8,7 @@ use crate::test_app::pass;
 const SETTINGS: &str = r#"{"action": "delete", "fix_typos": true}"#;
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_misspelt_address_is_corrected_to_one_that_is_deliverable() {
     with_contacts(&["ann@iclod.com", "nobody@iclod.com", "user1@icloud.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, serde_json::from_str(SETTINGS).unwrap()).await;
@@ -29,6 +30,7 @@ async fn a_misspelt_address_is_corrected_to_one_that_is_deliverable() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_contact_whose_right_address_is_there_already_is_deleted_by_the_next_run_that_sees_it() {
     with_contacts(&["user1@iclod.com", "user1@icloud.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, serde_json::from_str(SETTINGS).unwrap()).await;
@@ -47,6 +49,7 @@ async fn a_contact_whose_right_address_is_there_already_is_deleted_by_the_next_r
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_corrected_contact_stays_if_the_answer_was_lost_and_the_repetition_says_that_the_address_is_taken() {
     with_contacts(&["ann@iclod.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, serde_json::from_str(SETTINGS).unwrap()).await;
@@ -72,6 +75,7 @@ async fn a_corrected_contact_stays_if_the_answer_was_lost_and_the_repetition_say
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_correction_whose_answer_was_lost_is_found_done() {
     with_contacts(&["ann@iclod.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, serde_json::from_str(SETTINGS).unwrap()).await;
@@ -89,6 +93,7 @@ async fn a_correction_whose_answer_was_lost_is_found_done() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_contact_that_is_only_tagged_otherwise_stays_if_its_right_address_is_taken() {
     with_contacts(&["user1@iclod.com", "user1@icloud.com"], async |app, acme| {
         let settings = json!({ "action": "update_tags", "fix_typos": true });
@@ -101,6 +106,7 @@ async fn a_contact_that_is_only_tagged_otherwise_stays_if_its_right_address_is_t
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn nothing_is_corrected_unless_the_customer_wishes_it() {
     with_contacts(&["ann@iclod.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "update_tags" })).await;
@@ -112,6 +118,7 @@ async fn nothing_is_corrected_unless_the_customer_wishes_it() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn nothing_is_corrected_while_the_connection_has_no_action() {
     for action in [json!(null), json!("do_nothing")] {
         with_contacts(&["ann@iclod.com"], async |app, acme| {
@@ -126,6 +133,7 @@ async fn nothing_is_corrected_while_the_connection_has_no_action() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_planned_correction_is_dropped_with_the_action() {
     with_contacts(&["ann@iclod.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, serde_json::from_str(SETTINGS).unwrap()).await;

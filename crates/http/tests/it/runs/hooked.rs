@@ -28,9 +28,20 @@ impl Polled<'_> {
         self.get("schedule").await["instafloss"]["webhook"].clone()
     }
 
+    /// Waits until the platform has no webhook.
+    async fn unhooked(&self) {
+        for _ in 0..600 {
+            if self.hooks().is_empty() {
+                return;
+            }
+            self.pass(SECOND).await;
+        }
+        panic!("{:?} stay", self.hooks());
+    }
+
     /// Waits until the platform has this many webhooks, and the service is done with them.
     async fn registered(&self, number: usize) -> Vec<String> {
-        for _ in 0..100 {
+        for _ in 0..600 {
             self.pass(SECOND).await;
             if self.hooks().len() == number && self.webhook().await["state"] == "registered" {
                 return self.hooks();
@@ -126,6 +137,7 @@ async fn world(vendor: EspVendor, lists: u32) -> EspWorld {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_new_contact_is_verified_seconds_after_its_event() {
     for vendor in [EspVendor::Ghost, EspVendor::Activecampaign, EspVendor::Mautic] {
         with(vendor, async |polled| {
@@ -150,6 +162,7 @@ async fn a_new_contact_is_verified_seconds_after_its_event() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn forged_doubled_and_lost_events_do_no_harm() {
     with(EspVendor::Ghost, async |polled| {
         polled.registered(1).await;
@@ -196,6 +209,7 @@ async fn forged_doubled_and_lost_events_do_no_harm() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_webhook_that_somebody_removed_is_registered_again() {
     with(EspVendor::Ghost, async |polled| {
         let before = polled.registered(1).await;
@@ -221,14 +235,12 @@ async fn a_webhook_that_somebody_removed_is_registered_again() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn webhooks_are_removed_with_the_polls_and_with_the_connection() {
     with(EspVendor::Ghost, async |polled| {
         let first = polled.registered(1).await;
         polled.patch(json!({ "instafloss": false })).await;
-        for _ in 0..10 {
-            polled.pass(SECOND).await;
-        }
-        assert_eq!(polled.hooks().len(), 0);
+        polled.unhooked().await;
         assert_eq!(polled.webhook().await["state"], "off");
         polled.patch(json!({ "instafloss": true })).await;
         assert_ne!(polled.registered(1).await, first);
@@ -252,6 +264,7 @@ async fn webhooks_are_removed_with_the_polls_and_with_the_connection() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn each_list_has_a_webhook_where_the_platform_wants_that() {
     let world = world(EspVendor::Mailchimp, 2).await;
     let app = TestApp::with(service(&world)).await;
@@ -270,14 +283,12 @@ async fn each_list_has_a_webhook_where_the_platform_wants_that() {
     }
     polled.seconds_until(1).await;
     polled.patch(json!({ "instafloss": false })).await;
-    for _ in 0..10 {
-        polled.pass(SECOND).await;
-    }
-    assert_eq!(polled.hooks().len(), 0);
+    polled.unhooked().await;
     app.stop().await;
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn without_a_public_url_or_webhooks_polls_stay() {
     let world = world(EspVendor::Ghost, 1).await;
     let mut config = service(&world);
@@ -296,6 +307,7 @@ async fn without_a_public_url_or_webhooks_polls_stay() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn what_is_too_large_is_refused_before_it_is_read() {
     with(EspVendor::Ghost, async |polled| {
         polled.registered(1).await;
@@ -320,6 +332,7 @@ async fn most_hooks(polled: &Polled<'_>) -> usize {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn registrations_without_a_response_are_made_less_and_less_often() {
     with(EspVendor::Ghost, async |polled| {
         polled.world.disturb(EspFaults { lost_replies: 1_000, max: 100_000, ..EspFaults::none() });
@@ -346,6 +359,7 @@ async fn registrations_without_a_response_are_made_less_and_less_often() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_registration_whose_later_call_fails_is_removed_before_the_next() {
     let world = world(EspVendor::Ghost, 1).await;
     let then = "[hook.register]\nthen = [{ put = \"/webhooks/{hook.id}/start/\" }]\n";
@@ -354,14 +368,12 @@ async fn a_registration_whose_later_call_fails_is_removed_before_the_next() {
     assert_eq!(most_hooks(&polled).await, 1);
     assert_eq!(polled.webhook().await["state"], "failed");
     polled.patch(json!({ "instafloss": false })).await;
-    for _ in 0..10 {
-        polled.pass(SECOND).await;
-    }
-    assert_eq!(polled.hooks().len(), 0);
+    polled.unhooked().await;
     app.stop().await;
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_test_connection_registers_nothing() {
     let world = world(EspVendor::Ghost, 1).await;
     let app = TestApp::with(service(&world)).await;
@@ -384,6 +396,7 @@ async fn a_test_connection_registers_nothing() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_webhook_that_is_no_longer_wanted_is_removed_once_its_connection_is_back() {
     with(EspVendor::Ghost, async |polled| {
         polled.registered(1).await;
@@ -397,15 +410,13 @@ async fn a_webhook_that_is_no_longer_wanted_is_removed_once_its_connection_is_ba
         }
         assert_eq!(polled.hooks().len(), 1);
         polled.patch(json!({ "credentials": polled.world.credentials() })).await;
-        for _ in 0..10 {
-            polled.pass(SECOND).await;
-        }
-        assert_eq!(polled.hooks().len(), 0);
+        polled.unhooked().await;
     })
     .await;
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn lists_that_are_chosen_later_have_webhooks_at_once() {
     let world = world(EspVendor::Mailchimp, 2).await;
     let app = TestApp::with(service(&world)).await;

@@ -27,6 +27,7 @@ impl Customer<'_> {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_dead_key_ends_the_connection_after_two_refusals() {
     with_contacts(&["ann@honest-mail.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -53,6 +54,7 @@ async fn a_dead_key_ends_the_connection_after_two_refusals() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_refusal_after_an_accepted_test_call_is_a_first_one() {
     with_contacts(&["ann@honest-mail.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -84,6 +86,7 @@ async fn a_refusal_after_an_accepted_test_call_is_a_first_one() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn actions_wait_for_credentials_and_are_done_then() {
     with_contacts(&["ann@honest-mail.com", "nobody@honest-mail.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -105,6 +108,7 @@ async fn actions_wait_for_credentials_and_are_done_then() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn the_owner_and_webhooks_are_told_once() {
     let acme = Acme::start().await;
     // Nothing listens there, so the mail waits.

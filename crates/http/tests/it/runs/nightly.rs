@@ -39,6 +39,7 @@ impl Customer<'_> {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn new_contacts_are_verified_every_night_and_acted_upon() {
     with_contacts(&["ann@honest-mail.com", NOBODY], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete", "autofloss": true })).await;
@@ -74,6 +75,7 @@ async fn new_contacts_are_verified_every_night_and_acted_upon() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_night_without_credits_is_made_up_once() {
     with_contacts(&["ann@honest-mail.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "autofloss": true })).await;

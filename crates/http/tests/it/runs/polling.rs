@@ -104,6 +104,7 @@ async fn with(vendor: EspVendor, test: impl AsyncFn(Polled<'_>)) {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn new_contacts_are_verified_within_the_promise() {
     with(EspVendor::Ghost, async |polled| {
         let promise = polled.get("schedule").await;
@@ -135,6 +136,7 @@ async fn new_contacts_are_verified_within_the_promise() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn polls_share_one_brake_until_a_person_confirms_them() {
     with(EspVendor::Ghost, async |polled| {
         let add = |from: u32, to: u32| {
@@ -169,6 +171,7 @@ async fn polls_share_one_brake_until_a_person_confirms_them() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_platform_without_dates_is_polled_after_a_complete_run() {
     with(EspVendor::Mailman, async |polled| {
         polled.minutes(20).await;

@@ -70,6 +70,7 @@ async fn is_queued(store: &Store, customer: &Customer<'_>) -> bool {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_run_is_reported_when_it_waits_and_when_it_has_acted_until_the_member_unsubscribes() {
     with_relay(async |app, acme, seen| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -139,6 +140,7 @@ async fn speaking(customer: &Customer<'_>, language: PageLanguage) {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_report_and_the_page_that_ends_it_are_in_the_language_of_the_member() {
     with_relay(async |app, acme, seen| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -165,6 +167,7 @@ async fn a_report_and_the_page_that_ends_it_are_in_the_language_of_the_member() 
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn nobody_of_a_restricted_organization_gets_a_report() {
     with_relay(async |app, acme, seen| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
@@ -197,6 +200,7 @@ async fn after_rounds(seen: &mut UnboundedReceiver<String>, text: &str) -> Strin
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn a_week_is_reported_after_it() {
     with_relay(async |app, acme, seen| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;

@@ -307,6 +307,7 @@ impl<'a> Year<'a> {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn no_night_goes_by_without_its_runs() {
     let seed = from_environment("PROBITY_NIGHTS_SEED", 1);
     let nights = usize::try_from(from_environment("PROBITY_NIGHTS", NIGHTS as u64)).unwrap();
@@ -335,6 +336,7 @@ async fn no_night_goes_by_without_its_runs() {
 }
 
 #[tokio::test]
+#[ignore = "thorough"]
 async fn two_nodes_share_the_nights_and_one_is_enough() {
     let worlds = worlds(5).await;
     let config = config(&worlds);

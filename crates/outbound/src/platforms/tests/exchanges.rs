@@ -23,7 +23,7 @@ fn paused(server: &Scripted, pause_ms: i64) -> Trial {
     let trial = Trial::new(TOKEN, &[server.address]);
     let request = request(Method::Post, &server.url("/token"));
     let throttled = (Some(ErrorClass::Throttled), Some(pause_ms));
-    trial.account().0.heard(&request, throttled, trial.platforms.0.clock.now(), 0.0);
+    trial.account().state.heard(&request, throttled, trial.platforms.0.clock.now(), 0.0);
     trial
 }
 

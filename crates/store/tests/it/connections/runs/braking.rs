@@ -70,6 +70,7 @@ async fn waits(store: &Store, new: &NewRun, rows: u16, actions: i64) -> Connecti
     run
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as the store returns it")]
 fn count(contacts: i64, destructive: i64) -> Option<BrakeCount> {
     Some(BrakeCount { contacts, destructive })
 }
