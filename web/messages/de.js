@@ -713,6 +713,7 @@ export default {
   "upload.tab": "Tabulatoren",
   "upload.size": "Größe",
   "upload.kept": "Aufbewahrt bis",
+  "upload.older": "Die Datei nennt ihre Kodierung nicht und wurde als {encoding} gelesen. Prüfen Sie, ob die Vorschau stimmt.",
   "upload.windows": "Einige Zeilen waren kein UTF-8 und wurden als Windows-1252 gelesen. Prüfen Sie, ob die Vorschau stimmt.",
   "upload.sheets": "Gelesen wurde das Blatt „{sheet}“, eines von {n}.",
   "upload.sheet": "Blatt",

@@ -713,6 +713,7 @@ export default {
   "upload.tab": "tabs",
   "upload.size": "Size",
   "upload.kept": "Kept until",
+  "upload.older": "The file doesn't name its encoding and was read as {encoding}. Check the preview.",
   "upload.windows": "Some rows weren't UTF-8 and were read as Windows-1252. Check the preview.",
   "upload.sheets": "The sheet “{sheet}” was read, one of {n}.",
   "upload.sheet": "Sheet",

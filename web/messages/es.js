@@ -713,6 +713,7 @@ export default {
   "upload.tab": "tabuladores",
   "upload.size": "Tamaño",
   "upload.kept": "Se conserva hasta",
+  "upload.older": "El archivo no indica su codificación y se leyó como {encoding}. Compruebe la vista previa.",
   "upload.windows": "Algunas filas no eran UTF-8 y se leyeron como Windows-1252. Compruebe la vista previa.",
   "upload.sheets": "Se leyó la hoja «{sheet}», una de {n}.",
   "upload.sheet": "Hoja",

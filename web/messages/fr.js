@@ -713,6 +713,7 @@ export default {
   "upload.tab": "tabulations",
   "upload.size": "Taille",
   "upload.kept": "Conservé jusqu’au",
+  "upload.older": "Le fichier n’indique pas son encodage et a été lu comme {encoding}. Vérifiez l’aperçu.",
   "upload.windows": "Certaines lignes n’étaient pas en UTF-8 et ont été lues comme Windows-1252. Vérifiez l’aperçu.",
   "upload.sheets": "La feuille « {sheet} » a été lue, une sur {n}.",
   "upload.sheet": "Feuille",

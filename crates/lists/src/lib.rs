@@ -25,6 +25,7 @@ mod fault;
 pub mod json;
 pub mod outcomes;
 mod recipients;
+pub mod remarks;
 pub mod rows;
 pub mod split;
 pub mod submission;

@@ -2,6 +2,7 @@
 
 use probity_contract::error::ApiError;
 use probity_lists::COLUMNS_MAX;
+use probity_lists::remarks::TextRemarks;
 use serde::{Deserialize, Serialize};
 
 use crate::uploads::kinds::ColumnKind;
@@ -29,6 +30,12 @@ pub struct FileFacts {
     pub encoding: Option<String>,
     /// Whether some rows were not UTF-8 and were read as Windows-1252.
     pub windows_1252: bool,
+    /// Whether the encoding is a guess.
+    #[serde(default)]
+    pub guessed: bool,
+    /// What was odd about the text.
+    #[serde(default)]
+    pub remarks: TextRemarks,
     pub delimiter: Option<char>,
     /// Whether lines end with a line feed alone.
     #[serde(default)]
@@ -52,6 +59,8 @@ impl FileFacts {
             kind,
             encoding: None,
             windows_1252: false,
+            guessed: false,
+            remarks: TextRemarks::default(),
             delimiter: None,
             line_feeds: false,
             sheet: None,

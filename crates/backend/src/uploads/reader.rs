@@ -16,7 +16,7 @@ use probity_account::block::table::TableFilling;
 use probity_lists::column::Sample;
 use probity_lists::content::{self, HEAD_BYTES};
 use probity_lists::json;
-use probity_lists::rows::{TextForm, TextRows};
+use probity_lists::rows::{TextForm, TextHint, TextRows};
 #[cfg(feature = "xlsx")]
 use probity_lists::workbook::Workbook;
 use probity_lists::{FileFault, WorkbookBound};
@@ -114,7 +114,8 @@ async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, Unread> {
 pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlock>) -> Result<FileArrival, Unread> {
     if wish.lines {
         let mut table = Table::new(wish, blocks);
-        table.text(TextRows::lines(from)?)?;
+        let pasted = TextHint { form: Some(TextForm::Lines), pasted: true, ..TextHint::default() };
+        table.text(TextRows::open(from, pasted)?)?;
         return table.finish();
     }
     let mut head = Vec::with_capacity(HEAD_BYTES);
@@ -123,7 +124,7 @@ pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlo
     let whole = io::Cursor::new(head).chain(from);
     let mut table = Table::new(wish, blocks);
     match content {
-        content::ContentKind::Text => table.text(TextRows::open(whole)?)?,
+        content::ContentKind::Text => table.text(TextRows::open(whole, TextHint::default())?)?,
         #[cfg(feature = "xlsx")]
         content::ContentKind::Zip => table.workbook(whole)?,
         #[cfg(not(feature = "xlsx"))]
@@ -171,9 +172,8 @@ impl Table {
     }
 
     fn text(&mut self, mut rows: TextRows<impl Read>) -> Result<(), Unread> {
-        self.about.encoding = Some(rows.encoding.word().to_owned());
-        self.about.delimiter = rows.delimiter.map(char::from);
-        self.about.kind = match rows.form {
+        self.about.delimiter = rows.layout().dialect.map(|dialect| char::from(dialect.delimiter));
+        self.about.kind = match rows.layout().form {
             TextForm::Csv => FileKind::Csv,
             TextForm::Lines => FileKind::Txt,
             TextForm::Json => FileKind::Jsonl,
@@ -181,7 +181,11 @@ impl Table {
         while let Some(row) = rows.next_row()? {
             self.take(row)?;
         }
-        self.about.windows_1252 = rows.has_strange();
+        let records = rows.records();
+        self.about.encoding = Some(records.encoding().word().into_owned());
+        self.about.guessed = records.is_guessed();
+        self.about.windows_1252 = records.other_encoding() == Some("windows-1252");
+        self.about.remarks = records.remarks();
         self.about.line_feeds = rows.has_line_feeds();
         match self.unreadable {
             Some(line) if !self.readable => Err(FileFault::NotJson(line).into()),

@@ -3,6 +3,7 @@
 use probity_account::id::{JobId, UploadId};
 use probity_contract::error::ApiError;
 use probity_contract::timestamp::Timestamp;
+use probity_lists::remarks::TextRemarks;
 use probity_mail::time::DAY_MS;
 use probity_store::uploads::{ColumnContent, Upload};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,10 @@ pub struct UploadView {
     kind: FileKind,
     encoding: Option<String>,
     windows_1252: bool,
+    /// Whether the encoding is a guess.
+    guessed: bool,
+    /// What was odd about the text: for each oddity, how often, and the first line.
+    remarks: TextRemarks,
     delimiter: Option<char>,
     sheet: Option<String>,
     sheets: Vec<String>,
@@ -74,7 +79,7 @@ impl UploadView {
         let shown = |row: FileRow| cells(&about, row).iter().map(|cell| cut(cell)).collect();
         let preview = first.map(|rows| rows.into_iter().map(shown).collect());
         let columns = about.columns(header).iter().map(|name| cut(name)).collect();
-        let FileFacts { name, kind, encoding, windows_1252, delimiter, sheet, sheets, .. } = about;
+        let FileFacts { name, kind, encoding, windows_1252, guessed, remarks, delimiter, sheet, sheets, .. } = about;
         Ok(Self {
             id: upload.id,
             name,
@@ -82,6 +87,8 @@ impl UploadView {
             kind,
             encoding,
             windows_1252,
+            guessed,
+            remarks,
             delimiter,
             sheet,
             sheets,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use probity_lists::encoding::Encoding;
-use probity_lists::split::Eol;
+use probity_lists::split::{Dialect, Eol};
 use serde::{Deserialize, Serialize};
 
 use crate::args::ListFormat;
@@ -42,6 +42,9 @@ pub(crate) struct Imported {
     pub format: ListFormat,
     /// CSV separator.
     pub delimiter: u8,
+    /// Whether backslashes escape quotes in CSV.
+    #[serde(default)]
+    pub backslash: bool,
     /// The first CSV record is a header.
     pub header: bool,
     /// Fields of the widest CSV row.
@@ -57,6 +60,13 @@ pub(crate) struct Imported {
     pub workbook: bool,
     /// Warnings about the input.
     pub warnings: Vec<String>,
+}
+
+impl Imported {
+    /// How its CSV separates and quotes fields.
+    pub(crate) fn dialect(&self) -> Dialect {
+        Dialect { delimiter: self.delimiter, backslash: self.backslash }
+    }
 }
 
 #[derive(Debug)]
