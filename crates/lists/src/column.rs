@@ -226,12 +226,12 @@ impl Trial {
             && let Ok(Some(record)) = splitter.next()
         {
             let bytes = splitter.bytes(&record);
-            if bytes.is_empty() {
+            let cells = cells(bytes, dialect, record.stray);
+            if cells.iter().all(|cell| trimmed(cell).is_empty()) {
                 continue;
             }
             let odd = |raw: &[u8]| raw.len() > 1 && raw.ends_with(b"\"") && !raw.starts_with(b"\"");
             let is_torn = is_torn(bytes, dialect) || fields(bytes, dialect).any(odd);
-            let cells = cells(bytes, dialect, record.stray);
             count += cells.len();
             let is_first = trial.rows.is_empty();
             let tells = cells.iter().any(|cell| is_address(cell) || (is_first && is_name(cell)));

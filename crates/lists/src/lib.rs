@@ -15,6 +15,7 @@
 //! the same parts. This crate never waits, stores or reads a clock. An uploaded file is treated as hostile: whatever it
 //! claims, memory holds one record, a sample of 200 rows, and for workbooks at most 85 MiB of shared texts.
 
+pub mod absent;
 #[cfg(feature = "bounces")]
 pub mod bounces;
 mod bounds;

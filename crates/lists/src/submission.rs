@@ -29,6 +29,8 @@ use self::csv::CsvReader;
 use self::json::JsonReader;
 use self::lines::LineReader;
 
+use crate::remarks::Oddity;
+
 pub use fault::SubmissionFault;
 pub use format::SubmissionFormat;
 
@@ -50,6 +52,8 @@ pub struct Submission {
     pub webhook_url: Option<String>,
     /// Number of addresses, at least 1.
     pub rows: usize,
+    /// Rows of CSV without an address, which were skipped.
+    pub without: Oddity,
 }
 
 pub struct Intake {
@@ -104,10 +108,11 @@ impl Intake {
     /// Ends the body: appends the last blocks to `full`.
     pub fn finish(mut self, full: &mut Vec<PackedBlock>) -> Result<Submission, SubmissionFault> {
         let mut take = |address: &[u8]| self.blocks.keep(address, full);
+        let mut without = Oddity::default();
         let webhook_url = match self.reader {
             Reader::Json(reader) => reader.finish()?,
             Reader::Csv(reader) => {
-                reader.finish(&mut take)?;
+                without = reader.finish(&mut take)?;
                 None
             }
             Reader::Lines(reader) => {
@@ -116,7 +121,7 @@ impl Intake {
             }
         };
         full.extend(self.blocks.filling.take());
-        Ok(Submission { webhook_url, rows: self.blocks.rows })
+        Ok(Submission { webhook_url, rows: self.blocks.rows, without })
     }
 
     /// Number of addresses read so far.

@@ -2,6 +2,7 @@
 
 use probity_contract::error::ApiError;
 use probity_lists::COLUMNS_MAX;
+use probity_lists::absent::has_address;
 use probity_lists::remarks::TextRemarks;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,9 @@ pub struct FileFacts {
     pub width: usize,
     /// Cells of the first row; for JSON lines, the names of their fields.
     pub first: Vec<String>,
+    /// Number of cells with an address in each column, in which columns at the end may be missing.
+    #[serde(default)]
+    pub addresses: Vec<i64>,
     /// Kinds of the columns; those beyond the end are texts.
     #[serde(default)]
     pub kinds: Vec<ColumnKind>,
@@ -67,6 +71,7 @@ impl FileFacts {
             sheets: Vec::new(),
             width: 0,
             first: Vec::new(),
+            addresses: Vec::new(),
             kinds: Vec::new(),
         }
     }
@@ -90,6 +95,23 @@ impl FileFacts {
     /// Returns the kind of a column.
     pub fn kind_of(&self, column: usize) -> ColumnKind {
         self.kinds.get(column).copied().unwrap_or_default()
+    }
+
+    /// Counts a cell if it has an address.
+    pub(super) fn count_address(&mut self, column: usize, cell: &str) {
+        if !has_address(cell) {
+            return;
+        }
+        if self.addresses.len() <= column {
+            self.addresses.resize(column + 1, 0);
+        }
+        self.addresses[column] += 1;
+    }
+
+    /// Returns the column with the most addresses, and their number; `None` if no column has any.
+    pub fn fullest(&self) -> Option<(usize, i64)> {
+        let counts = self.addresses.iter().copied().enumerate().rev();
+        counts.max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0)
     }
 
     /// Whether rows are JSON objects.

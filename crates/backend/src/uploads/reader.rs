@@ -30,7 +30,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::uploads::about::{FileFacts, FileKind};
-use crate::uploads::cells::{FileRow, address, cells};
+use crate::uploads::cells::{FileRow, address_of, cells};
 use crate::uploads::count::{Counter, count_rows};
 use crate::uploads::kinds::ColumnKinds;
 use crate::uploads::pieces::BodyPieces;
@@ -235,6 +235,7 @@ impl Table {
             return Err(FileFault::TooManyRows(self.wish.rows_max).into());
         }
         self.rows += 1;
+        self.addresses(&row);
         self.bytes = self.bytes.saturating_add(row.iter().map(String::len).sum());
         if self.bytes / EXPANDS_MAX > self.wish.bytes_max {
             return Err(FileFault::Unpacks(WorkbookBound::Expanded).into());
@@ -258,10 +259,21 @@ impl Table {
             }
             return Ok(());
         };
-        if let Some(column) = choice.column.and_then(|column| usize::try_from(column).ok()) {
-            self.counter.add(&address(&self.about, &row, column));
+        if choice.column.is_some() {
+            let at = i64::try_from(self.rows).unwrap_or(i64::MAX) - 1;
+            self.counter.add(at, address_of(&self.about, &row, choice).as_deref());
         }
         Ok(())
+    }
+
+    /// Counts the cells with addresses by column, to propose another column for one that has none.
+    fn addresses(&mut self, row: &FileRow) {
+        if self.about.kind == FileKind::Jsonl {
+            return;
+        }
+        for (column, cell) in row.iter().enumerate() {
+            self.about.count_address(column, cell);
+        }
     }
 
     fn fields(&mut self, row: &FileRow) {
@@ -271,7 +283,9 @@ impl Table {
                 self.about.fields(members.iter().map(|(name, _)| name.as_str()));
                 for (name, value) in &members {
                     if let Some(column) = self.about.first.iter().position(|known| known == name) {
-                        self.kinds.cell(column, &json::cell(value), value.get().starts_with('"'));
+                        let cell = json::cell(value);
+                        self.kinds.cell(column, &cell, value.get().starts_with('"'));
+                        self.about.count_address(column, &cell);
                     }
                 }
             }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::uploads::about::{FileFacts, FileKind};
 use crate::uploads::cells::{FileRow, cells};
+use crate::uploads::count::Domains;
 
 /// Rows of a preview, without the header.
 pub const PREVIEW_ROWS: i64 = 20;
@@ -39,6 +40,10 @@ pub struct UploadView {
     pub column: Option<i64>,
     /// Rows without the header.
     rows: i64,
+    /// First row without an address, counted from 1 with the header.
+    first_empty: Option<i64>,
+    /// Column with the most addresses, if the chosen one has none at all.
+    better_column: Option<usize>,
     /// Null if no column is chosen.
     counts: Option<ColumnCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +62,7 @@ pub(super) struct ColumnCounts {
     distinct: i64,
     /// Rows that repeat an earlier one.
     duplicates: i64,
-    /// Rows without text.
+    /// Rows without an address, which are not verified.
     empty: i64,
     /// Different texts that are not addresses.
     invalid: i64,
@@ -79,6 +84,9 @@ impl UploadView {
         let shown = |row: FileRow| cells(&about, row).iter().map(|cell| cut(cell)).collect();
         let preview = first.map(|rows| rows.into_iter().map(shown).collect());
         let columns = about.columns(header).iter().map(|name| cut(name)).collect();
+        let domains = upload.content.as_ref().map(|found| Domains::of(&found.domains)).transpose()?;
+        let none = upload.content.as_ref().is_some_and(|found| found.addresses - found.repeated == found.invalid);
+        let better_column = about.fullest().map(|(column, _)| column).filter(|_| none);
         let FileFacts { name, kind, encoding, windows_1252, guessed, remarks, delimiter, sheet, sheets, .. } = about;
         Ok(Self {
             id: upload.id,
@@ -97,6 +105,8 @@ impl UploadView {
             header,
             column: upload.choice.column,
             rows: data_rows(upload.rows, header),
+            first_empty: domains.and_then(|domains| domains.first_blank),
+            better_column,
             counts: upload.content.as_ref().map(ColumnCounts::from),
             preview,
             job: upload.job.map(|(_, id)| id),
@@ -107,7 +117,7 @@ impl UploadView {
 }
 
 /// Returns the number of rows without the header.
-pub(super) fn data_rows(rows: i64, header: bool) -> i64 {
+fn data_rows(rows: i64, header: bool) -> i64 {
     rows - i64::from(header)
 }
 

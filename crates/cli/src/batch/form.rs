@@ -8,7 +8,7 @@ use probity_lists::split::{Dialect, Eol, fields, unquote};
 use probity_mail::verdict::Reason;
 
 use super::answer::FLAG_NAMES;
-use super::input::UNREADABLE_ROW;
+use super::input::{NO_ADDRESS, UNREADABLE_ROW};
 use super::workfile::Imported;
 use crate::args::ListFormat;
 use crate::output::plain;
@@ -139,6 +139,19 @@ impl OutputForm {
         self.row(eol, "", &made, &reply, out);
     }
 
+    /// Writes a row without an address: nothing is said of it.
+    pub(super) fn without(&self, eol: Eol, raw: &[u8], out: &mut Vec<u8>) {
+        let reply = RowAnswer {
+            status: "",
+            reason: "",
+            meta: NO_ADDRESS.into(),
+            suggestion: "".into(),
+            flags: 0,
+            domain: "".into(),
+        };
+        self.row(eol, "", raw, &reply, out);
+    }
+
     /// Writes the input's own columns, padded to the widest row.
     fn original(&self, raw: &[u8], out: &mut Vec<u8>) {
         let (dialect, delimiter) = (self.imported.dialect(), self.imported.delimiter);
@@ -171,7 +184,9 @@ impl OutputForm {
         }
         for (n, _) in FLAG_NAMES.iter().enumerate() {
             out.push(delimiter);
-            out.extend_from_slice(flag(reply.flags, n));
+            if !reply.status.is_empty() {
+                out.extend_from_slice(flag(reply.flags, n));
+            }
         }
         out.push(delimiter);
         cell(&reply.domain, delimiter, protect, out);
@@ -246,7 +261,7 @@ fn json_reply(reply: &RowAnswer<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(key.as_bytes());
         json_text(text, out);
     }
-    for (n, name) in FLAG_NAMES.iter().enumerate() {
+    for (n, name) in FLAG_NAMES.iter().enumerate().filter(|_| !reply.status.is_empty()) {
         out.extend_from_slice(b",\"");
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\":");
@@ -307,6 +322,7 @@ mod tests {
             width,
             encoding: Encoding::Utf8,
             suffix: String::new(),
+            without: 0,
             unreadable: 0,
             workbook: false,
             warnings: vec![],

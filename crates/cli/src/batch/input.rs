@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use probity_lists::FileFault;
+use probity_lists::absent::{has_address, is_absent};
 use probity_lists::column::NoColumn;
 use probity_lists::encoding::Encoding;
 use probity_lists::json;
@@ -26,6 +27,8 @@ use super::workfile::{BatchHeader, Imported, WorkFile};
 use crate::args::ListFormat;
 use crate::exit::{Exit, ExitsWith};
 
+/// Meta of rows without an address.
+pub(crate) const NO_ADDRESS: &str = "no_address";
 /// Meta of unreadable rows.
 pub(crate) const UNREADABLE_ROW: &str = "unreadable_row";
 /// Rows between two checks of the stop flag.
@@ -92,17 +95,16 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     let mut from = TextRows::open(text, hint).map_err(|fault| unreadable(name, fault))?;
     let plan = Plan::make(begun, from.layout()).map_err(|message| anyhow!("{name}: {message}"))?;
     let rows = RowCollector::new(begun.names);
-    let mut import = Import { begun, plan, work, rows, found: InputOddities::default(), stop };
+    let mut import = Import { begun, plan, work, rows, found: InputOddities::default(), name: None, stop };
     import.records(&mut from)?;
     let Import { plan, rows, found, .. } = import;
     let (encoding, other, remarks) =
         (from.records().encoding(), from.records().other_encoding(), from.records().remarks());
+    if let Some(why) = found.refusal(rows.count(), &plan, from.layout()) {
+        bail!("{name}: {why}. Nothing was probed yet");
+    }
     drop(from);
     let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
-    if rows.count() == 0 && found.unreadable.count > 0 {
-        let (line, why) = (found.unreadable.line, found.why_unreadable);
-        bail!("{name}: no line is a JSON object with an address; line {line}: {why}. Nothing was probed yet");
-    }
     let mut warnings = found.warnings(plan.column);
     warnings.extend(remarked(&remarks, other));
     let workbook = sheet.is_some();
@@ -122,6 +124,7 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
         width: u32::try_from(found.width).unwrap_or(u32::MAX),
         encoding,
         suffix: found.suffix,
+        without: found.missing.count,
         unreadable: found.unreadable.count,
         workbook,
         warnings,
@@ -194,6 +197,14 @@ impl Plan {
     }
 }
 
+/// Names the column that has addresses, if the requested one has none.
+fn better_column(layout: &Layout, column: usize) -> String {
+    match layout.sample.column(None, false) {
+        Ok((better, _)) if better != column && layout.form == TextForm::Csv => format!("; set --column {}", better + 1),
+        _ => String::new(),
+    }
+}
+
 /// Explains why no column was found. Quotes the first row, which is untrusted text.
 fn no_column(none: &NoColumn) -> String {
     let shown = |row: &[String]| {
@@ -220,6 +231,8 @@ struct InputOddities {
     unreadable: Oddity,
     /// Why the first unreadable line could not be read.
     why_unreadable: String,
+    /// Rows with something like an address.
+    addresses: u64,
 }
 
 /// A JSON line without an address.
@@ -237,6 +250,19 @@ impl InputOddities {
         self.unreadable.meet(line);
     }
 
+    /// Reason why nothing of the input can be verified.
+    fn refusal(&self, rows: u32, plan: &Plan, layout: &Layout) -> Option<String> {
+        if rows == 0 && self.unreadable.count > 0 {
+            let (line, why) = (self.unreadable.line, &self.why_unreadable);
+            return Some(format!("no line is a JSON object with an address; line {line}: {why}"));
+        }
+        if self.addresses > 0 || (rows == 0 && self.missing.count == 0) {
+            return None;
+        }
+        let place = if plan.column > 0 { format!(" in column {}", plan.column + 1) } else { String::new() };
+        Some(format!("no row has an address{place}{}", better_column(layout, plan.column)))
+    }
+
     fn warnings(&self, column: usize) -> Vec<String> {
         let mut warnings = Vec::new();
         let Oddity { count, line } = self.ragged;
@@ -249,7 +275,7 @@ impl InputOddities {
         let Oddity { count, line } = self.missing;
         if count > 0 {
             let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
-            warnings.push(format!("{count} rows have no address{place}, the first in line {line}"));
+            warnings.push(format!("{count} rows have no address{place} and are left out, the first in line {line}"));
         }
         let Oddity { count, line } = self.unreadable;
         if count > 0 {
@@ -286,6 +312,8 @@ struct Import<'a> {
     work: &'a mut WorkFile,
     rows: RowCollector,
     found: InputOddities,
+    /// Header of the address column.
+    name: Option<String>,
     stop: &'a AtomicBool,
 }
 
@@ -305,6 +333,10 @@ impl Import<'_> {
             if first && self.plan.header {
                 self.header(&record.cells);
                 self.work.verbatim(record.raw.end, raw)?;
+            } else if record.kind == RecordKind::Blank {
+                self.found.missing.meet(record.raw.line);
+                self.work.without(record.raw.end, raw)?;
+                continue;
             } else if let Some(several) = from.recipients(&record) {
                 self.recipients(&several, record.raw.end)?;
             } else {
@@ -320,7 +352,12 @@ impl Import<'_> {
     fn row(&mut self, record: &Record, raw: &[u8], first: bool) -> Result<()> {
         let (end, line) = (record.raw.end, record.raw.line);
         match self.email(&record.cells, line, first) {
+            Ok(email) if is_absent(&email, self.name.as_deref()) => {
+                self.found.missing.meet(line);
+                self.work.without(end, raw)?;
+            }
             Ok(email) => {
+                self.found.addresses += u64::from(has_address(&email));
                 let place = self.work.row(end, &email, raw)?;
                 self.rows.add(&email, place);
             }
@@ -336,6 +373,7 @@ impl Import<'_> {
     fn recipients(&mut self, several: &[String], end: Eol) -> Result<()> {
         for (at, email) in several.iter().enumerate() {
             let end = if at + 1 < several.len() { Eol::Lf } else { end };
+            self.found.addresses += 1;
             let place = self.work.row(end, email, email.as_bytes())?;
             self.rows.add(email, place);
         }
@@ -367,6 +405,7 @@ impl Import<'_> {
 
     /// Stores the header's width, and the names that our columns must avoid.
     fn header(&mut self, cells: &[String]) {
+        self.name = cells.get(self.plan.column).cloned();
         let names: Vec<String> = cells.iter().map(|cell| cell.trim().to_ascii_lowercase()).collect();
         self.found.width = names.len();
         let taken = |suffix: &str| {
@@ -403,9 +442,6 @@ impl Import<'_> {
                 Cow::Owned(email.trim_ascii().to_owned())
             }
         };
-        if email.is_empty() {
-            self.found.missing.meet(line);
-        }
         Ok(email)
     }
 }

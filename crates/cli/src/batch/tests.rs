@@ -276,6 +276,8 @@ async fn inputs_that_cannot_be_read_leave_nothing_behind() {
         ("in.jsonl", b"{\"mails\":\"a@x.org\"}\n", &[], "no text under \"email\""),
         ("in.jsonl", b"[{\"email\":\"a@x.org\"}]", &[], "jq"),
         ("in.txt", b"a@x.org\n", &["--column", "3"], "column"),
+        ("in.csv", b"name,email\nA,a@x.org\n", &["--column", "name"], "no row has an address; set --column 2"),
+        ("in.csv", b"email,n\n,1\nnonsense,2\n", &[], "no row has an address. Nothing was probed yet"),
     ];
     for (name, content, more, message) in table {
         let bench = Bench::new(name, content);
@@ -297,7 +299,17 @@ async fn odd_inputs_are_answered_row_by_row() {
         ("e.jsonl", b"{\"email\":\"ok@x.org\",\"probity\":1}\n", "\"probity_2\":{\"status\":\"passed\""),
         ("f.txt", b"ok@x.org\rok2@x.org\r", "ok@x.org\tpassed\tvalid\t\t\rok2@x.org\tpassed"),
         ("g.csv", b"email\nnul\0@x.org\n", "nul\0@x.org,passed"),
-        ("h.csv", b"email,n\n,1\n", ",1,passed"),
+        ("h.csv", b"email,n\n,1\nok@x.org,2\n", "\n,1,,,no_address,,,,,,,\nok@x.org,2,passed"),
+        (
+            "q.csv",
+            b"n,Kontakt\n1,ok@x.org\n;\nn,Kontakt\n2,\x1a\n",
+            "\nn,Kontakt,,,no_address,,,,,,,\n2,\x1a,,,no_address,",
+        ),
+        (
+            "r.jsonl",
+            b"{\"email\":null}\n{\"email\":\"ok@x.org\"}\n",
+            "{\"email\":null,\"probity\":{\"status\":\"\",\"reason\":\"\",\"meta\":\"no_address\",\"suggestion\":\"\",\"domain\":\"\"}}\n",
+        ),
         ("j.csv", b"sep=;\r\nemail;n\r\nok@x.org;a, b\r\n", "sep=;\r\nemail;n;probity_status"),
         ("k.csv", b"\"sep=;\"\nemail;n\nok@x.org;a, b\n", "ok@x.org;a, b;passed"),
         ("l.csv", b"n,email\n\"A,ok@x.org\nB,ok2@x.org\n", "\nA,ok@x.org,passed"),

@@ -1,14 +1,15 @@
 //! `text/csv`: one address per record, from the column that uploads would take ([`crate::column`]).
 //!
 //! The text is read as any other file ([`crate::rows`]), except that it must say its addresses in UTF-8: nobody looks at a preview.
-//! A list with one address per line is CSV with one column. A record with other fields but no address is a row with an empty
-//! address, so that nothing is omitted silently.
+//! A list with one address per line is CSV with one column. Rows without an address ([`crate::absent`]) are skipped and counted.
 //!
 //! Only the address of a record is kept. Apparent damage is rejected with its line: an address or a record without an end, a quote
 //! that is never closed, an address that is not UTF-8. Other columns may be in any encoding.
 
 use super::{ADDRESS_MAX_BYTES, SubmissionFault};
 use crate::FileFault;
+use crate::absent::{has_address, is_absent};
+use crate::remarks::Oddity;
 use crate::rows::{Record, RecordKind, TextForm, TextHint, TextRecords};
 
 const TOO_LONG: &str = "the address may have at most 1024 bytes";
@@ -24,17 +25,26 @@ pub(super) struct CsvReader {
     choice: Option<Choice>,
     rows: usize,
     rows_max: usize,
+    without: Oddity,
+    has_address: bool,
 }
 
-/// The address column, and whether the next record is its header.
+/// The address column, and its header.
 struct Choice {
     column: usize,
-    header: bool,
+    header: Option<String>,
 }
 
 impl CsvReader {
     pub(super) fn new(rows_max: usize) -> Self {
-        Self { records: TextRecords::new(CSV), choice: None, rows: 0, rows_max }
+        Self {
+            records: TextRecords::new(CSV),
+            choice: None,
+            rows: 0,
+            rows_max,
+            without: Oddity::default(),
+            has_address: false,
+        }
     }
 
     /// Reads a piece; `take` receives each address, at most [`ADDRESS_MAX_BYTES`] long.
@@ -43,11 +53,11 @@ impl CsvReader {
         self.read(take)
     }
 
-    /// Ends the body: the last record needs no line end.
-    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+    /// Ends the body: the last record needs no line end. Returns the rows without an address.
+    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<Oddity, SubmissionFault> {
         self.records.end();
         self.read(take)?;
-        if self.rows == 0 { Err(SubmissionFault::NoRows) } else { Ok(()) }
+        if self.has_address { Ok(self.without) } else { Err(SubmissionFault::NoRows) }
     }
 
     fn read(&mut self, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
@@ -58,28 +68,32 @@ impl CsvReader {
             if record.kind != RecordKind::Row {
                 continue;
             }
-            let line = record.raw.line;
-            let first = match &mut self.choice {
-                Some(choice) => std::mem::take(&mut choice.header),
-                None => {
-                    let sample = self.records.layout().map(|layout| layout.sample.column(None, false));
-                    let found = sample.and_then(Result::ok);
-                    let (column, header) = found.ok_or(SubmissionFault::Line(line, NO_COLUMN))?;
-                    self.choice = Some(Choice { column, header: false });
-                    header
-                }
-            };
-            if !first {
-                self.row(record, take)?;
+            if self.choice.is_none() && self.choose(&record)? {
+                continue;
             }
+            self.row(&record, take)?;
         }
         Ok(())
     }
 
-    fn row(&mut self, record: Record, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+    /// Chooses the column at the first row; returns whether that is the header.
+    fn choose(&mut self, record: &Record) -> Result<bool, SubmissionFault> {
+        let sample = self.records.layout().map(|layout| layout.sample.column(None, false));
+        let found = sample.and_then(Result::ok);
+        let (column, header) = found.ok_or(SubmissionFault::Line(record.raw.line, NO_COLUMN))?;
+        let name = record.cells.get(column).filter(|_| header).cloned();
+        self.choice = Some(Choice { column, header: name });
+        Ok(header)
+    }
+
+    fn row(&mut self, record: &Record, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
         let line = record.raw.line;
-        let column = self.choice.as_ref().map_or(0, |choice| choice.column);
-        let address = record.cells.into_iter().nth(column).unwrap_or_default();
+        let (column, header) = self.choice.as_ref().map_or((0, None), |of| (of.column, of.header.as_deref()));
+        let address = record.cells.get(column).map_or("", String::as_str);
+        if is_absent(address, header) {
+            self.without.meet(line);
+            return Ok(());
+        }
         if record.foreign && !address.is_ascii() {
             return Err(SubmissionFault::Line(line, NOT_UTF8));
         }
@@ -90,6 +104,7 @@ impl CsvReader {
             return Err(SubmissionFault::TooMany(self.rows_max));
         }
         self.rows += 1;
+        self.has_address |= has_address(address);
         take(address.as_bytes());
         Ok(())
     }

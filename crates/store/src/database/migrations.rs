@@ -50,4 +50,5 @@ pub(super) const MIGRATIONS: &[SchemaMigration] = &[
     (49, "sso", include_str!("../../migrations/0049_sso.sql")),
     (50, "languages", include_str!("../../migrations/0050_languages.sql")),
     (51, "domain_records", include_str!("../../migrations/0051_domain_records.sql")),
+    (52, "upload_rows", include_str!("../../migrations/0052_upload_rows.sql")),
 ];

@@ -118,13 +118,16 @@ function Preview({ of }) {
   </table></div>`;
 }
 
-function Counts({ of: { counts, rows } }) {
+function Counts({ of }) {
+  const { counts, rows, first_empty, better_column } = of;
   if (!counts) return html`<${Note} kind="warning">${t("upload.no_column")}<//>`;
-  return html`<div class="grid">
+  const better = better_column !== null && shown(of, of.columns[better_column], better_column);
+  return html`${better && html`<${Note} kind="warning">${t("upload.better_column", { column: better })}<//>`}
+  <div class="grid">
     <${Figure} label=${t("lists.rows")} value=${number(rows)} />
     <${Figure} label=${t("upload.distinct")} value=${number(counts.distinct)} />
     <${Figure} label=${t("lists.duplicates")} value=${number(counts.duplicates)}>${t("lists.duplicates_free")}<//>
-    <${Figure} label=${t("upload.empty")} value=${number(counts.empty)} />
+    <${Figure} label=${t("upload.empty")} value=${number(counts.empty)}>${first_empty !== null && t("upload.first_empty", { row: number(first_empty) })}<//>
     <${Figure} label=${t("upload.invalid")} value=${number(counts.invalid)} />
   </div>`;
 }

@@ -53,6 +53,9 @@ pub(crate) struct Imported {
     pub encoding: Encoding,
     /// Suffix that makes our column names unique.
     pub suffix: String,
+    /// Rows without an address, which are not counted in `rows`.
+    #[serde(default)]
+    pub without: u64,
     /// Unreadable lines, which are not counted in `rows`.
     pub unreadable: u64,
     /// Whether the input was a workbook. Its texts are no formulas, and must be none in CSV.
@@ -86,6 +89,11 @@ pub(crate) enum Frame<'a> {
         /// The whole record.
         raw: &'a [u8],
     },
+    /// A row without an address, which has no answer.
+    Without {
+        eol: Eol,
+        raw: &'a [u8],
+    },
     /// An unreadable record, whose answer is fixed.
     Unreadable {
         eol: Eol,
@@ -105,6 +113,8 @@ pub(super) const LINE: u8 = b'L';
 pub(super) const ROW: u8 = b'R';
 /// Kind of a record without an address.
 pub(super) const VERBATIM: u8 = b'V';
+/// Kind of a row without an address.
+pub(super) const WITHOUT: u8 = b'W';
 /// Kind of an unreadable record.
 pub(super) const UNREADABLE: u8 = b'U';
 pub(super) const BEGUN: u8 = b'B';
@@ -121,6 +131,7 @@ impl<'a> Frame<'a> {
             ANSWER => StoredAnswer::read(rest).map(Self::Answer),
             PUT_OFF => PutOff::read(rest).map(Self::PutOff),
             VERBATIM => rest.split_first().map(|(eol, raw)| Self::Verbatim { eol: Eol::from_code(*eol), raw }),
+            WITHOUT => rest.split_first().map(|(eol, raw)| Self::Without { eol: Eol::from_code(*eol), raw }),
             UNREADABLE => {
                 let ([eol, object], raw) = rest.split_first_chunk::<2>()?;
                 Some(Self::Unreadable { eol: Eol::from_code(*eol), object: *object != 0, raw })
