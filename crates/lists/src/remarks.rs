@@ -20,8 +20,9 @@ impl Oddity {
     }
 }
 
-/// Oddities of a text.
+/// Oddities of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TextRemarks {
     /// Lines that were not UTF-8.
     pub foreign: Oddity,
@@ -29,6 +30,8 @@ pub struct TextRemarks {
     pub nuls: Oddity,
     /// Rows in which a quote opens by mistake.
     pub stray: Oddity,
+    /// Cells of a workbook that could not be read, by rows.
+    pub unreadable: Oddity,
 }
 
 /// Number of the current line in a text that comes in pieces; `\n`, `\r\n` and `\r` end a line.

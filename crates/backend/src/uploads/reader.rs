@@ -223,6 +223,7 @@ impl Table {
                 return Err(stopped);
             }
             if read? > 0 {
+                self.about.remarks.unreadable = book.unreadable();
                 self.about.sheet = Some(sheet);
                 return Ok(());
             }

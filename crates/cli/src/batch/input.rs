@@ -291,7 +291,7 @@ impl InputOddities {
 /// Warnings about the text itself. `other`: encoding of its lines that are not UTF-8.
 fn remarked(remarks: &TextRemarks, other: Option<&str>) -> Vec<String> {
     let mut warnings = Vec::new();
-    let TextRemarks { foreign, nuls, stray } = *remarks;
+    let TextRemarks { foreign, nuls, stray, .. } = *remarks;
     if let Some(other) = other.map(|other| other.replace("windows", "Windows")) {
         let Oddity { count, line } = foreign;
         warnings.push(format!("{count} lines are not UTF-8 and were read as {other}, the first is line {line}"));
