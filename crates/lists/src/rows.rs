@@ -461,7 +461,7 @@ mod tests {
             foreign.extend(record.foreign.then_some(record.raw.line));
         }
         let odd = |line| crate::remarks::Oddity { count: 1, line };
-        assert_eq!(rows.records().remarks(), TextRemarks { foreign: odd(5), nuls: odd(3), stray: odd(2) });
+        assert_eq!(rows.records().remarks(), TextRemarks { foreign: odd(5), nuls: odd(3), stray: odd(2), ..TextRemarks::default() });
         assert_eq!(foreign, [5]);
     }
 
@@ -472,6 +472,33 @@ mod tests {
                 while let Ok(Some(row)) = rows.next_row() {
                     prop_assert!(!row.is_empty() && row.len() <= COLUMNS_MAX);
                 }
+            }
+        }
+
+        #[test]
+        fn records_are_the_whole_text(
+            text in "([a-z@.,;\"\\\\|\t\r\n\u{e9}]|email|a@x\\.org,|\"b\", ?|,\n){0,60}",
+            strange in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        ) {
+            let mut bytes = text.into_bytes();
+            for (at, byte) in strange {
+                bytes.insert(at.index(bytes.len() + 1), byte);
+            }
+            let mut decoded = Vec::new();
+            crate::encoding::Decoded::open(&bytes[..]).read_to_end(&mut decoded).unwrap();
+            for form in [None, Some(TextForm::Csv)] {
+                let Ok(mut rows) = TextRows::open(&bytes[..], TextHint { form, ..TextHint::default() }) else { continue };
+                let (mut again, mut lines) = (Vec::new(), 0);
+                let ended = loop {
+                    let Ok(next) = rows.next_record() else { break false };
+                    let Some(record) = next else { break true };
+                    prop_assert_eq!(record.raw.line, lines + 1);
+                    lines = record.raw.last_line;
+                    again.extend_from_slice(rows.records().bytes(&record));
+                    again.extend_from_slice(record.raw.end.bytes());
+                };
+                prop_assert!(decoded.starts_with(&again));
+                prop_assert!(!ended || again.len() == decoded.len());
             }
         }
 
