@@ -9,6 +9,11 @@ pub fn is_absent(cell: &str, header: Option<&str>) -> bool {
     cell.is_empty() || (!cell.contains('@') && (is_name(cell) || header.is_some_and(|header| trimmed(header) == cell)))
 }
 
+/// Whether an address may be another one, because its encoding is a guess: nothing certain can be said of it, so nobody is asked.
+pub fn is_guess(cell: &str, guessed: bool) -> bool {
+    guessed && !trimmed(cell).is_ascii()
+}
+
 /// Whether a cell has something like an address, so that its column is one of addresses.
 pub fn has_address(cell: &str) -> bool {
     cell.contains('@') && (looks_like_address(cell) || is_address(cell))
@@ -39,6 +44,8 @@ mod tests {
             assert!(!is_absent(cell, Some("Kontakt")), "{cell:?}");
         }
         assert!(!is_absent("Kontakt", None));
+        let guesses = [("a@\u{ef}\u{f0}.org", true), ("a@x.org\u{a0}", true), ("a@\u{ef}\u{f0}.org", false)];
+        assert_eq!(guesses.map(|(cell, guessed)| is_guess(cell, guessed)), [true, false, false]);
     }
 
     #[test]

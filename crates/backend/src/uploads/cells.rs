@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use probity_account::block::ADDRESS_MAX_BYTES;
 use probity_account::block::table::TableBlock;
 use probity_contract::error::ApiError;
-use probity_lists::absent::is_absent;
+use probity_lists::absent::{is_absent, is_guess};
 use probity_lists::json;
 use probity_mail::address::bare_address;
 use probity_store::Conn;
@@ -33,11 +33,12 @@ fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, st
     }
 }
 
-/// Returns the text in the address column, unless the row has no address there ([`is_absent`]).
+/// Returns the text in the address column, unless the row has no address there ([`is_absent`]), or only a
+/// guess of one ([`is_guess`]).
 pub fn address_of<'a>(about: &FileFacts, row: &'a FileRow, choice: ColumnChoice) -> Option<Cow<'a, str>> {
     let column = choice.column.and_then(|column| usize::try_from(column).ok())?;
     let header = about.first.get(column).filter(|_| choice.header).map(String::as_str);
-    Some(address(about, row, column)).filter(|text| !is_absent(text, header))
+    Some(address(about, row, column)).filter(|text| !is_absent(text, header) && !is_guess(text, about.guessed))
 }
 
 fn short(text: &str) -> &str {
@@ -141,6 +142,10 @@ mod tests {
             assert_eq!(of(cells, true), None, "{cells:?}");
         }
         assert_eq!(of(&["name", "Kontakt"], false).as_deref(), Some("Kontakt"));
+        let guessed = FileFacts { guessed: true, ..about.clone() };
+        let choice = ColumnChoice { column: Some(1), header: true };
+        assert_eq!(address_of(&guessed, &row(&["\u{ef}", "a@x.org"]), choice).as_deref(), Some("a@x.org"));
+        assert_eq!(address_of(&guessed, &row(&["A", "a@\u{ef}.org"]), choice), None);
     }
 
     #[test]

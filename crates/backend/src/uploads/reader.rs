@@ -179,11 +179,11 @@ impl Table {
             TextForm::Json => FileKind::Jsonl,
         };
         while let Some(row) = rows.next_row()? {
+            self.about.guessed = rows.records().is_guessed();
             self.take(row)?;
         }
         let records = rows.records();
         self.about.encoding = Some(records.encoding().word().into_owned());
-        self.about.guessed = records.is_guessed();
         self.about.windows_1252 = records.other_encoding() == Some("windows-1252");
         self.about.remarks = records.remarks();
         self.about.line_feeds = rows.has_line_feeds();

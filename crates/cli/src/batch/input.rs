@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use probity_lists::FileFault;
-use probity_lists::absent::{has_address, is_absent};
+use probity_lists::absent::{has_address, is_absent, is_guess};
 use probity_lists::column::NoColumn;
 use probity_lists::encoding::Encoding;
 use probity_lists::json;
-use probity_lists::remarks::{Oddity, TextRemarks};
 use probity_lists::rows::{Layout, Record, RecordKind, TextForm, TextHint, TextRows};
 use probity_lists::split::Eol;
 use ring::digest;
 
+use super::oddities::{InputOddities, remarked};
 use super::order::{ROWS_MAX, RowCollector};
 use super::sheets;
 use super::workfile::{BatchHeader, Imported, WorkFile};
@@ -100,7 +100,7 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     let Import { plan, rows, found, .. } = import;
     let (encoding, other, remarks) =
         (from.records().encoding(), from.records().other_encoding(), from.records().remarks());
-    if let Some(why) = found.refusal(rows.count(), &plan, from.layout()) {
+    if let Some(why) = found.refusal(rows.count(), plan.column, from.layout()) {
         bail!("{name}: {why}. Nothing was probed yet");
     }
     drop(from);
@@ -197,14 +197,6 @@ impl Plan {
     }
 }
 
-/// Names the column that has addresses, if the requested one has none.
-fn better_column(layout: &Layout, column: usize) -> String {
-    match layout.sample.column(None, false) {
-        Ok((better, _)) if better != column && layout.form == TextForm::Csv => format!("; set --column {}", better + 1),
-        _ => String::new(),
-    }
-}
-
 /// Explains why no column was found. Quotes the first row, which is untrusted text.
 fn no_column(none: &NoColumn) -> String {
     let shown = |row: &[String]| {
@@ -221,89 +213,11 @@ fn no_column(none: &NoColumn) -> String {
     }
 }
 
-/// Oddities of the input.
-#[derive(Debug, Default)]
-struct InputOddities {
-    width: usize,
-    suffix: String,
-    ragged: Oddity,
-    missing: Oddity,
-    unreadable: Oddity,
-    /// Why the first unreadable line could not be read.
-    why_unreadable: String,
-    /// Rows with something like an address.
-    addresses: u64,
-}
-
 /// A JSON line without an address.
 struct Unreadable {
     /// The line is an object nonetheless.
     object: bool,
     why: String,
-}
-
-impl InputOddities {
-    fn unreadable(&mut self, line: u64, why: String) {
-        if self.unreadable.count == 0 {
-            self.why_unreadable = why;
-        }
-        self.unreadable.meet(line);
-    }
-
-    /// Reason why nothing of the input can be verified.
-    fn refusal(&self, rows: u32, plan: &Plan, layout: &Layout) -> Option<String> {
-        if rows == 0 && self.unreadable.count > 0 {
-            let (line, why) = (self.unreadable.line, &self.why_unreadable);
-            return Some(format!("no line is a JSON object with an address; line {line}: {why}"));
-        }
-        if self.addresses > 0 || (rows == 0 && self.missing.count == 0) {
-            return None;
-        }
-        let place = if plan.column > 0 { format!(" in column {}", plan.column + 1) } else { String::new() };
-        Some(format!("no row has an address{place}{}", better_column(layout, plan.column)))
-    }
-
-    fn warnings(&self, column: usize) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let Oddity { count, line } = self.ragged;
-        if count > 0 {
-            warnings.push(format!(
-                "{count} rows differ in the number of fields, the first in line {line}; all rows were padded to {} fields",
-                self.width
-            ));
-        }
-        let Oddity { count, line } = self.missing;
-        if count > 0 {
-            let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
-            warnings.push(format!("{count} rows have no address{place} and are left out, the first in line {line}"));
-        }
-        let Oddity { count, line } = self.unreadable;
-        if count > 0 {
-            warnings.push(format!(
-                "{count} lines could not be read and get `invalid` ({UNREADABLE_ROW}), the first is line {line}: {}",
-                self.why_unreadable
-            ));
-        }
-        warnings
-    }
-}
-
-/// Warnings about the text itself. `other`: encoding of its lines that are not UTF-8.
-fn remarked(remarks: &TextRemarks, other: Option<&str>) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let TextRemarks { foreign, nuls, stray, .. } = *remarks;
-    if let Some(other) = other.map(|other| other.replace("windows", "Windows")) {
-        let Oddity { count, line } = foreign;
-        warnings.push(format!("{count} lines are not UTF-8 and were read as {other}, the first is line {line}"));
-    }
-    if nuls.count > 0 {
-        warnings.push(format!("{} rows have NUL characters, the first in line {}", nuls.count, nuls.line));
-    }
-    if stray.count > 0 {
-        let Oddity { count, line } = stray;
-        warnings.push(format!("{count} quotes are never closed and were ignored, the first in line {line}"));
-    }
-    warnings
 }
 
 struct Import<'a> {
@@ -330,17 +244,19 @@ impl Import<'_> {
             }
             let repaired = record.raw.stray.then(|| self.repaired(&record.cells));
             let raw = repaired.as_deref().unwrap_or(raw);
-            if first && self.plan.header {
-                self.header(&record.cells);
-                self.work.verbatim(record.raw.end, raw)?;
-            } else if record.kind == RecordKind::Blank {
+            if record.kind == RecordKind::Blank {
                 self.found.missing.meet(record.raw.line);
                 self.work.without(record.raw.end, raw)?;
                 continue;
+            }
+            if first && self.plan.header {
+                self.header(&record.cells);
+                self.work.verbatim(record.raw.end, raw)?;
             } else if let Some(several) = from.recipients(&record) {
                 self.recipients(&several, record.raw.end)?;
             } else {
-                self.row(&record, raw, first)?;
+                let guessed = record.foreign && from.records().is_guessed();
+                self.row(&record, raw, (first, guessed))?;
             }
             first = false;
             self.bounds()?;
@@ -348,11 +264,11 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Stores a record as a row.
-    fn row(&mut self, record: &Record, raw: &[u8], first: bool) -> Result<()> {
+    /// Stores a record as a row: the first one or not, in an encoding that is a guess or not.
+    fn row(&mut self, record: &Record, raw: &[u8], (first, guessed): (bool, bool)) -> Result<()> {
         let (end, line) = (record.raw.end, record.raw.line);
         match self.email(&record.cells, line, first) {
-            Ok(email) if is_absent(&email, self.name.as_deref()) => {
+            Ok(email) if is_absent(&email, self.name.as_deref()) || is_guess(&email, guessed) => {
                 self.found.missing.meet(line);
                 self.work.without(end, raw)?;
             }
