@@ -184,7 +184,7 @@ impl Sample {
 
     /// The column with the most cells that look like something.
     fn fullest(&self, like: impl Fn(&str) -> bool) -> Option<usize> {
-        let width = self.rows.iter().map(Vec::len).max()?;
+        let width = self.rows.iter().map(Vec::len).max()?.min(CELLS);
         let best = (0..width).rev().max_by_key(|column| self.hits(*column, &like))?;
         (self.hits(best, &like) > 0).then_some(best)
     }
@@ -223,7 +223,7 @@ impl Trial {
         let mut count = 0;
         while trial.rows.len() < RECORDS
             && count < CELLS
-            && let Ok(Some(record)) = splitter.next()
+            && let Ok(Some(record)) = splitter.next_record()
         {
             let bytes = splitter.bytes(&record);
             let cells = cells(bytes, dialect, record.stray);
@@ -357,6 +357,8 @@ mod tests {
             ("When,Your email (e.g. name@company.com),Size\n1,a@x.org,M\n", None, (b',', 1, true)),
             ("a@x.org;Smith, Anna, Dr\n", None, (b';', 0, false)),
             ("Ann,ann@localhost\nBob,b@x.org\n", None, (b',', 1, false)),
+            // A title above the header.
+            ("Contacts of May;;\r\n;;\r\nName;Email;City\r\nAnn;a@x.org;Bonn\r\n", None, (b';', 1, true)),
             // Quotes with backslashes, and a header behind two marks.
             ("name,email\n\"Ann \\\"A, B\\\" Roe\",a@x.org\n", None, (b',', 1, true)),
             ("\u{feff}email,n\na@x.org,1\n", Some("email"), (b',', 0, true)),

@@ -152,7 +152,11 @@ impl TextRecords {
         if self.layout.is_some() {
             return self.transcoder.push(piece, last, self.splitter.text());
         }
+        let before = self.head.len();
         self.transcoder.push(piece, last, &mut self.head);
+        if self.head.len() == before && !last {
+            return;
+        }
         let Some(length) = head_length(&self.head, last) else { return };
         let layout = Layout::of(&self.head[..length], self.hint);
         let dialect = layout.dialect;
@@ -190,9 +194,9 @@ impl TextRecords {
     ///
     /// # Errors
     /// [`FileFault`]: a quote is never closed, or a record is too long.
-    pub fn next(&mut self) -> Result<Option<Record>, FileFault> {
+    pub fn next_record(&mut self) -> Result<Option<Record>, FileFault> {
         let Some(layout) = &self.layout else { return Ok(None) };
-        let Some(raw) = self.splitter.next()? else { return Ok(None) };
+        let Some(raw) = self.splitter.next_record()? else { return Ok(None) };
         let bytes = self.splitter.bytes(&raw);
         let cells = match layout.dialect {
             Some(dialect) => cells(bytes, dialect, raw.stray),
@@ -284,10 +288,10 @@ impl<R: Read> TextRows<R> {
     /// The next record, blank ones included; `None` after the last.
     ///
     /// # Errors
-    /// As for [`TextRecords::next`].
+    /// As for [`TextRecords::next_record`].
     pub fn next_record(&mut self) -> Result<Option<Record>, FileFault> {
         loop {
-            match self.records.next()? {
+            match self.records.next_record()? {
                 None if !self.records.ended => self.read_piece()?,
                 record => return Ok(record),
             }

@@ -154,7 +154,7 @@ impl Splitter {
     ///
     /// # Errors
     /// [`SplitError`], again and again.
-    pub fn next(&mut self) -> Result<Option<RawRecord>, SplitError> {
+    pub fn next_record(&mut self) -> Result<Option<RawRecord>, SplitError> {
         loop {
             let Some((at, end)) = self.line_end() else {
                 let is_long = self.text.len() - self.from > RECORD_MAX;

@@ -17,6 +17,7 @@ const ESCAPE: u8 = 0x1b;
 /// Countries whose customary encodings are tried: where all of them give the same result, the text itself decides.
 const COUNTRIES: [&[u8]; 9] = [b"de", b"pl", b"ru", b"gr", b"tr", b"jp", b"cn", b"tw", b"kr"];
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding about the text")]
 pub(super) struct LineDecoder {
     /// UTF-8 with or without a mark.
     base: Encoding,
@@ -77,6 +78,14 @@ impl LineDecoder {
 
     pub(super) fn push(&mut self, piece: &[u8], last: bool, out: &mut Vec<u8>) {
         self.pending.extend_from_slice(piece);
+        // A line that comes in many small pieces is not searched again with each.
+        let waits = match self.state {
+            State::Sampling => self.pending.len() < SAMPLE_BYTES,
+            State::Plain | State::Known => self.pending.len() <= RECORD_MAX && whole_lines(piece, false) == 0,
+        };
+        if waits && !last {
+            return;
+        }
         let mut pending = std::mem::take(&mut self.pending);
         let mut used = 0;
         loop {
@@ -132,14 +141,16 @@ impl LineDecoder {
         if foreign == 0 && !sample.contains(&ESCAPE) {
             return;
         }
-        let found = guess(sample, None);
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+        detector.feed(sample, true);
+        let found = guess(&detector, None);
         if foreign == 0 && found != ISO_2022_JP {
             return;
         }
         self.is_utf8 = known_utf8 && found != ISO_2022_JP;
         // Two bytes of a character in East Asia may pass for one in UTF-8; elsewhere that is as good as excluded.
         self.keeps_utf8 = known_utf8 || ![SHIFT_JIS, BIG5, GBK, EUC_JP, EUC_KR].contains(&found);
-        self.guessed |= found != ISO_2022_JP && COUNTRIES.iter().any(|country| guess(sample, Some(country)) != found);
+        self.guessed |= found != ISO_2022_JP && COUNTRIES.iter().any(|country| guess(&detector, Some(country)) != found);
         self.other = Some(found);
     }
 
@@ -192,9 +203,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
-fn guess(sample: &[u8], country: Option<&[u8]>) -> &'static encoding_rs::Encoding {
-    let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-    detector.feed(sample, true);
+fn guess(detector: &EncodingDetector, country: Option<&[u8]>) -> &'static encoding_rs::Encoding {
     let found = detector.guess(country, Utf8Detection::Deny);
     if found.is_ascii_compatible() || found == ISO_2022_JP { found } else { WINDOWS_1252 }
 }

@@ -11,7 +11,7 @@ fn split(input: &[u8], dialect: Option<Dialect>) -> Result<Vec<(String, Eol, u64
         let mut all = Vec::new();
         let mut pieces = input.chunks(size);
         loop {
-            while let Some(record) = splitter.next()? {
+            while let Some(record) = splitter.next_record()? {
                 let text = String::from_utf8(splitter.bytes(&record).to_vec()).unwrap();
                 all.push((text, record.end, record.line, record.stray));
             }
@@ -76,8 +76,8 @@ fn what_cannot_be_a_record_is_named_by_its_line() {
         let long = format!("a\n{}{end}", "x".repeat(RECORD_MAX + 1));
         let mut splitter = Splitter::new(CSV);
         splitter.text().extend(long.bytes());
-        splitter.next().unwrap();
-        assert!(matches!(splitter.next(), Err(SplitError::TooLong(2))));
+        splitter.next_record().unwrap();
+        assert!(matches!(splitter.next_record(), Err(SplitError::TooLong(2))));
     }
 }
 

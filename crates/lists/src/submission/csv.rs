@@ -64,7 +64,7 @@ impl CsvReader {
         if self.records.encoding().is_wide() {
             return Err(SubmissionFault::Utf16);
         }
-        while let Some(record) = self.records.next().map_err(of_file)? {
+        while let Some(record) = self.records.next_record().map_err(of_file)? {
             if record.kind != RecordKind::Row {
                 continue;
             }

@@ -59,6 +59,10 @@ fn rows_without_an_address_are_counted_with_the_first_line() {
     let (submission, rows) = whole(CSV, body.as_bytes()).unwrap();
     assert_eq!(submission.without, Oddity { count: 2, line: 4 });
     assert_eq!(rows, [b"a@x.com", b"c@x.com"]);
+    let titled = "Contacts of May;;\r\n;;\r\nName;Email;City\r\nAnn;a@x.com;Bonn\r\nBob;b@x.com;Graz\r\n";
+    let (submission, rows) = whole(CSV, titled.as_bytes()).unwrap();
+    assert_eq!(submission.without, Oddity { count: 1, line: 3 });
+    assert_eq!(rows, [b"a@x.com", b"b@x.com"]);
 }
 
 #[test]
