@@ -18,6 +18,7 @@ pub mod pieces;
 pub mod places;
 pub mod reader;
 pub mod view;
+pub mod without;
 
 pub use self::about::FileFacts;
 

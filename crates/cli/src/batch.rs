@@ -16,6 +16,7 @@ mod answer;
 mod feed;
 mod form;
 mod input;
+mod oddities;
 mod order;
 mod output;
 mod progress;

@@ -1,14 +1,16 @@
 //! Detects the address column and the separator.
 
+use std::cmp::Reverse;
+
 use probity_mail::address::bare_address;
 
-use super::split::{Splitter, fields, unquote};
-use crate::encoding;
+use super::split::{Dialect, Splitter, fields, is_torn, literal_fields, unquote};
 
 /// Candidate separators, likeliest first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Records examined at the beginning.
+/// Records examined at the beginning, and cells of them: a hostile record has a million.
 const RECORDS: usize = 200;
+const CELLS: usize = 1 << 16;
 /// Names of address columns, in lower case without accents or punctuation, surest first.
 const NAMES: &[&str] = &[
     "email",
@@ -94,26 +96,40 @@ pub enum NoColumn {
 /// First records of an input, as fields.
 #[derive(Debug)]
 pub struct Sample {
-    pub delimiter: u8,
+    pub dialect: Dialect,
     pub rows: Vec<Vec<String>>,
 }
 
 impl Sample {
     /// Reads the beginning of a CSV input with the likeliest separator.
-    pub fn read(head: &[u8], end: u8) -> Self {
-        let scored = DELIMITERS.iter().rev().map(|delimiter| (regularity(head, *delimiter, end), *delimiter));
-        let best = scored.max().filter(|((share, _), _)| *share >= 60).map_or(b',', |(_, delimiter)| delimiter);
-        Self { delimiter: best, rows: rows(head, best, end).0 }
+    pub fn read(head: &[u8]) -> Self {
+        let escapes = memchr::memmem::find(head, b"\\\"").is_some();
+        let dialects = DELIMITERS
+            .iter()
+            .flat_map(|delimiter| [false, true].map(|backslash| Dialect { delimiter: *delimiter, backslash }));
+        let read = dialects.filter(|dialect| escapes || !dialect.backslash).map(|dialect| Trial::of(head, dialect));
+        // Of equals, the last one counts.
+        let best = read.rev().max_by_key(Trial::rank).filter(Trial::has_columns);
+        best.map_or_else(|| Self::separated(head, b','), |trial| Self { dialect: trial.dialect, rows: trial.rows })
     }
 
     /// Reads the beginning of a CSV input with a separator that is known.
-    pub fn separated(head: &[u8], delimiter: u8, end: u8) -> Self {
-        Self { delimiter, rows: rows(head, delimiter, end).0 }
+    pub fn separated(head: &[u8], delimiter: u8) -> Self {
+        let dialect = Dialect::separated(delimiter);
+        Self { dialect, rows: Trial::of(head, dialect).rows }
     }
 
     /// A sample of rows already read.
     pub fn of_rows(rows: Vec<Vec<String>>) -> Self {
-        Self { delimiter: b',', rows }
+        Self { dialect: Dialect::separated(b','), rows }
+    }
+
+    /// Whether rows are the recipients of messages, as mail programs list them: nothing but addresses, and no columns of them.
+    pub fn is_recipients(&self) -> bool {
+        let alone = |row: &Vec<String>| row.iter().filter(|cell| !cell.trim().is_empty()).all(|cell| is_address(cell));
+        let several = self.rows.iter().any(|row| row.len() > 1);
+        let differ = self.rows.len() == 1 || self.rows.windows(2).any(|pair| pair[0].len() != pair[1].len());
+        several && differ && self.rows.iter().all(alone)
     }
 
     /// Whether most rows have several columns.
@@ -124,7 +140,7 @@ impl Sample {
 
     /// Whether the first row names an address column.
     pub fn is_named(&self) -> bool {
-        self.rows.first().is_some_and(|row| row.iter().any(|cell| NAMES.contains(&simple(cell).as_str())))
+        self.rows.first().is_some_and(|row| row.iter().any(|cell| is_name(cell)))
     }
 
     /// The address column, counted from 0, and whether the first row is a header. A name decides if its column
@@ -137,12 +153,12 @@ impl Sample {
         if let Some(wanted) = wanted {
             return named_column(wanted, first, no_header);
         }
-        let by_content = self.fullest();
-        let header = !no_header && !first.iter().any(|cell| looks_like_address(cell));
+        let by_content = self.fullest(looks_like_address).or_else(|| self.fullest(|cell| cell.contains('@')));
+        let header = !no_header && is_header(first) && (first.len() > 1 || self.is_named());
         if header {
             let named = |name: &&str| first.iter().position(|cell| simple(cell) == *name);
             let mut found = NAMES.iter().filter_map(named);
-            let fits = |column: &usize| by_content.is_none() || self.hits(*column) > 0;
+            let fits = |column: &usize| by_content.is_none() || self.hits(*column, looks_like_address) > 0;
             if let Some(column) = found.find(fits) {
                 return Ok((column, true));
             }
@@ -158,26 +174,26 @@ impl Sample {
 
     /// Number of addresses in the column that has the most.
     pub fn addresses(&self) -> usize {
-        self.fullest().map_or(0, |column| self.hits(column))
+        self.fullest(looks_like_address).map_or(0, |column| self.hits(column, looks_like_address))
     }
 
-    /// Number of cells of a column that look like addresses.
-    fn hits(&self, column: usize) -> usize {
-        self.rows.iter().filter_map(|row| row.get(column)).filter(|cell| looks_like_address(cell)).count()
+    /// Number of cells of a column that look like something.
+    fn hits(&self, column: usize, like: impl Fn(&str) -> bool) -> usize {
+        self.rows.iter().filter_map(|row| row.get(column)).filter(|cell| like(cell)).count()
     }
 
-    /// The column with the most cells that look like addresses.
-    fn fullest(&self) -> Option<usize> {
-        let width = self.rows.iter().map(Vec::len).max()?;
-        let best = (0..width).rev().max_by_key(|column| self.hits(*column))?;
-        (self.hits(best) > 0).then_some(best)
+    /// The column with the most cells that look like something.
+    fn fullest(&self, like: impl Fn(&str) -> bool) -> Option<usize> {
+        let width = self.rows.iter().map(Vec::len).max()?.min(CELLS);
+        let best = (0..width).rev().max_by_key(|column| self.hits(*column, &like))?;
+        (self.hits(best, &like) > 0).then_some(best)
     }
 }
 
 /// The requested column, by its name or its number from 1.
 fn named_column(wanted: &str, first: &[String], no_header: bool) -> Result<(usize, bool), NoColumn> {
-    let header = !no_header && !first.iter().any(|cell| looks_like_address(cell));
-    let same = |cell: &String| cell.trim().eq_ignore_ascii_case(wanted.trim());
+    let header = !no_header && is_header(first);
+    let same = |cell: &String| trimmed(cell).eq_ignore_ascii_case(trimmed(wanted));
     if let Some(column) = first.iter().position(same).filter(|_| header) {
         return Ok((column, true));
     }
@@ -187,35 +203,84 @@ fn named_column(wanted: &str, first: &[String], no_header: bool) -> Result<(usiz
     }
 }
 
-/// The first records as fields, and the number that no program would have written with this separator: a quote begins a field and
-/// does not end it, or the other way round.
-fn rows(head: &[u8], delimiter: u8, end: u8) -> (Vec<Vec<String>>, usize) {
-    let mut splitter = Splitter::new(head, Some(delimiter), end);
-    let (mut record, mut rows, mut torn) = (Vec::new(), Vec::new(), 0);
-    // The last record of the beginning may be truncated, which is harmless here; an open quote ends the scan.
-    while rows.len() < RECORDS
-        && let Ok(Some(_)) = splitter.next(&mut record)
-    {
-        if !record.is_empty() {
-            let quotes = |raw: &[u8]| raw.len() > 1 && raw.starts_with(b"\"") != raw.ends_with(b"\"");
-            torn += usize::from(fields(&record, delimiter).any(quotes));
-            let cells = fields(&record, delimiter).map(|raw| encoding::text(&unquote(raw)).0.into_owned());
-            rows.push(cells.collect());
-        }
-    }
-    (rows, torn)
+/// First records, read in one dialect.
+struct Trial {
+    dialect: Dialect,
+    rows: Vec<Vec<String>>,
+    /// Rows of which a cell is exactly an address or the name of an address column.
+    telling: usize,
+    /// Records that no program would have written in this dialect: a quote begins a field and does not end it, or the other way round.
+    torn: usize,
 }
 
-/// The percentage of records with the most common number of fields, and that number; 0 for one column.
-fn regularity(head: &[u8], delimiter: u8, end: u8) -> (usize, usize) {
-    let (rows, torn) = rows(head, delimiter, end);
-    let mut widths: Vec<usize> = rows.iter().map(Vec::len).collect();
-    widths.sort_unstable();
-    let runs = widths.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
-    match runs.max() {
-        Some((count, width)) if width > 1 => (count.saturating_sub(torn) * 100 / rows.len(), width),
-        _ => (0, 0),
+impl Trial {
+    fn of(head: &[u8], dialect: Dialect) -> Self {
+        let mut splitter = Splitter::new(Some(dialect));
+        splitter.text().extend_from_slice(head);
+        splitter.end();
+        let mut trial = Self { dialect, rows: Vec::new(), telling: 0, torn: 0 };
+        // The last record of the beginning may be truncated, which is harmless here; an open quote ends the scan.
+        let mut count = 0;
+        while trial.rows.len() < RECORDS
+            && count < CELLS
+            && let Ok(Some(record)) = splitter.next_record()
+        {
+            let bytes = splitter.bytes(&record);
+            let cells = cells(bytes, dialect, record.stray);
+            if cells.iter().all(|cell| trimmed(cell).is_empty()) {
+                continue;
+            }
+            let odd = |raw: &[u8]| raw.len() > 1 && raw.ends_with(b"\"") && !raw.starts_with(b"\"");
+            let is_torn = is_torn(bytes, dialect) || fields(bytes, dialect).any(odd);
+            count += cells.len();
+            let is_first = trial.rows.is_empty();
+            let tells = cells.iter().any(|cell| is_address(cell) || (is_first && is_name(cell)));
+            trial.telling += usize::from(tells && !is_torn);
+            trial.torn += usize::from(is_torn);
+            trial.rows.push(cells);
+        }
+        trial
     }
+
+    /// Likelihood.
+    fn rank(&self) -> (usize, (usize, usize), Reverse<usize>) {
+        (self.telling, self.regularity(), Reverse(self.torn))
+    }
+
+    /// The percentage of records with the most common number of fields, and that number; 0 for one column.
+    fn regularity(&self) -> (usize, usize) {
+        let mut widths: Vec<usize> = self.rows.iter().map(Vec::len).collect();
+        widths.sort_unstable();
+        let runs = widths.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
+        match runs.max() {
+            Some((count, width)) if width > 1 => (count.saturating_sub(self.torn) * 100 / self.rows.len(), width),
+            _ => (0, 0),
+        }
+    }
+
+    /// Whether the separator is none by chance.
+    fn has_columns(&self) -> bool {
+        self.telling > 0 || self.regularity().0 >= 60
+    }
+}
+
+/// Texts of a record's fields.
+pub(crate) fn cells(record: &[u8], dialect: Dialect, stray: bool) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if stray {
+        return literal_fields(record, dialect.delimiter).map(text).collect();
+    }
+    fields(record, dialect).map(|raw| text(&unquote(raw, dialect))).collect()
+}
+
+/// Whether a row names columns: no cell is an address. A sentence around a sample is none: `Your email (e.g. name@company.com)`.
+fn is_header(row: &[String]) -> bool {
+    let samples = |cell: &str| {
+        let before = cell.split('@').next().unwrap_or_default();
+        let words = before.split(|c: char| !c.is_alphanumeric() && c != '-');
+        words.map(simple).any(|word| NAMES.contains(&word.as_str()))
+    };
+    !row.iter().any(|cell| is_address(cell) || (looks_like_address(cell) && !samples(cell)))
 }
 
 /// A name in lower case without accents or punctuation.
@@ -225,11 +290,34 @@ fn simple(cell: &str) -> String {
     small.map(plain).collect()
 }
 
+/// Whether a cell names an address column.
+pub(crate) fn is_name(cell: &str) -> bool {
+    NAMES.contains(&simple(cell).as_str())
+}
+
+/// A text without blanks, control and invisible characters at its ends.
+pub(crate) fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c))
+}
+
+/// Characters without a shape, such as zero-width spaces and byte order marks.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
 /// A rough check, only for finding columns: some text, an at sign, and text with a dot or in another script.
 pub(crate) fn looks_like_address(cell: &str) -> bool {
-    bare_address(cell.trim()).rsplit_once('@').is_some_and(|(local, domain)| {
+    bare_address(trimmed(cell)).rsplit_once('@').is_some_and(|(local, domain)| {
         !local.is_empty() && domain.len() > 2 && (domain.contains('.') || !domain.is_ascii()) && !domain.contains(' ')
     })
+}
+
+/// Whether a cell is exactly one address, perhaps behind a name, and no separator is left in it.
+pub(crate) fn is_address(cell: &str) -> bool {
+    let cell = bare_address(trimmed(cell));
+    let inside = cell.strip_prefix('@').is_none() && cell.strip_suffix('@').is_none();
+    inside && cell.matches('@').count() == 1 && !cell.contains([' ', ',', ';', '\t', '|', '"'])
 }
 
 #[cfg(test)]
@@ -237,8 +325,8 @@ mod tests {
     use super::*;
 
     fn column(text: &str, wanted: Option<&str>) -> Result<(u8, usize, bool), NoColumn> {
-        let sample = Sample::read(text.as_bytes(), b'\n');
-        sample.column(wanted, false).map(|(column, header)| (sample.delimiter, column, header))
+        let sample = Sample::read(text.as_bytes());
+        sample.column(wanted, false).map(|(column, header)| (sample.dialect.delimiter, column, header))
     }
 
     #[test]
@@ -265,6 +353,15 @@ mod tests {
             // A misleading name: whether mail is permitted, and where it goes.
             ("email,contact\nyes,a@x.org\nno,b@x.org\n", None, (b',', 1, true)),
             ("email,name\n,A\n", None, (b',', 0, true)),
+            // A sample of an address in a header, and separators in other cells.
+            ("When,Your email (e.g. name@company.com),Size\n1,a@x.org,M\n", None, (b',', 1, true)),
+            ("a@x.org;Smith, Anna, Dr\n", None, (b';', 0, false)),
+            ("Ann,ann@localhost\nBob,b@x.org\n", None, (b',', 1, false)),
+            // A title above the header.
+            ("Contacts of May;;\r\n;;\r\nName;Email;City\r\nAnn;a@x.org;Bonn\r\n", None, (b';', 1, true)),
+            // Quotes with backslashes, and a header behind two marks.
+            ("name,email\n\"Ann \\\"A, B\\\" Roe\",a@x.org\n", None, (b',', 1, true)),
+            ("\u{feff}email,n\na@x.org,1\n", Some("email"), (b',', 0, true)),
         ];
         for (text, wanted, expected) in table {
             assert_eq!(column(text, *wanted).as_ref(), Ok(expected), "{text:?}");

@@ -54,14 +54,17 @@ fn is_bzip2(head: &[u8]) -> bool {
     rest.starts_with(b"1AY&SY") || rest.starts_with(b"\x17\x72\x45\x38\x50\x90")
 }
 
-/// Text has no NULs, unless it is UTF-16, and hardly any other control characters.
+/// Text has hardly any control characters. NULs do not count, unless it begins with one: databases fill columns with them, and a
+/// program that crashed leaves them behind.
 fn is_binary(head: &[u8]) -> bool {
-    let encoding = crate::encoding::sniff(head).0;
-    if encoding.is_wide() {
+    if crate::encoding::is_wide(head) {
         return false;
     }
-    let control = |byte: &&u8| matches!(byte, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f);
-    head.contains(&0) || head.iter().filter(control).count() * 20 > head.len()
+    let control = |byte: &u8| matches!(byte, 1..=8 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f);
+    let (nuls, controls) = (memchr::memchr_iter(0, head).count(), head.iter().filter(|byte| control(byte)).count());
+    // The number of a tape archive, behind the name of its first file.
+    let is_tape = head.get(257..262) == Some(b"ustar");
+    is_tape || head.first().is_some_and(|byte| *byte == 0 || control(byte)) || controls * 20 > head.len() - nuls
 }
 
 #[cfg(test)]
@@ -71,7 +74,7 @@ mod tests {
     #[test]
     fn what_is_no_list_is_named() {
         let words = |head: &[u8]| of(head).map_err(|fault| fault.word());
-        let table: [(&[u8], Result<ContentKind, &str>); 18] = [
+        let table: [(&[u8], Result<ContentKind, &str>); 21] = [
             (b"email\na@example.org\n", Ok(ContentKind::Text)),
             ("j\u{f6}rg@example.org".as_bytes(), Ok(ContentKind::Text)),
             (b"J\xf6rg;j@example.org\r\n", Ok(ContentKind::Text)),
@@ -88,6 +91,12 @@ mod tests {
             (b"BZh01AY&SY@corp.example\n", Ok(ContentKind::Text)),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", Err("binary")),
             (b"\x7fELF\x02\x01\x01\0", Err("binary")),
+            (b"email,notes\r\na@example.org,called\0\0\0\r\n", Ok(ContentKind::Text)),
+            (
+                b"a@example.org;\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\n",
+                Ok(ContentKind::Text),
+            ),
+            (b"SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20\0\0\0\x02", Err("binary")),
             (b"", Err("empty")),
             (b" \r\n\t\n", Err("empty")),
         ];

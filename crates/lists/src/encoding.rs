@@ -1,32 +1,41 @@
-//! Decodes any common encoding to ASCII-compatible bytes, in constant memory.
+//! Decodes any common encoding to UTF-8, in constant memory, before anything is split: in Shift_JIS, Big5 and GBK, the second byte
+//! of a character may be a separator.
 //!
-//! A byte order mark decides if present; without one, NULs at every other position of the beginning reveal UTF-16. All other input
-//! passes unchanged, because separators and line ends are the same bytes in UTF-8 and in the Windows code pages. Each record is
-//! read as UTF-8 or, if invalid, as Windows-1252 ([`text`]). So a file of mixed origin loses nothing, and one stray byte in a
-//! million rows does not affect the others.
+//! A byte order mark decides if present; without one, NULs at every other position of the beginning reveal UTF-16. Otherwise text is
+//! decoded line by line, as line ends are the same bytes in all other encodings ([`legacy`]): a file of mixed origin loses nothing,
+//! and one stray byte in a million rows does not affect the others.
+
+mod legacy;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 
-use encoding_rs::{CoderResult, Decoder, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{CoderResult, Decoder, UTF_16BE, UTF_16LE};
 use serde::{Deserialize, Serialize};
 
-use crate::split::RECORD_MAX;
+use self::legacy::LineDecoder;
+use crate::remarks::Oddity;
 
-/// Bytes of the beginning that are examined.
+/// Bytes that are examined at once.
 pub const SAMPLE_BYTES: usize = 64 * 1024;
+/// Bytes that tell UTF-16 without a mark.
+const SNIFF_BYTES: usize = 4_096;
 /// Bytes decoded at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Encoding of a whole input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
-    /// UTF-8, with or without stray records of Windows-1252.
+    /// UTF-8, with or without stray lines of another encoding.
     Utf8,
     /// UTF-8 after a byte order mark, otherwise the same.
     Utf8Bom,
     Utf16Le,
     Utf16Be,
+    /// An older encoding, detected from its text.
+    Legacy(&'static encoding_rs::Encoding),
 }
 
 impl Encoding {
@@ -37,16 +46,18 @@ impl Encoding {
             Self::Utf8Bom => "UTF-8 with a byte order mark",
             Self::Utf16Le => "UTF-16 (little-endian)",
             Self::Utf16Be => "UTF-16 (big-endian)",
+            Self::Legacy(encoding) => encoding.name(),
         }
     }
 
     /// Name in the API and in the database.
-    pub fn word(self) -> &'static str {
+    pub fn word(self) -> Cow<'static, str> {
         match self {
-            Self::Utf8 => "utf-8",
-            Self::Utf8Bom => "utf-8-bom",
-            Self::Utf16Le => "utf-16le",
-            Self::Utf16Be => "utf-16be",
+            Self::Utf8 => "utf-8".into(),
+            Self::Utf8Bom => "utf-8-bom".into(),
+            Self::Utf16Le => "utf-16le".into(),
+            Self::Utf16Be => "utf-16be".into(),
+            Self::Legacy(encoding) => encoding.name().to_ascii_lowercase().into(),
         }
     }
 
@@ -61,10 +72,12 @@ impl Encoding {
     }
 }
 
-/// Detects the encoding from the beginning of an input; returns it with the length of its mark.
+/// Detects the encoding from the beginning of an input; returns it with the length of its marks, of which some programs write two.
 pub fn sniff(head: &[u8]) -> (Encoding, usize) {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    let marks = head.chunks_exact(MARK.len()).take_while(|chunk| *chunk == MARK).count();
     match head {
-        [0xef, 0xbb, 0xbf, ..] => (Encoding::Utf8Bom, 3),
+        _ if marks > 0 => (Encoding::Utf8Bom, marks * MARK.len()),
         [0xff, 0xfe, ..] => (Encoding::Utf16Le, 2),
         [0xfe, 0xff, ..] => (Encoding::Utf16Be, 2),
         _ => (unmarked(head), 0),
@@ -76,26 +89,127 @@ pub fn is_wide(text: &[u8]) -> bool {
     sniff(text).0.is_wide()
 }
 
-/// Unmarked UTF-16 has NULs mostly at even or mostly at odd positions, because address lists are mostly ASCII.
+/// Unmarked UTF-16 has NULs at even or at odd positions alone, in a fifth of its characters at least: addresses are ASCII,
+/// whatever the names beside them are. It has at signs, and no control characters as a binary file has.
 fn unmarked(head: &[u8]) -> Encoding {
-    let head = &head[..head.len().min(4096)];
+    let head = &head[..head.len().min(SNIFF_BYTES)];
     let nuls = |parity: usize| head.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
     let (even, odd, half) = (nuls(0), nuls(1), head.len() / 2);
-    if half >= 2 && odd * 10 >= half * 7 && even * 10 < half {
+    let is_text = |unit: u16| unit > 0x1f && unit != 0x7f || matches!(unit, 0 | 0x09 | 0x0a | 0x0d | 0x1a);
+    let told = |these: usize, others: usize, unit: fn([u8; 2]) -> u16| {
+        let plausible = half >= 2 && these * 5 >= half && others * 20 <= these;
+        let units = || head.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+        plausible && units().all(is_text) && units().any(|unit| unit == u16::from(b'@'))
+    };
+    if told(odd, even, u16::from_le_bytes) {
         Encoding::Utf16Le
-    } else if half >= 2 && even * 10 >= half * 7 && odd * 10 < half {
+    } else if told(even, odd, u16::from_be_bytes) {
         Encoding::Utf16Be
     } else {
         Encoding::Utf8
     }
 }
 
-/// Decodes an input to ASCII-compatible bytes without its byte order mark.
+/// Decodes pieces of an input to UTF-8 without its byte order mark. How the input is cut into pieces never changes the outcome.
+pub struct Transcoder {
+    /// The beginning, until the encoding is known.
+    start: Vec<u8>,
+    mode: Mode,
+}
+
+enum Mode {
+    Sniffing,
+    Wide(Encoding, Box<Decoder>),
+    Lines(LineDecoder),
+}
+
+impl Default for Transcoder {
+    fn default() -> Self {
+        Self { start: Vec::new(), mode: Mode::Sniffing }
+    }
+}
+
+impl Transcoder {
+    /// Appends the text of a piece to `out`, with a delay. `last`: no piece follows.
+    pub fn push(&mut self, piece: &[u8], last: bool, out: &mut Vec<u8>) {
+        if !matches!(self.mode, Mode::Sniffing) {
+            return self.decode(piece, last, out);
+        }
+        self.start.extend_from_slice(piece);
+        if self.start.len() >= SNIFF_BYTES || last {
+            let (encoding, marks) = sniff(&self.start[..self.start.len().min(SNIFF_BYTES)]);
+            let wide = |of: &'static encoding_rs::Encoding| of.new_decoder_without_bom_handling().into();
+            self.mode = match encoding {
+                Encoding::Utf16Le => Mode::Wide(encoding, wide(UTF_16LE)),
+                Encoding::Utf16Be => Mode::Wide(encoding, wide(UTF_16BE)),
+                _ => Mode::Lines(LineDecoder::new(encoding)),
+            };
+            let start = std::mem::take(&mut self.start);
+            self.decode(&start[marks..], last, out);
+        }
+    }
+
+    fn decode(&mut self, piece: &[u8], last: bool, out: &mut Vec<u8>) {
+        match &mut self.mode {
+            Mode::Sniffing => {}
+            Mode::Wide(_, decoder) => wide(decoder, piece, last, out),
+            Mode::Lines(lines) => lines.push(piece, last, out),
+        }
+    }
+
+    /// Encoding, as far as the pieces so far tell.
+    pub fn encoding(&self) -> Encoding {
+        match &self.mode {
+            Mode::Sniffing => Encoding::Utf8,
+            Mode::Wide(encoding, _) => *encoding,
+            Mode::Lines(lines) => lines.encoding(),
+        }
+    }
+
+    /// Whether the encoding of some lines is a mere guess: no mark names it, and their text suits several.
+    pub fn is_guessed(&self) -> bool {
+        matches!(&self.mode, Mode::Lines(lines) if lines.guessed)
+    }
+
+    /// Encoding of the lines that were not UTF-8.
+    pub fn other(&self) -> Option<&'static encoding_rs::Encoding> {
+        match &self.mode {
+            Mode::Lines(lines) => lines.other,
+            _ => None,
+        }
+    }
+
+    /// Lines that were not UTF-8.
+    pub fn foreign(&self) -> Oddity {
+        match &self.mode {
+            Mode::Lines(lines) => lines.foreign,
+            _ => Oddity::default(),
+        }
+    }
+
+    /// Forgets the lines up to this one; returns whether one of them was not UTF-8.
+    pub(crate) fn pass(&mut self, line: u64) -> bool {
+        match &mut self.mode {
+            Mode::Lines(lines) => lines.pass(line),
+            _ => false,
+        }
+    }
+}
+
+fn wide(decoder: &mut Decoder, piece: &[u8], last: bool, out: &mut Vec<u8>) {
+    // Two bytes of UTF-16 become at most three of UTF-8; halves of characters come from the piece before.
+    let room = decoder.max_utf8_buffer_length(piece.len()).unwrap_or(usize::MAX);
+    let from = out.len();
+    out.resize(from + room, 0);
+    let (result, _, written, _) = decoder.decode_to_utf8(piece, &mut out[from..], last);
+    debug_assert_eq!(result, CoderResult::InputEmpty);
+    out.truncate(from + written);
+}
+
+/// Decodes an input to UTF-8 without its byte order mark.
 pub struct Decoded<R> {
-    /// Detected encoding.
-    pub encoding: Encoding,
-    inner: io::Chain<io::Cursor<Vec<u8>>, R>,
-    decoder: Option<Decoder>,
+    inner: R,
+    transcoder: Transcoder,
     raw: Vec<u8>,
     ready: Vec<u8>,
     at: usize,
@@ -103,108 +217,25 @@ pub struct Decoded<R> {
 }
 
 impl<R: Read> Decoded<R> {
-    /// Reads the beginning and detects the encoding.
-    pub fn open(mut inner: R) -> io::Result<Self> {
-        let mut head = Vec::with_capacity(SAMPLE_BYTES);
-        inner.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut head)?;
-        let (encoding, mark) = sniff(&head);
-        head.drain(..mark);
-        let decoder = match encoding {
-            Encoding::Utf8 | Encoding::Utf8Bom => None,
-            Encoding::Utf16Le => Some(UTF_16LE.new_decoder_without_bom_handling()),
-            Encoding::Utf16Be => Some(UTF_16BE.new_decoder_without_bom_handling()),
-        };
-        let inner = io::Cursor::new(head).chain(inner);
-        Ok(Self { encoding, inner, decoder, raw: Vec::new(), ready: Vec::new(), at: 0, finished: false })
+    pub fn open(inner: R) -> Self {
+        let transcoder = Transcoder::default();
+        Self { inner, transcoder, raw: vec![0; CHUNK_BYTES], ready: Vec::new(), at: 0, finished: false }
     }
 }
 
 impl<R: Read> Read for Decoded<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let Some(decoder) = &mut self.decoder else { return self.inner.read(out) };
         while self.at == self.ready.len() && !self.finished {
-            self.raw.resize(CHUNK_BYTES, 0);
             let read = self.inner.read(&mut self.raw)?;
             self.finished = read == 0;
-            self.ready.resize(CHUNK_BYTES * 2, 0);
-            let (result, _, written, _) = decoder.decode_to_utf8(&self.raw[..read], &mut self.ready, self.finished);
-            // Two bytes of UTF-16 become at most three of UTF-8, so one chunk always fits into two.
-            debug_assert_eq!(result, CoderResult::InputEmpty);
-            self.ready.truncate(written);
+            self.ready.clear();
             self.at = 0;
+            self.transcoder.push(&self.raw[..read], self.finished, &mut self.ready);
+            self.transcoder.pass(u64::MAX);
         }
         let length = out.len().min(self.ready.len() - self.at);
         out[..length].copy_from_slice(&self.ready[self.at..self.at + length]);
         self.at += length;
         Ok(length)
-    }
-}
-
-/// The beginning of a decoded input: enough to examine its first records, whatever their length.
-///
-/// # Errors
-/// Those of the input.
-pub fn head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    // At least the header and one row; anything longer is rejected anyway.
-    let enough = |head: &[u8]| memchr::memchr2_iter(b'\n', b'\r', head).nth(3).is_some();
-    while head.len() < 2 * RECORD_MAX && !(head.len() >= SAMPLE_BYTES && enough(&head)) {
-        if from.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut head)? == 0 {
-            break;
-        }
-    }
-    Ok(head)
-}
-
-/// A record as text, and whether it was invalid UTF-8.
-pub fn text(record: &[u8]) -> (Cow<'_, str>, bool) {
-    match std::str::from_utf8(record) {
-        Ok(text) => (Cow::Borrowed(text), false),
-        Err(_) => (WINDOWS_1252.decode_without_bom_handling(record).0, true),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn utf16(text: &str, big: bool, mark: bool) -> Vec<u8> {
-        let units = mark.then_some(0xfeff).into_iter().chain(text.encode_utf16());
-        units.flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
-    }
-
-    #[test]
-    fn every_customary_encoding_is_read() {
-        let text = "email,name\njörg@example.com,Jörg \u{1f600}\n";
-        let table = [
-            (text.as_bytes().to_vec(), Encoding::Utf8),
-            ([&[0xef, 0xbb, 0xbf], text.as_bytes()].concat(), Encoding::Utf8Bom),
-            (utf16(text, false, true), Encoding::Utf16Le),
-            (utf16(text, true, true), Encoding::Utf16Be),
-            (utf16(text, false, false), Encoding::Utf16Le),
-            (utf16(text, true, false), Encoding::Utf16Be),
-        ];
-        for (bytes, encoding) in table {
-            let mut decoded = Decoded::open(&bytes[..]).unwrap();
-            assert_eq!(decoded.encoding, encoding);
-            let mut out = String::new();
-            decoded.read_to_string(&mut out).unwrap();
-            assert_eq!(out, text, "{encoding:?}");
-        }
-    }
-
-    #[test]
-    fn long_utf16_is_decoded_in_pieces() {
-        let text = "ü@example.com\n".repeat(20_000);
-        let mut out = String::new();
-        Decoded::open(&utf16(&text, false, true)[..]).unwrap().read_to_string(&mut out).unwrap();
-        assert_eq!(out, text);
-    }
-
-    #[test]
-    fn a_record_that_is_no_utf8_is_windows_1252() {
-        assert_eq!(text(b"J\xf6rg"), ("Jörg".into(), true));
-        assert_eq!(text("Jörg".as_bytes()), ("Jörg".into(), false));
-        assert_eq!(text(b"\x80\x81"), ("\u{20ac}\u{81}".into(), true));
     }
 }

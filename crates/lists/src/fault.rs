@@ -125,7 +125,6 @@ impl From<SplitError> for FileFault {
         match error {
             SplitError::TooLong(line) => Self::RecordTooLong(line),
             SplitError::OpenQuote(line) => Self::OpenQuote(line),
-            SplitError::Io(error) => Self::Io(error),
         }
     }
 }

@@ -4,17 +4,19 @@
 //!
 //! ```text
 //! bytes -> content   type of the file: a workbook, text, or not a list
-//!       -> encoding  text in any common encoding to bytes that are ASCII-compatible
-//!       -> split     bytes to records, which keep their bytes
+//!       -> encoding  text in any common encoding to UTF-8
+//!       -> split     text to records, which keep their bytes
 //!       -> column    the separator, the header, the address column
 //!       -> rows      records to cells, for any format (text, JSON lines)
+//!       -> absent    rows without an address
 //!       -> workbook  sheets to cells, within bounds of their unpacked size
 //! ```
 //!
-//! The command line keeps records unchanged, because its output repeats them byte by byte; the service keeps cells. Both use
-//! the same parts. This crate never waits, stores or reads a clock. An uploaded file is treated as hostile: whatever it
-//! claims, memory holds one record, a sample of 200 rows, and for workbooks at most 85 MiB of shared texts.
+//! The command line keeps records unchanged, because its output repeats them byte by byte; the service keeps cells. Both read
+//! with [`rows`], as do submissions of CSV. This crate never waits, stores or reads a clock. An uploaded file is treated as hostile: whatever it
+//! claims, memory holds one record, a beginning of 2 MiB, and for workbooks at most 85 MiB of shared texts and some MiB of links.
 
+pub mod absent;
 #[cfg(feature = "bounces")]
 pub mod bounces;
 mod bounds;
@@ -25,6 +27,7 @@ mod fault;
 pub mod json;
 pub mod outcomes;
 mod recipients;
+pub mod remarks;
 pub mod rows;
 pub mod split;
 pub mod submission;

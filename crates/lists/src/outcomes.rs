@@ -8,7 +8,7 @@ mod ses_events;
 
 use crate::FileFault;
 use crate::column::Sample;
-use crate::rows::TextRows;
+use crate::rows::{TextHint, TextRows};
 
 /// One event, as texts.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl OutcomeColumns {
 /// # Errors
 /// [`OutcomeFileFault`]: it has no header, too many rows, or is no CSV.
 pub fn read_csv(bytes: &[u8], rows_max: usize) -> Result<Vec<OutcomeCells>, OutcomeFileFault> {
-    let mut rows = TextRows::open(bytes)?;
+    let mut rows = TextRows::open(bytes, TextHint::default())?;
     let header = rows.next_row()?.ok_or(FileFault::Empty)?;
     let columns = OutcomeColumns::of(header).ok_or(OutcomeFileFault::NoHeader)?;
     let mut events = Vec::new();

@@ -1,10 +1,14 @@
 //! Splits bytes into records, in bounded memory.
 //!
 //! A record keeps its bytes unchanged, including quotes, so that the output can repeat the input's columns exactly. The `csv` crate
-//! returns fields, not bytes, and grows without bound on a line of 1 GB; hence this splitter.
+//! returns fields, not bytes, and grows without bound on a line of 1 GB; hence this splitter. `\n`, `\r\n` and a lone `\r` end a
+//! record, except within quotes. A quote that opens by mistake does not swallow rows ([`span`]).
+
+mod span;
 
 use std::borrow::Cow;
-use std::io::{self, BufRead};
+
+use self::span::Span;
 
 /// Longest record, in bytes. Longer ones are binary data, or a quote that was never closed.
 pub const RECORD_MAX: usize = 1 << 20;
@@ -51,6 +55,21 @@ impl Eol {
     }
 }
 
+/// How a CSV separates and quotes its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    pub delimiter: u8,
+    /// Whether a backslash within quotes makes the next byte literal.
+    pub backslash: bool,
+}
+
+impl Dialect {
+    /// RFC 4180, with this separator.
+    pub fn separated(delimiter: u8) -> Self {
+        Self { delimiter, backslash: false }
+    }
+}
+
 /// Reason why there is no next record.
 #[derive(Debug, thiserror::Error)]
 pub enum SplitError {
@@ -60,105 +79,187 @@ pub enum SplitError {
     /// The input ends within quotes.
     #[error("the quote opened in line {0} is never closed")]
     OpenQuote(u64),
-    /// The input cannot be read.
-    #[error("cannot read the input")]
-    Io(#[from] io::Error),
 }
 
-pub struct Splitter<R> {
-    from: R,
-    /// Separator of CSV; `None` if quotes have no meaning.
-    delimiter: Option<u8>,
-    end: u8,
+/// Place of a record, whose bytes are unchanged and without its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawRecord {
+    /// Place in the text.
+    from: usize,
+    to: usize,
+    pub end: Eol,
+    /// First and last line, counted from 1.
+    pub line: u64,
+    pub last_line: u64,
+    /// Whether a quote opens in it by mistake: quotes mean nothing then.
+    pub stray: bool,
+}
+
+/// Splits text that comes in pieces.
+#[derive(Debug)]
+pub struct Splitter {
+    /// Dialect of CSV; `None` if quotes have no meaning.
+    dialect: Option<Dialect>,
+    text: Vec<u8>,
+    ended: bool,
+    /// Separators of a record; `None` before the first.
+    separators: Option<usize>,
     line: u64,
+    /// Start of the current record.
+    from: usize,
+    scan: Scan,
 }
 
-impl<R: BufRead> Splitter<R> {
-    /// A splitter for lines (`delimiter` `None`) or for CSV. `end` is the byte that ends a line.
-    pub fn new(from: R, delimiter: Option<u8>, end: u8) -> Self {
-        Self { from, delimiter, end, line: 0 }
+/// Progress within the current record.
+#[derive(Debug, Default)]
+struct Scan {
+    /// Start of the current line.
+    line_from: usize,
+    /// Where to search its end.
+    looked: usize,
+    open: bool,
+    torn: bool,
+    span: Span,
+}
+
+impl Scan {
+    fn at(place: usize) -> Self {
+        Self { line_from: place, looked: place, ..Self::default() }
+    }
+}
+
+impl Splitter {
+    /// A splitter for lines (`None`) or for CSV.
+    pub fn new(dialect: Option<Dialect>) -> Self {
+        Self { dialect, text: Vec::new(), ended: false, separators: None, line: 0, from: 0, scan: Scan::at(0) }
     }
 
-    /// Reads the next record into `record`, without its end; returns the end and the number of its first line.
-    pub fn next(&mut self, record: &mut Vec<u8>) -> Result<Option<(Eol, u64)>, SplitError> {
-        record.clear();
-        let began = self.line + 1;
-        let mut quoted = false;
+    /// Text to which the next piece is appended.
+    pub fn text(&mut self) -> &mut Vec<u8> {
+        self.text.drain(..self.from);
+        let Scan { line_from, looked, span, .. } = &mut self.scan;
+        *line_from -= self.from;
+        *looked -= self.from;
+        span.move_back(self.from);
+        self.from = 0;
+        &mut self.text
+    }
+
+    /// Declares that no piece follows.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Returns the next record; `None` if it needs another piece, or after the last.
+    ///
+    /// # Errors
+    /// [`SplitError`], again and again.
+    pub fn next_record(&mut self) -> Result<Option<RawRecord>, SplitError> {
         loop {
-            let from = record.len();
-            let ended = self.line_into(record, began)?;
-            if record.len() == from && !ended {
-                return match (from, quoted) {
-                    (_, true) => Err(SplitError::OpenQuote(began)),
-                    (0, false) => Ok(None),
-                    (_, false) => Ok(Some((Eol::End, began))),
+            let Some((at, end)) = self.line_end() else {
+                let is_long = self.text.len() - self.from > RECORD_MAX;
+                if is_long || (self.ended && self.scan.open) {
+                    if let Some(first) = self.scan.span.stray(self.scan.torn, true) {
+                        return Ok(Some(self.take(first, true)));
+                    }
+                    let line = self.line + 1;
+                    return Err(if is_long { SplitError::TooLong(line) } else { SplitError::OpenQuote(line) });
+                }
+                return Ok(None);
+            };
+            self.line_read(at, end);
+            if at - self.from > RECORD_MAX {
+                return match self.scan.span.stray(self.scan.torn, true) {
+                    Some(first) => Ok(Some(self.take(first, true))),
+                    None => Err(SplitError::TooLong(self.line + 1)),
                 };
             }
-            if let Some(delimiter) = self.delimiter {
-                quoted = ends_quoted(&record[from..], delimiter, quoted);
+            if (!self.scan.open || self.scan.span.is_long())
+                && let Some(first) = self.scan.span.stray(self.scan.torn, false)
+            {
+                return Ok(Some(self.take(first, true)));
             }
-            if quoted && ended {
-                continue;
-            }
-            if quoted {
-                return Err(SplitError::OpenQuote(began));
-            }
-            return Ok(Some((strip(record, ended, self.end), began)));
-        }
-    }
-
-    /// Appends one line with its end; returns whether it had one.
-    fn line_into(&mut self, record: &mut Vec<u8>, began: u64) -> Result<bool, SplitError> {
-        loop {
-            let available = match self.from.fill_buf() {
-                Ok(available) => available,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            };
-            if available.is_empty() {
-                self.line += u64::from(!record.is_empty());
-                return Ok(false);
-            }
-            let found = memchr::memchr(self.end, available);
-            let used = found.map_or(available.len(), |at| at + 1);
-            if record.len() + used > RECORD_MAX {
-                return Err(SplitError::TooLong(began));
-            }
-            record.extend_from_slice(&available[..used]);
-            self.from.consume(used);
-            if found.is_some() {
-                self.line += 1;
-                return Ok(true);
+            if !self.scan.open {
+                return Ok(Some(self.take((at, end), false)));
             }
         }
     }
+
+    /// Finds the end of the current line: its place and kind. The end of the input ends a line that is not empty.
+    fn line_end(&mut self) -> Option<(usize, Eol)> {
+        let found = memchr::memchr2(b'\n', b'\r', &self.text[self.scan.looked..]).map(|at| self.scan.looked + at);
+        let Some(at) = found else {
+            self.scan.looked = self.text.len();
+            return (self.ended && self.scan.line_from < self.text.len()).then_some((self.text.len(), Eol::End));
+        };
+        match (self.text[at], self.text.get(at + 1)) {
+            (b'\n', _) => Some((at, Eol::Lf)),
+            (_, Some(b'\n')) => Some((at, Eol::CrLf)),
+            (_, None) if !self.ended => {
+                self.scan.looked = at;
+                None
+            }
+            _ => Some((at, Eol::Cr)),
+        }
+    }
+
+    /// Takes note of the line that ends here.
+    fn line_read(&mut self, at: usize, end: Eol) {
+        let next = at + end.bytes().len();
+        let scan = &mut self.scan;
+        if let Some(dialect) = self.dialect {
+            let line = &self.text[scan.line_from..at];
+            let was_open = scan.open;
+            scan.open = ends_quoted(line, dialect, scan.open, &mut scan.torn);
+            if was_open || scan.open {
+                scan.span.add(line, (at, end), dialect, self.separators);
+            }
+        }
+        (scan.line_from, scan.looked) = (next, next);
+    }
+
+    /// Ends the current record here.
+    fn take(&mut self, (at, end): (usize, Eol), stray: bool) -> RawRecord {
+        let (from, line) = (self.from, self.line + 1);
+        let mut lines = if stray { 1 } else { self.scan.span.lines.max(1) };
+        if self.dialect.is_none() {
+            lines = 1;
+        }
+        self.line += lines;
+        self.from = at + end.bytes().len();
+        let bytes = &self.text[from..at];
+        if self.separators.is_none() && lines == 1 && !bytes.trim_ascii().is_empty() {
+            self.separators = self.dialect.map(|dialect| fields(bytes, dialect).count() - 1);
+        }
+        self.scan = Scan::at(self.from);
+        RawRecord { from, to: at, end, line, last_line: self.line, stray }
+    }
+
+    /// Bytes of the record that was returned last.
+    pub fn bytes(&self, record: &RawRecord) -> &[u8] {
+        &self.text[record.from..record.to]
+    }
 }
 
-fn strip(record: &mut Vec<u8>, ended: bool, end: u8) -> Eol {
-    if !ended {
-        return Eol::End;
-    }
-    record.pop();
-    if end == b'\r' {
-        return Eol::Cr;
-    }
-    if record.last() == Some(&b'\r') {
-        record.pop();
-        return Eol::CrLf;
-    }
-    Eol::Lf
-}
-
-/// Whether a quoted field is still open after this piece of a record.
-fn ends_quoted(piece: &[u8], delimiter: u8, open: bool) -> bool {
-    if !open && memchr::memchr(b'"', piece).is_none() {
+/// Whether a quoted field still is, or is again, open after this line of a record. `torn`: a quote closes within a field, which no
+/// program writes.
+fn ends_quoted(line: &[u8], dialect: Dialect, open: bool, torn: &mut bool) -> bool {
+    if !open && memchr::memchr(b'"', line).is_none() {
         return false;
     }
     let mut state = if open { State::Quoted } else { State::Start };
-    for byte in piece {
-        state = state.after(*byte, delimiter);
+    for byte in line {
+        let next = state.after(*byte, dialect);
+        *torn |= state == State::Closing && next == State::Bare;
+        state = next;
     }
-    state == State::Quoted
+    matches!(state, State::Quoted | State::Escaped)
+}
+
+/// Whether a quote closes within a field of this record, or not at all.
+pub(crate) fn is_torn(record: &[u8], dialect: Dialect) -> bool {
+    let mut torn = false;
+    ends_quoted(record, dialect, false, &mut torn) || torn
 }
 
 /// Reader's position in a CSV record (RFC 4180, read leniently: a quote opens only at the start of a field).
@@ -167,30 +268,33 @@ enum State {
     Start,
     Bare,
     Quoted,
+    /// A backslash within quotes.
+    Escaped,
     /// A quote within quotes: the end, or the first half of a doubled one.
     Closing,
 }
 
 impl State {
-    fn after(self, byte: u8, delimiter: u8) -> Self {
+    fn after(self, byte: u8, dialect: Dialect) -> Self {
         match (self, byte) {
+            (Self::Quoted, b'\\') if dialect.backslash => Self::Escaped,
             (Self::Quoted, b'"') => Self::Closing,
-            (Self::Start | Self::Closing, b'"') | (Self::Quoted, _) => Self::Quoted,
-            (_, byte) if byte == delimiter => Self::Start,
+            (Self::Start | Self::Closing, b'"') | (Self::Quoted | Self::Escaped, _) => Self::Quoted,
+            (_, byte) if byte == dialect.delimiter => Self::Start,
             _ => Self::Bare,
         }
     }
 }
 
 /// Raw fields of one record: with their quotes.
-pub fn fields(record: &[u8], delimiter: u8) -> Fields<'_> {
-    Fields { rest: Some(record), delimiter }
+pub fn fields(record: &[u8], dialect: Dialect) -> Fields<'_> {
+    Fields { rest: Some(record), dialect }
 }
 
 /// See [`fields`].
 pub struct Fields<'a> {
     rest: Option<&'a [u8]>,
-    delimiter: u8,
+    dialect: Dialect,
 }
 
 impl<'a> Iterator for Fields<'a> {
@@ -201,11 +305,11 @@ impl<'a> Iterator for Fields<'a> {
         let end = if rest.first() == Some(&b'"') {
             let mut state = State::Start;
             rest.iter().position(|byte| {
-                state = state.after(*byte, self.delimiter);
+                state = state.after(*byte, self.dialect);
                 state == State::Start
             })
         } else {
-            memchr::memchr(self.delimiter, rest)
+            memchr::memchr(self.dialect.delimiter, rest)
         };
         let (field, rest) = match end {
             Some(at) => (&rest[..at], Some(&rest[at + 1..])),
@@ -216,18 +320,29 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
+/// Fields of a record in which a quote opens by mistake.
+pub fn literal_fields(record: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
+    let skipped = |field: &[u8]| usize::from(field.starts_with(b"\"") && !field[1..].ends_with(b"\""));
+    record.split(move |byte| *byte == delimiter).map(move |field| &field[skipped(field)..])
+}
+
 /// Content of a raw field.
-pub fn unquote(field: &[u8]) -> Cow<'_, [u8]> {
+pub fn unquote(field: &[u8], dialect: Dialect) -> Cow<'_, [u8]> {
     let Some(inner) = field.strip_prefix(b"\"") else { return Cow::Borrowed(field) };
-    if inner.strip_suffix(b"\"").is_some_and(|inner| memchr::memchr(b'"', inner).is_none()) {
-        return Cow::Borrowed(&inner[..inner.len() - 1]);
+    let plain = |inner: &[u8]| memchr::memchr2(b'"', if dialect.backslash { b'\\' } else { b'"' }, inner).is_none();
+    if let Some(inner) = inner.strip_suffix(b"\"").filter(|inner| plain(inner)) {
+        return Cow::Borrowed(inner);
     }
     let mut out = Vec::with_capacity(inner.len());
     let mut state = State::Quoted;
     for byte in inner {
-        let next = state.after(*byte, 0);
+        let next = state.after(*byte, Dialect { delimiter: 0, ..dialect });
         let doubled = state == State::Closing && *byte == b'"';
-        if doubled || next != State::Closing {
+        if doubled || !matches!(next, State::Closing | State::Escaped) {
+            // A backslash stays before anything that needs none.
+            if state == State::Escaped && !matches!(byte, b'"' | b'\\') {
+                out.push(b'\\');
+            }
             out.push(*byte);
         }
         state = next;
@@ -236,55 +351,4 @@ pub fn unquote(field: &[u8]) -> Cow<'_, [u8]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::BufReader;
-
-    use super::*;
-
-    fn split(input: &[u8], delimiter: Option<u8>) -> Vec<(String, Eol)> {
-        // A tiny buffer, so that records cross its boundaries.
-        let mut splitter = Splitter::new(BufReader::with_capacity(3, input), delimiter, b'\n');
-        let (mut record, mut all) = (Vec::new(), Vec::new());
-        while let Some((eol, _)) = splitter.next(&mut record).unwrap() {
-            all.push((String::from_utf8(record.clone()).unwrap(), eol));
-        }
-        all
-    }
-
-    #[test]
-    fn records_keep_their_bytes() {
-        let input = b"a,\"b\r\nc\",d\r\n\n\"x\"\"y\",z\nlast";
-        let all = split(input, Some(b','));
-        let expected = [("a,\"b\r\nc\",d", Eol::CrLf), ("", Eol::Lf), ("\"x\"\"y\",z", Eol::Lf), ("last", Eol::End)];
-        assert_eq!(all, expected.map(|(text, eol)| (text.to_owned(), eol)));
-        let again: Vec<u8> = all.iter().flat_map(|(text, eol)| [text.as_bytes(), eol.bytes()].concat()).collect();
-        assert_eq!(again, input);
-    }
-
-    #[test]
-    fn a_quote_within_a_field_opens_nothing() {
-        assert_eq!(split(b"a 5\" disk,x\nb,y\n", Some(b',')).len(), 2);
-        assert_eq!(split(b"\"open\nstill\n", None).len(), 2);
-    }
-
-    #[test]
-    fn what_cannot_be_a_record_is_named_by_its_line() {
-        let mut record = Vec::new();
-        let mut open = Splitter::new(&b"a\n\"b\nc\n"[..], Some(b','), b'\n');
-        open.next(&mut record).unwrap();
-        assert!(matches!(open.next(&mut record), Err(SplitError::OpenQuote(2))));
-        let long = [b"a\n".as_slice(), &vec![b'x'; RECORD_MAX + 1]].concat();
-        let mut long = Splitter::new(&long[..], Some(b','), b'\n');
-        long.next(&mut record).unwrap();
-        assert!(matches!(long.next(&mut record), Err(SplitError::TooLong(2))));
-    }
-
-    #[test]
-    fn fields_are_found_and_unquoted() {
-        let record = b"a,\"b,\"\"c\"\"\",,\"d\"e,5\"";
-        let raw: Vec<&[u8]> = fields(record, b',').collect();
-        assert_eq!(raw, [&b"a"[..], b"\"b,\"\"c\"\"\"", b"", b"\"d\"e", b"5\""]);
-        let texts: Vec<String> = raw.iter().map(|raw| String::from_utf8(unquote(raw).into_owned()).unwrap()).collect();
-        assert_eq!(texts, ["a", "b,\"c\"", "", "de", "5\""]);
-    }
-}
+mod tests;

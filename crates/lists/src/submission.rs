@@ -9,14 +9,13 @@
 //!
 //! This module never waits, stores or reads a clock: the caller reads pieces from the connection, within its bounds of size and
 //! time, and stores the blocks. How the body is cut into pieces never changes the outcome. Memory is one address (1 KiB; 64 KiB
-//! for lines and records) and the current block; a piece of `n` bytes yields at most `n / 2` addresses.
+//! for lines; for CSV, 3 MiB of its beginning or one record) and the current block; a piece of `n` bytes yields at most `n / 2` addresses.
 //!
 //! It can be fuzzed without the service, which is a hundred times its size.
 //!
 //! A [`SubmissionFault`] ends the reading; the caller drops the blocks returned before.
 
 mod csv;
-mod csv_head;
 mod fault;
 mod format;
 mod json;
@@ -30,6 +29,8 @@ use self::csv::CsvReader;
 use self::json::JsonReader;
 use self::lines::LineReader;
 
+use crate::remarks::Oddity;
+
 pub use fault::SubmissionFault;
 pub use format::SubmissionFormat;
 
@@ -41,7 +42,7 @@ pub const ADDRESS_MAX_BYTES: usize = probity_account::block::ADDRESS_MAX_BYTES;
 pub const WEBHOOK_URL_MAX_BYTES: usize = 2_048;
 /// Maximum nesting of arrays and objects in any body of the API. The deepest needs 4.
 pub const DEPTH_MAX: usize = 32;
-/// Longest line of NDJSON and longest record of CSV, in bytes as received.
+/// Longest line of NDJSON, in bytes as received.
 pub const LINE_MAX_BYTES: usize = 64 * 1_024;
 
 /// A submission without its addresses.
@@ -51,18 +52,18 @@ pub struct Submission {
     pub webhook_url: Option<String>,
     /// Number of addresses, at least 1.
     pub rows: usize,
+    /// Rows of CSV without an address, which were skipped.
+    pub without: Oddity,
 }
 
-#[derive(Debug)]
 pub struct Intake {
     reader: Reader,
     blocks: Blocks,
 }
 
-#[derive(Debug)]
 enum Reader {
     Json(JsonReader),
-    Csv(CsvReader),
+    Csv(Box<CsvReader>),
     Lines(LineReader),
 }
 
@@ -88,7 +89,7 @@ impl Intake {
     pub fn new(format: SubmissionFormat, rows_max: usize) -> Self {
         let reader = match format {
             SubmissionFormat::Json => Reader::Json(JsonReader::new(rows_max)),
-            SubmissionFormat::Csv => Reader::Csv(CsvReader::new(rows_max)),
+            SubmissionFormat::Csv => Reader::Csv(CsvReader::new(rows_max).into()),
             SubmissionFormat::Ndjson => Reader::Lines(LineReader::new(rows_max)),
         };
         Self { reader, blocks: Blocks { filling: Filling::default(), rows: 0 } }
@@ -107,10 +108,11 @@ impl Intake {
     /// Ends the body: appends the last blocks to `full`.
     pub fn finish(mut self, full: &mut Vec<PackedBlock>) -> Result<Submission, SubmissionFault> {
         let mut take = |address: &[u8]| self.blocks.keep(address, full);
+        let mut without = Oddity::default();
         let webhook_url = match self.reader {
             Reader::Json(reader) => reader.finish()?,
             Reader::Csv(reader) => {
-                reader.finish(&mut take)?;
+                without = reader.finish(&mut take)?;
                 None
             }
             Reader::Lines(reader) => {
@@ -119,7 +121,7 @@ impl Intake {
             }
         };
         full.extend(self.blocks.filling.take());
-        Ok(Submission { webhook_url, rows: self.blocks.rows })
+        Ok(Submission { webhook_url, rows: self.blocks.rows, without })
     }
 
     /// Number of addresses read so far.

@@ -1,13 +1,14 @@
 //! Workbooks in Office Open XML: the rows of one sheet, cell by cell.
 //!
 //! A workbook is a zip archive of XML, so 40 KB may claim gigabytes. Each part is unpacked as it is read, within [`crate::bounds`],
-//! which are checked as bytes and elements pass; unneeded parts are not unpacked at all. Memory holds the shared texts, packed, and
-//! one byte for each cell format: everything else is one row at a time.
+//! which are checked as bytes and elements pass; unneeded parts are not unpacked at all. Memory holds the shared texts, packed, one
+//! byte for each cell format, and addresses behind links: everything else is one row at a time.
 //!
 //! A workbook beyond a bound is rejected with the name of the bound; a part of a sheet is never taken for the whole.
 
 mod escapes;
 mod format;
+mod links;
 mod package;
 mod shared;
 mod sheet;
@@ -20,12 +21,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use quick_xml::events::{BytesStart, Event};
 
 use self::format::Formats;
+use self::links::Links;
 use self::package::{Bounded, Package};
 use self::shared::SharedTexts;
 use self::sheet::{Sheet, SheetCounts};
 use self::xml::{Xml, attributes};
 use crate::bounds::{PARTS_MAX, SHEETS_MAX};
 use crate::column::Sample;
+use crate::remarks::Oddity;
 use crate::{FileFault, WorkbookBound};
 
 /// Longest name of a sheet or of a part, in bytes. Spreadsheet programs allow 31 characters for a sheet.
@@ -37,6 +40,8 @@ pub struct Workbook {
     texts: SharedTexts,
     formats: Formats,
     counted: SheetCounts,
+    /// Cells of the sheets read that refer to a shared text that does not exist: they are blank. The line is that of the row.
+    unreadable: Oddity,
     sheets: Vec<String>,
     /// Part of each sheet.
     parts: Vec<String>,
@@ -98,13 +103,19 @@ impl Workbook {
                 sheets.push(sheet.name);
                 parts.push(relation.target.clone());
             }
-            Ok(Self { package, texts, formats, counted: SheetCounts::default(), sheets, parts })
+            let (counted, unreadable) = (SheetCounts::default(), Oddity::default());
+            Ok(Self { package, texts, formats, counted, unreadable, sheets, parts })
         })
     }
 
     /// Names of the visible sheets, in order.
     pub fn sheets(&self) -> &[String] {
         &self.sheets
+    }
+
+    /// Cells that could not be read and are blank, and the row of the first.
+    pub fn unreadable(&self) -> Oddity {
+        self.unreadable
     }
 
     /// Passes the first rows of each sheet to `take`, with the number of the sheet, until it returns false for that sheet. What
@@ -117,8 +128,10 @@ impl Workbook {
             // The fault only ends the reading of this sheet.
             let mut until = |row| if take(number, row) { Ok(()) } else { Err(FileFault::Empty) };
             let _ = guarded(|| {
+                let links = &Links::read(package, part)?;
                 let part = package.part(part)?.ok_or(FileFault::NoSheet)?;
-                Sheet { part, texts, formats, counted: &mut counted }.rows(&mut until)
+                let (counted, unreadable) = (&mut counted, &mut Oddity::default());
+                Sheet { part, texts, formats, counted, links, unreadable }.rows(&mut until)
             });
         }
         self.package.restore(left);
@@ -160,10 +173,13 @@ impl Workbook {
         mut take: impl FnMut(Vec<String>) -> Result<(), FileFault>,
     ) -> Result<u64, FileFault> {
         let at = self.sheets.iter().position(|name| name == sheet).ok_or(FileFault::NoSheet)?;
-        let Self { package, texts, formats, counted, parts, .. } = self;
+        let Self { package, texts, formats, counted, unreadable, parts, .. } = self;
         guarded(|| {
+            let left = package.left();
+            let links = &Links::read(package, &parts[at])?;
+            package.restore(left);
             let part = package.part(&parts[at])?.ok_or(FileFault::NoSheet)?;
-            Sheet { part, texts, formats, counted }.rows(&mut take)
+            Sheet { part, texts, formats, counted, links, unreadable }.rows(&mut take)
         })
     }
 }

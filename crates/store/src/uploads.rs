@@ -163,6 +163,8 @@ statements! {
                AND header = $8 AND COALESCE(column_no, -1) = $9";
     START = "UPDATE upload SET state = 'started', job_no = $3, job_id = $4, touched_at = $5 \
              WHERE org_no = $1 AND upload_no = $2 AND state = 'ready' AND header = $6 AND COALESCE(column_no, -1) = $7";
+    SKIP = "UPDATE upload SET without = $3 WHERE org_no = $1 AND upload_no = $2";
+    SKIPPED = "SELECT without FROM upload WHERE org_no = $1 AND upload_no = $2";
     BY_ID = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND id = $2 AND test = $3 \
            AND state IN ('ready', 'started')");
     OF_JOB = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND job_no = $2 AND state = 'started'");
@@ -261,6 +263,17 @@ pub async fn start(
         return Ok(None);
     }
     by_id(tx, org, id, test).await?.job.map(Some).ok_or(StoreError::Conflict)
+}
+
+/// Records which rows are not in the job, in the transaction that accepts it: their bits, in the server's format.
+pub async fn skip(tx: &mut Tx, org: OrgNo, no: UploadNo, rows: &[u8]) -> Result<()> {
+    one(tx.execute(&SKIP, args![org, no, rows]).await?)
+}
+
+/// The rows that are not in the job; empty if all are.
+pub async fn skipped(conn: &mut Conn, org: OrgNo, no: UploadNo) -> Result<Vec<u8>> {
+    let row = conn.first(&SKIPPED, args![org, no]).await?.ok_or(StoreError::NotFound)?;
+    Ok(row.get::<Option<Vec<u8>>>("without")?.unwrap_or_default())
 }
 
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UploadId, test: bool) -> Result<Upload> {

@@ -2,6 +2,8 @@
 
 use probity_contract::error::ApiError;
 use probity_lists::COLUMNS_MAX;
+use probity_lists::absent::has_address;
+use probity_lists::remarks::TextRemarks;
 use serde::{Deserialize, Serialize};
 
 use crate::uploads::kinds::ColumnKind;
@@ -29,6 +31,12 @@ pub struct FileFacts {
     pub encoding: Option<String>,
     /// Whether some rows were not UTF-8 and were read as Windows-1252.
     pub windows_1252: bool,
+    /// Whether the encoding is a guess.
+    #[serde(default)]
+    pub guessed: bool,
+    /// What was odd about the text.
+    #[serde(default)]
+    pub remarks: TextRemarks,
     pub delimiter: Option<char>,
     /// Whether lines end with a line feed alone.
     #[serde(default)]
@@ -40,6 +48,9 @@ pub struct FileFacts {
     pub width: usize,
     /// Cells of the first row; for JSON lines, the names of their fields.
     pub first: Vec<String>,
+    /// Number of cells with an address in each column, in which columns at the end may be missing.
+    #[serde(default)]
+    pub addresses: Vec<i64>,
     /// Kinds of the columns; those beyond the end are texts.
     #[serde(default)]
     pub kinds: Vec<ColumnKind>,
@@ -52,12 +63,15 @@ impl FileFacts {
             kind,
             encoding: None,
             windows_1252: false,
+            guessed: false,
+            remarks: TextRemarks::default(),
             delimiter: None,
             line_feeds: false,
             sheet: None,
             sheets: Vec::new(),
             width: 0,
             first: Vec::new(),
+            addresses: Vec::new(),
             kinds: Vec::new(),
         }
     }
@@ -81,6 +95,23 @@ impl FileFacts {
     /// Returns the kind of a column.
     pub fn kind_of(&self, column: usize) -> ColumnKind {
         self.kinds.get(column).copied().unwrap_or_default()
+    }
+
+    /// Counts a cell if it has an address.
+    pub(super) fn count_address(&mut self, column: usize, cell: &str) {
+        if !has_address(cell) {
+            return;
+        }
+        if self.addresses.len() <= column {
+            self.addresses.resize(column + 1, 0);
+        }
+        self.addresses[column] += 1;
+    }
+
+    /// Returns the column with the most addresses, and their number; `None` if no column has any.
+    pub fn fullest(&self) -> Option<(usize, i64)> {
+        let counts = self.addresses.iter().copied().enumerate().rev();
+        counts.max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0)
     }
 
     /// Whether rows are JSON objects.

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use probity_account::block::ADDRESS_MAX_BYTES;
 use probity_account::block::table::TableBlock;
 use probity_contract::error::ApiError;
+use probity_lists::absent::{is_absent, is_guess};
 use probity_lists::json;
 use probity_mail::address::bare_address;
 use probity_store::Conn;
-use probity_store::uploads::{self, Upload};
+use probity_store::uploads::{self, ColumnChoice, Upload};
 
 use crate::uploads::about::{FileFacts, FileKind};
 
@@ -17,7 +18,7 @@ pub type FileRow = Vec<String>;
 
 /// Returns the text in the address column, without surrounding blanks. Of a text longer than a job's rows may be, only the
 /// address behind a name is left, or the beginning, which is no address.
-pub fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, str> {
+fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, str> {
     let text: Cow<'a, str> = match about.kind {
         FileKind::Jsonl => {
             let name = about.first.get(column).map_or("", String::as_str);
@@ -30,6 +31,14 @@ pub fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a
         Cow::Borrowed(text) => Cow::Borrowed(short(text.trim_ascii())),
         Cow::Owned(text) => Cow::Owned(short(text.trim_ascii()).to_owned()),
     }
+}
+
+/// Returns the text in the address column, unless the row has no address there ([`is_absent`]), or only a
+/// guess of one ([`is_guess`]).
+pub fn address_of<'a>(about: &FileFacts, row: &'a FileRow, choice: ColumnChoice) -> Option<Cow<'a, str>> {
+    let column = choice.column.and_then(|column| usize::try_from(column).ok())?;
+    let header = about.first.get(column).filter(|_| choice.header).map(String::as_str);
+    Some(address(about, row, column)).filter(|text| !is_absent(text, header) && !is_guess(text, about.guessed))
 }
 
 fn short(text: &str) -> &str {
@@ -117,6 +126,26 @@ mod tests {
             (address(&json, &twice, 1).as_ref(), cells(&json, twice.clone())[1].as_str()),
             ("a@x.org", "a@x.org")
         );
+    }
+
+    #[test]
+    fn a_row_may_have_no_address() {
+        let about = about(FileKind::Csv, &["name", "Kontakt"]);
+        let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<FileRow>();
+        let of = |cells: &[&str], header| {
+            let choice = ColumnChoice { column: Some(1), header };
+            address_of(&about, &row(cells), choice).map(Cow::into_owned)
+        };
+        assert_eq!(of(&["A", " a@x.org"], true).as_deref(), Some("a@x.org"));
+        assert_eq!(of(&["A", "nonsense"], true).as_deref(), Some("nonsense"));
+        for cells in [&["A"][..], &[], &["A", "\u{a0}"], &["A", "\u{1a}"], &["name", "Kontakt"], &["Name", "E-Mail"]] {
+            assert_eq!(of(cells, true), None, "{cells:?}");
+        }
+        assert_eq!(of(&["name", "Kontakt"], false).as_deref(), Some("Kontakt"));
+        let guessed = FileFacts { guessed: true, ..about.clone() };
+        let choice = ColumnChoice { column: Some(1), header: true };
+        assert_eq!(address_of(&guessed, &row(&["\u{ef}", "a@x.org"]), choice).as_deref(), Some("a@x.org"));
+        assert_eq!(address_of(&guessed, &row(&["A", "a@\u{ef}.org"]), choice), None);
     }
 
     #[test]

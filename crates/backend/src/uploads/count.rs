@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::mailbox_key;
 use crate::uploads::about::FileFacts;
-use crate::uploads::cells::{FileRow, address, decoded};
+use crate::uploads::cells::{FileRow, address_of, decoded};
 use crate::uploads::places::{FULL, Places};
 
 /// Maximum number of domains kept by name, those with the most addresses.
@@ -32,6 +32,9 @@ pub struct Domains {
     pub named: Vec<(String, i64)>,
     /// Addresses of domains that are not named.
     pub others: i64,
+    /// First row without an address, counted from 1 with the header.
+    #[serde(default)]
+    pub first_blank: Option<i64>,
 }
 
 impl Domains {
@@ -52,17 +55,19 @@ impl Domains {
 #[derive(Default)]
 pub(super) struct Counter {
     found: ColumnContent,
+    first_blank: Option<i64>,
     seen: HashSet<[u8; 16]>,
     domains: HashMap<Box<str>, i64>,
 }
 
 impl Counter {
-    /// Counts the text of one row in the column.
-    pub(super) fn add(&mut self, text: &str) {
-        if text.is_empty() {
+    /// Counts the address of a row; rows are numbered from 0.
+    pub(super) fn add(&mut self, row: i64, address: Option<&str>) {
+        let Some(text) = address else {
             self.found.blank += 1;
+            self.first_blank.get_or_insert(row + 1);
             return;
-        }
+        };
         self.found.addresses += 1;
         let (key, domain) = mailbox_key(text);
         if !self.seen.insert(key) {
@@ -81,7 +86,7 @@ impl Counter {
         for (domain, count) in self.domains {
             ranked.entry(-count).or_default().push(domain);
         }
-        let mut domains = Domains::default();
+        let mut domains = Domains { first_blank: self.first_blank, ..Domains::default() };
         for (count, mut names) in ranked {
             names.sort_unstable();
             for name in names {
@@ -98,18 +103,20 @@ impl Counter {
 
 /// Counts an upload's rows again, with this choice. `None` if no column is chosen. Fails if too many files are being counted.
 pub async fn count(store: &Store, upload: &Upload, choice: ColumnChoice) -> Result<Option<ColumnContent>, ApiError> {
-    let Some(column) = choice.column.and_then(|column| usize::try_from(column).ok()) else { return Ok(None) };
+    if choice.column.is_none() {
+        return Ok(None);
+    }
     let _place = PLACES.take(upload.org)?;
     let about = FileFacts::of(&upload.about)?;
     let (mut counter, mut next) = (Counter::default(), 0);
     while next < upload.rows {
         let blocks = uploads::blocks(&mut store.read().await?, upload.org, upload.no, next, BLOCKS).await?;
-        let (about, skip) = (about.clone(), choice.header);
+        let about = about.clone();
         let work = tokio::task::spawn_blocking(move || {
             for (first, body) in blocks {
                 for (at, row) in (first..).zip(decoded(&body)?) {
-                    if at > 0 || !skip {
-                        counter.add(&address(&about, &row, column));
+                    if at > 0 || !choice.header {
+                        counter.add(at, address_of(&about, &row, choice).as_deref());
                     }
                     next = at + 1;
                 }
@@ -128,9 +135,11 @@ pub async fn count(store: &Store, upload: &Upload, choice: ColumnChoice) -> Resu
 
 /// Counts the first rows of a file, which were kept until the column was known.
 pub(super) fn count_rows(counter: &mut Counter, about: &FileFacts, rows: &[FileRow], choice: ColumnChoice) {
-    let Some(column) = choice.column.and_then(|column| usize::try_from(column).ok()) else { return };
-    for row in rows.iter().skip(usize::from(choice.header)) {
-        counter.add(&address(about, row, column));
+    if choice.column.is_none() {
+        return;
+    }
+    for (at, row) in (0..).zip(rows).skip(usize::from(choice.header)) {
+        counter.add(at, address_of(about, row, choice).as_deref());
     }
 }
 
@@ -141,23 +150,25 @@ mod tests {
     #[test]
     fn texts_are_counted_as_a_job_counts_them() {
         let mut counter = Counter::default();
-        for text in ["a@x.org", "A@X.org", "", "b@x.org", "c@y.example.com", "no address", "no address", ""] {
-            counter.add(text);
+        for (row, text) in
+            (1..).zip(["a@x.org", "A@X.org", "", "b@x.org", "c@y.example.com", "no address", "no address", ""])
+        {
+            counter.add(row, Some(text).filter(|text| !text.is_empty()));
         }
         let found = counter.finish();
         assert_eq!((found.addresses, found.blank, found.repeated, found.invalid), (6, 2, 2, 1));
         let domains = Domains::of(&found.domains).unwrap();
         assert_eq!(domains.named, [("x.org".to_owned(), 2), ("y.example.com".to_owned(), 1)]);
-        assert_eq!(domains.others, 0);
+        assert_eq!((domains.others, domains.first_blank), (0, Some(4)));
     }
 
     #[test]
     fn domains_beyond_those_with_the_most_addresses_are_others() {
         let mut counter = Counter::default();
         for n in 0..DOMAINS_MAX + 10 {
-            counter.add(&format!("a@d{n}.example.org"));
+            counter.add(0, Some(&format!("a@d{n}.example.org")));
         }
-        counter.add("b@d20005.example.org");
+        counter.add(0, Some("b@d20005.example.org"));
         let domains = Domains::of(&counter.finish().domains).unwrap();
         assert_eq!(domains.named[0], ("d20005.example.org".to_owned(), 2));
         assert_eq!((domains.named.len(), domains.others), (DOMAINS_MAX, 10));

@@ -25,7 +25,7 @@ use crate::uploads::count::Domains;
 use crate::uploads::forecast::mix::{ProviderMix, ProviderShare};
 use crate::uploads::forecast::pace::Expected;
 use crate::uploads::forecast::unknown::Unknowns;
-use crate::uploads::view::{ColumnCounts, data_rows};
+use crate::uploads::view::ColumnCounts;
 
 /// Days of the organization's own results that are considered.
 const HISTORY_DAYS: i64 = 90;
@@ -49,7 +49,7 @@ pub struct Forecast {
 /// Credits for the job.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Credits {
-    /// Held at the start: one for each row.
+    /// Held at the start: one for each row with an address.
     held: i64,
     /// Minimum and maximum that will be captured. Credits for duplicates and for free verdicts are released; the maximum
     /// deducts only those that are certain to be released.
@@ -117,13 +117,12 @@ impl Credits {
         now: Millis,
     ) -> Result<Self, ApiError> {
         // Test lists are free.
-        let held = if upload.test { 0 } else { data_rows(upload.rows, upload.choice.header) };
+        let held = if upload.test { 0 } else { content.addresses };
         let (available, enough) = there(store, plans, upload.org, held, now).await?;
         if upload.test {
             return Ok(Self { held, low: 0, high: 0, available, enough: true });
         }
-        // Rows without an address count as one more text.
-        let distinct = content.addresses - content.repeated + i64::from(content.blank > 0);
+        let distinct = content.addresses - content.repeated;
         let low = distinct - unknown.free_at_most.min(distinct);
         Ok(Self { held, low, high: distinct - unknown.never_tells, available, enough })
     }

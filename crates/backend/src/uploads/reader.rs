@@ -16,7 +16,7 @@ use probity_account::block::table::TableFilling;
 use probity_lists::column::Sample;
 use probity_lists::content::{self, HEAD_BYTES};
 use probity_lists::json;
-use probity_lists::rows::{TextForm, TextRows};
+use probity_lists::rows::{TextForm, TextHint, TextRows};
 #[cfg(feature = "xlsx")]
 use probity_lists::workbook::Workbook;
 use probity_lists::{FileFault, WorkbookBound};
@@ -30,7 +30,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::uploads::about::{FileFacts, FileKind};
-use crate::uploads::cells::{FileRow, address, cells};
+use crate::uploads::cells::{FileRow, address_of, cells};
 use crate::uploads::count::{Counter, count_rows};
 use crate::uploads::kinds::ColumnKinds;
 use crate::uploads::pieces::BodyPieces;
@@ -114,7 +114,8 @@ async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, Unread> {
 pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlock>) -> Result<FileArrival, Unread> {
     if wish.lines {
         let mut table = Table::new(wish, blocks);
-        table.text(TextRows::lines(from)?)?;
+        let pasted = TextHint { form: Some(TextForm::Lines), pasted: true, ..TextHint::default() };
+        table.text(TextRows::open(from, pasted)?)?;
         return table.finish();
     }
     let mut head = Vec::with_capacity(HEAD_BYTES);
@@ -123,7 +124,7 @@ pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlo
     let whole = io::Cursor::new(head).chain(from);
     let mut table = Table::new(wish, blocks);
     match content {
-        content::ContentKind::Text => table.text(TextRows::open(whole)?)?,
+        content::ContentKind::Text => table.text(TextRows::open(whole, TextHint::default())?)?,
         #[cfg(feature = "xlsx")]
         content::ContentKind::Zip => table.workbook(whole)?,
         #[cfg(not(feature = "xlsx"))]
@@ -171,17 +172,20 @@ impl Table {
     }
 
     fn text(&mut self, mut rows: TextRows<impl Read>) -> Result<(), Unread> {
-        self.about.encoding = Some(rows.encoding.word().to_owned());
-        self.about.delimiter = rows.delimiter.map(char::from);
-        self.about.kind = match rows.form {
+        self.about.delimiter = rows.layout().dialect.map(|dialect| char::from(dialect.delimiter));
+        self.about.kind = match rows.layout().form {
             TextForm::Csv => FileKind::Csv,
             TextForm::Lines => FileKind::Txt,
             TextForm::Json => FileKind::Jsonl,
         };
         while let Some(row) = rows.next_row()? {
+            self.about.guessed = rows.records().is_guessed();
             self.take(row)?;
         }
-        self.about.windows_1252 = rows.has_strange();
+        let records = rows.records();
+        self.about.encoding = Some(records.encoding().word().into_owned());
+        self.about.windows_1252 = records.other_encoding() == Some("windows-1252");
+        self.about.remarks = records.remarks();
         self.about.line_feeds = rows.has_line_feeds();
         match self.unreadable {
             Some(line) if !self.readable => Err(FileFault::NotJson(line).into()),
@@ -219,6 +223,7 @@ impl Table {
                 return Err(stopped);
             }
             if read? > 0 {
+                self.about.remarks.unreadable = book.unreadable();
                 self.about.sheet = Some(sheet);
                 return Ok(());
             }
@@ -231,6 +236,7 @@ impl Table {
             return Err(FileFault::TooManyRows(self.wish.rows_max).into());
         }
         self.rows += 1;
+        self.addresses(&row);
         self.bytes = self.bytes.saturating_add(row.iter().map(String::len).sum());
         if self.bytes / EXPANDS_MAX > self.wish.bytes_max {
             return Err(FileFault::Unpacks(WorkbookBound::Expanded).into());
@@ -254,10 +260,21 @@ impl Table {
             }
             return Ok(());
         };
-        if let Some(column) = choice.column.and_then(|column| usize::try_from(column).ok()) {
-            self.counter.add(&address(&self.about, &row, column));
+        if choice.column.is_some() {
+            let at = i64::try_from(self.rows).unwrap_or(i64::MAX) - 1;
+            self.counter.add(at, address_of(&self.about, &row, choice).as_deref());
         }
         Ok(())
+    }
+
+    /// Counts the cells with addresses by column, to propose another column for one that has none.
+    fn addresses(&mut self, row: &FileRow) {
+        if self.about.kind == FileKind::Jsonl {
+            return;
+        }
+        for (column, cell) in row.iter().enumerate() {
+            self.about.count_address(column, cell);
+        }
     }
 
     fn fields(&mut self, row: &FileRow) {
@@ -267,7 +284,9 @@ impl Table {
                 self.about.fields(members.iter().map(|(name, _)| name.as_str()));
                 for (name, value) in &members {
                     if let Some(column) = self.about.first.iter().position(|known| known == name) {
-                        self.kinds.cell(column, &json::cell(value), value.get().starts_with('"'));
+                        let cell = json::cell(value);
+                        self.kinds.cell(column, &cell, value.get().starts_with('"'));
+                        self.about.count_address(column, &cell);
                     }
                 }
             }

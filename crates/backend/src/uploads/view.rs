@@ -3,12 +3,14 @@
 use probity_account::id::{JobId, UploadId};
 use probity_contract::error::ApiError;
 use probity_contract::timestamp::Timestamp;
+use probity_lists::remarks::TextRemarks;
 use probity_mail::time::DAY_MS;
 use probity_store::uploads::{ColumnContent, Upload};
 use serde::{Deserialize, Serialize};
 
 use crate::uploads::about::{FileFacts, FileKind};
 use crate::uploads::cells::{FileRow, cells};
+use crate::uploads::count::Domains;
 
 /// Rows of a preview, without the header.
 pub const PREVIEW_ROWS: i64 = 20;
@@ -24,6 +26,10 @@ pub struct UploadView {
     kind: FileKind,
     encoding: Option<String>,
     windows_1252: bool,
+    /// Whether the encoding is a guess.
+    guessed: bool,
+    /// What was odd about the text: for each oddity, how often, and the first line.
+    remarks: TextRemarks,
     delimiter: Option<char>,
     sheet: Option<String>,
     sheets: Vec<String>,
@@ -34,6 +40,10 @@ pub struct UploadView {
     pub column: Option<i64>,
     /// Rows without the header.
     rows: i64,
+    /// First row without an address, counted from 1 with the header.
+    first_empty: Option<i64>,
+    /// Column with the most addresses, if the chosen one has none at all.
+    better_column: Option<usize>,
     /// Null if no column is chosen.
     counts: Option<ColumnCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +62,7 @@ pub(super) struct ColumnCounts {
     distinct: i64,
     /// Rows that repeat an earlier one.
     duplicates: i64,
-    /// Rows without text.
+    /// Rows without an address, which are not verified.
     empty: i64,
     /// Different texts that are not addresses.
     invalid: i64,
@@ -74,7 +84,10 @@ impl UploadView {
         let shown = |row: FileRow| cells(&about, row).iter().map(|cell| cut(cell)).collect();
         let preview = first.map(|rows| rows.into_iter().map(shown).collect());
         let columns = about.columns(header).iter().map(|name| cut(name)).collect();
-        let FileFacts { name, kind, encoding, windows_1252, delimiter, sheet, sheets, .. } = about;
+        let domains = upload.content.as_ref().map(|found| Domains::of(&found.domains)).transpose()?;
+        let none = upload.content.as_ref().is_some_and(|found| found.addresses - found.repeated == found.invalid);
+        let better_column = about.fullest().map(|(column, _)| column).filter(|_| none);
+        let FileFacts { name, kind, encoding, windows_1252, guessed, remarks, delimiter, sheet, sheets, .. } = about;
         Ok(Self {
             id: upload.id,
             name,
@@ -82,6 +95,8 @@ impl UploadView {
             kind,
             encoding,
             windows_1252,
+            guessed,
+            remarks,
             delimiter,
             sheet,
             sheets,
@@ -90,6 +105,8 @@ impl UploadView {
             header,
             column: upload.choice.column,
             rows: data_rows(upload.rows, header),
+            first_empty: domains.and_then(|domains| domains.first_blank),
+            better_column,
             counts: upload.content.as_ref().map(ColumnCounts::from),
             preview,
             job: upload.job.map(|(_, id)| id),
@@ -100,7 +117,7 @@ impl UploadView {
 }
 
 /// Returns the number of rows without the header.
-pub(super) fn data_rows(rows: i64, header: bool) -> i64 {
+fn data_rows(rows: i64, header: bool) -> i64 {
     rows - i64::from(header)
 }
 

@@ -77,7 +77,7 @@ pub(super) fn read_addresses(these: &SuppressionArgs) -> Result<Vec<String>> {
 /// Reads one address per line, in UTF-8 or UTF-16. An undecodable or overlong line counts as an invalid address.
 fn lines(from: impl Read) -> Result<Vec<String>> {
     let unread = "cannot read standard input";
-    let text = BufReader::new(Decoded::open(from).context(unread)?);
+    let text = BufReader::new(Decoded::open(from));
     let mut found = Vec::new();
     for line in text.split(b'\n') {
         let line = line.context(unread)?;

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use probity_lists::json::ANSWER_KEY;
-use probity_lists::split::{Eol, fields, unquote};
+use probity_lists::rows::separator;
+use probity_lists::split::{Dialect, Eol, fields, unquote};
 use probity_mail::verdict::Reason;
 
 use super::answer::FLAG_NAMES;
-use super::input::UNREADABLE_ROW;
+use super::input::{NO_ADDRESS, UNREADABLE_ROW};
 use super::workfile::Imported;
 use crate::args::ListFormat;
 use crate::output::plain;
@@ -71,12 +72,13 @@ impl OutputForm {
         }
     }
 
-    /// Writes a header or a blank line, which is repeated only if the output has the input's format.
+    /// Writes a header, a blank line or the line that names the separator, which is repeated only if the output has the input's
+    /// format.
     pub(super) fn verbatim(&mut self, eol: Eol, raw: &[u8], out: &mut Vec<u8>) {
-        let blank = raw.iter().all(u8::is_ascii_whitespace);
+        let blank = raw.iter().all(u8::is_ascii_whitespace) || (self.names.is_empty() && separator(raw).is_some());
         let csv = self.imported.format == ListFormat::Csv;
         if csv && !blank && self.names.is_empty() {
-            self.names = keys(raw, self.imported.delimiter);
+            self.names = keys(raw, self.imported.dialect());
         }
         if self.format != self.imported.format {
             return;
@@ -137,16 +139,29 @@ impl OutputForm {
         self.row(eol, "", &made, &reply, out);
     }
 
+    /// Writes a row without an address: nothing is said of it.
+    pub(super) fn without(&self, eol: Eol, raw: &[u8], out: &mut Vec<u8>) {
+        let reply = RowAnswer {
+            status: "",
+            reason: "",
+            meta: NO_ADDRESS.into(),
+            suggestion: "".into(),
+            flags: 0,
+            domain: "".into(),
+        };
+        self.row(eol, "", raw, &reply, out);
+    }
+
     /// Writes the input's own columns, padded to the widest row.
     fn original(&self, raw: &[u8], out: &mut Vec<u8>) {
-        let delimiter = self.imported.delimiter;
+        let (dialect, delimiter) = (self.imported.dialect(), self.imported.delimiter);
         let mut width = 0;
         if self.protect == Protect::All {
-            for field in fields(raw, delimiter) {
+            for field in fields(raw, dialect) {
                 if width > 0 {
                     out.push(delimiter);
                 }
-                let text = unquote(field);
+                let text = unquote(field, dialect);
                 match std::str::from_utf8(&text) {
                     Ok(text) if is_formula(text) => cell(text, delimiter, true, out),
                     _ => out.extend_from_slice(field),
@@ -155,7 +170,7 @@ impl OutputForm {
             }
         } else {
             out.extend_from_slice(raw);
-            width = fields(raw, delimiter).count();
+            width = fields(raw, dialect).count();
         }
         let missing = (self.imported.width as usize).saturating_sub(width);
         out.extend(std::iter::repeat_n(delimiter, missing));
@@ -169,7 +184,9 @@ impl OutputForm {
         }
         for (n, _) in FLAG_NAMES.iter().enumerate() {
             out.push(delimiter);
-            out.extend_from_slice(flag(reply.flags, n));
+            if !reply.status.is_empty() {
+                out.extend_from_slice(flag(reply.flags, n));
+            }
         }
         out.push(delimiter);
         cell(&reply.domain, delimiter, protect, out);
@@ -192,13 +209,14 @@ impl OutputForm {
             }
             ListFormat::Csv => {
                 out.push(b'{');
-                for (n, field) in fields(raw, self.imported.delimiter).enumerate() {
+                let dialect = self.imported.dialect();
+                for (n, field) in fields(raw, dialect).enumerate() {
                     match self.names.get(n) {
                         Some(name) => json_text(name, out),
                         None => json_text(&format!("column_{}", n + 1), out),
                     }
                     out.push(b':');
-                    json_text(&String::from_utf8_lossy(&unquote(field)), out);
+                    json_text(&String::from_utf8_lossy(&unquote(field, dialect)), out);
                     out.push(b',');
                 }
             }
@@ -212,11 +230,11 @@ impl OutputForm {
 }
 
 /// Makes distinct JSON keys from the header, avoiding our own.
-fn keys(header: &[u8], delimiter: u8) -> Vec<String> {
+fn keys(header: &[u8], dialect: Dialect) -> Vec<String> {
     let mut taken = std::collections::HashSet::from([ANSWER_KEY.to_owned()]);
     let mut keys = Vec::new();
-    for (n, raw) in fields(header, delimiter).enumerate() {
-        let mut name = String::from_utf8_lossy(&unquote(raw)).trim().to_owned();
+    for (n, raw) in fields(header, dialect).enumerate() {
+        let mut name = String::from_utf8_lossy(&unquote(raw, dialect)).trim().to_owned();
         if name.is_empty() {
             name = format!("column_{}", n + 1);
         }
@@ -243,7 +261,7 @@ fn json_reply(reply: &RowAnswer<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(key.as_bytes());
         json_text(text, out);
     }
-    for (n, name) in FLAG_NAMES.iter().enumerate() {
+    for (n, name) in FLAG_NAMES.iter().enumerate().filter(|_| !reply.status.is_empty()) {
         out.extend_from_slice(b",\"");
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\":");
@@ -299,10 +317,12 @@ mod tests {
             hash: String::new(),
             format: input,
             delimiter: b';',
+            backslash: false,
             header: true,
             width,
             encoding: Encoding::Utf8,
             suffix: String::new(),
+            without: 0,
             unreadable: 0,
             workbook: false,
             warnings: vec![],
@@ -370,6 +390,6 @@ mod tests {
 
     #[test]
     fn keys_are_different_and_none_is_ours() {
-        assert_eq!(keys(b"a;a;;probity", b';'), ["a", "a_2", "column_3", "probity_2"]);
+        assert_eq!(keys(b"a;a;;probity", Dialect::separated(b';')), ["a", "a_2", "column_3", "probity_2"]);
     }
 }

@@ -6,26 +6,29 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
-use probity_lists::column::{NoColumn, Sample};
-use probity_lists::encoding::{self, Decoded};
+use probity_lists::FileFault;
+use probity_lists::absent::{has_address, is_absent, is_guess};
+use probity_lists::column::NoColumn;
+use probity_lists::encoding::Encoding;
 use probity_lists::json;
-use probity_lists::rows::{self, TextForm, first_byte, line_end};
-use probity_lists::split::{Splitter, fields, unquote};
+use probity_lists::rows::{Layout, Record, RecordKind, TextForm, TextHint, TextRows};
+use probity_lists::split::Eol;
 use ring::digest;
 
+use super::oddities::{InputOddities, remarked};
 use super::order::{ROWS_MAX, RowCollector};
 use super::sheets;
 use super::workfile::{BatchHeader, Imported, WorkFile};
 use crate::args::ListFormat;
 use crate::exit::{Exit, ExitsWith};
 
-/// Size of one read.
-const READ_BYTES: usize = 256 * 1024;
+/// Meta of rows without an address.
+pub(crate) const NO_ADDRESS: &str = "no_address";
 /// Meta of unreadable rows.
 pub(crate) const UNREADABLE_ROW: &str = "unreadable_row";
 /// Rows between two checks of the stop flag.
@@ -88,26 +91,26 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     let mut digested = Digested::new(source);
     let sheets::InputText { text, sheet } =
         sheets::text_of(&mut digested).map_err(|error| anyhow!("{name}: {error:#}. Nothing was probed yet"))?;
-    let decoded = Decoded::open(text).with_context(|| format!("cannot read {name}"))?;
-    let encoding = decoded.encoding;
-    let mut from = BufReader::with_capacity(READ_BYTES, decoded);
-    let head = encoding::head(&mut from).with_context(|| format!("cannot read {name}"))?;
-    let plan = Plan::make(begun, &head, sheet.is_some()).map_err(|message| anyhow!("{name}: {message}"))?;
-    let whole = io::Cursor::new(head).chain(from);
+    let hint = hint(begun, sheet.is_some()).map_err(|message| anyhow!("{name}: {message}"))?;
+    let mut from = TextRows::open(text, hint).map_err(|fault| unreadable(name, fault))?;
+    let plan = Plan::make(begun, from.layout()).map_err(|message| anyhow!("{name}: {message}"))?;
     let rows = RowCollector::new(begun.names);
-    let mut import = Import { begun, plan, work, rows, found: InputOddities::default(), stop };
-    import.records(whole)?;
+    let mut import = Import { begun, plan, work, rows, found: InputOddities::default(), name: None, stop };
+    import.records(&mut from)?;
     let Import { plan, rows, found, .. } = import;
-    let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
-    if rows.count() == 0 && found.unreadable.count > 0 {
-        let (line, why) = (found.unreadable.line, found.why_unreadable);
-        bail!("{name}: no line is a JSON object with an address; line {line}: {why}. Nothing was probed yet");
+    let (encoding, other, remarks) =
+        (from.records().encoding(), from.records().other_encoding(), from.records().remarks());
+    if let Some(why) = found.refusal(rows.count(), plan.column, from.layout()) {
+        bail!("{name}: {why}. Nothing was probed yet");
     }
+    drop(from);
+    let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
     let mut warnings = found.warnings(plan.column);
+    warnings.extend(remarked(&remarks, other));
     let workbook = sheet.is_some();
     if let Some(sheet) = sheet {
         warnings.insert(0, sheet);
-    } else if encoding != encoding::Encoding::Utf8 {
+    } else if encoding != Encoding::Utf8 && other.is_none() {
         warnings.insert(0, format!("the input was read as {}", encoding.name()));
     }
     let imported = Imported {
@@ -116,10 +119,12 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
         hash,
         format: plan.format,
         delimiter: plan.delimiter,
+        backslash: plan.backslash,
         header: plan.header,
         width: u32::try_from(found.width).unwrap_or(u32::MAX),
         encoding,
         suffix: found.suffix,
+        without: found.missing.count,
         unreadable: found.unreadable.count,
         workbook,
         warnings,
@@ -127,38 +132,65 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     Ok((imported, rows))
 }
 
+/// What is known of an input before it is read.
+fn hint(begun: &BatchHeader, workbook: bool) -> Result<TextHint, String> {
+    if workbook && begun.format.is_some_and(|format| format != ListFormat::Csv) {
+        return Err("this is a workbook, which --format does not apply to".into());
+    }
+    let format = begun.format.or_else(|| by_name(Path::new(&begun.input))).filter(|_| !workbook);
+    let form = format.map(|format| match format {
+        ListFormat::Csv => TextForm::Csv,
+        ListFormat::Txt => TextForm::Lines,
+        ListFormat::Jsonl => TextForm::Json,
+    });
+    let form = form.or_else(|| workbook.then_some(TextForm::Csv));
+    let delimiter = workbook.then_some(sheets::DELIMITER);
+    Ok(TextHint { form, delimiter, named: begun.column.is_some(), pasted: false })
+}
+
+/// The format that an input's name tells.
+fn by_name(name: &Path) -> Option<ListFormat> {
+    let extension = name.extension()?.to_ascii_lowercase();
+    match extension.to_str()? {
+        "csv" | "tsv" | "tab" => Some(ListFormat::Csv),
+        "jsonl" | "ndjson" | "json" => Some(ListFormat::Jsonl),
+        _ => None,
+    }
+}
+
+fn unreadable(name: &str, fault: FileFault) -> anyhow::Error {
+    match fault {
+        FileFault::JsonArray => anyhow!("{name}: this is a JSON array; convert it to JSON lines (jq -c '.[]')"),
+        fault => anyhow::Error::new(fault).context(format!("cannot read {name}; nothing was probed yet")),
+    }
+}
+
 /// How to read an input.
 #[derive(Debug)]
 struct Plan {
     format: ListFormat,
     delimiter: u8,
-    end: u8,
+    backslash: bool,
     column: usize,
     header: bool,
 }
 
 impl Plan {
-    fn make(begun: &BatchHeader, head: &[u8], workbook: bool) -> Result<Self, String> {
-        let end = if workbook { b'\n' } else { line_end(head) };
-        let sample = if workbook { Sample::separated(head, sheets::DELIMITER, end) } else { Sample::read(head, end) };
-        let format = match begun.format {
-            Some(ListFormat::Txt | ListFormat::Jsonl) if workbook => {
-                return Err("this is a workbook, which --format does not apply to".into());
-            }
-            _ if workbook => ListFormat::Csv,
-            Some(format) => format,
-            None => guess(Path::new(&begun.input), head, &sample, begun.column.is_some()),
+    fn make(begun: &BatchHeader, layout: &Layout) -> Result<Self, String> {
+        let format = match layout.form {
+            TextForm::Csv => ListFormat::Csv,
+            TextForm::Lines => ListFormat::Txt,
+            TextForm::Json => ListFormat::Jsonl,
         };
-        let mut plan = Self { format, delimiter: sample.delimiter, end, column: 0, header: false };
+        let dialect = layout.sample.dialect;
+        let (delimiter, backslash) = (dialect.delimiter, dialect.backslash);
+        let mut plan = Self { format, delimiter, backslash, column: 0, header: false };
         match format {
             ListFormat::Csv => {
-                let found = sample.column(begun.column.as_deref(), begun.no_header);
+                let found = layout.sample.column(begun.column.as_deref(), begun.no_header);
                 (plan.column, plan.header) = found.map_err(|none| no_column(&none))?;
             }
             ListFormat::Txt if begun.column.is_some() => return Err("--column needs CSV or JSON lines".into()),
-            ListFormat::Jsonl if first_byte(head) == Some(b'[') => {
-                return Err("this is a JSON array; convert it to JSON lines (jq -c '.[]')".into());
-            }
             ListFormat::Txt | ListFormat::Jsonl => {}
         }
         Ok(plan)
@@ -181,93 +213,11 @@ fn no_column(none: &NoColumn) -> String {
     }
 }
 
-/// Guesses the format from the input's name, then from its content.
-fn guess(name: &Path, head: &[u8], sample: &Sample, column_named: bool) -> ListFormat {
-    let extension = name.extension().map(std::ffi::OsStr::to_ascii_lowercase);
-    match extension.as_ref().and_then(|extension| extension.to_str()) {
-        Some("csv" | "tsv" | "tab") => return ListFormat::Csv,
-        Some("jsonl" | "ndjson" | "json") => return ListFormat::Jsonl,
-        _ => {}
-    }
-    match rows::guess(head, sample, column_named) {
-        TextForm::Csv => ListFormat::Csv,
-        TextForm::Lines => ListFormat::Txt,
-        TextForm::Json => ListFormat::Jsonl,
-    }
-}
-
-/// Oddities of the input.
-#[derive(Debug, Default)]
-struct InputOddities {
-    width: usize,
-    suffix: String,
-    ragged: OddityCount,
-    strange: OddityCount,
-    missing: OddityCount,
-    unreadable: OddityCount,
-    /// Why the first unreadable line could not be read.
-    why_unreadable: String,
-}
-
 /// A JSON line without an address.
 struct Unreadable {
     /// The line is an object nonetheless.
     object: bool,
     why: String,
-}
-
-/// Count of an oddity, and its first occurrence.
-#[derive(Debug, Default)]
-struct OddityCount {
-    count: u64,
-    line: u64,
-}
-
-impl OddityCount {
-    fn meet(&mut self, line: u64) {
-        if self.count == 0 {
-            self.line = line;
-        }
-        self.count += 1;
-    }
-}
-
-impl InputOddities {
-    fn unreadable(&mut self, line: u64, why: String) {
-        if self.unreadable.count == 0 {
-            self.why_unreadable = why;
-        }
-        self.unreadable.meet(line);
-    }
-
-    fn warnings(&self, column: usize) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let OddityCount { count, line } = self.strange;
-        if count > 0 {
-            warnings
-                .push(format!("{count} records are not UTF-8 and were read as Windows-1252, the first in line {line}"));
-        }
-        let OddityCount { count, line } = self.ragged;
-        if count > 0 {
-            warnings.push(format!(
-                "{count} rows differ in the number of fields, the first in line {line}; all rows were padded to {} fields",
-                self.width
-            ));
-        }
-        let OddityCount { count, line } = self.missing;
-        if count > 0 {
-            let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
-            warnings.push(format!("{count} rows have no address{place}, the first in line {line}"));
-        }
-        let OddityCount { count, line } = self.unreadable;
-        if count > 0 {
-            warnings.push(format!(
-                "{count} lines could not be read and get `invalid` ({UNREADABLE_ROW}), the first is line {line}: {}",
-                self.why_unreadable
-            ));
-        }
-        warnings
-    }
 }
 
 struct Import<'a> {
@@ -276,45 +226,86 @@ struct Import<'a> {
     work: &'a mut WorkFile,
     rows: RowCollector,
     found: InputOddities,
+    /// Header of the address column.
+    name: Option<String>,
     stop: &'a AtomicBool,
 }
 
 impl Import<'_> {
-    fn records(&mut self, from: impl BufRead) -> Result<()> {
-        let delimiter = (self.plan.format == ListFormat::Csv).then_some(self.plan.delimiter);
-        let mut splitter = Splitter::new(from, delimiter, self.plan.end);
-        let mut record = Vec::new();
+    fn records(&mut self, from: &mut TextRows<impl Read>) -> Result<()> {
         let mut first = true;
         let name = self.begun.input.clone();
-        let broken = || format!("{name}: nothing was probed yet");
-        while let Some((eol, line)) = splitter.next(&mut record).with_context(broken)? {
-            let (text, strange) = encoding::text(&record);
-            if strange {
-                self.found.strange.meet(line);
+        while let Some(record) = from.next_record().map_err(|fault| unreadable(&name, fault))? {
+            let raw = from.records().bytes(&record);
+            let blank = raw.iter().all(u8::is_ascii_whitespace);
+            if blank || record.kind == RecordKind::Separator {
+                self.work.verbatim(record.raw.end, raw)?;
+                continue;
             }
-            if text.bytes().all(|byte| byte.is_ascii_whitespace()) {
-                self.work.verbatim(eol, text.as_bytes())?;
+            let repaired = record.raw.stray.then(|| self.repaired(&record.cells));
+            let raw = repaired.as_deref().unwrap_or(raw);
+            if record.kind == RecordKind::Blank {
+                self.found.missing.meet(record.raw.line);
+                self.work.without(record.raw.end, raw)?;
                 continue;
             }
             if first && self.plan.header {
-                self.header(&text);
-                self.work.verbatim(eol, text.as_bytes())?;
+                self.header(&record.cells);
+                self.work.verbatim(record.raw.end, raw)?;
+            } else if let Some(several) = from.recipients(&record) {
+                self.recipients(&several, record.raw.end)?;
             } else {
-                match self.email(&text, line, first) {
-                    Ok(email) => {
-                        let place = self.work.row(eol, &email, text.as_bytes())?;
-                        self.rows.add(&email, place);
-                    }
-                    Err(Unreadable { object, why }) => {
-                        self.found.unreadable(line, why);
-                        self.work.unreadable(eol, object, text.as_bytes())?;
-                    }
-                }
+                let guessed = record.foreign && from.records().is_guessed();
+                self.row(&record, raw, (first, guessed))?;
             }
             first = false;
             self.bounds()?;
         }
         Ok(())
+    }
+
+    /// Stores a record as a row: the first one or not, in an encoding that is a guess or not.
+    fn row(&mut self, record: &Record, raw: &[u8], (first, guessed): (bool, bool)) -> Result<()> {
+        let (end, line) = (record.raw.end, record.raw.line);
+        match self.email(&record.cells, line, first) {
+            Ok(email) if is_absent(&email, self.name.as_deref()) || is_guess(&email, guessed) => {
+                self.found.missing.meet(line);
+                self.work.without(end, raw)?;
+            }
+            Ok(email) => {
+                self.found.addresses += u64::from(has_address(&email));
+                let place = self.work.row(end, &email, raw)?;
+                self.rows.add(&email, place);
+            }
+            Err(Unreadable { object, why }) => {
+                self.found.unreadable(line, why);
+                self.work.unreadable(end, object, raw)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the recipients of a line as rows.
+    fn recipients(&mut self, several: &[String], end: Eol) -> Result<()> {
+        for (at, email) in several.iter().enumerate() {
+            let end = if at + 1 < several.len() { Eol::Lf } else { end };
+            self.found.addresses += 1;
+            let place = self.work.row(end, email, email.as_bytes())?;
+            self.rows.add(email, place);
+        }
+        Ok(())
+    }
+
+    /// A record without the quote that opens in it by mistake.
+    fn repaired(&self, cells: &[String]) -> Vec<u8> {
+        let mut record = Vec::new();
+        for (column, cell) in cells.iter().enumerate() {
+            if column > 0 {
+                record.push(self.plan.delimiter);
+            }
+            super::form::cell(cell, self.plan.delimiter, false, &mut record);
+        }
+        record
     }
 
     fn bounds(&self) -> Result<()> {
@@ -329,10 +320,9 @@ impl Import<'_> {
     }
 
     /// Stores the header's width, and the names that our columns must avoid.
-    fn header(&mut self, text: &str) {
-        let names: Vec<String> = fields(text.as_bytes(), self.plan.delimiter)
-            .map(|raw| String::from_utf8_lossy(&unquote(raw)).trim().to_ascii_lowercase())
-            .collect();
+    fn header(&mut self, cells: &[String]) {
+        self.name = cells.get(self.plan.column).cloned();
+        let names: Vec<String> = cells.iter().map(|cell| cell.trim().to_ascii_lowercase()).collect();
         self.found.width = names.len();
         let taken = |suffix: &str| {
             let ours = super::form::column_names(suffix);
@@ -345,29 +335,19 @@ impl Import<'_> {
         }
     }
 
-    fn email<'t>(&mut self, text: &'t str, line: u64, first: bool) -> Result<Cow<'t, str>, Unreadable> {
-        let trim = |text: &str| text.trim_matches(|c: char| c.is_ascii_whitespace()).to_owned();
+    fn email<'t>(&mut self, cells: &'t [String], line: u64, first: bool) -> Result<Cow<'t, str>, Unreadable> {
         let email = match self.plan.format {
-            ListFormat::Txt => Cow::Borrowed(text.trim_matches(|c: char| c.is_ascii_whitespace())),
+            ListFormat::Txt => Cow::Borrowed(cells[0].as_str()),
             ListFormat::Csv => {
-                let mut width = 0;
-                let mut email = Cow::Borrowed("");
-                for raw in fields(text.as_bytes(), self.plan.delimiter) {
-                    if width == self.plan.column {
-                        let cell = unquote(raw);
-                        email = Cow::Owned(trim(std::str::from_utf8(&cell).unwrap_or("")));
-                    }
-                    width += 1;
-                }
-                if width != self.found.width && (self.plan.header || !first) {
+                if cells.len() != self.found.width && (self.plan.header || !first) {
                     self.found.ragged.meet(line);
                 }
-                self.found.width = self.found.width.max(width);
-                email
+                self.found.width = self.found.width.max(cells.len());
+                Cow::Borrowed(cells.get(self.plan.column).map_or("", |cell| cell.trim_ascii()))
             }
             ListFormat::Jsonl => {
                 let column = self.begun.column.as_deref();
-                let found = json::find(text, column).map_err(|why| Unreadable { object: false, why })?;
+                let found = json::find(&cells[0], column).map_err(|why| Unreadable { object: false, why })?;
                 if found.taken && self.found.suffix.is_empty() {
                     "_2".clone_into(&mut self.found.suffix);
                 }
@@ -375,12 +355,9 @@ impl Import<'_> {
                     let why = format!("no text under {:?}", column.unwrap_or("email"));
                     Unreadable { object: true, why }
                 })?;
-                Cow::Owned(trim(&email))
+                Cow::Owned(email.trim_ascii().to_owned())
             }
         };
-        if email.is_empty() {
-            self.found.missing.meet(line);
-        }
         Ok(email)
     }
 }

@@ -205,6 +205,7 @@ impl Output {
                 self.tally.add(Reason::Invalid, false);
                 self.form.unreadable(eol, object, raw, &mut self.line);
             }
+            Frame::Without { eol, raw } => self.form.without(eol, raw, &mut self.line),
             Frame::Verbatim { eol, raw } => self.form.verbatim(eol, raw, &mut self.line),
             Frame::Imported(_) => self.ended = true,
             Frame::Begun(_) => {}

@@ -276,6 +276,8 @@ async fn inputs_that_cannot_be_read_leave_nothing_behind() {
         ("in.jsonl", b"{\"mails\":\"a@x.org\"}\n", &[], "no text under \"email\""),
         ("in.jsonl", b"[{\"email\":\"a@x.org\"}]", &[], "jq"),
         ("in.txt", b"a@x.org\n", &["--column", "3"], "column"),
+        ("in.csv", b"name,email\nA,a@x.org\n", &["--column", "name"], "no row has an address; set --column 2"),
+        ("in.csv", b"email,n\n,1\nnonsense,2\n", &[], "no row has an address. Nothing was probed yet"),
     ];
     for (name, content, more, message) in table {
         let bench = Bench::new(name, content);
@@ -297,7 +299,28 @@ async fn odd_inputs_are_answered_row_by_row() {
         ("e.jsonl", b"{\"email\":\"ok@x.org\",\"probity\":1}\n", "\"probity_2\":{\"status\":\"passed\""),
         ("f.txt", b"ok@x.org\rok2@x.org\r", "ok@x.org\tpassed\tvalid\t\t\rok2@x.org\tpassed"),
         ("g.csv", b"email\nnul\0@x.org\n", "nul\0@x.org,passed"),
-        ("h.csv", b"email,n\n,1\n", ",1,passed"),
+        ("h.csv", b"email,n\n,1\nok@x.org,2\n", "\n,1,,,no_address,,,,,,,\nok@x.org,2,passed"),
+        (
+            "q.csv",
+            b"n,Kontakt\n1,ok@x.org\n;\nn,Kontakt\n2,\x1a\n",
+            "\nn,Kontakt,,,no_address,,,,,,,\n2,\x1a,,,no_address,",
+        ),
+        (
+            "r.jsonl",
+            b"{\"email\":null}\n{\"email\":\"ok@x.org\"}\n",
+            "{\"email\":null,\"probity\":{\"status\":\"\",\"reason\":\"\",\"meta\":\"no_address\",\"suggestion\":\"\",\"domain\":\"\"}}\n",
+        ),
+        ("j.csv", b"sep=;\r\nemail;n\r\nok@x.org;a, b\r\n", "sep=;\r\nemail;n;probity_status"),
+        ("k.csv", b"\"sep=;\"\nemail;n\nok@x.org;a, b\n", "ok@x.org;a, b;passed"),
+        ("l.csv", b"n,email\n\"A,ok@x.org\nB,ok2@x.org\n", "\nA,ok@x.org,passed"),
+        ("m.csv", b"n,email\n\"A \\\"B, C\\\" D\",ok@x.org\n", "\"A \\\"B, C\\\" D\",ok@x.org,passed"),
+        (
+            "n.csv",
+            b"n,email\nA,ok@x.org\rB,ok2@x.org\n",
+            "A,ok@x.org,passed,valid,,,false,false,false,false,false,x.org\rB,ok2",
+        ),
+        ("o.csv", b"\x8e\x81\x96\xbc|email\r\n\x83|\x83C\x83\x93\x83g|ok@x.org\r\n", "氏名|email|probity_status"),
+        ("p.txt", b"ok@x.org; ok2@x.org\n", "ok@x.org\tpassed\tvalid\t\t\nok2@x.org\tpassed"),
         ("i.csv", b"ok@x.org,1\nok2@x.org,2", "ok2@x.org,2,passed,valid,,,false,false,false,false,false,x.org"),
     ];
     for (name, content, expected) in table {

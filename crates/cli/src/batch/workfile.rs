@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail};
 use probity_lists::split::Eol;
 use serde::Serialize;
 
-use self::frame::{ANSWER, BEGUN, IMPORTED, LINE, PUT_OFF, ROW, UNREADABLE, VERBATIM};
+use self::frame::{ANSWER, BEGUN, IMPORTED, LINE, PUT_OFF, ROW, UNREADABLE, VERBATIM, WITHOUT};
 use super::answer::{PutOff, StoredAnswer};
 use crate::exit::{Exit, ExitsWith};
 
@@ -109,9 +109,18 @@ impl WorkFile {
         })
     }
 
-    /// Appends a record without an address.
+    /// Appends a record that is no row.
     pub(crate) fn verbatim(&mut self, eol: Eol, raw: &[u8]) -> Result<()> {
         self.frame(VERBATIM, |out| {
+            out.push(eol.code());
+            out.extend_from_slice(raw);
+        })?;
+        Ok(())
+    }
+
+    /// Appends a row without an address.
+    pub(crate) fn without(&mut self, eol: Eol, raw: &[u8]) -> Result<()> {
+        self.frame(WITHOUT, |out| {
             out.push(eol.code());
             out.extend_from_slice(raw);
         })?;

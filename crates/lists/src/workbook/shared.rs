@@ -34,8 +34,11 @@ impl SharedTexts {
     pub(super) fn read(mut part: Xml<impl Bounded>) -> Result<Self, FileFault> {
         let (mut texts, mut content) = (Self::default(), CellText::default());
         loop {
+            let depth = part.depth();
             let item = match part.next()? {
                 Event::Start(tag) => tag.local_name().as_ref() == "si",
+                // Without its end, texts are missing.
+                Event::Eof if depth > 0 => return Err(FileFault::Damaged),
                 Event::Eof => return Ok(texts),
                 _ => false,
             };

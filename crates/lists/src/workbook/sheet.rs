@@ -4,10 +4,13 @@
 use quick_xml::events::Event;
 
 use super::format::Formats;
+use super::links::{Links, of_formula};
 use super::package::Bounded;
 use super::shared::{Shared, SharedTexts};
 use super::xml::{CellText, Xml, attributes};
+use crate::absent::has_address;
 use crate::bounds::{CELLS_MAX, ROWS_MAX, WorkbookBound};
+use crate::remarks::Oddity;
 use crate::split::RECORD_MAX;
 use crate::{CELL_MAX_BYTES, COLUMNS_MAX, FileFault};
 
@@ -29,6 +32,9 @@ pub(super) struct Sheet<'a, R> {
     pub(super) texts: &'a SharedTexts,
     pub(super) formats: &'a Formats,
     pub(super) counted: &'a mut SheetCounts,
+    pub(super) links: &'a Links,
+    /// Cells that refer to a shared text that does not exist.
+    pub(super) unreadable: &'a mut Oddity,
 }
 
 /// Content of a cell's tag.
@@ -61,8 +67,10 @@ impl<R: Bounded> Sheet<'_, R> {
         if !self.begin()? {
             return Ok(0);
         }
-        let mut rows = Rows { row: Vec::new(), at: 0, bytes: 0, given: 0, take };
-        let (mut row, mut column, mut content) = (0, 0, CellText::default());
+        let mut rows = Rows { row: Vec::new(), at: 0, bytes: 0, given: 0, link: None, has_shared: false, take };
+        let unreadable = self.unreadable.count;
+        let (mut row, mut column) = (0, 0);
+        let (mut content, mut formula) = (CellText::default(), CellText::default());
         loop {
             let tag = match self.part.next()? {
                 Event::Start(tag) => match tag.local_name().as_ref() {
@@ -96,12 +104,16 @@ impl<R: Bounded> Sheet<'_, R> {
             }
             column = place.1 + 1;
             content.clear();
-            self.content(tag.kind, &mut content)?;
+            formula.clear();
+            self.content(tag.kind, &mut content, &mut formula)?;
+            rows.link = self.links.at(place.0, place.1).map(str::to_owned).or_else(|| of_formula(formula.text()?));
             self.value(&tag, place, &content, &mut rows)?;
         }
         rows.end()?;
         self.part.end()?;
-        Ok(rows.given)
+        // One number may be broken; where all are, the texts themselves are.
+        let is_damaged = self.unreadable.count > unreadable && !rows.has_shared;
+        if is_damaged { Err(FileFault::Damaged) } else { Ok(rows.given) }
     }
 
     /// Reads up to the rows; returns whether there are any. A chart sheet has none.
@@ -120,33 +132,35 @@ impl<R: Bounded> Sheet<'_, R> {
         }
     }
 
-    /// Reads a cell to its end, and its text into `content`.
-    fn content(&mut self, kind: Kind, content: &mut CellText) -> Result<(), FileFault> {
+    /// Reads a cell to its end, its text into `content`, and its formula.
+    fn content(&mut self, kind: Kind, content: &mut CellText, formula: &mut CellText) -> Result<(), FileFault> {
         let outside = self.part.depth() - 1;
-        let mut value = false;
+        let (mut value, mut computed) = (false, false);
         loop {
             let child = self.part.depth() == outside + 1;
             match self.part.next()? {
                 Event::Start(tag) => match tag.local_name().as_ref() {
                     "v" if child => value = kind != Kind::Inline,
                     "is" if child => self.part.rich(content)?,
-                    _ => value = false,
+                    "f" if child => computed = true,
+                    _ => (value, computed) = (false, false),
                 },
                 Event::End(_) => {
-                    value = false;
+                    (value, computed) = (false, false);
                     if self.part.depth() == outside {
                         return Ok(());
                     }
                 }
                 Event::Eof => return Err(FileFault::Damaged),
                 event if value => content.take(&event)?,
+                event if computed => formula.take(&event)?,
                 _ => {}
             }
         }
     }
 
     fn value(
-        &self,
+        &mut self,
         tag: &Tag,
         (row, column): (u32, u32),
         content: &CellText,
@@ -159,10 +173,16 @@ impl<R: Bounded> Sheet<'_, R> {
             Kind::Inline => rows.cell(row, column, text),
             Kind::Text => rows.cell(row, column, &super::escapes::resolved(text)),
             Kind::Shared if text.is_empty() => Ok(()),
-            Kind::Shared => match self.texts.get(text.trim().parse().map_err(|_| FileFault::Damaged)?) {
-                Shared::Text(text) => rows.cell(row, column, text),
+            Kind::Shared => match text.trim().parse().map_or(Shared::Nothing, |number| self.texts.get(number)) {
+                Shared::Text(text) => {
+                    rows.has_shared = true;
+                    rows.cell(row, column, text)
+                }
                 Shared::TooLong => Err(too_long()),
-                Shared::Nothing => Err(FileFault::Damaged),
+                Shared::Nothing => {
+                    self.unreadable.meet(u64::from(row) + 1);
+                    rows.cell(row, column, "")
+                }
             },
             Kind::Bool => match text.trim() {
                 "" => Ok(()),
@@ -221,7 +241,7 @@ impl Kind {
 }
 
 /// Row and column of a cell such as `B7`, counted from 0.
-fn place(name: &str) -> Option<(u32, u32)> {
+pub(super) fn place(name: &str) -> Option<(u32, u32)> {
     let digits = name.find(|character: char| character.is_ascii_digit())?;
     let (letters, number) = name.split_at(digits);
     let mut column = 0_u32;
@@ -242,11 +262,17 @@ struct Rows<'a, T> {
     /// Total length of its texts: many cells may share a long one.
     bytes: usize,
     given: u64,
+    /// Address behind the current cell.
+    link: Option<String>,
+    /// Whether a shared text was found.
+    has_shared: bool,
     take: &'a mut T,
 }
 
 impl<T: FnMut(Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
     fn cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), FileFault> {
+        let link = self.link.take().filter(|_| !has_address(text));
+        let text = link.as_deref().unwrap_or(text);
         // Colored columns are full of cells without text.
         if text.trim().is_empty() {
             return Ok(());

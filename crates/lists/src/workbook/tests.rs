@@ -381,3 +381,59 @@ fn the_sheet_with_the_addresses_comes_first() {
     assert_eq!(opened.read("List", |_| Ok(())).unwrap(), 4);
     assert_eq!(opened.read("Deep", |_| Ok(())).unwrap_err().word(), "unpacks");
 }
+
+#[test]
+fn addresses_behind_cells_are_read() {
+    let mut book = Written::new();
+    let sheet = book.add_worksheet();
+    sheet.write_row(0, 0, ["Contact", "n"]).unwrap();
+    let link = |to: &str, text: &str| rust_xlsxwriter::Url::new(to).set_text(text);
+    sheet.write_url(1, 0, link("mailto:ann@example.org?subject=hi", "Ann Roe")).unwrap();
+    let formula = rust_xlsxwriter::Formula::new("=HYPERLINK(\"mailto:bob@example.org\",\"Bob\")").set_result("Bob");
+    sheet.write_formula(2, 0, formula).unwrap();
+    sheet.write_url(3, 0, link("mailto:other@example.org", "cid@example.org")).unwrap();
+    sheet.write_url(4, 0, link("https://example.org", "Dee")).unwrap();
+    sheet.write_string(5, 0, "e@example.org").unwrap();
+    let rows = read(saved(&mut book)).unwrap();
+    let expected = [
+        &["Contact", "n"][..],
+        &["ann@example.org"],
+        &["bob@example.org"],
+        &["cid@example.org"],
+        &["Dee"],
+        &["e@example.org"],
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn links_choose_the_sheet_too() {
+    let mut book = Written::new();
+    book.add_worksheet().set_name("Cover").unwrap().write_string(0, 0, "List").unwrap();
+    let sheet = book.add_worksheet().set_name("People").unwrap();
+    sheet.write_url(1, 0, rust_xlsxwriter::Url::new("mailto:ann@example.org").set_text("Ann")).unwrap();
+    assert_eq!(Workbook::open(saved(&mut book)).unwrap().by_addresses(200, 1 << 20), ["People", "Cover"]);
+}
+
+#[test]
+fn a_cell_with_a_broken_number_is_blank_and_named() {
+    let cell = |place: &str, number: &str| format!("<c r=\"{place}\" t=\"s\"><v>{number}</v></c>");
+    let rows = format!(
+        "<row r=\"1\">{}{}</row><row r=\"2\">{}{}</row><row r=\"3\">{}</row>",
+        cell("A1", "0"),
+        cell("B1", "1"),
+        cell("A2", "99"),
+        cell("B2", "3"),
+        cell("A3", "x")
+    );
+    let mut book = Workbook::open(with_parts(list(), &[(SHEET, &sheet_of(&rows))])).unwrap();
+    let mut read = Vec::new();
+    let sheet = book.sheets()[0].clone();
+    book.read(&sheet, |row| {
+        read.push(row);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(read, [["email", "name"], ["", "Ann"]]);
+    assert_eq!(book.unreadable(), Oddity { count: 2, line: 2 });
+}

@@ -9,6 +9,7 @@ use probity_backend::outbound::TargetRefusal;
 use probity_backend::secrets::random;
 use probity_contract::error::ApiError;
 use probity_contract::published::jobs::submission::{SubmitQuery, SubmittedJob};
+use probity_lists::remarks::Oddity;
 use probity_lists::submission::{Intake, SubmissionFormat};
 use probity_store::ScopedFutureExt as _;
 use probity_store::jobs::{self, NewJob};
@@ -33,11 +34,14 @@ pub struct ReceivedList {
     list: Result<KeptRows, ApiError>,
     /// Hash of the whole body, even if it is no valid list.
     pub body_hash: [u8; 32],
+    /// Rows of CSV without an address, which are not in the job.
+    pub without: Oddity,
 }
 
 /// Rows stored under a staged job.
 struct KeptRows {
     rows: i64,
+    without: Oddity,
     /// Callback URL as sent.
     webhook_url: Option<String>,
 }
@@ -51,7 +55,10 @@ pub async fn receive_list<B: IncomingBody>(
 ) -> Result<ReceivedList, ApiError> {
     let staged = StagedJob::begin(app, new_job(app, caller)).await?;
     match read_list(app, &staged, head, open).await {
-        Ok((list, body_hash)) => Ok(ReceivedList { staged, list, body_hash }),
+        Ok((list, body_hash)) => {
+            let without = list.as_ref().map(|list| list.without).unwrap_or_default();
+            Ok(ReceivedList { staged, list, body_hash, without })
+        }
         Err(error) => {
             staged.discard(app).await;
             Err(error)
@@ -112,7 +119,8 @@ async fn read_list<B: IncomingBody>(
         Ok(submission) => {
             staged.keep(app, next, &mut full).await?;
             let rows = i64::try_from(submission.rows).unwrap_or(i64::MAX);
-            Ok(KeptRows { rows, webhook_url: submission.webhook_url.or(query.webhook_url) })
+            let without = submission.without;
+            Ok(KeptRows { rows, without, webhook_url: submission.webhook_url.or(query.webhook_url) })
         }
         Err(fault) => Err(fault.into()),
     };
@@ -140,7 +148,7 @@ async fn accept(
     list: Result<KeptRows, ApiError>,
     once: &Once,
 ) -> Result<SubmittedJob, ApiError> {
-    let KeptRows { rows, webhook_url } = list?;
+    let KeptRows { rows, webhook_url, .. } = list?;
     let url = match webhook_url {
         None => None,
         Some(url) => Some(receiver(app, &url).await?),

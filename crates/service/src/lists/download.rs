@@ -21,7 +21,7 @@ use probity_contract::error::{ApiError, Detail};
 use probity_contract::published::jobs::download::{DownloadQuery, FileFormat};
 #[cfg(feature = "xlsx")]
 use probity_store::OrgNo;
-use probity_store::jobs::{self, Job};
+use probity_store::jobs::{self, Job, SettledResult};
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -52,6 +52,8 @@ pub struct JobDownload {
     filter: RowFilter,
     columns: Arc<FileColumns>,
     next: i64,
+    /// Next row of the uploaded file.
+    next_own: i64,
     begun: bool,
 }
 
@@ -73,7 +75,10 @@ pub async fn find_download(
     let job = jobs::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
     rows::readable(&job)?;
     let columns = match () {
-        () if query.original => FileColumns::with(upload_of(&mut conn, &job).await?)?,
+        () if query.original => {
+            let upload = upload_of(&mut conn, &job).await?;
+            FileColumns::with(&mut conn, upload).await?
+        }
         () if job.integration.is_some() => FileColumns::of_run(),
         () => FileColumns::of_job(),
     };
@@ -83,7 +88,8 @@ pub async fn find_download(
     if query.format == FileFormat::Xlsx {
         xlsx::check(job.rows)?;
     }
-    Ok(JobDownload { app: app.clone(), job, query, filter, columns: columns.into(), next: 0, begun: false })
+    let next_own = columns.first_own();
+    Ok(JobDownload { app: app.clone(), job, query, filter, columns: columns.into(), next: 0, next_own, begun: false })
 }
 
 impl JobDownload {
@@ -145,25 +151,29 @@ impl JobDownload {
 
     /// Returns the selected rows of the next part; `None` after the last part.
     async fn rows(&mut self) -> Result<Option<Vec<OriginalRow>>, ApiError> {
-        let from = self.next;
-        if from >= self.job.rows {
-            return Ok(None);
-        }
-        let mut to = from.saturating_add(PART_ROWS).min(self.job.rows);
         let mut conn = self.app.store.read().await?;
-        let own = self.columns.own_rows(&mut conn, from, to).await?;
-        if let Some(own) = &own {
-            to = from + i64::try_from(own.len()).map_err(ApiError::server_error)?;
-        }
+        let from = self.next;
+        let own = self.columns.own_rows(&mut conn, self.next_own, PART_ROWS).await?;
+        let to = match &own {
+            Some(own) if own.is_empty() => return Ok(None),
+            Some(own) => from + own.iter().map(|(_, in_job)| i64::from(*in_job)).sum::<i64>(),
+            None if from >= self.job.rows => return Ok(None),
+            None => from.saturating_add(PART_ROWS).min(self.job.rows),
+        };
         self.next = to;
-        let rows = rows::wanted(&mut conn, &self.job, from, to, |email, standing| self.filter.selects(email, standing))
-            .await?;
-        let mut own = own.map(Vec::into_iter);
-        let rows = rows.into_iter().filter_map(|row| {
-            let own = own.as_mut().and_then(Iterator::next);
-            row.map(|row| OriginalRow { row, own })
+        let selects = |email: Option<&str>, standing: Option<&SettledResult>| self.filter.selects(email, standing);
+        let rows = if from < to { rows::wanted(&mut conn, &self.job, from, to, selects).await? } else { Vec::new() };
+        let Some(own) = own else {
+            return Ok(Some(rows.into_iter().flatten().map(|row| OriginalRow { row, own: None }).collect()));
+        };
+        self.next_own += i64::try_from(own.len()).map_err(ApiError::server_error)?;
+        let (mut rows, all) = (rows.into_iter(), self.filter.is_all());
+        let joined = own.into_iter().filter_map(|(own, in_job)| {
+            // A row without an address is in no selection.
+            let row = if in_job { rows.next()? } else { all.then(OriginalRow::without_address) };
+            row.map(|row| OriginalRow { row, own: Some(own) })
         });
-        Ok(Some(rows.collect()))
+        Ok(Some(joined.collect()))
     }
 }
 

@@ -1,4 +1,6 @@
-//! Starts the job of an upload: copies the texts of its column row by row, and accepts them like any list.
+//! Starts the job of an upload: copies the addresses of its column row by row, and accepts them like any list. Rows without an
+//! address stay out of the job, so they cost nothing and are in none of its figures; the upload remembers them for downloads. A
+//! column without any address is refused.
 //!
 //! Blocks are written first, under a staged job. The transaction that accepts the job also links it to the upload. If
 //! another start was faster, the blocks are discarded and the other's job is returned. If addresses are erased meanwhile,
@@ -10,9 +12,11 @@ use probity_account::block::{Filling, PackedBlock};
 use probity_account::id::{JobId, UploadId};
 use probity_backend::secrets::random;
 use probity_backend::uploads::about::FileFacts;
-use probity_backend::uploads::cells::{address, decoded};
+use probity_backend::uploads::cells::{address_of, decoded};
 use probity_backend::uploads::view::{Choose, Started};
+use probity_backend::uploads::without::RowsWithout;
 use probity_contract::error::{ApiError, Code};
+use probity_lists::absent::has_address;
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::privacy::erasures;
 use probity_store::uploads::{self, ColumnChoice, Upload};
@@ -57,7 +61,7 @@ pub async fn start_upload(
     }
     let staged = StagedJob::begin(app, new_job(app, caller, &upload)).await?;
     let accepted = match fill(app, &staged, &upload).await {
-        Ok(rows) => accept(app, &staged.new, &upload, rows, once).await,
+        Ok(filled) => accept(app, &staged.new, &upload, &filled, once).await,
         Err(error) => Err(error),
     };
     match accepted {
@@ -152,12 +156,26 @@ fn new_job(app: &App, caller: &Caller, upload: &Upload) -> NewJob {
     }
 }
 
-/// Copies the addresses and returns the number of rows.
-async fn fill(app: &App, staged: &StagedJob, upload: &Upload) -> Result<i64, ApiError> {
-    let column = upload.choice.column.and_then(|column| usize::try_from(column).ok());
-    let column = column.ok_or_else(|| ApiError::invalid("column", "choose the column that has the addresses"))?;
+/// What was copied.
+struct Filled {
+    /// Number of rows in the job.
+    rows: i64,
+    without: RowsWithout,
+}
+
+/// Copies the addresses.
+async fn fill(app: &App, staged: &StagedJob, upload: &Upload) -> Result<Filled, ApiError> {
+    if upload.choice.column.is_none() {
+        return Err(ApiError::invalid("column", "choose the column that has the addresses"));
+    }
     let about = Arc::new(FileFacts::of(&upload.about)?);
-    let mut texts = ColumnTexts { about, column, skip: upload.choice.header, filling: Filling::default() };
+    let mut texts = ColumnTexts {
+        about,
+        choice: upload.choice,
+        filling: Filling::default(),
+        without: RowsWithout::default(),
+        has_address: false,
+    };
     let (mut next, mut kept) = (0, 0);
     while next < upload.rows {
         let blocks = uploads::blocks(&mut app.store.read().await?, upload.org, upload.no, next, BLOCKS).await?;
@@ -177,15 +195,17 @@ async fn fill(app: &App, staged: &StagedJob, upload: &Upload) -> Result<i64, Api
         }
         kept = staged.keep(app, kept, &mut full).await?;
     }
-    if kept == 0 { Err(ApiError::invalid_request("the file has a header but no rows")) } else { Ok(kept) }
+    if texts.has_address { Ok(Filled { rows: kept, without: texts.without }) } else { Err(texts.no_address()) }
 }
 
 /// Packs the texts of the column into blocks of a job.
 struct ColumnTexts {
     about: Arc<FileFacts>,
-    column: usize,
-    skip: bool,
+    choice: ColumnChoice,
     filling: Filling,
+    without: RowsWithout,
+    /// Whether a text looks like an address.
+    has_address: bool,
 }
 
 impl ColumnTexts {
@@ -202,10 +222,14 @@ impl ColumnTexts {
             }
             for (at, row) in (first..).zip(decoded(&body)?) {
                 next = at + 1;
-                if at == 0 && self.skip {
+                if at == 0 && self.choice.header {
                     continue;
                 }
-                let text = address(&self.about, &row, self.column);
+                let Some(text) = address_of(&self.about, &row, self.choice) else {
+                    self.without.add(at);
+                    continue;
+                };
+                self.has_address |= has_address(&text);
                 self.filling.push(text.as_bytes()).expect("addresses are cut, and a full block was taken");
                 if self.filling.is_full() {
                     full.extend(self.filling.take());
@@ -213,6 +237,18 @@ impl ColumnTexts {
             }
         }
         Ok(next)
+    }
+
+    /// The refusal of a column without an address, with the column that has some.
+    fn no_address(&self) -> ApiError {
+        let names = self.about.columns(self.choice.header);
+        match self.about.fullest().and_then(|(column, count)| Some((names.get(column)?, count))) {
+            Some((name, count)) => ApiError::invalid(
+                "column",
+                format_args!("has no address; choose the column \"{name}\", which has {count}"),
+            ),
+            None => ApiError::invalid("column", "has no address, nor has any other column"),
+        }
     }
 }
 
@@ -227,7 +263,13 @@ enum StartOutcome {
 }
 
 /// Accepts the job. Returns the job that was accepted before, if any. [`NewJob::at`] is when the copy began.
-async fn accept(app: &App, new: &NewJob, upload: &Upload, rows: i64, once: &Once) -> Result<Option<JobId>, ApiError> {
+async fn accept(
+    app: &App,
+    new: &NewJob,
+    upload: &Upload,
+    filled: &Filled,
+    once: &Once,
+) -> Result<Option<JobId>, ApiError> {
     let now = app.now();
     let name = FileFacts::of(&upload.about)?.name;
     let name = Some(name.trim()).filter(|name| !name.is_empty());
@@ -242,7 +284,10 @@ async fn accept(app: &App, new: &NewJob, upload: &Upload, rows: i64, once: &Once
                     Ok(Some((_, other))) => return Ok(StartOutcome::As(Some(other))),
                     started => drop(started?),
                 }
-                jobs::accept(tx, new, rows, None, now).await?;
+                if !filled.without.bits().is_empty() {
+                    uploads::skip(tx, upload.org, upload.no, filled.without.bits()).await?;
+                }
+                jobs::accept(tx, new, filled.rows, None, now).await?;
                 jobs::name(tx, new.org, JobNo::of_id(new.id), name, &[]).await?;
                 once.keep(tx, &Started { id: new.id }).await?;
                 Ok(StartOutcome::As(None))

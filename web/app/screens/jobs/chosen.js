@@ -35,7 +35,7 @@ export function Chosen({ id }) {
   return html`<${Fetched} from=${upload} lines=${10}>${(of) => html`
     <${Card} title=${of.name || t(`trigger.${of.source}`)}>
       <${Facts} of=${facts(of)} />
-      ${of.windows_1252 && html`<${Note} kind="warning">${t("upload.windows")}<//>`}
+      ${reading(of) && html`<${Note} kind="warning">${reading(of)}<//>`}
       ${of.sheets.length > 1 && html`<${Sheets} of=${of} />`}
     <//>
     <${Card} title=${t("upload.preview")}>
@@ -75,12 +75,19 @@ function Sheets({ of }) {
 
 function facts(of) {
   const separator = of.delimiter === "\t" ? t("upload.tab") : of.delimiter;
-  const read = [t(`upload.kind_${of.kind}`), ENCODINGS[of.encoding], separator && t("upload.separated", { by: separator })];
+  const read = [t(`upload.kind_${of.kind}`), ENCODINGS[of.encoding] ?? of.encoding, separator && t("upload.separated", { by: separator })];
   return [
     [t("upload.read_as"), read.filter(Boolean).join(", ")],
     [t("upload.size"), size(of.size)],
     [t("upload.kept"), time(of.expires_at)],
   ];
+}
+
+/** What may be wrong about the letters of a text. @param {any} of */
+function reading(of) {
+  const older = of.encoding && !ENCODINGS[of.encoding];
+  if (older) return t("upload.older", { encoding: of.encoding });
+  return of.windows_1252 && t("upload.windows");
 }
 
 /** Which column has the addresses. What was chosen shows at once, and is counted meanwhile. */
@@ -111,13 +118,16 @@ function Preview({ of }) {
   </table></div>`;
 }
 
-function Counts({ of: { counts, rows } }) {
+function Counts({ of }) {
+  const { counts, rows, first_empty, better_column } = of;
   if (!counts) return html`<${Note} kind="warning">${t("upload.no_column")}<//>`;
-  return html`<div class="grid">
+  const better = better_column !== null && shown(of, of.columns[better_column], better_column);
+  return html`${better && html`<${Note} kind="warning">${t("upload.better_column", { column: better })}<//>`}
+  <div class="grid">
     <${Figure} label=${t("lists.rows")} value=${number(rows)} />
     <${Figure} label=${t("upload.distinct")} value=${number(counts.distinct)} />
     <${Figure} label=${t("lists.duplicates")} value=${number(counts.duplicates)}>${t("lists.duplicates_free")}<//>
-    <${Figure} label=${t("upload.empty")} value=${number(counts.empty)} />
+    <${Figure} label=${t("upload.empty")} value=${number(counts.empty)}>${first_empty !== null && t("upload.first_empty", { row: number(first_empty) })}<//>
     <${Figure} label=${t("upload.invalid")} value=${number(counts.invalid)} />
   </div>`;
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use probity_lists::encoding::Encoding;
-use probity_lists::split::Eol;
+use probity_lists::split::{Dialect, Eol};
 use serde::{Deserialize, Serialize};
 
 use crate::args::ListFormat;
@@ -42,6 +42,9 @@ pub(crate) struct Imported {
     pub format: ListFormat,
     /// CSV separator.
     pub delimiter: u8,
+    /// Whether backslashes escape quotes in CSV.
+    #[serde(default)]
+    pub backslash: bool,
     /// The first CSV record is a header.
     pub header: bool,
     /// Fields of the widest CSV row.
@@ -50,6 +53,9 @@ pub(crate) struct Imported {
     pub encoding: Encoding,
     /// Suffix that makes our column names unique.
     pub suffix: String,
+    /// Rows without an address, which are not counted in `rows`.
+    #[serde(default)]
+    pub without: u64,
     /// Unreadable lines, which are not counted in `rows`.
     pub unreadable: u64,
     /// Whether the input was a workbook. Its texts are no formulas, and must be none in CSV.
@@ -57,6 +63,13 @@ pub(crate) struct Imported {
     pub workbook: bool,
     /// Warnings about the input.
     pub warnings: Vec<String>,
+}
+
+impl Imported {
+    /// How its CSV separates and quotes fields.
+    pub(crate) fn dialect(&self) -> Dialect {
+        Dialect { delimiter: self.delimiter, backslash: self.backslash }
+    }
 }
 
 #[derive(Debug)]
@@ -74,6 +87,11 @@ pub(crate) enum Frame<'a> {
     Verbatim {
         eol: Eol,
         /// The whole record.
+        raw: &'a [u8],
+    },
+    /// A row without an address, which has no answer.
+    Without {
+        eol: Eol,
         raw: &'a [u8],
     },
     /// An unreadable record, whose answer is fixed.
@@ -95,6 +113,8 @@ pub(super) const LINE: u8 = b'L';
 pub(super) const ROW: u8 = b'R';
 /// Kind of a record without an address.
 pub(super) const VERBATIM: u8 = b'V';
+/// Kind of a row without an address.
+pub(super) const WITHOUT: u8 = b'W';
 /// Kind of an unreadable record.
 pub(super) const UNREADABLE: u8 = b'U';
 pub(super) const BEGUN: u8 = b'B';
@@ -111,6 +131,7 @@ impl<'a> Frame<'a> {
             ANSWER => StoredAnswer::read(rest).map(Self::Answer),
             PUT_OFF => PutOff::read(rest).map(Self::PutOff),
             VERBATIM => rest.split_first().map(|(eol, raw)| Self::Verbatim { eol: Eol::from_code(*eol), raw }),
+            WITHOUT => rest.split_first().map(|(eol, raw)| Self::Without { eol: Eol::from_code(*eol), raw }),
             UNREADABLE => {
                 let ([eol, object], raw) = rest.split_first_chunk::<2>()?;
                 Some(Self::Unreadable { eol: Eol::from_code(*eol), object: *object != 0, raw })

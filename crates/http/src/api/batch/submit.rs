@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
+use axum::http::HeaderName;
 use axum::response::{IntoResponse as _, Response};
 use probity_contract::published::jobs::submission::{SubmitQuery, SubmittedJob};
 use probity_contract::query::{FromQuery as _, Query};
+use probity_lists::remarks::Oddity;
 use probity_service::app::App;
 use probity_service::callers::once::{KeyedCall, Once};
 use probity_service::jobs::submit::{SubmissionHead, accept_list, receive_list};
@@ -45,8 +47,9 @@ pub(crate) async fn submit_batch(
     let query = SubmitQuery::from_query(&Query::of(request.uri()))?;
     let head = SubmissionHead { format, query, read_whole: key.is_some() };
     let received = receive_list(&app, &caller, head, opener(request)).await?;
+    let without = received.without;
     let Some(key) = key else {
-        return Ok(Json(accept_list(&app, received, &Once::unkeyed()).await?).into_response());
+        return Ok(named(without, Json(accept_list(&app, received, &Once::unkeyed()).await?).into_response()));
     };
     let call = KeyedCall { path, key, body_hash: received.body_hash };
     let (staged, acting) = (received.staged.clone(), app.clone());
@@ -56,5 +59,18 @@ pub(crate) async fn submit_batch(
     let answered = run_once(app.clone(), caller, call, work).await;
     // A replay, or a refusal of the key: what came in now is not needed. An accepted job is not touched by this.
     staged.discard(&app).await;
-    answered
+    answered.map(|response| named(without, response))
+}
+
+/// Rows of CSV without an address, which are not in the job: their number, and the line of the first.
+const WITHOUT: HeaderName = HeaderName::from_static("x-rows-without-address");
+const FIRST_WITHOUT: HeaderName = HeaderName::from_static("x-first-line-without-address");
+
+/// Names the rows that are not in the job.
+fn named(without: Oddity, mut response: Response) -> Response {
+    if without.count > 0 {
+        response.headers_mut().insert(WITHOUT, without.count.into());
+        response.headers_mut().insert(FIRST_WITHOUT, without.line.into());
+    }
+    response
 }

@@ -6,8 +6,9 @@ use probity_backend::uploads::FileFacts;
 use probity_backend::uploads::cells;
 #[cfg(feature = "xlsx")]
 use probity_backend::uploads::kinds::{self, ColumnKind};
+use probity_backend::uploads::without::RowsWithout;
 use probity_contract::error::{ApiError, Code};
-use probity_contract::published::jobs::batch::{BatchRow, RowDone, RowVerdict};
+use probity_contract::published::jobs::batch::{BatchRow, RowDone, RowHead, RowVerdict};
 use probity_lists::json;
 use probity_store::Conn;
 use probity_store::jobs::Job;
@@ -35,6 +36,13 @@ pub(super) struct OriginalRow {
     pub(super) own: Option<cells::FileRow>,
 }
 
+impl OriginalRow {
+    /// Returns the result of a row without an address: none.
+    pub(super) fn without_address() -> BatchRow {
+        BatchRow { head: RowHead { email: String::new(), processed: false, index: None }, done: None }
+    }
+}
+
 /// Columns of a download.
 pub(super) struct FileColumns {
     /// Uploaded file whose columns come first.
@@ -46,6 +54,8 @@ pub(super) struct FileColumns {
 struct UploadColumns {
     upload: Upload,
     about: FileFacts,
+    /// Rows that are not in the job.
+    without: RowsWithout,
     /// Suffix of our column names that makes them differ from the file's.
     suffix: String,
 }
@@ -62,14 +72,15 @@ impl FileColumns {
     }
 
     /// Returns the columns of the uploaded file, then those of the job, without the address, which the file has already.
-    pub(super) fn with(upload: Upload) -> Result<Self, ApiError> {
+    pub(super) async fn with(conn: &mut Conn, upload: Upload) -> Result<Self, ApiError> {
+        let without = RowsWithout::of(uploads::skipped(conn, upload.org, upload.no).await?);
         let about = FileFacts::of(&upload.about)?;
         let names: Vec<String> =
             about.columns(upload.choice.header).iter().map(|name| name.to_ascii_lowercase()).collect();
         let taken = |suffix: &str| HEADER[1..].iter().any(|name| names.contains(&format!("{PREFIX}{name}{suffix}")));
         let suffixes = std::iter::once(String::new()).chain((2..).map(|number| format!("_{number}")));
         let suffix = suffixes.into_iter().find(|suffix| !taken(suffix)).unwrap_or_default();
-        Ok(Self { own: Some(UploadColumns { upload, about, suffix }), is_run: false })
+        Ok(Self { own: Some(UploadColumns { upload, about, without, suffix }), is_run: false })
     }
 
     /// Returns the names, in order.
@@ -152,20 +163,25 @@ impl FileColumns {
         out.extend(b"}\n");
     }
 
-    /// Returns the uploaded file's rows for the job's rows `from` to `to`, or only the first of them if they are long.
+    /// Returns the uploaded file's first row behind the header.
+    pub(super) fn first_own(&self) -> i64 {
+        self.own.as_ref().map_or(0, |own| i64::from(own.upload.choice.header))
+    }
+
+    /// Returns up to `count` rows of the uploaded file, if its columns are wanted, each with whether it is in the job; fewer if they
+    /// are long, none after the last.
     pub(super) async fn own_rows(
         &self,
         conn: &mut Conn,
         from: i64,
-        to: i64,
-    ) -> Result<Option<Vec<cells::FileRow>>, ApiError> {
+        count: i64,
+    ) -> Result<Option<Vec<(cells::FileRow, bool)>>, ApiError> {
         let Some(own) = &self.own else { return Ok(None) };
-        let header = i64::from(own.upload.choice.header);
-        let rows = cells::rows(conn, &own.upload, from + header, to + header).await?;
-        if rows.is_empty() {
-            return Err(ApiError::server_error("a file has fewer rows than the job created from it"));
+        let rows = cells::rows(conn, &own.upload, from, from.saturating_add(count)).await?;
+        if rows.is_empty() && from < own.upload.rows {
+            return Err(ApiError::server_error("rows of an upload are missing"));
         }
-        Ok(Some(rows))
+        Ok(Some((from..).zip(rows).map(|(at, row)| (row, !own.without.has(at))).collect()))
     }
 }
 

@@ -95,6 +95,7 @@ pub const FREE: &[(&str, &str)] = &[
     ("upload.state", WORD),
     ("upload.user_id", ID),
     ("upload.job_id", ID),
+    ("upload.without", "bits"),
     ("users.id", ID),
     ("users.email", MEMBER),
     ("users.email_key", MEMBER),

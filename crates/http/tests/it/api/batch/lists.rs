@@ -20,6 +20,22 @@ async fn lists_may_be_csv_or_lines_of_json() {
 }
 
 #[tokio::test]
+async fn rows_of_csv_without_an_address_are_named() {
+    let app = TestApp::start().await;
+    let (_, key) = app.tester().await;
+    let csv = "name,email\nAnn,valid@sandbox.test\nBob,\nname,email\n";
+    let answer = app.send(Call::with_body("/v1/batch-verify", "text/csv", csv).key(&key)).await;
+    assert_eq!(answer.header("x-rows-without-address"), Some("2"));
+    assert_eq!(answer.header("x-first-line-without-address"), Some("3"));
+    let id = answer.ok(200)["id"].as_str().unwrap().to_owned();
+    done(&app, &key, &id).await;
+    assert_eq!(reasons(&rows(&app, &key, &id, 100).await), ["valid"]);
+    let none = Call::with_body("/v1/batch-verify", "text/csv", "email\nAnn\n").key(&key);
+    app.send(none).await.error(400, "invalid_request");
+    app.stop().await;
+}
+
+#[tokio::test]
 async fn a_list_in_utf_16_is_refused_before_anything_is_charged() {
     let app = TestApp::start().await;
     let (_, key) = app.customer().await;

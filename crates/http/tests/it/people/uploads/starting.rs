@@ -112,6 +112,52 @@ async fn a_job_is_made_once_of_all_rows_in_their_order() {
 }
 
 #[tokio::test]
+async fn rows_without_an_address_cost_nothing_and_come_back() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let list = "n;email\n1;ann@honest-mail.com\n2;\nn;email\n3;user1@honest-mail.com\n4;\u{a0}\n";
+        let (view, place) = put_up(browser, "name=list.csv", list).await;
+        let counts = json!({ "addresses": 2, "distinct": 2, "duplicates": 0, "empty": 3, "invalid": 0 });
+        assert_eq!((&view["counts"], &view["first_empty"], &view["better_column"]), (&counts, &json!(3), &Value::Null));
+        let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
+        assert_eq!((&forecast["credits"]["held"], &forecast["credits"]["high"]), (&json!(2), &json!(2)));
+        let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
+        app.settled().await;
+        let id = job["id"].as_str().unwrap();
+        let job = browser.get(&format!("/app/v1/jobs/{id}")).await.ok(200);
+        assert_eq!(job["results"]["total"], 2);
+        let file = browser.get(&format!("/app/v1/batch-verify/{id}/download?columns=original")).await;
+        let text = file.text();
+        let lines: Vec<&str> = text.lines().collect();
+        for (line, begins) in lines.iter().zip([
+            "n;email;probity_domain;probity_processed;",
+            "1;ann@honest-mail.com;honest-mail.com;true;",
+            "2;;;false;;;;;;",
+            "n;email;;false;;;;;;",
+            "3;user1@honest-mail.com;honest-mail.com;true;",
+            "4;\u{a0};;false;;;;;;",
+        ]) {
+            assert!(line.starts_with(begins), "{begins}: {text}");
+        }
+        assert_eq!(lines.len(), 6);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_column_without_an_address_is_refused_with_the_one_that_has_some() {
+    with_ann(config(), PLENTY, async |_, browser| {
+        let (_, place) = put_up(browser, "name=list.csv", "name;email\nA;ann@honest-mail.com\nB;\n").await;
+        let call = browser.call("PATCH", &place).json(&json!({ "column": 0 }));
+        assert_eq!(browser.send(call).await.ok(200)["better_column"], 1);
+        let refused = browser.post(&format!("{place}/start"), &json!({})).await;
+        let said = refused.error(400, "invalid_request");
+        assert_eq!(said, "column: has no address; choose the column \"email\", which has 1");
+        assert_eq!(browser.get("/app/v1/jobs").await.ok(200)["data"], json!([]));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_is_pasted_is_a_list_of_source_input() {
     with_ann(config(), PLENTY, async |app, browser| {
         let pasted = "{not json\nann@honest-mail.com\nuser1@honest-mail.com";

@@ -57,8 +57,11 @@ impl RowSummary {
         Self { title, selection, language, rows: 0, counts: BTreeMap::new() }
     }
 
-    /// Counts a row.
+    /// Counts a row, unless it is a row of the uploaded file without an address.
     pub(super) fn count(&mut self, row: &BatchRow) {
+        if row.head.index.is_none() {
+            return;
+        }
         self.rows += 1;
         let outcome = row.done.as_ref().map(RowDone::outcome);
         let key = outcome.map_or((PENDING, ""), |outcome| (outcome.status, outcome.reason));

@@ -1,0 +1,133 @@
+//! Records in and out.
+
+use super::*;
+
+const CSV: Option<Dialect> = Some(Dialect { delimiter: b',', backslash: false });
+
+/// Records with their ends, first lines and whether a quote in them opens by mistake; the same in pieces of any size.
+fn split(input: &[u8], dialect: Option<Dialect>) -> Result<Vec<(String, Eol, u64, bool)>, SplitError> {
+    let read = |size: usize| {
+        let mut splitter = Splitter::new(dialect);
+        let mut all = Vec::new();
+        let mut pieces = input.chunks(size);
+        loop {
+            while let Some(record) = splitter.next_record()? {
+                let text = String::from_utf8(splitter.bytes(&record).to_vec()).unwrap();
+                all.push((text, record.end, record.line, record.stray));
+            }
+            match pieces.next() {
+                Some(piece) => splitter.text().extend_from_slice(piece),
+                None if splitter.ended => return Ok(all),
+                None => splitter.end(),
+            }
+        }
+    };
+    let whole = read(input.len().max(1))?;
+    for size in [1, 3, 7] {
+        assert_eq!(read(size)?, whole, "{size}");
+    }
+    Ok(whole)
+}
+
+fn texts(input: &str, dialect: Option<Dialect>) -> Vec<String> {
+    split(input.as_bytes(), dialect).unwrap().into_iter().map(|(text, ..)| text).collect()
+}
+
+#[test]
+fn records_keep_their_bytes() {
+    let input = b"a,\"b\r\nc\",d\r\n\n\"x\"\"y\",z\nlast";
+    let all = split(input, CSV).unwrap();
+    let expected =
+        [("a,\"b\r\nc\",d", Eol::CrLf, 1), ("", Eol::Lf, 3), ("\"x\"\"y\",z", Eol::Lf, 4), ("last", Eol::End, 5)];
+    assert_eq!(all, expected.map(|(text, eol, line)| (text.to_owned(), eol, line, false)));
+    let again: Vec<u8> = all.iter().flat_map(|(text, eol, ..)| [text.as_bytes(), eol.bytes()].concat()).collect();
+    assert_eq!(again, input);
+}
+
+#[test]
+fn any_line_end_ends_a_record() {
+    for dialect in [None, CSV] {
+        let all = split(b"a\rb\nc\r\nd\r\re\n\r", dialect).unwrap();
+        let found: Vec<_> = all.iter().map(|(text, eol, line, _)| (text.as_str(), *eol, *line)).collect();
+        let expected = [
+            ("a", Eol::Cr, 1),
+            ("b", Eol::Lf, 2),
+            ("c", Eol::CrLf, 3),
+            ("d", Eol::Cr, 4),
+            ("", Eol::Cr, 5),
+            ("e", Eol::Lf, 6),
+            ("", Eol::Cr, 7),
+        ];
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn a_quote_within_a_field_opens_nothing() {
+    assert_eq!(texts("a 5\" disk,x\nb,y\n", CSV).len(), 2);
+    assert_eq!(texts("\"open\nstill\n", None).len(), 2);
+}
+
+#[test]
+fn what_cannot_be_a_record_is_named_by_its_line() {
+    assert!(matches!(split(b"a\n\"b\nc\n", CSV), Err(SplitError::OpenQuote(2))));
+    assert!(matches!(split(b"a,b\nc,\"d\n", CSV), Err(SplitError::OpenQuote(2))));
+    for end in ["", "\n"] {
+        let long = format!("a\n{}{end}", "x".repeat(RECORD_MAX + 1));
+        let mut splitter = Splitter::new(CSV);
+        splitter.text().extend(long.bytes());
+        splitter.next_record().unwrap();
+        assert!(matches!(splitter.next_record(), Err(SplitError::TooLong(2))));
+    }
+}
+
+#[test]
+fn a_quote_opened_by_mistake_swallows_no_row() {
+    let row = |n: usize| format!("N{n},n{n}@x.org\n");
+    let rows: String = (0..9).map(row).collect();
+    let many: String = (0..90).map(row).collect();
+    let head = "name,email\n";
+    // Text, number of records, lines with a stray quote.
+    let table: [(String, usize, &[u64]); 9] = [
+        (format!("{head}\"{rows}\"Dee\",d@x.org\nE,e@x.org\n"), 12, &[2]),
+        (format!("{head}\"{rows}"), 10, &[2]),
+        (format!("{head}{}\"{many}", row(0)), 92, &[3]),
+        (format!("{head}\"A,a@x.org\nB,b@x.org\"\n"), 3, &[2]),
+        ("email\n\"a@x.org\nb@x.org\nc@x.org\nd@x.org\"\ne@x.org\n".into(), 6, &[2]),
+        // Fields with several lines.
+        (format!("{head}\"Ann\nRoe\",a@x.org\n"), 2, &[]),
+        (format!("{head}Ann,\"a@x.org\nb@x.org\"\n"), 2, &[]),
+        (format!("{head}\"a, b\nc, d\",a@x.org\n"), 2, &[]),
+        (format!("{head}\"{}\",a@x.org\n", "line\n".repeat(100)), 2, &[]),
+    ];
+    for (text, records, stray) in table {
+        let all = split(text.as_bytes(), CSV).unwrap();
+        let found: Vec<u64> = all.iter().filter(|(.., stray)| *stray).map(|(_, _, line, _)| *line).collect();
+        assert_eq!((all.len(), found.as_slice()), (records, stray), "{text}");
+        let again: Vec<u8> = all.iter().flat_map(|(text, eol, ..)| [text.as_bytes(), eol.bytes()].concat()).collect();
+        assert_eq!(again, text.as_bytes());
+    }
+    let cells: Vec<&[u8]> = literal_fields(b"\"Ann,a@x.org,\"b\",\"", b',').collect();
+    assert_eq!(cells, [&b"Ann"[..], b"a@x.org", b"\"b\"", b""]);
+}
+
+#[test]
+fn backslashes_escape_where_the_dialect_says_so() {
+    let escaped = Dialect { delimiter: b',', backslash: true };
+    let text = "\"a \\\"b, c\\\" d\",\"C:\\\\\",\"x\\n\"\nnext";
+    assert_eq!(texts(text, Some(escaped)).len(), 2);
+    let first = texts(text, Some(escaped)).remove(0);
+    let cells: Vec<_> = fields(first.as_bytes(), escaped).map(|raw| unquote(raw, escaped).into_owned()).collect();
+    assert_eq!(cells, [&b"a \"b, c\" d"[..], b"C:\\", b"x\\n"]);
+}
+
+#[test]
+fn fields_are_found_and_unquoted() {
+    let comma = Dialect::separated(b',');
+    let record = b"a,\"b,\"\"c\"\"\",,\"d\"e,5\"";
+    let raw: Vec<&[u8]> = fields(record, comma).collect();
+    assert_eq!(raw, [&b"a"[..], b"\"b,\"\"c\"\"\"", b"", b"\"d\"e", b"5\""]);
+    let texts: Vec<String> =
+        raw.iter().map(|raw| String::from_utf8(unquote(raw, comma).into_owned()).unwrap()).collect();
+    assert_eq!(texts, ["a", "b,\"c\"", "", "de", "5\""]);
+}

@@ -1,0 +1,155 @@
+//! Addresses behind cells: a program that shows names keeps them in links only.
+//!
+//! The links of a sheet follow its rows, so a sheet with links to addresses is read once before. Memory holds these addresses,
+//! within [`LINKS_MAX`] and [`LINK_BYTES_MAX`].
+
+use std::collections::HashMap;
+
+use quick_xml::events::Event;
+
+use super::package::Package;
+use super::sheet::place;
+use super::xml::attributes;
+use super::{NAME_MAX, resolved};
+use crate::FileFault;
+use crate::bounds::{LINK_BYTES_MAX, LINKS_MAX, WorkbookBound};
+use crate::column::is_address;
+
+/// Addresses by row and column of their cells, counted from 0.
+#[derive(Debug, Default)]
+pub(super) struct Links(HashMap<(u32, u32), Box<str>>);
+
+impl Links {
+    /// Reads the links of a sheet, which is this part.
+    pub(super) fn read(package: &mut Package, sheet: &str) -> Result<Self, FileFault> {
+        let (folder, name) = sheet.rsplit_once('/').unwrap_or(("", sheet));
+        let addresses = addresses(package, &resolved(folder, &format!("_rels/{name}.rels")))?;
+        let mut links = Self::default();
+        if addresses.is_empty() {
+            return Ok(links);
+        }
+        let Some(mut part) = package.part(sheet)? else { return Ok(links) };
+        loop {
+            match part.next()? {
+                Event::Start(tag) if tag.local_name().as_ref() == "hyperlink" => {
+                    let at = attributes(&tag, |name, value| (name == "ref").then(|| first_place(value)))?.flatten();
+                    let of = |name: &str, value: &str| {
+                        (name == "id" || name.ends_with(":id")).then(|| addresses.get(value).cloned())
+                    };
+                    if let (Some(at), Some(address)) = (at, attributes(&tag, of)?.flatten()) {
+                        links.0.insert(at, address);
+                    }
+                }
+                Event::Eof => return Ok(links),
+                _ => {}
+            }
+            if links.0.len() > LINKS_MAX {
+                return Err(WorkbookBound::Links.into());
+            }
+        }
+    }
+
+    pub(super) fn at(&self, row: u32, column: u32) -> Option<&str> {
+        self.0.get(&(row, column)).map(AsRef::as_ref)
+    }
+}
+
+/// Addresses that a part of relations links to, by id.
+fn addresses(package: &mut Package, name: &str) -> Result<HashMap<String, Box<str>>, FileFault> {
+    let (mut found, mut bytes) = (HashMap::new(), 0);
+    let Some(mut part) = package.part(name)? else { return Ok(found) };
+    loop {
+        match part.next()? {
+            Event::Start(tag) if tag.local_name().as_ref() == "Relationship" => {
+                let target = attributes(&tag, |name, value| (name == "Target").then(|| linked(value)))?.flatten();
+                let id = attributes(&tag, |name, value| (name == "Id").then(|| value.to_owned()))?;
+                if let (Some(id), Some(address)) = (id.filter(|id| id.len() <= NAME_MAX), target) {
+                    bytes += id.len() + address.len();
+                    found.insert(id, address.into());
+                }
+            }
+            Event::Eof => return Ok(found),
+            _ => {}
+        }
+        if found.len() > LINKS_MAX || bytes > LINK_BYTES_MAX {
+            return Err(WorkbookBound::Links.into());
+        }
+    }
+}
+
+/// The first cell of a range.
+fn first_place(range: &str) -> Option<(u32, u32)> {
+    place(range.split(':').next().unwrap_or_default())
+}
+
+/// The address that an escaped link leads to.
+fn linked(link: &str) -> Option<String> {
+    let link = link.split('?').next().unwrap_or_default();
+    let link = quick_xml::escape::unescape(link).ok()?;
+    mailed(&link)
+}
+
+/// The address of a link to write to.
+fn mailed(link: &str) -> Option<String> {
+    let (scheme, address) = link.trim().split_at_checked("mailto:".len())?;
+    let address = address.split('?').next().unwrap_or_default();
+    if !scheme.eq_ignore_ascii_case("mailto:") || address.len() > NAME_MAX {
+        return None;
+    }
+    Some(decoded(address)).filter(|address| is_address(address))
+}
+
+/// The address of a formula such as `HYPERLINK("mailto:ann@example.org","Ann")`.
+pub(super) fn of_formula(formula: &str) -> Option<String> {
+    let (name, rest) = formula.trim_start_matches(['=', ' ']).split_at_checked("HYPERLINK(".len())?;
+    let link = rest.trim_start().strip_prefix('"')?.split('"').next()?;
+    if name.eq_ignore_ascii_case("HYPERLINK(") { mailed(link) } else { None }
+}
+
+/// A text without percent-encoding. A part that is no proper encoding stands for itself.
+fn decoded(text: &str) -> String {
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((first, behind)) = rest.split_first() {
+        let digit = |at: usize| behind.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                out.extend(u8::try_from(high * 16 + low));
+                rest = &behind[2..];
+            }
+            _ => {
+                out.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_to_addresses() {
+        let table = [
+            ("mailto:ann@example.org", Some("ann@example.org")),
+            ("MailTo:ann%2Bnews@example.org?subject=hi", Some("ann+news@example.org")),
+            ("mailto:ann@example.org?cc=a&amp;bcc=%", Some("ann@example.org")),
+            ("mailto:50%@example.org", Some("50%@example.org")),
+            ("mailto:j%C3%B6rg@example.org", Some("jörg@example.org")),
+            ("mailto:a@example.org,b@example.org", None),
+            ("mailto:", None),
+            ("https://example.org/@ann", None),
+            ("ö", None),
+        ];
+        for (link, address) in table {
+            assert_eq!(linked(link).as_deref(), address, "{link}");
+        }
+        assert_eq!(of_formula("HYPERLINK(\"mailto:bob@example.org\",\"Bob\")").as_deref(), Some("bob@example.org"));
+        for formula in
+            ["HYPERLINK(A1,\"Bob\")", "SUM(\"mailto:bob@example.org\")", "", "HYPERLINK(\"https://example.org\")"]
+        {
+            assert_eq!(of_formula(formula), None, "{formula}");
+        }
+    }
+}
