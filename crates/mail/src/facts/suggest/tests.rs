@@ -214,30 +214,99 @@ fn what_cannot_be_seen_makes_a_text_invalid_and_is_left_out_of_the_suggestion() 
 #[test]
 fn text_that_is_no_address_is_repaired() {
     for (raw, meant) in [
-        ("ann.@acme.org", Some("ann@acme.org")),
-        (".ann@acme.org", Some("ann@acme.org")),
-        ("ann..lee@acme.org", Some("ann.lee@acme.org")),
         ("ann@@acme.org", Some("ann@acme.org")),
         ("ann @ acme . org", Some("ann@acme.org")),
         ("ann@acme,org", Some("ann@acme.org")),
         ("ann@acme..org", Some("ann@acme.org")),
         ("ann@acme.org.", Some("ann@acme.org")),
+        ("ann@acme.org;", Some("ann@acme.org")),
         ("<ann@acme.org>", Some("ann@acme.org")),
+        ("<ann@acme.org", Some("ann@acme.org")),
         ("mailto:ann@acme.org", Some("ann@acme.org")),
+        ("MailTo: ann@acme.org?subject=Hi%20there", Some("ann@acme.org")),
+        ("email:ann@gmail.com", Some("ann@gmail.com")),
+        ("SMTP:ann@acme.org", Some("ann@acme.org")),
         ("Ann Lee <ann@gmial.com>", Some("ann@gmail.com")),
         ("ann(at)gmail.com", Some("ann@gmail.com")),
         ("ann#gmail.com", Some("ann@gmail.com")),
+        ("ann\"gmail.com", Some("ann@gmail.com")),
         ("ann@gmail", Some("ann@gmail.com")),
-        ("ann\u{200b}@gmail.com", Some("ann@gmail.com")),
+        ("ann\u{ff20}acme.org", Some("ann@acme.org")),
         ("ann@acme.org", None),
         ("Ann@ACME.org", None),
         ("ann#acme.org", None),
         ("ann@gma", None),
+        ("ann@ac me.org", None),
         ("ann", None),
         ("@acme.org", None),
         ("", None),
     ] {
         assert_eq!(lists().suggest_text(raw).as_deref(), meant, "{raw:?}");
+    }
+}
+
+#[test]
+fn dirt_around_an_address_is_taken_away() {
+    for dirty in [
+        "'ann@acme.org'",
+        "\"ann@acme.org\"",
+        "`ann@acme.org`",
+        "\u{201c}ann@acme.org\u{201d}",
+        "\u{201e}ann@acme.org\u{201c}",
+        "\u{2018}ann@acme.org\u{2019}",
+        "\u{ab}ann@acme.org\u{bb}",
+        "=\"ann@acme.org\"",
+        "\"'ann@acme.org'\"",
+        "\"mailto:ann@acme.org\"",
+        "[ann@acme.org]",
+        "(ann@acme.org)",
+        "'ann@acme.org (work)'",
+        "ann@acme.org (work)",
+        "ann@acme.org'",
+        "\"ann\"@acme..org",
+        "'ann'@acme.org.",
+        "\u{a0}ann\u{200b}@acme.org\u{feff}",
+        "an\u{ad}n@acme.org",
+        "Lee, ann@acme.org",
+        "Ann Lee,ann@acme.org",
+        "Ann,ann@acme.org",
+        "Lee\tann@acme.org",
+    ] {
+        assert_eq!(lists().suggest_text(dirty).as_deref(), Some("ann@acme.org"), "{dirty:?}");
+    }
+    assert_eq!(lists().suggest_text("'o'brien@acme.org'").as_deref(), Some("o'brien@acme.org"));
+}
+
+#[test]
+fn no_suggestion_has_another_mailbox() {
+    for text in [
+        "ann.@acme.org",
+        ".ann@acme.org",
+        "ann..lee@acme.org",
+        "ann.@gmial.com",
+        "ume..x@docomo.ne.jp",
+        "ann lee@acme.org",
+        "ann\u{a0}lee@acme.org",
+        "ann,lee@acme.org",
+        "lee,ann@acme.org",
+        "ann;lee@acme.org",
+        "'ann@acme..org",
+        "ann'@acme..org",
+        "\"ann@acme.org",
+        "ann\"@acme.org",
+        "\u{201c}ann@acme..org",
+        "\"ann lee\"@acme..org",
+        "\"ann\"gmail.com",
+        "ann dot lee at gmail dot com",
+        "mailto:ann%2Blists@acme.org",
+        "ann@acme.org, bob@acme.org",
+        "ann@acme.org bob@acme.org",
+        "Ann <ann@acme.org>, Bob <bob@acme.org>",
+        "Ann: ann@acme.org",
+        "{ann}@acme..org, x",
+        "a\u{200c}\u{6cc}\u{200c}b@acme..org",
+    ] {
+        assert_eq!(lists().suggest_text(text), None, "{text:?}");
     }
 }
 
@@ -260,7 +329,17 @@ proptest! {
     #[test]
     fn no_text_breaks_the_repair(raw in "\\PC{0,60}") {
         if let Some(meant) = lists().suggest_text(&raw) {
-            prop_assert!(meant.contains('@') && !meant.eq_ignore_ascii_case(raw.trim()));
+            prop_assert!(crate::address::Address::parse(&meant).is_ok() && !meant.eq_ignore_ascii_case(raw.trim()));
+        }
+    }
+
+    #[test]
+    fn a_suggested_mailbox_is_a_piece_of_the_text(raw in "[ab.,;'\"<>( )\u{a0}\u{201c}:=+-]{1,12}@(gmial\\.com|acme\\.\\.org|acme\\.con)['\">)]{0,2}") {
+        if let Some(meant) = lists().suggest_text(&raw) {
+            let (local, _) = meant.rsplit_once('@').unwrap();
+            prop_assert!(raw.contains(local), "{raw:?}: {meant}");
+            let before = raw.rsplit_once(local).unwrap().0;
+            prop_assert!(!before.ends_with(['a', 'b', '.', '+', '-']), "{raw:?}: {meant}");
         }
     }
 }
