@@ -227,7 +227,7 @@ fn simple(cell: &str) -> String {
 
 /// A rough check, only for finding columns: some text, an at sign, and text with a dot or in another script.
 pub(crate) fn looks_like_address(cell: &str) -> bool {
-    bare_address(cell.trim()).rsplit_once('@').is_some_and(|(local, domain)| {
+    bare_address(cell).rsplit_once('@').is_some_and(|(local, domain)| {
         !local.is_empty() && domain.len() > 2 && (domain.contains('.') || !domain.is_ascii()) && !domain.contains(' ')
     })
 }

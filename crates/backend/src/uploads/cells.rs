@@ -6,7 +6,7 @@ use probity_account::block::ADDRESS_MAX_BYTES;
 use probity_account::block::table::TableBlock;
 use probity_contract::error::ApiError;
 use probity_lists::json;
-use probity_mail::address::bare_address;
+use probity_mail::address::{bare_address, trimmed};
 use probity_store::Conn;
 use probity_store::uploads::{self, Upload};
 
@@ -27,8 +27,8 @@ pub fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a
         _ => row.get(column).map_or("", String::as_str).into(),
     };
     match text {
-        Cow::Borrowed(text) => Cow::Borrowed(short(text.trim_ascii())),
-        Cow::Owned(text) => Cow::Owned(short(text.trim_ascii()).to_owned()),
+        Cow::Borrowed(text) => Cow::Borrowed(short(trimmed(text))),
+        Cow::Owned(text) => Cow::Owned(short(trimmed(&text)).to_owned()),
     }
 }
 

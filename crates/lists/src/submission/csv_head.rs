@@ -125,7 +125,7 @@ fn with_at(cells: &[String]) -> Option<usize> {
 
 /// Whether it looks like exactly one address, perhaps behind a name.
 fn is_address(cell: &str) -> bool {
-    let cell = bare_address(cell.trim());
+    let cell = bare_address(cell);
     cell.matches('@').count() == 1 && !cell.contains([' ', ',', ';', '\t'])
 }
 

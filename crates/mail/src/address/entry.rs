@@ -128,11 +128,32 @@ mod tests {
             "Ann\r\n\t<ann@example.org>",
             "\\ <ann@example.org>",
             "\u{0}\u{1b}[2J <ann@example.org>",
+            "Ann <\u{a0}ann@example.org\u{200b}>\u{a0};",
         ];
         for entry in table {
             assert_eq!(bare_address(entry), "ann@example.org", "{entry:?}");
         }
         assert_eq!(bare_address("Ann <\"a <> b\"@example.org>"), "\"a <> b\"@example.org");
+    }
+
+    #[test]
+    fn blanks_and_invisible_characters_at_the_ends_are_removed() {
+        for blank in [
+            ' ', '\t', '\r', '\n', '\u{85}', '\u{a0}', '\u{ad}', '\u{1680}', '\u{180e}', '\u{2002}', '\u{2007}',
+            '\u{2009}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{202a}', '\u{202e}',
+            '\u{202f}', '\u{205f}', '\u{2060}', '\u{2066}', '\u{2069}', '\u{61c}', '\u{3000}', '\u{feff}',
+        ] {
+            for text in [format!("{blank}ann@example.org"), format!("ann@example.org {blank}{blank}")] {
+                assert_eq!((trimmed(&text), bare_address(&text)), ("ann@example.org", "ann@example.org"), "{text:?}");
+            }
+            for inside in [format!("an{blank}n@example.org"), format!("ann@exam{blank}ple.org")] {
+                assert!(Address::parse(trimmed(&inside)).is_err() && bare_address(&inside) == inside, "{inside:?}");
+            }
+        }
+        for text in ["", " \u{feff} ", "\u{200b}"] {
+            assert_eq!(trimmed(text), "", "{text:?}");
+        }
+        assert_eq!(trimmed("\0ann@example.org"), "\0ann@example.org", "a control character is no blank");
     }
 
     #[test]
