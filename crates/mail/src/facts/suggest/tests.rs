@@ -39,6 +39,49 @@ fn slips_of_popular_domains_are_put_right() {
 }
 
 #[test]
+fn two_slips_of_a_providers_name_are_put_right() {
+    for (typed, meant) in [
+        ("gnaol.com", "gmail.com"),
+        ("hotmsial.com", "hotmail.com"),
+        ("hptmaol.com", "hotmail.com"),
+        ("yaboi.com", "yahoo.com"),
+        ("outlpik.com", "outlook.com"),
+        ("iclpid.com", "icloud.com"),
+        ("yamdrx.ru", "yandex.ru"),
+        ("orabhe.fr", "orange.fr"),
+        ("sezmsm.cz", "seznam.cz"),
+        ("cpmcadt.net", "comcast.net"),
+        ("rpgets.com", "rogers.com"),
+    ] {
+        assert_eq!(lists().suggest_domain(typed).as_deref(), Some(meant), "{typed}");
+    }
+}
+
+#[test]
+fn an_ending_that_exists_is_corrected_only_behind_a_popular_name() {
+    for (typed, meant) in [
+        ("gmail.cm", Some("gmail.com")),
+        ("yahoo.om", Some("yahoo.com")),
+        ("hotmail.co", Some("hotmail.com")),
+        ("gmial.cm", Some("gmail.com")),
+        ("comcast.ne", Some("comcast.net")),
+        ("comcast.et", Some("comcast.net")),
+        ("gmailc.om", Some("gmail.com")),
+        ("acme-widgets.con", Some("acme-widgets.com")),
+        ("acme-widgets.cm", None),
+        ("acme-widgets.om", None),
+        ("acme-widgets.ne", None),
+        ("acme-widgets.et", None),
+        ("acme-widgetsc.om", None),
+        ("acme-widgetsn.et", None),
+        ("univ-douala.cm", None),
+        ("moe.om", None),
+    ] {
+        assert_eq!(lists().suggest_domain(typed).as_deref(), meant, "{typed}");
+    }
+}
+
+#[test]
 fn look_alikes_in_other_scripts_are_put_right() {
     for typed in ["gmaıl.com", "gmаil.com", "gmaïl.com"] {
         let ascii = idna::domain_to_ascii(typed).unwrap();
@@ -94,6 +137,7 @@ fn throw_away_domains_stay_unless_they_are_one_slip_away_from_a_large_provider()
     for (typed, meant) in [
         ("gmial.com", Some("gmail.com")),
         ("gmaill.com", Some("gmail.com")),
+        ("gimal.com", Some("gmail.com")),
         ("hotmial.com", Some("hotmail.com")),
         ("yahooo.com", Some("yahoo.com")),
         ("yopmail.com", None),
@@ -120,7 +164,7 @@ fn throw_away_domains_stay_unless_they_are_one_slip_away_from_a_large_provider()
         ("grnail.com", Some("gmail.com"), Some("gmail.com")),
         ("wbe.de", Some("web.de"), None),
         ("comcsat.net", Some("comcast.net"), Some("comcast.net")),
-        ("outlkoo.com", Some("outlook.com"), None),
+        ("outlkoo.com", Some("outlook.com"), Some("outlook.com")),
     ] {
         assert_eq!(lists().suggest_domain(typed).as_deref(), unlisted, "{typed}, unlisted");
         assert_eq!(listed.suggest_domain(typed).as_deref(), meant, "{typed}, listed");
