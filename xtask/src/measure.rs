@@ -39,6 +39,12 @@ pub(crate) fn gibberish() -> Result<()> {
         found += hits;
     }
     println!("mash, all kinds       {:>6.2} % found", percent(found, 5_000 * MASHES.len()));
+    for length in [4, 5, 6, 7, 8] {
+        let mut word = || people::mash_of("letters", length, &mut rng);
+        let pairs = (0..5_000).map(|_| format!("{}.{}", word(), word()));
+        let hits = pairs.filter(|local| accuses(&model, local)).count();
+        println!("two random words of {length} letters, joined by a dot: {:.1} % found", percent(hits, 5_000));
+    }
     let typed = data::own("xtask/data/mashes_typed.txt")?;
     let missed: Vec<_> = typed.iter().filter(|mash| !accuses(&model, mash)).map(String::as_str).collect();
     println!(
