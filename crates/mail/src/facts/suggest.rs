@@ -97,8 +97,9 @@ impl Suggester {
         Ok(Self { targets, bags, popular: popular.clone(), skeletons, squeezed, endings })
     }
 
-    /// Is a domain one slip, one look-alike, or one other order of letters away from a provider that the whole world uses, or from the long name of a
-    /// large one? Such domains are registered to catch the mail of others, and lists of throw-away domains have them.
+    /// Is a domain one slip or one look-alike away from a provider that the whole world uses or from the long name of a large one, or
+    /// does it have the letters of the former in another order? Such domains are registered to catch the mail of others, and lists of
+    /// throw-away domains have them.
     fn is_one_slip(&self, domain: &str, meant: &str) -> bool {
         let is_sure =
             |target: &Target| target.tier == 1 || (target.tier == 2 && target.name.len() > SHORT_NAME_LETTERS_MAX);
