@@ -39,6 +39,12 @@ pub(crate) fn gibberish() -> Result<()> {
         found += hits;
     }
     println!("mash, all kinds       {:>6.2} % found", percent(found, 5_000 * MASHES.len()));
+    for length in [4, 5, 6, 7, 8] {
+        let mut word = || people::mash_of("letters", length, &mut rng);
+        let pairs = (0..5_000).map(|_| format!("{}.{}", word(), word()));
+        let hits = pairs.filter(|local| accuses(&model, local)).count();
+        println!("two random words of {length} letters, joined by a dot: {:.1} % found", percent(hits, 5_000));
+    }
     let typed = data::own("xtask/data/mashes_typed.txt")?;
     let missed: Vec<_> = typed.iter().filter(|mash| !accuses(&model, mash)).map(String::as_str).collect();
     println!(
@@ -160,7 +166,8 @@ pub(crate) fn suggest() -> Result<()> {
                 count.2 += 1;
             }
         }
-        let sum = |f: fn(&(usize, usize, usize)) -> usize| counts.values().map(f).sum::<usize>();
+        let single = || counts.iter().filter(|(kind, _)| **kind != "two_slips").map(|(_, count)| count);
+        let sum = |f: fn(&(usize, usize, usize)) -> usize| single().map(f).sum::<usize>();
         println!(
             "tier {tier}: {:.1} % put right, {:.1} % answered",
             percent(sum(|c| c.0), sum(|c| c.2)),
@@ -201,23 +208,22 @@ fn near_popular(domains: BTreeSet<String>) -> Result<BTreeSet<String>> {
     Ok(domains.into_iter().filter(|domain| is_near(domain)).collect())
 }
 
-/// Returns every typo of each kind whose result is not itself popular.
+/// Names with two slips are many: one of so many is tried.
+const TWO_SLIPS_STEP: usize = 5;
+
+/// Returns every typo of each kind whose result is not itself popular, and a part of those with two slips.
 fn slips(domain: &str) -> Vec<(&'static str, String)> {
     let Some((name, ending)) = domain.split_once('.') else {
         return Vec::new();
     };
-    let mut all = Vec::new();
-    for at in 0..name.len() {
-        let (head, tail) = name.split_at(at);
-        all.push(("missing", format!("{head}{}.{ending}", &tail[1..])));
-        all.push(("doubled", format!("{head}{}{tail}.{ending}", &tail[..1])));
-        if tail.len() >= 2 && tail[..1] != tail[1..2] {
-            all.push(("swapped", format!("{head}{}{}{}.{ending}", &tail[1..2], &tail[..1], &tail[2..])));
-        }
-        for key in neighbours(tail.as_bytes()[0]) {
-            all.push(("near_key", format!("{head}{key}{}.{ending}", &tail[1..])));
-        }
-    }
+    let once = slips_of_name(name);
+    let mut all: Vec<_> = once.iter().map(|(kind, typed)| (*kind, format!("{typed}.{ending}"))).collect();
+    let twice: BTreeSet<String> =
+        once.iter().flat_map(|(_, typed)| slips_of_name(typed)).map(|(_, typed)| typed).collect();
+    let is_new = |typed: &&String| *typed != name && once.iter().all(|(_, other)| other != *typed);
+    all.extend(
+        twice.iter().filter(is_new).step_by(TWO_SLIPS_STEP).map(|typed| ("two_slips", format!("{typed}.{ending}"))),
+    );
     for (from, to) in [
         ("com", ["con", "cmo", "ocm", "vom", "xom", "comm", "cim", "cpm"]),
         ("net", ["ner", "nte", "ent", "met", "nett", "nrt", "bet", "ney"]),
@@ -231,6 +237,23 @@ fn slips(domain: &str) -> Vec<(&'static str, String)> {
     all.push(("dot_moved", format!("{name}{}.{}", &ending[..1], &ending[1..])));
     // A typo that is itself a provider does not count.
     all.retain(|(_, typed)| !Lists::embedded().guarded(typed) && !Lists::embedded().relay(typed));
+    all
+}
+
+/// Every name that is one slip away.
+fn slips_of_name(name: &str) -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    for at in 0..name.len() {
+        let (head, tail) = name.split_at(at);
+        all.push(("missing", format!("{head}{}", &tail[1..])));
+        all.push(("doubled", format!("{head}{}{tail}", &tail[..1])));
+        if tail.len() >= 2 && tail[..1] != tail[1..2] {
+            all.push(("swapped", format!("{head}{}{}{}", &tail[1..2], &tail[..1], &tail[2..])));
+        }
+        for key in neighbours(tail.as_bytes()[0]) {
+            all.push(("near_key", format!("{head}{key}{}", &tail[1..])));
+        }
+    }
     all
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use futures_util::StreamExt;
 use probity_backend::nodes::verifier::Verifier;
 use probity_engine::LiveCall;
+use probity_mail::address::trimmed;
 use probity_mail::domain::names_sandbox;
 use probity_mail::verdict::{Status, Verification};
 
@@ -87,7 +88,7 @@ fn read_lines(mut from: impl BufRead, all: &mut Vec<String>) -> Result<()> {
             bail!("line {} of standard input is longer than {LINE_MAX} bytes", all.len() + 1);
         }
         let text = String::from_utf8_lossy(&line);
-        let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
+        let text = trimmed(&text);
         if !text.is_empty() {
             if all.len() == ADDRESSES_MAX {
                 bail!("verify accepts at most {ADDRESSES_MAX} addresses; use `probity batch -` for longer lists");

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use probity_mail::address::bare_address;
+use probity_mail::address::{bare_address, is_blank};
 
 use super::split::{Dialect, Splitter, fields, is_torn, literal_fields, unquote};
 
@@ -295,15 +295,9 @@ pub(crate) fn is_name(cell: &str) -> bool {
     NAMES.contains(&simple(cell).as_str())
 }
 
-/// A text without blanks, control and invisible characters at its ends.
+/// A text without blanks, invisible characters and control characters at its ends: files end with some.
 pub(crate) fn trimmed(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c))
-}
-
-/// Characters without a shape, such as zero-width spaces and byte order marks.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    text.trim_matches(|c: char| c.is_control() || is_blank(c))
 }
 
 /// A rough check, only for finding columns: some text, an at sign, and text with a dot or in another script.

@@ -1,4 +1,4 @@
-//! Decodes any common encoding to UTF-8, in constant memory, before anything is split: in Shift_JIS, Big5 and GBK, the second byte
+//! Decodes any common encoding to UTF-8, in constant memory, before anything is split: in `Shift_JIS`, Big5 and GBK, the second byte
 //! of a character may be a separator.
 //!
 //! A byte order mark decides if present; without one, NULs at every other position of the beginning reveal UTF-16. Otherwise text is

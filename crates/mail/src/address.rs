@@ -11,8 +11,8 @@
 //! typed and of the domain in A-labels; what is written to the wire is never longer.
 //!
 //! The strict grammar is used, not that of message headers (RFC 5322): no comments, no folding, no display names, no
-//! obsolete forms. Outer white space is refused as well; callers that take input from people trim it first, and those
-//! that take entries of lists find the address in them by [`bare_address`].
+//! obsolete forms. Outer white space is refused as well; callers that take input from people remove it by [`trimmed`], and
+//! those that take entries of lists find the address in them by [`bare_address`].
 
 mod entry;
 mod local;
@@ -21,7 +21,7 @@ mod reason;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use entry::bare_address;
+pub use entry::{bare_address, is_blank, trimmed};
 pub use reason::{AddressError, AddressReason};
 
 use crate::domain::{Domain, SpecialUse};

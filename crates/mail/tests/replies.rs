@@ -274,6 +274,62 @@ fn a_code_of_another_makes_no_refusal_undeliverable() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
+#[test]
+fn a_verdict_word_before_a_foreign_noun_is_none() {
+    let read = |text: &str, detail: Option<(u16, u16)>| {
+        let enhanced = detail.map(|(subject, detail)| Enhanced { class: 5, subject, detail });
+        let text = text.replace("{a}", ADDRESS);
+        read(&Reply { code: 550, enhanced, text, nonconforming: false }, DialogStage::Rcpt, None).meaning
+    };
+    for word in [
+        "unknown",
+        "invalid",
+        "undefined",
+        "unregistered",
+        "unavailable",
+        "undeliverable",
+        "expired",
+        "disabled",
+        "deactivated",
+        "suspended",
+        "locked",
+        "closed",
+        "inactive",
+        "terminated",
+        "full",
+        "quota exceeded",
+        "unbekannt",
+        "unbekannter",
+        "inconnu",
+        "desconocido",
+        "неизвестный",
+        "nieznany",
+        "onbekende",
+        "bilinmeyen",
+    ] {
+        for named in ["<{a}>...", "<{a}>:", "<{a}> is"] {
+            let plain = format!("{named} {word}");
+            if !word.ends_with("er") && !word.ends_with('e') && *word != *"bilinmeyen" {
+                assert!(read(&plain, None).makes_undeliverable().is_some(), "{plain}");
+            }
+            for noun in [
+                "mailer error 1",
+                "client",
+                "relay host",
+                "certificate",
+                "message body",
+                "plugin",
+                "for client 192.0.2.9",
+            ] {
+                for detail in [None, Some((0, 0)), Some((1, 1)), Some((2, 1)), Some((2, 2))] {
+                    let text = format!("{plain} {noun}");
+                    assert_eq!(read(&text, detail).makes_undeliverable(), None, "{detail:?} {text}");
+                }
+            }
+        }
+    }
+}
+
 /// The names in a dialogue, and what texts with them say.
 struct Dialogue {
     recipient: &'static str,

@@ -14,6 +14,7 @@ use probity_backend::meter::{CallRefused, Reservation, counted_domain};
 use probity_contract::error::ApiError;
 use probity_contract::published::verify::{ShownVerdict, VerifyQuery};
 use probity_engine::LiveCall;
+use probity_mail::address::trimmed;
 use probity_mail::domain::names_sandbox;
 use probity_mail::verdict::Verification;
 use probity_store::OrgNo;
@@ -36,8 +37,8 @@ pub async fn verify_address(app: &App, caller: &Caller, query: VerifyQuery) -> R
     let VerifyQuery { email, explain, timeout_s } = query;
     let timeout_ms = timeout_ms(timeout_s, app.config.verification_max);
     let live = LiveCall { timeout_ms, scope: caller.org().0.unsigned_abs() };
-    // Outer white space is not part of the address, but the response echoes the input.
-    let address = email.trim_ascii();
+    // What surrounds the address is not part of it, but the response echoes the input.
+    let address = trimmed(&email);
     let (origin, mut verification) = if caller.is_test() || is_sample(caller, address) {
         (Origin::Sandbox, app.sandbox.verify(address, live).await)
     } else {

@@ -6,7 +6,7 @@
 use probity_contract::error::ApiError;
 use probity_contract::parameters::SEARCH_TEXT_MAX;
 use probity_contract::query::Query;
-use probity_mail::address::{Address, bare_address};
+use probity_mail::address::{Address, bare_address, trimmed};
 use probity_mail::domain::{Domain, SpecialUse};
 
 /// Parsed search text.
@@ -74,7 +74,7 @@ fn short(text: &str) -> Result<Option<String>, ApiError> {
     if text.chars().count() > SEARCH_TEXT_MAX {
         return Err(ApiError::invalid("q", format_args!("may have at most {SEARCH_TEXT_MAX} characters")));
     }
-    Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
+    Ok(Some(trimmed(text).to_owned()).filter(|text| !text.is_empty()))
 }
 
 fn folded(text: &str) -> String {

@@ -27,7 +27,12 @@ mod tests {
     #[test]
     fn a_name_before_an_address_makes_no_other_mailbox() {
         let plain = normal_form("ann@example.com");
-        for entry in ["Ann <ann@example.com>", "\"Lee, Ann\" <ANN@Example.com>", " <ann@example.com> ;"] {
+        for entry in [
+            "Ann <ann@example.com>",
+            "\"Lee, Ann\" <ANN@Example.com>",
+            " <ann@example.com> ;",
+            "\u{feff}ann@example.com\u{a0}",
+        ] {
             assert_eq!(normal_form(entry), plain, "{entry}");
         }
         assert_eq!(normal_form("Ann <ann@sandbox.test>"), normal_form("ann@sandbox.test"));

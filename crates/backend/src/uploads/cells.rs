@@ -7,7 +7,7 @@ use probity_account::block::table::TableBlock;
 use probity_contract::error::ApiError;
 use probity_lists::absent::{is_absent, is_guess};
 use probity_lists::json;
-use probity_mail::address::bare_address;
+use probity_mail::address::{bare_address, trimmed};
 use probity_store::Conn;
 use probity_store::uploads::{self, ColumnChoice, Upload};
 
@@ -28,8 +28,8 @@ fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, st
         _ => row.get(column).map_or("", String::as_str).into(),
     };
     match text {
-        Cow::Borrowed(text) => Cow::Borrowed(short(text.trim_ascii())),
-        Cow::Owned(text) => Cow::Owned(short(text.trim_ascii()).to_owned()),
+        Cow::Borrowed(text) => Cow::Borrowed(short(trimmed(text))),
+        Cow::Owned(text) => Cow::Owned(short(trimmed(&text)).to_owned()),
     }
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use probity_account::id::ErasureId;
 use probity_contract::page::PageQuery;
 use probity_lists::submission::ADDRESS_MAX_BYTES;
+use probity_mail::address::trimmed;
 use probity_service::privacy::erasures::{erase_addresses, get_erasure, list_erasures};
 use serde_json::Value;
 
@@ -70,10 +71,10 @@ pub(super) fn read_addresses(addresses: &[String], file: Option<&Path>) -> Resul
         if u64::try_from(read).is_ok_and(|read| read > FILE_MAX) {
             bail!("{place} is larger than {} MiB: split it", FILE_MAX >> 20);
         }
-        emails.extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
+        emails.extend(text.lines().map(trimmed).filter(|line| !line.is_empty()).map(str::to_owned));
     }
     // Checked before the first erasure, because none can be undone.
-    if let Some(email) = emails.iter().find(|email| email.trim().is_empty() || email.len() > ADDRESS_MAX_BYTES) {
+    if let Some(email) = emails.iter().find(|email| trimmed(email).is_empty() || email.len() > ADDRESS_MAX_BYTES) {
         bail!("an address has {} bytes: it must have 1 to {ADDRESS_MAX_BYTES}; nothing was erased", email.len());
     }
     if emails.is_empty() {

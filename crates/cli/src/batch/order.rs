@@ -10,7 +10,7 @@
 use std::hash::BuildHasher;
 use std::ops::Range;
 
-use probity_mail::address::{Address, bare_address};
+use probity_mail::address::{Address, bare_address, trimmed};
 
 /// Maximum addresses per call to the engine, which groups by domain within one call.
 pub(crate) const CALL_MAX: u32 = 2_000;
@@ -137,11 +137,11 @@ impl Order {
 
 /// Returns a key that all spellings of one mailbox share, those with `names` included if wanted.
 pub(crate) fn key(email: &str, names: bool) -> String {
-    let address = if names { bare_address(email) } else { email.trim_ascii() };
+    let address = if names { bare_address(email) } else { trimmed(email) };
     if is_simple(address) {
         return address.to_ascii_lowercase();
     }
-    Address::parse(address).map_or_else(|_| email.trim_ascii().to_owned(), |address| address.normalized())
+    Address::parse(address).map_or_else(|_| trimmed(email).to_owned(), |address| address.normalized())
 }
 
 /// Reports whether lowercasing is the only normalization needed: letters, digits and a few marks with one `@`.

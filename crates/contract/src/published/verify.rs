@@ -4,6 +4,7 @@
 mod tests;
 pub mod verdict;
 
+use probity_mail::address::trimmed;
 use probity_mail::verdict::Verification;
 use probity_mail::verdict::view::VerdictView;
 use serde::{Serialize, Serializer};
@@ -29,7 +30,7 @@ impl AddressQuery {
     /// Returns the address; `None` if it is omitted. An empty one is not omitted: it is an error.
     pub(super) fn in_query(query: &Query) -> Result<Option<Self>, ApiError> {
         let Some(email) = query.text("email")? else { return Ok(None) };
-        if email.trim_ascii().is_empty() {
+        if trimmed(&email).is_empty() {
             return Err(ApiError::invalid("email", "must not be empty"));
         }
         if email.len() > EMAIL_BYTES_MAX {
@@ -71,7 +72,7 @@ impl FromQuery for VerifyQuery {
 impl IntoParams for VerifyQuery {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let email_means = "Address to verify, at most 1,024 bytes. A raw `+` is a plus, and surrounding white space \
-            is removed. Text that is not an address gets the verdict `invalid`.";
+            and invisible characters are removed. Text that is not an address gets the verdict `invalid`.";
         let timeout_means = "Seconds to wait: an integer or a decimal above 0, default 20; values above 60 count as \
             60. After that time, the verdict is `unknown`/`unverified`.";
         let explain_means = "Whether to add `evidence` to the verdict.";

@@ -111,15 +111,12 @@ fn decoded(text: &str) -> String {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, behind)) = rest.split_first() {
         let digit = |at: usize| behind.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                out.extend(u8::try_from(high * 16 + low));
-                rest = &behind[2..];
-            }
-            _ => {
-                out.push(*first);
-                rest = behind;
-            }
+        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
+            out.extend(u8::try_from(high * 16 + low));
+            rest = &behind[2..];
+        } else {
+            out.push(*first);
+            rest = behind;
         }
     }
     String::from_utf8_lossy(&out).into_owned()

@@ -4,20 +4,35 @@
 //! the brackets is as strictly an [`Address`](super::Address) as any other. No address ends with `>`, so that a text that is
 //! an address already keeps its meaning.
 
+/// The text without blanks and invisible characters at its ends: what documents, pages and exports leave around an address
+/// (no-break, ideographic and zero-width spaces, byte order marks, soft hyphens, marks of writing direction).
+///
+/// No address begins or ends with them. Inside of an address they stay, and make it invalid.
+pub fn trimmed(text: &str) -> &str {
+    text.trim_matches(is_blank)
+}
+
+/// White space, and format characters that show nothing.
+pub fn is_blank(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+}
+
 /// The address in an entry of a list: what stands in the angle brackets at its end, otherwise the whole entry, without
-/// outer white space.
+/// what [`trimmed`] removes.
 ///
 /// Several addresses in one entry are left as they are, which is no address: nobody can say which one is meant.
 pub fn bare_address(entry: &str) -> &str {
-    let entry = entry.trim_ascii();
+    let entry = trimmed(entry);
     bracketed(entry).unwrap_or(entry)
 }
 
 /// `Name <user@host>`, where the name may be quoted or missing, and where a separator of recipients may follow.
 fn bracketed(entry: &str) -> Option<&str> {
-    let rest = entry.trim_end_matches(|c: char| matches!(c, ',' | ';') || c.is_ascii_whitespace()).strip_suffix('>')?;
+    let rest = entry.trim_end_matches(|c: char| matches!(c, ',' | ';') || is_blank(c)).strip_suffix('>')?;
     let open = opening(rest)?;
-    let (name, address) = (&rest[..open], without_scheme(rest[open + 1..].trim_ascii())?);
+    let (name, address) = (&rest[..open], without_scheme(trimmed(&rest[open + 1..]))?);
     (!address.is_empty() && !names_several(name) && !holds_bracket(address)).then_some(address)
 }
 
@@ -113,11 +128,32 @@ mod tests {
             "Ann\r\n\t<ann@example.org>",
             "\\ <ann@example.org>",
             "\u{0}\u{1b}[2J <ann@example.org>",
+            "Ann <\u{a0}ann@example.org\u{200b}>\u{a0};",
         ];
         for entry in table {
             assert_eq!(bare_address(entry), "ann@example.org", "{entry:?}");
         }
         assert_eq!(bare_address("Ann <\"a <> b\"@example.org>"), "\"a <> b\"@example.org");
+    }
+
+    #[test]
+    fn blanks_and_invisible_characters_at_the_ends_are_removed() {
+        for blank in [
+            ' ', '\t', '\r', '\n', '\u{85}', '\u{a0}', '\u{ad}', '\u{1680}', '\u{180e}', '\u{2002}', '\u{2007}',
+            '\u{2009}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{202a}', '\u{202e}',
+            '\u{202f}', '\u{205f}', '\u{2060}', '\u{2066}', '\u{2069}', '\u{61c}', '\u{3000}', '\u{feff}',
+        ] {
+            for text in [format!("{blank}ann@example.org"), format!("ann@example.org {blank}{blank}")] {
+                assert_eq!((trimmed(&text), bare_address(&text)), ("ann@example.org", "ann@example.org"), "{text:?}");
+            }
+            for inside in [format!("an{blank}n@example.org"), format!("ann@exam{blank}ple.org")] {
+                assert!(Address::parse(trimmed(&inside)).is_err() && bare_address(&inside) == inside, "{inside:?}");
+            }
+        }
+        for text in ["", " \u{feff} ", "\u{200b}"] {
+            assert_eq!(trimmed(text), "", "{text:?}");
+        }
+        assert_eq!(trimmed("\0ann@example.org"), "\0ann@example.org", "a control character is no blank");
     }
 
     #[test]

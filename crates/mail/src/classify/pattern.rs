@@ -106,17 +106,27 @@ pub(super) enum Gap {
 /// Target of one step of a phrase.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StepTarget {
-    /// These bytes.
-    Literal(Vec<u8>),
+    /// This text.
+    Literal(Literal),
     /// Any entry of the list of words with this name.
     Class(String),
 }
 
+/// A text to find in plain words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Literal {
+    pub(super) text: Vec<u8>,
+    /// Whether the clause must end behind it, or go on with a noun for the recipient (`$`).
+    pub(super) closes: bool,
+}
+
 /// The steps of a phrase. `*` matches any short text: `blacklist*` finds `blacklisted`, `user * unknown` finds `user smith unknown`. `~`
-/// matches a shorter text without words of the list `other`. `<who>` matches any entry of the list of words `who`.
+/// matches a shorter text without words of the list `other`. `<who>` matches any entry of the list of words `who`. `unknown$` is no
+/// `unknown` of something else: the clause ends there, or goes on with a noun for the recipient.
 pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
     let mut elements = Vec::new();
-    let (mut rest, mut gap, mut open_start) = (text, Gap::None, false);
+    let bare = text.strip_suffix('$');
+    let (mut rest, mut gap, mut open_start) = (bare.unwrap_or(text), Gap::None, false);
     while !rest.is_empty() {
         if let Some(tail) = rest.strip_prefix('*') {
             (rest, gap, open_start) = (tail, Gap::Any, true);
@@ -129,7 +139,8 @@ pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
             let end = rest.find(['*', '~', '<']).unwrap_or(rest.len());
             let (piece, tail) = rest.split_at(end);
             if !piece.trim().is_empty() {
-                let literal = literal(piece, open_start, tail.starts_with('*'))?;
+                let text = literal(piece, open_start, tail.starts_with('*'))?;
+                let literal = Literal { text, closes: false };
                 elements.push(Element { what: StepTarget::Literal(literal), gap });
                 gap = Gap::None;
             }
@@ -139,7 +150,12 @@ pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
     if let Some(first) = elements.first_mut() {
         first.gap = Gap::None;
     }
-    (!elements.is_empty()).then_some(elements)
+    match &mut elements.last_mut()?.what {
+        StepTarget::Literal(literal) => literal.closes = bare.is_some(),
+        StepTarget::Class(_) if bare.is_some() => return None,
+        StepTarget::Class(_) => {}
+    }
+    Some(elements)
 }
 
 /// A piece in plain words, without the blank at an end where a star touches a word.
@@ -158,7 +174,7 @@ fn literal(piece: &str, star_before: bool, star_after: bool) -> Option<Vec<u8>> 
 
 #[cfg(test)]
 mod tests {
-    use super::{CodePattern, Element, EnhancedPattern, Gap, StepTarget, phrase};
+    use super::{CodePattern, Element, EnhancedPattern, Gap, Literal, StepTarget, phrase};
     use crate::smtp::reply::Enhanced;
 
     #[test]
@@ -186,11 +202,14 @@ mod tests {
     #[test]
     fn stars_lift_word_ends_and_classes_stand_for_words() {
         let found = |text| phrase(text).map(|elements| format!("{elements:?}")).unwrap_or_default();
-        let literal = |bytes: &[u8], gap| Element { what: StepTarget::Literal(bytes.to_vec()), gap };
+        let text = |bytes: &[u8], closes| StepTarget::Literal(Literal { text: bytes.to_vec(), closes });
+        let literal = |bytes: &[u8], gap| Element { what: text(bytes, false), gap };
         let class = |name: &str, gap| Element { what: StepTarget::Class(name.to_owned()), gap };
         assert_eq!(phrase("User unknown"), Some(vec![literal(b" user unknown ", Gap::None)]));
         assert_eq!(phrase("blacklist*"), Some(vec![literal(b" blacklist", Gap::None)]));
         assert_eq!(phrase("*spam*"), Some(vec![literal(b"spam", Gap::None)]));
+        assert_eq!(phrase("unbekannt*$"), Some(vec![Element { what: text(b" unbekannt", true), gap: Gap::None }]));
+        assert_eq!(phrase("<who>$"), None);
         assert_eq!(
             phrase("user * unknown"),
             Some(vec![literal(b" user ", Gap::None), literal(b" unknown ", Gap::Any)])

@@ -209,12 +209,13 @@ impl Rules {
         provider: Option<&str>,
         parties: &DialogParties<'_>,
     ) -> ReplyReading {
-        let (words, named) = words::plain_between(cut(&reply.text), parties);
+        let (marked, named) = words::marked_between(cut(&reply.text), parties);
+        let words = words::unmarked(&marked);
         let (code, enhanced) = evidence(reply, &words);
         let mut seen = Seen {
             code,
             enhanced,
-            found: self.book.find(&words),
+            found: self.book.find(&marked),
             wordless: words::is_wordless(&words),
             provider: provider.and_then(|name| self.provider_number(name)),
         };
@@ -223,7 +224,7 @@ impl Rules {
         let mut rule = first_fitting(&seen);
         let is_verdict = |rule: &Rule| rule.meaning.makes_undeliverable().is_some();
         if rule.is_none_or(is_verdict)
-            && let Some(corrected) = self.spelling.corrected(&words)
+            && let Some(corrected) = self.spelling.corrected(&marked)
         {
             seen.found = self.book.find(&corrected);
             rule = first_fitting(&seen);

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use super::words::is_separator;
+
 /// Shorter words are too close to each other.
 const LETTERS_MIN: usize = 4;
 /// Of shorter key words, only a swap of two letters or one letter too many counts as a misspelling: `fund` is not `found`.
@@ -33,14 +35,17 @@ impl Spelling {
         Self { keys, known }
     }
 
-    /// The words with every misspelling corrected; `None` if there is none.
+    /// The marked words with every misspelling corrected; `None` if there is none.
     pub(super) fn corrected(&self, words: &[u8]) -> Option<Vec<u8>> {
         let mut corrected = Vec::with_capacity(words.len() + 8);
         let mut slips = false;
-        for (index, word) in words.split(|byte| *byte == b' ').enumerate() {
+        let mut end = 0;
+        for (index, word) in words.split(|byte| is_separator(*byte)).enumerate() {
             if index > 0 {
-                corrected.push(b' ');
+                corrected.push(words[end]);
+                end += 1;
             }
+            end += word.len();
             let meant = self.meant_by(word).map(<[u8]>::to_vec).or_else(|| self.parts(word));
             slips |= meant.is_some();
             corrected.extend_from_slice(meant.as_deref().unwrap_or(word));

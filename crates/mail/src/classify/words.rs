@@ -2,12 +2,14 @@
 //!
 //! Words are lower case, without accents. Punctuation becomes one blank, except dots inside words (`5.1.1`, `spamhaus.org`). Apostrophes
 //! are dropped (`doesn't` is `doesnt`, but `l'adresse` is `l adresse`), and `e-mail` is `email`. The text starts and ends with a blank, so
-//! phrases with blanks at their ends match whole words. Addresses become [`ADDRESS`], our MAIL FROM [`OUR_ADDRESS`]. Of a URL, the host and
-//! the value of a `p=` parameter stay (Google's reason); a path such as `/help_spam.htm` is no evidence.
+//! phrases with blanks at their ends match whole words. Addresses become [`ADDRESS`], our MAIL FROM [`OUR_ADDRESS`]. Host names are no
+//! words (`blacklist.hoster.example: user unknown`): behind [`HOST`], only phrases that match parts of words find them (`*spamhaus*`). Of a
+//! URL, the host and the value of a `p=` parameter stay (Google's reason); a path such as `/help_spam.htm` is no evidence.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 use super::parties::{DialogParties, NamedParties, Party};
+use crate::domain::public_top_level;
 use crate::smtp::reply::Enhanced;
 
 /// Mark of any email address. A server can't send it, because control characters are dropped.
@@ -15,6 +17,15 @@ pub(super) const ADDRESS: u8 = 0x01;
 
 /// Mark of our MAIL FROM.
 pub(super) const OUR_ADDRESS: u8 = 0x02;
+
+/// Mark at the beginning of a host name.
+const HOST: u8 = 0x04;
+
+/// Top-level domains that are not in the DNS.
+const PRIVATE_TOP_LEVELS: [&str; 7] = ["example", "test", "invalid", "local", "localdomain", "lan", "internal"];
+
+/// Mark of a clause's end, in place of the blank behind its last word. A server can't send it either.
+pub(super) const CLAUSE_END: u8 = 0x03;
 
 /// The plain words of a text, without parties.
 #[cfg(test)]
@@ -24,6 +35,22 @@ pub(super) fn plain(text: &str) -> Vec<u8> {
 
 /// The plain words of a text, and the parties that it names.
 pub(super) fn plain_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8>, NamedParties) {
+    let (marked, named) = marked_between(text, parties);
+    (unmarked(&marked), named)
+}
+
+/// Marked words with blanks again in place of the ends of clauses.
+pub(super) fn unmarked(marked: &[u8]) -> Vec<u8> {
+    marked.iter().map(|byte| if *byte == CLAUSE_END { b' ' } else { *byte }).collect()
+}
+
+/// Whether a byte of marked words stands between two words.
+pub(super) fn is_separator(byte: u8) -> bool {
+    matches!(byte, b' ' | CLAUSE_END)
+}
+
+/// The plain words of a text with [`CLAUSE_END`] where punctuation ended a clause, and the parties that it names.
+pub(super) fn marked_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8>, NamedParties) {
     let mut words = Vec::with_capacity(text.len() + 2);
     words.push(b' ');
     let mut named = NamedParties::default();
@@ -35,9 +62,10 @@ pub(super) fn plain_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8>
     (words, named)
 }
 
-/// Whether a text has only codes and addresses.
+/// Whether a text has only codes, addresses and host names.
 pub(super) fn is_wordless(words: &[u8]) -> bool {
-    !words.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80)
+    let mut words = words.split(|byte| *byte == b' ').filter(|word| word.first() != Some(&HOST));
+    !words.any(|word| word.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80))
 }
 
 /// Removes accents and replaces typographic marks by plain ones.
@@ -70,9 +98,17 @@ fn ends_token(c: char) -> bool {
 }
 
 fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named: &mut NamedParties) {
-    for token in text.split(ends_token).filter(|token| !token.is_empty()) {
-        push_token(token, parties, words, named);
+    for piece in text.split_inclusive(ends_token) {
+        let token = piece.trim_end_matches(ends_token);
+        match token {
+            "" => {}
+            "-" | "--" => end_clause(words),
+            _ => push_token(token, parties, words, named),
+        }
         end_word(words);
+        if piece.ends_with(['(', ')', '[', ']', '{', '}', ',', ';']) {
+            end_clause(words);
+        }
     }
 }
 
@@ -96,7 +132,31 @@ fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, nam
     match party {
         Some(Party::Sender) => words.push(OUR_ADDRESS),
         Some(Party::Recipient | Party::Other) => words.push(ADDRESS),
+        Some(Party::Client) | None if is_server(token) => push_host(bytes, words),
         Some(Party::Client) | None => push_words(bytes, words),
+    }
+}
+
+/// Whether a token is the name of a server: labels, the last of which is a top-level domain.
+fn is_server(token: &str) -> bool {
+    let name = token.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    let Some((rest, last)) = name.rsplit_once('.') else { return false };
+    // Two sentences without a blank between them: `mailbox full.It`.
+    let is_glued = last.starts_with(|c: char| c.is_ascii_uppercase()) && !rest.contains('.');
+    let is_label = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let last = last.to_ascii_lowercase();
+    let is_top_level = || PRIVATE_TOP_LEVELS.contains(&&*last) || public_top_level(&last).is_some();
+    !is_glued && name.bytes().all(is_label) && is_top_level()
+}
+
+fn push_host(host: &[u8], words: &mut Vec<u8>) {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric();
+    let Some(start) = host.iter().position(is_part) else { return };
+    let end = host.iter().rposition(is_part).map_or(start, |last| last + 1);
+    words.push(HOST);
+    words.extend(host[start..end].to_ascii_lowercase());
+    if host[end..].iter().any(|byte| matches!(byte, b'.' | b':' | b'!' | b'?')) {
+        end_clause(words);
     }
 }
 
@@ -110,7 +170,7 @@ fn is_host(bytes: &[u8]) -> bool {
 fn push_url(url: &[u8], words: &mut Vec<u8>) {
     let end = url.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(url.len());
     let (host, rest) = url.split_at(end);
-    push_words(host, words);
+    push_host(host, words);
     if let Some(start) = rest.windows(3).position(|w| w == b"?p=" || w == b"&p=") {
         end_word(words);
         let value = &rest[start + 3..];
@@ -131,7 +191,8 @@ fn push_words(token: &[u8], words: &mut Vec<u8>) {
             b'.' if index > 0 && token[index - 1].is_ascii_alphanumeric() && next.is_ascii_alphanumeric() => {
                 words.push(b'.');
             }
-            b'-' if words.ends_with(b" e") => {}
+            b'-' if words.ends_with(b"e") && is_single_letter(words) => {}
+            b'.' | b':' | b'!' | b'?' | b'|' => end_clause(words),
             _ => end_word(words),
         }
     }
@@ -139,12 +200,19 @@ fn push_words(token: &[u8], words: &mut Vec<u8>) {
 
 /// Whether the current word has one letter.
 fn is_single_letter(words: &[u8]) -> bool {
-    matches!(words, [.., b' ', letter] if letter.is_ascii_alphabetic())
+    matches!(words, [.., before, letter] if is_separator(*before) && letter.is_ascii_alphabetic())
 }
 
 fn end_word(words: &mut Vec<u8>) {
-    if words.last() != Some(&b' ') {
+    if words.last().is_some_and(|last| !is_separator(*last)) {
         words.push(b' ');
+    }
+}
+
+fn end_clause(words: &mut Vec<u8>) {
+    end_word(words);
+    if let Some(last) = words.last_mut() {
+        *last = CLAUSE_END;
     }
 }
 
@@ -172,11 +240,11 @@ fn number(digits: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::{enhanced, plain};
+    use super::{enhanced, is_wordless, plain};
     use crate::smtp::reply::Enhanced;
 
     fn words(text: &str) -> String {
-        String::from_utf8(plain(text)).expect("words keep the encoding").replace('\u{1}', "@")
+        String::from_utf8(plain(text)).expect("words keep the encoding").replace('\u{1}', "@").replace('\u{4}', "^")
     }
 
     #[test]
@@ -189,15 +257,36 @@ mod tests {
     }
 
     #[test]
+    fn punctuation_ends_clauses() {
+        for (text, clauses) in [
+            ("User unknown. (#5.1.1)", " user unknown|5.1.1|"),
+            ("<a@b>... unknown mailer error", " @|unknown mailer error "),
+            ("5.1.1: a, b; c! d - e", " 5.1.1|a|b|c|d|e "),
+            ("e-mail User-unknown [x] a/b", " email user unknown|x|a b "),
+            (": a", "|a "),
+        ] {
+            let (marked, _) = super::marked_between(text, &super::DialogParties::default());
+            let shown = String::from_utf8(marked).expect("words keep the encoding");
+            assert_eq!(shown.replace('\u{1}', "@").replace('\u{3}', "|"), clauses, "{text}");
+        }
+    }
+
+    #[test]
     fn addresses_and_paths_do_not_speak() {
         assert_eq!(words("<no.such.user@spam.example>: ok"), " @ ok ");
         assert_eq!(words("RCPT TO:<a@b> spam@x.example,"), " rcpt to @ @ ");
-        assert_eq!(words("see http://mail.163.com/help/help_spam_16.htm?x=spam"), " see mail.163.com ");
-        assert_eq!(words("postmaster.example.net/smtp-spam.php#1 ok"), " postmaster.example.net ok ");
+        assert_eq!(words("see http://mail.163.com/help/help_spam_16.htm?x=spam"), " see ^mail.163.com ");
+        assert_eq!(words("postmaster.example.net/smtp-spam.php#1 ok"), " ^postmaster.example.net ok ");
         assert_eq!(
             words("https://support.google.com/mail/?p=NoSuchUser - gsmtp"),
-            " support.google.com nosuchuser gsmtp "
+            " ^support.google.com nosuchuser gsmtp "
         );
+        assert_eq!(words("blacklist.Hoster.example: ok"), " ^blacklist.hoster.example ok ");
+        assert_eq!(
+            words("helo=mx1.lan full.It RESOLVER.ADR.NotFound 5.1.1"),
+            " helo mx1.lan full.it resolver.adr.notfound 5.1.1 "
+        );
+        assert!(is_wordless(&plain("5.1.1 <a@b> https://example.com/why?id=x")) && !is_wordless(&plain("5.1.1 x")));
         assert_eq!(words("spam/virus"), " spam virus ");
     }
 

@@ -61,7 +61,7 @@ pub const SANDBOX: &str = "sandbox.test";
 
 /// Whether a text that is meant as an address stands under [`SANDBOX`]. Only the sandbox knows such names.
 pub fn names_sandbox(address: &str) -> bool {
-    let domain = address.trim_ascii().rsplit_once('@').map_or("", |(_, domain)| domain);
+    let domain = crate::address::trimmed(address).rsplit_once('@').map_or("", |(_, domain)| domain);
     is_under(&domain.trim_end_matches('.').to_ascii_lowercase(), SANDBOX)
 }
 

@@ -6,7 +6,8 @@
 //! swaps and neighbouring keys are cheap, strange letters dear; a name may cost more the longer and the more popular its
 //! original is. Candidates come from an index of deletions ([`bags`]), never from a comparison with every popular domain.
 //!
-//! A disposable domain gets no suggestion unless it is one slip away from a well-known provider, and is never suggested itself.
+//! A disposable domain gets no suggestion unless it is one slip away from a well-known provider, or has the letters of one in another
+//! order (`gimal.com`); it is never suggested itself.
 //!
 //! A wrong suggestion costs trust and a missing one little, so an unknown name with a real ending must be very near to a
 //! popular domain. A suggestion never changes a verdict. Text that is no address at all is [`text`]'s.
@@ -19,13 +20,13 @@ mod text;
 use crate::facts::lists::text_set::{KeyHash, TextSet};
 use crate::facts::lists::{ListError, Lists, Membership};
 use bags::Bags;
-use cost::{FAR, ONE_EDIT, SHORT_NAME_LETTERS_MAX, slip_of_name};
+use cost::{FAR, ONE_EDIT, SHORT_NAME_LETTERS_MAX, SHUFFLED, slip_of_name};
 use ending::Cut;
 
 /// What a name of this many letters may cost at most, hundredths of an edit, by the letters of the meant name.
 ///
 /// Near a short name most names are somebody's. One of up to four letters bears a swap, a key beside or a letter too few,
-/// but no strange letter; one of up to six that a single country uses bears one edit.
+/// but no strange letter; one of up to six that a single country uses bears two cheap edits.
 fn budget(letters: usize, tier: u32) -> u32 {
     let full = match letters {
         0..=3 => 80,
@@ -36,9 +37,10 @@ fn budget(letters: usize, tier: u32) -> u32 {
     };
     match tier {
         1 => full,
-        2 => full.min(if letters <= SHORT_NAME_LETTERS_MAX { 100 } else { 160 }),
+        2 => full.min(if letters <= SHORT_NAME_LETTERS_MAX { 150 } else { 170 }),
         _ if letters <= 4 => 0,
-        _ => 100,
+        _ if letters <= SHORT_NAME_LETTERS_MAX => 100,
+        _ => 150,
     }
 }
 
@@ -95,13 +97,17 @@ impl Suggester {
         Ok(Self { targets, bags, popular: popular.clone(), skeletons, squeezed, endings })
     }
 
-    /// Is a domain one slip, or one look-alike, away from a provider that the whole world uses, or from the long name of a
-    /// large one? Such domains are registered to catch the mail of others, and lists of throw-away domains have them.
+    /// Is a domain one slip or one look-alike away from a provider that the whole world uses or from the long name of a large one, or
+    /// does it have the letters of the former in another order? Such domains are registered to catch the mail of others, and lists of
+    /// throw-away domains have them.
     fn is_one_slip(&self, domain: &str, meant: &str) -> bool {
         let is_sure =
             |target: &Target| target.tier == 1 || (target.tier == 2 && target.name.len() > SHORT_NAME_LETTERS_MAX);
-        self.targets.iter().any(|target| target.domain == meant && is_sure(target))
-            && (slip_of_name(domain.as_bytes(), meant.as_bytes()) <= ONE_EDIT || self.look_alike(domain) == Some(meant))
+        let Some(target) = self.targets.iter().find(|target| target.domain == meant && is_sure(target)) else {
+            return false;
+        };
+        let limit = if target.tier == 1 { SHUFFLED } else { ONE_EDIT };
+        slip_of_name(domain.as_bytes(), meant.as_bytes()) <= limit || self.look_alike(domain) == Some(meant)
     }
 
     fn is_popular(&self, domain: &str) -> bool {
@@ -114,6 +120,8 @@ impl Suggester {
             return None;
         }
         let mut best: Option<(u32, &Target)> = None;
+        // A name that somebody has is no slip of another one: `telia.net` is not `telus.net`.
+        let is_taken = cut.real && self.targets.iter().any(|target| target.name == cut.name);
         let mut last = u32::MAX;
         for number in self.bags.near(cut.name.as_bytes()) {
             if number == last {
@@ -123,6 +131,9 @@ impl Suggester {
             let Some(target) = usize::try_from(number).ok().and_then(|n| self.targets.get(n)) else {
                 continue;
             };
+            if is_taken && target.name != cut.name {
+                continue;
+            }
             let Some(price) = price(cut, target) else {
                 continue;
             };

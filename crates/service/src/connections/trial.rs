@@ -3,6 +3,7 @@
 use probity_account::connections::{RuleJudgment, RuleKind, RuleSet};
 use probity_contract::error::ApiError;
 use probity_contract::published::connections::KeywordRuleShown;
+use probity_mail::address::trimmed;
 use probity_store::connections::rules::{self, StoredRule};
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +53,7 @@ pub async fn try_keyword_rules(
     place: &ConnectionPlace,
     TriedAddress { email }: TriedAddress,
 ) -> Result<RuleTrial, ApiError> {
-    let address = email.trim();
+    let address = trimmed(&email);
     if !(1..=ADDRESS_CHARS_MAX).contains(&address.chars().count()) {
         return Err(ApiError::invalid("email", format_args!("must have 1 to {ADDRESS_CHARS_MAX} characters")));
     }

@@ -9,6 +9,7 @@ use probity_contract::error::ApiError;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::published::privacy::erasures::{ADDRESSES_MAX, CreateErasure, Receipt, Requested};
 use probity_lists::submission::ADDRESS_MAX_BYTES;
+use probity_mail::address::trimmed;
 use probity_mail::time::Millis;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind};
 use probity_store::privacy::erasures::{self, ErasureSubmission, NewErasure, SuppressionTag};
@@ -108,7 +109,7 @@ fn tags(app: &App, caller: &Caller, emails: &[String]) -> Result<Vec<Suppression
 }
 
 fn check_address(index: usize, email: &str) -> Result<(), ApiError> {
-    if email.trim_ascii().is_empty() || email.len() > ADDRESS_MAX_BYTES {
+    if trimmed(email).is_empty() || email.len() > ADDRESS_MAX_BYTES {
         let field = format!("emails[{index}]");
         return Err(ApiError::invalid(&field, format_args!("must have 1 to {ADDRESS_MAX_BYTES} bytes")));
     }

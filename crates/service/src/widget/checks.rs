@@ -13,6 +13,7 @@ use probity_backend::widget::{CHECK_MAX_MS, SOURCE};
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::verify::{AddressQuery, WidgetCheckQuery};
 use probity_engine::LiveCall;
+use probity_mail::address::trimmed;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Verification;
 use probity_store::widget::{KeyDay, WidgetCheck};
@@ -52,7 +53,7 @@ pub async fn check_address(
     let busy = |_| ApiError::unavailable("too many widget checks at the same time").retry_after(1);
     let _place = app.widget.places.try_acquire().map_err(busy)?;
     let pass = pass(app, visitor, good).await?;
-    let unsettled = ask(app, visitor, &pass, query.email.trim_ascii()).await?;
+    let unsettled = ask(app, visitor, &pass, trimmed(&query.email)).await?;
     let verification = settled(app, unsettled, pass).await?;
     app.metrics.verdicts().record(Origin::Live, &verification);
     let answer = WidgetAnswer::of(&verification, Some(nonce::issue(&app.secrets, visitor.bound(), app.now())));
@@ -68,7 +69,7 @@ pub async fn check_address(
 /// needs neither key nor nonce and can show every outcome.
 pub async fn preview_check(app: &App, caller: &Caller, query: AddressQuery) -> WidgetAnswer {
     let live = LiveCall { timeout_ms: millis(PATIENCE), scope: caller.org().0.unsigned_abs() };
-    WidgetAnswer::of(&app.sandbox.verify(query.email.trim_ascii(), live).await, None)
+    WidgetAnswer::of(&app.sandbox.verify(trimmed(&query.email), live).await, None)
 }
 
 fn millis(time: Duration) -> u64 {

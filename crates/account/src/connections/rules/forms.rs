@@ -1,5 +1,6 @@
 //! Forms of an address to which rules are compared.
 
+use probity_mail::address::trimmed;
 use probity_mail::domain::{Domain, SpecialUse};
 
 pub(super) use crate::overrides::folded;
@@ -17,7 +18,7 @@ pub(super) struct AddressForms {
 
 impl AddressForms {
     pub(super) fn of(address: &str) -> Self {
-        let (local, rest) = split(address.trim());
+        let (local, rest) = split(trimmed(address));
         let local = folded(local);
         let (domain, shown_domain) = rest.map(both_forms).unwrap_or_default();
         let joined = |domain: &str| if rest.is_some() { format!("{local}@{domain}") } else { local.clone() };

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use probity_account::id::UserId;
 use probity_account::language::PageLanguage;
 use probity_account::role::MemberRole;
+use probity_mail::address::trimmed;
 use probity_store::accounts::users::{TeamMember, UserStatus, email_key};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::ToSchema;
@@ -132,7 +133,7 @@ impl<'de> Deserialize<'de> for Line {
 
 fn email_of<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = Cow::<'de, str>::deserialize(from)?;
-    let email = text.trim();
+    let email = trimmed(&text);
     match email_key(email) {
         Some(_) => Ok(email.to_owned()),
         None => Err(de::Error::custom("must be an email address")),

@@ -444,6 +444,20 @@ fn no_provider_is_a_throw_away_or_parked_exchanger() {
 }
 
 #[test]
+fn sites_without_a_providers_entry_are_not_free() {
+    for site in
+        ["about.com", "angelfire.com", "berlin.de", "casino.com", "china.com", "icq.com", "medscape.com", "xoom.com"]
+    {
+        assert!(!lists().free(site) && lists().guarded(site), "{site}");
+        let facts = lists().facts("ann", site);
+        assert!(!facts.free && !facts.disposable && facts.suggestion.is_none(), "{site}");
+    }
+    for provider in ["gmail.com", "gmx.de", "fastmail.com", "vk.com", "terra.com.br"] {
+        assert!(lists().free(provider), "{provider}");
+    }
+}
+
+#[test]
 fn relay_free_and_known_refusers() {
     for domain in [
         "duck.com",

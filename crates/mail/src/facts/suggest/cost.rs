@@ -18,7 +18,7 @@ const EXTRA_NEAR: u32 = 70;
 const EXTRA_DOUBLE: u32 = 50;
 const SWAP: u32 = 70;
 /// All letters are there, in another order, the first one in place.
-const SHUFFLED: u32 = 120;
+pub(super) const SHUFFLED: u32 = 120;
 
 /// Names up to this length have real neighbours: another first letter makes another name (`qmail`, `pcloud`, `jive`).
 pub(super) const SHORT_NAME_LETTERS_MAX: usize = 6;

@@ -1,8 +1,8 @@
 //! Endings of domains: which are real, and which real one a wrong one was meant to be.
 //!
 //! An ending is the public suffix (`com`, `co.uk`). Whether one exists is asked of the public suffix list. A wrong one is
-//! put right only when one slip leads to an ending that many people use; two-letter endings that exist but are far more
-//! often a slip (`ne`, `et`, `cm`, `om`) are put right only directly behind a name.
+//! put right only when one slip leads to an ending that many people use. One that exists is somebody's, even if it is more often a slip
+//! (`cm`, `om`, `ne`, `et`): it is put right only behind the name of a popular domain.
 
 use super::cost::{FAR, ONE_EDIT, slip};
 
@@ -27,8 +27,6 @@ const DOUBTFUL: [(&str, &str, u32); 12] = [
     ("net", "org", 100),
     ("com", "org", 100),
 ];
-/// Of those, the ones that are a slip behind any name.
-const SLIP_BEHIND_ANY_NAME: [&str; 4] = ["cm", "om", "ne", "et"];
 /// Second-level words that belong to the ending of a country's domain.
 const SECOND_LEVEL: [&str; 8] = ["co", "com", "net", "org", "ac", "gov", "edu", "or"];
 /// Endings of two parts that slips are put right to.
@@ -141,18 +139,10 @@ pub(super) fn corrected_ending(domain: &str, cut: Cut<'_>) -> Option<String> {
         return Some(fixed);
     }
     // With a subdomain the name may be anything; nothing is guessed.
-    if cut.name.contains('.') {
+    if cut.real || cut.name.contains('.') {
         return None;
     }
-    let meant = if cut.real { doubtful(cut.ending)? } else { nearest(cut.ending)? };
-    Some(format!("{}.{meant}", cut.name))
-}
-
-fn doubtful(ending: &str) -> Option<&'static str> {
-    if !SLIP_BEHIND_ANY_NAME.contains(&ending) {
-        return None;
-    }
-    DOUBTFUL.iter().find(|slip| slip.0 == ending).map(|slip| slip.1)
+    Some(format!("{}.{}", cut.name, nearest(cut.ending)?))
 }
 
 fn nearest(ending: &str) -> Option<&'static str> {
@@ -192,17 +182,10 @@ fn joined_country(ending: &str) -> Option<&'static str> {
     exact.or_else(|| COMMON.iter().filter(of_country).find(|meant| meant.starts_with("co"))).copied()
 }
 
-/// `examplec.om` and `comcastn.et`: the dot slipped one letter to the right.
+/// `exampleo.rg`: the dot slipped one letter to the right. There is no `.rg`, while `.om` and `.et` are countries.
 fn moved_dot(domain: &str) -> Option<String> {
-    let (rest, last) = domain.rsplit_once('.')?;
-    let meant = match (rest.as_bytes().last(), last) {
-        (Some(b'c'), "om") => "com",
-        (Some(b'n'), "et") => "net",
-        (Some(b'o'), "rg") => "org",
-        _ => return None,
-    };
-    let name = &rest[..rest.len() - 1];
-    (name.len() >= 3 && !name.contains('.')).then(|| format!("{name}.{meant}"))
+    let name = domain.strip_suffix("o.rg")?;
+    (name.len() >= 3 && !name.contains('.')).then(|| format!("{name}.org"))
 }
 
 /// `example.com.com`.
@@ -280,9 +263,8 @@ mod tests {
             ("acme.couk", "acme.co.uk"),
             ("acme.comau", "acme.com.au"),
             ("acme.co.mx", "acme.com.mx"),
-            ("acmec.om", "acme.com"),
+            ("acmeo.rg", "acme.org"),
             ("acme.com.com", "acme.com"),
-            ("acme.cm", "acme.com"),
             ("acme.ifno", "acme.info"),
             ("acme.con.br", "acme.com.br"),
             ("acme.coo.uk", "acme.co.uk"),
@@ -301,6 +283,12 @@ mod tests {
         for typed in [
             "acme.com",
             "acme.co",
+            "acme.cm",
+            "acme.om",
+            "acme.ne",
+            "acme.et",
+            "acmec.om",
+            "acmen.et",
             "acme.io",
             "acme.cn",
             "acme.co.uk",

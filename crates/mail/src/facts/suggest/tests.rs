@@ -39,6 +39,49 @@ fn slips_of_popular_domains_are_put_right() {
 }
 
 #[test]
+fn two_slips_of_a_providers_name_are_put_right() {
+    for (typed, meant) in [
+        ("gnaol.com", "gmail.com"),
+        ("hotmsial.com", "hotmail.com"),
+        ("hptmaol.com", "hotmail.com"),
+        ("yaboi.com", "yahoo.com"),
+        ("outlpik.com", "outlook.com"),
+        ("iclpid.com", "icloud.com"),
+        ("yamdrx.ru", "yandex.ru"),
+        ("orabhe.fr", "orange.fr"),
+        ("sezmsm.cz", "seznam.cz"),
+        ("cpmcadt.net", "comcast.net"),
+        ("rpgets.com", "rogers.com"),
+    ] {
+        assert_eq!(lists().suggest_domain(typed).as_deref(), Some(meant), "{typed}");
+    }
+}
+
+#[test]
+fn an_ending_that_exists_is_corrected_only_behind_a_popular_name() {
+    for (typed, meant) in [
+        ("gmail.cm", Some("gmail.com")),
+        ("yahoo.om", Some("yahoo.com")),
+        ("hotmail.co", Some("hotmail.com")),
+        ("gmial.cm", Some("gmail.com")),
+        ("comcast.ne", Some("comcast.net")),
+        ("comcast.et", Some("comcast.net")),
+        ("gmailc.om", Some("gmail.com")),
+        ("acme-widgets.con", Some("acme-widgets.com")),
+        ("acme-widgets.cm", None),
+        ("acme-widgets.om", None),
+        ("acme-widgets.ne", None),
+        ("acme-widgets.et", None),
+        ("acme-widgetsc.om", None),
+        ("acme-widgetsn.et", None),
+        ("univ-douala.cm", None),
+        ("moe.om", None),
+    ] {
+        assert_eq!(lists().suggest_domain(typed).as_deref(), meant, "{typed}");
+    }
+}
+
+#[test]
 fn look_alikes_in_other_scripts_are_put_right() {
     for typed in ["gmaıl.com", "gmаil.com", "gmaïl.com"] {
         let ascii = idna::domain_to_ascii(typed).unwrap();
@@ -94,6 +137,7 @@ fn throw_away_domains_stay_unless_they_are_one_slip_away_from_a_large_provider()
     for (typed, meant) in [
         ("gmial.com", Some("gmail.com")),
         ("gmaill.com", Some("gmail.com")),
+        ("gimal.com", Some("gmail.com")),
         ("hotmial.com", Some("hotmail.com")),
         ("yahooo.com", Some("yahoo.com")),
         ("yopmail.com", None),
@@ -120,7 +164,7 @@ fn throw_away_domains_stay_unless_they_are_one_slip_away_from_a_large_provider()
         ("grnail.com", Some("gmail.com"), Some("gmail.com")),
         ("wbe.de", Some("web.de"), None),
         ("comcsat.net", Some("comcast.net"), Some("comcast.net")),
-        ("outlkoo.com", Some("outlook.com"), None),
+        ("outlkoo.com", Some("outlook.com"), Some("outlook.com")),
     ] {
         assert_eq!(lists().suggest_domain(typed).as_deref(), unlisted, "{typed}, unlisted");
         assert_eq!(listed.suggest_domain(typed).as_deref(), meant, "{typed}, listed");
@@ -214,30 +258,99 @@ fn what_cannot_be_seen_makes_a_text_invalid_and_is_left_out_of_the_suggestion() 
 #[test]
 fn text_that_is_no_address_is_repaired() {
     for (raw, meant) in [
-        ("ann.@acme.org", Some("ann@acme.org")),
-        (".ann@acme.org", Some("ann@acme.org")),
-        ("ann..lee@acme.org", Some("ann.lee@acme.org")),
         ("ann@@acme.org", Some("ann@acme.org")),
         ("ann @ acme . org", Some("ann@acme.org")),
         ("ann@acme,org", Some("ann@acme.org")),
         ("ann@acme..org", Some("ann@acme.org")),
         ("ann@acme.org.", Some("ann@acme.org")),
+        ("ann@acme.org;", Some("ann@acme.org")),
         ("<ann@acme.org>", Some("ann@acme.org")),
+        ("<ann@acme.org", Some("ann@acme.org")),
         ("mailto:ann@acme.org", Some("ann@acme.org")),
+        ("MailTo: ann@acme.org?subject=Hi%20there", Some("ann@acme.org")),
+        ("email:ann@gmail.com", Some("ann@gmail.com")),
+        ("SMTP:ann@acme.org", Some("ann@acme.org")),
         ("Ann Lee <ann@gmial.com>", Some("ann@gmail.com")),
         ("ann(at)gmail.com", Some("ann@gmail.com")),
         ("ann#gmail.com", Some("ann@gmail.com")),
+        ("ann\"gmail.com", Some("ann@gmail.com")),
         ("ann@gmail", Some("ann@gmail.com")),
-        ("ann\u{200b}@gmail.com", Some("ann@gmail.com")),
+        ("ann\u{ff20}acme.org", Some("ann@acme.org")),
         ("ann@acme.org", None),
         ("Ann@ACME.org", None),
         ("ann#acme.org", None),
         ("ann@gma", None),
+        ("ann@ac me.org", None),
         ("ann", None),
         ("@acme.org", None),
         ("", None),
     ] {
         assert_eq!(lists().suggest_text(raw).as_deref(), meant, "{raw:?}");
+    }
+}
+
+#[test]
+fn dirt_around_an_address_is_taken_away() {
+    for dirty in [
+        "'ann@acme.org'",
+        "\"ann@acme.org\"",
+        "`ann@acme.org`",
+        "\u{201c}ann@acme.org\u{201d}",
+        "\u{201e}ann@acme.org\u{201c}",
+        "\u{2018}ann@acme.org\u{2019}",
+        "\u{ab}ann@acme.org\u{bb}",
+        "=\"ann@acme.org\"",
+        "\"'ann@acme.org'\"",
+        "\"mailto:ann@acme.org\"",
+        "[ann@acme.org]",
+        "(ann@acme.org)",
+        "'ann@acme.org (work)'",
+        "ann@acme.org (work)",
+        "ann@acme.org'",
+        "\"ann\"@acme..org",
+        "'ann'@acme.org.",
+        "\u{a0}ann\u{200b}@acme.org\u{feff}",
+        "an\u{ad}n@acme.org",
+        "Lee, ann@acme.org",
+        "Ann Lee,ann@acme.org",
+        "Ann,ann@acme.org",
+        "Lee\tann@acme.org",
+    ] {
+        assert_eq!(lists().suggest_text(dirty).as_deref(), Some("ann@acme.org"), "{dirty:?}");
+    }
+    assert_eq!(lists().suggest_text("'o'brien@acme.org'").as_deref(), Some("o'brien@acme.org"));
+}
+
+#[test]
+fn no_suggestion_has_another_mailbox() {
+    for text in [
+        "ann.@acme.org",
+        ".ann@acme.org",
+        "ann..lee@acme.org",
+        "ann.@gmial.com",
+        "ume..x@docomo.ne.jp",
+        "ann lee@acme.org",
+        "ann\u{a0}lee@acme.org",
+        "ann,lee@acme.org",
+        "lee,ann@acme.org",
+        "ann;lee@acme.org",
+        "'ann@acme..org",
+        "ann'@acme..org",
+        "\"ann@acme.org",
+        "ann\"@acme.org",
+        "\u{201c}ann@acme..org",
+        "\"ann lee\"@acme..org",
+        "\"ann\"gmail.com",
+        "ann dot lee at gmail dot com",
+        "mailto:ann%2Blists@acme.org",
+        "ann@acme.org, bob@acme.org",
+        "ann@acme.org bob@acme.org",
+        "Ann <ann@acme.org>, Bob <bob@acme.org>",
+        "Ann: ann@acme.org",
+        "{ann}@acme..org, x",
+        "a\u{200c}\u{6cc}\u{200c}b@acme..org",
+    ] {
+        assert_eq!(lists().suggest_text(text), None, "{text:?}");
     }
 }
 
@@ -260,7 +373,17 @@ proptest! {
     #[test]
     fn no_text_breaks_the_repair(raw in "\\PC{0,60}") {
         if let Some(meant) = lists().suggest_text(&raw) {
-            prop_assert!(meant.contains('@') && !meant.eq_ignore_ascii_case(raw.trim()));
+            prop_assert!(crate::address::Address::parse(&meant).is_ok() && !meant.eq_ignore_ascii_case(raw.trim()));
+        }
+    }
+
+    #[test]
+    fn a_suggested_mailbox_is_a_piece_of_the_text(raw in "[ab.,;'\"<>( )\u{a0}\u{201c}:=+-]{1,12}@(gmial\\.com|acme\\.\\.org|acme\\.con)['\">)]{0,2}") {
+        if let Some(meant) = lists().suggest_text(&raw) {
+            let (local, _) = meant.rsplit_once('@').unwrap();
+            prop_assert!(raw.contains(local), "{raw:?}: {meant}");
+            let before = raw.rsplit_once(local).unwrap().0;
+            prop_assert!(!before.ends_with(['a', 'b', '.', '+', '-']), "{raw:?}: {meant}");
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Corrections of text that is no address: a dot at the end of the local part, a comma for a dot, two at signs.
+//! Corrections of text that is no address: dirt around it, a comma for a dot in the domain, two at signs.
 //!
-//! The repair is a fixed order of small steps, each of which only takes away or replaces what can stand in no address;
-//! what comes out must be an address with a real ending, else nothing is suggested. The domain is then looked at like
-//! any other one.
+//! The local part names a mailbox, and a similar one is somebody else's. So only dirt is taken away from it: quotes, brackets,
+//! `mailto:`, blanks around it and what cannot be seen. A dot too many, a comma, a blank inside or half a pair of quotes leave nothing
+//! to suggest. Of the domain, signs that no domain has are removed or replaced; the result must be an address with a real ending. The
+//! domain is then corrected like any other one.
 
 use super::ending;
-use super::written_local;
+use crate::address::{Address, bare_address, is_blank, trimmed};
 use crate::facts::lists::Lists;
 
 /// Longest text that is looked at, in bytes; an address has at most 254.
@@ -14,6 +15,22 @@ const TEXT_BYTES_MAX: usize = 320;
 const WRITTEN_AT: [&str; 4] = ["(at)", "[at]", "{at}", " at "];
 /// Keys beside `@` or its shifted forms on common keyboards, taken for it only before a popular domain.
 const BESIDE_AT: [char; 7] = ['#', '!', '$', '%', '&', '*', '"'];
+/// Labels that programs put before an address.
+const LABELS: [&str; 5] = ["mailto:", "smtp:", "email:", "e-mail:", "mail:"];
+/// Quotes of people and programs, which stand around an address in pairs.
+const QUOTES: [(char, char); 9] = [
+    ('"', '"'),
+    ('\'', '\''),
+    ('`', '`'),
+    ('\u{201c}', '\u{201d}'),
+    ('\u{201e}', '\u{201c}'),
+    ('\u{2018}', '\u{2019}'),
+    ('\u{201a}', '\u{2018}'),
+    ('\u{ab}', '\u{bb}'),
+    ('\u{bb}', '\u{ab}'),
+];
+/// Brackets around an address.
+const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
 impl Lists {
     /// The whole address that was probably meant by any text, parsable or not. Never the text itself.
@@ -22,8 +39,7 @@ impl Lists {
         if given.is_empty() || given.len() > TEXT_BYTES_MAX {
             return None;
         }
-        let text = unwrapped(given);
-        let (local, domain) = self.halves(&text)?;
+        let (local, domain) = self.halves(unwrapped(given))?;
         let local = clean_local(&local)?;
         let domain = clean_domain(&domain)?;
         let meant = match self.suggest_domain(&domain) {
@@ -31,13 +47,13 @@ impl Lists {
             None if ending::cut(&domain).is_some_and(|cut| cut.real) && !self.disposable(&domain) => domain,
             None => return None,
         };
-        let address = format!("{}@{}", written_local(&local), meant);
-        (!address.eq_ignore_ascii_case(given)).then_some(address)
+        let address = format!("{local}@{meant}");
+        (!address.eq_ignore_ascii_case(given) && Address::parse(&address).is_ok()).then_some(address)
     }
 
     /// Local part and domain around the last at sign, or around what stands for one.
     fn halves(&self, text: &str) -> Option<(String, String)> {
-        if let Some((local, domain)) = text.rsplit_once('@') {
+        if let Some((local, domain)) = text.rsplit_once(['@', '\u{ff20}']) {
             return Some((local.trim_end_matches('@').to_owned(), domain.to_owned()));
         }
         let lower = text.to_ascii_lowercase();
@@ -52,47 +68,83 @@ impl Lists {
     }
 }
 
-/// Without `mailto:`, angle brackets, white space at odd places and what cannot be seen.
-fn unwrapped(given: &str) -> String {
-    let bare = given.strip_prefix("mailto:").unwrap_or(given);
-    let inner = bare.strip_suffix('>').and_then(|rest| rest.rsplit_once('<')).map_or(bare, |(_, inner)| inner);
-    inner.chars().filter(|c| !is_invisible(*c)).map(|c| if c == '\u{ff20}' { '@' } else { c }).collect()
+/// The text without what spreadsheets, mail programs and people put around an address.
+fn unwrapped(given: &str) -> &str {
+    let mut text = given;
+    loop {
+        let inner = without_layer(text);
+        if inner == text {
+            return text;
+        }
+        text = inner;
+    }
 }
 
-/// Zero-width characters and controls that come with pasted text.
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
+/// The text without its outermost layer of dirt; the text itself if there is none.
+fn without_layer(text: &str) -> &str {
+    let text = text.trim_end_matches(|c| is_blank(c) || matches!(c, ',' | ';')).trim_start_matches(is_blank);
+    // A formula that keeps spreadsheets from reading the cell: `="ann@example.org"`.
+    let text = text.strip_prefix('=').filter(|rest| rest.starts_with('"')).unwrap_or(text);
+    let named = Some(bare_address(text)).filter(|address| *address != text);
+    named
+        .or_else(|| without_label(text))
+        .or_else(|| without_pair(text, &QUOTES))
+        .or_else(|| without_pair(text, &BRACKETS))
+        .or_else(|| without_comment(text))
+        .or_else(|| without_name(text))
+        .or_else(|| text.strip_prefix('<'))
+        .unwrap_or(text)
 }
 
-/// A local part without stray dots, white space and commas; `None` when another sign is left that no dot-atom has.
+fn without_pair<'t>(text: &'t str, pairs: &[(char, char)]) -> Option<&'t str> {
+    pairs.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close))
+}
+
+/// `mailto:ann@example.org?subject=Hello` without its label and parameters. Links encode characters (RFC 6068 §2): what they decode to
+/// is not guessed.
+fn without_label(text: &str) -> Option<&str> {
+    let is_label = |label: &&&str| text.get(..label.len()).is_some_and(|start| start.eq_ignore_ascii_case(label));
+    let address = &text[LABELS.iter().find(is_label)?.len()..];
+    let address = address.split_once('?').map_or(address, |(address, _)| address);
+    (!address.contains('%')).then_some(address)
+}
+
+/// A comment behind the address: `ann@example.org (work)`.
+fn without_comment(text: &str) -> Option<&str> {
+    let (address, comment) = text.strip_suffix(')')?.rsplit_once('(')?;
+    (address.contains('@') && !comment.contains('@')).then_some(address)
+}
+
+/// The address behind a name or another cell: `Lee, ann@example.org`, `Ann Lee,ann@example.org`, `Ann,ann@example.org`. Where the
+/// comma may be meant for a dot (`lee,ann@example.org`), nobody can say who is meant.
+fn without_name(text: &str) -> Option<&str> {
+    let (name, address) = text.rsplit_once(['\t', ',', ';'])?;
+    let (local, _) = address.split_once('@')?;
+    let is_cell = text[name.len()..].starts_with('\t') || address.starts_with(is_blank);
+    let is_name = name.contains(is_blank) || name.eq_ignore_ascii_case(local);
+    ((is_cell || is_name) && !name.contains('@')).then_some(address)
+}
+
+/// A local part without blanks and quotes around it and without what cannot be seen; `None` for half a pair of quotes.
 fn clean_local(local: &str) -> Option<String> {
-    if local.starts_with('"') {
+    let bare = trimmed(local);
+    let bare = without_pair(bare, &QUOTES).unwrap_or(bare);
+    let is_quote = |c: char| QUOTES.iter().any(|(open, close)| c == *open || c == *close);
+    if bare.starts_with(is_quote) || bare.ends_with(is_quote) {
         return None;
     }
-    let dotted: String = local.chars().filter(|c| !c.is_whitespace()).map(|c| if c == ',' { '.' } else { c }).collect();
-    let atoms: Vec<&str> = dotted.split('.').filter(|atom| !atom.is_empty()).collect();
-    let clean = atoms.join(".");
-    let is_atext = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(c) || !c.is_ascii();
-    (!clean.is_empty() && clean.len() <= 64 && clean.chars().all(is_atext)).then_some(clean)
+    // Between letters of other scripts, joiners have a meaning.
+    let seen: String = bare.chars().filter(|c| c.is_whitespace() || !is_blank(*c)).collect();
+    (seen == bare || seen.is_ascii()).then_some(seen)
 }
 
-/// A domain in lower-case A-labels without stray signs; `None` when it is none even then.
+/// A domain in lower-case A-labels without stray signs; `None` for labels that have no such form.
 fn clean_domain(domain: &str) -> Option<String> {
-    let dotted: String = domain
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .map(|c| if matches!(c, ',' | ';' | ':' | '\u{3002}' | '\u{ff0e}') { '.' } else { c })
-        .collect();
-    let trimmed = dotted.trim_matches(|c: char| !c.is_alphanumeric());
-    let joined = trimmed.split('.').filter(|label| !label.is_empty()).collect::<Vec<_>>().join(".");
-    let ascii = if joined.is_ascii() { joined.to_ascii_lowercase() } else { idna::domain_to_ascii(&joined).ok()? };
-    let is_label = |label: &str| {
-        !label.is_empty()
-            && label.len() <= 63
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-    };
-    (ascii.len() <= 253 && ascii.split('.').all(is_label)).then_some(ascii)
+    let seen: String = domain.chars().filter(|c| c.is_whitespace() || !(is_blank(*c) || c.is_control())).collect();
+    let dot = |c: char| if matches!(c, ',' | ';' | ':' | '\u{3002}' | '\u{ff0e}') { '.' } else { c };
+    let dotted: String = seen.trim_matches(|c: char| !c.is_alphanumeric()).chars().map(dot).collect();
+    // A blank beside a dot is a slip; one inside a label makes two words.
+    let labels = dotted.split('.').map(str::trim).filter(|label| !label.is_empty());
+    let joined = labels.collect::<Vec<_>>().join(".");
+    if joined.is_ascii() { Some(joined.to_ascii_lowercase()) } else { idna::domain_to_ascii(&joined).ok() }
 }

@@ -7,6 +7,7 @@ use probity_backend::accounts::mail::forgotten::LIFE_MS;
 use probity_backend::accounts::people::attempts::{self, AttemptSubject};
 use probity_contract::error::ApiError;
 use probity_contract::published::accounts::people::{AskForLink, AskedForLink, SignInOptions};
+use probity_mail::address::trimmed;
 use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::people::forgotten::{self, ForgottenPassword};
 use probity_store::accounts::{sso, users};
@@ -26,7 +27,7 @@ pub async fn ask_for_link(app: &App, visitor: &Visitor, given: AskForLink) -> Re
     if !app.sends_mail {
         return Err(ApiError::conflict("this server sends no email; ask its operator for a link"));
     }
-    if users::email_key(given.email.trim()).is_none() {
+    if users::email_key(trimmed(&given.email)).is_none() {
         return Err(ApiError::invalid("email", "must be an email address"));
     }
     let (who, asked_at) = (who(app, &given.email), app.now());

@@ -9,6 +9,7 @@ use probity_backend::accounts::people::attempts::{self, AttemptSubject, Network,
 use probity_backend::accounts::people::passwords::check_new;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::accounts::people::{LinkShown, SignedInShown, UseLink};
+use probity_mail::address::trimmed;
 use probity_store::accounts::people::{passwords, sessions};
 use probity_store::accounts::users::invitations::{self, LinkTarget};
 use probity_store::accounts::users::{self, TeamMember};
@@ -78,7 +79,7 @@ fn profile(user: &TeamMember, given: &UseLink) -> Result<ClaimedProfile, ApiErro
         (Some(_), Some(_)) => Err(ApiError::invalid("email", "is only for a member without an email address")),
         (None, None) => Err(ApiError::invalid("email", "is required; send the address to sign in with")),
         (None, Some(email)) => {
-            let email = email.trim().to_owned();
+            let email = trimmed(email).to_owned();
             if users::email_key(&email).is_none() {
                 return Err(ApiError::invalid("email", "must be an email address"));
             }

@@ -9,6 +9,7 @@ use probity_backend::accounts::people::attempts::{self, AttemptSubject, SignInAt
 use probity_backend::accounts::people::passwords::check_given;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::accounts::people::{OrgShown, SessionShown, SignIn, SignedInShown};
+use probity_mail::address::trimmed;
 use probity_mail::time::Millis;
 use probity_store::accounts::people::passwords::{self, Password, PasswordCandidate, SecretHash};
 use probity_store::accounts::people::sessions::{self, StoredSession};
@@ -86,7 +87,7 @@ pub async fn sign_in(
 /// Returns the hash under which an address's accounts are found. An invalid address has no accounts, and costs the same
 /// work.
 pub(super) fn who(app: &App, email: &str) -> SecretHash {
-    let compared = users::email_key(email.trim()).unwrap_or_else(|| email.as_bytes().to_vec());
+    let compared = users::email_key(trimmed(email)).unwrap_or_else(|| email.as_bytes().to_vec());
     app.secrets.who(&compared)
 }
 

@@ -7,6 +7,7 @@ use probity_backend::accounts::people::attempts::{self, AttemptSubject};
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::accounts::people::SignedInShown;
 use probity_contract::published::accounts::sso::{BeginSso, BegunSso};
+use probity_mail::address::trimmed;
 use probity_mail::time::Millis;
 use probity_sso::{CodeExchange, FLOW_RANDOM_BYTES, SsoFault, SsoFlow, TokenCheck};
 use probity_store::accounts::organization;
@@ -54,7 +55,7 @@ pub struct SsoSession {
 /// the domain only, never on whether the address has an account. Attempts at unknown domains count against the
 /// network, but a provider that fails does not.
 pub async fn begin_sso(app: &App, visitor: &Visitor, given: BeginSso) -> Result<(BegunSso, Vec<u8>), ApiError> {
-    let email = given.email.trim();
+    let email = trimmed(&given.email);
     let domain = email_domain(email).ok_or_else(|| ApiError::invalid("email", "must be an email address"))?;
     let attempt = attempts::begin(app.attempts(), AttemptSubject::Link, visitor.network).await?;
     let known = sso::by_domain(&mut app.store.read().await?, &domain).await?;
