@@ -74,11 +74,11 @@ fn of_workbook<'a>(from: &mut impl Read) -> Result<InputText<'a>> {
     let mut made = made.into_inner().map_err(io::IntoInnerError::into_error)?;
     made.seek(SeekFrom::Start(0))?;
     let sheet = read.map_or_else(String::new, |sheet| crate::output::plain(&sheet));
-    let mut note = format!("the sheet \"{sheet}\" was read, one of {}", book.sheets().len());
-    let unreadable = book.unreadable();
-    if unreadable.count > 0 {
-        let (count, row) = (unreadable.count, unreadable.line);
-        note += &format!("; {count} cells could not be read and are blank, the first in row {row}");
-    }
+    let (sheets, unreadable) = (book.sheets().len(), book.unreadable());
+    let blank = match (unreadable.count, unreadable.line) {
+        (0, _) => String::new(),
+        (count, row) => format!("; {count} cells could not be read and are blank, the first in row {row}"),
+    };
+    let note = format!("the sheet \"{sheet}\" was read, one of {sheets}{blank}");
     Ok(InputText { text: Box::new(made), sheet: Some(note) })
 }
