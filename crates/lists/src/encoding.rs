@@ -221,6 +221,11 @@ impl<R: Read> Decoded<R> {
         let transcoder = Transcoder::default();
         Self { inner, transcoder, raw: vec![0; CHUNK_BYTES], ready: Vec::new(), at: 0, finished: false }
     }
+
+    /// Whether the encoding of some lines so far is a mere guess ([`Transcoder::is_guessed`]).
+    pub fn is_guessed(&self) -> bool {
+        self.transcoder.is_guessed()
+    }
 }
 
 impl<R: Read> Read for Decoded<R> {

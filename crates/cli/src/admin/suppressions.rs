@@ -74,17 +74,20 @@ pub(super) fn read_addresses(these: &SuppressionArgs) -> Result<Vec<String>> {
     Ok(these.addresses.clone())
 }
 
-/// Reads one address per line, in UTF-8 or UTF-16. An undecodable or overlong line counts as an invalid address.
+/// Reads one address per line. A line that is too long, or has characters of a guessed encoding, counts as an invalid address.
 fn lines(from: impl Read) -> Result<Vec<String>> {
     let unread = "cannot read standard input";
-    let text = BufReader::new(Decoded::open(from));
+    let mut text = BufReader::new(Decoded::open(from));
     let mut found = Vec::new();
-    for line in text.split(b'\n') {
+    for line in text.by_ref().split(b'\n') {
         let line = line.context(unread)?;
         let text = if line.len() > LINE_MAX { String::new() } else { String::from_utf8_lossy(&line).trim().to_owned() };
         if !line.trim_ascii().is_empty() {
             found.push(text);
         }
+    }
+    if text.get_ref().is_guessed() {
+        found.iter_mut().filter(|text| !text.is_ascii()).for_each(String::clear);
     }
     Ok(found)
 }
@@ -117,7 +120,7 @@ mod tests {
         let text = format!("jo@example.org\r\n\n  \n ann@example.org \n{long}\n\u{fc}@example.org");
         let expected = ["jo@example.org", "ann@example.org", "", "\u{fc}@example.org"];
         assert_eq!(lines(text.as_bytes()).unwrap(), expected);
-        assert_eq!(lines(&b"\xff\n"[..]).unwrap(), ["\u{fffd}"]);
+        assert_eq!(lines(&b"jo@example.org\nj\xf6@example.org\n"[..]).unwrap(), ["jo@example.org", ""]);
         let marked = "\u{feff}jo@example.org\r\nann@example.org\r\n";
         let wide: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
         for text in [marked.as_bytes(), &wide] {

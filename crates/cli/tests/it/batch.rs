@@ -173,7 +173,7 @@ fn an_endless_line_ends_in_an_error_and_not_in_memory() {
     drop(stdin);
     let ran: Ran = child.wait_with_output().unwrap().into();
     assert_eq!(ran.code, Some(2), "{}", ran.err);
-    assert!(ran.err.contains("line 1 is longer"), "{}", ran.err);
+    assert!(ran.err.contains("line 1 is too long"), "{}", ran.err);
     assert!(sent < 64, "the program read on after the limit");
 }
 

@@ -27,7 +27,7 @@ fn files() -> Vec<Case> {
         (
             b"Nom,Courriel\nJos\xe9,ann@honest-mail.com\n".to_vec(),
             "clients.txt",
-            shown("csv", "utf-8", 1, true, 1, &["Nom", "Courriel"]),
+            shown("csv", "windows-1252", 1, true, 1, &["Nom", "Courriel"]),
         ),
         (
             wide("Correo electrónico\tn\nann@honest-mail.com\t1\n"),
@@ -104,8 +104,8 @@ async fn the_sheet_and_the_column_with_the_addresses_are_found() {
         let cover = put(browser, "sheet=Deckblatt", report()).await.ok(201);
         assert_eq!(
             (&cover["sheet"], &cover["rows"]),
-            (&json!("Deckblatt"), &json!(2)),
-            "its first row passes for a header"
+            (&json!("Deckblatt"), &json!(3)),
+            "in one column, only the name of an address column is a header"
         );
         let mut none = rust_xlsxwriter::Workbook::new();
         none.add_worksheet().set_name("Empty").unwrap();
