@@ -16,7 +16,6 @@
 //! with [`rows`], as do submissions of CSV. This crate never waits, stores or reads a clock. An uploaded file is treated as hostile: whatever it
 //! claims, memory holds one record, a beginning of 2 MiB, and for workbooks at most 85 MiB of shared texts and some MiB of links.
 
-pub mod absent;
 #[cfg(feature = "bounces")]
 pub mod bounces;
 mod bounds;
@@ -27,7 +26,6 @@ mod fault;
 pub mod json;
 pub mod outcomes;
 mod recipients;
-pub mod remarks;
 pub mod rows;
 pub mod split;
 pub mod submission;
@@ -36,6 +34,7 @@ pub mod workbook;
 
 pub use bounds::WorkbookBound;
 pub use fault::FileFault;
+pub use rows::{absent, remarks};
 
 /// Maximum columns of a row: more than users put beside an address.
 pub const COLUMNS_MAX: usize = 256;

@@ -4,6 +4,8 @@
 //! Rows with only blank cells are skipped: spreadsheets end with them. A line that is not a JSON object is still a row, with the
 //! line as its only cell, so that nothing is omitted silently.
 
+pub mod absent;
+pub mod remarks;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +15,7 @@ use crate::column::{Sample, cells, trimmed};
 use crate::encoding::{Encoding, SAMPLE_BYTES, Transcoder};
 use crate::recipients::recipients;
 use crate::remarks::TextRemarks;
-use crate::split::{Dialect, Eol, RECORD_MAX, RawRecord, Splitter};
+use crate::split::{Dialect, Eol, RECORD_MAX, SplitRecord, Splitter};
 use crate::{CELL_MAX_BYTES, COLUMNS_MAX, FileFault};
 
 /// Bytes read at once.
@@ -91,7 +93,7 @@ fn first_byte(head: &[u8]) -> Option<u8> {
 #[derive(Debug)]
 pub struct Record {
     /// Its place; [`TextRecords::bytes`] returns its bytes.
-    pub raw: RawRecord,
+    pub raw: SplitRecord,
     pub kind: RecordKind,
     /// Texts of its fields; JSON and lines have one, without blanks around it.
     pub cells: Vec<String>,

@@ -83,7 +83,7 @@ pub enum SplitError {
 
 /// Place of a record, whose bytes are unchanged and without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawRecord {
+pub struct SplitRecord {
     /// Place in the text.
     from: usize,
     to: usize,
@@ -154,7 +154,7 @@ impl Splitter {
     ///
     /// # Errors
     /// [`SplitError`], again and again.
-    pub fn next_record(&mut self) -> Result<Option<RawRecord>, SplitError> {
+    pub fn next_record(&mut self) -> Result<Option<SplitRecord>, SplitError> {
         loop {
             let Some((at, end)) = self.line_end() else {
                 let is_long = self.text.len() - self.from > RECORD_MAX;
@@ -219,7 +219,7 @@ impl Splitter {
     }
 
     /// Ends the current record here.
-    fn take(&mut self, (at, end): (usize, Eol), stray: bool) -> RawRecord {
+    fn take(&mut self, (at, end): (usize, Eol), stray: bool) -> SplitRecord {
         let (from, line) = (self.from, self.line + 1);
         let mut lines = if stray { 1 } else { self.scan.span.lines.max(1) };
         if self.dialect.is_none() {
@@ -232,11 +232,11 @@ impl Splitter {
             self.separators = self.dialect.map(|dialect| fields(bytes, dialect).count() - 1);
         }
         self.scan = Scan::at(self.from);
-        RawRecord { from, to: at, end, line, last_line: self.line, stray }
+        SplitRecord { from, to: at, end, line, last_line: self.line, stray }
     }
 
     /// Bytes of the record that was returned last.
-    pub fn bytes(&self, record: &RawRecord) -> &[u8] {
+    pub fn bytes(&self, record: &SplitRecord) -> &[u8] {
         &self.text[record.from..record.to]
     }
 }
