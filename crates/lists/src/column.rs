@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use probity_mail::address::{bare_address, is_blank};
 
-use super::split::{Dialect, Splitter, fields, is_torn, literal_fields, unquote};
+use super::split::{Dialect, Splitter, ends_half, fields, is_torn, literal_fields, unquote};
 
 /// Candidate separators, likeliest first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
@@ -230,8 +230,7 @@ impl Trial {
             if cells.iter().all(|cell| trimmed(cell).is_empty()) {
                 continue;
             }
-            let odd = |raw: &[u8]| raw.len() > 1 && raw.ends_with(b"\"") && !raw.starts_with(b"\"");
-            let is_torn = is_torn(bytes, dialect) || fields(bytes, dialect).any(odd);
+            let is_torn = is_torn(bytes, dialect) || fields(bytes, dialect).any(ends_half);
             count += cells.len();
             let is_first = trial.rows.is_empty();
             let tells = cells.iter().any(|cell| is_address(cell) || (is_first && is_name(cell)));
