@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use probity_mail::address::{bare_address, is_blank};
 
+use super::recipients::recipients;
 use super::split::{Dialect, Splitter, ends_half, fields, is_torn, literal_fields, unquote};
 
 /// Candidate separators, likeliest first.
@@ -126,10 +127,14 @@ impl Sample {
 
     /// Whether rows are the recipients of messages, as mail programs list them: nothing but addresses, and no columns of them.
     pub fn is_recipients(&self) -> bool {
-        let alone = |row: &Vec<String>| row.iter().filter(|cell| !cell.trim().is_empty()).all(|cell| is_address(cell));
-        let several = self.rows.iter().any(|row| row.len() > 1);
-        let differ = self.rows.len() == 1 || self.rows.windows(2).any(|pair| pair[0].len() != pair[1].len());
-        several && differ && self.rows.iter().all(alone)
+        let in_cell = |cell: &String| match recipients(cell) {
+            Some(several) => Some(several.len()),
+            None => (cell.trim().is_empty() || is_address(cell)).then_some(1),
+        };
+        let in_row = |row: &Vec<String>| row.iter().map(in_cell).sum::<Option<usize>>();
+        let Some(counts) = self.rows.iter().map(in_row).collect::<Option<Vec<_>>>() else { return false };
+        let differ = counts.len() == 1 || counts.windows(2).any(|pair| pair[0] != pair[1]);
+        differ && counts.iter().any(|count| *count > 1)
     }
 
     /// Whether most rows have several columns.
@@ -241,9 +246,15 @@ impl Trial {
         trial
     }
 
-    /// Likelihood.
-    fn rank(&self) -> (usize, (usize, usize), Reverse<usize>) {
-        (self.telling, self.regularity(), Reverse(self.torn))
+    /// Likelihood. A separator with which every row is regular is one, whatever cells another one would make.
+    fn rank(&self) -> (bool, usize, (usize, usize), Reverse<usize>) {
+        let regularity = self.regularity();
+        (regularity.0 == 100, self.told(), regularity, Reverse(self.torn))
+    }
+
+    /// Rows that tell of the separator: none if most rows are not cut alike, as then it is within cells.
+    fn told(&self) -> usize {
+        if self.regularity().0 > 50 { self.telling } else { 0 }
     }
 
     /// The percentage of records with the most common number of fields, and that number; 0 for one column.
@@ -259,7 +270,7 @@ impl Trial {
 
     /// Whether the separator is none by chance.
     fn has_columns(&self) -> bool {
-        self.telling > 0 || self.regularity().0 >= 60
+        self.told() > 0 || self.regularity().0 >= 60
     }
 }
 
@@ -352,6 +363,12 @@ mod tests {
             ("Ann,ann@localhost\nBob,b@x.org\n", None, (b',', 1, false)),
             // A title above the header.
             ("Contacts of May;;\r\n;;\r\nName;Email;City\r\nAnn;a@x.org;Bonn\r\n", None, (b';', 1, true)),
+            // Separators within cells.
+            ("email\na|b@x.org\nc@x.org\n", None, (b',', 0, true)),
+            ("email\na@x.org;b@x.org\nc@x.org\n", None, (b',', 0, true)),
+            ("id,email\n1,a@x.org;b@x.org\n2,c@x.org\n", None, (b',', 1, true)),
+            ("id,email\n1,a@x.org;b@x.org\n2,c@x.org;d@x.org\n", None, (b',', 1, true)),
+            ("email;amount\na@x.org;1,5\nb@x.org;2,5\n", None, (b';', 0, true)),
             // Quotes with backslashes, and a header behind two marks.
             ("name,email\n\"Ann \\\"A, B\\\" Roe\",a@x.org\n", None, (b',', 1, true)),
             ("\u{feff}email,n\na@x.org,1\n", Some("email"), (b',', 0, true)),
