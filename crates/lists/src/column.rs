@@ -9,9 +9,11 @@ use super::split::{Dialect, Splitter, ends_half, fields, is_torn, literal_fields
 
 /// Candidate separators, likeliest first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Records examined at the beginning, and cells of them: a hostile record has a million.
+/// Records examined at the beginning, and cells of them.
 const RECORDS: usize = 200;
 const CELLS: usize = 1 << 16;
+/// Cells read of a record, as many as a spreadsheet program allows: a hostile record has a million.
+const ROW_CELLS: usize = 1 << 14;
 /// Names of address columns, in lower case without accents or punctuation, surest first.
 const NAMES: &[&str] = &[
     "email",
@@ -137,6 +139,11 @@ impl Sample {
         differ && counts.iter().any(|count| *count > 1)
     }
 
+    /// Separators that most rows have; `None` if there are no rows.
+    pub(crate) fn separators(&self) -> Option<usize> {
+        commonest_width(&self.rows).map(|(_, width)| width.saturating_sub(1))
+    }
+
     /// Whether most rows have several columns.
     pub fn has_columns(&self) -> bool {
         let several = self.rows.iter().filter(|row| row.len() > 1).count();
@@ -219,8 +226,18 @@ struct Trial {
 }
 
 impl Trial {
+    /// Reads the beginning, and again where the first row, which may be a title, has other separators than most.
     fn of(head: &[u8], dialect: Dialect) -> Self {
-        let mut splitter = Splitter::new(Some(dialect));
+        let trial = Self::read(head, Splitter::new(Some(dialect)), dialect);
+        match commonest_width(&trial.rows) {
+            Some((_, width)) if trial.rows[0].len() != width => {
+                Self::read(head, Splitter::of_rows(Some(dialect), Some(width - 1)), dialect)
+            }
+            _ => trial,
+        }
+    }
+
+    fn read(head: &[u8], mut splitter: Splitter, dialect: Dialect) -> Self {
         splitter.text().extend_from_slice(head);
         splitter.end();
         let mut trial = Self { dialect, rows: Vec::new(), telling: 0, torn: 0 };
@@ -259,10 +276,7 @@ impl Trial {
 
     /// The percentage of records with the most common number of fields, and that number; 0 for one column.
     fn regularity(&self) -> (usize, usize) {
-        let mut widths: Vec<usize> = self.rows.iter().map(Vec::len).collect();
-        widths.sort_unstable();
-        let runs = widths.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
-        match runs.max() {
+        match commonest_width(&self.rows) {
             Some((count, width)) if width > 1 => (count.saturating_sub(self.torn) * 100 / self.rows.len(), width),
             _ => (0, 0),
         }
@@ -274,13 +288,20 @@ impl Trial {
     }
 }
 
+/// How many rows have the most common number of cells, and that number.
+fn commonest_width(rows: &[Vec<String>]) -> Option<(usize, usize)> {
+    let mut widths: Vec<usize> = rows.iter().map(Vec::len).collect();
+    widths.sort_unstable();
+    widths.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0])).max()
+}
+
 /// Texts of a record's fields.
 pub(crate) fn cells(record: &[u8], dialect: Dialect, stray: bool) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if stray {
-        return literal_fields(record, dialect.delimiter).map(text).collect();
+        return literal_fields(record, dialect.delimiter, ROW_CELLS).map(text).collect();
     }
-    fields(record, dialect).map(|raw| text(&unquote(raw, dialect))).collect()
+    fields(record, dialect).take(ROW_CELLS).map(|raw| text(&unquote(raw, dialect))).collect()
 }
 
 /// Whether a row names columns: no cell is an address. A sentence around a sample is none: `Your email (e.g. name@company.com)`.
@@ -375,6 +396,14 @@ mod tests {
         ];
         for (text, wanted, expected) in table {
             assert_eq!(column(text, *wanted).as_ref(), Ok(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_separators_has_few_cells() {
+        let record = b",".repeat(1 << 20);
+        for stray in [false, true] {
+            assert_eq!(cells(&record, Dialect::separated(b','), stray).len(), ROW_CELLS);
         }
     }
 

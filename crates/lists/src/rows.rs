@@ -161,15 +161,20 @@ impl TextRecords {
         }
         let Some(length) = head_length(&self.head, last) else { return };
         let layout = Layout::of(&self.head[..length], self.hint);
-        let dialect = layout.dialect;
+        self.splitter = Splitter::of_rows(layout.dialect, layout.sample.separators());
         self.layout = Some(layout);
-        self.splitter = Splitter::new(dialect);
         *self.splitter.text() = std::mem::take(&mut self.head);
     }
 
     /// How the text is read; `None` until its beginning was seen.
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
+    }
+
+    /// The first rows, which nobody needs once the column is chosen; `None` until they were seen.
+    pub(crate) fn take_sample(&mut self) -> Option<Sample> {
+        let sample = &mut self.layout.as_mut()?.sample;
+        Some(std::mem::replace(sample, Sample::of_rows(Vec::new())))
     }
 
     /// Encoding, as far as it was read.

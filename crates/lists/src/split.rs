@@ -154,6 +154,11 @@ impl Splitter {
         }
     }
 
+    /// The same, told the separators of a record: the first one may be a title.
+    pub(crate) fn of_rows(dialect: Option<Dialect>, separators: Option<usize>) -> Self {
+        Self { separators, ..Self::new(dialect) }
+    }
+
     /// Text to which the next piece is appended.
     pub fn text(&mut self) -> &mut Vec<u8> {
         self.text.drain(..self.from);
@@ -374,9 +379,9 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Fields of a record with half of a quote by mistake.
-pub fn literal_fields(record: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
-    record.split(move |byte| *byte == delimiter).map(|field| match field {
+/// Fields of a record with half of a quote by mistake. The last of `most` has all others.
+pub fn literal_fields(record: &[u8], delimiter: u8, most: usize) -> impl Iterator<Item = &[u8]> {
+    record.splitn(most, move |byte| *byte == delimiter).map(|field| match field {
         [b'"', rest @ ..] if !rest.ends_with(b"\"") => rest,
         [rest @ .., _] if ends_half(field) => rest,
         _ => field,

@@ -111,7 +111,7 @@ fn a_quote_opened_by_mistake_swallows_no_row() {
         let again: Vec<u8> = all.iter().flat_map(|(text, eol, ..)| [text.as_bytes(), eol.bytes()].concat()).collect();
         assert_eq!(again, text.as_bytes());
     }
-    let cells: Vec<&[u8]> = literal_fields(b"\"Ann,a@x.org,\"b\",\",b@x.org\"", b',').collect();
+    let cells: Vec<&[u8]> = literal_fields(b"\"Ann,a@x.org,\"b\",\",b@x.org\"", b',', 9).collect();
     assert_eq!(cells, [&b"Ann"[..], b"a@x.org", b"\"b\"", b"", b"b@x.org"]);
 }
 
