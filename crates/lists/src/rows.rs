@@ -249,6 +249,7 @@ pub struct TextRows<R> {
     records: TextRecords,
     piece: Vec<u8>,
     first_end: Option<Eol>,
+    guessed: bool,
     /// Rest of a line of several recipients, the last one first.
     recipients: Vec<String>,
 }
@@ -260,7 +261,7 @@ impl<R: Read> TextRows<R> {
     /// [`FileFault`]: it cannot be read, or is one JSON array.
     pub fn open(from: R, hint: TextHint) -> Result<Self, FileFault> {
         let records = TextRecords::new(hint);
-        let mut rows = Self { from, records, piece: vec![0; READ_BYTES], first_end: None, recipients: Vec::new() };
+        let mut rows = Self { from, records, piece: vec![0; READ_BYTES], first_end: None, guessed: false, recipients: Vec::new() };
         while rows.records.layout.is_none() {
             rows.read_piece()?;
         }
@@ -290,6 +291,11 @@ impl<R: Read> TextRows<R> {
     /// Whether the first row ended with a line feed alone, as programs outside Windows write them.
     pub fn has_line_feeds(&self) -> bool {
         matches!(self.first_end, Some(Eol::Lf))
+    }
+
+    /// Whether the encoding of the last row is a guess.
+    pub fn is_guess(&self) -> bool {
+        self.guessed
     }
 
     /// The next record, blank ones included; `None` after the last.
@@ -324,6 +330,7 @@ impl<R: Read> TextRows<R> {
             if record.kind != RecordKind::Row {
                 continue;
             }
+            self.guessed = record.foreign && self.records.is_guessed();
             if let Some(mut several) = self.recipients(&record) {
                 check(&several, record.raw.line)?;
                 several.reverse();

@@ -123,6 +123,17 @@ fn oddities_are_said_with_their_lines() {
     assert_eq!(foreign, [5]);
 }
 
+#[test]
+fn only_rows_that_are_not_utf8_are_guesses() {
+    let text = b"email\ninfo@b\xc3\xbccher.de\na@\xe6\xf8.org\nb@b\xc3\xbccher.de\n";
+    let mut rows = TextRows::open(&text[..], TextHint::default()).unwrap();
+    let mut guesses = Vec::new();
+    while rows.next_row().unwrap().is_some() {
+        guesses.push(rows.is_guess());
+    }
+    assert_eq!(guesses, [false, false, true, false]);
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_rows_or_a_fault(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
