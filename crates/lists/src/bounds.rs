@@ -29,7 +29,7 @@ pub(crate) const FORMATS_MAX: usize = 1 << 16;
 /// Memory for the addresses behind links of a sheet, in bytes. A spreadsheet program allows 65,530 links; other programs write more.
 /// Links beyond are ignored.
 #[cfg(feature = "workbook")]
-pub(crate) const LINK_BYTES_MAX: usize = 16 << 20;
+pub(crate) const LINK_BYTES_MAX: usize = 8 << 20;
 /// Rows of all sheets read, including empty ones. A sheet has 1,048,576.
 pub(crate) const ROWS_MAX: u64 = 1 << 21;
 /// Cells of all sheets read, including empty ones.

@@ -261,7 +261,8 @@ impl<R: Read> TextRows<R> {
     /// [`FileFault`]: it cannot be read, or is one JSON array.
     pub fn open(from: R, hint: TextHint) -> Result<Self, FileFault> {
         let records = TextRecords::new(hint);
-        let mut rows = Self { from, records, piece: vec![0; READ_BYTES], first_end: None, guessed: false, recipients: Vec::new() };
+        let mut rows =
+            Self { from, records, piece: vec![0; READ_BYTES], first_end: None, guessed: false, recipients: Vec::new() };
         while rows.records.layout.is_none() {
             rows.read_piece()?;
         }

@@ -220,7 +220,8 @@ impl Splitter {
             return span.stray(*torn, is_doubtful).filter(|_| span.is_long());
         }
         // A record of several columns that is complete is right, whatever its texts look like.
-        let complete = || self.separators != Some(0) && self.separators == self.separators_of(&self.text[self.from..at]);
+        let complete =
+            || self.separators != Some(0) && self.separators == self.separators_of(&self.text[self.from..at]);
         span.stray(*torn, false).filter(|_| *torn || !complete())
     }
 

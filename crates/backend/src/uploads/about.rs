@@ -40,7 +40,7 @@ pub struct FileFacts {
     pub guessed: bool,
     /// Rows for which it is, numbered from 0: the first and the last of each run.
     #[serde(default)]
-    guesses: Vec<(i64, i64)>,
+    pub(super) guesses: Vec<(i64, i64)>,
     /// What was odd about the text.
     #[serde(default)]
     pub remarks: TextRemarks,

@@ -35,11 +35,7 @@ fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, st
 
 /// Returns the text in the address column of a row, unless the row has no address there ([`is_absent`]), or only a
 /// guess of one ([`is_guess`]). Rows are numbered from 0.
-pub fn address_of<'a>(
-    about: &FileFacts,
-    (at, row): (i64, &'a FileRow),
-    choice: ColumnChoice,
-) -> Option<Cow<'a, str>> {
+pub fn address_of<'a>(about: &FileFacts, (at, row): (i64, &'a FileRow), choice: ColumnChoice) -> Option<Cow<'a, str>> {
     let column = choice.column.and_then(|column| usize::try_from(column).ok())?;
     let header = about.first.get(column).filter(|_| choice.header).map(String::as_str);
     Some(address(about, row, column)).filter(|text| !is_absent(text, header) && !is_guess(text, about.is_guess(at)))

@@ -47,7 +47,8 @@ mod tests {
             assert!(!is_absent(cell, Some("Kontakt")), "{cell:?}");
         }
         assert!(!is_absent("Kontakt", None));
-        let guesses = ["a@\u{ef}\u{f0}.org", "\u{e6} <a@\u{f8}.org>", "a@x.org\u{a0}", "\u{e6}\u{f8} <ann@example.org>"];
+        let guesses =
+            ["a@\u{ef}\u{f0}.org", "\u{e6} <a@\u{f8}.org>", "a@x.org\u{a0}", "\u{e6}\u{f8} <ann@example.org>"];
         assert_eq!(guesses.map(|cell| is_guess(cell, true)), [true, true, false, false]);
         assert_eq!(guesses.map(|cell| is_guess(cell, false)), [false; 4]);
     }

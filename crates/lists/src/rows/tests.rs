@@ -43,7 +43,14 @@ fn forms_are_seen_and_read() {
         (
             b"May, 2024, all\nn,email\n\"A,a@x.org\nB,b@x.org\"\nC,c@x.org\nD,d@x.org\n",
             TextForm::Csv,
-            &[&["May", " 2024", " all"], &["n", "email"], &["A", "a@x.org"], &["B", "b@x.org"], &["C", "c@x.org"], &["D", "d@x.org"]],
+            &[
+                &["May", " 2024", " all"],
+                &["n", "email"],
+                &["A", "a@x.org"],
+                &["B", "b@x.org"],
+                &["C", "c@x.org"],
+                &["D", "d@x.org"],
+            ],
         ),
         // The second byte of a character in Shift_JIS may be a bar, and that of the next one an at sign.
         (

@@ -412,16 +412,18 @@ fn addresses_behind_cells_are_read() {
 
 #[test]
 fn links_beyond_the_bound_are_named_where_an_address_is_missing() {
+    use std::fmt::Write as _;
+
     // Longest addresses, and few of them.
     let count = crate::bounds::LINK_BYTES_MAX / NAME_MAX + 40;
     let mut links = String::new();
     let (mut rows, mut places) = (String::new(), String::new());
     for n in 1..=count {
         let address = format!("{n:a>980}@example.org");
-        links += &format!("<Relationship Id='r{n}' Target='mailto:{address}' TargetMode='External'/>");
+        write!(links, "<Relationship Id='r{n}' Target='mailto:{address}' TargetMode='External'/>").unwrap();
         let beside = if n == count { "<c t='inlineStr'><is><t>last@example.org</t></is></c>" } else { "" };
-        rows += &format!("<row><c t='inlineStr'><is><t>N{n}</t></is></c>{beside}</row>");
-        places += &format!("<hyperlink ref='A{n}' r:id='r{n}'/>");
+        write!(rows, "<row><c t='inlineStr'><is><t>N{n}</t></is></c>{beside}</row>").unwrap();
+        write!(places, "<hyperlink ref='A{n}' r:id='r{n}'/>").unwrap();
     }
     let sheet = format!("<worksheet><sheetData>{rows}</sheetData><hyperlinks>{places}</hyperlinks></worksheet>");
     let links = format!("<Relationships>{links}</Relationships>");
@@ -435,7 +437,7 @@ fn links_beyond_the_bound_are_named_where_an_address_is_missing() {
         Ok(())
     })
     .unwrap();
-    assert!(found > 15_000 && named > 1, "{found} {named}");
+    assert!(found > 7_500 && named > 1, "{found} {named}");
     assert_eq!(book.unreadable(), Oddity { count: named - 1, line: found + 1 });
 }
 
