@@ -173,12 +173,12 @@ fn continued(request: &BatchRequest, work: &mut WorkFile) -> Result<Option<Conti
     let Some(mut scan) = work.reader().scan()? else {
         bail!("{place} is not a work file of this version; set another file with --work");
     };
-    let mut rows = RowCollector::new(true);
+    let mut rows = RowCollector::new(true, true);
     let mut begun: Option<BatchHeader> = None;
     let imported = loop {
         match scan.next()? {
             Some((_, Frame::Begun(read))) => {
-                rows = RowCollector::new(read.names);
+                rows = RowCollector::new(read.names, read.trims);
                 begun = Some(read);
             }
             Some((place, Frame::Row { email, .. })) => rows.add(email, place),

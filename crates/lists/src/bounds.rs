@@ -26,8 +26,9 @@ pub(crate) const TEXTS_MAX: usize = 4 << 20;
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
 /// Cell formats, as many as a spreadsheet program allows.
 pub(crate) const FORMATS_MAX: usize = 1 << 16;
-/// Links to addresses in a sheet, as many as a spreadsheet program allows, and their bytes.
-pub(crate) const LINKS_MAX: usize = 65_530;
+/// Memory for the addresses behind links of a sheet, in bytes. A spreadsheet program allows 65,530 links; other programs write more.
+/// Links beyond are ignored.
+#[cfg(feature = "workbook")]
 pub(crate) const LINK_BYTES_MAX: usize = 8 << 20;
 /// Rows of all sheets read, including empty ones. A sheet has 1,048,576.
 pub(crate) const ROWS_MAX: u64 = 1 << 21;
@@ -53,8 +54,6 @@ pub enum WorkbookBound {
     TextBytes,
     /// Cell formats.
     Formats,
-    /// Links to addresses.
-    Links,
     /// Rows, including empty ones.
     Rows,
     /// Cells, including empty ones.
@@ -76,9 +75,6 @@ impl fmt::Display for WorkbookBound {
             Self::Texts => write!(f, "more than {TEXTS_MAX} shared texts"),
             Self::TextBytes => write!(f, "more than {} MiB of shared texts", mebibytes(TEXT_BYTES_MAX as u64)),
             Self::Formats => write!(f, "more than {FORMATS_MAX} cell formats"),
-            Self::Links => {
-                write!(f, "more than {LINKS_MAX} links to addresses, or {} MiB", mebibytes(LINK_BYTES_MAX as u64))
-            }
             Self::Rows => write!(f, "more than {ROWS_MAX} rows, empty rows included"),
             Self::Cells => write!(f, "more than {CELLS_MAX} cells, empty cells included"),
             Self::Expanded => write!(f, "more text in its cells than can be stored"),

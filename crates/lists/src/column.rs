@@ -4,13 +4,16 @@ use std::cmp::Reverse;
 
 use probity_mail::address::{bare_address, is_blank};
 
-use super::split::{Dialect, Splitter, fields, is_torn, literal_fields, unquote};
+use super::recipients::recipients;
+use super::split::{Dialect, Splitter, ends_half, fields, is_torn, literal_fields, unquote};
 
 /// Candidate separators, likeliest first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Records examined at the beginning, and cells of them: a hostile record has a million.
+/// Records examined at the beginning, and cells of them.
 const RECORDS: usize = 200;
 const CELLS: usize = 1 << 16;
+/// Cells read of a record, as many as a spreadsheet program allows: a hostile record has a million.
+const ROW_CELLS: usize = 1 << 14;
 /// Names of address columns, in lower case without accents or punctuation, surest first.
 const NAMES: &[&str] = &[
     "email",
@@ -126,10 +129,19 @@ impl Sample {
 
     /// Whether rows are the recipients of messages, as mail programs list them: nothing but addresses, and no columns of them.
     pub fn is_recipients(&self) -> bool {
-        let alone = |row: &Vec<String>| row.iter().filter(|cell| !cell.trim().is_empty()).all(|cell| is_address(cell));
-        let several = self.rows.iter().any(|row| row.len() > 1);
-        let differ = self.rows.len() == 1 || self.rows.windows(2).any(|pair| pair[0].len() != pair[1].len());
-        several && differ && self.rows.iter().all(alone)
+        let in_cell = |cell: &String| match recipients(cell) {
+            Some(several) => Some(several.len()),
+            None => (cell.trim().is_empty() || is_address(cell)).then_some(1),
+        };
+        let in_row = |row: &Vec<String>| row.iter().map(in_cell).sum::<Option<usize>>();
+        let Some(counts) = self.rows.iter().map(in_row).collect::<Option<Vec<_>>>() else { return false };
+        let differ = counts.len() == 1 || counts.windows(2).any(|pair| pair[0] != pair[1]);
+        differ && counts.iter().any(|count| *count > 1)
+    }
+
+    /// Separators that most rows have; `None` if there are no rows.
+    pub(crate) fn separators(&self) -> Option<usize> {
+        commonest_width(&self.rows).map(|(_, width)| width.saturating_sub(1))
     }
 
     /// Whether most rows have several columns.
@@ -214,8 +226,18 @@ struct Trial {
 }
 
 impl Trial {
+    /// Reads the beginning, and again where the first row, which may be a title, has other separators than most.
     fn of(head: &[u8], dialect: Dialect) -> Self {
-        let mut splitter = Splitter::new(Some(dialect));
+        let trial = Self::read(head, Splitter::new(Some(dialect)), dialect);
+        match commonest_width(&trial.rows) {
+            Some((_, width)) if trial.rows[0].len() != width => {
+                Self::read(head, Splitter::of_rows(Some(dialect), Some(width - 1)), dialect)
+            }
+            _ => trial,
+        }
+    }
+
+    fn read(head: &[u8], mut splitter: Splitter, dialect: Dialect) -> Self {
         splitter.text().extend_from_slice(head);
         splitter.end();
         let mut trial = Self { dialect, rows: Vec::new(), telling: 0, torn: 0 };
@@ -230,8 +252,7 @@ impl Trial {
             if cells.iter().all(|cell| trimmed(cell).is_empty()) {
                 continue;
             }
-            let odd = |raw: &[u8]| raw.len() > 1 && raw.ends_with(b"\"") && !raw.starts_with(b"\"");
-            let is_torn = is_torn(bytes, dialect) || fields(bytes, dialect).any(odd);
+            let is_torn = is_torn(bytes, dialect) || fields(bytes, dialect).any(ends_half);
             count += cells.len();
             let is_first = trial.rows.is_empty();
             let tells = cells.iter().any(|cell| is_address(cell) || (is_first && is_name(cell)));
@@ -242,17 +263,20 @@ impl Trial {
         trial
     }
 
-    /// Likelihood.
-    fn rank(&self) -> (usize, (usize, usize), Reverse<usize>) {
-        (self.telling, self.regularity(), Reverse(self.torn))
+    /// Likelihood. A separator with which every row is regular is one, whatever cells another one would make.
+    fn rank(&self) -> (bool, usize, (usize, usize), Reverse<usize>) {
+        let regularity = self.regularity();
+        (regularity.0 == 100, self.told(), regularity, Reverse(self.torn))
+    }
+
+    /// Rows that tell of the separator: none if most rows are not cut alike, as then it is within cells.
+    fn told(&self) -> usize {
+        if self.regularity().0 > 50 { self.telling } else { 0 }
     }
 
     /// The percentage of records with the most common number of fields, and that number; 0 for one column.
     fn regularity(&self) -> (usize, usize) {
-        let mut widths: Vec<usize> = self.rows.iter().map(Vec::len).collect();
-        widths.sort_unstable();
-        let runs = widths.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
-        match runs.max() {
+        match commonest_width(&self.rows) {
             Some((count, width)) if width > 1 => (count.saturating_sub(self.torn) * 100 / self.rows.len(), width),
             _ => (0, 0),
         }
@@ -260,17 +284,24 @@ impl Trial {
 
     /// Whether the separator is none by chance.
     fn has_columns(&self) -> bool {
-        self.telling > 0 || self.regularity().0 >= 60
+        self.told() > 0 || self.regularity().0 >= 60
     }
+}
+
+/// How many rows have the most common number of cells, and that number.
+fn commonest_width(rows: &[Vec<String>]) -> Option<(usize, usize)> {
+    let mut widths: Vec<usize> = rows.iter().map(Vec::len).collect();
+    widths.sort_unstable();
+    widths.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0])).max()
 }
 
 /// Texts of a record's fields.
 pub(crate) fn cells(record: &[u8], dialect: Dialect, stray: bool) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if stray {
-        return literal_fields(record, dialect.delimiter).map(text).collect();
+        return literal_fields(record, dialect.delimiter, ROW_CELLS).map(text).collect();
     }
-    fields(record, dialect).map(|raw| text(&unquote(raw, dialect))).collect()
+    fields(record, dialect).take(ROW_CELLS).map(|raw| text(&unquote(raw, dialect))).collect()
 }
 
 /// Whether a row names columns: no cell is an address. A sentence around a sample is none: `Your email (e.g. name@company.com)`.
@@ -353,12 +384,26 @@ mod tests {
             ("Ann,ann@localhost\nBob,b@x.org\n", None, (b',', 1, false)),
             // A title above the header.
             ("Contacts of May;;\r\n;;\r\nName;Email;City\r\nAnn;a@x.org;Bonn\r\n", None, (b';', 1, true)),
+            // Separators within cells.
+            ("email\na|b@x.org\nc@x.org\n", None, (b',', 0, true)),
+            ("email\na@x.org;b@x.org\nc@x.org\n", None, (b',', 0, true)),
+            ("id,email\n1,a@x.org;b@x.org\n2,c@x.org\n", None, (b',', 1, true)),
+            ("id,email\n1,a@x.org;b@x.org\n2,c@x.org;d@x.org\n", None, (b',', 1, true)),
+            ("email;amount\na@x.org;1,5\nb@x.org;2,5\n", None, (b';', 0, true)),
             // Quotes with backslashes, and a header behind two marks.
             ("name,email\n\"Ann \\\"A, B\\\" Roe\",a@x.org\n", None, (b',', 1, true)),
             ("\u{feff}email,n\na@x.org,1\n", Some("email"), (b',', 0, true)),
         ];
         for (text, wanted, expected) in table {
             assert_eq!(column(text, *wanted).as_ref(), Ok(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_separators_has_few_cells() {
+        let record = b",".repeat(1 << 20);
+        for stray in [false, true] {
+            assert_eq!(cells(&record, Dialect::separated(b','), stray).len(), ROW_CELLS);
         }
     }
 

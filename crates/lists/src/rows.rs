@@ -161,15 +161,20 @@ impl TextRecords {
         }
         let Some(length) = head_length(&self.head, last) else { return };
         let layout = Layout::of(&self.head[..length], self.hint);
-        let dialect = layout.dialect;
+        self.splitter = Splitter::of_rows(layout.dialect, layout.sample.separators());
         self.layout = Some(layout);
-        self.splitter = Splitter::new(dialect);
         *self.splitter.text() = std::mem::take(&mut self.head);
     }
 
     /// How the text is read; `None` until its beginning was seen.
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
+    }
+
+    /// The first rows, which nobody needs once the column is chosen; `None` until they were seen.
+    pub(crate) fn take_sample(&mut self) -> Option<Sample> {
+        let sample = &mut self.layout.as_mut()?.sample;
+        Some(std::mem::replace(sample, Sample::of_rows(Vec::new())))
     }
 
     /// Encoding, as far as it was read.
@@ -244,6 +249,7 @@ pub struct TextRows<R> {
     records: TextRecords,
     piece: Vec<u8>,
     first_end: Option<Eol>,
+    guessed: bool,
     /// Rest of a line of several recipients, the last one first.
     recipients: Vec<String>,
 }
@@ -255,7 +261,8 @@ impl<R: Read> TextRows<R> {
     /// [`FileFault`]: it cannot be read, or is one JSON array.
     pub fn open(from: R, hint: TextHint) -> Result<Self, FileFault> {
         let records = TextRecords::new(hint);
-        let mut rows = Self { from, records, piece: vec![0; READ_BYTES], first_end: None, recipients: Vec::new() };
+        let mut rows =
+            Self { from, records, piece: vec![0; READ_BYTES], first_end: None, guessed: false, recipients: Vec::new() };
         while rows.records.layout.is_none() {
             rows.read_piece()?;
         }
@@ -285,6 +292,11 @@ impl<R: Read> TextRows<R> {
     /// Whether the first row ended with a line feed alone, as programs outside Windows write them.
     pub fn has_line_feeds(&self) -> bool {
         matches!(self.first_end, Some(Eol::Lf))
+    }
+
+    /// Whether the encoding of the last row is a guess.
+    pub fn is_guess(&self) -> bool {
+        self.guessed
     }
 
     /// The next record, blank ones included; `None` after the last.
@@ -319,6 +331,7 @@ impl<R: Read> TextRows<R> {
             if record.kind != RecordKind::Row {
                 continue;
             }
+            self.guessed = record.foreign && self.records.is_guessed();
             if let Some(mut several) = self.recipients(&record) {
                 check(&several, record.raw.line)?;
                 several.reverse();

@@ -91,7 +91,7 @@ pub struct SplitRecord {
     /// First and last line, counted from 1.
     pub line: u64,
     pub last_line: u64,
-    /// Whether a quote opens in it by mistake: quotes mean nothing then.
+    /// Whether one half of a quote is in it by mistake: quotes mean nothing then.
     pub stray: bool,
 }
 
@@ -104,10 +104,18 @@ pub struct Splitter {
     ended: bool,
     /// Separators of a record; `None` before the first.
     separators: Option<usize>,
+    /// Whether a quote opened by mistake, and its other half may follow.
+    halved: bool,
+    /// Where a long search for the end of a quote ended in vain: quotes before it are searched no longer than a [`Span`], as lines
+    /// that each open another quote would take quadratic time.
+    doubtful: usize,
     line: u64,
     /// Start of the current record.
     from: usize,
     scan: Scan,
+    /// Lines looked at, again and again where a quote has no end.
+    #[cfg(test)]
+    looks: u64,
 }
 
 /// Progress within the current record.
@@ -131,7 +139,24 @@ impl Scan {
 impl Splitter {
     /// A splitter for lines (`None`) or for CSV.
     pub fn new(dialect: Option<Dialect>) -> Self {
-        Self { dialect, text: Vec::new(), ended: false, separators: None, line: 0, from: 0, scan: Scan::at(0) }
+        Self {
+            dialect,
+            text: Vec::new(),
+            ended: false,
+            separators: None,
+            halved: false,
+            doubtful: 0,
+            line: 0,
+            from: 0,
+            scan: Scan::at(0),
+            #[cfg(test)]
+            looks: 0,
+        }
+    }
+
+    /// The same, told the separators of a record: the first one may be a title.
+    pub(crate) fn of_rows(dialect: Option<Dialect>, separators: Option<usize>) -> Self {
+        Self { separators, ..Self::new(dialect) }
     }
 
     /// Text to which the next piece is appended.
@@ -141,6 +166,7 @@ impl Splitter {
         *line_from -= self.from;
         *looked -= self.from;
         span.move_back(self.from);
+        self.doubtful = self.doubtful.saturating_sub(self.from);
         self.from = 0;
         &mut self.text
     }
@@ -159,30 +185,48 @@ impl Splitter {
             let Some((at, end)) = self.line_end() else {
                 let is_long = self.text.len() - self.from > RECORD_MAX;
                 if is_long || (self.ended && self.scan.open) {
-                    if let Some(first) = self.scan.span.stray(self.scan.torn, true) {
-                        return Ok(Some(self.take(first, true)));
-                    }
-                    let line = self.line + 1;
-                    return Err(if is_long { SplitError::TooLong(line) } else { SplitError::OpenQuote(line) });
+                    return self.in_vain(is_long).map(Some);
                 }
                 return Ok(None);
             };
             self.line_read(at, end);
             if at - self.from > RECORD_MAX {
-                return match self.scan.span.stray(self.scan.torn, true) {
-                    Some(first) => Ok(Some(self.take(first, true))),
-                    None => Err(SplitError::TooLong(self.line + 1)),
-                };
+                return self.in_vain(true).map(Some);
             }
-            if (!self.scan.open || self.scan.span.is_long())
-                && let Some(first) = self.scan.span.stray(self.scan.torn, false)
-            {
+            if let Some(first) = self.stray(at) {
                 return Ok(Some(self.take(first, true)));
             }
             if !self.scan.open {
                 return Ok(Some(self.take((at, end), false)));
             }
         }
+    }
+
+    /// The first line of a record without an end, if a quote opens in it by mistake.
+    fn in_vain(&mut self, is_long: bool) -> Result<SplitRecord, SplitError> {
+        let line = self.line + 1;
+        match self.scan.span.stray(self.scan.torn, true) {
+            Some(first) => Ok(self.take(first, true)),
+            None if is_long => Err(SplitError::TooLong(line)),
+            None => Err(SplitError::OpenQuote(line)),
+        }
+    }
+
+    /// End of the first line of the record so far, which ends here, if a quote opens in that line by mistake.
+    fn stray(&self, at: usize) -> Option<(usize, Eol)> {
+        let Scan { open, torn, span, .. } = &self.scan;
+        if *open {
+            let is_doubtful = self.from < self.doubtful;
+            return span.stray(*torn, is_doubtful).filter(|_| span.is_long());
+        }
+        // A record of several columns that is complete is right, whatever its texts look like.
+        let complete =
+            || self.separators != Some(0) && self.separators == self.separators_of(&self.text[self.from..at]);
+        span.stray(*torn, false).filter(|_| *torn || !complete())
+    }
+
+    fn separators_of(&self, record: &[u8]) -> Option<usize> {
+        self.dialect.map(|dialect| fields(record, dialect).count() - 1)
     }
 
     /// Finds the end of the current line: its place and kind. The end of the input ends a line that is not empty.
@@ -206,6 +250,10 @@ impl Splitter {
     /// Takes note of the line that ends here.
     fn line_read(&mut self, at: usize, end: Eol) {
         let next = at + end.bytes().len();
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
         let scan = &mut self.scan;
         if let Some(dialect) = self.dialect {
             let line = &self.text[scan.line_from..at];
@@ -219,20 +267,32 @@ impl Splitter {
     }
 
     /// Ends the current record here.
-    fn take(&mut self, (at, end): (usize, Eol), stray: bool) -> SplitRecord {
+    fn take(&mut self, (at, end): (usize, Eol), opens: bool) -> SplitRecord {
         let (from, line) = (self.from, self.line + 1);
-        let mut lines = if stray { 1 } else { self.scan.span.lines.max(1) };
-        if self.dialect.is_none() {
-            lines = 1;
+        let lines = if opens || self.dialect.is_none() { 1 } else { self.scan.span.lines.max(1) };
+        if opens && self.scan.span.is_beyond() {
+            self.doubtful = self.doubtful.max(self.scan.line_from);
         }
+        let stray = opens || (lines == 1 && self.closes(from, at));
+        self.halved |= opens;
         self.line += lines;
         self.from = at + end.bytes().len();
         let bytes = &self.text[from..at];
         if self.separators.is_none() && lines == 1 && !bytes.trim_ascii().is_empty() {
-            self.separators = self.dialect.map(|dialect| fields(bytes, dialect).count() - 1);
+            self.separators = self.separators_of(bytes);
         }
         self.scan = Scan::at(self.from);
         SplitRecord { from, to: at, end, line, last_line: self.line, stray }
+    }
+
+    /// Whether this line has the other half of a quote that opened by mistake. The first line with quotes has it, or none has.
+    fn closes(&mut self, from: usize, at: usize) -> bool {
+        let line = &self.text[from..at];
+        let Some(dialect) = self.dialect.filter(|_| self.halved && memchr::memchr(b'"', line).is_some()) else {
+            return false;
+        };
+        self.halved = false;
+        fields(line, dialect).any(ends_half)
     }
 
     /// Bytes of the record that was returned last.
@@ -320,10 +380,18 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Fields of a record in which a quote opens by mistake.
-pub fn literal_fields(record: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
-    let skipped = |field: &[u8]| usize::from(field.starts_with(b"\"") && !field[1..].ends_with(b"\""));
-    record.split(move |byte| *byte == delimiter).map(move |field| &field[skipped(field)..])
+/// Fields of a record with half of a quote by mistake. The last of `most` has all others.
+pub fn literal_fields(record: &[u8], delimiter: u8, most: usize) -> impl Iterator<Item = &[u8]> {
+    record.splitn(most, move |byte| *byte == delimiter).map(|field| match field {
+        [b'"', rest @ ..] if !rest.ends_with(b"\"") => rest,
+        [rest @ .., _] if ends_half(field) => rest,
+        _ => field,
+    })
+}
+
+/// Whether a raw field ends with a quote and does not begin with one.
+pub(crate) fn ends_half(field: &[u8]) -> bool {
+    field.len() > 1 && field.ends_with(b"\"") && !field.starts_with(b"\"")
 }
 
 /// Content of a raw field.

@@ -40,7 +40,8 @@ pub struct Workbook {
     texts: SharedTexts,
     formats: Formats,
     counted: SheetCounts,
-    /// Cells of the sheets read that refer to a shared text that does not exist: they are blank. The line is that of the row.
+    /// Cells of the sheets read that refer to a shared text that does not exist: they are blank. Rows that have no address because
+    /// a link was ignored. The line is that of the row.
     unreadable: Oddity,
     sheets: Vec<String>,
     /// Part of each sheet.

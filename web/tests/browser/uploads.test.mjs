@@ -49,7 +49,7 @@ test("a CSV in Windows-1252 is read, its column chosen anew, and given back with
   await go("lists/new");
   const text = "Kunde;E-Mail-Adresse;Zweite\r\nJ\xf6rg;valid@sandbox.test;inbox_full@sandbox.test\r\n\"A; B\";valid@sandbox.test;\r\nC;;\r\n";
   await put(page, { name: "kunden.csv", mimeType: "text/csv", buffer: Buffer.from(text, "latin1") });
-  await page.getByText("Windows-1252").waitFor();
+  await page.getByText("read as Windows-1252").waitFor();
   await becomes(() => column(page, "Kunde"), ["Jörg", "A; B", "C"]);
   await becomes(() => page.getByLabel("Column with the addresses").inputValue(), "1");
   const figure = (name) => page.locator(".figure", { hasText: name }).first().locator(".value").innerText();

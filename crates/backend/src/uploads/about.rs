@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::uploads::kinds::ColumnKind;
 
+/// Runs of rows in a guessed encoding that are told apart. A few rows of another origin are as many runs; of a file with more,
+/// all rows behind count as guesses.
+const GUESSES_MAX: usize = 500;
+
 /// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -34,6 +38,9 @@ pub struct FileFacts {
     /// Whether the encoding is a guess.
     #[serde(default)]
     pub guessed: bool,
+    /// Rows for which it is, numbered from 0: the first and the last of each run.
+    #[serde(default)]
+    pub(super) guesses: Vec<(i64, i64)>,
     /// What was odd about the text.
     #[serde(default)]
     pub remarks: TextRemarks,
@@ -64,6 +71,7 @@ impl FileFacts {
             encoding: None,
             windows_1252: false,
             guessed: false,
+            guesses: Vec::new(),
             remarks: TextRemarks::default(),
             delimiter: None,
             line_feeds: false,
@@ -95,6 +103,21 @@ impl FileFacts {
     /// Returns the kind of a column.
     pub fn kind_of(&self, column: usize) -> ColumnKind {
         self.kinds.get(column).copied().unwrap_or_default()
+    }
+
+    /// Takes note of the next row whose encoding is a guess.
+    pub(super) fn add_guess(&mut self, row: i64) {
+        let until = if self.guesses.len() + 1 == GUESSES_MAX { i64::MAX } else { row };
+        match self.guesses.last_mut() {
+            Some((_, last)) if *last >= row - 1 => *last = row.max(*last),
+            _ => self.guesses.push((row, until)),
+        }
+    }
+
+    /// Whether the encoding of a row is a guess.
+    pub fn is_guess(&self, row: i64) -> bool {
+        let at = self.guesses.partition_point(|(_, last)| *last < row);
+        self.guesses.get(at).is_some_and(|(first, _)| *first <= row)
     }
 
     /// Counts a cell if it has an address.
@@ -135,5 +158,27 @@ impl FileFacts {
 
     pub fn of(bytes: &[u8]) -> Result<Self, ApiError> {
         serde_json::from_slice(bytes).map_err(ApiError::server_error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guesses_are_runs_of_rows() {
+        let mut about = FileFacts::new("list".into(), FileKind::Csv);
+        for row in [1, 2, 5] {
+            about.add_guess(row);
+        }
+        let of = |about: &FileFacts, rows: [i64; 7]| rows.map(|row| about.is_guess(row));
+        let expected = [false, true, true, false, false, true, false];
+        assert_eq!(of(&about, [0, 1, 2, 3, 4, 5, 6]), expected);
+        assert_eq!(of(&FileFacts::of(&about.to_bytes()).unwrap(), [0, 1, 2, 3, 4, 5, 6]), expected);
+        for row in (10..).step_by(2).take(2 * GUESSES_MAX) {
+            about.add_guess(row);
+        }
+        assert_eq!(about.guesses.len(), GUESSES_MAX);
+        assert!(!about.is_guess(11) && about.is_guess(i64::MAX));
     }
 }

@@ -33,12 +33,12 @@ fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, st
     }
 }
 
-/// Returns the text in the address column, unless the row has no address there ([`is_absent`]), or only a
-/// guess of one ([`is_guess`]).
-pub fn address_of<'a>(about: &FileFacts, row: &'a FileRow, choice: ColumnChoice) -> Option<Cow<'a, str>> {
+/// Returns the text in the address column of a row, unless the row has no address there ([`is_absent`]), or only a
+/// guess of one ([`is_guess`]). Rows are numbered from 0.
+pub fn address_of<'a>(about: &FileFacts, (at, row): (i64, &'a FileRow), choice: ColumnChoice) -> Option<Cow<'a, str>> {
     let column = choice.column.and_then(|column| usize::try_from(column).ok())?;
     let header = about.first.get(column).filter(|_| choice.header).map(String::as_str);
-    Some(address(about, row, column)).filter(|text| !is_absent(text, header) && !is_guess(text, about.guessed))
+    Some(address(about, row, column)).filter(|text| !is_absent(text, header) && !is_guess(text, about.is_guess(at)))
 }
 
 fn short(text: &str) -> &str {
@@ -134,7 +134,7 @@ mod tests {
         let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<FileRow>();
         let of = |cells: &[&str], header| {
             let choice = ColumnChoice { column: Some(1), header };
-            address_of(&about, &row(cells), choice).map(Cow::into_owned)
+            address_of(&about, (1, &row(cells)), choice).map(Cow::into_owned)
         };
         assert_eq!(of(&["A", " a@x.org"], true).as_deref(), Some("a@x.org"));
         assert_eq!(of(&["A", "nonsense"], true).as_deref(), Some("nonsense"));
@@ -142,10 +142,15 @@ mod tests {
             assert_eq!(of(cells, true), None, "{cells:?}");
         }
         assert_eq!(of(&["name", "Kontakt"], false).as_deref(), Some("Kontakt"));
-        let guessed = FileFacts { guessed: true, ..about.clone() };
-        let choice = ColumnChoice { column: Some(1), header: true };
-        assert_eq!(address_of(&guessed, &row(&["\u{ef}", "a@x.org"]), choice).as_deref(), Some("a@x.org"));
-        assert_eq!(address_of(&guessed, &row(&["A", "a@\u{ef}.org"]), choice), None);
+        let mut guessed = about.clone();
+        guessed.add_guess(1);
+        let of = |at, cells: &[&str]| {
+            let choice = ColumnChoice { column: Some(1), header: true };
+            address_of(&guessed, (at, &row(cells)), choice).map(Cow::into_owned)
+        };
+        assert_eq!(of(1, &["\u{ef}", "a@x.org"]).as_deref(), Some("a@x.org"));
+        assert_eq!(of(1, &["A", "a@\u{ef}.org"]), None);
+        assert_eq!(of(2, &["A", "info@b\u{fc}cher.de"]).as_deref(), Some("info@b\u{fc}cher.de"));
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub async fn count(store: &Store, upload: &Upload, choice: ColumnChoice) -> Resu
             for (first, body) in blocks {
                 for (at, row) in (first..).zip(decoded(&body)?) {
                     if at > 0 || !choice.header {
-                        counter.add(at, address_of(&about, &row, choice).as_deref());
+                        counter.add(at, address_of(&about, (at, &row), choice).as_deref());
                     }
                     next = at + 1;
                 }
@@ -139,7 +139,7 @@ pub(super) fn count_rows(counter: &mut Counter, about: &FileFacts, rows: &[FileR
         return;
     }
     for (at, row) in (0..).zip(rows).skip(usize::from(choice.header)) {
-        counter.add(at, address_of(about, row, choice).as_deref());
+        counter.add(at, address_of(about, (at, row), choice).as_deref());
     }
 }
 

@@ -179,10 +179,13 @@ impl Table {
             TextForm::Json => FileKind::Jsonl,
         };
         while let Some(row) = rows.next_row()? {
-            self.about.guessed = rows.records().is_guessed();
+            if rows.is_guess() {
+                self.about.add_guess(number(self.rows));
+            }
             self.take(row)?;
         }
         let records = rows.records();
+        self.about.guessed = records.is_guessed();
         self.about.encoding = Some(records.encoding().word().into_owned());
         self.about.windows_1252 = records.other_encoding() == Some("windows-1252");
         self.about.remarks = records.remarks();
@@ -261,8 +264,8 @@ impl Table {
             return Ok(());
         };
         if choice.column.is_some() {
-            let at = i64::try_from(self.rows).unwrap_or(i64::MAX) - 1;
-            self.counter.add(at, address_of(&self.about, &row, choice).as_deref());
+            let at = number(self.rows) - 1;
+            self.counter.add(at, address_of(&self.about, (at, &row), choice).as_deref());
         }
         Ok(())
     }
@@ -344,8 +347,13 @@ impl Table {
         let choice = self.choice.expect("chosen above");
         let content = choice.column.is_some().then(|| self.counter.finish());
         self.about.kinds = self.kinds.finish();
-        Ok(FileArrival { about: self.about, rows: i64::try_from(self.rows).unwrap_or(i64::MAX), choice, content })
+        Ok(FileArrival { about: self.about, rows: number(self.rows), choice, content })
     }
+}
+
+/// A number of rows, as it is stored.
+fn number(rows: u64) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
 #[cfg(all(test, feature = "xlsx"))]

@@ -94,7 +94,7 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     let hint = hint(begun, sheet.is_some()).map_err(|message| anyhow!("{name}: {message}"))?;
     let mut from = TextRows::open(text, hint).map_err(|fault| unreadable(name, fault))?;
     let plan = Plan::make(begun, from.layout()).map_err(|message| anyhow!("{name}: {message}"))?;
-    let rows = RowCollector::new(begun.names);
+    let rows = RowCollector::new(begun.names, begun.trims);
     let mut import = Import { begun, plan, work, rows, found: InputOddities::default(), name: None, stop };
     import.records(&mut from)?;
     let Import { plan, rows, found, .. } = import;
@@ -296,7 +296,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// A record without the quote that opens in it by mistake.
+    /// A record without the half of a quote that is in it by mistake.
     fn repaired(&self, cells: &[String]) -> Vec<u8> {
         let mut record = Vec::new();
         for (column, cell) in cells.iter().enumerate() {

@@ -10,7 +10,7 @@
 use std::hash::BuildHasher;
 use std::ops::Range;
 
-use probity_mail::address::{Address, bare_address, trimmed};
+use probity_mail::address::{Address, bare_address, is_blank, trimmed};
 
 /// Maximum addresses per call to the engine, which groups by domain within one call.
 pub(crate) const CALL_MAX: u32 = 2_000;
@@ -21,6 +21,7 @@ pub(crate) const ROWS_MAX: u32 = u32::MAX - 1;
 #[derive(Debug)]
 pub(crate) struct RowCollector {
     names: bool,
+    trims: bool,
     hasher: std::hash::RandomState,
     entries: Vec<Entry>,
     places: Vec<u64>,
@@ -35,15 +36,16 @@ struct Entry {
 }
 
 impl RowCollector {
-    /// Creates a collector; `names` as in [`BatchHeader`](super::workfile::BatchHeader).
-    pub(crate) fn new(names: bool) -> Self {
-        Self { names, hasher: std::hash::RandomState::default(), entries: Vec::new(), places: Vec::new() }
+    /// Creates a collector; `names` and `trims` as in [`BatchHeader`](super::workfile::BatchHeader).
+    pub(crate) fn new(names: bool, trims: bool) -> Self {
+        let hasher = std::hash::RandomState::default();
+        Self { names, trims, hasher, entries: Vec::new(), places: Vec::new() }
     }
 
     /// Adds the next row, whose frame is at `place` in the work file.
     pub(crate) fn add(&mut self, email: &str, place: u64) {
         let row = u32::try_from(self.entries.len()).expect("the import ends before ROWS_MAX");
-        let key = key(email, self.names);
+        let key = key(email, self.names, self.trims);
         let domain = key.rsplit_once('@').map_or("", |(_, domain)| domain);
         let (domain, address) = (self.hasher.hash_one(domain), self.hasher.hash_one(&key));
         self.entries.push(Entry { domain, address, row });
@@ -135,8 +137,12 @@ impl Order {
     }
 }
 
-/// Returns a key that all spellings of one mailbox share, those with `names` included if wanted.
-pub(crate) fn key(email: &str, names: bool) -> String {
+/// Returns a key that all spellings of one mailbox share, those with `names` included if wanted, and unless it `trims`, those with
+/// invisible characters excluded.
+pub(crate) fn key(email: &str, names: bool, trims: bool) -> String {
+    if !trims && email.contains(|c: char| !c.is_ascii() && is_blank(c)) {
+        return email.trim_ascii().to_owned();
+    }
     let address = if names { bare_address(email) } else { trimmed(email) };
     if is_simple(address) {
         return address.to_ascii_lowercase();
@@ -155,7 +161,7 @@ mod tests {
     use super::*;
 
     fn order(emails: &[&str]) -> Order {
-        let mut rows = RowCollector::new(true);
+        let mut rows = RowCollector::new(true, true);
         for (n, email) in emails.iter().enumerate() {
             rows.add(email, n as u64);
         }
@@ -172,12 +178,16 @@ mod tests {
 
     #[test]
     fn unusual_spellings_fall_together_where_they_are_one_mailbox() {
-        let key = |email| key(email, true);
+        let key = |email| key(email, true, true);
         assert_eq!(key("\"a\"@x.org"), key("a@X.ORG"));
         assert_eq!(key("a@bücher.de"), key("a@xn--bcher-kva.de"));
         assert_ne!(key("\"a b\"@x.org"), key("ab@x.org"));
         assert_eq!(key("\"A, B\" <A@X.org>"), key("a@x.org"));
         assert_eq!(key(" A <a@x.org>, b@x.org "), "A <a@x.org>, b@x.org");
+        assert_eq!(key("\u{200b}a@x.org"), key("a@x.org"));
+        for older in ["\u{200b}a@x.org", "a@x.org\u{a0}", "A <\u{a0}a@x.org>"] {
+            assert_ne!(super::key(older, true, false), super::key("a@x.org", true, false), "{older:?}");
+        }
     }
 
     #[test]

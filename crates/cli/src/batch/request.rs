@@ -45,6 +45,7 @@ impl BatchRequest {
             offline: args.reach.offline,
             sandbox: args.reach.sandbox,
             names: true,
+            trims: true,
             output: output.clone(),
             output_format,
         };

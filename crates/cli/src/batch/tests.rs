@@ -182,6 +182,31 @@ async fn a_work_file_alone_is_enough_to_continue() {
     assert_eq!(bench.read("out.csv").lines().count(), 601);
 }
 
+/// A program that trimmed no invisible characters has refused the first row. The second is asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_an_older_work_file_inherit_no_refusal() {
+    let bench = Bench::new("in.txt", "\u{200b}ok@x.org\nok@x.org\n".as_bytes());
+    let mut request = BatchRequest::of(&bench.args("in.txt", "out.csv", &[])).unwrap();
+    let header = request.begun.as_mut().unwrap();
+    let mut older = serde_json::to_value(&*header).unwrap();
+    assert_eq!(older.as_object_mut().unwrap().remove("trims"), Some(true.into()));
+    *header = serde_json::from_value(older).unwrap();
+    let Loaded { mut work, .. } = load(&request, &AtomicBool::new(false)).unwrap();
+    let form = answer::DomainForm::Absent;
+    let refused =
+        answer::StoredAnswer { row: 0, reason: Reason::Invalid, flags: 0, meta: "", suggestion: "", form, domain: "" };
+    work.answer(&refused).unwrap();
+    work.sync().unwrap();
+    drop(work);
+    let fake = Arc::new(Fake::default());
+    bench.run(&fake, "in.txt", "out.csv", &[]).await.unwrap();
+    assert_eq!(fake.asked(), 1, "only the second row is asked");
+    let output = bench.read("out.csv");
+    for (row, reason) in output.lines().skip(1).zip(["undeliverable,invalid", "passed,valid"]) {
+        assert!(row.contains(reason), "{output}");
+    }
+}
+
 /// A program that read no names has refused the first row. The second keeps its own verdict, though the same mailbox has both now.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_an_older_work_file_keep_their_own_verdicts() {

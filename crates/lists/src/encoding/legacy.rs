@@ -129,20 +129,26 @@ impl LineDecoder {
     /// Decides by a sample, which may end within a character.
     fn detect(&mut self, sample: &[u8]) {
         // A later sample begins with a line that is not UTF-8, however late within the line that shows.
-        let (mut valid, mut foreign) = (0, u64::from(self.is_sampled));
-        for line in lines(sample).filter(|line| !line.is_ascii()) {
-            match std::str::from_utf8(line) {
-                Err(error) if error.error_len().is_some() => foreign += 1,
-                _ => valid += 1,
+        let (mut valid, mut foreign) = (0, 0);
+        // Lines of UTF-8 would tell of another encoding than that of the others.
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+        for (at, line) in lines(sample).enumerate() {
+            let is_utf8 = std::str::from_utf8(line).map_or_else(|error| error.error_len().is_none(), |_| true);
+            if !is_utf8 || (at == 0 && self.is_sampled) {
+                foreign += 1;
+                detector.feed(line, false);
+            } else if !line.is_ascii() {
+                valid += 1;
+            } else if line.contains(&ESCAPE) {
+                detector.feed(line, false);
             }
         }
+        detector.feed(b"", true);
         let known_utf8 = self.base == Encoding::Utf8Bom || self.is_sampled || valid > foreign;
         (self.state, self.is_sampled) = (State::Known, true);
         if foreign == 0 && !sample.contains(&ESCAPE) {
             return;
         }
-        let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-        detector.feed(sample, true);
         let found = guess(&detector, None);
         if foreign == 0 && found != ISO_2022_JP {
             return;

@@ -119,6 +119,14 @@ fn stray_lines_do_not_change_the_others() {
 }
 
 #[test]
+fn lines_of_utf8_do_not_tell_the_encoding_of_others() {
+    let names = "имя;почта\r\nИван Петров;ivan@example.com\r\nМария Смирнова;maria@example.com\r\n";
+    let utf8 = "Jörg Müller, Köln;joerg@example.com\r\nRenée François;renee@example.com\r\n".repeat(20);
+    let mixed = [utf8.as_bytes(), &WINDOWS_1251.encode(names).0].concat();
+    assert_eq!(decoded(&mixed).0, format!("{utf8}{names}"));
+}
+
+#[test]
 fn foreign_lines_are_counted_where_they_are() {
     let (mut transcoder, mut out) = (Transcoder::default(), Vec::new());
     transcoder.push(b"a\r\nb\rJ\xf6rg\n\nK\xf6ln", true, &mut out);

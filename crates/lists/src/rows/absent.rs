@@ -1,5 +1,7 @@
 //! Rows without an address: nobody is asked about them, and they cost nothing.
 
+use probity_mail::address::bare_address;
+
 use crate::column::{is_address, is_name, looks_like_address, trimmed};
 
 /// Whether a cell of the address column holds no address: it is blank, but for characters that nobody sees and marks of an end, or
@@ -10,8 +12,9 @@ pub fn is_absent(cell: &str, header: Option<&str>) -> bool {
 }
 
 /// Whether an address may be another one, because its encoding is a guess: nothing certain can be said of it, so nobody is asked.
+/// A name before it may be in any encoding.
 pub fn is_guess(cell: &str, guessed: bool) -> bool {
-    guessed && !trimmed(cell).is_ascii()
+    guessed && !bare_address(trimmed(cell)).is_ascii()
 }
 
 /// Whether a cell has something like an address, so that its column is one of addresses.
@@ -44,8 +47,10 @@ mod tests {
             assert!(!is_absent(cell, Some("Kontakt")), "{cell:?}");
         }
         assert!(!is_absent("Kontakt", None));
-        let guesses = [("a@\u{ef}\u{f0}.org", true), ("a@x.org\u{a0}", true), ("a@\u{ef}\u{f0}.org", false)];
-        assert_eq!(guesses.map(|(cell, guessed)| is_guess(cell, guessed)), [true, false, false]);
+        let guesses =
+            ["a@\u{ef}\u{f0}.org", "\u{e6} <a@\u{f8}.org>", "a@x.org\u{a0}", "\u{e6}\u{f8} <ann@example.org>"];
+        assert_eq!(guesses.map(|cell| is_guess(cell, true)), [true, true, false, false]);
+        assert_eq!(guesses.map(|cell| is_guess(cell, false)), [false; 4]);
     }
 
     #[test]

@@ -18,6 +18,15 @@ impl Oddity {
         }
         self.count += 1;
     }
+
+    /// Counts the occurrences of another part of the file.
+    #[cfg(feature = "workbook")]
+    pub(crate) fn join(&mut self, other: Self) {
+        if self.count == 0 || (other.count > 0 && other.line < self.line) {
+            self.line = other.line;
+        }
+        self.count += other.count;
+    }
 }
 
 /// Oddities of a file.
@@ -30,7 +39,7 @@ pub struct TextRemarks {
     pub nuls: Oddity,
     /// Rows in which a quote opens by mistake.
     pub stray: Oddity,
-    /// Cells of a workbook that could not be read, by rows.
+    /// Cells of a workbook, and addresses behind its links, that could not be read, by rows.
     pub unreadable: Oddity,
 }
 

@@ -19,7 +19,7 @@ fn wide(text: &str) -> Vec<u8> {
 #[test]
 fn forms_are_seen_and_read() {
     type Case = (&'static [u8], TextForm, &'static [&'static [&'static str]]);
-    let table: [Case; 15] = [
+    let table: [Case; 17] = [
         (b"email,name\na@x.org,\"A, \"\"B\"\"\"\n", TextForm::Csv, &[&["email", "name"], &["a@x.org", "A, \"B\""]]),
         (b"n;email\n\"two\nlines\";a@x.org\n;\n\n", TextForm::Csv, &[&["n", "email"], &["two\nlines", "a@x.org"]]),
         (b"sep=;\r\nemail;a,b\r\na@x.org;c,d\r\n", TextForm::Csv, &[&["email", "a,b"], &["a@x.org", "c,d"]]),
@@ -34,6 +34,24 @@ fn forms_are_seen_and_read() {
         (b"email,n\na@x.org,b\0\0\n,\0\n", TextForm::Csv, &[&["email", "n"], &["a@x.org", "b\0\0"]]),
         (b"email\n\x1a", TextForm::Csv, &[&["email"]]),
         (b"n,email\n\"A,a@x.org\nB,b@x.org\n", TextForm::Csv, &[&["n", "email"], &["A", "a@x.org"], &["B", "b@x.org"]]),
+        // A quote by mistake behind a line that is none of the rows.
+        (
+            b"\"sep=;\"\nn;email\n\"A;a@x.org\nB;b@x.org\n",
+            TextForm::Csv,
+            &[&["n", "email"], &["A", "a@x.org"], &["B", "b@x.org"]],
+        ),
+        (
+            b"May, 2024, all\nn,email\n\"A,a@x.org\nB,b@x.org\"\nC,c@x.org\nD,d@x.org\n",
+            TextForm::Csv,
+            &[
+                &["May", " 2024", " all"],
+                &["n", "email"],
+                &["A", "a@x.org"],
+                &["B", "b@x.org"],
+                &["C", "c@x.org"],
+                &["D", "d@x.org"],
+            ],
+        ),
         // The second byte of a character in Shift_JIS may be a bar, and that of the next one an at sign.
         (
             b"\x8e\x81\x96\xbc|\x83\x81\x81[\x83\x8b\r\n\x83|\x83C\x83\x93\x83g|a@x.org\r\n\x83t\x83@|b@x.org\r\n",
@@ -110,6 +128,17 @@ fn oddities_are_said_with_their_lines() {
         TextRemarks { foreign: odd(5), nuls: odd(3), stray: odd(2), ..TextRemarks::default() }
     );
     assert_eq!(foreign, [5]);
+}
+
+#[test]
+fn only_rows_that_are_not_utf8_are_guesses() {
+    let text = b"email\ninfo@b\xc3\xbccher.de\na@\xe6\xf8.org\nb@b\xc3\xbccher.de\n";
+    let mut rows = TextRows::open(&text[..], TextHint::default()).unwrap();
+    let mut guesses = Vec::new();
+    while rows.next_row().unwrap().is_some() {
+        guesses.push(rows.is_guess());
+    }
+    assert_eq!(guesses, [false, false, true, false]);
 }
 
 proptest! {

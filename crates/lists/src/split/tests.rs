@@ -88,16 +88,20 @@ fn a_quote_opened_by_mistake_swallows_no_row() {
     let many: String = (0..90).map(row).collect();
     let head = "name,email\n";
     // Text, number of records, lines with a stray quote.
-    let table: [(String, usize, &[u64]); 9] = [
+    let table: [(String, usize, &[u64]); 13] = [
         (format!("{head}\"{rows}\"Dee\",d@x.org\nE,e@x.org\n"), 12, &[2]),
         (format!("{head}\"{rows}"), 10, &[2]),
         (format!("{head}{}\"{many}", row(0)), 92, &[3]),
-        (format!("{head}\"A,a@x.org\nB,b@x.org\"\n"), 3, &[2]),
-        ("email\n\"a@x.org\nb@x.org\nc@x.org\nd@x.org\"\ne@x.org\n".into(), 6, &[2]),
+        (format!("{head}{}\"{many}E,e@x.org\"\nF,\"f\"\n", row(0)), 94, &[3, 93]),
+        (format!("{head}\"A,a@x.org\nB,b@x.org\"\n"), 3, &[2, 3]),
+        ("email\n\"a@x.org\nb@x.org\nc@x.org\nd@x.org\"\ne@x.org\n".into(), 6, &[2, 5]),
         // Fields with several lines.
         (format!("{head}\"Ann\nRoe\",a@x.org\n"), 2, &[]),
         (format!("{head}Ann,\"a@x.org\nb@x.org\"\n"), 2, &[]),
         (format!("{head}\"a, b\nc, d\",a@x.org\n"), 2, &[]),
+        ("email,notes\nann@x.org,\"Hi\nregards, bob@x.org\"\n".into(), 2, &[]),
+        ("email,notes\nann@x.org,\"Hi\nregards, bob@x.org\"\"\"\nb@x.org,\n".into(), 3, &[]),
+        ("email,notes,n\nann@x.org,\"Hi, a\nregards, bob@x.org\",1\n".into(), 2, &[]),
         (format!("{head}\"{}\",a@x.org\n", "line\n".repeat(100)), 2, &[]),
     ];
     for (text, records, stray) in table {
@@ -107,8 +111,21 @@ fn a_quote_opened_by_mistake_swallows_no_row() {
         let again: Vec<u8> = all.iter().flat_map(|(text, eol, ..)| [text.as_bytes(), eol.bytes()].concat()).collect();
         assert_eq!(again, text.as_bytes());
     }
-    let cells: Vec<&[u8]> = literal_fields(b"\"Ann,a@x.org,\"b\",\"", b',').collect();
-    assert_eq!(cells, [&b"Ann"[..], b"a@x.org", b"\"b\"", b""]);
+    let cells: Vec<&[u8]> = literal_fields(b"\"Ann,a@x.org,\"b\",\",b@x.org\"", b',', 9).collect();
+    assert_eq!(cells, [&b"Ann"[..], b"a@x.org", b"\"b\"", b"", b"b@x.org"]);
+}
+
+#[test]
+fn lines_that_each_open_a_quote_take_no_quadratic_time() {
+    const LINES: u64 = 2_000;
+    for end in ["", "a\"b,c\n"] {
+        let text = format!("email,k\n{}{end}", "a\",\"x\n".repeat(usize::try_from(LINES).unwrap()));
+        let mut splitter = Splitter::new(CSV);
+        splitter.text().extend_from_slice(text.as_bytes());
+        splitter.end();
+        while let Ok(Some(_)) = splitter.next_record() {}
+        assert!(splitter.looks < 40 * LINES, "{}", splitter.looks);
+    }
 }
 
 #[test]

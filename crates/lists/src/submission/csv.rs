@@ -78,8 +78,7 @@ impl CsvReader {
 
     /// Chooses the column at the first row; returns whether that is the header.
     fn choose(&mut self, record: &Record) -> Result<bool, SubmissionFault> {
-        let sample = self.records.layout().map(|layout| layout.sample.column(None, false));
-        let found = sample.and_then(Result::ok);
+        let found = self.records.take_sample().and_then(|sample| sample.column(None, false).ok());
         let (column, header) = found.ok_or(SubmissionFault::Line(record.raw.line, NO_COLUMN))?;
         let name = record.cells.get(column).filter(|_| header).cloned();
         self.choice = Some(Choice { column, header: name });
@@ -114,5 +113,19 @@ fn of_file(fault: FileFault) -> SubmissionFault {
     match fault {
         FileFault::OpenQuote(line) => SubmissionFault::Line(line, UNCLOSED),
         fault => SubmissionFault::Line(fault.number().unwrap_or_default(), RECORD_TOO_LONG),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_rows_are_not_kept() {
+        let mut reader = CsvReader::new(9);
+        reader.records.push(b"email\na@x.org\n");
+        reader.records.end();
+        reader.read(&mut |_| {}).unwrap();
+        assert_eq!(reader.records.layout().map(|layout| layout.sample.rows.len()), Some(0));
     }
 }

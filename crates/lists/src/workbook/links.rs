@@ -1,31 +1,47 @@
 //! Addresses behind cells: a program that shows names keeps them in links only.
 //!
 //! The links of a sheet follow its rows, so a sheet with links to addresses is read once before. Memory holds these addresses,
-//! within [`LINKS_MAX`] and [`LINK_BYTES_MAX`].
+//! within [`LINK_BYTES_MAX`], and the rows of links beyond.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use quick_xml::events::Event;
 
 use super::package::Package;
-use super::sheet::place;
+use super::sheet::{ROW_LAST, place};
 use super::xml::attributes;
 use super::{NAME_MAX, resolved};
 use crate::FileFault;
-use crate::bounds::{LINK_BYTES_MAX, LINKS_MAX, WorkbookBound};
+use crate::bounds::LINK_BYTES_MAX;
 use crate::column::is_address;
 
-/// Addresses by row and column of their cells, counted from 0.
+/// Bytes of a link apart from its texts: its place or key in two tables.
+const LINK_BYTES: usize = 64;
+
+/// Addresses of links, within a bound.
 #[derive(Debug, Default)]
-pub(super) struct Links(HashMap<(u32, u32), Box<str>>);
+pub(super) struct Links {
+    /// By row and column of their cells, counted from 0.
+    found: HashMap<(u32, u32), Box<str>>,
+    /// Rows of links that were ignored.
+    ignored: HashSet<u32>,
+}
+
+/// Addresses that a part of relations links to, by id.
+#[derive(Default)]
+struct Targets {
+    found: HashMap<String, Box<str>>,
+    /// Whether some were ignored.
+    cut: bool,
+}
 
 impl Links {
     /// Reads the links of a sheet, which is this part.
     pub(super) fn read(package: &mut Package, sheet: &str) -> Result<Self, FileFault> {
         let (folder, name) = sheet.rsplit_once('/').unwrap_or(("", sheet));
-        let addresses = addresses(package, &resolved(folder, &format!("_rels/{name}.rels")))?;
-        let mut links = Self::default();
-        if addresses.is_empty() {
+        let targets = Targets::read(package, &resolved(folder, &format!("_rels/{name}.rels")))?;
+        let (mut links, mut bytes) = (Self::default(), 0);
+        if targets.found.is_empty() {
             return Ok(links);
         }
         let Some(mut part) = package.part(sheet)? else { return Ok(links) };
@@ -34,45 +50,54 @@ impl Links {
                 Event::Start(tag) if tag.local_name().as_ref() == "hyperlink" => {
                     let at = attributes(&tag, |name, value| (name == "ref").then(|| first_place(value)))?.flatten();
                     let of = |name: &str, value: &str| {
-                        (name == "id" || name.ends_with(":id")).then(|| addresses.get(value).cloned())
+                        (name == "id" || name.ends_with(":id")).then(|| targets.found.get(value).cloned())
                     };
-                    if let (Some(at), Some(address)) = (at, attributes(&tag, of)?.flatten()) {
-                        links.0.insert(at, address);
+                    let Some(at) = at.filter(|(row, _)| *row <= ROW_LAST) else { continue };
+                    match attributes(&tag, of)? {
+                        Some(Some(address)) if bytes < LINK_BYTES_MAX => {
+                            bytes += address.len() + LINK_BYTES;
+                            links.found.insert(at, address);
+                        }
+                        Some(None) if !targets.cut => {}
+                        Some(_) => _ = links.ignored.insert(at.0),
+                        None => {}
                     }
                 }
                 Event::Eof => return Ok(links),
                 _ => {}
             }
-            if links.0.len() > LINKS_MAX {
-                return Err(WorkbookBound::Links.into());
-            }
         }
     }
 
     pub(super) fn at(&self, row: u32, column: u32) -> Option<&str> {
-        self.0.get(&(row, column)).map(AsRef::as_ref)
+        self.found.get(&(row, column)).map(AsRef::as_ref)
+    }
+
+    /// Whether a link in this row was ignored.
+    pub(super) fn is_ignored(&self, row: u32) -> bool {
+        self.ignored.contains(&row)
     }
 }
 
-/// Addresses that a part of relations links to, by id.
-fn addresses(package: &mut Package, name: &str) -> Result<HashMap<String, Box<str>>, FileFault> {
-    let (mut found, mut bytes) = (HashMap::new(), 0);
-    let Some(mut part) = package.part(name)? else { return Ok(found) };
-    loop {
-        match part.next()? {
-            Event::Start(tag) if tag.local_name().as_ref() == "Relationship" => {
-                let target = attributes(&tag, |name, value| (name == "Target").then(|| linked(value)))?.flatten();
-                let id = attributes(&tag, |name, value| (name == "Id").then(|| value.to_owned()))?;
-                if let (Some(id), Some(address)) = (id.filter(|id| id.len() <= NAME_MAX), target) {
-                    bytes += id.len() + address.len();
-                    found.insert(id, address.into());
+impl Targets {
+    fn read(package: &mut Package, name: &str) -> Result<Self, FileFault> {
+        let (mut targets, mut bytes) = (Self::default(), 0);
+        let Some(mut part) = package.part(name)? else { return Ok(targets) };
+        loop {
+            match part.next()? {
+                Event::Start(tag) if tag.local_name().as_ref() == "Relationship" => {
+                    let target = attributes(&tag, |name, value| (name == "Target").then(|| linked(value)))?.flatten();
+                    let id = attributes(&tag, |name, value| (name == "Id").then(|| value.to_owned()))?;
+                    let (Some(id), Some(address)) = (id.filter(|id| id.len() <= NAME_MAX), target) else { continue };
+                    targets.cut |= bytes >= LINK_BYTES_MAX;
+                    if !targets.cut {
+                        bytes += id.len() + address.len() + LINK_BYTES;
+                        targets.found.insert(id, address.into());
+                    }
                 }
+                Event::Eof => return Ok(targets),
+                _ => {}
             }
-            Event::Eof => return Ok(found),
-            _ => {}
-        }
-        if found.len() > LINKS_MAX || bytes > LINK_BYTES_MAX {
-            return Err(WorkbookBound::Links.into());
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::split::RECORD_MAX;
 use crate::{CELL_MAX_BYTES, COLUMNS_MAX, FileFault};
 
 /// Last row of a sheet, counted from 0.
-const ROW_LAST: u32 = (1 << 20) - 1;
+pub(super) const ROW_LAST: u32 = (1 << 20) - 1;
 /// Last column of a sheet, counted from 0.
 const COLUMN_LAST: u32 = (1 << 14) - 1;
 
@@ -33,7 +33,7 @@ pub(super) struct Sheet<'a, R> {
     pub(super) formats: &'a Formats,
     pub(super) counted: &'a mut SheetCounts,
     pub(super) links: &'a Links,
-    /// Cells that refer to a shared text that does not exist.
+    /// Cells that refer to a shared text that does not exist, and rows whose address was behind a link that was ignored.
     pub(super) unreadable: &'a mut Oddity,
 }
 
@@ -67,7 +67,18 @@ impl<R: Bounded> Sheet<'_, R> {
         if !self.begin()? {
             return Ok(0);
         }
-        let mut rows = Rows { row: Vec::new(), at: 0, bytes: 0, given: 0, link: None, has_shared: false, take };
+        let mut rows = Rows {
+            row: Vec::new(),
+            at: 0,
+            bytes: 0,
+            given: 0,
+            link: None,
+            linked: Vec::new(),
+            links: self.links,
+            lost: Oddity::default(),
+            has_shared: false,
+            take,
+        };
         let unreadable = self.unreadable.count;
         let (mut row, mut column) = (0, 0);
         let (mut content, mut formula) = (CellText::default(), CellText::default());
@@ -113,6 +124,7 @@ impl<R: Bounded> Sheet<'_, R> {
         self.part.end()?;
         // One number may be broken; where all are, the texts themselves are.
         let is_damaged = self.unreadable.count > unreadable && !rows.has_shared;
+        self.unreadable.join(rows.lost);
         if is_damaged { Err(FileFault::Damaged) } else { Ok(rows.given) }
     }
 
@@ -264,6 +276,11 @@ struct Rows<'a, T> {
     given: u64,
     /// Address behind the current cell.
     link: Option<String>,
+    /// Columns and addresses behind other cells of the current row.
+    linked: Vec<(usize, String)>,
+    links: &'a Links,
+    /// Rows without an address, as a link was ignored.
+    lost: Oddity,
     /// Whether a shared text was found.
     has_shared: bool,
     take: &'a mut T,
@@ -272,9 +289,8 @@ struct Rows<'a, T> {
 impl<T: FnMut(Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
     fn cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), FileFault> {
         let link = self.link.take().filter(|_| !has_address(text));
-        let text = link.as_deref().unwrap_or(text);
         // Colored columns are full of cells without text.
-        if text.trim().is_empty() {
+        if text.trim().is_empty() && link.is_none() {
             return Ok(());
         }
         if row < self.at {
@@ -290,7 +306,7 @@ impl<T: FnMut(Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
         if text.len() > CELL_MAX_BYTES {
             return Err(FileFault::CellTooLong(number));
         }
-        self.bytes += text.len();
+        self.bytes += text.len() + link.as_ref().map_or(0, String::len);
         if self.bytes > RECORD_MAX {
             return Err(FileFault::RowTooLong(number));
         }
@@ -298,6 +314,7 @@ impl<T: FnMut(Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
             self.row.resize(column + 1, String::new());
         }
         text.clone_into(&mut self.row[column]);
+        self.linked.extend(link.map(|link| (column, link)));
         Ok(())
     }
 
@@ -305,9 +322,25 @@ impl<T: FnMut(Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
         if self.row.is_empty() {
             return Ok(());
         }
+        self.link_addresses();
         self.given += 1;
         self.bytes = 0;
         (self.take)(std::mem::take(&mut self.row))
+    }
+
+    /// Puts the addresses behind cells in their place, unless the row has an address: its name would be lost for one that is there.
+    fn link_addresses(&mut self) {
+        let linked = std::mem::take(&mut self.linked);
+        let is_ignored = self.links.is_ignored(self.at);
+        if (linked.is_empty() && !is_ignored) || self.row.iter().any(|cell| has_address(cell)) {
+            return;
+        }
+        if linked.is_empty() {
+            self.lost.meet(u64::from(self.at) + 1);
+        }
+        for (column, address) in linked {
+            self.row[column] = address;
+        }
     }
 }
 

@@ -394,6 +394,9 @@ fn addresses_behind_cells_are_read() {
     sheet.write_url(3, 0, link("mailto:other@example.org", "cid@example.org")).unwrap();
     sheet.write_url(4, 0, link("https://example.org", "Dee")).unwrap();
     sheet.write_string(5, 0, "e@example.org").unwrap();
+    // A linked name beside an address stays.
+    sheet.write_url(6, 0, link("mailto:old@example.org", "Flo")).unwrap();
+    sheet.write_string(6, 1, "f@example.org").unwrap();
     let rows = read(saved(&mut book)).unwrap();
     let expected = [
         &["Contact", "n"][..],
@@ -402,8 +405,40 @@ fn addresses_behind_cells_are_read() {
         &["cid@example.org"],
         &["Dee"],
         &["e@example.org"],
+        &["Flo", "f@example.org"],
     ];
     assert_eq!(rows, expected);
+}
+
+#[test]
+fn links_beyond_the_bound_are_named_where_an_address_is_missing() {
+    use std::fmt::Write as _;
+
+    // Longest addresses, and few of them.
+    let count = crate::bounds::LINK_BYTES_MAX / NAME_MAX + 40;
+    let mut links = String::new();
+    let (mut rows, mut places) = (String::new(), String::new());
+    for n in 1..=count {
+        let address = format!("{n:a>980}@example.org");
+        write!(links, "<Relationship Id='r{n}' Target='mailto:{address}' TargetMode='External'/>").unwrap();
+        let beside = if n == count { "<c t='inlineStr'><is><t>last@example.org</t></is></c>" } else { "" };
+        write!(rows, "<row><c t='inlineStr'><is><t>N{n}</t></is></c>{beside}</row>").unwrap();
+        write!(places, "<hyperlink ref='A{n}' r:id='r{n}'/>").unwrap();
+    }
+    let sheet = format!("<worksheet><sheetData>{rows}</sheetData><hyperlinks>{places}</hyperlinks></worksheet>");
+    let links = format!("<Relationships>{links}</Relationships>");
+    let parts = [("xl/worksheets/_rels/sheet1.xml.rels", links.as_bytes()), (SHEET, sheet.as_bytes())];
+    let mut book = Workbook::open(with_parts(list(), &parts)).unwrap();
+    let (mut named, mut found) = (0, 0);
+    let name = book.sheets()[0].clone();
+    book.read(&name, |row| {
+        named += u64::from(row[0].starts_with('N'));
+        found += u64::from(row[0].ends_with("@example.org"));
+        Ok(())
+    })
+    .unwrap();
+    assert!(found > 7_500 && named > 1, "{found} {named}");
+    assert_eq!(book.unreadable(), Oddity { count: named - 1, line: found + 1 });
 }
 
 #[test]

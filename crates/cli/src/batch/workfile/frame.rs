@@ -24,6 +24,9 @@ pub(crate) struct BatchHeader {
     /// rows keep the groups for which they have answers. Not compared.
     #[serde(default)]
     pub names: bool,
+    /// Whether a row with invisible characters around its address is a row of that mailbox: likewise. Not compared.
+    #[serde(default)]
+    pub trims: bool,
     /// Destination of the results; not compared.
     pub output: Option<PathBuf>,
     /// `--output-format`; not compared.
