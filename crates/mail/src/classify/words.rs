@@ -243,6 +243,11 @@ pub(super) fn enhanced(words: &[u8]) -> Option<Enhanced> {
     words.split(|byte| *byte == b' ').find_map(enhanced_word)
 }
 
+/// Whether a word is an enhanced code or has digits alone. Addresses and names such as `8BITMIME` are no numbers.
+pub(super) fn is_number(word: &[u8]) -> bool {
+    enhanced_word(word).is_some() || (!word.is_empty() && word.iter().all(u8::is_ascii_digit))
+}
+
 fn enhanced_word(word: &[u8]) -> Option<Enhanced> {
     let (class, rest) = match word {
         [class @ (b'2' | b'4' | b'5'), b'.', rest @ ..] => (class - b'0', rest),
