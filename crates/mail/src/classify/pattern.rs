@@ -1,7 +1,7 @@
 //! The small patterns of a rule: reply codes, enhanced codes and phrases.
 
 use super::parties::DialogParties;
-use super::words;
+use super::words::{self, HOST};
 use crate::smtp::reply::Enhanced;
 
 /// A reply code (`550`) or a class of them (`5xx`), as the range of codes that it covers.
@@ -80,6 +80,8 @@ impl EnhancedPattern {
 const ADDRESS_MARK: &str = "{addr}";
 /// Mark for our MAIL FROM in a phrase.
 const OUR_ADDRESS_MARK: &str = "{us}";
+/// Mark for the beginning of a host name's label in a phrase.
+const LABEL_MARK: &str = "{host}";
 /// Placeholder for our MAIL FROM while a phrase is parsed.
 const OUR_ADDRESS: &str = "us@us";
 
@@ -160,9 +162,12 @@ pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
 
 /// A piece in plain words, without the blank at an end where a star touches a word.
 fn literal(piece: &str, star_before: bool, star_after: bool) -> Option<Vec<u8>> {
-    let text = piece.replace(ADDRESS_MARK, "a@b").replace(OUR_ADDRESS_MARK, OUR_ADDRESS);
+    let text = piece.trim_start_matches(LABEL_MARK).replace(ADDRESS_MARK, "a@b").replace(OUR_ADDRESS_MARK, OUR_ADDRESS);
     let parties = DialogParties { sender: OUR_ADDRESS, ..DialogParties::default() };
     let (mut literal, _) = words::plain_between(&text, &parties);
+    if piece.starts_with(LABEL_MARK) {
+        literal[0] = HOST;
+    }
     if star_before && !piece.starts_with(' ') {
         literal.remove(0);
     }
@@ -216,6 +221,7 @@ mod tests {
         );
         assert_eq!(phrase("mailbox*full"), Some(vec![literal(b" mailbox", Gap::None), literal(b"full ", Gap::Any)]));
         assert_eq!(phrase("{addr} not found"), Some(vec![literal(b" \x01 not found ", Gap::None)]));
+        assert_eq!(phrase("{host}rbl*"), Some(vec![literal(b"\x04rbl", Gap::None)]));
         assert_eq!(phrase("no such user {us}"), Some(vec![literal(b" no such user \x02 ", Gap::None)]));
         assert_eq!(phrase("no such <who>"), Some(vec![literal(b" no such ", Gap::None), class("who", Gap::None)]));
         assert_eq!(phrase("<who> * <gone>"), Some(vec![class("who", Gap::None), class("gone", Gap::Any)]));

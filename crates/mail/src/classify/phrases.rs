@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::pattern::{self, Element, Gap, Literal, StepTarget};
-use super::words::{ADDRESS, CLAUSE_END, unmarked};
+use super::words::{self, ADDRESS, CLAUSE_END, unmarked};
 
 /// How many characters a star may stand for: a name or a few words, but not the rest of a long text.
 const GAP_MAX: usize = 48;
@@ -165,7 +165,7 @@ impl PhraseBook {
         for _ in 0..=LINKS_MAX {
             let rest = &words[at + 1..];
             let goes_on = |word: &&[u8]| rest.starts_with(word);
-            if marked[at] == CLAUSE_END || matches!(rest, [] | [ADDRESS | b'0'..=b'9', ..]) {
+            if marked[at] == CLAUSE_END || matches!(rest, [] | [ADDRESS, ..]) || words::is_number(first_word(rest)) {
                 return true;
             }
             if self.continuations.iter().any(|word| goes_on(&word.as_slice())) {
@@ -176,6 +176,10 @@ impl PhraseBook {
         }
         false
     }
+}
+
+fn first_word(words: &[u8]) -> &[u8] {
+    words.split(|byte| *byte == b' ').next().unwrap_or_default()
 }
 
 /// The place of the blank behind the word that a place is in. Scripts that write no blanks go on at once.

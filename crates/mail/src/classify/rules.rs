@@ -216,7 +216,8 @@ impl Rules {
             code,
             enhanced,
             found: self.book.find(&marked),
-            wordless: words::is_wordless(&words),
+            // A link that explains what we did needs no words either.
+            wordless: words::is_wordless(&words) && !named.has_link(),
             provider: provider.and_then(|name| self.provider_number(name)),
         };
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];

@@ -2,9 +2,10 @@
 //!
 //! Words are lower case, without accents. Punctuation becomes one blank, except dots inside words (`5.1.1`, `spamhaus.org`). Apostrophes
 //! are dropped (`doesn't` is `doesnt`, but `l'adresse` is `l adresse`), and `e-mail` is `email`. The text starts and ends with a blank, so
-//! phrases with blanks at their ends match whole words. Addresses become [`ADDRESS`], our MAIL FROM [`OUR_ADDRESS`]. Host names are no
-//! words (`blacklist.hoster.example: user unknown`): behind [`HOST`], only phrases that match parts of words find them (`*spamhaus*`). Of a
-//! URL, the host and the value of a `p=` parameter stay (Google's reason); a path such as `/help_spam.htm` is no evidence.
+//! phrases with blanks at their ends match whole words. Addresses become [`ADDRESS`], our MAIL FROM [`OUR_ADDRESS`]. Each label of
+//! a host name is a word of its own behind [`HOST`], which phrases with `{host}` find (`{host}dnsbl*`). A host name that leads the text
+//! (`blacklist.hoster.example: user unknown`) is the server's own: only phrases that match parts of words find it (`*spamhaus*`). Of a URL,
+//! the host and the value of a `p=` parameter stay (Google's reason); a path such as `/help_spam.htm` is no evidence.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
@@ -18,8 +19,8 @@ pub(super) const ADDRESS: u8 = 0x01;
 /// Mark of our MAIL FROM.
 pub(super) const OUR_ADDRESS: u8 = 0x02;
 
-/// Mark at the beginning of a host name.
-const HOST: u8 = 0x04;
+/// Mark at the beginning of a host name or of a label of it.
+pub(super) const HOST: u8 = 0x04;
 
 /// Top-level domains that are not in the DNS.
 const PRIVATE_TOP_LEVELS: [&str; 7] = ["example", "test", "invalid", "local", "localdomain", "lan", "internal"];
@@ -117,10 +118,12 @@ fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, nam
     if let Some(slash) = bytes.iter().position(|byte| *byte == b'/') {
         let (before, after) = bytes.split_at(slash);
         if after.starts_with(b"//") && before.ends_with(b":") {
+            named.add_link(token);
             push_url(&after[2..], words);
             return;
         }
         if is_host(before) {
+            named.add_link(token);
             push_url(bytes, words);
             return;
         }
@@ -132,8 +135,15 @@ fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, nam
     match party {
         Some(Party::Sender) => words.push(OUR_ADDRESS),
         Some(Party::Recipient | Party::Other) => words.push(ADDRESS),
-        Some(Party::Client) | None if is_server(token) => push_host(bytes, words),
-        Some(Party::Client) | None => push_words(bytes, words),
+        _ if is_server(token) => push_server(bytes, words),
+        _ => match token.rfind(['=', ':']) {
+            Some(mark) if is_server(&token[mark..]) => {
+                push_words(&bytes[..=mark], words);
+                end_word(words);
+                push_labels(&bytes[mark + 1..], words);
+            }
+            _ => push_words(bytes, words),
+        },
     }
 }
 
@@ -149,12 +159,24 @@ fn is_server(token: &str) -> bool {
     !is_glued && name.bytes().all(is_label) && is_top_level()
 }
 
-fn push_host(host: &[u8], words: &mut Vec<u8>) {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric();
-    let Some(start) = host.iter().position(is_part) else { return };
-    let end = host.iter().rposition(is_part).map_or(start, |last| last + 1);
-    words.push(HOST);
-    words.extend(host[start..end].to_ascii_lowercase());
+/// The server's own name where it leads the text and a colon follows; else the labels.
+fn push_server(host: &[u8], words: &mut Vec<u8>) {
+    if words.len() > 1 || !host.ends_with(b":") {
+        return push_labels(host, words);
+    }
+    // The dot keeps the first label from being one.
+    words.extend([HOST, b'.']);
+    words.extend(host[..host.len() - 1].to_ascii_lowercase());
+    end_clause(words);
+}
+
+fn push_labels(host: &[u8], words: &mut Vec<u8>) {
+    for label in host.split(|byte| !byte.is_ascii_alphanumeric()).filter(|label| !label.is_empty()) {
+        end_word(words);
+        words.push(HOST);
+        words.extend(label.to_ascii_lowercase());
+    }
+    let end = host.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |last| last + 1);
     if host[end..].iter().any(|byte| matches!(byte, b'.' | b':' | b'!' | b'?')) {
         end_clause(words);
     }
@@ -170,7 +192,7 @@ fn is_host(bytes: &[u8]) -> bool {
 fn push_url(url: &[u8], words: &mut Vec<u8>) {
     let end = url.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(url.len());
     let (host, rest) = url.split_at(end);
-    push_host(host, words);
+    push_labels(host, words);
     if let Some(start) = rest.windows(3).position(|w| w == b"?p=" || w == b"&p=") {
         end_word(words);
         let value = &rest[start + 3..];
@@ -219,6 +241,11 @@ fn end_clause(words: &mut Vec<u8>) {
 /// The first enhanced status code among plain words, for servers that do not follow RFC 2034.
 pub(super) fn enhanced(words: &[u8]) -> Option<Enhanced> {
     words.split(|byte| *byte == b' ').find_map(enhanced_word)
+}
+
+/// Whether a word is an enhanced code or has digits alone. Addresses and names such as `8BITMIME` are no numbers.
+pub(super) fn is_number(word: &[u8]) -> bool {
+    enhanced_word(word).is_some() || (!word.is_empty() && word.iter().all(u8::is_ascii_digit))
 }
 
 fn enhanced_word(word: &[u8]) -> Option<Enhanced> {
@@ -275,16 +302,18 @@ mod tests {
     fn addresses_and_paths_do_not_speak() {
         assert_eq!(words("<no.such.user@spam.example>: ok"), " @ ok ");
         assert_eq!(words("RCPT TO:<a@b> spam@x.example,"), " rcpt to @ @ ");
-        assert_eq!(words("see http://mail.163.com/help/help_spam_16.htm?x=spam"), " see ^mail.163.com ");
-        assert_eq!(words("postmaster.example.net/smtp-spam.php#1 ok"), " ^postmaster.example.net ok ");
+        assert_eq!(words("see http://mail.163.com/help/help_spam_16.htm?x=spam"), " see ^mail ^163 ^com ");
+        assert_eq!(words("postmaster.example.net/smtp-spam.php#1 ok"), " ^postmaster ^example ^net ok ");
         assert_eq!(
             words("https://support.google.com/mail/?p=NoSuchUser - gsmtp"),
-            " ^support.google.com nosuchuser gsmtp "
+            " ^support ^google ^com nosuchuser gsmtp "
         );
-        assert_eq!(words("blacklist.Hoster.example: ok"), " ^blacklist.hoster.example ok ");
+        assert_eq!(words("blacklist.Hoster.example: ok"), " ^.blacklist.hoster.example ok ");
+        assert_eq!(words("see my-rbl.Hoster.example: ok"), " see ^my ^rbl ^hoster ^example ok ");
+        assert_eq!(words("using:rbl.hoster.example"), " using ^rbl ^hoster ^example ");
         assert_eq!(
             words("helo=mx1.lan full.It RESOLVER.ADR.NotFound 5.1.1"),
-            " helo mx1.lan full.it resolver.adr.notfound 5.1.1 "
+            " helo ^mx1 ^lan full.it resolver.adr.notfound 5.1.1 "
         );
         assert!(is_wordless(&plain("5.1.1 <a@b> https://example.com/why?id=x")) && !is_wordless(&plain("5.1.1 x")));
         assert_eq!(words("spam/virus"), " spam virus ");
