@@ -359,6 +359,8 @@ const DIALOGUES: &[Dialogue] = &[
             ("<joe@example.net>... User unknown (from mx1.probe.example [192.0.2.25])", Meaning::NoSuchUser),
             ("<JOE@example.net>: user unknown, from=<ask@probe.example> ip=192.0.2.25", Meaning::NoSuchUser),
             ("5.1.1 from ask@probe.example to joe@example.net: no such mailbox", Meaning::NoSuchUser),
+            ("5.1.1 <joe@example.net> mx1.probe.example", Meaning::Unmatched),
+            ("<joe@example.net>: disabled mx1.probe.example", Meaning::Unmatched),
             ("5.1.1 <joe@backend.example>: no such user [192.0.2.25]", Meaning::NoSuchUser),
             ("no such user, see https://example.net/why?ip=192.0.2.25", Meaning::NoSuchUser),
             ("no such user <task@probe.example.org>", Meaning::NoSuchUser),

@@ -162,6 +162,9 @@ impl PhraseBook {
     /// of a sentence. Before any other word, `unknown` and `disabled` are said of something else.
     fn ends_clause(&self, marked: &[u8], words: &[u8], hit_end: usize) -> bool {
         let mut at = last_of_word(words, hit_end - 1);
+        if marked[at + 1..].split(|byte| *byte == CLAUSE_END).next().is_some_and(words::is_trailer) {
+            return true;
+        }
         for _ in 0..=LINKS_MAX {
             let rest = &words[at + 1..];
             let goes_on = |word: &&[u8]| rest.starts_with(word);

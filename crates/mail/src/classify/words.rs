@@ -85,6 +85,8 @@ fn fold(text: &str) -> String {
             'ß' => folded.push_str("ss"),
             'ς' => folded.push('σ'),
             '\u{2018}' | '\u{2019}' | '\u{00b4}' => folded.push('\''),
+            '\u{3002}' | '\u{3001}' | '\u{ff0c}' | '\u{ff0e}' | '\u{ff1a}' | '\u{ff1b}' | '\u{ff01}' | '\u{ff1f}' | '\u{2013}'
+            | '\u{2014}' | '\u{2026}' | '\u{bb}' | '\u{60c}' | '\u{61b}' | '\u{6d4}' | '\u{964}' => folded.push_str("; "),
             c if c.is_ascii() => folded.push(c),
             c if c.is_alphanumeric() => folded.extend(c.to_lowercase()),
             _ => folded.push(' '),
@@ -135,8 +137,10 @@ fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, nam
     match party {
         Some(Party::Sender) => words.push(OUR_ADDRESS),
         Some(Party::Recipient | Party::Other) => words.push(ADDRESS),
-        _ if is_server(token) => push_server(bytes, words),
-        _ => match token.rfind(['=', ':']) {
+        // Our own name is a word: it ends no clause, and with it a reply is not without words.
+        Some(Party::Client | Party::Link) => push_words(bytes, words),
+        None if is_server(token) => push_server(bytes, words),
+        None => match token.rfind(['=', ':']) {
             Some(mark) if is_server(&token[mark..]) => {
                 push_words(&bytes[..=mark], words);
                 end_word(words);
@@ -241,6 +245,17 @@ fn end_clause(words: &mut Vec<u8>) {
 /// The first enhanced status code among plain words, for servers that do not follow RFC 2034.
 pub(super) fn enhanced(words: &[u8]) -> Option<Enhanced> {
     words.split(|byte| *byte == b' ').find_map(enhanced_word)
+}
+
+/// Whether a clause goes on with nothing but the name of a server, or with the number of a report (`KAX4711`).
+pub(super) fn is_trailer(clause: &[u8]) -> bool {
+    let is_id = |word: &[u8]| {
+        let letters = word.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let digits = word[letters..].iter().filter(|byte| byte.is_ascii_digit()).count();
+        letters >= 3 && digits >= 3 && letters + digits == word.len() && !word.starts_with(b"rfc")
+    };
+    let mut words = clause.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    is_id(clause.trim_ascii()) || words.all(|word| word.first() == Some(&HOST))
 }
 
 /// Whether a word is an enhanced code or has digits alone. Addresses and names such as `8BITMIME` are no numbers.

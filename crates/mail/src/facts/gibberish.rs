@@ -7,7 +7,7 @@
 //! layer of eight units to a score of 0 to 1. No hash table, no allocation.
 //!
 //! Two words joined by a dot look like a person even where each of them is mash. So both sides are scored as well, and the sum of their
-//! logarithms of odds counts where it is above that of the whole.
+//! logarithms of odds counts where it is above that of the whole, unless the whole is far from mash.
 //!
 //! It is made to accuse rarely: four of five mashes are enough, but not one in a hundred people may be called one, from
 //! whatever region the name comes. A text in a script that the model was not trained on (anything but Latin letters)
@@ -41,7 +41,9 @@ const SIDE_LETTERS_MIN: usize = 5;
 /// another word it is none.
 const SHORT_SIDE: f32 = 8.0;
 /// What each side must have: mash beside a word (`anna.qjxzvk`) may be a name that the model does not know.
-const SIDE_OUTCOME_MIN: f32 = -1.0;
+const SIDE_OUTCOME_MIN: f32 = 1.0;
+/// What the whole must have for its sides to count: where it looks like a person, strange sides are a language's own (`dmytro.dovbyk`).
+const WHOLE_OUTCOME_MIN: f32 = -2.0;
 
 /// What a table has for one triple: a number of steps for each pattern.
 type Steps = [i8; PATTERNS];
@@ -108,7 +110,8 @@ impl Model {
         let Some(whole) = self.outcome(base) else {
             return 0.0;
         };
-        let outcome = self.outcome_of_sides(base).map_or(whole, |sides| sides.max(whole));
+        let sides = if whole < WHOLE_OUTCOME_MIN { None } else { self.outcome_of_sides(base) };
+        let outcome = sides.map_or(whole, |sides| sides.max(whole));
         1.0 / (1.0 + (-outcome).exp())
     }
 
@@ -226,6 +229,10 @@ mod tests {
             "park.jihyeon",
             "skaterboy99",
             "d.v.petrov",
+            "dmytro.dovbyk",
+            "serhii.dovbyk",
+            "khldun.alqhtni",
+            "sfyan.alghmdi",
             "13800138000",
             "владимир",
             "",

@@ -39,8 +39,7 @@ fn budget(letters: usize, tier: u32) -> u32 {
         1 => full,
         2 => full.min(if letters <= SHORT_NAME_LETTERS_MAX { 150 } else { 170 }),
         _ if letters <= 4 => 0,
-        _ if letters <= SHORT_NAME_LETTERS_MAX => 100,
-        _ => 150,
+        _ => 100,
     }
 }
 
@@ -202,8 +201,12 @@ fn price(cut: Cut<'_>, target: &Target) -> Option<u32> {
     if ending > limit || is_taken {
         return None;
     }
-    let total = slip_of_name(cut.name.as_bytes(), target.name.as_bytes()).saturating_add(ending);
-    (total <= limit).then_some(total)
+    let slip = slip_of_name(cut.name.as_bytes(), target.name.as_bytes());
+    // Of two slips in a short name of one country, none is in the first letter: `haber.com` is not `naver.com`.
+    let is_short = target.tier == 2 && target.name.len() <= SHORT_NAME_LETTERS_MAX;
+    let is_other = is_short && slip > ONE_EDIT && cut.name.as_bytes().first() != target.name.as_bytes().first();
+    let total = slip.saturating_add(ending);
+    (total <= limit && !is_other).then_some(total)
 }
 
 /// Whether `.com`, `.net` or `.org` in place of the target's ending is a slip. Both names of a firm exist as a rule (`telia.net`,

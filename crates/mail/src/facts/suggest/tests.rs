@@ -222,6 +222,11 @@ fn neighbours_of_short_names_stay() {
         "166.com",
         "cynet.com",
         "tekla.com",
+        "hager.com",
+        "haber.com",
+        "tigers.com",
+        "rivers.com",
+        "luce.it",
     ] {
         assert_eq!(lists().suggest_domain(domain), None, "{domain}");
     }
@@ -310,7 +315,6 @@ fn dirt_around_an_address_is_taken_away() {
         "\"ann\"@acme..org",
         "'ann'@acme.org.",
         "\u{a0}ann\u{200b}@acme.org\u{feff}",
-        "an\u{ad}n@acme.org",
         "Lee, ann@acme.org",
         "Ann Lee,ann@acme.org",
         "Ann,ann@acme.org",
@@ -345,6 +349,12 @@ fn no_suggestion_has_another_mailbox() {
         "mailto:ann%2Blists@acme.org",
         "ann@acme.org, bob@acme.org",
         "ann@acme.org bob@acme.org",
+        "ann@acme.com;DE",
+        "ann@acme.com,de",
+        "ann@acme.org:8080.com",
+        "john smith,jr@gmail.com",
+        "an\u{ad}n@acme.org",
+        "ann\u{ad}lee@gmial.com",
         "Ann <ann@acme.org>, Bob <bob@acme.org>",
         "Ann: ann@acme.org",
         "{ann}@acme..org, x",

@@ -1,8 +1,8 @@
 //! Corrections of text that is no address: dirt around it, a comma for a dot in the domain, two at signs.
 //!
 //! The local part names a mailbox, and a similar one is somebody else's. So only dirt is taken away from it: quotes, brackets,
-//! `mailto:`, blanks around it and what cannot be seen. A dot too many, a comma, a blank inside or half a pair of quotes leave nothing
-//! to suggest. Of the domain, signs that no domain has are removed or replaced; the result must be an address with a real ending. The
+//! `mailto:`, blanks and what cannot be seen around it. A dot too many, a comma, a blank or a soft hyphen inside or half a pair of quotes
+//! leave nothing to suggest. Of the domain, signs that no domain has are removed or replaced; the result must be an address with a real ending. The
 //! domain is then corrected like any other one.
 
 use super::ending;
@@ -29,6 +29,8 @@ const QUOTES: [(char, char); 9] = [
     ('\u{ab}', '\u{bb}'),
     ('\u{bb}', '\u{ab}'),
 ];
+/// What stands behind a comma in a name: no local part of its own.
+const SUFFIXES: [&str; 9] = ["jr", "sr", "ii", "iii", "iv", "phd", "md", "esq", "dr"];
 /// Brackets around an address.
 const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
@@ -121,11 +123,12 @@ fn without_name(text: &str) -> Option<&str> {
     let (name, address) = text.rsplit_once(['\t', ',', ';'])?;
     let (local, _) = address.split_once('@')?;
     let is_cell = text[name.len()..].starts_with('\t') || address.starts_with(is_blank);
-    let is_name = name.contains(is_blank) || name.eq_ignore_ascii_case(local);
+    let is_suffix = SUFFIXES.iter().any(|suffix| local.eq_ignore_ascii_case(suffix));
+    let is_name = (name.contains(is_blank) && !is_suffix) || name.eq_ignore_ascii_case(local);
     ((is_cell || is_name) && !name.contains('@')).then_some(address)
 }
 
-/// A local part without blanks and quotes around it and without what cannot be seen; `None` for half a pair of quotes.
+/// A local part without blanks and quotes around it; `None` for half a pair of quotes and for what cannot be seen.
 fn clean_local(local: &str) -> Option<String> {
     let bare = trimmed(local);
     let bare = without_pair(bare, &QUOTES).unwrap_or(bare);
@@ -133,14 +136,18 @@ fn clean_local(local: &str) -> Option<String> {
     if bare.starts_with(is_quote) || bare.ends_with(is_quote) {
         return None;
     }
-    // Between letters of other scripts, joiners have a meaning.
-    let seen: String = bare.chars().filter(|c| c.is_whitespace() || !is_blank(*c)).collect();
-    (seen == bare || seen.is_ascii()).then_some(seen)
+    let is_seen = bare.chars().all(|c| c.is_whitespace() || !is_blank(c));
+    is_seen.then(|| bare.to_owned())
 }
 
 /// A domain in lower-case A-labels without stray signs; `None` for labels that have no such form.
 fn clean_domain(domain: &str) -> Option<String> {
     let seen: String = domain.chars().filter(|c| c.is_whitespace() || !(is_blank(*c) || c.is_control())).collect();
+    // Another cell begins behind a whole domain: `acme.com;DE`.
+    let is_whole = |before: &str| ending::cut(&before.to_ascii_lowercase()).is_some_and(|cut| cut.real);
+    if seen.match_indices([',', ';', ':']).any(|(at, _)| is_whole(&seen[..at])) {
+        return None;
+    }
     let dot = |c: char| if matches!(c, ',' | ';' | ':' | '\u{3002}' | '\u{ff0e}') { '.' } else { c };
     let dotted: String = seen.trim_matches(|c: char| !c.is_alphanumeric()).chars().map(dot).collect();
     // A blank beside a dot is a slip; one inside a label makes two words.
