@@ -101,9 +101,12 @@ fn ends_token(c: char) -> bool {
 }
 
 fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named: &mut NamedParties) {
+    let mut before = "";
     for piece in text.split_inclusive(ends_token) {
         let token = piece.trim_end_matches(ends_token);
         match token {
+            // Two blanks are where a line ended.
+            "" if piece == " " && before.ends_with(' ') => end_clause(words),
             "" => {}
             "-" | "--" => end_clause(words),
             _ => push_token(token, parties, words, named),
@@ -112,6 +115,7 @@ fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named
         if piece.ends_with(['(', ')', '[', ']', '{', '}', ',', ';']) {
             end_clause(words);
         }
+        before = piece;
     }
 }
 
@@ -306,6 +310,8 @@ mod tests {
             ("5.1.1: a, b; c! d - e", " 5.1.1|a|b|c|d|e "),
             ("e-mail User-unknown [x] a/b", " email user unknown|x|a b "),
             (": a", "|a "),
+            ("<a> unknown  (b)", " a unknown|b|"),
+            ("\"a\" b <c> d", " a b c d "),
         ] {
             let (marked, _) = super::marked_between(text, &super::DialogParties::default());
             let shown = String::from_utf8(marked).expect("words keep the encoding");
