@@ -122,7 +122,8 @@ impl DialogParties<'_> {
 /// The IP addresses that are words or values of parameters in a token.
 fn ip_addresses(token: &str) -> impl Iterator<Item = IpAddr> {
     let token = token.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != ':');
-    let tails = [token, token.trim_end_matches(':')].into_iter().chain(token.split(['=', '/', '#', '|', '&', '?', ';']));
+    let tails =
+        [token, token.trim_end_matches(':')].into_iter().chain(token.split(['=', '/', '#', '|', '&', '?', ';']));
     tails.chain(token.split_once(':').map(|(_, tail)| tail)).filter_map(|tail| tail.parse().ok())
 }
 
