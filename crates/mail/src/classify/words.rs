@@ -25,6 +25,12 @@ pub(super) const HOST: u8 = 0x04;
 /// Top-level domains that are not in the DNS.
 const PRIVATE_TOP_LEVELS: [&str; 7] = ["example", "test", "invalid", "local", "localdomain", "lan", "internal"];
 
+/// Punctuation of other scripts, and dashes and dots of typographers, which ends a clause.
+const CLAUSE_MARKS: [char; 16] = [
+    '。', '、', '，', '．', '：', '；', '！', '？', '\u{2013}', '\u{2014}', '\u{2026}', '»', '\u{60c}', '\u{61b}',
+    '\u{6d4}', '\u{964}',
+];
+
 /// Mark of a clause's end, in place of the blank behind its last word. A server can't send it either.
 pub(super) const CLAUSE_END: u8 = 0x03;
 
@@ -85,10 +91,14 @@ fn fold(text: &str) -> String {
             'ß' => folded.push_str("ss"),
             'ς' => folded.push('σ'),
             '\u{2018}' | '\u{2019}' | '\u{00b4}' => folded.push('\''),
+<<<<<<< HEAD
             '\u{3002}' | '\u{3001}' | '\u{ff0c}' | '\u{ff0e}' | '\u{ff1a}' | '\u{ff1b}' | '\u{ff01}' | '\u{ff1f}'
             | '\u{2013}' | '\u{2014}' | '\u{2026}' | '\u{bb}' | '\u{60c}' | '\u{61b}' | '\u{6d4}' | '\u{964}' => {
                 folded.push_str("; ")
             }
+=======
+            c if CLAUSE_MARKS.contains(&c) => folded.push_str("; "),
+>>>>>>> sugg
             c if c.is_ascii() => folded.push(c),
             c if c.is_alphanumeric() => folded.extend(c.to_lowercase()),
             _ => folded.push(' '),
@@ -103,9 +113,12 @@ fn ends_token(c: char) -> bool {
 }
 
 fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named: &mut NamedParties) {
+    let mut before = "";
     for piece in text.split_inclusive(ends_token) {
         let token = piece.trim_end_matches(ends_token);
         match token {
+            // Two blanks are where a line ended.
+            "" if piece == " " && before.ends_with(' ') => end_clause(words),
             "" => {}
             "-" | "--" => end_clause(words),
             _ => push_token(token, parties, words, named),
@@ -114,6 +127,7 @@ fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named
         if piece.ends_with(['(', ')', '[', ']', '{', '}', ',', ';']) {
             end_clause(words);
         }
+        before = piece;
     }
 }
 
@@ -308,6 +322,8 @@ mod tests {
             ("5.1.1: a, b; c! d - e", " 5.1.1|a|b|c|d|e "),
             ("e-mail User-unknown [x] a/b", " email user unknown|x|a b "),
             (": a", "|a "),
+            ("<a> unknown  (b)", " a unknown|b|"),
+            ("\"a\" b <c> d", " a b c d "),
         ] {
             let (marked, _) = super::marked_between(text, &super::DialogParties::default());
             let shown = String::from_utf8(marked).expect("words keep the encoding");

@@ -82,14 +82,23 @@ fn valid_utf8_is_kept_and_marked_but_nothing_that_reorders_text() {
 fn lines_are_joined_and_a_repeated_enhanced_code_is_kept_once() {
     let reply = one(b"550-5.1.1 The account\r\n550-5.1.1 does not exist.\r\n550-\r\n550 5.1.10 is another\r\n");
     assert_eq!(reply.enhanced, Some(Enhanced { class: 5, subject: 1, detail: 1 }));
-    assert_eq!(reply.text, "The account does not exist. 5.1.10 is another");
+    assert_eq!(reply.text, "The account  does not exist.  5.1.10 is another");
     assert!(!reply.nonconforming);
 }
 
 #[test]
 fn only_the_first_line_gives_an_enhanced_code() {
     let reply = one(b"550-no\r\n550 5.1.1 user\r\n");
-    assert_eq!((reply.enhanced, reply.text.as_str()), (None, "no 5.1.1 user"));
+    assert_eq!((reply.enhanced, reply.text.as_str()), (None, "no  5.1.1 user"));
+}
+
+#[test]
+fn a_line_ends_a_clause() {
+    use crate::classify::{DialogStage, Meaning, Rules};
+    let read = |line| Rules::embedded().read(&one(line), DialogStage::Rcpt, None).meaning;
+    assert_eq!(read(b"550-<joe@example.net>: unknown\r\n550 Goodbye\r\n"), Meaning::NoSuchUser);
+    assert_eq!(read(b"550-The user does\r\n550 not exist\r\n"), Meaning::NoSuchUser);
+    assert_ne!(read(b"550 <joe@example.net>: unknown  mailer\r\n"), Meaning::NoSuchUser);
 }
 
 #[test]

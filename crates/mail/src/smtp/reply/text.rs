@@ -1,6 +1,9 @@
-//! The text of a reply as it is kept: without codes, printable, capped.
+//! The text of a reply as it is kept: without codes, printable, capped. Two blanks stand where a line ended.
 
 use super::{Enhanced, Reply, TEXT_MAX_BYTES};
+
+/// What joins two lines; inside a line, blanks become one.
+const LINE_END: &str = "  ";
 
 /// The text of the lines so far and what was found at their beginnings.
 #[derive(Clone, Debug)]
@@ -44,9 +47,10 @@ impl ReplyText {
             return;
         }
         if !self.kept.is_empty() {
-            self.put(' ');
+            LINE_END.chars().for_each(|blank| self.put(blank));
         }
-        if !line.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        let is_plain = line.iter().all(|byte| (b' '..=b'~').contains(byte));
+        if !is_plain || line.windows(LINE_END.len()).any(|blanks| blanks == LINE_END.as_bytes()) {
             self.append_unclean(line);
         } else if !self.cut {
             let room = TEXT_MAX_BYTES - self.kept.len();
@@ -61,7 +65,10 @@ impl ReplyText {
         for chunk in line.utf8_chunks() {
             for char in chunk.valid().chars() {
                 self.nonconforming |= !char.is_ascii() || (char.is_control() && char != '\t');
-                self.put(printable(char));
+                let char = printable(char);
+                if char != ' ' || !self.kept.ends_with(' ') {
+                    self.put(char);
+                }
             }
             for _ in chunk.invalid() {
                 self.nonconforming = true;

@@ -119,7 +119,7 @@ fn a_transcript_has_what_was_said_while_it_was_wanted_and_no_more_than_anybody_r
     assert_eq!(say(&mut session, "250-mx.example\r\n250 PIPELINING\r\n"), SessionStep::Ready);
     let said = session.take_transcript();
     let heard: Vec<_> = said.iter().map(|said| (said.stage, said.code, said.text.as_str(), said.at)).collect();
-    let greeting = "mx.example PIPELINING";
+    let greeting = "mx.example  PIPELINING";
     assert_eq!(heard, [(DialogStage::Connect, 220, "mx.example ready", now), (DialogStage::Ehlo, 250, greeting, now)]);
     // Nobody asks for this flight's.
     session.on(SessionEvent::Ask(flight(&["a@x.example"])), now);
