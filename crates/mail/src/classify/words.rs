@@ -91,14 +91,7 @@ fn fold(text: &str) -> String {
             'ß' => folded.push_str("ss"),
             'ς' => folded.push('σ'),
             '\u{2018}' | '\u{2019}' | '\u{00b4}' => folded.push('\''),
-<<<<<<< HEAD
-            '\u{3002}' | '\u{3001}' | '\u{ff0c}' | '\u{ff0e}' | '\u{ff1a}' | '\u{ff1b}' | '\u{ff01}' | '\u{ff1f}'
-            | '\u{2013}' | '\u{2014}' | '\u{2026}' | '\u{bb}' | '\u{60c}' | '\u{61b}' | '\u{6d4}' | '\u{964}' => {
-                folded.push_str("; ")
-            }
-=======
             c if CLAUSE_MARKS.contains(&c) => folded.push_str("; "),
->>>>>>> sugg
             c if c.is_ascii() => folded.push(c),
             c if c.is_alphanumeric() => folded.extend(c.to_lowercase()),
             _ => folded.push(' '),
