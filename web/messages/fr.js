@@ -725,7 +725,7 @@ export default {
   "upload.numbered": "Colonne {n}",
   "upload.header": "La première ligne contient les noms de colonnes",
   "upload.distinct": "Adresses distinctes",
-  "upload.better_column": "Cette colonne ne contient aucune adresse. Choisissez « {column} », qui en contient.",
+  "upload.better_column": "Cette colonne ne contient aucune adresse. Choisissez « {column} », qui en contient.",
   "upload.empty": "Lignes sans adresse",
   "upload.first_empty": "gratuites, la première à la ligne {row}",
   "upload.invalid": "Adresses non valides",
