@@ -78,6 +78,7 @@ fn a_thousand_hostile_webhooks_cost_bounded_memory() {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args([
             "--exact",
+            "--ignored",
             "--nocapture",
             "webhooks::fleet::memory::a_thousand_hostile_webhooks_cost_bounded_memory",
         ]);
