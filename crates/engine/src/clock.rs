@@ -67,7 +67,8 @@ impl EngineClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
     pub fn pretend(now: Millis) {
         let real = Millis(whole_ms(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
-        AHEAD_MS.get_or_init(|| now.since(real));
+        // Not `since`, which is never negative: a machine may run these tests after `now`.
+        AHEAD_MS.get_or_init(|| now.0 - real.0);
     }
 
     /// The same clock on a machine suspended for `told` milliseconds in total: for tests.
