@@ -2,10 +2,9 @@
 //!
 //! A handler's annotation (`#[utoipa::path]`) has only its own path, parameters, body and success response; the router collects
 //! them. [`of_service`] adds what follows from rules: errors ([`errors`]), authentication, headers, `Idempotency-Key` and
-//! general information. [`Published`] serves the result as `/v1/openapi.json` and as an HTML page at `/docs`, both built at the
-//! start.
+//! general information. [`routes`] serves the result as `/v1/openapi.json` and as an HTML page at `/docs`.
 //!
-//! A handler without a row in the table of errors prevents the start. Tests compare the document with the committed
+//! A handler without a row in the table of errors is refused by a test. Tests compare the document with the committed
 //! `crates/http/openapi.json`, so that the contract never changes by accident.
 //! `UPDATE_OPENAPI=1 cargo test -p probity-http openapi` rewrites that file.
 
@@ -23,8 +22,8 @@ use utoipa::openapi::{Components, Content, OpenApi, RefOr, ServerBuilder};
 
 use crate::router;
 
-pub use publish::Published;
 pub(crate) use publish::is_known;
+pub use publish::routes;
 
 /// Request ID of all examples.
 const REQUEST_ID: &str = "req_01h455vb4pex5vsknk084sn02q";
@@ -37,7 +36,7 @@ pub fn of_service(public_url: Option<&str>) -> OpenApi {
 /// Completes the document that the router collected. `base_url` is the URL at which clients reach the service.
 ///
 /// # Panics
-/// Panics if a handler is not in the table of errors. This is a programming error that every start reveals.
+/// Panics if a handler is not in the table of errors. This is a programming error that a test reveals.
 fn document(mut collected: OpenApi, base_url: &str) -> OpenApi {
     for item in collected.paths.paths.values_mut() {
         for (method, operation) in operations_mut(item) {

@@ -45,7 +45,6 @@ use crate::edge::listen::ListenConfig;
 use crate::edge::shell::{ShellConfig, shell};
 use crate::error::Refusal;
 use crate::openapi;
-use crate::openapi::Published;
 use crate::operator;
 use crate::operator::OperatorConfig;
 use crate::person;
@@ -200,7 +199,6 @@ fn routes(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) ->
         shell(routes, ShellConfig { observer, log, ..config.shell.clone() }, app.clock)
     };
     let api = if config.node.roles.has(NodeRole::Api) {
-        let published = Published::new(&openapi::of_service(config.api.public_url.as_deref()));
         let api = router::api(app)
             .merge(person::routes::pages(app))
             .merge(person::unsubscribe::routes(app))
@@ -208,7 +206,8 @@ fn routes(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) ->
             .merge(crate::api::outcomes::hook::routes(app))
             .merge(crate::api::connections::hook::routes(app))
             .layer(from_fn_with_state(ending.clone(), refuse_at_the_end));
-        api.merge(published.router()).merge(web::routes())
+        let public_url = config.api.public_url.clone();
+        api.merge(openapi::routes(move || openapi::of_service(public_url.as_deref()))).merge(web::routes())
     } else {
         router::elsewhere()
     };

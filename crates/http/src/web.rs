@@ -44,14 +44,14 @@ static RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resou
 
 /// Builds the routes `/`, `/widget.js`, `/docs/...` and `/assets/...`, to be merged into the service's router.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    let held = Arc::new(Mutex::new(Arc::new(Assets::load())));
+    let held = Arc::new(Held::default());
     let page = {
         let held = held.clone();
-        get(async move |asked: HeaderMap| answer(current(&held).page(), &asked, ASKED_EACH_TIME))
+        get(async move |asked: HeaderMap| answer(held.current().page(), &asked, ASKED_EACH_TIME))
     };
     let (widget, reference) = (widget(&held), reference(&held));
     let file = get(async move |Path((build, path)): Path<(String, String)>, asked: HeaderMap| {
-        let assets = of_build(&held, &build);
+        let assets = held.of_build(&build);
         // A page of another build must not continue with files of this one. After the 404, it asks its user to reload.
         match assets.file(&path).filter(|_| build == assets.build()) {
             Some(asset) => answer(asset, &asked, KEPT_FOR_EVER),
@@ -63,7 +63,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
 }
 
 /// Builds the route of what the API reference loads: its own files, and those that it has in common with the dashboard.
-fn reference<S: Clone + Send + Sync + 'static>(held: &Arc<Mutex<Arc<Assets>>>) -> MethodRouter<S> {
+fn reference<S: Clone + Send + Sync + 'static>(held: &Arc<Held>) -> MethodRouter<S> {
     let held = held.clone();
     get(async move |Path(file): Path<String>, asked: HeaderMap| {
         let path = match file.as_str() {
@@ -71,7 +71,7 @@ fn reference<S: Clone + Send + Sync + 'static>(held: &Arc<Mutex<Arc<Assets>>>) -
             "icon.svg" => "icon.svg".to_owned(),
             own => format!("docs/{own}"),
         };
-        match current(&held).file(&path) {
+        match held.current().file(&path) {
             Some(asset) => answer(asset, &asked, ASKED_EACH_TIME),
             None => Refusal(ApiError::not_found()).into_response(),
         }
@@ -79,10 +79,10 @@ fn reference<S: Clone + Send + Sync + 'static>(held: &Arc<Mutex<Arc<Assets>>>) -
 }
 
 /// Builds the route of the only file that pages of other origins may load.
-fn widget<S: Clone + Send + Sync + 'static>(held: &Arc<Mutex<Arc<Assets>>>) -> MethodRouter<S> {
+fn widget<S: Clone + Send + Sync + 'static>(held: &Arc<Held>) -> MethodRouter<S> {
     let held = held.clone();
     get(async move |asked: HeaderMap| {
-        let mut response = answer(current(&held).widget(), &asked, KEPT_FOR_AN_HOUR);
+        let mut response = answer(held.current().widget(), &asked, KEPT_FOR_AN_HOUR);
         let headers = response.headers_mut();
         headers.insert(&RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
         // Needed by pages that load the widget as a module or with a checksum.
@@ -91,21 +91,28 @@ fn widget<S: Clone + Send + Sync + 'static>(held: &Arc<Mutex<Arc<Assets>>>) -> M
     })
 }
 
-/// Returns the files for a page of this build: the held ones if they are of this build. Changes on disk are checked for the
-/// page, not for each of its files.
-fn of_build(held: &Mutex<Arc<Assets>>, build: &str) -> Arc<Assets> {
-    let assets = held.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if assets.build() == build { assets } else { current(held) }
-}
+/// The files, which the first request loads.
+#[derive(Default)]
+struct Held(Mutex<Option<Arc<Assets>>>);
 
-fn current(held: &Mutex<Arc<Assets>>) -> Arc<Assets> {
-    let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-    if cfg!(debug_assertions)
-        && let Some(changed) = held.changed()
-    {
-        *held = Arc::new(changed);
+impl Held {
+    /// Returns the files for a page of this build: the held ones if they are of this build. Changes on disk are checked for the
+    /// page, not for each of its files.
+    fn of_build(&self, build: &str) -> Arc<Assets> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        held.filter(|assets| assets.build() == build).unwrap_or_else(|| self.current())
     }
-    held.clone()
+
+    fn current(&self) -> Arc<Assets> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let assets = held.get_or_insert_with(|| Arc::new(Assets::load()));
+        if cfg!(debug_assertions)
+            && let Some(changed) = assets.changed()
+        {
+            *assets = Arc::new(changed);
+        }
+        assets.clone()
+    }
 }
 
 fn answer(asset: &Asset, asked: &HeaderMap, caching: HeaderValue) -> Response<Body> {

@@ -1,10 +1,10 @@
 //! Serves the OpenAPI document and its HTML page.
 //!
-//! Both are built once, at the start, and served from memory, compressed for clients that accept it. Neither needs a key. The page
-//! loads only the files of `web/docs`, which [`crate::web`] serves. Its policy makes browsers enforce that, even if a text of the
-//! document could inject a script.
+//! Both are built when somebody first asks for one, and served from memory, compressed for clients that accept it. Neither needs a
+//! key. The page loads only the files of `web/docs`, which [`crate::web`] serves. Its policy makes browsers enforce that, even if a
+//! text of the document could inject a script.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::body::Body;
@@ -28,11 +28,24 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
 
+/// Builds the routes `/v1/openapi.json` and `/docs` of a document, to be merged into the service's router.
+pub fn routes<S: Clone + Send + Sync + 'static>(
+    document: impl Fn() -> OpenApi + Clone + Send + Sync + 'static,
+) -> Router<S> {
+    let published = Arc::new(OnceLock::new());
+    let route = |pick: fn(&Published) -> &Answer| {
+        let (published, document) = (published.clone(), document.clone());
+        get(async move |asked: HeaderMap| pick(published.get_or_init(|| Published::of(&document()))).to(&asked))
+    };
+    Router::new()
+        .route("/v1/openapi.json", route(|published| &published.document))
+        .route("/docs", route(|published| &published.page))
+}
+
 /// The document and its page, ready to send.
-#[derive(Clone, Debug)]
-pub struct Published {
-    document: Arc<Answer>,
-    page: Arc<Answer>,
+struct Published {
+    document: Answer,
+    page: Answer,
 }
 
 impl Published {
@@ -40,21 +53,12 @@ impl Published {
     ///
     /// # Panics
     /// Never: a generated document can always be serialized as JSON.
-    pub fn new(document: &OpenApi) -> Self {
+    fn of(document: &OpenApi) -> Self {
         let json = serde_json::to_value(document).expect("a document is plain JSON");
         Self {
-            document: Arc::new(Answer::new("application/json", json.to_string())),
-            page: Arc::new(Answer::new("text/html; charset=utf-8", page::render(&json).into_string())),
+            document: Answer::new("application/json", json.to_string()),
+            page: Answer::new("text/html; charset=utf-8", page::render(&json).into_string()),
         }
-    }
-
-    /// Builds the routes `/v1/openapi.json` and `/docs`, to be merged into the service's router.
-    pub fn router<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
-        let route = |answer: &Arc<Answer>| {
-            let answer = answer.clone();
-            get(async move |asked: HeaderMap| answer.to(&asked))
-        };
-        Router::new().route("/v1/openapi.json", route(&self.document)).route("/docs", route(&self.page))
     }
 }
 

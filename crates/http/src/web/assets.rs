@@ -63,7 +63,7 @@ impl Assets {
     /// Loads the files from the program, in debug builds from disk.
     ///
     /// # Panics
-    /// Panics if the page is missing or not UTF-8. This is a programming error that every test with a service reveals.
+    /// Panics if the page is missing or not UTF-8. This is a programming error that every test of a page reveals.
     pub(super) fn load() -> Self {
         Self::of(texts())
     }

@@ -7,7 +7,7 @@ use axum::http::Request;
 use flate2::read::GzDecoder;
 use html5gum::{Token, Tokenizer};
 use http_body_util::BodyExt;
-use probity_http::openapi::{Published, operations};
+use probity_http::openapi::{operations, routes};
 use tower::ServiceExt;
 
 use super::{described, fetch};
@@ -138,7 +138,7 @@ async fn the_first_operation_verifies_an_address() {
 
 #[tokio::test]
 async fn the_page_is_sent_compressed_to_those_who_take_it() {
-    let router = Published::new(&described()).router::<()>();
+    let router = routes::<()>(described);
     let request = Request::get("/docs").header("Accept-Encoding", "gzip").body(Body::empty()).unwrap();
     let response = router.oneshot(request).await.unwrap();
     assert_eq!(response.headers()["content-encoding"], "gzip");
@@ -161,7 +161,7 @@ async fn text_of_the_document_stays_text() {
             operation.operation_id = Some(attack.to_owned());
         }
     }
-    let router = Published::new(&document).router::<()>();
+    let router = routes::<()>(move || document.clone());
     let response = router.oneshot(Request::get("/docs").body(Body::empty()).unwrap()).await.unwrap();
     let html = response.into_body().collect().await.unwrap().to_bytes();
     let page = parse(std::str::from_utf8(&html).unwrap());
