@@ -96,7 +96,7 @@ impl Filling {
         self.rows >= ROWS_MAX
     }
 
-    /// Packs what is there and begins anew; nothing when nothing is there.
+    /// Packs the rows and starts the next block; `None` without rows.
     pub fn take(&mut self) -> Option<PackedBlock> {
         if self.rows == 0 {
             return None;

@@ -74,7 +74,6 @@ impl TakenOutcomes {
         self.new.is_empty()
     }
 
-    /// The addresses.
     pub fn addresses(&self) -> BTreeSet<SuppressionTag> {
         self.new.keys().map(|key| key.tag).collect()
     }

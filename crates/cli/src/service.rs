@@ -275,7 +275,6 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> Result<ServiceConfig>
     let serve = &settings.serve;
     let body = body_rules(serve);
     let deadline = serve.server.request_timeout.duration();
-    let listen = ListenConfig::default();
     let verification_max = deadline.saturating_sub(ANSWER).min(VERIFICATION_MAX);
     Ok(ServiceConfig {
         api: ApiConfig {
@@ -303,9 +302,7 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> Result<ServiceConfig>
             connections_max: serve.server.connections.get(),
             header_timeout: serve.server.header_timeout.duration(),
             shutdown_timeout: serve.server.shutdown_grace.duration(),
-            // A request that uses its whole time limit must not be cut as stalled.
-            stall_timeout: listen.stall_timeout.max(deadline * 2),
-            ..listen
+            ..ListenConfig::default()
         },
         metrics_token: serve.server.metrics_token.0.clone(),
         webhooks,

@@ -190,7 +190,6 @@ impl Conn {
         Ok(touched)
     }
 
-    /// Rows of a statement.
     pub async fn rows(&mut self, statement: &'static Statement, args: StatementArgs) -> Result<Vec<ResultRow>> {
         #[cfg(feature = "failpoints")]
         self.pass(statement, FailpointSide::Before)?;

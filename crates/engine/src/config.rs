@@ -19,7 +19,6 @@ pub use probity_mail::policy::PaceProfile;
 pub struct Deadlines {
     /// TCP connection.
     pub connect_ms: i64,
-    /// Banner.
     pub banner_ms: i64,
     /// Each command.
     pub command_ms: i64,

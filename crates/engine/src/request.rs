@@ -29,7 +29,6 @@ pub struct PriorAttempts {
     pub last: bool,
 }
 
-/// One address of a job.
 #[derive(Clone, Debug)]
 pub struct JobAddress {
     /// The caller's key; returned with the outcome.

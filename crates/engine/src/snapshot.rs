@@ -57,7 +57,6 @@ impl PauseCause {
     }
 }
 
-/// A paused site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PausedSite {
     /// MX host name, or the id of a known provider.
@@ -84,7 +83,6 @@ pub struct BreakerCounts {
     pub paused: usize,
 }
 
-/// Limit of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteLimit {
     /// Recipients that may be probed at once.
@@ -112,7 +110,6 @@ pub struct TightBudget {
     pub is_provider: bool,
     /// Source that it applies to (index into the configuration's).
     pub source: u16,
-    /// The limit.
     pub budget: SiteLimit,
     /// Amount used.
     pub used: u32,

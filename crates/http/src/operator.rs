@@ -1,4 +1,4 @@
-//! The operator's API, `/admin/v1`: customers, their plans, credits, holds and people, for programs of whoever runs the service.
+//! The operator's API, `/admin/v1`: customers, their plans, credits, holds and people, for programs of the operator.
 //!
 //! It is there where a key is configured for it, and not otherwise; that key opens nothing else, and no customer's key or session
 //! opens anything here ([`guard`]). Its acts are those of the command line ([`probity_service::operator`]) and are recorded with

@@ -45,7 +45,6 @@ pub enum FileFault {
     /// A row with too many cells.
     #[error("row {0} has more than {COLUMNS_MAX} columns")]
     TooManyColumns(u64),
-    /// A cell that is too long.
     #[error("row {0} has a cell of more than {CELL_MAX_BYTES} bytes")]
     CellTooLong(u64),
     /// A row whose cells are too long in total.

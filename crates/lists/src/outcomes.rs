@@ -1,7 +1,6 @@
 //! Reads outcomes of mail from CSV: a header that names the columns, then one event per row.
 //!
-//! Cells are texts here; what they mean is decided by whoever has a clock. A row is named by its number, counted from 1 behind the
-//! header.
+//! Cells are texts here; the caller, who has a clock, interprets them. Rows are numbered from 1 after the header.
 
 pub mod events;
 mod ses_events;

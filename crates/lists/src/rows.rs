@@ -21,7 +21,6 @@ use crate::{CELL_MAX_BYTES, COLUMNS_MAX, FileFault};
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextForm {
     Csv,
@@ -101,7 +100,6 @@ pub struct Record {
     pub foreign: bool,
 }
 
-/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     Row,

@@ -2,7 +2,7 @@
 //!
 //! Written by hand, because what is accepted here is what is put on the wire to a stranger's server. The model: an
 //! [`Address`] is the *meaning* of the text, a decoded local part in NFC and a [`Domain`] in A-labels. The text that was
-//! typed is not kept: [`Address::write_path`] writes the wire form anew from the parsed one, so nothing that parses can
+//! typed is not kept: [`Address::write_path`] writes the wire form from the parsed one, so nothing that parses can
 //! put a control character on the wire, and two spellings of one address are equal.
 //!
 //! On failure an [`AddressError`] names the first thing that is wrong and the byte at which it stands. Grammar is judged

@@ -25,8 +25,8 @@ impl Gcra {
         Self { step_us: step_us.max(1), burst: i64::from(burst.max(1)), full_at_us: i64::MIN / 2 }
     }
 
-    /// The same bucket under the limit of a fresh one. The part of it that was used stays used, so that whoever may change a limit
-    /// does not fill the bucket by it.
+    /// The same bucket under the limit of a fresh one. The used part stays used, so that a change of the limit does not fill the
+    /// bucket.
     #[must_use]
     pub fn resized(&self, now: Millis, fresh: &Self) -> Self {
         let whole_us = |bucket: &Self| i128::from(bucket.step_us) * i128::from(bucket.burst);

@@ -1,6 +1,6 @@
 //! How each provider's exchangers want to be asked: limits and manners, as data.
 //!
-//! Policies are keyed on the name of the *exchanger*, never on the domain of an address: whoever answers sets the rules.
+//! Policies are keyed on the name of the *exchanger*, never on the domain of an address: the host that responds sets the rules.
 //! The longest suffix that fits wins; the entry without suffixes is for all others. Every entry has two faces: `polite`
 //! (the default) holds what public traffic-shaping rules and postmaster pages suggest, started far below; `open` is for
 //! one's own servers, private networks and benchmarks, where only the server's own limits count. Looking a policy up

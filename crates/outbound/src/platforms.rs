@@ -155,7 +155,6 @@ impl Platforms {
         self.turn_until(account, request, end).await.map(|turn| CallTurn { account, turn, end })
     }
 
-    /// Sends the request of a turn.
     pub async fn send_in(&self, turn: CallTurn<'_>, request: &Request) -> Result<Response, CallFault> {
         let CallTurn { account, turn, end } = turn;
         self.exchange(account, request, turn, end).await

@@ -52,7 +52,6 @@ pub struct HttpTarget {
     port: u16,
 }
 
-/// Host of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TargetHost {
     /// Literal addresses, which need no lookup.

@@ -70,7 +70,6 @@ impl crate::db::StatementArgument for JobNo {
     }
 }
 
-/// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobState {
     /// Staged: addresses are still arriving.

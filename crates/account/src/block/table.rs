@@ -55,7 +55,7 @@ impl TableFilling {
         self.rows >= ROWS_MAX || self.content.len() >= FULL_BYTES
     }
 
-    /// Packs what is there and begins anew: the block, and how many rows are in it. Nothing where nothing is there.
+    /// Packs the rows and starts the next block. Returns the block and its number of rows; `None` without rows.
     pub fn take(&mut self) -> Option<(Vec<u8>, usize)> {
         if self.rows == 0 {
             return None;

@@ -14,7 +14,7 @@ pub struct Period {
 impl Period {
     /// The month in which `now` lies, of those that begin on the day of the month of `since`. Months that have no such day
     /// begin on their last: from 31 January on they begin on 28 or 29 February, 31 March, 30 April. Each is counted from
-    /// `since` anew, so a short month moves none of those after it. Months are counted backward as well: before `since` lies
+    /// `since`, so a short month moves none of those after it. Months are counted backward as well: before `since` lies
     /// the month that ends there.
     pub fn month_of(since: Millis, now: Millis) -> Self {
         let begun = civil_from_days(since.utc_day());

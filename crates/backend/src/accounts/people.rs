@@ -14,7 +14,6 @@ use crate::accounts::people::passwords::Passwords;
 /// Settings of sign-in.
 #[derive(Clone, Copy, Debug)]
 pub struct PeopleConfig {
-    /// Lifetimes of sessions.
     pub lifetimes: SessionLifetimes,
     /// Cost of hashing a password.
     pub cost: HashCost,

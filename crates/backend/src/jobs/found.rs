@@ -106,7 +106,6 @@ impl VerifiedRow {
     }
 }
 
-/// Row as it is reported.
 pub struct ReportedRow {
     pub(super) result: RowResult,
     /// All findings that the organization does not ignore.

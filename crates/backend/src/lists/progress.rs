@@ -46,7 +46,6 @@ pub struct ListSummary {
     figures: ListFigures,
 }
 
-/// Figures of a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ListFigures {
     /// As in `GET /v1/jobs/{id}`.

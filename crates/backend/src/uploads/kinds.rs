@@ -11,7 +11,6 @@ const WHOLE_BYTES_MAX: usize = 11;
 /// Longest number: the decimals of any floating point number fit.
 const NUMBER_BYTES_MAX: usize = 24;
 
-/// Kind of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnKind {

@@ -132,7 +132,6 @@ pub struct Uploads {
     pub limits: UploadLimits,
 }
 
-/// Limits of uploads.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct UploadLimits {
     /// Maximum size of a file, in bytes.

@@ -9,7 +9,6 @@ impl RowsWithout {
         Self(bits)
     }
 
-    /// Adds a row.
     pub fn add(&mut self, row: i64) {
         let Some((byte, bit)) = place(row) else { return };
         if self.0.len() <= byte {

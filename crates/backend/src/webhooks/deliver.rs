@@ -136,7 +136,6 @@ pub struct LanesOf {
 enum To {
     /// The URL in the delivery.
     Elsewhere,
-    /// This webhook.
     Webhook(Arc<WebhookReceiver>),
     /// A webhook that no longer exists.
     Nobody,

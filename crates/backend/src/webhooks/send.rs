@@ -58,7 +58,6 @@ impl Default for SendLimits {
 /// Signed request.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// ID of the event.
     pub id: EventId,
     /// Time of sending, in seconds since 1970.
     pub timestamp_s: i64,

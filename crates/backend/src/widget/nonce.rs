@@ -37,7 +37,6 @@ pub struct Good {
     pub expires_at: Millis,
 }
 
-/// Creates a nonce.
 pub fn issue(secrets: &Secrets, bound: NonceBinding<'_>, now: Millis) -> String {
     let mut head = [0; BORN + RANDOM];
     head[..BORN].copy_from_slice(&now.0.to_be_bytes());

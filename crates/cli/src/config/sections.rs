@@ -138,8 +138,9 @@ sections! {
         connections: WholeNumber<usize, 1, 1_000_000> = 10000;
         /// Maximum size of a request body.
         body_max: BodySize = "1MiB";
-        /// Time a client may take to send the request headers.
-        header_timeout: Deadline = "10s";
+        /// How long a connection waits for complete request headers, also between requests. Keep it above the idle timeout of the
+        /// proxy (nginx: 60 s).
+        header_timeout: Deadline = "75s";
         /// Total time of a request, at least `2s`. A verification ends 1 s before that, whatever `timeout` the caller gave (at
         /// most 60 s).
         request_timeout: TimeSpan<2_000> = "75s";

@@ -94,7 +94,6 @@ impl ForgetRequests {
 /// Customer, and normalized address.
 type Key = (u64, Box<str>);
 
-/// Cache of verdicts.
 pub(crate) struct VerdictCache {
     kept: Option<Mutex<LruCache<Key, CachedVerdict>>>,
     wishes: Mutex<ForgetRequests>,

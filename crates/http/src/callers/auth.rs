@@ -119,11 +119,11 @@ pub(crate) fn from(app: &App, request: &Request) -> Option<IpAddr> {
 /// The same of a request's parts.
 pub(crate) fn from_parts(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
     let Peer(peer) = extensions.get()?;
-    Some(whoever(client_ip(peer.ip(), headers, &app.config.trusted_proxies)))
+    Some(network(client_ip(peer.ip(), headers, &app.config.trusted_proxies)))
 }
 
-/// Who an address stands for: of IPv6 a customer has a whole /64, and can change within it at will.
-fn whoever(ip: IpAddr) -> IpAddr {
+/// Returns the network that counts as one client: a customer with IPv6 has a whole /64 and can change addresses within it.
+fn network(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,
         IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn an_address_of_ipv6_stands_for_its_network() {
-        let who = |text: &str| whoever(text.parse().unwrap()).to_string();
+        let who = |text: &str| network(text.parse().unwrap()).to_string();
         assert_eq!(who("192.0.2.7"), "192.0.2.7");
         assert_eq!(who("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_ne!(who("2001:db8:1:2::1"), who("2001:db8:1:3::1"));

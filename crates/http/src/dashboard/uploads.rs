@@ -83,8 +83,8 @@ pub(crate) async fn get_forecast(
     Ok(Json(acts::forecast_upload(&app, &caller, id).await?))
 }
 
-/// Makes the job, once: whoever starts it again gets the same one. With an `Idempotency-Key` so does whoever puts the same file up
-/// again and starts that. Whoever says which column they have looked at gets no job of another one.
+/// Creates the job once: a repeated start returns the same job. With an `Idempotency-Key`, so does a start of the same file that was
+/// uploaded again. A start that names a column never creates a job from another one.
 pub(crate) async fn start(
     State(app): State<Arc<App>>,
     CalledBy(caller): CalledBy,

@@ -1,20 +1,17 @@
-//! Listening socket for HTTP/1.1 and HTTP/2 with prior knowledge. A reverse proxy adds TLS.
+//! Listening socket for HTTP/1.1. A reverse proxy adds TLS and HTTP/2.
 //!
-//! - Everything is bounded: connections (others wait in the system's queue), streams, headers, idle and stalled clients
-//!   ([`pulse`]). A client that floods a connection with HTTP/2 frames is cut ([`frames`]).
+//! - Everything is bounded: connections (others wait in the system's queue), headers, and clients that send no headers (hyper) or
+//!   read no responses ([`write_timeout`]). Bodies have their own limits ([`crate::request::body`]).
 //! - Errors of accepting never end the loop. If descriptors run out, it waits for connections to close.
 //! - At the stop, idle connections close and requests in flight may finish until the deadline. Until they have, a new
 //!   connection gets one request, so that a load balancer sees at `/readyz` that the node is shutting down.
-//! - Requests that hyper rejects get our envelope ([`refusal`]), except broken HTTP/2 frames and headers over
-//!   [`HEADERS_LIST_MAX`].
+//! - hyper itself answers malformed requests (400) and headers over [`HEAD_BUFFER`] or [`HEAD_FIELDS`] (414 or 431), without our
+//!   envelope.
 //! - A connection survives an unread body unless the body is large ([`rest`]). A request with both Content-Length and
 //!   Transfer-Encoding is read as chunked, and its connection closes, which prevents smuggling (RFC 9112 §6.1).
 
-mod frames;
-mod pulse;
-mod refusal;
 mod rest;
-mod wire;
+mod write_timeout;
 
 use std::convert::Infallible;
 use std::io;
@@ -24,11 +21,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use probity_engine::clock::EngineClock;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -36,18 +33,18 @@ use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::edge::peer::Peer;
-use pulse::{Overdue, Pulse, Tracked};
-pub(crate) use refusal::UnreadableRequest;
-use wire::WireStream;
+use write_timeout::WriteTimeout;
 
-/// Maximum size of a header section in bytes, request target included; also the read buffer of a connection. It is far above
-/// the longest valid address, so that an overlong address still gets an error about the address.
+/// Maximum size of a header section in bytes, request target included. It is far above the longest valid address, so that an
+/// overlong address still gets an error about the address.
 pub const HEADERS_BYTES_MAX: usize = 64 << 10;
-/// Maximum size of an HTTP/2 header section that hyper reads, in bytes. From [`HEADERS_BYTES_MAX`] on, the shell rejects the
-/// request with the envelope; above this limit, hyper rejects it without one.
-const HEADERS_LIST_MAX: u32 = 128 << 10;
-/// Maximum number of concurrent requests on an HTTP/2 connection.
-const STREAMS_MAX: u32 = 100;
+/// Maximum number of header fields.
+pub(crate) const HEADERS_MAX: usize = 100;
+/// Read buffer of a connection, in bytes. It is larger than a permitted header section, so that the shell can reject one that is
+/// not much too large, with the envelope.
+const HEAD_BUFFER: usize = HEADERS_BYTES_MAX / 2 * 3;
+/// Number of header fields that hyper reads; more than permitted, for the same reason.
+const HEAD_FIELDS: usize = HEADERS_MAX * 2;
 /// Size of the system's send buffer for a client, in bytes. By default, the system buffers megabytes and reports free space
 /// only when a third is sent. For over a minute, a slow reader would look like a client that does not read.
 const SEND_BUFFER: u32 = 128 << 10;
@@ -61,13 +58,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct ListenConfig {
     /// Maximum number of concurrent connections.
     pub connections_max: usize,
-    /// Time from the first byte of a request (on a new connection: from its acceptance) to the end of its header section.
+    /// Maximum wait for the header section of a request, from the acceptance of the connection or the previous response. It is
+    /// therefore the idle time too, and should exceed that of a reverse proxy, which could otherwise use a connection just as it
+    /// closes.
     pub header_timeout: Duration,
-    /// Time for which a connection may be open without a request.
-    pub idle_timeout: Duration,
-    /// Maximum time without a byte in either direction while a request is in flight, and without progress while a response is
-    /// being sent. Must exceed the request's deadline, during which nothing is transferred.
-    pub stall_timeout: Duration,
+    /// Maximum time for which a client may accept no byte of a response.
+    pub write_timeout: Duration,
     /// Time for which requests in flight may continue after the stop.
     pub shutdown_timeout: Duration,
 }
@@ -76,18 +72,10 @@ impl Default for ListenConfig {
     fn default() -> Self {
         Self {
             connections_max: 10_000,
-            header_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(75),
-            stall_timeout: Duration::from_secs(150),
+            header_timeout: Duration::from_secs(75),
+            write_timeout: Duration::from_secs(150),
             shutdown_timeout: Duration::from_secs(80),
         }
-    }
-}
-
-impl ListenConfig {
-    /// Returns the shortest limit: none can be exceeded earlier than this from now.
-    fn shortest(&self) -> Duration {
-        self.header_timeout.min(self.idle_timeout).min(self.stall_timeout)
     }
 }
 
@@ -125,17 +113,11 @@ impl Listener {
     }
 
     /// Serves `routes` until `stop` is canceled and the last connection from before the stop has ended.
-    pub async fn serve(
-        self,
-        routes: Router,
-        config: ListenConfig,
-        clock: EngineClock,
-        stop: CancellationToken,
-    ) -> Stopped {
+    pub async fn serve(self, routes: Router, config: ListenConfig, stop: CancellationToken) -> Stopped {
         let tasks = TaskTracker::new();
         let cut = CancellationToken::new();
         let places = Arc::new(Semaphore::new(config.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
-        let server = Server { routes, config, clock, http: Arc::new(http()), stop: stop.clone(), cut: cut.clone() };
+        let server = Server { routes, config, keep_alive: true, stop: stop.clone(), cut: cut.clone() };
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -192,23 +174,11 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-type Http = auto::Builder<TokioExecutor>;
-
-fn http() -> Http {
-    let mut http = Http::new(TokioExecutor::new());
-    // The parser accepts at most 100 fields by default; setting the limit would cost an allocation per request. The pulse keeps
-    // the times, because hyper's own limit for headers also runs while a connection is idle.
-    http.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(HEADERS_BYTES_MAX);
-    http.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS_MAX).max_header_list_size(HEADERS_LIST_MAX);
-    http
-}
-
 #[derive(Clone)]
 struct Server {
     routes: Router,
     config: ListenConfig,
-    clock: EngineClock,
-    http: Arc<Http>,
+    keep_alive: bool,
     stop: CancellationToken,
     cut: CancellationToken,
 }
@@ -216,29 +186,30 @@ struct Server {
 impl Server {
     /// Serves a connection that was accepted after the stop: it closes after one request.
     async fn last_words(mut self, accepted: Accepted) {
-        let mut http = http();
-        http.http1().keep_alive(false);
-        self.http = Arc::new(http);
+        self.keep_alive = false;
         self.stop = CancellationToken::new();
         self.connection(accepted).await;
+    }
+
+    fn http(&self) -> http1::Builder {
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(self.config.header_timeout).keep_alive(self.keep_alive);
+        http.max_buf_size(HEAD_BUFFER).max_headers(HEAD_FIELDS);
+        http
     }
 
     async fn connection(self, accepted: Accepted) {
         // Otherwise, small responses may wait for the acknowledgment of earlier ones. If the option cannot be set, they just
         // wait.
         let _ = accepted.stream.set_nodelay(true);
-        let pulse = Arc::new(Pulse::new(self.clock));
-        let io = TokioIo::new(WireStream::new(accepted.stream, Arc::clone(&pulse), self.routes.clone()));
-        let service = {
-            let (pulse, routes, peer) = (Arc::clone(&pulse), self.routes.clone(), Peer(accepted.peer));
-            service_fn(move |request: hyper::Request<Incoming>| answer(routes.clone(), request, peer, &pulse))
-        };
-        let mut connection = pin!(self.http.serve_connection(io, service));
+        let io = TokioIo::new(WriteTimeout::new(accepted.stream, self.config.write_timeout));
+        let (http, peer) = (self.http(), Peer(accepted.peer));
+        let service = service_fn(move |request| answer(self.routes.clone(), request, peer));
+        let mut connection = pin!(http.serve_connection(io, service));
         // Child tokens: waiting for a shared token would take a lock that all connections share.
         let (stop, cut) = (self.stop.child_token(), self.cut.child_token());
         let (mut stop, mut cut) = (pin!(stop.cancelled()), pin!(cut.cancelled()));
         let mut closing = false;
-        let mut look = pin!(tokio::time::sleep(self.config.shortest()));
         loop {
             tokio::select! {
                 biased;
@@ -248,29 +219,17 @@ impl Server {
                     connection.as_mut().graceful_shutdown();
                 }
                 () = cut.as_mut() => return,
-                () = look.as_mut() => match pulse.judge(&self.config) {
-                    Ok(next) => look.set(tokio::time::sleep(next)),
-                    // HTTP/2 has a GOAWAY frame for this. A client that does not read it is cut at the next check.
-                    Err(Overdue::Idle) if !closing => {
-                        closing = true;
-                        connection.as_mut().graceful_shutdown();
-                        look.set(tokio::time::sleep(self.config.header_timeout));
-                    }
-                    Err(_) => return,
-                },
             }
         }
     }
 }
 
-/// Passes a request to the routes. Counts it as in flight until its response body is sent or dropped.
+/// Passes a request to the routes, and deals with the unread rest of its body.
 fn answer(
     mut routes: Router,
     request: hyper::Request<Incoming>,
     peer: Peer,
-    pulse: &Arc<Pulse>,
-) -> impl Future<Output = Result<hyper::Response<Tracked>, Infallible>> + use<> {
-    let flight = Pulse::take_off(pulse, request.version());
+) -> impl Future<Output = Result<hyper::Response<Body>, Infallible>> {
     let (mut request, rest) = rest::lend(request);
     request.extensions_mut().insert(peer);
     let response = routes.call(request);
@@ -279,7 +238,7 @@ fn answer(
         if let Some(rest) = rest {
             rest.settle(&mut response).await;
         }
-        Ok(response.map(|body| Tracked::new(body, flight)))
+        Ok(response)
     }
 }
 

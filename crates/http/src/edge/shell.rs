@@ -5,8 +5,7 @@
 //!   forget it.
 //! - Every response gets the common headers and a line in the access log.
 //!
-//! The router calls [`shell`] once, around all routes. An unreadable request arrives here with a mark ([`UnreadableRequest`]), only
-//! to get its response. Connections whose headers arrive too slowly are closed without a response ([`crate::edge::listen`]).
+//! The router calls [`shell`] once, around all routes. Requests that hyper cannot read do not arrive here ([`crate::edge::listen`]).
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -29,13 +28,10 @@ use probity_engine::clock::EngineClock;
 use probity_telemetry::metrics::Observer;
 use tracing::Instrument as _;
 
-use crate::edge::listen::{HEADERS_BYTES_MAX, UnreadableRequest};
+use crate::edge::listen::{HEADERS_BYTES_MAX, HEADERS_MAX};
 use crate::edge::peer::Peer;
 use crate::error::{ErrorPage, Marked, Refusal, write_into};
 use crate::request::body::{BodyReading, BodyRules};
-
-/// Maximum number of header fields. The parser enforces it for HTTP/1; this limit is for HTTP/2.
-const HEADERS_MAX: usize = 100;
 
 /// Headers that the response gets even if its route panics or exceeds the deadline. An extension of every request, set at most
 /// once.
@@ -115,9 +111,6 @@ async fn pass(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -
 
 /// Checks a request before its route, and returns the error if there is one.
 fn problem(request: &Request) -> Option<Refusal> {
-    if let Some(UnreadableRequest(status)) = request.extensions().get() {
-        return Some(unreadable(*status).into());
-    }
     if request.headers().len() > HEADERS_MAX || head_bytes(request) > HEADERS_BYTES_MAX {
         return Some(ApiError::of(Code::RequestHeadTooLarge).into());
     }
@@ -127,25 +120,14 @@ fn problem(request: &Request) -> Option<Refusal> {
     (came_in && !names_host(request)).then(hostless).map(Refusal)
 }
 
-/// Returns the error for an unreadable HTTP/1 request.
-fn unreadable(status: StatusCode) -> ApiError {
-    match status {
-        StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
-            ApiError::of(Code::RequestHeadTooLarge)
-        }
-        _ => ApiError::invalid_request("the request line or a header is not valid HTTP/1.1"),
-    }
-}
-
-/// Returns the length that the header section would have in HTTP/1.
+/// Returns the length of the header section.
 fn head_bytes(request: &Request) -> usize {
     let target = request.uri().path_and_query().map_or(1, |target| target.as_str().len());
     let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
     request.method().as_str().len() + target + fields.sum::<usize>()
 }
 
-/// Checks the Host field. An HTTP/1.1 request has exactly one valid field (RFC 9112 §3.2). Older versions may omit it; in
-/// HTTP/2 it is part of the target (RFC 9113 §8.3.1).
+/// Checks the Host field. An HTTP/1.1 request has exactly one valid field (RFC 9112 §3.2). HTTP/1.0 may omit it.
 fn names_host(request: &Request) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {

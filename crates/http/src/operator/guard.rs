@@ -1,7 +1,7 @@
 //! The guard of the operator's API: one key, in the header, compared in a time that says nothing about it.
 //!
-//! Keys that are refused are counted against the address that they come from, apart from those of the API: whoever guesses here
-//! has ten a minute. The right key is never refused for others' guesses. Pages of other origins are never let in: no answer has
+//! Refused keys are counted for each address, apart from those of the API: an address has ten guesses per minute. The right key is
+//! never refused because of others' guesses. Pages of other origins are never let in: no answer has
 //! a header of CORS, and there is no cookie to ride on.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::operator::Operator;
 /// Refused keys a minute from one address, before it has to wait.
 pub(crate) const FAILURES_PER_MINUTE: u32 = 10;
 
-/// Lets whoever has the key through.
+/// Requires the operator key.
 pub(crate) async fn guard(State(operator): State<Arc<Operator>>, request: Request, next: Next) -> Response {
     match admitted(&operator, &request) {
         Ok(()) => {

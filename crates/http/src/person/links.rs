@@ -1,6 +1,6 @@
 //! `/app/link`: one-time links.
 //!
-//! The token comes in a header: proxies write paths into their logs, and whoever reads a log in time could use the link first.
+//! The token is in a header: proxies write paths into their logs, and a reader of the log could use the link first.
 
 use std::sync::Arc;
 

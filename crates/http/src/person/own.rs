@@ -1,6 +1,6 @@
 //! `/app/account`: what people change of themselves, whatever their role.
 //!
-//! `PATCH /v1/account` has the fields of whoever pays besides, so it needs a scope that contributors do not have.
+//! `PATCH /v1/account` also has billing fields, so it needs a scope that contributors do not have.
 
 use std::sync::Arc;
 

@@ -67,7 +67,7 @@ impl Service {
         let core = Core::start(instance, config, verifiers);
         let stop = CancellationToken::new();
         let serve = |listener: Listener, routes: &Router| {
-            tokio::spawn(listener.serve(routes.clone(), config.listen, core.app.clock, stop.clone()))
+            tokio::spawn(listener.serve(routes.clone(), config.listen, stop.clone()))
         };
         let api = bound.api.into_iter().map(|listener| serve(listener, &core.routes));
         let operator = bound.operator.into_iter().map(|listener| serve(listener, &core.operator));

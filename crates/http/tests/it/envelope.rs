@@ -3,10 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty};
-use hyper::client::conn::http2;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use probity_http::edge::shell::ShellConfig;
 
 use crate::served::{Limits, Served};
@@ -166,36 +162,4 @@ async fn the_time_in_which_a_body_arrives_is_not_the_routes() {
     }
     let answer = client.answer(false).await;
     assert_eq!((answer.status, answer.body.as_str()), (200, "5"));
-}
-
-#[tokio::test]
-async fn http2_is_served_alike() {
-    let served = Served::start().await;
-    let io = TokioIo::new(served.connect().await.stream);
-    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
-    tokio::spawn(connection);
-    for (method, target, status) in [("GET", "/v1/things/a", 200), ("GET", "/unknown", 404), ("HEAD", "/unknown", 404)]
-    {
-        let request = hyper::Request::builder().method(method).uri(format!("http://x{target}"));
-        let response = sender.send_request(request.body(Empty::<Bytes>::new()).unwrap()).await.unwrap();
-        assert_eq!(response.status(), status);
-        let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        let body = str::from_utf8(&body).unwrap();
-        assert_eq!(body.is_empty(), method == "HEAD");
-        assert!(status == 200 || method == "HEAD" || body.contains(&id), "{body}");
-    }
-    let mut crowd = hyper::Request::builder().uri("http://x/id");
-    for number in 0..101 {
-        crowd = crowd.header(format!("x-{number}"), "1");
-    }
-    let long = hyper::Request::builder().uri("http://x/id").header("a", "b".repeat(70_000));
-    for huge in [crowd, long] {
-        let response = sender.send_request(huge.body(Empty::new()).unwrap()).await.unwrap();
-        assert_eq!(response.status(), 431);
-        let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        let body = str::from_utf8(&body).unwrap();
-        assert!(body.contains("request_head_too_large") && body.contains(&id), "{body}");
-    }
 }

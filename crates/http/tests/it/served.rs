@@ -109,7 +109,7 @@ impl Served {
         let (address, gate, stop) = (listener.address(), Arc::new(Notify::new()), CancellationToken::new());
         let clock = EngineClock::system();
         let routes = shell(routes(Arc::clone(&gate)), limits.shell, clock);
-        let task = tokio::spawn(listener.serve(routes, limits.listen, clock, stop.clone()));
+        let task = tokio::spawn(listener.serve(routes, limits.listen, stop.clone()));
         Self { address, gate, stop, task }
     }
 

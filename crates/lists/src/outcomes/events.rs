@@ -57,7 +57,6 @@ pub(super) enum BounceWord {
     Soft,
 }
 
-/// Class of a bounce.
 pub(super) fn bounced(email: &str, said: &str, status: Option<&str>, word: BounceWord) -> OutcomeClass {
     let bounce = BounceText { text: said, status, recipient: bare_address(email) };
     let reading = bounce::read(Rules::embedded(), &bounce);

@@ -30,7 +30,7 @@ pub enum EncodeError {
 
 /// A recipient as it is written between `<` and `>` of a RCPT command.
 ///
-/// The type is the proof that these bytes are one path and nothing else, whoever made them.
+/// The type is the proof that these bytes are one path and nothing else, whatever created them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Recipient {
     path: Box<[u8]>,

@@ -56,7 +56,6 @@ pub struct RequestFilter<'a> {
     pub statuses: Option<(i64, i64)>,
 }
 
-/// Adds entries.
 pub async fn add(tx: &mut Tx, entries: &[LoggedRequest]) -> Result<()> {
     let rows = entries.iter().map(|of| {
         json!({

@@ -27,12 +27,10 @@ pub use review::{PlannedReview, ReviewDecision, Undecidable, decide, examples, p
 pub(crate) use settling::TAKEN;
 pub use settling::{PARTLY, begin, record, settle};
 
-/// State of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ActionState {
     /// Planned; a user or the brake decides.
     Planned,
-    /// Due.
     Due,
     Done,
     /// Already in the requested state, or no longer present.

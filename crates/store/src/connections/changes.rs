@@ -37,7 +37,6 @@ pub struct VerdictChange {
     pub at: Millis,
     pub job: JobNo,
     pub idx: i64,
-    /// Status before.
     pub before: Status,
     pub reason: Reason,
     /// Run, and its connection.

@@ -28,7 +28,6 @@ pub struct StoredRule {
     pub created_at: Millis,
 }
 
-/// Rule to add.
 #[derive(Clone)]
 pub struct NewRule {
     pub id: RuleId,

@@ -41,7 +41,6 @@ pub use watch::{RunWatch, watch};
 /// Who started the job of a run that a key started ([`NewJob::started_by`]). Nobody watches such a run.
 pub const STARTED_BY_KEY: &str = "api";
 
-/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
     Reading,

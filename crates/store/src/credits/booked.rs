@@ -11,7 +11,6 @@ use crate::number::OrgNo;
 /// Marks a grant requested without an end: no grant ends before it was made.
 const FOR_GOOD: i64 = 0;
 
-/// Kind of booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BookingKind {
     Grant,

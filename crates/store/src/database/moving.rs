@@ -36,7 +36,6 @@ const MOVED_FROM: &str = "moved_from_at";
 /// whatever the clocks.
 const SILENT_MS: i64 = 60_000;
 
-/// Outcome of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MoveOutcome {
     Done(Vec<CopiedTable>),

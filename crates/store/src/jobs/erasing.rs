@@ -49,7 +49,6 @@ statements! {
     REWRITTEN = "UPDATE job SET rewritten = rewritten + 1 WHERE org_no = $1 AND job_no = $2";
 }
 
-/// Kind of stored results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredResultsKind {
     /// Of jobs that are not packed; numbered from 1.

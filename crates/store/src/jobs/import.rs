@@ -11,7 +11,6 @@ use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal};
 
-/// A claimed import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportClaim {
     pub org: OrgNo,

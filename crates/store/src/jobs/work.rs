@@ -58,7 +58,6 @@ impl ChunkGroup {
     }
 }
 
-/// A claimed chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedChunk {
     /// The chunk, and the epoch of this holder.

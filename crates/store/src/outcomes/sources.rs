@@ -21,7 +21,6 @@ pub struct OutcomeSourceRecord {
     pub last_event_at: Option<Millis>,
 }
 
-/// Secrets of a source.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OutcomeSourceSecrets {
     /// Keyed hash of the secret in the URL.

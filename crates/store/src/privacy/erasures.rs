@@ -99,7 +99,6 @@ pub struct ErasureRequest {
     pub id: ErasureId,
     /// Whether a test key made the request.
     pub test: bool,
-    /// Number of addresses.
     pub addresses: i64,
     /// URL of the completion callback.
     pub webhook_url: Option<String>,

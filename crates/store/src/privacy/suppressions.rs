@@ -37,7 +37,6 @@ statements! {
             AND tag IN (SELECT {unhex:each.value ->> 0} FROM {each:$3})";
 }
 
-/// Size of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuppressionListSize {
     pub list: SuppressionKind,

@@ -134,7 +134,6 @@ pub struct NewDelivery {
     pub created_at: Millis,
 }
 
-/// Content of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryContent {
     /// These bytes.

@@ -11,7 +11,6 @@ use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 
-/// Headers that proxies add.
 static BY_PROXIES: [HeaderName; 4] =
     [HeaderName::from_static("x-forwarded-for"), HeaderName::from_static("x-real-ip"), header::FORWARDED, header::VIA];
 

@@ -38,7 +38,6 @@ labels! {
     }
 }
 
-/// Depth of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDepth {
     /// Number of entries.

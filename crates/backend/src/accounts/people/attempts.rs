@@ -31,7 +31,6 @@ const LINKS: Backoff = Backoff { free: 4, first_ms: 3_600_000, longest_ms: 43_20
 /// for members who get them.
 const SLOTS: i64 = 1 << 20;
 
-/// Subject of an attempt.
 pub enum AttemptSubject<'a> {
     /// Address of at most one user, and the mark of a browser that has signed in as that user.
     Address(&'a SecretHash, Option<[u8; 16]>),

@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::http::HeaderValue;
 use axum::http::header::{CONNECTION, EXPECT};
-use axum::http::{HeaderValue, Version};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 
 /// Maximum size of a rest that is read, in bytes.
@@ -38,10 +38,9 @@ struct LentBody {
     back: Arc<Mutex<Option<Left>>>,
 }
 
-/// Splits a request into the request for the routes and the handle to its body's rest. HTTP/2 needs none: its streams end
-/// independently.
+/// Splits a request into the request for the routes and the handle to its body's rest.
 pub(super) fn lend(request: hyper::Request<Incoming>) -> (axum::extract::Request, Option<Rest>) {
-    if request.version() >= Version::HTTP_2 || request.body().is_end_stream() {
+    if request.body().is_end_stream() {
         return (request.map(Body::new), None);
     }
     let back = Arc::<Mutex<Option<Left>>>::default();

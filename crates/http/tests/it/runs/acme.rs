@@ -10,14 +10,15 @@ use axum::body::{Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::service::TowerToHyperService;
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use probity_backend::connections::PlatformConfig;
 use probity_http::service::ServiceConfig;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tower::ServiceExt as _;
 
 pub(crate) const API_KEY: &str = "acme-key-4711";
 
@@ -161,11 +162,9 @@ impl Acme {
 
 async fn serve(listener: TcpListener, routes: Router) {
     while let Ok((stream, _)) = listener.accept().await {
-        let service = TowerToHyperService::new(routes.clone());
-        tokio::spawn(async move {
-            let server = Builder::new(TokioExecutor::new());
-            let _ = server.serve_connection(TokioIo::new(stream), service).await;
-        });
+        let routes = routes.clone();
+        let service = service_fn(move |request| routes.clone().oneshot(request));
+        tokio::spawn(async move { Builder::new().serve_connection(TokioIo::new(stream), service).await });
     }
 }
 

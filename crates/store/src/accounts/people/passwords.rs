@@ -30,7 +30,6 @@ pub struct Password {
     /// Keyed hash of the user's address.
     pub who: SecretHash,
     pub hash: SecretHash,
-    /// Cost of that hash.
     pub cost: HashCost,
 }
 

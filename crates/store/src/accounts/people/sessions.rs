@@ -29,7 +29,6 @@ pub struct StoredSession {
     pub seen_at: Millis,
 }
 
-/// Lifetimes of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLifetimes {
     /// Without use, in milliseconds.

@@ -40,7 +40,6 @@ pub struct MailedLink {
     pub seed: [u8; 16],
 }
 
-/// Target of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTarget {
     /// User of the link: invited, or a member who is to set a password.

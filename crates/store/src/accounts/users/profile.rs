@@ -53,7 +53,6 @@ pub struct NotificationSettings {
     pub weekly_report: bool,
     /// Monthly figures.
     pub monthly_report: bool,
-    /// A payment.
     pub payment_receipts: bool,
 }
 

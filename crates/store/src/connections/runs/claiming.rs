@@ -18,7 +18,6 @@ pub struct RunFence {
     pub epoch: i64,
 }
 
-/// Claimed run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedRun {
     pub fence: RunFence,

@@ -8,7 +8,6 @@ use probity_store::activity::report_mail::{self, DoneActions, WaitingConnection}
 use probity_store::activity::reports::{self, UsageSum};
 use probity_store::{Conn, OrgNo, StoreError};
 
-/// Figures of a period.
 pub(super) struct PeriodFigures {
     pub(super) verified: Vec<UsageSum<Reason>>,
     pub(super) done: Vec<DoneActions>,
