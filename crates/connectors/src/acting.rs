@@ -299,7 +299,7 @@ impl<'a> Acting<'a> {
             let url = next_address(&rendering.base(&values)?, url).map_err(Fault::unreadable)?;
             return Ok(rendering.next_url(url, &values)?);
         }
-        self.finding.clone().fill(&rule.page, rendering.now, None, &mut values);
+        self.finding.fill(&rule.page, &mut values);
         Ok(rendering.request(&rule.request, &BTreeMap::new(), &values)?)
     }
 
@@ -314,7 +314,7 @@ impl<'a> Acting<'a> {
         let known = all.iter().find(|record| rule.at.text(record.found()).as_ref().is_some_and(is_it));
         if let Some(id) = known.and_then(|record| rule.id.text(record.found())) {
             self.remember(number, name, id);
-        } else if self.find_on(rule, &all, found, response.at)? {
+        } else if self.find_on(rule, &all, found)? {
             // Continue with the next page.
         } else if self.make_rule(number).is_some() {
             self.stage = Stage::Make(number);
@@ -325,9 +325,9 @@ impl<'a> Acting<'a> {
     }
 
     /// Advances to the next page. Returns false if there is none.
-    fn find_on(&mut self, rule: &FindRule, all: &[RawRecord], found: Found<'_>, now: Millis) -> Result<bool, Fault> {
-        let base = Rendering { file: self.file, now }.base(&self.values(None))?;
-        let page = Advance { page: &rule.page, found, records: all, id: &rule.id, base: &base, now };
+    fn find_on(&mut self, rule: &FindRule, all: &[RawRecord], found: Found<'_>) -> Result<bool, Fault> {
+        let base = Rendering { file: self.file, now: Millis(0) }.base(&self.values(None))?;
+        let page = Advance { page: &rule.page, found, records: all, id: &rule.id, base: &base };
         let mut walk = self.finding.clone();
         let more = walk.advance(&page)?;
         if more && walk.pages() >= FIND_PAGES_MAX {

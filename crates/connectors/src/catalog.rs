@@ -10,36 +10,8 @@ use crate::file::{ConnectorFault, ConnectorFile, FILE_MAX, Origin};
 /// Maximum number of operator files.
 const FILES_MAX: usize = 200;
 
-/// Connector files embedded in the program.
-const EMBEDDED: &[(&str, &str)] = &[
-    ("activecampaign.toml", include_str!("../data/activecampaign.toml")),
-    ("braze.toml", include_str!("../data/braze.toml")),
-    ("brevo.toml", include_str!("../data/brevo.toml")),
-    ("campaign_monitor.toml", include_str!("../data/campaign_monitor.toml")),
-    ("constant_contact.toml", include_str!("../data/constant_contact.toml")),
-    ("convertkit.toml", include_str!("../data/convertkit.toml")),
-    ("customer_io.toml", include_str!("../data/customer_io.toml")),
-    ("drip.toml", include_str!("../data/drip.toml")),
-    ("getresponse.toml", include_str!("../data/getresponse.toml")),
-    ("ghost.toml", include_str!("../data/ghost.toml")),
-    ("gist.toml", include_str!("../data/gist.toml")),
-    ("hubspot.toml", include_str!("../data/hubspot.toml")),
-    ("iterable.toml", include_str!("../data/iterable.toml")),
-    ("keap.toml", include_str!("../data/keap.toml")),
-    ("keila.toml", include_str!("../data/keila.toml")),
-    ("klaviyo.toml", include_str!("../data/klaviyo.toml")),
-    ("listmonk.toml", include_str!("../data/listmonk.toml")),
-    ("mailchimp.toml", include_str!("../data/mailchimp.toml")),
-    ("mailerlite.toml", include_str!("../data/mailerlite.toml")),
-    ("mailman.toml", include_str!("../data/mailman.toml")),
-    ("mailtrain.toml", include_str!("../data/mailtrain.toml")),
-    ("mautic.toml", include_str!("../data/mautic.toml")),
-    ("moosend.toml", include_str!("../data/moosend.toml")),
-    ("ontraport.toml", include_str!("../data/ontraport.toml")),
-    ("phplist.toml", include_str!("../data/phplist.toml")),
-    ("sendlane.toml", include_str!("../data/sendlane.toml")),
-    ("sendy.toml", include_str!("../data/sendy.toml")),
-];
+/// Names and texts of the files in `data`, which `build.rs` finds.
+const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// Connectors, by slug and alias.
 #[derive(Clone, Debug, Default)]

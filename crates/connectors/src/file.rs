@@ -27,7 +27,7 @@ pub use action::{
 pub use capability::PlatformCapabilities;
 pub use contacts::{
     ContactScope, ContactState, ContactsRule, DateAt, FieldRules, ListsRule, OneContactRule, PageEnd, PageRule,
-    ReadyRule, RecordForm, SinceKind, SinceRule, SinceRules, StateRule,
+    RecordForm, SinceKind, SinceRule, SinceRules, StateRule,
 };
 pub use fault::ConnectorFault;
 pub use field::{FieldLetters, FieldNameRule};

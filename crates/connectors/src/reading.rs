@@ -32,8 +32,6 @@ const LISTS_MAX: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadStep {
     Send(Request),
-    /// Wait this number of milliseconds, then call `next` again.
-    Wait(i64),
     Done,
 }
 
@@ -87,9 +85,6 @@ impl<'a> Reading<'a> {
     /// Returns the next step. Repeated calls return the same request.
     pub fn next(&mut self, now: Millis) -> Result<ReadStep, Fault> {
         let Some(section) = self.section()? else { return Ok(ReadStep::Done) };
-        if let Some(wait) = self.position.walk.wait_ms(now) {
-            return Ok(ReadStep::Wait(wait));
-        }
         let rendering = Rendering { file: self.file, now };
         let mut values = self.values();
         let request = if let Some(url) = self.position.walk.next_url(section.page) {
@@ -97,9 +92,8 @@ impl<'a> Reading<'a> {
             // Checked again, because the position may come from an older file.
             rendering.next_url(next_address(&base, url).map_err(Fault::unreadable)?, &values)?
         } else {
-            self.position.walk.fill(section.page, now, self.since_at(), &mut values);
-            let rule = self.position.walk.rule(section.page).unwrap_or(section.request);
-            rendering.request(rule, section.more, &values)?
+            self.position.walk.fill(section.page, &mut values);
+            rendering.request(section.request, section.more, &values)?
         };
         self.position.asked = now.0;
         Ok(ReadStep::Send(request))
@@ -112,24 +106,16 @@ impl<'a> Reading<'a> {
         let body = judge.judge(response)?.body;
         let found = Found { body: &body, headers: &response.headers, key: None };
         let mut walk = self.position.walk.clone();
-        if walk.job(section.page, found, response.at)? {
-            self.position.walk = walk;
-            return Ok(ReadPage::default());
-        }
         let by_tree = matches!(section.records.1, RecordForm::Array | RecordForm::Map);
         if by_tree && !(body.is_object() || body.is_array()) {
             return Err(Fault::unreadable("the response is not JSON"));
         }
         let records = records(section.records, section.may_be_absent, found, &response.body)?;
+        if records.is_empty() && section.may_be_absent && !section.page.has_count(found) {
+            return Err(Fault::unreadable("the response has neither records nor their number"));
+        }
         let base = self.base()?;
-        let advance = Advance {
-            page: section.page,
-            found,
-            records: &records,
-            id: section.id,
-            base: &base,
-            now: Millis(self.position.asked),
-        };
+        let advance = Advance { page: section.page, found, records: &records, id: section.id, base: &base };
         let known = walk.known(&advance);
         let more = walk.advance(&advance)?;
         let (page, more) = self.take(&records[known..], &mut walk, more)?;

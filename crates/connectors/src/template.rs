@@ -48,7 +48,7 @@ const FAMILIES: &[(&str, PlaceholderFamily, &[&str])] = &[
     ("list", PlaceholderFamily::List, &["id", "name"]),
     ("contact", PlaceholderFamily::Contact, &["id", "email"]),
     ("since", PlaceholderFamily::Since, &[]),
-    ("page", PlaceholderFamily::Page, &["offset", "number", "size", "token", "key", "from", "to", "job"]),
+    ("page", PlaceholderFamily::Page, &["offset", "number", "size", "token", "key"]),
     ("state", PlaceholderFamily::State, &[]),
     ("tag", PlaceholderFamily::Tag, &["name"]),
     ("field", PlaceholderFamily::Field, &["name", "value"]),

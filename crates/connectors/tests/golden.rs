@@ -4,17 +4,37 @@
 //! connector does. `UPDATE_GOLDEN=1` writes them anew, to be reviewed as a diff.
 
 mod cases;
+#[path = "../embedding.rs"]
+mod embedding;
 mod vendors;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use cases::{Golden, Ran};
 use probity_connectors::{ActionKind, Catalog, ConnectorFile, Response, TestOutcome, Testing};
 use serde_json::Value;
 
+/// A platform that is not built in, made up for the example of docs/connectors.md.
+const ADDED: &str = "acme";
+
+/// Returns the built-in platforms and the added one.
+fn catalog() -> &'static Catalog {
+    static ALL: OnceLock<Catalog> = OnceLock::new();
+    ALL.get_or_init(|| Catalog::embedded().with_texts([("acme.toml", added())]).expect("a valid example"))
+}
+
+/// Returns the file of the added platform.
+fn added() -> &'static str {
+    let page = include_str!("../../../docs/connectors.md");
+    let (_, rest) = page.split_once("```toml\n").expect("an example");
+    rest.split_once("```").expect("the end of the example").0
+}
+
 fn path(slug: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{slug}.json"))
+    let folder = if slug == ADDED { "data" } else { "golden" };
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/{folder}/{slug}.json"))
 }
 
 fn golden(slug: &str) -> Value {
@@ -25,7 +45,7 @@ fn golden(slug: &str) -> Value {
 #[test]
 fn every_platform_does_what_its_golden_file_says() {
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
-    for file in Catalog::embedded().iter() {
+    for file in catalog().iter() {
         let slug = &file.provider.slug;
         let before = golden(slug);
         let mut after = before.clone();
@@ -52,8 +72,25 @@ fn every_platform_does_what_its_golden_file_says() {
 }
 
 #[test]
+fn a_platform_is_added_by_its_file_and_its_golden_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in Catalog::texts() {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    std::fs::write(folder.path().join("acme.toml"), added()).unwrap();
+    std::fs::write(folder.path().join("acme.toml~"), "left by an editor").unwrap();
+    let table = embedding::table(folder.path()).unwrap();
+    assert_eq!(table.matches("include_str!").count(), Catalog::texts().len() + 1);
+    assert!(table.contains("acme.toml"));
+    // The other tests hold for it as they do for the others.
+    assert_eq!(catalog().iter().count(), Catalog::texts().len() + 1);
+    let lines = [added().lines().count(), std::fs::read_to_string(path(ADDED)).unwrap().lines().count()];
+    assert!(lines[0] <= 90 && lines[1] <= 600, "{lines:?} lines are too many to write in half an hour");
+}
+
+#[test]
 fn every_golden_file_covers_what_its_platform_can_do() {
-    for file in Catalog::embedded().iter() {
+    for file in catalog().iter() {
         let missing = missing(file, &golden(&file.provider.slug));
         assert!(missing.is_empty(), "{}: no case for {missing:?}", file.provider.slug);
     }
@@ -115,7 +152,7 @@ fn shown(case: &Value) -> Vec<String> {
 
 #[test]
 fn no_result_shows_a_credential() {
-    for file in Catalog::embedded().iter() {
+    for file in catalog().iter() {
         let value = golden(&file.provider.slug);
         let golden = Golden::of(file, &value);
         for case in value["cases"].as_array().expect("cases") {
@@ -141,7 +178,7 @@ fn escaped(text: &str, mark: &str, digits: usize) -> String {
 
 #[test]
 fn a_host_that_quotes_its_headers_tells_no_credential() {
-    for file in Catalog::embedded().iter() {
+    for file in catalog().iter() {
         let slug = &file.provider.slug;
         let golden = Golden::of(file, &golden(slug));
         let testing = Testing::new(file, &golden.credentials);

@@ -105,6 +105,8 @@ impl Desk {
         self.now = self.clock.now();
         self.account.call = (number, self.now);
         let drawn = self.faults.draw(&mut self.rng).filter(|_| self.ledger.faults() < self.faults.max);
+        // A success that nothing was done for deceives every caller; only reading shows it.
+        let drawn = drawn.filter(|fault| *fault != EspFault::ErrorInside || call.method == "GET");
         let (mut reply, mut fault, is_excess) = self.decide(call, number, drawn, in_flight);
         if let Some(what) = misspelled(call) {
             reply.blame.get_or_insert_with(|| what.to_owned());
@@ -145,8 +147,13 @@ impl Desk {
         if let Err(reply) = (self.sheet.admit)(self, call) {
             return (reply, None, false);
         }
-        if drawn == Some(EspFault::Error) {
-            return (self.failure(), drawn, false);
+        match drawn {
+            Some(EspFault::Error) => return (self.failure(), drawn, false),
+            Some(EspFault::ErrorInside) => {
+                let body = serde_json::json!({"errors": [{"message": "Internal error"}], "message": "Internal error"});
+                return (EspReply::json(200, &body), drawn, false);
+            }
+            _ => {}
         }
         let sheet = self.sheet;
         (sheet.answer(self, call), drawn, false)
@@ -197,8 +204,10 @@ impl Desk {
                 _ => *fault = None,
             },
             Some(EspFault::Slow) => self.clock.advance(SLOW_MS),
-            Some(EspFault::Cut) => *fault = None,
-            Some(EspFault::Error | EspFault::WebPage) | None => {}
+            Some(EspFault::Flood) if reply.is_success() => reply = reply.flooding(),
+            Some(EspFault::Empty) if reply.is_success() && !reply.is_text() => reply.body.clear(),
+            Some(EspFault::Cut | EspFault::Empty | EspFault::Flood) => *fault = None,
+            Some(EspFault::Error | EspFault::ErrorInside | EspFault::WebPage) | None => {}
         }
         let arrives = matches!(fault, None | Some(EspFault::Slow));
         if call.method == "GET" && reply.is_success() && arrives {

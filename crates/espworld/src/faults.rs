@@ -17,6 +17,12 @@ pub enum EspFault {
     RepeatedPage,
     /// The reply is slow.
     Slow,
+    /// The platform acts, and the reply has 10 GB.
+    Flood,
+    /// The platform acts, and the reply has no body.
+    Empty,
+    /// The platform does not read, and the reply says so under the status of a success.
+    ErrorInside,
 }
 
 /// Frequencies of faults, per 1,000 calls.
@@ -28,6 +34,9 @@ pub struct EspFaults {
     pub cuts: u32,
     pub repeated_pages: u32,
     pub slow: u32,
+    pub floods: u32,
+    pub empties: u32,
+    pub errors_inside: u32,
     /// Contacts added between two pages.
     pub arrivals: u32,
     /// Contacts removed between two pages.
@@ -58,6 +67,9 @@ impl EspFaults {
             cuts: share(40),
             repeated_pages: share(80),
             slow: share(40),
+            floods: 0,
+            empties: 0,
+            errors_inside: 0,
             arrivals: share(300),
             departures: 0,
             dead_from: None,
@@ -76,6 +88,9 @@ impl EspFaults {
             (self.cuts, EspFault::Cut),
             (self.repeated_pages, EspFault::RepeatedPage),
             (self.slow, EspFault::Slow),
+            (self.floods, EspFault::Flood),
+            (self.empties, EspFault::Empty),
+            (self.errors_inside, EspFault::ErrorInside),
         ];
         let mut drawn = u32::try_from(rng.below(1_000)).unwrap_or(0);
         for (share, kind) in kinds {

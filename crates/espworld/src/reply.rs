@@ -2,12 +2,18 @@
 
 use serde_json::Value;
 
+/// Part of a body of 10 GB, in bytes, and the number of parts.
+const FLOOD_PART: usize = 64 << 10;
+const FLOOD_TIMES: u32 = 10 << 14;
+
 /// Reply of a platform.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EspReply {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// Number of times that the body is sent.
+    pub times: u32,
     /// Fault in the form of the call, caused by the caller and not by the account.
     pub blame: Option<String>,
 }
@@ -21,12 +27,19 @@ impl EspReply {
     /// Returns a reply with a body of the given media type.
     pub(crate) fn text(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
-        Self { status, headers, body: body.into(), blame: None }
+        Self { status, headers, body: body.into(), times: 1, blame: None }
     }
 
     /// Returns a reply without a body.
     pub(crate) fn empty(status: u16) -> Self {
-        Self { status, ..Self::default() }
+        Self { status, headers: Vec::new(), body: Vec::new(), times: 1, blame: None }
+    }
+
+    /// Makes the body one of 10 GB.
+    pub(crate) fn flooding(self) -> Self {
+        // 204 would have no body.
+        let status = if self.status == 204 { 200 } else { self.status };
+        Self { status, body: vec![b' '; FLOOD_PART], times: FLOOD_TIMES, ..self }
     }
 
     /// Returns a web page, as a proxy in front of the platform sends it.

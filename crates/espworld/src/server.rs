@@ -1,13 +1,16 @@
 //! Socket of a world: HTTP/1.1 on loopback, for any number of connections.
 
+use std::convert::Infallible;
 use std::io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -46,7 +49,7 @@ pub(crate) async fn serve(listener: TcpListener, counter: RequestCounter) {
     }
 }
 
-async fn answer(counter: RequestCounter, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, io::Error> {
+async fn answer(counter: RequestCounter, request: Request<Incoming>) -> Result<Response<RepeatedBody>, io::Error> {
     let in_flight = counter.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
     let outcome = reply(&counter, request, in_flight).await;
     counter.in_flight.fetch_sub(1, Ordering::SeqCst);
@@ -57,7 +60,7 @@ async fn reply(
     counter: &RequestCounter,
     request: Request<Incoming>,
     in_flight: usize,
-) -> Result<Response<Full<Bytes>>, io::Error> {
+) -> Result<Response<RepeatedBody>, io::Error> {
     let call = read(request).await?;
     if !counter.latency.is_zero() {
         tokio::time::sleep(counter.latency).await;
@@ -68,7 +71,37 @@ async fn reply(
     for (name, value) in &reply.headers {
         response = response.header(name, value);
     }
-    response.body(Full::new(Bytes::from(reply.body))).map_err(io::Error::other)
+    response.body(RepeatedBody { part: Bytes::from(reply.body), times: reply.times }).map_err(io::Error::other)
+}
+
+/// Body that consists of the same part a number of times.
+struct RepeatedBody {
+    part: Bytes,
+    times: u32,
+}
+
+impl Body for RepeatedBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        if self.is_end_stream() {
+            return Poll::Ready(None);
+        }
+        self.times -= 1;
+        Poll::Ready(Some(Ok(Frame::data(self.part.clone()))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.times == 0 || self.part.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.part.len() as u64 * u64::from(self.times))
+    }
 }
 
 async fn read(request: Request<Incoming>) -> Result<EspCall, io::Error> {

@@ -96,10 +96,10 @@ pub(crate) fn held(by: Option<BrakeReason>) -> Wording {
             "Usted pidió decidir antes. No se ha cambiado nada.",
         ],
         Some(BrakeReason::First) => [
-            "The first run with these settings asks before it acts. Nothing was changed.",
-            "Der erste Lauf mit diesen Einstellungen fragt, bevor er etwas tut. Nichts wurde geändert.",
-            "Le premier passage avec ces réglages demande avant d’agir. Rien n’a été modifié.",
-            "La primera pasada con estos ajustes pregunta antes de actuar. No se ha cambiado nada.",
+            "The first run with these settings and rules asks before it acts. Nothing was changed.",
+            "Der erste Lauf mit diesen Einstellungen und Regeln fragt, bevor er etwas tut. Nichts wurde geändert.",
+            "Le premier passage avec ces réglages et règles demande avant d’agir. Rien n’a été modifié.",
+            "La primera pasada con estos ajustes y reglas pregunta antes de actuar. No se ha cambiado nada.",
         ],
         Some(BrakeReason::TooMany) => [
             "Automatic runs would change more than 10% of their contacts: this one asks first and has changed nothing.",

@@ -219,7 +219,6 @@ impl Platforms {
         loop {
             match reading.next(clock.now())? {
                 ReadStep::Done => return Ok(lists),
-                ReadStep::Wait(ms) => clock.wait_until((clock.now() + ms).min(end)).await,
                 ReadStep::Send(request) => {
                     let answer = self.send_until(account, &request, end).await;
                     let answer = answer.map_err(|fault| fault.fault(account.provider()))?;

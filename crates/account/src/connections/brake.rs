@@ -64,7 +64,7 @@ pub fn together_ms(decay_days: i64) -> i64 {
 pub struct RunFacts {
     /// Whether the run only shows what would happen.
     pub is_dry: bool,
-    /// Whether a user has confirmed a run of this connection, and its settings have not asked for more since.
+    /// Whether a user has confirmed a run of this connection, and its settings and keyword rules have not asked for more since.
     pub is_trusted: bool,
     /// Whether a user decides about every action.
     pub manual_mode: bool,

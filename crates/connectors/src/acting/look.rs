@@ -45,7 +45,13 @@ impl<'a> Acting<'a> {
         let record =
             record.ok_or_else(|| Fault::unreadable("the response has no contact where the connector expects it"))?;
         let found = Found { body: &record, headers: &[], key: None };
-        Ok(self.file.contacts.as_ref().and_then(|rule| rule.fields.email.text(found)))
+        let Some(fields) = self.file.contacts.as_ref().map(|rule| &rule.fields) else { return Ok(None) };
+        let email = fields.email.text(found);
+        // A contact without an address has an ID. An error under the status of a success has neither.
+        if email.is_none() && fields.id.text(found).is_none() {
+            return Err(Fault::unreadable("the response has neither the contact's address nor its ID"));
+        }
+        Ok(email)
     }
 
     /// Returns the outcome for a contact with this address; `None` if the action is to be performed.

@@ -31,6 +31,9 @@ pub(crate) fn records(
     raw: &[u8],
 ) -> Result<Vec<RawRecord>, Fault> {
     let records = match form {
+        RecordForm::Lines if found.body.is_object() || found.body.is_array() => {
+            return Err(Fault::unreadable("the response is JSON, and not lines of text"));
+        }
         RecordForm::Lines | RecordForm::Ndjson => return lines(form, raw),
         RecordForm::Array | RecordForm::Map => at.value(found),
     };
@@ -101,5 +104,6 @@ mod tests {
             assert!(read(form, body).is_err(), "{body}");
         }
         assert!(read(RecordForm::Ndjson, "{\"a\":1}\n<html>").is_err());
+        assert!(read(RecordForm::Lines, r#"{"message": "Internal error"}"#).is_err());
     }
 }

@@ -43,7 +43,7 @@ impl ActionKind {
 pub struct BatchRule {
     /// Maximum number of contacts per call.
     pub max: usize,
-    /// Place of the contacts: a pointer into the JSON body, or `query:NAME`, which is repeated.
+    /// Place of the contacts: a pointer into the JSON body, or `query:NAME` or `form:NAME`, which are repeated.
     pub at: String,
     /// Item for each contact.
     pub each: JsonTemplate,

@@ -35,7 +35,7 @@ pub(super) fn faults(file: &ConnectorFile, name: &str) -> Vec<ConnectorFault> {
     if let Some(lists) = &file.lists {
         let allowed = Allowed::default().paged(&lists.page);
         walker.request("lists.request", &lists.request, &allowed);
-        walker.page("lists.page", &lists.page, &Allowed::default());
+        walker.page("lists.page", &lists.page);
     }
     if let Some(contacts) = &file.contacts {
         walker.contacts(contacts);
@@ -175,16 +175,11 @@ impl Walker<'_> {
         }
     }
 
-    fn page(&mut self, path: &str, page: &PageRule, base: &Allowed) {
+    fn page(&mut self, path: &str, page: &PageRule) {
         if page.size().is_some_and(|size| !(1..=SIZE_MAX).contains(&size)) {
             self.fault(path, format!("size is 1 to {SIZE_MAX}"));
         }
         let (PageRule::Offset { end, .. } | PageRule::Page { end, .. } | PageRule::Keyset { end, .. }) = page else {
-            if let PageRule::Export { poll, fetch, .. } = page {
-                let allowed = base.clone().paged(page);
-                self.request(&format!("{path}.poll"), poll, &allowed);
-                self.request(&format!("{path}.fetch"), fetch, &allowed);
-            }
             return;
         };
         if matches!(page, PageRule::Offset { size: 1, again: true, .. }) {
@@ -208,7 +203,7 @@ impl Walker<'_> {
             base = base.with(PlaceholderFamily::State);
         }
         self.request("contacts.request", &rule.request, &base.clone().paged(&rule.page));
-        self.page("contacts.page", &rule.page, &base);
+        self.page("contacts.page", &rule.page);
         if let Some(one) = &rule.one {
             self.request("contacts.one.request", &one.request, &Allowed::of(&[PlaceholderFamily::Contact]));
             if rule.fields.email == Source::Key {
@@ -228,7 +223,7 @@ impl Walker<'_> {
                 ..since.request.clone().unwrap_or_else(|| rule.request.clone())
             };
             self.request(&path, &request, &allowed);
-            self.page(&format!("{path}.page"), page, &base);
+            self.page(&format!("{path}.page"), page);
         }
     }
 
@@ -276,8 +271,14 @@ impl Walker<'_> {
         if !(1..=BATCH_MAX).contains(&batch.max) {
             self.fault(&format!("{path}.batch.max"), format!("max is 1 to {BATCH_MAX}"));
         }
-        if !(batch.at.starts_with('/') && rule.request.json.is_some() || batch.at.starts_with("query:")) {
-            self.fault(&format!("{path}.batch.at"), "at must be a pointer into request.json, or query:NAME");
+        let fits = match batch.at.split_once(':') {
+            Some(("query", _)) => true,
+            Some(("form", _)) => rule.request.json.is_none(),
+            _ => batch.at.starts_with('/') && rule.request.json.is_some(),
+        };
+        if !fits {
+            let what = "at must be a pointer into request.json, query:NAME, or form:NAME without request.json";
+            self.fault(&format!("{path}.batch.at"), what);
         }
         if rule.replace.is_some() || !rule.before.is_empty() {
             self.fault(&format!("{path}.batch"), "a batch must not have before or replace");
@@ -305,10 +306,7 @@ impl Walker<'_> {
         }
         if let Some(find) = &rule.find {
             self.request(&format!("{path}.find.request"), &find.request, &allowed.clone().paged(&find.page));
-            self.page(&format!("{path}.find.page"), &find.page, &allowed);
-            if matches!(find.page, PageRule::Window { .. } | PageRule::Export { .. }) {
-                self.fault(&format!("{path}.find.page"), "page must not be of kind window or export");
-            }
+            self.page(&format!("{path}.find.page"), &find.page);
             self.template(&format!("{path}.find.is"), &find.is, Place::Name, &allowed);
         }
         if let Some(make) = &rule.make {

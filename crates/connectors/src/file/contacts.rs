@@ -84,28 +84,6 @@ pub enum PageRule {
     NextUrl { size: u32, at: Source },
     /// `{page.key}` is a field of the last record.
     Keyset { size: u32, from: Source, first: String, end: PageEnd },
-    /// `{page.from}` and `{page.to}` are times that move forward.
-    Window {
-        #[serde(deserialize_with = "span")]
-        span: i64,
-    },
-    /// The request starts a job, `poll` reads its state, and `fetch` gets the records.
-    Export {
-        job: Source,
-        poll: Box<RequestRule>,
-        ready: ReadyRule,
-        #[serde(deserialize_with = "span")]
-        every: i64,
-        fetch: Box<RequestRule>,
-    },
-}
-
-/// Condition under which an export job is finished.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReadyRule {
-    pub at: Source,
-    pub is: Vec<String>,
 }
 
 fn one() -> u32 {
@@ -127,7 +105,7 @@ impl PageRule {
             | Self::Token { size, .. }
             | Self::NextUrl { size, .. }
             | Self::Keyset { size, .. } => Some(*size),
-            Self::None {} | Self::Window { .. } | Self::Export { .. } => None,
+            Self::None {} => None,
         }
     }
 
@@ -140,8 +118,6 @@ impl PageRule {
             Self::Token { .. } => &["token", "size"],
             Self::NextUrl { .. } => &["size"],
             Self::Keyset { .. } => &["key", "size"],
-            Self::Window { .. } => &["from", "to"],
-            Self::Export { .. } => &["job"],
         }
     }
 }

@@ -162,7 +162,7 @@ pub struct RateLimit {
     #[serde(deserialize_with = "span")]
     pub per: i64,
     pub max: u32,
-    /// Path prefixes to which the limit applies; if empty, all paths.
+    /// Path prefixes to which the limit applies, with `*` for any segment; if empty, all paths.
     #[serde(default)]
     pub paths: Vec<String>,
 }

@@ -50,6 +50,8 @@ fn the_shipped_files_are_right() {
             panic!("{}", faults.join("\n"));
         }
     }
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/data")).unwrap();
+    assert_eq!(Catalog::texts().len(), folder.count());
     assert_eq!(Catalog::embedded().iter().count(), Catalog::texts().len());
     assert_eq!(Catalog::embedded().get("kit").unwrap().provider.slug, "convertkit");
 }

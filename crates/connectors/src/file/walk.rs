@@ -215,7 +215,6 @@ impl Walker<'_> {
     fn time(&mut self, path: &str, placeholder: &Placeholder) {
         let is_time = match placeholder.family {
             PlaceholderFamily::Since => true,
-            PlaceholderFamily::Page => matches!(placeholder.name.as_str(), "from" | "to"),
             PlaceholderFamily::Verdict => placeholder.name == "at",
             _ => false,
         };

@@ -2,8 +2,6 @@
 //!
 //! A repeated cursor would never end, and a repeated page would skip the records that follow. Both are faults.
 
-mod job;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use probity_mail::time::Millis;
@@ -11,9 +9,8 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::job::ExportJob;
 use crate::answer::{Fault, RawRecord};
-use crate::file::{PageEnd, PageRule, RequestRule};
+use crate::file::{PageEnd, PageRule};
 use crate::request::{Values, next_address};
 use crate::source::{Found, Source};
 use crate::template::PlaceholderFamily;
@@ -37,10 +34,9 @@ pub(crate) struct PageWalk {
     kept_at: u32,
     /// Hash of the first and the last ID of the previous page. Some IDs are addresses, which a position must not contain.
     ends: Option<String>,
-    /// Start of the window, or the date at which a new search started.
+    /// Date at which a new search started.
     from: Option<i64>,
     since_restart: u64,
-    job: Option<ExportJob>,
     /// Total number of records in the last response.
     #[serde(default)]
     total: Option<u64>,
@@ -62,13 +58,11 @@ pub(crate) struct Advance<'a> {
     pub records: &'a [RawRecord],
     pub id: &'a Source,
     pub base: &'a str,
-    /// Time of the request.
-    pub now: Millis,
 }
 
 impl PageWalk {
     /// Sets the values of `{page.…}`. The first page has no token, and its key is `first`.
-    pub(crate) fn fill(&mut self, page: &PageRule, now: Millis, since: Option<Millis>, values: &mut Values<'_>) {
+    pub(crate) fn fill(&self, page: &PageRule, values: &mut Values<'_>) {
         if let Some(size) = page.size() {
             values.set(PlaceholderFamily::Page, "size", size);
         }
@@ -85,16 +79,6 @@ impl PageWalk {
             PageRule::Keyset { first, .. } => {
                 values.set(PlaceholderFamily::Page, "key", self.cursor.as_deref().unwrap_or(first));
             }
-            PageRule::Window { span } => {
-                let from = *self.from.get_or_insert(since.map_or(0, |at| at.0));
-                values.set(PlaceholderFamily::Page, "from", from);
-                values.set(PlaceholderFamily::Page, "to", from.saturating_add(*span).min(now.0));
-            }
-            PageRule::Export { .. } => {
-                if let Some(job) = &self.job {
-                    values.set(PlaceholderFamily::Page, "job", job.id());
-                }
-            }
             PageRule::None {} | PageRule::NextUrl { .. } => {}
         }
     }
@@ -109,23 +93,8 @@ impl PageWalk {
         if matches!(page, PageRule::NextUrl { .. }) { self.cursor.as_deref() } else { None }
     }
 
-    /// Returns the next request of a running export job.
-    pub(super) fn rule<'a>(&self, page: &'a PageRule) -> Option<&'a RequestRule> {
-        self.job.as_ref()?.rule(page)
-    }
-
-    /// Returns the wait before the next poll of a job.
-    pub(super) fn wait_ms(&self, now: Millis) -> Option<i64> {
-        self.job.as_ref()?.wait_ms(now)
-    }
-
     pub(super) fn restarted_at(&self) -> Option<i64> {
         self.from
-    }
-
-    /// Processes a response about an export job. Returns false if the response has records.
-    pub(super) fn job(&mut self, page: &PageRule, found: Found<'_>, now: Millis) -> Result<bool, Fault> {
-        ExportJob::take(&mut self.job, page, found, now)
     }
 
     /// Processes a page, and returns whether another follows.
@@ -138,7 +107,7 @@ impl PageWalk {
             return Err(Fault::unreadable(format!("too many pages; the maximum is {PAGES_MAX}")));
         }
         match answer.page {
-            PageRule::None {} | PageRule::Export { .. } => Ok(false),
+            PageRule::None {} => Ok(false),
             PageRule::Offset { size, end, again: true } => {
                 let known = self.known(answer);
                 if known == 0 {
@@ -169,11 +138,6 @@ impl PageWalk {
                 let key = answer.records.last().and_then(|record| from.text(record.found()));
                 let key = key.ok_or_else(|| Fault::unreadable("the last record has no key from which to continue"))?;
                 self.follow(Some(key))
-            }
-            PageRule::Window { span } => {
-                let to = self.from.unwrap_or(0).saturating_add(*span);
-                self.from = Some(to);
-                Ok(to < answer.now.0)
             }
         }
     }
@@ -280,6 +244,19 @@ impl PageWalk {
     }
 }
 
+impl PageRule {
+    /// Returns whether a response has the number that ends the pages; true if they end in another way.
+    pub(super) fn has_count(&self, found: Found<'_>) -> bool {
+        match self {
+            Self::Offset { end, .. } | Self::Page { end, .. } | Self::Keyset { end, .. } => match end {
+                PageEnd::Total(at) | PageEnd::Pages(at) => number(at, found).is_some(),
+                PageEnd::Short | PageEnd::Empty | PageEnd::More(_) => true,
+            },
+            Self::None {} | Self::Token { .. } | Self::NextUrl { .. } => true,
+        }
+    }
+}
+
 fn hash_of(record: Option<&RawRecord>, id: &Source) -> Option<String> {
     id.text(record?.found()).map(|id| hashed(&id))
 }
@@ -302,4 +279,5 @@ fn is_absent(value: Option<&Value>) -> bool {
 }
 
 #[cfg(test)]
+#[path = "tests.rs"]
 mod tests;

@@ -27,6 +27,14 @@ fn encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
+/// Parts of a request that have a value for each contact, and its JSON body.
+#[derive(Default)]
+struct Batched {
+    query: Vec<(String, String)>,
+    form: Vec<(String, String)>,
+    json: Option<Value>,
+}
+
 /// Renders requests of one connection.
 #[derive(Clone, Copy)]
 pub(crate) struct Rendering<'a> {
@@ -43,7 +51,7 @@ impl Rendering<'_> {
         values: &Values<'_>,
     ) -> Result<Request, UnfitValue> {
         let json = rule.json.as_ref().map(|json| json.fill(values)).transpose()?.flatten();
-        self.assemble(rule, more, values, (Vec::new(), json))
+        self.assemble(rule, more, values, Batched { json, ..Batched::default() })
     }
 
     /// Renders a request for several contacts, each with its own values.
@@ -55,15 +63,19 @@ impl Rendering<'_> {
     ) -> Result<Request, UnfitValue> {
         let items =
             each.iter().filter_map(|values| batch.each.fill(values).transpose()).collect::<Result<Vec<_>, _>>()?;
-        let mut json = rule.json.as_ref().map(|json| json.fill(common)).transpose()?.flatten();
-        let mut repeated = Vec::new();
-        if let Some(name) = batch.at.strip_prefix("query:") {
-            repeated = items.iter().filter_map(|item| Some((name.to_owned(), scalar(item)?))).collect();
-        } else {
-            let place = json.as_mut().and_then(|body| body.pointer_mut(&batch.at));
-            *place.ok_or_else(|| of_file("batch.at is not in request.json"))? = Value::Array(items);
+        let json = rule.json.as_ref().map(|json| json.fill(common)).transpose()?.flatten();
+        let mut batched = Batched { json, ..Batched::default() };
+        let repeated =
+            |name: &str| items.iter().filter_map(|item| Some((name.to_owned(), scalar(item)?))).collect::<Vec<_>>();
+        match batch.at.split_once(':') {
+            Some(("query", name)) => batched.query = repeated(name),
+            Some(("form", name)) => batched.form = repeated(name),
+            _ => {
+                let place = batched.json.as_mut().and_then(|body| body.pointer_mut(&batch.at));
+                *place.ok_or_else(|| of_file("batch.at is not in request.json"))? = Value::Array(items);
+            }
         }
-        self.assemble(rule, &BTreeMap::new(), common, (repeated, json))
+        self.assemble(rule, &BTreeMap::new(), common, batched)
     }
 
     fn assemble(
@@ -71,7 +83,7 @@ impl Rendering<'_> {
         rule: &RequestRule,
         more: &BTreeMap<String, Template>,
         values: &Values<'_>,
-        (repeated, json): (Vec<(String, String)>, Option<Value>),
+        Batched { query: mut pairs, form, json }: Batched,
     ) -> Result<Request, UnfitValue> {
         let (method, path) = method(rule)?;
         let base = match self.other(rule)? {
@@ -82,7 +94,6 @@ impl Rendering<'_> {
         if path.split('/').any(|part| part == "." || part == "..") {
             return Err(foreign(path_family(rule), "makes a path segment of dots"));
         }
-        let mut pairs = repeated;
         for (name, template) in rule.query.iter().filter(|(name, _)| !more.contains_key(*name)).chain(more) {
             if let Some(value) = template.fill(values, &|text| Ok(text.to_owned()))? {
                 pairs.push((name.clone(), value));
@@ -92,7 +103,7 @@ impl Rendering<'_> {
         let mark = if query.is_empty() { "" } else { "?" };
         let url = checked_url(format!("{base}{path}{mark}{query}"), &base)?;
         let mut headers = self.headers(rule, values)?;
-        let body = body(rule, values, json.as_ref())?;
+        let body = body(rule, values, (form, json.as_ref()))?;
         if let Some((kind, _)) = &body {
             put_default(&mut headers, "Content-Type", kind);
         }
@@ -287,14 +298,15 @@ fn method(rule: &RequestRule) -> Result<(Method, &Template), UnfitValue> {
 fn body(
     rule: &RequestRule,
     values: &Values<'_>,
-    json: Option<&Value>,
+    (mut pairs, json): (Vec<(String, String)>, Option<&Value>),
 ) -> Result<Option<(String, Vec<u8>)>, UnfitValue> {
     if let Some(json) = json {
         return Ok(Some(("application/json".to_owned(), json.to_string().into_bytes())));
     }
-    let Some(form) = &rule.form else { return Ok(None) };
-    let mut pairs = Vec::new();
-    for (name, template) in form {
+    if rule.form.is_none() && pairs.is_empty() {
+        return Ok(None);
+    }
+    for (name, template) in rule.form.iter().flatten() {
         if let Some(value) = template.fill(values, &|text| Ok(text.to_owned()))? {
             pairs.push((name.clone(), value));
         }

@@ -1,6 +1,8 @@
 //! Compares a request, or an answer, with a vendor's description. What is not described is a fault.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use jsonschema::error::ValidationErrorKind;
 use probity_connectors::Request;
@@ -34,14 +36,15 @@ impl Faults<'_> {
     /// Compares a text from a path, a query or a header with its schema.
     fn text(&mut self, place: String, schema: &Value, texts: &[String]) {
         let value = typed(texts, schema);
-        let validator = validator(schema);
+        let validator = validator(schema, false);
         if let Err(error) = validator.validate(&value) {
             self.add(place, error.to_string(), value.clone());
         }
     }
 
+    /// Compares a body with its schema. Members that the schema does not name are faults.
     fn json(&mut self, part: &str, schema: &Value, value: &Value) {
-        let validator = validator(schema);
+        let validator = validator(schema, true);
         for error in validator.iter_errors(value) {
             let at = error.instance_path().as_str();
             let found = value.pointer(at).unwrap_or(&Value::Null);
@@ -57,9 +60,20 @@ impl Faults<'_> {
     }
 }
 
-fn validator(schema: &Value) -> jsonschema::Validator {
-    let options = jsonschema::draft202012::options().should_validate_formats(true);
-    options.build(schema).unwrap_or_else(|error| panic!("{error}: {schema}"))
+thread_local! {
+    /// Validators by schema, because making one takes longer than all its comparisons.
+    static VALIDATORS: RefCell<BTreeMap<(String, bool), Rc<jsonschema::Validator>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Returns the validator of a schema, which refuses fields that it does not name if it is sealed.
+fn validator(schema: &Value, is_sealed: bool) -> Rc<jsonschema::Validator> {
+    let key = (schema.to_string(), is_sealed);
+    let make = || {
+        let options = jsonschema::draft202012::options().should_validate_formats(true);
+        let whole = if is_sealed { sealed(schema) } else { schema.clone() };
+        Rc::new(options.build(&whole).unwrap_or_else(|error| panic!("{error}: {schema}")))
+    };
+    VALIDATORS.with_borrow_mut(|known| Rc::clone(known.entry(key).or_insert_with(make)))
 }
 
 /// Returns the faults of a request, which has the form of golden files.
@@ -92,7 +106,7 @@ pub(crate) fn judge_answer(description: &VendorDescription, request: &Value, ans
         return Vec::new();
     }
     let mut faults = Faults { description, operation: called.name.to_owned(), found: Vec::new() };
-    faults.json("answer", &sealed(schema), &answer["json"]);
+    faults.json("answer", schema, &answer["json"]);
     faults.found
 }
 
@@ -199,7 +213,7 @@ fn judge_body(faults: &mut Faults<'_>, called: &CalledOperation<'_>, request: &V
         (true, false) => faults.add("body".into(), "no body is described", request["json"].clone()),
         (false, true) if called.rule["body_optional"] == true => {}
         (false, true) => faults.add("body".into(), "required body is missing", Value::Null),
-        (false, false) => faults.json("body", &sealed(schema), &request["json"]),
+        (false, false) => faults.json("body", schema, &request["json"]),
     }
 }
 

@@ -140,7 +140,7 @@ fn may_refuse(rig: &Rig, kind: ActionKind) -> bool {
     rig.world.vendor() == EspVendor::Mailchimp && kind == ActionKind::Delete
 }
 
-async fn every_action(vendor: EspVendor, seed: u64, faults: EspFaults) {
+pub(crate) async fn every_action(vendor: EspVendor, seed: u64, faults: EspFaults) {
     let mut rig = Rig::new(vendor, seed, faults).await;
     let mut rng = Rng::new(seed ^ 0xac7);
     let mut memory = BTreeMap::new();

@@ -37,10 +37,6 @@ pub(crate) async fn read(rig: &mut Rig, goal: ReadGoal) -> Harvest {
         let mut reading = Reading::resume(&file, &credentials, position.clone());
         let request = match reading.next(rig.now()).unwrap() {
             ReadStep::Done => return harvest,
-            ReadStep::Wait(ms) => {
-                rig.world.clock().advance(ms);
-                continue;
-            }
             ReadStep::Send(request) => request,
         };
         let Ok(response) = rig.send_described(&request).await else { continue };

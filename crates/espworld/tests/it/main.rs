@@ -5,6 +5,7 @@ mod acting;
 mod credentials;
 mod driver;
 mod hooks;
+mod odd;
 mod reading;
 mod refusals;
 mod rig;

@@ -17,7 +17,7 @@ pub(crate) fn is_by_list(rig: &Rig) -> bool {
     rig.file.contacts.as_ref().is_some_and(|contacts| contacts.scope == ContactScope::List)
 }
 
-fn missed(rig: &Rig, before: &probity_espworld::EspSnapshot, harvest: &Harvest) -> Vec<(u32, Option<u32>)> {
+pub(crate) fn missed(rig: &Rig, before: &probity_espworld::EspSnapshot, harvest: &Harvest) -> Vec<(u32, Option<u32>)> {
     let ids = harvest.ids();
     let is_read = |contact: &EspContact, list: Option<u32>| {
         let id = rig.world.contact_id(contact, list);
@@ -31,7 +31,7 @@ fn missed(rig: &Rig, before: &probity_espworld::EspSnapshot, harvest: &Harvest) 
 }
 
 /// Asserts that a contact is subscribed where, and only where, it was read so.
-fn assert_states(rig: &Rig, harvest: &Harvest) {
+pub(crate) fn assert_states(rig: &Rig, harvest: &Harvest) {
     let by_list = is_by_list(rig);
     let mut states: BTreeMap<(String, Option<String>), ContactState> = BTreeMap::new();
     for contact in &harvest.contacts {

@@ -1,16 +1,20 @@
 //! What the platforms refuse: calls of a wrong form, too many of them, and traps that are worth knowing. A judge that lets everything
 //! pass proves nothing.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use probity_connectors::{
-    Catalog, ConnectorFile, ContactsGoal, ErrorClass, Method, Origin, ReadGoal, ReadStep, Reading, Request, TestOutcome,
+    ActionKind, ActionOrder, ActionOutcome, ActionTarget, Catalog, ConnectorFile, ContactsGoal, ErrorClass, Method,
+    Origin, ReadGoal, ReadStep, Reading, Request, TestOutcome, VerdictFacts,
 };
-use probity_espworld::{EspEffectKind, EspFaults, EspOptions, EspState, EspVendor, judge};
+use probity_espworld::{EspContact, EspEffectKind, EspFaults, EspOptions, EspState, EspVendor, judge};
 use ring::hmac;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, credentials, for_each_of};
+use crate::driver::act;
+use crate::rig::{Rig, credentials, for_each_of, seeds};
 
 /// Runs a scenario on a runtime of its own.
 fn run(scenario: impl Future<Output = ()>) {
@@ -193,6 +197,34 @@ fn the_call_too_many_is_refused_in_the_dialect_of_the_platform() {
         assert_eq!(judge::excesses(&rig.world), 1);
         rig.world.clock().advance(fault.wait_ms.unwrap_or(60_000));
         assert!(matches!(rig.test(&right).await.unwrap(), TestOutcome::Valid { .. }));
+    });
+}
+
+#[test]
+fn a_limit_under_the_status_of_a_success_is_waited_for() {
+    for_each_of(&[EspVendor::Moosend], &seeds(), |vendor, seed| async move {
+        let mut rig = Rig::new(vendor, seed, EspFaults::none()).await;
+        rig.file.rate.limits.clear();
+        let list = rig.world.list_id(1);
+        let members = rig.world.account(|account| {
+            let all = account.members(1).iter().filter_map(|number| account.contact(*number));
+            all.filter(|contact| contact.state_in(1) == Some(EspState::Subscribed)).take(45).collect::<Vec<_>>()
+        });
+        let target = |contact: &EspContact| ActionTarget {
+            id: String::new(),
+            email: contact.email.clone(),
+            verdict: VerdictFacts::default(),
+            value: None,
+        };
+        let targets: Vec<_> = members.iter().map(target).collect();
+        let order = ActionOrder { kind: ActionKind::Unsubscribe, list: Some(list), tag: None, field: None, targets };
+        let outcomes = act(&mut rig, order, &mut BTreeMap::new()).await;
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, ActionOutcome::Done { .. })), "{outcomes:?}");
+        // 20 in 10 s: the 21st and the 41st were refused, asked again after a wait, and nobody was asked for twice.
+        assert_eq!(judge::excesses(&rig.world), 2);
+        assert!(rig.world.ledger().calls().iter().all(|call| call.status == 200));
+        let effects = rig.world.effects();
+        assert_eq!((effects.len(), judge::doubled(&effects)), (45, Vec::new()));
     });
 }
 

@@ -19,6 +19,9 @@ const CALLS_MAX: usize = 20_000;
 /// Calls of a scenario that are compared with the vendor's description.
 const DESCRIBED_MAX: usize = 100;
 
+/// Largest answer about an account of the usual size; answers that are larger than a file allows are read up to this.
+const BODY_MAX: u64 = 512 << 10;
+
 /// Seeds of a platform: 25, or as many as `PROBITY_ESP_SEEDS` says; `PROBITY_ESP_SEED` is one.
 pub(crate) fn seeds() -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
@@ -75,7 +78,9 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) async fn new(vendor: EspVendor, seed: u64, faults: EspFaults) -> Self {
-        Self::with(vendor, EspOptions { faults, ..EspOptions::new(seed) }).await
+        let mut rig = Self::with(vendor, EspOptions { faults, ..EspOptions::new(seed) }).await;
+        rig.file.http.body_max = BODY_MAX;
+        rig
     }
 
     pub(crate) async fn with(vendor: EspVendor, options: EspOptions) -> Self {
@@ -124,7 +129,8 @@ impl Rig {
     fn pace(&mut self, request: &Request) {
         let target = request.url.split('?').next().unwrap_or_default();
         for (number, limit) in self.file.rate.limits.iter().enumerate() {
-            if !limit.paths.is_empty() && !limit.paths.iter().any(|path| target.contains(path.as_str())) {
+            if !limit.paths.is_empty() && !limit.paths.iter().any(|path| target.contains(path.trim_start_matches("/*")))
+            {
                 continue;
             }
             let calls = self.pacer.calls.entry(number).or_default();
@@ -146,7 +152,7 @@ impl Rig {
             | PageRule::Token { size: known, .. }
             | PageRule::NextUrl { size: known, .. }
             | PageRule::Keyset { size: known, .. } => *known = size,
-            PageRule::None {} | PageRule::Window { .. } | PageRule::Export { .. } => {}
+            PageRule::None {} => {}
         };
         let Some(contacts) = &mut self.file.contacts else { return };
         resize(&mut contacts.page);

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use probity_connectors::{Request, Response};
@@ -46,9 +47,10 @@ impl Wire {
         let status = response.status().as_u16();
         let text = |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
-        let Ok(body) = response.into_body().collect().await else { return Err(LostReply) };
-        let body = body.to_bytes().to_vec();
-        let is_cut = body.len() as u64 > request.body_max;
+        let (body, is_cut) = read(response.into_body(), request.body_max).await?;
+        if is_cut {
+            self.sender = None;
+        }
         Ok(Response { status, headers, body, is_cut, at: Millis(at()) })
     }
 
@@ -62,6 +64,19 @@ impl Wire {
         }
         self.sender.as_mut().unwrap()
     }
+}
+
+/// Reads a body up to a size, and says whether more follows.
+async fn read(mut body: Incoming, at_most: u64) -> Result<(Vec<u8>, bool), LostReply> {
+    let mut taken = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| LostReply)?.into_data() else { continue };
+        taken.extend_from_slice(&data);
+        if taken.len() as u64 > at_most {
+            return Ok((taken, true));
+        }
+    }
+    Ok((taken, false))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test client on loopback")]

@@ -248,9 +248,13 @@ pub(super) fn key_of(slug: &str, tag: &[u8]) -> [u8; 16] {
     *key
 }
 
-/// Returns whether a path equals the prefix or continues it with another segment.
+/// Returns whether a path equals the prefix or continues it with another segment. A segment `*` of the prefix stands for any.
 fn is_below(path: &str, prefix: &str) -> bool {
-    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || prefix.ends_with('/'))
+    let mut given = path.split('/');
+    prefix
+        .trim_end_matches('/')
+        .split('/')
+        .all(|wanted| given.next().is_some_and(|part| wanted == "*" || part == wanted))
 }
 
 /// Returns a pause that doubles with each consecutive refusal, of which up to half is random.

@@ -37,7 +37,7 @@ pub struct StoredConnection {
     pub whitelist_count: i64,
     /// Creation time up to which the last complete run saw every contact.
     pub watermark: Option<Millis>,
-    /// Time at which a user first let a run act, with settings that asked for at least as much.
+    /// Time at which a user first let a run act, with settings and rules that asked for at least as much.
     pub trusted_at: Option<Millis>,
     pub created_at: Millis,
     /// End of the last complete run.

@@ -1,7 +1,8 @@
 //! Keyword rules of connections. Keywords may be addresses, so bodies are encrypted like lists.
 //!
 //! Each rule has a tag, a keyed hash of what it matches, which prevents duplicates. Every change locks the connection,
-//! which counts its rules.
+//! which counts its rules. A change that lets runs act on more contacts takes back the trust of a confirmed run, because nobody has
+//! seen what they would do.
 
 use std::collections::BTreeMap;
 
@@ -43,6 +44,7 @@ statements! {
            {unhex:each.value ->> 'b'}, CAST($4 AS BIGINT) FROM {each:$5} WHERE 1 = 1";
     BLACKLISTED = "UPDATE connection SET blacklist_count = blacklist_count + $3 WHERE org_no = $1 AND id = $2";
     WHITELISTED = "UPDATE connection SET whitelist_count = whitelist_count + $3 WHERE org_no = $1 AND id = $2";
+    WIDEN = "UPDATE connection SET trusted_at = NULL, rules_widened = rules_widened + 1 WHERE org_no = $1 AND id = $2";
     PAGE = "SELECT org_no, id, kind, body, created_at FROM connection_rule WHERE org_no = $1 AND connection_id = $2 AND kind = $3 \
             AND (created_at < $4 OR (created_at = $4 AND id < $5)) ORDER BY created_at DESC, id DESC LIMIT $6";
     ALL = "SELECT org_no, id, kind, body, created_at FROM connection_rule WHERE org_no = $1 AND connection_id = $2";
@@ -85,6 +87,9 @@ pub async fn add(
     let fresh = serde_json::Value::from(fresh).to_string();
     tx.execute(&ADD, args![org, connection.to_string(), kind.as_str(), now, fresh]).await?;
     count(tx, org, connection, kind, more).await?;
+    if kind == RuleKind::Blacklist && more > 0 {
+        widen(tx, org, connection).await?;
+    }
     Ok(Some(rules.iter().filter_map(|new| standing.get(new.tag.as_slice()).cloned()).collect()))
 }
 
@@ -111,6 +116,9 @@ pub async fn remove(tx: &mut Tx, (org, connection, kind): (OrgNo, ConnId, RuleKi
     let removed = tx.execute(&REMOVE, args![org, connection.to_string(), kind.as_str(), id.to_string()]).await?;
     if removed == 1 {
         count(tx, org, connection, kind, -1).await?;
+        if kind == RuleKind::Whitelist {
+            widen(tx, org, connection).await?;
+        }
     }
     Ok(removed == 1)
 }
@@ -136,6 +144,10 @@ async fn count(tx: &mut Tx, org: OrgNo, connection: ConnId, kind: RuleKind, more
         RuleKind::Whitelist => &WHITELISTED,
     };
     tx.execute(counter, args![org, connection.to_string(), more]).await.map(drop)
+}
+
+async fn widen(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
+    tx.execute(&WIDEN, args![org, connection.to_string()]).await.map(drop)
 }
 
 const BODY: &str = "connection_rule.body";

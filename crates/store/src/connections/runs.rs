@@ -181,9 +181,9 @@ pub(crate) use columns;
 statements! {
     // Only for an active connection of the caller's mode.
     START = "INSERT INTO connection_run (org_no, id, job_no, connection_id, cause, dry, state, settings, account_tag, since, \
-             contacts, skipped, rows_total, epoch, next_at, failures, created_at) \
+             contacts, skipped, rows_total, epoch, next_at, failures, created_at, rules_widened) \
              SELECT c.org_no, CAST($3 AS TEXT), CAST($4 AS BIGINT), c.id, CAST($5 AS TEXT), CAST($6 AS BIGINT), 'reading', \
-             CAST($7 AS TEXT), c.account_tag, CAST($8 AS BIGINT), 0, 0, 0, 0, CAST($9 AS BIGINT), 0, CAST($9 AS BIGINT) \
+             CAST($7 AS TEXT), c.account_tag, CAST($8 AS BIGINT), 0, 0, 0, 0, CAST($9 AS BIGINT), 0, CAST($9 AS BIGINT), c.rules_widened \
              FROM connection c WHERE c.org_no = $1 AND c.id = $2 AND c.test = $10 AND c.status = 'active'";
     OF_CONNECTION = "UPDATE job SET connection_id = $3, integration = (SELECT c.provider FROM connection c \
                      WHERE c.org_no = $1 AND c.id = $3) WHERE org_no = $1 AND job_no = $2";

@@ -52,4 +52,5 @@ pub(super) const MIGRATIONS: &[SchemaMigration] = &[
     (51, "domain_records", include_str!("../../migrations/0051_domain_records.sql")),
     (52, "brake", include_str!("../../migrations/0052_brake.sql")),
     (53, "upload_rows", include_str!("../../migrations/0053_upload_rows.sql")),
+    (57, "rules_widened", include_str!("../../migrations/0057_rules_widened.sql")),
 ];

@@ -23,8 +23,6 @@ use crate::connections::access::ConnectionAccess;
 use crate::connections::planning::settings_of;
 use crate::privacy::erasures;
 
-/// Maximum pause spent holding the lease, in milliseconds.
-const SHORT_MS: i64 = 2_000;
 /// Pause before checking again for open erasures, in milliseconds.
 const ERASURE_MS: i64 = 2_000;
 /// Time after which reading lets other runs go first, in milliseconds: slow platforms must not hold all places.
@@ -60,14 +58,6 @@ pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Resul
             Ok(ReadStep::Done) => {
                 pages.store().await?;
                 return accept(held, reading.position().watermark()).await;
-            }
-            Ok(ReadStep::Wait(ms)) => {
-                pages.store().await?;
-                if ms > SHORT_MS {
-                    return Ok(RunStep::At(held.now() + ms));
-                }
-                pause(ms).await;
-                continue;
             }
             Err(fault) => {
                 pages.store().await?;
@@ -133,10 +123,6 @@ impl ReadPages<'_> {
 
 fn is_about_the_request(class: ErrorClass) -> bool {
     matches!(class, ErrorClass::Invalid | ErrorClass::Refused | ErrorClass::Gone | ErrorClass::Taken)
-}
-
-async fn pause(ms: i64) {
-    tokio::time::sleep(std::time::Duration::from_millis(u64::try_from(ms).unwrap_or(0))).await;
 }
 
 fn begin<'a>(

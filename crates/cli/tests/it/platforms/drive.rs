@@ -36,7 +36,6 @@ fn read(platform: &Platform, goal: ReadGoal, mut between: impl FnMut(usize)) -> 
                     between(pages.len());
                 }
             }
-            ReadStep::Wait(_) => panic!("nothing here is exported"),
             ReadStep::Done => return pages,
         }
     }

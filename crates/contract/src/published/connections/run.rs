@@ -164,7 +164,7 @@ fn held_reason(brake: BrakeReason, contacts: i64, together: Option<BrakeCount>, 
         BrakeReason::ManualMode => format!("manual mode: a person decides about {all} actions for {contacts} contacts"),
         BrakeReason::First => {
             format!(
-                "no run was confirmed with the connection's present settings: {all} actions are planned for {contacts} contacts"
+                "no run was confirmed with the connection's present settings and rules: {all} actions are planned for {contacts} contacts"
             )
         }
         BrakeReason::TooMany => too_many(BrakeCount { contacts, destructive }, together),
@@ -284,7 +284,7 @@ fn states() -> Object {
 
 fn brakes() -> Object {
     let means = "Why the run needs confirmation. `dry_run`: it only shows what would happen. `manual_mode`: a person \
-        decides about every action. `first_run`: no run was confirmed with the connection's present settings. \
+        decides about every action. `first_run`: no run was confirmed with the connection's present settings and rules. \
         `too_many_actions`: a run that a schedule or a key started would unsubscribe, delete or fix more than 25 contacts and \
         more than 10 % of them, by itself or together with earlier ones that nobody confirmed. Null in other states.";
     let mut schema = schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), means);

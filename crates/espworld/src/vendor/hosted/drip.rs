@@ -20,7 +20,10 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     overlaps: true,
     is_lower: true,
     is_by_name: false,
-    limits: &[EspLimit { is_rolling: true, ..EspLimit::of_all(3_600_000, 3_600) }],
+    limits: &[
+        EspLimit { is_rolling: true, ..EspLimit::of_all(3_600_000, 3_600) },
+        EspLimit { is_rolling: true, ..EspLimit::of(&["POST /9999999/unsubscribes/batches"], 3_600_000, 50) },
+    ],
     concurrency: None,
     routes: ROUTES,
     credentials: |secrets| vec![("api_token", key(secrets)), ("account_id", ACCOUNT.to_owned())],
@@ -58,6 +61,7 @@ const ROUTES: &[Route] = &[
         let contact = find(desk, &stars[0])?;
         Ok(one(desk, &contact))
     }),
+    on("POST", "/9999999/unsubscribes/batches", unsubscribe_many),
     on("POST", "/9999999/tags", tag),
     on("POST", "/9999999/webhooks", hook),
     on("DELETE", "/9999999/webhooks/*", |desk, _, stars| {
@@ -185,6 +189,24 @@ fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     }
     let contact = find(desk, &id_of(&contact))?;
     Ok(noting(one(desk, &contact), &strange))
+}
+
+fn unsubscribe_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+    let body = call.body_json(|| error(400, "format_error", "The body is not JSON"))?;
+    let given = body.pointer("/batches/0/subscribers").and_then(Value::as_array).filter(|all| !all.is_empty());
+    let given = given.ok_or_else(|| invalid("presence_error", "subscribers").blaming("subscribers"))?;
+    if given.len() > 1_000 {
+        return Err(invalid("range_error", "subscribers").blaming("more than 1000 subscribers"));
+    }
+    let emails: Option<Vec<_>> =
+        given.iter().map(|one| text(one, "/email").filter(|email| is_address(email))).collect();
+    for email in emails.ok_or_else(|| invalid("email_error", "email").blaming("email"))? {
+        if let Some(contact) = desk.account.contact_of(&email) {
+            desk.account.set_state(contact.number, None, EspState::Unsubscribed);
+        }
+    }
+    let strange = given.iter().flat_map(|one| strangers(one, &["email"])).collect::<Vec<_>>();
+    Ok(noting(EspReply::empty(204), &strange))
 }
 
 fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {

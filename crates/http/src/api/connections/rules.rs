@@ -67,7 +67,7 @@ pub(crate) async fn list_keyword_rules_by_short_path(
 /// Adds 1 to 1,000 rules: all of them, or none if one is wrong. A rule that matches the same as an existing one is not
 /// added again; the response then has the existing rule. A blacklisted contact gets the connection's action whatever its
 /// verdict; a whitelisted one is never acted upon, even if it is blacklisted. A whitelist rule applies at once, a
-/// blacklist rule to contacts that are verified from then on.
+/// blacklist rule to contacts that are verified from then on. A new blacklist rule makes the next run wait for confirmation.
 #[utoipa::path(
     post,
     path = "/v1/integrations/{type}/connections/{id}/keywords/{kind}",
@@ -114,7 +114,7 @@ pub(crate) async fn add_keyword_rules_by_short_path(
 
 /// Delete a keyword rule
 ///
-/// Deletes the rule from its list.
+/// Deletes the rule from its list. After a whitelist rule is deleted, the next run waits for confirmation.
 #[utoipa::path(
     delete,
     path = "/v1/integrations/{type}/connections/{id}/keywords/{kind}/{rule_id}",

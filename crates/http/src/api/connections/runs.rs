@@ -22,7 +22,7 @@ use crate::request::body::JsonBody;
 ///
 /// Starts a run that reads and verifies all contacts and then acts by the connection's settings. If a run is in progress,
 /// nothing changes. The first run of a connection waits for confirmation before it acts, and so does the next one after its
-/// settings ask for more. A run that a key starts counts as automatic: it also waits if it would change too many contacts. A
+/// settings or keyword rules ask for more. A run that a key starts counts as automatic: it also waits if it would change too many contacts. A
 /// run costs 1 credit per verified contact.
 #[utoipa::path(
     post,
@@ -113,7 +113,7 @@ pub(crate) async fn get_run(
 ///
 /// Lets a run that needs confirmation do its planned actions. `actions` is the number that you have seen in
 /// `actions.planned`; any other number gets 409, and nothing happens. Later runs of the connection then act without
-/// confirmation, unless `manual_mode` is set, the settings ask for more than this run has shown, or a run that a schedule or
+/// confirmation, unless `manual_mode` is set, settings or keyword rules ask for more than this run has shown, or a run that a schedule or
 /// a key starts would change too many contacts. Unsubscribing, deleting and fixing cannot be undone.
 #[utoipa::path(
     post,

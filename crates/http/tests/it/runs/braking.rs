@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::guarding::{NOBODIES, actions};
 use super::{Customer, with_contacts};
+use crate::test_app::Call;
 
 #[tokio::test]
 #[ignore = "thorough"]
@@ -88,4 +89,36 @@ async fn a_run_that_a_key_starts_waits_if_it_would_change_many_contacts() {
         customer.until(&id, "finished").await;
     })
     .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn rules_by_which_runs_act_on_more_contacts_wait_for_a_person() {
+    let rule = |keyword: &str| json!({ "rules": [{ "keyword": keyword, "applies_to": { "email": true } }] });
+    for kind in ["blacklist", "whitelist"] {
+        with_contacts(&NOBODIES, async |app, acme| {
+            let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;
+            acme.add(5, "user5@honest-mail.com", &[("news", "active")]);
+            acme.add(6, "nobody6@honest-mail.com", &[("news", "active")]);
+            let kept = customer.post("keywords/whitelist", rule("nobody6@honest-mail.com")).await.ok(201);
+            customer.whole_run().await;
+            if kind == "blacklist" {
+                customer.post("keywords/blacklist", rule("user5@honest-mail.com")).await.ok(201);
+            } else {
+                let path = format!("{}/keywords/whitelist/{}", customer.path, kept["data"][0]["id"].as_str().unwrap());
+                app.send(Call::new("DELETE", path).key(&customer.key)).await.ok(200);
+            }
+            let id = customer.start(false).await;
+            let run = customer.until(&id, "needs_confirmation").await;
+            assert_eq!((&run["held_by"], actions(&run)), (&json!("first_run"), [0, 0, 1]), "{kind}: {run:#}");
+            let states = [5, 6].map(|id| acme.contact(id).unwrap().lists["news"].clone());
+            assert_eq!(states, ["active", "active"], "{kind}");
+            customer.confirm(&id, 1).await.ok(200);
+            customer.until(&id, "finished").await;
+            acme.add(7, "nobody7@honest-mail.com", &[("news", "active")]);
+            let id = customer.start(false).await;
+            assert_eq!(actions(&customer.until(&id, "finished").await), [1, 0, 0], "{kind}: trusted again");
+        })
+        .await;
+    }
 }

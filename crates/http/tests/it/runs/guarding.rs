@@ -225,7 +225,7 @@ async fn a_newer_run_replaces_one_that_waits() {
         let later = customer.start(false).await;
         let run = customer.until(&later, "needs_confirmation").await;
         let reason =
-            "no run was confirmed with the connection's present settings: 3 actions are planned for 3 contacts";
+            "no run was confirmed with the connection's present settings and rules: 3 actions are planned for 3 contacts";
         assert_eq!(run["held_reason"], reason);
         let replaced = customer.run(&earlier).await;
         assert_eq!((&replaced["state"], &replaced["held_reason"]), (&json!("cancelled"), &json!(null)));

@@ -90,14 +90,17 @@ async fn keys_of_an_account_share_its_limits_and_pauses_and_have_their_own_limit
 
 #[tokio::test(start_paused = true)]
 async fn who_would_wait_long_is_told_when_to_come_back() {
-    let paced = Paced::new("[rate]\nlimits = [{ of = \"account\", per = \"1h\", max = 8, paths = [\"/me\"] }]");
+    let paced =
+        Paced::new("[rate]\nlimits = [{ of = \"account\", per = \"1h\", max = 8, paths = [\"/me\", \"/*/me\"] }]");
     let began = paced.turn("/me").await.unwrap();
     let fault = paced.turn("/me").await.unwrap_err();
     assert_eq!((fault.cause, fault.may_have_acted), (CallCause::Later, false));
     assert!((400_000..500_000).contains(&fault.wait_ms.unwrap()), "{fault:?}");
-    assert_eq!(paced.turn("/me/more").await.unwrap_err().cause, CallCause::Later);
+    for path in ["/me/more", "/7/me", "/8/me/more"] {
+        assert_eq!(paced.turn(path).await.unwrap_err().cause, CallCause::Later, "{path}");
+    }
     // Other paths are not counted.
-    for path in ["/contacts", "/menu"] {
+    for path in ["/contacts", "/menu", "/7", "/7/menu", "/7/8/me"] {
         assert_eq!(paced.turn(path).await, Ok(began));
     }
     tokio::time::advance(Duration::from_millis(fault.wait_ms.unwrap().unsigned_abs() - 10_000)).await;

@@ -47,7 +47,9 @@ statements! {
                  WHERE org_no = $1 AND job_no = $2";
     CONFIRM = "UPDATE connection_run SET confirmed_at = $3 WHERE org_no = $1 AND job_no = $2";
     STANDING = "SELECT status, test, trusted_at, account_tag, settings FROM connection WHERE org_no = $1 AND id = $2 {for_update}";
-    TRUST = "UPDATE connection SET trusted_at = COALESCE(trusted_at, $3) WHERE org_no = $1 AND id = $2";
+    // Not if keyword rules have let runs act on more contacts since this one began.
+    TRUST = "UPDATE connection SET trusted_at = COALESCE(trusted_at, $3) WHERE org_no = $1 AND id = $2 \
+             AND rules_widened = (SELECT r.rules_widened FROM connection_run r WHERE r.org_no = $1 AND r.job_no = $4)";
     // Runs that verify only some of the contacts do not move the watermark.
     SYNCED = "UPDATE connection SET last_synced_at = $3, \
               watermark = CASE WHEN CAST($5 AS BIGINT) = 0 THEN connection.watermark WHEN connection.watermark > r.watermark THEN connection.watermark \
@@ -182,8 +184,8 @@ async fn standing(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<Standin
     })
 }
 
-/// Lets a run act if it has this number of planned actions, and trusts its connection from now on, unless the connection asks for
-/// more than the run has shown. Fails with [`StoreError::Conflict`] if another run of the connection is active.
+/// Lets a run act if it has this number of planned actions, and trusts its connection from now on, unless its settings or
+/// keyword rules ask for more than the run has shown. Fails with [`StoreError::Conflict`] if another run of the connection is active.
 pub async fn confirm(
     tx: &mut Tx,
     (org, connection, id): (OrgNo, ConnId, JobId),
@@ -216,7 +218,7 @@ pub async fn confirm(
     actions::move_all(tx, org, job, ActionState::Planned, ActionState::Due).await?;
     tx.execute(&CONFIRM, args![org, job, now]).await?;
     if !connected.settings.ask_for_more_than(&braking::settings_of(&run)?) {
-        tx.execute(&TRUST, args![org, connection.to_string(), now]).await?;
+        tx.execute(&TRUST, args![org, connection.to_string(), now, job]).await?;
     }
     Ok(Confirmation::Confirmed)
 }

@@ -66,6 +66,17 @@ impl Installation {
         Self { place: Place::new(), database: Some(database), settings: Vec::new() }
     }
 
+    /// Returns all rows in PostgreSQL as text, with printable bytes as they are. `None` if the database is a file.
+    pub(crate) fn rows_in_postgresql(&self) -> Option<String> {
+        let database = self.database.as_ref()?;
+        let tables = database.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").unwrap();
+        let rows = |table: &str| {
+            let select = format!("SET bytea_output = escape; SELECT one FROM \"{table}\" AS one");
+            database.query(&select).unwrap()
+        };
+        Some(tables.lines().map(rows).collect::<Vec<_>>().join("\n"))
+    }
+
     /// Keeps the directory, and continues with a database of a PostgreSQL server.
     pub(crate) fn moved_to(self, database: TrialDatabase) -> Self {
         Self { database: Some(database), ..self }

@@ -1,12 +1,15 @@
 //! The brake over several runs: what those that nobody confirmed count for a later one.
 
 use probity_account::connections::{
-    BrakeCount, BrakeReason, ConnectionAction, ConnectionSettings, ContactAction, RunCause,
+    BrakeCount, BrakeReason, ConnectionAction, ConnectionSettings, ContactAction, KeywordMatch, KeywordParts,
+    KeywordRule, RuleKind, RunCause,
 };
+use probity_account::id::RuleId;
 use probity_mail::time::DAY_MS;
 use probity_mail::verdict::Reason;
 use probity_store::connections::actions::{self, ActionState, SettledAction};
 use probity_store::connections::connection::{self, StoredConnection};
+use probity_store::connections::rules::{self, NewRule};
 use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun, RunState, STARTED_BY_KEY};
 use probity_store::connections::schedule;
 use probity_store::jobs::NewJob;
@@ -297,4 +300,65 @@ async fn a_confirmed_run_is_trusted_only_for_what_it_has_shown() {
         })
         .await;
     }
+}
+
+/// Adds a keyword rule, or removes the rule with this ID.
+async fn change_rule(store: &Store, of: &StoredConnection, kind: RuleKind, removed: Option<RuleId>) -> RuleId {
+    let changed = store.write(|tx| {
+        async {
+            connection::lock(tx, of.org, of.id, of.test).await?;
+            let list = (of.org, of.id, kind);
+            if let Some(id) = removed {
+                assert!(rules::remove(tx, list, id).await?);
+                return Ok(id);
+            }
+            let rule = KeywordRule::new("info", KeywordMatch::Exact, KeywordParts::ALL).unwrap();
+            let byte = if kind == RuleKind::Blacklist { 7 } else { 8 };
+            let new = NewRule { id: RuleId::new(NOW, [byte; 10]), tag: [byte; 16], rule };
+            rules::add(tx, list, &[new], (0, MANY), NOW).await.map(|added| added.unwrap()[0].id)
+        }
+        .scope_boxed()
+    });
+    changed.await.unwrap()
+}
+
+async fn is_trusted(store: &Store, of: &StoredConnection) -> bool {
+    by_id(store, of).await.unwrap().trusted_at.is_some()
+}
+
+#[tokio::test]
+async fn rules_by_which_runs_act_on_more_contacts_take_the_trust_back() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        trust(&store, &of).await;
+        let kept = change_rule(&store, &of, RuleKind::Whitelist, None).await;
+        assert!(is_trusted(&store, &of).await, "one contact less");
+        let asked = change_rule(&store, &of, RuleKind::Blacklist, None).await;
+        assert!(!is_trusted(&store, &of).await);
+        let run = concluded(&store, &poll(&of, 1), 2, &bad(1)).await;
+        assert_eq!((run.state, run.brake), (RunState::NeedsConfirmation, Some(BrakeReason::First)));
+        // Who confirms has seen the new rule. It is there already, and removing it again lets runs act on fewer contacts.
+        assert_eq!(confirm(&store, &run, 1).await.unwrap(), Confirmation::Confirmed);
+        assert_eq!(change_rule(&store, &of, RuleKind::Blacklist, None).await, asked);
+        change_rule(&store, &of, RuleKind::Blacklist, Some(asked)).await;
+        assert!(is_trusted(&store, &of).await);
+        change_rule(&store, &of, RuleKind::Whitelist, Some(kept)).await;
+        assert!(!is_trusted(&store, &of).await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_began_before_a_rule_has_not_shown_what_it_does() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        let earlier = concluded(&store, &new_run(&of, 1), 2, &bad(1)).await;
+        change_rule(&store, &of, RuleKind::Blacklist, None).await;
+        assert_eq!(confirm(&store, &earlier, 1).await.unwrap(), Confirmation::Confirmed);
+        assert!(!is_trusted(&store, &of).await);
+        cancel(&store, &earlier).await;
+        trust(&store, &of).await;
+        assert!(is_trusted(&store, &of).await);
+    })
+    .await;
 }

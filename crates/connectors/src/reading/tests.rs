@@ -16,7 +16,7 @@ fn step(walk: &mut PageWalk, rule: &PageRule, body: &Value, ids: &[&str]) -> Res
     let id = Source::Pointer("/id".into());
     let found = Found { body, headers: &[], key: None };
     let base = "https://api.example.org/v1";
-    walk.advance(&Advance { page: rule, found, records: &records, id: &id, base, now: Millis(100_000) })
+    walk.advance(&Advance { page: rule, found, records: &records, id: &id, base })
 }
 
 #[test]
@@ -37,9 +37,7 @@ fn the_end_of_pages_is_recognized_in_every_way() {
         ("{ kind = 'token', size = 2, at = '/t' }", json!({"t": ""}), vec!["1"], false),
         ("{ kind = 'token', size = 2, at = '/t', more = '/m' }", json!({"t": "a", "m": false}), vec!["1"], false),
         ("{ kind = 'keyset', size = 2, from = '/id', first = '0', end = 'empty' }", none.clone(), vec!["1"], true),
-        ("{ kind = 'keyset', size = 2, from = '/id', first = '0', end = 'empty' }", none.clone(), vec![], false),
-        ("{ kind = 'window', span = '1m' }", none.clone(), vec![], true),
-        ("{ kind = 'window', span = '1h' }", none, vec![], false),
+        ("{ kind = 'keyset', size = 2, from = '/id', first = '0', end = 'empty' }", none, vec![], false),
     ];
     for (rule, body, ids, more) in cases {
         assert_eq!(step(&mut PageWalk::default(), &page(rule), &body, &ids), Ok(more), "{rule} {body}");
@@ -97,30 +95,6 @@ fn another_search_starts_before_one_ends_by_itself() {
     }
     // Without a newer date, the same hits would repeat forever.
     assert!(walk.restart(4, 2, Some(Millis(500))).is_err());
-}
-
-#[test]
-fn an_export_is_started_polled_and_fetched() {
-    let rule = page(
-        "{ kind = 'export', job = '/id', every = '10s', ready = { at = '/state', is = ['done'] }, \
-         poll = { get = '/jobs/{page.job}' }, fetch = { get = '/jobs/{page.job}/file' } }",
-    );
-    let mut walk = PageWalk::default();
-    let body = |body: &Value, walk: &mut PageWalk| {
-        let found = Found { body, headers: &[], key: None };
-        walk.job(&rule, found, Millis(0))
-    };
-    assert!(walk.rule(&rule).is_none());
-    assert_eq!(body(&json!({"id": 7}), &mut walk), Ok(true));
-    assert_eq!(walk.wait_ms(Millis(0)), Some(10_000));
-    assert_eq!(body(&json!({"state": "busy"}), &mut walk), Ok(true));
-    assert_eq!(body(&json!({"state": "done"}), &mut walk), Ok(true));
-    assert_eq!(walk.wait_ms(Millis(0)), None);
-    assert_eq!(
-        walk.rule(&rule).and_then(|rule| rule.get.as_ref()).map(crate::template::Template::outline),
-        Some("/jobs/x/file".into())
-    );
-    assert_eq!(body(&json!({}), &mut walk), Ok(false));
 }
 
 #[test]
