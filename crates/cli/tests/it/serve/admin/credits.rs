@@ -31,7 +31,10 @@ fn at_command_line(
     let ran = installation.run(&line);
     match ran.code {
         Some(0) => Ok(serde_json::from_str::<Value>(&ran.out).unwrap()["booked"].as_bool().unwrap()),
-        _ => Err(ran.err.trim().trim_start_matches("probity: ").trim_start_matches("--").to_owned()),
+        _ => {
+            let said = ran.err.lines().find_map(|line| line.strip_prefix("probity: "));
+            Err(said.unwrap_or_else(|| panic!("{}", ran.err)).trim_start_matches("--").to_owned())
+        }
     }
 }
 
