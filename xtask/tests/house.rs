@@ -1,7 +1,6 @@
-//! Rules of the house: sizes of crates and folders, names of types, and one function for each act.
+//! Rules of the house: sizes of crates and folders, and names of types.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,11 +8,6 @@ use std::path::{Path, PathBuf};
 const LINES_MAX: usize = 18_000;
 /// Maximum files directly in a folder of `src`.
 const FILES_MAX: usize = 15;
-/// Faces that bind acts: crate and name in the table.
-const FACES: [(&str, &str); 2] = [("http", "HTTP"), ("cli", "command line")];
-/// Where the table of acts stands.
-const TABLE: &str = "docs/acts.md";
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
 }
@@ -118,81 +112,4 @@ fn a_type_that_is_visible_outside_its_file_has_a_name_of_its_own() {
     assert!(places.len() > 500, "the types are not seen");
     let shared: Vec<_> = places.into_iter().filter(|(_, files)| files.len() > 1).collect();
     assert!(shared.is_empty(), "names of more than one type: {shared:#?}");
-}
-
-/// An act, the room it is in, and the first sentence about it.
-struct Act {
-    name: String,
-    room: String,
-    summary: String,
-}
-
-/// Finds the public functions of the service that take its parts.
-fn acts() -> Vec<Act> {
-    let src = root().join("crates/service/src");
-    let mut acts = Vec::new();
-    for file in sources(&src) {
-        let code = read(&file);
-        let room = file.strip_prefix(&src).expect("below it").with_extension("").to_string_lossy().replace('/', "::");
-        let mut comment = Vec::new();
-        let mut lines = without_tests(&code).lines().peekable();
-        while let Some(line) = lines.next() {
-            if let Some(text) = line.strip_prefix("///") {
-                comment.push(text.trim().to_owned());
-                continue;
-            }
-            let about = std::mem::take(&mut comment).join(" ");
-            let Some(rest) = line.strip_prefix("pub async fn ").or_else(|| line.strip_prefix("pub fn ")) else {
-                continue;
-            };
-            let mut signature = rest.to_owned();
-            while !signature.contains('{') && lines.peek().is_some() {
-                signature.push_str(lines.next().unwrap_or_default());
-            }
-            let Some((name, parameters)) = signature.split_once('(') else { continue };
-            if parameters.trim_start().starts_with("app: &") {
-                let name = name.split('<').next().unwrap_or_default().to_owned();
-                let summary = about.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
-                acts.push(Act { name, room: room.clone(), summary });
-            }
-        }
-    }
-    acts
-}
-
-fn names_it(code: &str, name: &str) -> bool {
-    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    code.match_indices(name)
-        .any(|(at, _)| !is_word(code[..at].chars().next_back()) && !is_word(code[at + name.len()..].chars().next()))
-}
-
-#[test]
-fn each_act_is_one_function_that_faces_bind() {
-    let acts = acts();
-    assert!(acts.len() > 80, "the acts are not seen");
-    let code =
-        |folder: &str| sources(&root().join("crates").join(folder).join("src")).iter().map(|file| read(file)).collect();
-    let faces: Vec<(&str, String)> = FACES.iter().map(|(folder, name)| (*name, code(folder))).collect();
-    let others: String = code("service");
-    let mut table = String::from(
-        "# Acts\n\nEverything that callers can do, and the faces that offer it. Made from the code: `UPDATE_DOCS=1 cargo test -p xtask --test \
-         house`.\n\n| Act | Purpose | Faces |\n|---|---|---|\n",
-    );
-    let mut seen = BTreeSet::new();
-    for Act { name, room, summary } in acts {
-        assert!(seen.insert(name.clone()), "{name} is more than one act");
-        let bound: Vec<&str> = faces.iter().filter(|(_, code)| names_it(code, &name)).map(|(face, _)| *face).collect();
-        if bound.is_empty() {
-            // A step that acts share.
-            assert!(others.matches(&format!("{name}(")).count() > 1, "nothing calls {room}::{name}");
-            continue;
-        }
-        let _ = writeln!(table, "| `{room}::{name}` | {summary} | {} |", bound.join(", "));
-    }
-    let path = root().join(TABLE);
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &table).expect("the table is written");
-    }
-    let stands = fs::read_to_string(&path).unwrap_or_default();
-    assert!(stands == table, "{TABLE} differs from the code: UPDATE_DOCS=1 cargo test -p xtask --test house");
 }

@@ -16,6 +16,8 @@ use crate::credits::{CreditCount, UNLIMITED};
 
 /// The plan whose credits do not count. It is always there.
 pub const UNLIMITED_PLAN: &str = "unlimited";
+/// Maximum credits of a plan's grant: 1/1,000 of the amount that counts as unlimited.
+pub const PLAN_CREDITS_MAX: CreditCount = UNLIMITED / 1_000;
 /// The plan that gives nothing by itself. It is always there.
 pub const METERED_PLAN: &str = "metered";
 

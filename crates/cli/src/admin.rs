@@ -35,8 +35,11 @@ use crate::{log, service};
 pub(crate) use operator::LocalOperator;
 
 /// Runs a command and prints its answer.
-pub(crate) async fn run(command: &AdminCommand, settings: &Settings) -> Result<Exit> {
-    let answer = service::administer(settings, command).await?;
+///
+/// A refusal of a field names the argument that sets it; `arguments` are those of [`crate::args::Cli`].
+pub(crate) async fn run(command: &AdminCommand, arguments: &[(String, String)], settings: &Settings) -> Result<Exit> {
+    let answer = service::administer(settings, command).await;
+    let answer = answer.map_err(|error| flags::name_flag(command, arguments, error))?;
     let text = answer.render(Style::choose(command.options().json))?;
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")?;
@@ -46,13 +49,8 @@ pub(crate) async fn run(command: &AdminCommand, settings: &Settings) -> Result<E
     Ok(answer.exit())
 }
 
-/// Calls the act of a command. A refusal of a field names the flag that sets it.
+/// Calls the act of a command.
 pub(crate) async fn call_act(operator: &LocalOperator<'_>, command: &AdminCommand) -> Result<Printout> {
-    let answer = choose_act(operator, command).await;
-    answer.map_err(|error| flags::name_flag(command, error))
-}
-
-async fn choose_act(operator: &LocalOperator<'_>, command: &AdminCommand) -> Result<Printout> {
     match command {
         AdminCommand::Orgs(args) => orgs::run(operator, &args.command).await,
         AdminCommand::Plans(_) => installation::show_plans(operator),

@@ -13,8 +13,8 @@ pub(crate) use admin::{
     DownloadArgs, ErasuresCommand, IntegrationsCommand, KeysCommand, ListArg, ListsCommand, MemberArg, NO_ACTION,
     NewKeyArgs, NewListArgs, OrgChangeArgs, OrgFlag, OrgsCommand, OutcomeForm, OutcomeSourcesCommand, OutcomesCommand,
     PlatformsCommand, RestrictionArgs, ResultsFormat, ReviewCommand, RowsArgs, RuleListArg, RulesCommand, RunArg,
-    RunsCommand, SettingsChange, SettingsCommand, SsoCommand, SuppressionArgs, SuppressionsCommand, TimeArg,
-    TimelineArgs, UsageCommand, UsersCommand, WebhookArg, WebhooksCommand,
+    RunsCommand, SettingsChange, SettingsCommand, SsoCommand, SuppressionArgs, SuppressionsCommand, TimelineArgs,
+    UsageCommand, UsersCommand, WebhookArg, WebhooksCommand,
 };
 pub(crate) use service::{BackupArgs, HealthArgs, MasterKeyCommand, MigrateArgs, MoveArgs, RestoreArgs, ServeArgs};
 
@@ -51,6 +51,11 @@ pub(crate) struct Cli {
     /// Increase log verbosity: -v info, -vv debug, -vvv trace
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+
+    /// Arguments of the innermost command: ID, and name as users see it. The ID of an argument that sets a field of the API is the
+    /// field's name.
+    #[arg(skip)]
+    pub arguments: Vec<(String, String)>,
 }
 
 impl Cli {
@@ -64,8 +69,10 @@ impl Cli {
 
     /// Parses a command line.
     pub(crate) fn parse_line(line: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
-        let matches = Self::complete_command().try_get_matches_from(line)?;
-        Ok(Self { set: overrides(&matches), ..Self::from_arg_matches(&matches)? })
+        let mut command = Self::complete_command();
+        let matches = command.try_get_matches_from_mut(line)?;
+        let arguments = arguments(&command, &matches);
+        Ok(Self { set: overrides(&matches), arguments, ..Self::from_arg_matches(&matches)? })
     }
 }
 
@@ -78,6 +85,19 @@ fn with_argument(command: clap::Command, arg: &Arg) -> clap::Command {
 fn overrides(matches: &ArgMatches) -> Vec<String> {
     let own = matches.get_many(SET).into_iter().flatten().cloned();
     own.chain(matches.subcommand().into_iter().flat_map(|(_, below)| overrides(below))).collect()
+}
+
+/// Returns the arguments of the innermost command that was given.
+fn arguments(command: &clap::Command, matches: &ArgMatches) -> Vec<(String, String)> {
+    let inner = matches.subcommand().and_then(|(name, inner)| Some((command.find_subcommand(name)?, inner)));
+    if let Some((command, matches)) = inner {
+        return arguments(command, matches);
+    }
+    let shown = |arg: &Arg| match arg.get_long() {
+        Some(long) => format!("--{long}"),
+        None => arg.get_value_names().unwrap_or_default().concat(),
+    };
+    command.get_arguments().map(|arg| (arg.get_id().to_string(), shown(arg))).collect()
 }
 
 #[derive(Debug, Subcommand)]

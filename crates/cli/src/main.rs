@@ -97,7 +97,7 @@ fn run(cli: &Cli) -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     // Through a pointer, what drives the future is compiled apart from it: otherwise the compiler copies all of the program's
     // asynchronous code into three parts.
-    let done: Pin<Box<dyn Future<Output = Result<Exit>>>> = Box::pin(command(&cli.command, &settings));
+    let done: Pin<Box<dyn Future<Output = Result<Exit>>>> = Box::pin(command(&cli, &settings));
     let exit = runtime.block_on(done);
     // A read from a terminal may never return; no remaining task is worth waiting for.
     runtime.shutdown_background();
@@ -142,8 +142,8 @@ fn overrides(command: &Command) -> Vec<String> {
     flags.into_iter().flatten().collect()
 }
 
-async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
-    match command {
+async fn command(cli: &Cli, settings: &Settings) -> Result<Exit> {
+    match &cli.command {
         Command::Verify(args) => verify::run(args, verifier(settings, args.reach, false)?).await,
         Command::Batch(args) => {
             // Finishing a batch sends no probes.
@@ -159,7 +159,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Move(args) => moving::run(args, settings).await,
         Command::Backup(args) => backup::make(args, settings).await,
         Command::Restore(args) => backup::restore(args, settings).await,
-        Command::Admin(command) => admin::run(command, settings).await,
+        Command::Admin(command) => admin::run(command, &cli.arguments, settings).await,
         Command::Config | Command::Connectors(_) | Command::Completions { .. } | Command::Man { .. } => {
             unreachable!("it needs no runtime and was answered before")
         }

@@ -43,11 +43,22 @@ pub fn line(description: &str, example: &str) -> ObjectBuilder {
 
 /// Returns the schema of [`line()`], or null.
 pub fn line_or_null(description: &str, example: &str) -> Object {
-    line(description, example).schema_type(SchemaType::from_iter([Type::String, Type::Null])).build()
+    or_null(line(description, example).build())
+}
+
+/// Returns the schema of a text, or null.
+pub fn or_null(mut schema: Object) -> Object {
+    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
+    schema.enum_values.iter_mut().for_each(|names| names.push(serde_json::Value::Null));
+    schema
 }
 
 pub fn user_id() -> Object {
     id("usr", "Member ID.")
+}
+
+pub fn connection_id() -> Object {
+    id("conn", "Connection ID.")
 }
 
 pub fn key_id() -> Object {

@@ -29,6 +29,7 @@ use crate::error::Refusal;
 use crate::{openapi, person};
 
 /// One path, and how its requests differ from those of other paths.
+#[expect(clippy::struct_excessive_bools, reason = "the properties of a path are independent")]
 struct Route {
     methods: UtoipaMethodRouter<Arc<App>>,
     /// The handler reads the body itself, piece by piece, and sees to repetitions: the layer for them would hold the whole body.
@@ -37,10 +38,16 @@ struct Route {
     spends: bool,
     /// The organization's own limit does not slow these requests, because they are what raises it.
     is_never_slowed: bool,
+    /// The data is of one mode, live or test. The rest is the organization's, and pages in test mode must not ask for it.
+    has_modes: bool,
 }
 
 fn plain(methods: UtoipaMethodRouter<Arc<App>>) -> Route {
-    Route { methods, streams: false, spends: false, is_never_slowed: false }
+    Route { methods, streams: false, spends: false, is_never_slowed: false, has_modes: false }
+}
+
+fn moded(methods: UtoipaMethodRouter<Arc<App>>) -> Route {
+    Route { has_modes: true, ..plain(methods) }
 }
 
 /// Every route under a key, by path.
@@ -51,16 +58,16 @@ fn contents() -> impl Iterator<Item = Route> {
 
 fn verification() -> Vec<Route> {
     vec![
-        Route { spends: true, ..plain(routes!(verify::verify_email)) },
+        Route { spends: true, ..moded(routes!(verify::verify_email)) },
         plain(routes!(check_key::check_key)),
-        Route { streams: true, ..plain(routes!(batch::submit::submit_batch)) },
-        plain(routes!(batch::status::get_batch_status)),
-        plain(routes!(batch::results::get_batch_results)),
-        plain(routes!(batch::results::get_batch_results_without_index)),
-        plain(routes!(batch::download::download_batch)),
-        plain(routes!(batch::cancel::cancel_batch)),
-        plain(routes!(jobs::list_jobs)),
-        plain(routes!(jobs::get_job)),
+        Route { streams: true, ..moded(routes!(batch::submit::submit_batch)) },
+        moded(routes!(batch::status::get_batch_status)),
+        moded(routes!(batch::results::get_batch_results)),
+        moded(routes!(batch::results::get_batch_results_without_index)),
+        moded(routes!(batch::download::download_batch)),
+        moded(routes!(batch::cancel::cancel_batch)),
+        moded(routes!(jobs::list_jobs)),
+        moded(routes!(jobs::get_job)),
     ]
 }
 
@@ -83,7 +90,7 @@ fn account_and_keys() -> Vec<Route> {
         plain(routes!(outcomes::report_outcomes)),
         plain(routes!(outcomes::sources::list_outcome_sources, outcomes::sources::create_outcome_source)),
         plain(routes!(outcomes::sources::delete_outcome_source)),
-        plain(routes!(timeline::get_timeline)),
+        moded(routes!(timeline::get_timeline)),
         plain(routes!(keys::list_api_keys, keys::create_api_key)),
         plain(routes!(keys::delete_api_key)),
     ]
@@ -106,51 +113,51 @@ fn usage() -> Vec<Route> {
 
 fn integrations() -> Vec<Route> {
     vec![
-        plain(routes!(connections::changes::list_changes)),
-        plain(routes!(connections::integrations::list_integrations)),
-        plain(routes!(connections::integrations::get_integration)),
-        plain(routes!(connections::connection::create_connection)),
-        plain(routes!(
+        moded(routes!(connections::changes::list_changes)),
+        moded(routes!(connections::integrations::list_integrations)),
+        moded(routes!(connections::integrations::get_integration)),
+        moded(routes!(connections::connection::create_connection)),
+        moded(routes!(
             connections::connection::get_connection,
             connections::connection::patch_connection,
             connections::connection::delete_connection
         )),
-        plain(routes!(connections::connection::test_connection)),
-        plain(routes!(connections::connection::list_connection_lists)),
-        plain(routes!(connections::connection::get_connection_schedule)),
-        plain(routes!(connections::runs::sync_connection)),
-        plain(routes!(connections::runs::list_runs, connections::runs::start_run)),
-        plain(routes!(connections::runs::get_run)),
-        plain(routes!(connections::runs::confirm_run)),
-        plain(routes!(connections::runs::cancel_run)),
-        plain(routes!(connections::review::list_review)),
-        plain(routes!(connections::review::decide_review)),
-        plain(routes!(connections::rules::list_keyword_rules, connections::rules::add_keyword_rules)),
-        plain(routes!(connections::rules::delete_keyword_rule)),
-        plain(routes!(
+        moded(routes!(connections::connection::test_connection)),
+        moded(routes!(connections::connection::list_connection_lists)),
+        moded(routes!(connections::connection::get_connection_schedule)),
+        moded(routes!(connections::runs::sync_connection)),
+        moded(routes!(connections::runs::list_runs, connections::runs::start_run)),
+        moded(routes!(connections::runs::get_run)),
+        moded(routes!(connections::runs::confirm_run)),
+        moded(routes!(connections::runs::cancel_run)),
+        moded(routes!(connections::review::list_review)),
+        moded(routes!(connections::review::decide_review)),
+        moded(routes!(connections::rules::list_keyword_rules, connections::rules::add_keyword_rules)),
+        moded(routes!(connections::rules::delete_keyword_rule)),
+        moded(routes!(
             connections::rules::list_keyword_rules_by_short_path,
             connections::rules::add_keyword_rules_by_short_path
         )),
-        plain(routes!(connections::rules::delete_keyword_rule_by_short_path)),
+        moded(routes!(connections::rules::delete_keyword_rule_by_short_path)),
     ]
 }
 
 fn events() -> Vec<Route> {
     vec![
-        plain(routes!(callback_secret::get_callback_secret)),
-        plain(routes!(callback_secret::rotate_callback_secret)),
-        plain(routes!(webhooks::list_webhooks, webhooks::create_webhook)),
-        plain(routes!(webhooks::get_webhook, webhooks::patch_webhook, webhooks::delete_webhook)),
-        plain(routes!(webhooks::rotate_webhook_secret)),
-        plain(routes!(webhooks::deliveries::test_webhook)),
-        plain(routes!(webhooks::deliveries::list_webhook_deliveries)),
-        plain(routes!(webhooks::deliveries::get_webhook_delivery)),
-        plain(routes!(webhooks::deliveries::redeliver)),
+        moded(routes!(callback_secret::get_callback_secret)),
+        moded(routes!(callback_secret::rotate_callback_secret)),
+        moded(routes!(webhooks::list_webhooks, webhooks::create_webhook)),
+        moded(routes!(webhooks::get_webhook, webhooks::patch_webhook, webhooks::delete_webhook)),
+        moded(routes!(webhooks::rotate_webhook_secret)),
+        moded(routes!(webhooks::deliveries::test_webhook)),
+        moded(routes!(webhooks::deliveries::list_webhook_deliveries)),
+        moded(routes!(webhooks::deliveries::get_webhook_delivery)),
+        moded(routes!(webhooks::deliveries::redeliver)),
     ]
 }
 
 fn privacy() -> Vec<Route> {
-    vec![plain(routes!(erasures::list_erasures, erasures::create_erasure)), plain(routes!(erasures::get_erasure))]
+    vec![moded(routes!(erasures::list_erasures, erasures::create_erasure)), moded(routes!(erasures::get_erasure))]
 }
 
 /// Builds the routes, each behind the guard that its annotation requires. The idempotency layer is inside the guard: only
@@ -165,9 +172,9 @@ pub(crate) fn api_of_pages(app: &Arc<App>) -> Router {
 }
 
 fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, RouteGuard) -> MethodRouter<Arc<App>>) -> Router {
-    let guarded = |Route { methods: (schemas, paths, methods), streams, spends, is_never_slowed }: Route| {
+    let guarded = |Route { methods: (schemas, paths, methods), streams, spends, is_never_slowed, has_modes }: Route| {
         let pace = if is_never_slowed { LimitChoice::AsAllowed } else { LimitChoice::AsWished };
-        let guard = RouteGuard { app: app.clone(), needs: needs(&paths), pace };
+        let guard = RouteGuard { app: app.clone(), needs: needs(&paths), pace, has_modes };
         let methods =
             if streams { methods } else { methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer)) };
         let mut methods = behind(methods, guard);
@@ -198,6 +205,13 @@ pub(crate) fn elsewhere() -> Router {
 /// Returns the OpenAPI document of the annotations. Needs no running service.
 pub(crate) fn described() -> OpenApi {
     contents().map(|route| route.methods).fold(OpenApiRouter::new(), OpenApiRouter::routes).into_openapi()
+}
+
+/// Returns each path, and whether its data is of one mode.
+#[cfg(test)]
+pub(crate) fn paths_with_modes() -> Vec<(String, bool)> {
+    let paths = |route: Route| route.methods.1.paths.into_keys().map(move |path| (path, route.has_modes));
+    contents().flat_map(paths).collect()
 }
 
 /// Returns the requirement of each method of a path.

@@ -1,21 +1,17 @@
 //! Credits: booked, listed, shown, audited.
 
-use anyhow::{Context as _, Result, bail};
-use probity_account::credits::CreditBucket;
+use anyhow::Result;
 use probity_contract::page::PageQuery;
 use probity_contract::published::operator::OperatorPageQuery;
 use probity_contract::published::operator::credits::{CreditAccount, CreditBalance};
 use probity_service::operator::audit::audit_credits;
-use probity_service::operator::credits::{
-    CreditOrder, Reference, Until, adjust_credits, grant_credits, read_balance, read_ledger,
-};
+use probity_service::operator::credits::{CreditOrder, adjust_credits, grant_credits, read_balance, read_ledger};
 use serde::Serialize;
 
 use super::LocalOperator;
 use super::installation::print_findings;
 use super::operator::{each_with_org, refuse, with_org};
 use crate::args::CreditsCommand;
-use crate::args::TimeArg;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, field, time};
 
@@ -47,27 +43,14 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &CreditsCommand) 
     let app = operator.app;
     match command {
         CreditsCommand::Grant { org, bucket, amount, until, reference } => {
-            check_until(*bucket, *until)?;
+            let order = CreditOrder::grant(*bucket, *amount, *until, reference.clone()).map_err(refuse)?;
             let caller = operator.act_for(org).await?;
-            let until = until.map(|until| end_of(operator, until)).transpose()?;
-            let order = CreditOrder {
-                bucket: *bucket,
-                amount: *amount,
-                reference: read_reference(reference.as_deref())?,
-                until,
-            };
             let account = grant_credits(app, caller.org_id(), order).await.map_err(refuse)?;
             Printout::one(with_org(&caller, BookedBalance::from(account)), BALANCE)
         }
         CreditsCommand::Adjust { org, bucket, amount, reference } => {
-            check_amount(*amount)?;
+            let order = CreditOrder::adjustment(*bucket, *amount, reference.clone()).map_err(refuse)?;
             let caller = operator.act_for(org).await?;
-            let order = CreditOrder {
-                bucket: *bucket,
-                amount: *amount,
-                reference: read_reference(reference.as_deref())?,
-                until: None,
-            };
             let account = adjust_credits(app, caller.org_id(), order).await.map_err(refuse)?;
             Printout::one(with_org(&caller, BookedBalance::from(account)), BALANCE)
         }
@@ -84,34 +67,6 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &CreditsCommand) 
         }
         CreditsCommand::Audit => print_findings(audit_credits(app).await.map_err(refuse)?),
     }
-}
-
-/// Refuses an expiry of credits that have none.
-pub(super) fn check_until(bucket: CreditBucket, until: Option<TimeArg>) -> Result<()> {
-    if bucket == CreditBucket::Prepaid && until.is_some() {
-        bail!("--until is for --bucket subscription; prepaid credits never expire");
-    }
-    Ok(())
-}
-
-/// Refuses a correction by nothing.
-pub(super) fn check_amount(amount: i64) -> Result<()> {
-    if amount == 0 {
-        bail!("--amount 0 changes nothing");
-    }
-    Ok(())
-}
-
-fn read_reference(text: Option<&str>) -> Result<Option<Reference>> {
-    text.map(str::parse).transpose().context("--reference")
-}
-
-/// Resolves a future time. A relative time stays relative, so that repeating a request gives the same value.
-fn end_of(operator: &LocalOperator<'_>, moment: TimeArg) -> Result<Until> {
-    operator.resolve("until", moment).map(|until| match moment {
-        TimeArg::At(_) => Until::At(until),
-        TimeArg::After(ms) => Until::After(ms),
-    })
 }
 
 /// A balance for people: a row per kind of credits, and their sum; after a repeated booking, that it had no effect.

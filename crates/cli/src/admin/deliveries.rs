@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use probity_account::id::DeliveryId;
-use probity_service::operator::deliveries::{force_delivery, inspect_deliveries, inspect_delivery};
+use probity_service::operator::deliveries::{inspect_deliveries, inspect_delivery, resend_any_delivery};
 use serde_json::Value;
 
 use super::LocalOperator;
@@ -54,7 +54,7 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &DeliveriesComman
         }
         DeliveriesCommand::Resend(one) => {
             let caller = operator.act_for(&one.org).await?;
-            let resent = force_delivery(operator.app, caller.org_id(), read_id(one)?).await;
+            let resent = resend_any_delivery(operator.app, caller.org_id(), read_id(one)?).await;
             let resent = resent.map_err(|error| or_missing(error, || missing(one)))?;
             Printout::one(with_org(&caller, resent), AnswerView::Rows(DELIVERIES))
         }

@@ -1,9 +1,7 @@
 //! API keys.
 
 use anyhow::{Context as _, Result, bail};
-use probity_account::api_key::KeyKind;
 use probity_account::id::KeyId;
-use probity_backend::accounts::minting;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::page::PageQuery;
 use probity_contract::published::accounts::keys::CreateKey;
@@ -36,9 +34,9 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &KeysCommand) -> 
     match command {
         KeysCommand::Create(args) => {
             let caller = operator.act_for(&args.org).await?;
-            let expires_at = args.expires.map(|moment| operator.resolve("expires_at", moment)).transpose()?;
-            let asked = check_new_key(args, expires_at)?;
-            let made = create_key(operator.app, &caller, &Once::unkeyed(), asked).await.map_err(refuse)?;
+            let made = create_key(operator.app, &caller, &Once::unkeyed(), new_key(args, operator.app.now()))
+                .await
+                .map_err(refuse)?;
             Printout::one(with_org(&caller, made), NEW_KEY)
         }
         KeysCommand::List(some) => {
@@ -104,38 +102,18 @@ async fn of_key<T>(
     bail!(missing(key))
 }
 
-/// Builds the key to create, and refuses flags that do not belong to its kind in words of the command line.
-pub(super) fn check_new_key(args: &NewKeyArgs, expires_at: Option<Millis>) -> Result<CreateKey> {
-    match args.kind {
-        KeyKind::Rk if args.scope.is_empty() => bail!("a key of kind rk needs a scope: set --scope"),
-        KeyKind::Pub if args.origin.is_empty() => bail!("a key of kind pub needs an origin: set --origin"),
-        KeyKind::Live | KeyKind::Test if !args.scope.is_empty() => {
-            bail!("--scope is for keys of kind rk; live and test keys have all scopes")
-        }
-        KeyKind::Pub if !args.scope.is_empty() => {
-            bail!("--scope is for keys of kind rk; a key of kind pub works only in the widget")
-        }
-        KeyKind::Pub | KeyKind::Rk | KeyKind::Live | KeyKind::Test => {}
-    }
-    if args.kind != KeyKind::Pub && !args.origin.is_empty() {
-        bail!("--origin is for keys of kind pub");
-    }
-    if args.kind != KeyKind::Pub && args.daily_cap.is_some() {
-        bail!("--daily-cap is for keys of kind pub");
-    }
-    if let Some(wrong) = args.origin.iter().find(|text| minting::origin(text).is_none()) {
-        bail!("--origin: must look like https://shop.example.com, without a path; not {wrong}");
-    }
+/// Builds the key to create.
+pub(super) fn new_key(args: &NewKeyArgs, now: Millis) -> CreateKey {
     let named = args.name.clone().filter(|name| !name.is_empty());
-    Ok(CreateKey {
+    CreateKey {
         name: named.unwrap_or_else(|| format!("{} key", args.kind.as_str())),
         kind: args.kind,
-        scopes: (args.kind == KeyKind::Rk).then(|| args.scope.iter().copied().collect()),
-        allowed_origins: (args.kind == KeyKind::Pub).then(|| args.origin.clone()),
+        scopes: (!args.scope.is_empty()).then(|| args.scope.iter().copied().collect()),
+        allowed_origins: (!args.origin.is_empty()).then(|| args.origin.clone()),
         daily_cap: args.daily_cap.map(Whole),
-        expires_at: expires_at.map(Into::into),
+        expires_at: args.expires.map(|expires| expires.from(now).into()),
         rate_limit_per_minute: args.rate.map(|rate| Whole(rate.into())),
-    })
+    }
 }
 
 fn end(key: &Value) -> String {

@@ -7,7 +7,6 @@ use anyhow::{Result, anyhow, bail};
 use probity_account::id::OrgId;
 use probity_contract::error::{ApiError, Code, Detail};
 use probity_contract::query::{FromQuery, Query};
-use probity_mail::time::Millis;
 use probity_service::app::App;
 use probity_service::callers::caller::Caller;
 use probity_service::operator::organizations::{find_organization, read_all_organizations};
@@ -17,7 +16,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::args::OrgFlag;
-use crate::args::TimeArg;
 use crate::exit::{Exit, ExitsWith};
 
 /// Calls acts in the operator's name.
@@ -52,12 +50,6 @@ impl LocalOperator<'_> {
     /// Returns the operator as the caller of acts about an organization's live data.
     pub(crate) async fn act_for(&self, some: &OrgFlag) -> Result<Caller> {
         Ok(staff(self.choose_org(some).await?, false))
-    }
-
-    /// Resolves the time of a field, which must be in the future.
-    pub(crate) fn resolve(&self, field: &str, moment: TimeArg) -> Result<Millis> {
-        let past = || FieldRefusal { field: field.to_owned(), what: "must be in the future".to_owned() };
-        moment.from(self.app.now()).ok_or_else(|| past().into())
     }
 }
 

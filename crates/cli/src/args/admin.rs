@@ -34,88 +34,85 @@ use suppressions::SUPPRESSIONS_EXAMPLES;
 use users::USERS_EXAMPLES;
 use webhooks::WEBHOOKS_EXAMPLES;
 
-pub(crate) use credits::{CreditsArgs, CreditsCommand};
-pub(crate) use deliveries::{DeliveriesArgs, DeliveriesCommand, DeliveryArg};
-pub(crate) use erasures::{ErasuresArgs, ErasuresCommand};
-pub(crate) use installation::{AuditArgs, NodesArgs, PlansArgs};
+pub(crate) use credits::CreditsCommand;
+pub(crate) use deliveries::{DeliveriesCommand, DeliveryArg};
+pub(crate) use erasures::ErasuresCommand;
 pub(crate) use integrations::{
-    ConnectArgs, ConnectionArg, ConnectionChangeArgs, IntegrationsArgs, IntegrationsCommand, NO_ACTION,
-    PlatformsCommand, ReviewCommand, RuleListArg, RulesCommand, RunArg, RunsCommand,
+    ConnectArgs, ConnectionArg, ConnectionChangeArgs, IntegrationsCommand, NO_ACTION, PlatformsCommand, ReviewCommand,
+    RuleListArg, RulesCommand, RunArg, RunsCommand,
 };
-pub(crate) use keys::{KeysArgs, KeysCommand, NewKeyArgs};
-pub(crate) use lists::{DownloadArgs, ListArg, ListsArgs, ListsCommand, NewListArgs, ResultsFormat, RowsArgs};
-pub(crate) use moment::TimeArg;
-pub(crate) use orgs::{OrgChangeArgs, OrgsArgs, OrgsCommand, RestrictionArgs, SsoCommand};
-pub(crate) use outcomes::{OutcomeForm, OutcomeSourcesCommand, OutcomesArgs, OutcomesCommand};
-pub(crate) use reports::{TimelineArgs, UsageArgs, UsageCommand};
-pub(crate) use settings::{SettingsArgs, SettingsChange, SettingsCommand};
-pub(crate) use suppressions::{SuppressionArgs, SuppressionsArgs, SuppressionsCommand};
-pub(crate) use users::{MemberArg, UsersArgs, UsersCommand};
-pub(crate) use webhooks::{WebhookArg, WebhooksArgs, WebhooksCommand};
+pub(crate) use keys::{KeysCommand, NewKeyArgs};
+pub(crate) use lists::{DownloadArgs, ListArg, ListsCommand, NewListArgs, ResultsFormat, RowsArgs};
+pub(crate) use orgs::{OrgChangeArgs, OrgsCommand, RestrictionArgs, SsoCommand};
+pub(crate) use outcomes::{OutcomeForm, OutcomeSourcesCommand, OutcomesCommand};
+pub(crate) use reports::{TimelineArgs, UsageCommand};
+pub(crate) use settings::{SettingsChange, SettingsCommand};
+pub(crate) use suppressions::{SuppressionArgs, SuppressionsCommand};
+pub(crate) use users::{MemberArg, UsersCommand};
+pub(crate) use webhooks::{WebhookArg, WebhooksCommand};
 
 /// The administration commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
     /// Manage organizations, the customers of the service
     #[command(after_help = ORGS_EXAMPLES)]
-    Orgs(OrgsArgs),
+    Orgs(Subject<OrgsCommand>),
     /// List the configured plans
-    Plans(PlansArgs),
+    Plans(AdminOptions),
     /// Manage API keys
     #[command(after_help = KEYS_EXAMPLES)]
-    Keys(KeysArgs),
+    Keys(Subject<KeysCommand>),
     /// Manage the credits of organizations
     #[command(after_help = CREDITS_EXAMPLES)]
-    Credits(CreditsArgs),
+    Credits(Subject<CreditsCommand>),
     /// Check that credits, jobs, results and completion events agree; can run beside the service
     #[command(after_help = AUDIT_EXAMPLES)]
-    Audit(AuditArgs),
+    Audit(AdminOptions),
     /// List, show and resend deliveries to customers' servers
     #[command(after_help = DELIVERIES_EXAMPLES)]
-    Deliveries(DeliveriesArgs),
+    Deliveries(Subject<DeliveriesCommand>),
     /// Erase addresses
     #[command(after_help = ERASURES_EXAMPLES)]
-    Erasures(ErasuresArgs),
+    Erasures(Subject<ErasuresCommand>),
     /// Manage webhooks
     #[command(after_help = WEBHOOKS_EXAMPLES)]
-    Webhooks(WebhooksArgs),
+    Webhooks(Subject<WebhooksCommand>),
     /// Connect newsletter platforms: verify their contacts, and unsubscribe, delete or tag those with bad verdicts
     #[command(after_help = INTEGRATIONS_EXAMPLES)]
-    Integrations(IntegrationsArgs),
+    Integrations(Subject<IntegrationsCommand>),
     /// Manage suppression lists
     #[command(after_help = SUPPRESSIONS_EXAMPLES)]
-    Suppressions(SuppressionsArgs),
+    Suppressions(Subject<SuppressionsCommand>),
     /// Import what became of sent mail
     #[command(after_help = OUTCOMES_EXAMPLES)]
-    Outcomes(OutcomesArgs),
+    Outcomes(Subject<OutcomesCommand>),
     /// Add, show, download, search and cancel lists that the service verifies
     #[command(after_help = LISTS_EXAMPLES)]
-    Lists(ListsArgs),
+    Lists(Subject<ListsCommand>),
     /// Manage organization settings
     #[command(after_help = SETTINGS_EXAMPLES)]
-    Settings(SettingsArgs),
+    Settings(Subject<SettingsCommand>),
     /// Show verifications by period, by day and by mail provider
     #[command(after_help = USAGE_EXAMPLES)]
-    Usage(UsageArgs),
+    Usage(Subject<UsageCommand>),
     /// Show the events of an organization: jobs, changed settings, account
     #[command(after_help = TIMELINE_EXAMPLES)]
     Timeline(TimelineArgs),
     /// List the nodes that share the database, and the work and leases of each
     #[command(after_help = NODES_EXAMPLES)]
-    Nodes(NodesArgs),
+    Nodes(AdminOptions),
     /// Manage team members, their sessions and sign-in links
     #[command(after_help = USERS_EXAMPLES)]
-    Users(UsersArgs),
+    Users(Subject<UsersCommand>),
 }
 
 impl AdminCommand {
     pub(crate) fn options(&self) -> &AdminOptions {
         match self {
+            Self::Plans(options) | Self::Audit(options) | Self::Nodes(options) => options,
             Self::Orgs(args) => &args.options,
-            Self::Plans(args) => &args.options,
             Self::Keys(args) => &args.options,
             Self::Credits(args) => &args.options,
-            Self::Audit(args) => &args.options,
             Self::Deliveries(args) => &args.options,
             Self::Erasures(args) => &args.options,
             Self::Webhooks(args) => &args.options,
@@ -126,10 +123,18 @@ impl AdminCommand {
             Self::Settings(args) => &args.options,
             Self::Usage(args) => &args.options,
             Self::Timeline(args) => &args.options,
-            Self::Nodes(args) => &args.options,
             Self::Users(args) => &args.options,
         }
     }
+}
+
+/// Commands about one subject.
+#[derive(Debug, Args)]
+pub(crate) struct Subject<C: Subcommand> {
+    #[command(flatten)]
+    pub options: AdminOptions,
+    #[command(subcommand)]
+    pub command: C,
 }
 
 /// Options of all administration commands.

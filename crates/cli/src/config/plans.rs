@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_account::plans::{
-    Entitlement, EntitlementSet, NAME_MAX, Plan, Plans, Refill, TrialTerms, is_built_in, is_plan_name,
+    Entitlement, EntitlementSet, NAME_MAX, PLAN_CREDITS_MAX, Plan, Plans, Refill, TrialTerms, is_built_in, is_plan_name,
 };
 use toml::{Table, Value};
 
@@ -14,8 +14,6 @@ use super::value::{KeyValue, ValueForm, WholeNumber, text};
 
 /// Maximum length of a title, in bytes.
 const TITLE_MAX: usize = 100;
-/// Maximum credits of one grant: 1/1,000 of the amount that counts as unlimited.
-const CREDITS_MAX: i64 = 1_000_000_000;
 
 repeated_table! {
     /// `[plans.NAME]`.
@@ -24,11 +22,11 @@ repeated_table! {
         title: PlanTitle = "Team", "the name";
         /// Subscription credits per month. Months start on the day the organization joined the plan, in UTC; in shorter months on
         /// the last day.
-        credits: WholeNumber<i64, 0, CREDITS_MAX> = 10000, "0";
+        credits: WholeNumber<i64, 0, PLAN_CREDITS_MAX> = 10000, "0";
         /// Whether unused monthly credits stay.
         keep_unused: bool = false, "false";
         /// Prepaid credits of a new organization.
-        initial: WholeNumber<i64, 0, CREDITS_MAX> = 100, "0";
+        initial: WholeNumber<i64, 0, PLAN_CREDITS_MAX> = 100, "0";
         /// Maximum number of members.
         seats: WholeNumber<i64, 1, 1_000_000> = 5, "no limit";
         /// Features: `webhooks`, `instafloss`, `typo_fixer`, `exclusions`, `update_tags`, `sso`, `autofloss`, `decay_basic`,
@@ -37,15 +35,15 @@ repeated_table! {
         /// Length of a new organization's trial in whole days; its months start afterwards.
         trial_days: WholeNumber<i64, 1, 366> = 14, "no trial";
         /// Credits of the trial.
-        trial_credits: WholeNumber<i64, 0, CREDITS_MAX> = 500, "0";
+        trial_credits: WholeNumber<i64, 0, PLAN_CREDITS_MAX> = 500, "0";
         /// Requests per minute for all keys of an organization.
         rate_per_minute: WholeNumber<i64, 1, RATE_MAX> = 1000, "`rate.organization_per_minute`";
         /// Prepaid credits per automatic refill.
-        refill_credits: WholeNumber<i64, 1, CREDITS_MAX> = 5000, "no refills, 402";
+        refill_credits: WholeNumber<i64, 1, PLAN_CREDITS_MAX> = 5000, "no refills, 402";
         /// Maximum number of refills per month.
         refill_times: WholeNumber<i64, 1, 10_000> = 3, "no refills, 402";
         /// Threshold of the low-balance notice in timeline, log and mail to the owner.
-        low_balance: WholeNumber<i64, 1, CREDITS_MAX> = 500, "no notice";
+        low_balance: WholeNumber<i64, 1, PLAN_CREDITS_MAX> = 500, "no notice";
     }
 }
 

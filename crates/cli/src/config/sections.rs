@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
+use probity_account::plans::PLAN_CREDITS_MAX;
 use probity_backend::nodes::roles::Roles;
 use probity_engine::config::PaceProfile;
 use tracing_subscriber::filter::LevelFilter;
@@ -228,7 +229,7 @@ sections! {
         /// Plan of new organizations: `"unlimited"`; `"metered"`, which counts credits and grants none; or one of your own.
         plan: String = "unlimited";
         /// Prepaid credits of a new organization on the metered plan.
-        initial: WholeNumber<i64, 0, 1_000_000_000> = 0;
+        initial: WholeNumber<i64, 0, PLAN_CREDITS_MAX> = 0;
     }
 
     /// Webhooks and callbacks to customers' servers.

@@ -240,9 +240,7 @@ fn delivery_id() -> Object {
 }
 
 fn job_id_or_null() -> Object {
-    let mut id = schema::job_id();
-    id.schema_type = [Type::String, Type::Null].into_iter().collect();
-    id
+    schema::or_null(schema::job_id())
 }
 
 fn row_indexes() -> RefOr<Schema> {

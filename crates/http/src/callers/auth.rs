@@ -151,6 +151,8 @@ pub(crate) struct RouteGuard {
     pub(crate) needs: Arc<[(Method, Need)]>,
     /// For keys.
     pub(crate) pace: LimitChoice,
+    /// Whether the data is of one mode. Keys are of one mode themselves; sessions choose.
+    pub(crate) has_modes: bool,
 }
 
 impl RouteGuard {

@@ -33,22 +33,6 @@ use crate::person::cookie;
 use crate::person::cookie::PageTransport;
 use crate::person::{client, origin};
 
-/// First parts of the paths whose data is of one mode, apart from the timeline; as in `web/app/mode.js`.
-const OF_ONE_MODE: [&str; 12] = [
-    "batch-verify",
-    "changes",
-    "connections",
-    "erasures",
-    "integrations",
-    "jobs",
-    "lists",
-    "lookup",
-    "requests",
-    "uploads",
-    "verify",
-    "webhooks",
-];
-
 static PAGE_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
 
 /// What a route of the dashboard asks of a request.
@@ -105,11 +89,13 @@ extension_of_guard!(Person);
 pub(crate) struct PageGuard {
     pub(crate) app: Arc<App>,
     pub(crate) access: PageAccess,
+    /// Whether the data is of one mode.
+    pub(crate) has_modes: bool,
 }
 
 /// [`PageGuard`] as a layer's function.
 pub(crate) async fn page(State(it): State<PageGuard>, mut request: Request, next: Next) -> Response {
-    match enter(&it.app, &mut request, it.access).await {
+    match enter(&it, &mut request).await {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     }
@@ -118,18 +104,19 @@ pub(crate) async fn page(State(it): State<PageGuard>, mut request: Request, next
 /// The guard of a route of the API under `/app/v1`, as a layer's function.
 pub(crate) async fn api(State(it): State<RouteGuard>, mut request: Request, next: Next) -> Response {
     let need = it.need(request.method());
-    match open(&it.app, &mut request, need).await {
+    match open(&it.app, &mut request, need, it.has_modes).await {
         Ok(_) => next.run(request).await,
         Err(error) => error.into_response(),
     }
 }
 
-async fn enter(app: &App, request: &mut Request, access: PageAccess) -> Result<(), Refusal> {
+async fn enter(guard: &PageGuard, request: &mut Request) -> Result<(), Refusal> {
+    let (app, access) = (&*guard.app, guard.access);
     if access == PageAccess::Anybody {
         return visit(app, request).map(drop);
     }
     let need = if let PageAccess::May(scope) = access { Need::Scope(scope) } else { Need::AnyKey };
-    let caller = open(app, request, need).await?;
+    let caller = open(app, request, need, guard.has_modes).await?;
     match access {
         PageAccess::Anybody | PageAccess::Session | PageAccess::May(_) => Ok(()),
         PageAccess::Running => Ok(admission::running(app, &caller)?),
@@ -157,7 +144,7 @@ fn visit(app: &App, request: &mut Request) -> Result<PageTransport, Refusal> {
 }
 
 /// Lets the request of a person through, or says why not.
-async fn open(app: &App, request: &mut Request, need: Need) -> Result<Caller, Refusal> {
+async fn open(app: &App, request: &mut Request, need: Need, has_modes: bool) -> Result<Caller, Refusal> {
     let now = app.now();
     let transport = visit(app, request)?;
     let token = cookie::session(transport, request.headers()).ok_or_else(sessions::not_signed_in)?;
@@ -170,7 +157,7 @@ async fn open(app: &App, request: &mut Request, need: Need) -> Result<Caller, Re
         )
         .into());
     }
-    let caller = session.caller(is_test(request)?);
+    let caller = session.caller(is_test(request, has_modes)?);
     let state = admission::count_request(app, &caller, LimitChoice::AsAllowed, now).await;
     if let Some(assured) = request.extensions().get::<Assured>() {
         assured.put(auth::shown(&state).to_vec());
@@ -184,20 +171,12 @@ async fn open(app: &App, request: &mut Request, need: Need) -> Result<Caller, Re
 
 /// Whether a page shows test data: its requests then have `mode=test`. A header would not do, because links to downloads and
 /// event streams have none of their own. What has no test data refuses it, because it would show and change that of live mode.
-fn is_test(request: &Request) -> Result<bool, Refusal> {
+fn is_test(request: &Request, has_modes: bool) -> Result<bool, Refusal> {
     let is_test = Query::of(request.uri()).one_of("mode", &["live", "test"])?.as_deref() == Some("test");
-    if is_test && !has_modes(request.uri().path()) {
+    if is_test && !has_modes {
         return Err(ApiError::invalid("mode", "must be live: there is no test data here").into());
     }
     Ok(is_test)
-}
-
-/// Whether a path leads to data that is of one mode. The guard of the API's routes sees them without `/app`.
-fn has_modes(path: &str) -> bool {
-    let path = path.strip_prefix("/app").unwrap_or(path);
-    let path = path.strip_prefix("/v1").unwrap_or(path).trim_start_matches('/');
-    let part = path.split('/').next().unwrap_or_default();
-    OF_ONE_MODE.contains(&part) || path == "account/timeline"
 }
 
 fn has_page_token(headers: &HeaderMap, expected: &str) -> bool {

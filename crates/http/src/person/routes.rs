@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, delete, get, patch, post, put};
+use axum::routing::{MethodFilter, MethodRouter, on};
 use probity_account::scope::Scope;
 use probity_service::app::App;
 
@@ -19,143 +21,132 @@ use crate::router;
 use crate::widget::preview;
 
 pub use crate::person::guard::PageAccess;
+use PageAccess::{Administrator, Anybody, May, Running, Session};
 
-/// Where a list is watched.
-const EVENTS: &str = "/app/jobs/{id}/events";
+/// A route of the dashboard's pages.
+pub struct PageRoute {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub access: PageAccess,
+    /// Whether the data is of one mode, live or test.
+    has_modes: bool,
+    handler: MethodRouter<Arc<App>>,
+}
 
-/// A route: method, path, what it asks for. The routes of the API lie beside them, under `/app/v1`.
-pub const ROUTES: [(&str, &str, PageAccess); 57] = [
-    ("GET", "/app/sign-in", PageAccess::Anybody),
-    ("POST", "/app/sign-in", PageAccess::Anybody),
-    ("POST", "/app/forgotten-password", PageAccess::Anybody),
-    ("POST", "/app/sign-out", PageAccess::Session),
-    ("GET", "/app/link", PageAccess::Anybody),
-    ("POST", "/app/link", PageAccess::Anybody),
-    ("GET", "/app/session", PageAccess::Session),
-    ("GET", "/app/sessions", PageAccess::Running),
-    ("DELETE", "/app/sessions", PageAccess::Running),
-    ("DELETE", "/app/sessions/{id}", PageAccess::Running),
-    ("PATCH", "/app/account", PageAccess::Running),
-    ("POST", "/app/password", PageAccess::Running),
-    ("POST", "/app/second-factor", PageAccess::Running),
-    ("DELETE", "/app/second-factor", PageAccess::Running),
-    ("POST", "/app/second-factor/confirm", PageAccess::Running),
-    ("GET", "/app/sso", PageAccess::Administrator),
-    ("PUT", "/app/sso", PageAccess::Administrator),
-    ("DELETE", "/app/sso", PageAccess::Administrator),
-    ("POST", "/app/sso/test", PageAccess::Administrator),
-    ("POST", "/app/sso/domains", PageAccess::Administrator),
-    ("POST", "/app/sso/sign-in", PageAccess::Anybody),
-    ("GET", "/app/sso/callback", PageAccess::Anybody),
-    ("GET", EVENTS, PageAccess::May(Scope::ReadJobs)),
-    ("GET", "/app/jobs/{id}/progress", PageAccess::May(Scope::ReadJobs)),
-    ("GET", "/app/jobs/{id}/rows", PageAccess::May(Scope::ReadJobs)),
-    ("GET", "/app/jobs/{id}/domains", PageAccess::May(Scope::ReadJobs)),
-    ("PATCH", "/app/jobs/{id}", PageAccess::May(Scope::WriteJobs)),
-    ("DELETE", "/app/jobs/{id}", PageAccess::May(Scope::WriteJobs)),
-    ("POST", "/app/jobs/{id}/finish", PageAccess::May(Scope::WriteJobs)),
-    ("POST", "/app/jobs/{id}/verify-unknown", PageAccess::May(Scope::WriteJobs)),
-    ("GET", "/app/jobs/{id}/mail", PageAccess::May(Scope::ReadJobs)),
-    ("PUT", "/app/jobs/{id}/mail", PageAccess::May(Scope::ReadJobs)),
-    ("DELETE", "/app/jobs/{id}/mail", PageAccess::May(Scope::ReadJobs)),
-    ("GET", "/app/jobs/{id}/link", PageAccess::May(Scope::ReadJobs)),
-    ("POST", "/app/jobs/{id}/link", PageAccess::May(Scope::WriteJobs)),
-    ("DELETE", "/app/jobs/{id}/link", PageAccess::May(Scope::WriteJobs)),
-    ("GET", "/app/shared", PageAccess::Anybody),
-    ("GET", "/app/lists", PageAccess::May(Scope::ReadJobs)),
-    ("GET", "/app/lookup", PageAccess::May(Scope::ReadJobs)),
-    ("GET", "/app/reports/providers", PageAccess::May(Scope::ReadReports)),
-    ("POST", "/app/settings/trial", PageAccess::May(Scope::ReadJobs)),
-    ("POST", "/app/connections/{type}/{id}/rules/trial", PageAccess::May(Scope::ReadIntegrations)),
-    ("GET", "/app/requests", PageAccess::May(Scope::ReadAccount)),
-    ("GET", "/app/egress", PageAccess::Running),
-    ("GET", "/app/first-steps", PageAccess::Running),
-    ("GET", "/app/changes", PageAccess::Running),
-    ("PATCH", "/app/keys/{id}", PageAccess::May(Scope::WriteKeys)),
-    ("POST", "/app/keys/{id}/rotate", PageAccess::May(Scope::WriteKeys)),
-    ("PATCH", "/app/organization", PageAccess::Administrator),
-    ("GET", "/app/widget/preview", PageAccess::Running),
-    ("GET", "/app/uploads", PageAccess::May(Scope::ReadJobs)),
-    ("POST", "/app/uploads", PageAccess::May(Scope::WriteJobs)),
-    ("GET", "/app/uploads/{id}", PageAccess::May(Scope::ReadJobs)),
-    ("PATCH", "/app/uploads/{id}", PageAccess::May(Scope::WriteJobs)),
-    ("DELETE", "/app/uploads/{id}", PageAccess::May(Scope::WriteJobs)),
-    ("GET", "/app/uploads/{id}/forecast", PageAccess::May(Scope::ReadJobs)),
-    ("POST", "/app/uploads/{id}/start", PageAccess::May(Scope::WriteJobs)),
-];
+fn row<H, T>(method: &'static str, path: &'static str, access: PageAccess, handler: H) -> PageRoute
+where
+    H: Handler<T, Arc<App>>,
+    T: 'static,
+{
+    let named = Method::from_bytes(method.as_bytes()).expect("names of methods are tokens");
+    let filter = MethodFilter::try_from(named).expect("the router knows the method");
+    PageRoute { method, path, access, has_modes: false, handler: on(filter, handler) }
+}
 
-/// Who answers a route of the table.
-///
-/// # Panics
-/// Where nobody does: a mistake in the program, found at the first start.
-fn handler(method: &str, path: &str) -> MethodRouter<Arc<App>> {
-    match (method, path) {
-        ("GET", "/app/sign-in") => get(sign_in::get_options),
-        ("POST", "/app/sign-in") => post(sign_in::sign_in),
-        ("POST", "/app/forgotten-password") => post(sign_in::ask_for_link),
-        ("POST", "/app/sign-out") => post(sign_in::sign_out),
-        ("GET", "/app/link") => get(links::get_link),
-        ("POST", "/app/link") => post(links::redeem_link),
-        ("GET", "/app/session") => get(sessions::get_session),
-        ("GET", "/app/sessions") => get(sessions::list_sessions),
-        ("DELETE", "/app/sessions") => delete(sessions::delete_other_sessions),
-        ("DELETE", "/app/sessions/{id}") => delete(sessions::delete_session),
-        ("PATCH", "/app/account") => patch(own::change),
-        ("POST", "/app/password") => post(sessions::change_password),
-        ("POST", "/app/second-factor") => post(second_factor::begin_second_factor),
-        ("DELETE", "/app/second-factor") => delete(second_factor::delete_second_factor),
-        ("POST", "/app/second-factor/confirm") => post(second_factor::confirm_second_factor),
-        ("GET", "/app/sso") => get(sso::get_sso),
-        ("PUT", "/app/sso") => put(sso::set_sso),
-        ("DELETE", "/app/sso") => delete(sso::delete_sso),
-        ("POST", "/app/sso/test") => post(sso::test_sso),
-        ("POST", "/app/sso/domains") => post(sso::prove_domain),
-        ("POST", "/app/sso/sign-in") => post(sso::begin_sso),
-        ("GET", "/app/sso/callback") => get(sso::finish_sso),
-        ("GET", EVENTS) => get(events::get_events),
-        ("GET", "/app/jobs/{id}/progress") => get(progress::get_progress),
-        ("GET", "/app/jobs/{id}/rows") => get(rows::get_rows),
-        ("GET", "/app/jobs/{id}/domains") => get(lists::get_domains),
-        ("PATCH", "/app/jobs/{id}") => patch(lists::patch_list),
-        ("DELETE", "/app/jobs/{id}") => delete(lists::delete_list),
-        ("POST", "/app/jobs/{id}/finish") => post(lists::finish),
-        ("POST", "/app/jobs/{id}/verify-unknown") => post(lists::verify_unknown),
-        ("GET", "/app/jobs/{id}/mail") => get(lists::get_mail),
-        ("PUT", "/app/jobs/{id}/mail") => put(lists::ask_for_mail),
-        ("DELETE", "/app/jobs/{id}/mail") => delete(lists::cancel_mail),
-        ("GET", "/app/jobs/{id}/link") => get(lists::get_link),
-        ("POST", "/app/jobs/{id}/link") => post(lists::create_link),
-        ("DELETE", "/app/jobs/{id}/link") => delete(lists::revoke_link),
-        ("GET", "/app/shared") => get(lists::get_shared),
-        ("GET", "/app/lists") => get(lists::list_lists),
-        ("GET", "/app/lookup") => get(lookup::get_places),
-        ("GET", "/app/reports/providers") => get(providers::get_mix),
-        ("POST", "/app/settings/trial") => post(trial::try_settings),
-        ("POST", "/app/connections/{type}/{id}/rules/trial") => post(rules::try_rules),
-        ("GET", "/app/requests") => get(requests::list_requests),
-        ("GET", "/app/egress") => get(egress::get_ways),
-        ("GET", "/app/first-steps") => get(first_steps::get_steps),
-        ("GET", "/app/changes") => get(changes::get_changes),
-        ("PATCH", "/app/keys/{id}") => patch(keys::patch_key),
-        ("POST", "/app/keys/{id}/rotate") => post(keys::rotate_key),
-        ("PATCH", "/app/organization") => patch(first_steps::patch_organization),
-        ("GET", "/app/widget/preview") => get(preview::preview),
-        ("GET", "/app/uploads") => get(uploads::list_uploads),
-        ("POST", "/app/uploads") => post(uploads::put_up),
-        ("GET", "/app/uploads/{id}") => get(uploads::get_upload),
-        ("PATCH", "/app/uploads/{id}") => patch(uploads::choose),
-        ("DELETE", "/app/uploads/{id}") => delete(uploads::delete_upload),
-        ("GET", "/app/uploads/{id}/forecast") => get(uploads::get_forecast),
-        ("POST", "/app/uploads/{id}/start") => post(uploads::start),
-        _ => panic!("nobody answers {method} {path}"),
-    }
+/// Every route; those of the API lie beside them, under `/app/v1`.
+pub fn routes() -> impl Iterator<Item = PageRoute> {
+    let moded = of_one_mode().into_iter().map(|route| PageRoute { has_modes: true, ..route });
+    of_organization().into_iter().chain(moded)
+}
+
+/// Routes whose data is the organization's or the person's, in both modes.
+fn of_organization() -> Vec<PageRoute> {
+    vec![
+        row("GET", "/app/sign-in", Anybody, sign_in::get_options),
+        row("POST", "/app/sign-in", Anybody, sign_in::sign_in),
+        row("POST", "/app/forgotten-password", Anybody, sign_in::ask_for_link),
+        row("POST", "/app/sign-out", Session, sign_in::sign_out),
+        row("GET", "/app/link", Anybody, links::get_link),
+        row("POST", "/app/link", Anybody, links::redeem_link),
+        row("GET", "/app/session", Session, sessions::get_session),
+        row("GET", "/app/sessions", Running, sessions::list_sessions),
+        row("DELETE", "/app/sessions", Running, sessions::delete_other_sessions),
+        row("DELETE", "/app/sessions/{id}", Running, sessions::delete_session),
+        row("PATCH", "/app/account", Running, own::change),
+        row("POST", "/app/password", Running, sessions::change_password),
+        row("POST", "/app/second-factor", Running, second_factor::begin_second_factor),
+        row("DELETE", "/app/second-factor", Running, second_factor::delete_second_factor),
+        row("POST", "/app/second-factor/confirm", Running, second_factor::confirm_second_factor),
+        row("GET", "/app/sso", Administrator, sso::get_sso),
+        row("PUT", "/app/sso", Administrator, sso::set_sso),
+        row("DELETE", "/app/sso", Administrator, sso::delete_sso),
+        row("POST", "/app/sso/test", Administrator, sso::test_sso),
+        row("POST", "/app/sso/domains", Administrator, sso::prove_domain),
+        row("POST", "/app/sso/sign-in", Anybody, sso::begin_sso),
+        row("GET", "/app/sso/callback", Anybody, sso::finish_sso),
+        row("GET", "/app/shared", Anybody, lists::get_shared),
+        row("GET", "/app/reports/providers", May(Scope::ReadReports), providers::get_mix),
+        row("POST", "/app/settings/trial", May(Scope::ReadJobs), trial::try_settings),
+        row("GET", "/app/egress", Running, egress::get_ways),
+        row("GET", "/app/first-steps", Running, first_steps::get_steps),
+        row("PATCH", "/app/keys/{id}", May(Scope::WriteKeys), keys::patch_key),
+        row("POST", "/app/keys/{id}/rotate", May(Scope::WriteKeys), keys::rotate_key),
+        row("PATCH", "/app/organization", Administrator, first_steps::patch_organization),
+        row("GET", "/app/widget/preview", Running, preview::preview),
+    ]
+}
+
+/// Routes whose data is of one mode, live or test.
+fn of_one_mode() -> Vec<PageRoute> {
+    vec![
+        row("GET", "/app/jobs/{id}/events", May(Scope::ReadJobs), events::get_events),
+        row("GET", "/app/jobs/{id}/progress", May(Scope::ReadJobs), progress::get_progress),
+        row("GET", "/app/jobs/{id}/rows", May(Scope::ReadJobs), rows::get_rows),
+        row("GET", "/app/jobs/{id}/domains", May(Scope::ReadJobs), lists::get_domains),
+        row("PATCH", "/app/jobs/{id}", May(Scope::WriteJobs), lists::patch_list),
+        row("DELETE", "/app/jobs/{id}", May(Scope::WriteJobs), lists::delete_list),
+        row("POST", "/app/jobs/{id}/finish", May(Scope::WriteJobs), lists::finish),
+        row("POST", "/app/jobs/{id}/verify-unknown", May(Scope::WriteJobs), lists::verify_unknown),
+        row("GET", "/app/jobs/{id}/mail", May(Scope::ReadJobs), lists::get_mail),
+        row("PUT", "/app/jobs/{id}/mail", May(Scope::ReadJobs), lists::ask_for_mail),
+        row("DELETE", "/app/jobs/{id}/mail", May(Scope::ReadJobs), lists::cancel_mail),
+        row("GET", "/app/jobs/{id}/link", May(Scope::ReadJobs), lists::get_link),
+        row("POST", "/app/jobs/{id}/link", May(Scope::WriteJobs), lists::create_link),
+        row("DELETE", "/app/jobs/{id}/link", May(Scope::WriteJobs), lists::revoke_link),
+        row("GET", "/app/lists", May(Scope::ReadJobs), lists::list_lists),
+        row("GET", "/app/lookup", May(Scope::ReadJobs), lookup::get_places),
+        row("POST", "/app/connections/{type}/{id}/rules/trial", May(Scope::ReadIntegrations), rules::try_rules),
+        row("GET", "/app/requests", May(Scope::ReadAccount), requests::list_requests),
+        row("GET", "/app/changes", Running, changes::get_changes),
+        row("GET", "/app/uploads", May(Scope::ReadJobs), uploads::list_uploads),
+        row("POST", "/app/uploads", May(Scope::WriteJobs), uploads::put_up),
+        row("GET", "/app/uploads/{id}", May(Scope::ReadJobs), uploads::get_upload),
+        row("PATCH", "/app/uploads/{id}", May(Scope::WriteJobs), uploads::choose),
+        row("DELETE", "/app/uploads/{id}", May(Scope::WriteJobs), uploads::delete_upload),
+        row("GET", "/app/uploads/{id}/forecast", May(Scope::ReadJobs), uploads::get_forecast),
+        row("POST", "/app/uploads/{id}/start", May(Scope::WriteJobs), uploads::start),
+    ]
 }
 
 /// The routes, each behind its guard; and those of the API behind the guard of sessions.
 pub(crate) fn pages(app: &Arc<App>) -> Router {
-    let own = ROUTES.into_iter().fold(Router::new(), |routes, (method, path, access)| {
-        let guard = PageGuard { app: app.clone(), access };
-        routes.route(path, handler(method, path).route_layer(from_fn_with_state(guard, guard::page)))
+    let own = routes().fold(Router::new(), |router, route| {
+        let guard = PageGuard { app: app.clone(), access: route.access, has_modes: route.has_modes };
+        router.route(route.path, route.handler.route_layer(from_fn_with_state(guard, guard::page)))
     });
     own.with_state(app.clone()).nest("/app", router::api_of_pages(app))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A page that takes a call for one without a mode would get live data in test mode.
+    #[test]
+    fn pages_know_which_paths_are_of_one_mode() {
+        let page = include_str!("../../../../web/app/mode.js");
+        let names = page.split_once(r"const SORTED = /^(\/app)?\/(").unwrap().1.split_once(r")(\/|$)/;").unwrap().0;
+        let names = names.replace(r"\/", "/");
+        let own = routes().map(|route| (route.path.to_owned(), route.has_modes));
+        let mut unused: BTreeSet<&str> = names.split('|').collect();
+        for (path, has_modes) in own.chain(router::paths_with_modes()) {
+            let path = path.trim_start_matches("/app/").trim_start_matches("/v1/");
+            let named = names.split('|').find(|name| format!("{path}/").starts_with(&format!("{name}/")));
+            assert_eq!(named.is_some(), has_modes, "{path}");
+            unused.remove(named.unwrap_or_default());
+        }
+        assert!(unused.is_empty(), "no path starts with {unused:?}");
+    }
 }

@@ -201,7 +201,7 @@ impl Staff {
         until: Option<Millis>,
     ) -> Result<CreditAccount, ApiError> {
         let until = until.map(Until::At);
-        self.grant_ordered(org, CreditOrder { bucket, amount, reference: None, until }).await
+        self.grant_ordered(org, CreditOrder::grant(bucket, amount, until, None)?).await
     }
 
     pub(crate) async fn grant_ordered(&self, org: &OrgRecord, order: CreditOrder) -> Result<CreditAccount, ApiError> {
@@ -214,7 +214,7 @@ impl Staff {
         bucket: CreditBucket,
         amount: i64,
     ) -> Result<CreditAccount, ApiError> {
-        let order = CreditOrder { bucket, amount, reference: None, until: None };
+        let order = CreditOrder::adjustment(bucket, amount, None)?;
         credits::adjust_credits(&self.parts.app, org.id, order).await
     }
 

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::operator::organizations::find_organization;
 use crate::operator::record;
 
-pub use crate::operator::credit_order::{CreditOrder, NoReference, Reference, Until};
+pub use crate::operator::credit_order::{CreditOrder, Until};
 
 /// Name of the ledger in its cursors.
 const LEDGER: &str = "/admin/v1/organizations/{id}/credits/ledger";
@@ -33,7 +33,7 @@ const MONTH_WAITS: &str = "the organization's month has ended, and the start of 
 pub async fn grant_credits(app: &App, org: OrgId, order: CreditOrder) -> Result<CreditAccount, ApiError> {
     let org = find_organization(app, org).await?;
     let is_over = matches!(order.until, Some(Until::At(until)) if until <= app.now());
-    if is_over && !has_granted(app, &org, order.reference.as_ref()).await? {
+    if is_over && !has_granted(app, &org, order.reference.as_deref()).await? {
         return Err(ApiError::invalid("until", "must be in the future"));
     }
     book(app, &org, BookingKind::Grant, &order).await
@@ -74,16 +74,20 @@ pub async fn read_balance(app: &App, org: OrgId) -> Result<Balance, ApiError> {
     Ok(credits::balance(&mut app.store.read().await?, org.no).await?)
 }
 
-async fn has_granted(app: &App, org: &OrgRecord, reference: Option<&Reference>) -> Result<bool, StoreError> {
-    let Some(reference) = reference else { return Ok(false) };
-    let cause = reference.cause();
+/// Returns the cause of a booking in the ledger.
+fn cause_of(reference: &str) -> String {
+    format!("ref:{reference}")
+}
+
+async fn has_granted(app: &App, org: &OrgRecord, reference: Option<&str>) -> Result<bool, StoreError> {
+    let Some(cause) = reference.map(cause_of) else { return Ok(false) };
     let before = booked::of_cause(&mut app.store.read().await?, org.no, BookingKind::Grant, &cause).await?;
     Ok(before.is_some())
 }
 
 async fn book(app: &App, org: &OrgRecord, kind: BookingKind, order: &CreditOrder) -> Result<CreditAccount, ApiError> {
     let at = app.now();
-    let cause = order.reference.as_ref().map_or_else(|| unreferenced_cause(at), Reference::cause);
+    let cause = order.reference.as_deref().map_or_else(|| unreferenced_cause(at), cause_of);
     let booking = CreditBooking { org: org.no, bucket: order.bucket, amount: order.amount, cause: &cause, at };
     let booked = app.store.write(|tx| put(app, tx, &booking, kind, order.until).scope_boxed()).await;
     let is_new = match booked {
@@ -92,9 +96,7 @@ async fn book(app: &App, org: &OrgRecord, kind: BookingKind, order: &CreditOrder
         refused @ (Ok(false) | Err(StoreError::Conflict | StoreError::InsufficientCredits { .. })) => {
             let before = booked::of_cause(&mut app.store.read().await?, org.no, kind, &cause).await?;
             match (before, refused) {
-                (Some(before), _) if before.is(&booking, order.until.map(|until| until.of_grant_at(before.at))) => {
-                    false
-                }
+                (Some(before), _) if before.is(&booking, order.until.map(|until| until.from(before.at))) => false,
                 (Some(_), _) => return Err(ApiError::conflict(REFERENCE_USED)),
                 (None, Err(error)) => return Err(refuse_booking(error)),
                 (None, Ok(_)) => return Err(ApiError::conflict(MONTH_WAITS)),
@@ -148,7 +150,7 @@ async fn put(
             AccountEventKind::CreditsAdjusted
         }
         BookingKind::Grant | BookingKind::Expire => {
-            let asked = until.map(|until| until.of_grant_at(at));
+            let asked = until.map(|until| until.from(at));
             let end_of_month = month_end(app, &org).filter(|end| *end > at);
             credits::grant(tx, booking, end_of_month.or(asked)).await?;
             booked::ask_until(tx, booking, asked).await?;

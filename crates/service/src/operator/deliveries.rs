@@ -3,11 +3,12 @@
 use probity_account::id::{DeliveryId, OrgId};
 use probity_contract::error::ApiError;
 use probity_contract::published::operator::deliveries::{DeliveryRecord, DeliveryRecordDetail};
-use probity_store::ScopedFutureExt as _;
 use probity_store::webhooks::outbox::{self, OutboxState};
 
 use crate::app::App;
+use crate::callers::once::Once;
 use crate::operator::organizations::find_organization;
+use crate::webhooks::deliveries::schedule_again;
 
 /// Lists an organization's deliveries, newest first, at most `at_most`, optionally in one state.
 pub async fn inspect_deliveries(
@@ -30,11 +31,8 @@ pub async fn inspect_delivery(app: &App, org: OrgId, id: DeliveryId) -> Result<D
     Ok(DeliveryRecordDetail::of(logged, earlier.unwrap_or_default()))
 }
 
-/// Schedules a delivery again, immediately and with all attempts. A running service sends it.
-pub async fn force_delivery(app: &App, org: OrgId, id: DeliveryId) -> Result<DeliveryRecord, ApiError> {
+/// Resends a delivery of any sender, also of a disabled webhook. A running service sends it.
+pub async fn resend_any_delivery(app: &App, org: OrgId, id: DeliveryId) -> Result<DeliveryRecord, ApiError> {
     let org = find_organization(app, org).await?;
-    let now = app.now();
-    app.store.write(|tx| outbox::resend(tx, org.no, id, now).scope_boxed()).await?;
-    app.callbacks.wake();
-    Ok(outbox::by_id(&mut app.store.read().await?, org.no, id).await?.into())
+    schedule_again(app, org.no, id, &Once::unkeyed(), |logged, _| DeliveryRecord::from(logged)).await
 }

@@ -12,6 +12,7 @@ use probity_contract::page::List;
 use probity_contract::published::webhooks::{DeliveriesQuery, MissingBody, WebhookDelivery, WebhookDeliveryDetail};
 use probity_store::webhooks::outbox::{self, DeliveryContent, EarlierAttempt, LoggedDelivery, OutboxState};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+use serde::Serialize;
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -149,19 +150,30 @@ pub async fn resend_delivery(
         return Err(ApiError::conflict("the webhook is disabled; PATCH its status to `active` first"));
     }
     drop(conn);
+    schedule_again(app, webhook.org, delivery, once, WebhookDelivery::of).await
+}
+
+/// Schedules a delivery again, immediately and with all attempts; `shown` makes the answer.
+pub(crate) async fn schedule_again<T: Serialize + Send + Sync>(
+    app: &App,
+    org: OrgNo,
+    id: DeliveryId,
+    once: &Once,
+    shown: impl Fn(LoggedDelivery, Vec<EarlierAttempt>) -> T + Send + Sync,
+) -> Result<T, ApiError> {
     let now = app.now();
     let sent = app.store.write(|tx| {
         async {
-            outbox::resend(tx, webhook.org, delivery, now).await?;
-            let logged = outbox::by_id(tx, webhook.org, delivery).await?;
-            let earlier = outbox::before_the_last(tx, webhook.org, &[delivery]).await?.remove(&delivery);
-            let shown = WebhookDelivery::of(logged, earlier.unwrap_or_default());
-            once.keep(tx, &shown).await?;
-            Ok::<_, StoreError>(shown)
+            outbox::resend(tx, org, id, now).await?;
+            let logged = outbox::by_id(tx, org, id).await?;
+            let earlier = outbox::before_the_last(tx, org, &[id]).await?.remove(&id);
+            let answer = shown(logged, earlier.unwrap_or_default());
+            once.keep(tx, &answer).await?;
+            Ok::<_, StoreError>(answer)
         }
         .scope_boxed()
     });
-    let shown = sent.await?;
+    let answer = sent.await?;
     app.callbacks.wake();
-    Ok(shown)
+    Ok(answer)
 }

@@ -1,8 +1,10 @@
+use clap::Subcommand;
 use clap::builder::TypedValueParser;
-use clap::{Args, Subcommand};
 use probity_account::credits::CreditBucket;
+use probity_service::operator::credits::Until;
 
-use super::{AdminOptions, OrgFlag, TimeArg, meaning, one_of};
+use super::moment::time_to_come;
+use super::{OrgFlag, meaning, one_of};
 
 /// Shown below the help of `credits`.
 pub(super) const CREDITS_EXAMPLES: &str = "\
@@ -15,17 +17,6 @@ Examples:
     probity credits adjust --bucket prepaid --amount -250
     probity credits audit                            exit code 1 if there are discrepancies";
 
-/// Maximum credits per command: the balance of an unlimited plan.
-const CREDITS_MAX: i64 = 1_000_000_000_000;
-
-#[derive(Debug, Args)]
-pub(crate) struct CreditsArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: CreditsCommand,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum CreditsCommand {
     /// Grant credits
@@ -36,12 +27,12 @@ pub(crate) enum CreditsCommand {
         #[arg(long, value_parser = bucket(), default_value = "prepaid")]
         bucket: CreditBucket,
         /// Number of credits
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=CREDITS_MAX))]
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
         amount: i64,
         /// Expiry of unused subscription credits: 30d, 2026-12-31 (the end of that day, UTC) or a time; default: the end of
         /// the plan's month, or never
-        #[arg(long, value_name = "TIME", value_parser = TimeArg::parse)]
-        until: Option<TimeArg>,
+        #[arg(long, value_name = "TIME", value_parser = time_to_come)]
+        until: Option<Until>,
         /// Your reference, such as an invoice number; each reference grants once
         #[arg(long, value_name = "TEXT")]
         reference: Option<String>,
@@ -51,7 +42,7 @@ pub(crate) enum CreditsCommand {
         #[command(flatten)]
         org: OrgFlag,
         /// Maximum number of entries
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
     /// Show available, held and spent credits
@@ -64,7 +55,7 @@ pub(crate) enum CreditsCommand {
         #[arg(long, value_parser = bucket())]
         bucket: CreditBucket,
         /// Credits to add; a negative number removes credits
-        #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(-CREDITS_MAX..=CREDITS_MAX))]
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
         amount: i64,
         /// Your reference; each reference corrects once
         #[arg(long, value_name = "TEXT")]

@@ -2,7 +2,7 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use probity_service::store::OutboxState;
 
-use super::{AdminOptions, OrgFlag, meaning, one_of};
+use super::{OrgFlag, meaning, one_of};
 
 /// Shown below the help of `deliveries`.
 pub(super) const DELIVERIES_EXAMPLES: &str = "\
@@ -10,14 +10,6 @@ Examples:
     probity deliveries list --state exhausted
     probity deliveries show dlv_01h455vb4pex5vsknk084sn02q
     probity deliveries resend dlv_01h455vb4pex5vsknk084sn02q";
-
-#[derive(Debug, Args)]
-pub(crate) struct DeliveriesArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: DeliveriesCommand,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeliveriesCommand {
@@ -29,7 +21,7 @@ pub(crate) enum DeliveriesCommand {
         #[arg(long, value_parser = state())]
         state: Option<OutboxState>,
         /// Maximum number of deliveries
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
     /// Show a delivery with its body and the beginning of the last response

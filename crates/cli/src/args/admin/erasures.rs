@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-use super::{AdminOptions, OrgFlag};
+use super::OrgFlag;
 
 /// Shown below the help of `erasures`.
 pub(super) const ERASURES_EXAMPLES: &str = "\
@@ -14,14 +14,6 @@ Examples:
 
 A running service erases the addresses.";
 
-#[derive(Debug, Args)]
-pub(crate) struct ErasuresArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: ErasuresCommand,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum ErasuresCommand {
     /// Erase addresses; this cannot be undone
@@ -29,7 +21,7 @@ pub(crate) enum ErasuresCommand {
         #[command(flatten)]
         org: OrgFlag,
         /// Addresses to erase
-        #[arg(value_name = "ADDRESS")]
+        #[arg(id = "emails", value_name = "ADDRESS")]
         addresses: Vec<String>,
         /// File with more addresses, one per line
         #[arg(long, value_name = "FILE")]
@@ -40,7 +32,7 @@ pub(crate) enum ErasuresCommand {
         #[command(flatten)]
         org: OrgFlag,
         /// Maximum number of erasure requests
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
     /// Show whether an erasure request is complete, and what was erased

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use probity_account::connections::{Aggressiveness, ConnectionAction, KeywordMatch, RuleKind};
 use probity_account::overrides::IgnorableReason;
 
-use super::{AdminOptions, OrgFlag, meaning, name, one_of};
+use super::{OrgFlag, meaning, name, one_of};
 
 /// Shown below the help of `integrations`.
 pub(super) const INTEGRATIONS_EXAMPLES: &str = "\
@@ -22,14 +22,6 @@ A file with credentials has a line NAME=VALUE for each, or is a JSON object. A r
 
 /// Value of `--action` for a connection that only verifies.
 pub(crate) const NO_ACTION: &str = "none";
-
-#[derive(Debug, Args)]
-pub(crate) struct IntegrationsArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: IntegrationsCommand,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IntegrationsCommand {
@@ -73,7 +65,7 @@ pub(crate) enum IntegrationsCommand {
         #[arg(long, value_name = "TIME")]
         since: Option<String>,
         /// Maximum number of changes
-        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
         limit: u32,
         #[command(flatten)]
         org: OrgFlag,
@@ -187,7 +179,7 @@ pub(crate) enum RulesCommand {
         #[command(flatten)]
         of: RuleListArg,
         /// Maximum number of rules
-        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
     /// Add rules: all of them, or none if one is wrong
@@ -195,7 +187,7 @@ pub(crate) enum RulesCommand {
         #[command(flatten)]
         of: RuleListArg,
         /// Texts to look for; `-` reads them from standard input, one per line
-        #[arg(required = true, value_name = "KEYWORD")]
+        #[arg(id = "rules", required = true, value_name = "KEYWORD")]
         keywords: Vec<String>,
         /// Comparison: the part is equal to the text, or contains it
         #[arg(long = "match", value_name = "HOW", default_value = "exact", value_parser = comparison())]
@@ -230,7 +222,7 @@ pub(crate) enum RunsCommand {
         #[command(flatten)]
         one: ConnectionArg,
         /// Maximum number of runs
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
     /// Show a run with its actions by kind and reason, and the first 20 of them
@@ -254,7 +246,7 @@ pub(crate) enum ReviewCommand {
         #[command(flatten)]
         one: ConnectionArg,
         /// Maximum number of actions
-        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
     /// Decide about planned actions of a run; those to be done are done at once
@@ -265,7 +257,7 @@ pub(crate) enum ReviewCommand {
         #[arg(value_name = "DECISION", value_parser = PossibleValuesParser::new(decisions()))]
         decision: String,
         /// Rows of the actions, as listed
-        #[arg(required = true, value_name = "ROW", value_parser = clap::value_parser!(i64).range(0..))]
+        #[arg(id = "decisions", required = true, value_name = "ROW", value_parser = clap::value_parser!(i64).range(0..))]
         rows: Vec<i64>,
     },
 }

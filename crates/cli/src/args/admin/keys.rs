@@ -2,8 +2,10 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use probity_account::api_key::KeyKind;
 use probity_account::scope::Scope;
+use probity_service::operator::credits::Until;
 
-use super::{AdminOptions, OrgFlag, TimeArg, meaning, name, one_of};
+use super::moment::time_to_come;
+use super::{OrgFlag, meaning, name, one_of};
 
 /// Shown below the help of `keys`.
 pub(super) const KEYS_EXAMPLES: &str = "\
@@ -17,14 +19,6 @@ Examples:
     probity keys rename key_01h455vb4pex5vsknk084sn02q web-shop
     probity keys rotate key_01h455vb4pex5vsknk084sn02q --overlap 48
     probity keys revoke key_01h455vb4pex5vsknk084sn02q";
-
-#[derive(Debug, Args)]
-pub(crate) struct KeysArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: KeysCommand,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -78,19 +72,19 @@ pub(crate) struct NewKeyArgs {
     #[arg(long, value_parser = name)]
     pub name: Option<String>,
     /// Scope of a key of kind rk; repeatable
-    #[arg(long, value_name = "SCOPE", value_parser = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), Scope::from_name))]
+    #[arg(id = "scopes", long = "scope", value_name = "SCOPE", value_parser = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), Scope::from_name))]
     pub scope: Vec<Scope>,
     /// Origin on which a key of kind pub works, as in `https://shop.example.com`; repeatable
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(id = "allowed_origins", long = "origin", value_name = "ORIGIN")]
     pub origin: Vec<String>,
     /// Expiry: 90d, 2026-12-31 (the end of that day, UTC) or 2026-12-31T12:00:00Z; default: never
-    #[arg(long, value_name = "TIME", value_parser = TimeArg::parse)]
-    pub expires: Option<TimeArg>,
+    #[arg(id = "expires_at", long = "expires", value_name = "TIME", value_parser = time_to_come)]
+    pub expires: Option<Until>,
     /// Credits that a key of kind pub may spend per day; default: `widget.daily_cap`
     #[arg(long, value_name = "CREDITS", value_parser = clap::value_parser!(i64).range(1..=1_000_000_000))]
     pub daily_cap: Option<i64>,
     /// Maximum requests per minute; default: `rate.key_per_minute`, for kind pub `widget.key_per_minute`
-    #[arg(long, value_name = "PER_MINUTE", value_parser = clap::value_parser!(u32).range(1..=60_000_000))]
+    #[arg(id = "rate_limit_per_minute", long = "rate", value_name = "PER_MINUTE", value_parser = clap::value_parser!(u32).range(1..=60_000_000))]
     pub rate: Option<u32>,
 }
 

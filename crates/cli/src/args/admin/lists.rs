@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use probity_account::language::PageLanguage;
 use probity_mail::verdict::{Reason, Status};
 
-use super::{AdminOptions, OrgFlag};
+use super::OrgFlag;
 
 /// Shown below the help of `lists`.
 pub(super) const LISTS_EXAMPLES: &str = "\
@@ -31,14 +31,6 @@ const REFERENCE_MAX: usize = 255;
 /// Rows without a verdict.
 const PENDING: &str = "pending";
 
-#[derive(Debug, Args)]
-pub(crate) struct ListsArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: ListsCommand,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListsCommand {
     /// Verify a list: CSV, a workbook (.xlsx), JSON lines or one address per line
@@ -57,7 +49,7 @@ pub(crate) enum ListsCommand {
         #[arg(long)]
         test: bool,
         /// Maximum number of lists
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
     /// Show progress, results by reason and mail provider, and cost
@@ -69,10 +61,10 @@ pub(crate) enum ListsCommand {
     /// Find an address, or any address of a domain, in all lists whose rows are kept
     Find {
         /// Complete address, or domain
-        #[arg(value_name = "ADDRESS")]
+        #[arg(id = "q", value_name = "ADDRESS")]
         text: String,
         /// Maximum number of matches
-        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         limit: u32,
         #[command(flatten)]
         org: OrgFlag,
@@ -96,13 +88,13 @@ pub(crate) struct ListArg {
 #[derive(Debug, Args)]
 pub(crate) struct NewListArgs {
     /// File to verify; `-` is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(id = "name", value_name = "FILE")]
     pub file: PathBuf,
     /// Column with the addresses, by name or by number from 1; default: detected by name, then by content
     #[arg(long, value_name = "NAME|N")]
     pub column: Option<String>,
     /// Treat the first row as data
-    #[arg(long)]
+    #[arg(id = "header", long = "no-header")]
     pub no_header: bool,
     /// Sheet of a workbook; default: the first with content
     #[arg(long, value_name = "NAME")]
@@ -131,13 +123,13 @@ pub(crate) struct RowsArgs {
     #[arg(long, value_name = "ID")]
     pub provider: Option<String>,
     /// Filter by text in the address
-    #[arg(long, value_name = "TEXT")]
+    #[arg(id = "q", long = "search", value_name = "TEXT")]
     pub search: Option<String>,
     /// Skip the first N rows of the list
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
     pub after: u32,
     /// Maximum number of rows
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 }
 
@@ -165,7 +157,7 @@ pub(crate) struct DownloadArgs {
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Put the columns of the added file before the results, while that file is kept
-    #[arg(long)]
+    #[arg(id = "columns", long = "original")]
     pub original: bool,
     /// Filter by status
     #[arg(long, value_parser = PossibleValuesParser::new(Status::ALL.map(Status::as_str)))]

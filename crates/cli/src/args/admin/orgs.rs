@@ -4,7 +4,7 @@ use probity_account::plans::Entitlement;
 use probity_contract::merge_patch::PatchField;
 use probity_contract::published::whole::Whole;
 
-use super::{AdminOptions, name};
+use super::name;
 
 /// Shown below the help of `orgs`.
 pub(super) const ORGS_EXAMPLES: &str = "\
@@ -14,14 +14,6 @@ Examples:
     probity orgs change org_01h455vb4pex5vsknk084sn02q --plan team --seats 20
     probity orgs suspend org_01h455vb4pex5vsknk084sn02q --reason 'invoice 17 is open'
     probity orgs lift org_01h455vb4pex5vsknk084sn02q";
-
-#[derive(Debug, Args)]
-pub(crate) struct OrgsArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: OrgsCommand,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrgsCommand {
@@ -66,7 +58,7 @@ pub(crate) enum SsoCommand {
         #[command(flatten)]
         one: OrgArg,
         /// Domain, such as `example.com`
-        #[arg(value_name = "DOMAIN")]
+        #[arg(id = "domains", value_name = "DOMAIN")]
         domain: String,
     },
     /// End the proof of a domain that is no longer the organization's: nobody signs in by it, and another organization can prove it
@@ -74,7 +66,7 @@ pub(crate) enum SsoCommand {
         #[command(flatten)]
         one: OrgArg,
         /// Domain, such as `example.com`
-        #[arg(value_name = "DOMAIN")]
+        #[arg(id = "domains", value_name = "DOMAIN")]
         domain: String,
     },
     /// Delete the provider: members sign in by password, or ask for a link
@@ -95,13 +87,13 @@ pub(crate) struct OrgChangeArgs {
     #[arg(long, value_name = "N", value_parser = own)]
     pub seats: Option<PatchField<Whole>>,
     /// Requests per minute of all keys together
-    #[arg(long, value_name = "PER_MINUTE", value_parser = own)]
+    #[arg(id = "rate_limit_per_minute", long = "rate", value_name = "PER_MINUTE", value_parser = own)]
     pub rate: Option<PatchField<Whole>>,
     /// Threshold below which the balance is low
     #[arg(long, value_name = "N", value_parser = own)]
     pub low_balance: Option<PatchField<Whole>>,
     /// Entitlement to grant, regardless of the plan; repeatable
-    #[arg(long, value_name = "ENTITLEMENT", value_parser = PossibleValuesParser::new(Entitlement::ALL.map(Entitlement::as_str)))]
+    #[arg(id = "entitlements", long = "entitle", value_name = "ENTITLEMENT", value_parser = PossibleValuesParser::new(Entitlement::ALL.map(Entitlement::as_str)))]
     pub entitle: Vec<String>,
     /// Entitlement to deny, regardless of the plan; repeatable
     #[arg(long, value_name = "ENTITLEMENT", value_parser = PossibleValuesParser::new(Entitlement::ALL.map(Entitlement::as_str)))]

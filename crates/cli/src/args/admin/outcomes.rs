@@ -1,10 +1,10 @@
 use std::path::PathBuf;
 
+use clap::Subcommand;
 use clap::builder::PossibleValue;
-use clap::{Args, Subcommand};
 use probity_account::outcome::OutcomeSource;
 
-use super::{AdminOptions, OrgFlag, meaning, name, one_of};
+use super::{OrgFlag, meaning, name, one_of};
 
 /// Shown below the help of `outcomes`.
 pub(super) const OUTCOMES_EXAMPLES: &str = "\
@@ -15,14 +15,6 @@ Examples:
     probity outcomes import outcomes.csv --org org_01h455vb4pex5vsknk084sn02q
     probity outcomes sources add 'Newsletter' --service mailgun --signing-key key.txt
     probity outcomes sources list";
-
-#[derive(Debug, Args)]
-pub(crate) struct OutcomesArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: OutcomesCommand,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OutcomesCommand {

@@ -24,14 +24,6 @@ const PERIODS: [&str; 4] = ["this_week", "this_month", "this_year", "lifetime"];
 /// Dimensions of the API.
 const DIMENSIONS: [&str; 6] = ["status", "source", "key", "connection", "provider", "domain"];
 
-#[derive(Debug, Args)]
-pub(crate) struct UsageArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: UsageCommand,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsageCommand {
     /// Show how many addresses were verified in a period, and the results
@@ -40,7 +32,7 @@ pub(crate) enum UsageCommand {
         #[arg(long, default_value = "this_month", value_parser = PossibleValuesParser::new(PERIODS))]
         period: String,
         /// Only lists of this connection; not with `lifetime`
-        #[arg(long, value_name = "CONNECTION_ID")]
+        #[arg(id = "connection_id", long = "connection", value_name = "CONNECTION_ID")]
         connection: Option<String>,
         #[command(flatten)]
         org: OrgFlag,
@@ -51,7 +43,7 @@ pub(crate) enum UsageCommand {
         #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=366))]
         days: u32,
         /// Only lists of this connection
-        #[arg(long, value_name = "CONNECTION_ID")]
+        #[arg(id = "connection_id", long = "connection", value_name = "CONNECTION_ID")]
         connection: Option<String>,
         #[command(flatten)]
         org: OrgFlag,

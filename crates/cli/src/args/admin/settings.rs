@@ -1,7 +1,7 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::{AdminOptions, OrgFlag};
+use super::OrgFlag;
 
 /// Shown below the help of `settings`.
 pub(super) const SETTINGS_EXAMPLES: &str = "\
@@ -11,14 +11,6 @@ Examples:
     probity settings set --ignored-reasons role_based,accept_all
     probity settings set --banned-words ''                           clears the words
     probity settings set --retention-days 90 --rate default";
-
-#[derive(Debug, Args)]
-pub(crate) struct SettingsArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: SettingsCommand,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SettingsCommand {
@@ -52,7 +44,7 @@ pub(crate) struct SettingsChange {
     #[arg(long, value_name = "DAYS", value_parser = SettingValue::number)]
     pub delivery_retention_days: Option<SettingValue>,
     /// Requests per minute of all keys together, at most the plan's limit; `default`: that limit
-    #[arg(long, value_name = "PER_MINUTE", value_parser = SettingValue::number)]
+    #[arg(id = "rate_limit_per_minute", long = "rate", value_name = "PER_MINUTE", value_parser = SettingValue::number)]
     pub rate: Option<SettingValue>,
     /// Time zone in whose nights automatic runs start, as in Europe/Berlin; `default`: UTC
     #[arg(long, value_name = "ZONE", value_parser = SettingValue::text)]

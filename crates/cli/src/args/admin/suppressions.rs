@@ -1,7 +1,7 @@
 use clap::{Args, Subcommand};
 use probity_account::suppression::SuppressionKind;
 
-use super::{AdminOptions, OrgFlag, one_of};
+use super::{OrgFlag, one_of};
 
 /// Shown below the help of `suppressions`.
 pub(super) const SUPPRESSIONS_EXAMPLES: &str = "\
@@ -11,14 +11,6 @@ Examples:
     probity suppressions add bounced jo@example.org
     probity suppressions add complained - < complaints.txt
     probity suppressions remove bounced --all";
-
-#[derive(Debug, Args)]
-pub(crate) struct SuppressionsArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: SuppressionsCommand,
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SuppressionsCommand {
@@ -39,7 +31,7 @@ pub(crate) enum SuppressionsCommand {
         #[command(flatten)]
         these: SuppressionArgs,
         /// Remove all addresses
-        #[arg(long, conflicts_with = "addresses")]
+        #[arg(long, conflicts_with = "emails")]
         all: bool,
     },
 }
@@ -51,7 +43,7 @@ pub(crate) struct SuppressionArgs {
     #[arg(value_name = "LIST", value_parser = one_of(SuppressionKind::ALL.map(SuppressionKind::as_str), SuppressionKind::from_name))]
     pub list: SuppressionKind,
     /// Addresses; `-` reads them from standard input, one per line
-    #[arg(value_name = "ADDRESS")]
+    #[arg(id = "emails", value_name = "ADDRESS")]
     pub addresses: Vec<String>,
     #[command(flatten)]
     pub org: OrgFlag,

@@ -2,7 +2,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_account::role::MemberRole;
 
-use super::{AdminOptions, OrgFlag, meaning, name};
+use super::{OrgFlag, meaning, name};
 
 /// Shown below the help of `users`.
 pub(super) const USERS_EXAMPLES: &str = "\
@@ -22,14 +22,6 @@ Examples:
 /// Results of an identity check.
 const IDENTITIES: [(&str, &str); 3] =
     [("verified", "Identity verified"), ("requires-input", "Member must provide more"), ("unknown", "Not checked")];
-
-#[derive(Debug, Args)]
-pub(crate) struct UsersArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: UsersCommand,
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct MemberArg {

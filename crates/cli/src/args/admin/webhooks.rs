@@ -1,7 +1,7 @@
 use clap::{Args, Subcommand};
 use probity_account::webhook::Topic;
 
-use super::{AdminOptions, OrgFlag, name};
+use super::{OrgFlag, name};
 
 /// Shown below the help of `webhooks`.
 pub(super) const WEBHOOKS_EXAMPLES: &str = "\
@@ -10,14 +10,6 @@ Examples:
     probity webhooks test whk_01h455vb4pex5vsknk084sn02q
     probity webhooks pause whk_01h455vb4pex5vsknk084sn02q
     probity webhooks rotate whk_01h455vb4pex5vsknk084sn02q --json | jq -r .secret";
-
-#[derive(Debug, Args)]
-pub(crate) struct WebhooksArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
-    #[command(subcommand)]
-    pub command: WebhooksCommand,
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct WebhookArg {
@@ -40,7 +32,7 @@ pub(crate) enum WebhooksCommand {
         #[arg(long, value_parser = name)]
         name: String,
         /// Event to send; repeatable
-        #[arg(long, required = true, value_name = "EVENT", value_parser = event)]
+        #[arg(id = "events", long = "event", required = true, value_name = "EVENT", value_parser = event)]
         event: Vec<Topic>,
         /// Send only the events of test keys
         #[arg(long)]

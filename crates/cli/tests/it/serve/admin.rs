@@ -1,6 +1,7 @@
 //! Administration beside a service or without one: lists, settings, members, and what happens to the data as a whole.
 
 mod backup;
+mod credits;
 mod erasing;
 mod integrations;
 mod lists;

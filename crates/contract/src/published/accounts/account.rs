@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{Object, SchemaType, Type};
 
 use crate::merge_patch::{Nested, PatchField, given};
 use crate::published::accounts::users::Line;
-use crate::schema::{line, line_or_null, one_of, user_id};
+use crate::schema::{line, line_or_null, one_of, or_null, user_id};
 use crate::timestamp::Timestamp;
 
 /// Account of a team member.
@@ -282,10 +282,7 @@ fn identity_name<S: Serializer>(identity: &Option<IdentityCheck>, to: S) -> Resu
 
 fn identity() -> Object {
     let means = "Whether the member's identity is verified; null if it was never checked.";
-    let mut schema = one_of(IdentityCheck::ALL.map(IdentityCheck::as_str), means);
-    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
-    schema.enum_values.iter_mut().for_each(|names| names.push(serde_json::Value::Null));
-    schema
+    or_null(one_of(IdentityCheck::ALL.map(IdentityCheck::as_str), means))
 }
 
 fn name() -> Object {

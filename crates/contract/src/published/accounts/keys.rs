@@ -183,8 +183,7 @@ fn kind() -> Object {
 
 fn replaced_by() -> Object {
     let means = "ID of the key that replaced this one; null if it was not rotated, or before this was recorded.";
-    let mut id = schema::key_id();
-    id.schema_type = [Type::String, Type::Null].into_iter().collect();
+    let mut id = schema::or_null(schema::key_id());
     id.description = Some(means.to_owned());
     id
 }

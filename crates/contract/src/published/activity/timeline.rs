@@ -173,7 +173,7 @@ pub struct SettingsEvent {
     after: Value,
     /// The connection whose setting it is; left out where it is the organization's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(schema_with = connection_id)]
+    #[schema(schema_with = schema::connection_id)]
     connection_id: Option<ConnId>,
     /// Actor that changed the setting; null if unknown.
     #[schema(required)]
@@ -191,7 +191,7 @@ pub struct ConnectionEvent {
     /// Time of the change.
     at: Timestamp,
     /// The connection.
-    #[schema(schema_with = connection_id)]
+    #[schema(schema_with = schema::connection_id)]
     connection_id: ConnId,
     /// Platform, by its name in the API.
     #[schema(examples("mailchimp"))]
@@ -421,10 +421,6 @@ fn happenings() -> Object {
     schema::one_of(events::AccountEventKind::ALL.map(events::AccountEventKind::as_str), "Kind of account event.")
 }
 
-fn connection_id() -> Object {
-    schema::id("conn", "Connection ID.")
-}
-
 fn value_before() -> Object {
     any_value(
         "Previous value. For long lists, the number of `entries` and the `removed` ones, or `N entries`. Hidden \
@@ -454,9 +450,7 @@ fn triggers() -> Object {
     let means = "Trigger of the job. `manual`: a person in the dashboard. `autofloss`: the daily schedule. \
         `instafloss`: real-time cleaning. `decay_protection`: the monthly re-verification. `api`: this API. \
         `staff`: support staff. `cron`, `system`: other work of the service. Null if unknown.";
-    let mut schema = schema::one_of(TRIGGERS, means);
-    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
-    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
+    let mut schema = schema::or_null(schema::one_of(TRIGGERS, means));
     schema.examples = vec!["api".into()];
     schema
 }

@@ -8,12 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{Object, Schema};
 
 use super::credentials::EnteredCredentials;
-use super::names::{
-    ActionName, AggressivenessName, action_or_null, aggressiveness, connection_id, connection_name, platform_type,
-};
+use super::names::{ActionName, AggressivenessName, action_or_null, aggressiveness, connection_name, platform_type};
 use super::patch::{decay_days, field_name, list_ids, tag_template};
 use crate::merge_patch::given;
 use crate::timestamp::Timestamp;
@@ -43,7 +41,7 @@ pub enum DisconnectReason {
 #[schema(as = Connection)]
 pub struct ConnectionShown {
     /// Connection ID.
-    #[schema(schema_with = connection_id)]
+    #[schema(schema_with = crate::schema::connection_id)]
     pub id: ConnId,
     #[serde(rename = "type")]
     #[schema(schema_with = platform_type)]
@@ -214,7 +212,7 @@ pub struct CreateConnection {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DisconnectedConnection {
     /// Connection ID.
-    #[schema(schema_with = connection_id)]
+    #[schema(schema_with = crate::schema::connection_id)]
     pub id: ConnId,
     #[serde(rename = "type")]
     #[schema(schema_with = platform_type)]
@@ -229,7 +227,7 @@ pub struct DisconnectedConnection {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ConnectionTest {
     /// Connection ID.
-    #[schema(schema_with = connection_id)]
+    #[schema(schema_with = crate::schema::connection_id)]
     pub id: ConnId,
     #[serde(rename = "type")]
     #[schema(schema_with = platform_type)]
@@ -261,9 +259,7 @@ pub struct PlatformList {
 fn disconnect_reason() -> Object {
     let means = "Why the connection is disconnected: `deleted` by a user or a key, or because the platform refuses \
         the `credential`. Null for an active connection.";
-    let mut schema = crate::schema::one_of(["deleted", "credential"], means);
-    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
-    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
+    let mut schema = crate::schema::or_null(crate::schema::one_of(["deleted", "credential"], means));
     schema.examples = vec![json!(null)];
     schema
 }

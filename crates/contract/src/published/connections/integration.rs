@@ -9,7 +9,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
 
 use super::connection::{ConnectionShown, ConnectionStatus};
-use super::names::{ActionName, action, connection_id, platform_type};
+use super::names::{ActionName, action, platform_type};
 use crate::schema;
 use crate::timestamp::Timestamp;
 
@@ -39,7 +39,7 @@ pub struct IntegrationShown {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PrimaryConnection {
     /// Connection ID.
-    #[schema(schema_with = connection_id)]
+    #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     /// Display name.
     #[schema(examples("Newsletter"))]
@@ -69,7 +69,7 @@ pub struct IntegrationDetail {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FormerConnection {
     /// Connection ID.
-    #[schema(schema_with = connection_id)]
+    #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     /// Display name.
     #[schema(examples("Newsletter"))]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use probity_account::connections::{Aggressiveness, ConnectionAction};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::schema;
 
@@ -50,10 +50,6 @@ fn named<'de, D: Deserializer<'de>, T: FromStr + fmt::Display>(from: D, all: &[T
     })
 }
 
-pub(super) fn connection_id() -> Object {
-    schema::id("conn", "Connection ID.")
-}
-
 pub(super) fn rule_id() -> Object {
     schema::id("rule", "Rule ID.")
 }
@@ -75,10 +71,7 @@ pub(super) fn action() -> Object {
 pub(super) fn action_or_null() -> Object {
     let means = "Action on contacts whose verdict passes the checks. Null until it is chosen: then contacts are only \
         verified. The platform must have the action.";
-    let mut schema = schema::one_of(ConnectionAction::ALL.map(ConnectionAction::as_str), means);
-    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
-    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
-    schema
+    schema::or_null(schema::one_of(ConnectionAction::ALL.map(ConnectionAction::as_str), means))
 }
 
 pub(super) fn aggressiveness() -> Object {

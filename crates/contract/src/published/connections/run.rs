@@ -10,9 +10,8 @@ use probity_store::connections::runs::{ConnectionRun, RunState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, SchemaType, Type};
+use utoipa::openapi::schema::Object;
 
-use super::names::connection_id;
 use crate::published::verify::verdict::ReasonName;
 use crate::published::whole::Whole;
 use crate::schema;
@@ -43,7 +42,7 @@ pub struct RunShown {
     /// Run ID, which is the job's ID.
     #[schema(schema_with = schema::job_id)]
     pub id: JobId,
-    #[schema(schema_with = connection_id)]
+    #[schema(schema_with = schema::connection_id)]
     pub connection_id: ConnId,
     #[schema(schema_with = triggers)]
     pub trigger: &'static str,
@@ -287,10 +286,7 @@ fn brakes() -> Object {
         decides about every action. `first_run`: no run was confirmed with the connection's present settings and rules. \
         `too_many_actions`: a run that a schedule or a key started would unsubscribe, delete or fix more than 25 contacts and \
         more than 10 % of them, by itself or together with earlier ones that nobody confirmed. Null in other states.";
-    let mut schema = schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), means);
-    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
-    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
-    schema
+    schema::or_null(schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), means))
 }
 
 pub(super) fn kinds() -> Object {

@@ -5,7 +5,7 @@ use probity_store::connections::schedule::{ConnectionSchedule, ScheduleWait};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, SchemaType, Type};
+use utoipa::openapi::schema::Object;
 
 use super::hook::{EventHookShown, EventHookState};
 use crate::schema;
@@ -113,9 +113,7 @@ fn triggers() -> Object {
 fn waits() -> Object {
     let means = "Why the run waits. `credits`: there are none. `failed`: the last run failed and is repeated. `first_run`: the \
         platform does not say when contacts were created, so a complete run must come first. Null if it only waits for its time.";
-    let mut schema = schema::one_of(ScheduleWait::ALL.map(ScheduleWait::as_str), means);
-    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
-    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
+    let mut schema = schema::or_null(schema::one_of(ScheduleWait::ALL.map(ScheduleWait::as_str), means));
     schema.examples = vec![json!(null)];
     schema
 }

@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use probity_mail::verdict::{EvidenceSource, Reason, Status};
 use serde_json::{Value, json};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{Object, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::schema::one_of;
+use crate::schema::{one_of, or_null};
 
 /// Verdict on one address.
 #[expect(clippy::struct_excessive_bools, reason = "the contract has a flag for each question")]
@@ -248,12 +248,6 @@ fn stage_of_step() -> Object {
 
 fn stage() -> Object {
     or_null(one_of(STAGES, "Stage of the deciding reply; null without a reply."))
-}
-
-fn or_null(mut schema: Object) -> Object {
-    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
-    schema.enum_values.get_or_insert_default().push(Value::Null);
-    schema
 }
 
 pub(super) fn passed() -> Value {

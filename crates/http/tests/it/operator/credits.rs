@@ -5,7 +5,7 @@ use std::time::Duration;
 use probity_account::credits::CreditBucket;
 use probity_contract::error::Code;
 use probity_mail::time::Millis;
-use probity_service::operator::credits::{CreditOrder, Reference, Until};
+use probity_service::operator::credits::{CreditOrder, Until};
 use probity_store::ScopedFutureExt as _;
 use probity_store::credits::hold;
 use serde_json::{Value, json};
@@ -123,23 +123,20 @@ async fn a_grant_says_which_end_counts_and_may_be_repeated_after_it() {
 async fn a_grant_is_told_by_the_end_that_was_asked_for() {
     TestApp::each(config(false), async |app| {
         let org = app.org("metered", 0).await;
-        let reference: Reference = "S".parse().unwrap();
         let now = app.now(&org).await;
-        let grant = async |reference: &Reference, until: Option<Until>| {
-            let reference = Some(reference.clone());
-            let order = CreditOrder { bucket: CreditBucket::Subscription, amount: 5, reference, until };
+        let grant = async |reference: &str, until: Option<Until>| {
+            let order = CreditOrder::grant(CreditBucket::Subscription, 5, until, Some(reference.to_owned())).unwrap();
             app.admin.grant_ordered(&org, order).await.map(|account| account.booked)
         };
         let day = |days: i64| Some(Until::After(days * 86_400_000));
-        assert!(grant(&reference, day(30)).await.unwrap());
-        assert!(!grant(&reference, day(30)).await.unwrap(), "the same, said later");
+        assert!(grant("S", day(30)).await.unwrap());
+        assert!(!grant("S", day(30)).await.unwrap(), "the same, said later");
         for other in [day(31), None, Some(Until::At(now))] {
-            assert_eq!(grant(&reference, other).await.unwrap_err().code(), Code::Conflict, "{other:?}");
+            assert_eq!(grant("S", other).await.unwrap_err().code(), Code::Conflict, "{other:?}");
         }
-        let for_good: Reference = "G".parse().unwrap();
-        assert!(grant(&for_good, None).await.unwrap());
-        assert!(!grant(&for_good, None).await.unwrap());
-        assert_eq!(grant(&for_good, day(30)).await.unwrap_err().code(), Code::Conflict);
+        assert!(grant("G", None).await.unwrap());
+        assert!(!grant("G", None).await.unwrap());
+        assert_eq!(grant("G", day(30)).await.unwrap_err().code(), Code::Conflict);
     })
     .await;
 }

@@ -1,7 +1,7 @@
 //! Tests that every changing route rejects requests from pages of other sites.
 
 use probity_account::role::MemberRole;
-use probity_http::person::routes::{PageAccess, ROUTES};
+use probity_http::person::routes::{PageAccess, routes};
 use serde_json::{Value, json};
 
 use super::browser::Browser;
@@ -15,8 +15,7 @@ async fn changing(app: &TestApp) -> Vec<(String, String, bool)> {
     let api = paths.iter().flat_map(|(path, item)| {
         item.as_object().unwrap().keys().map(move |method| (method.to_uppercase(), format!("/app{path}"), true))
     });
-    let own =
-        ROUTES.into_iter().map(|(method, path, access)| (method.into(), path.into(), access != PageAccess::Anybody));
+    let own = routes().map(|route| (route.method.into(), route.path.into(), route.access != PageAccess::Anybody));
     let all = own.chain(api).filter(|(method, ..)| method != "GET");
     all.map(|(method, path, session)| (method, path.replace("{id}", "x"), session)).collect()
 }

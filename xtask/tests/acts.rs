@@ -1,0 +1,269 @@
+//! One function for each act: what callers can do, the faces that offer it, and no second way to do it.
+//!
+//! An act is a public function of the service that takes its parts (`app: &App`). A *step* is a call that changes the database, made
+//! with a transaction (`tx`). Acts of two faces that share a step share the function that makes it; a face that had its own would
+//! check in another order and answer with other errors.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Faces that bind acts: crate and name in the table.
+const FACES: [(&str, &str); 2] = [("http", "HTTP"), ("cli", "command line")];
+/// Where the table of acts stands.
+const TABLE: &str = "docs/acts.md";
+/// Steps that are part of acts which differ, and why.
+const PARTS: &[(&str, &str)] = &[
+    ("events::add", "each act has its own event"),
+    ("users::by_id", "reads the member under the lock"),
+    ("users::lock_team", "a lock"),
+    ("profile::lock", "a lock"),
+    ("profile::read", "reads the profile under the lock"),
+    ("sessions::revoke", "users end a session of their own, the operator a member's"),
+    ("sessions::revoke_all", "so does a new password"),
+];
+
+/// A file of a crate: module path and code without tests.
+struct Source {
+    room: String,
+    code: String,
+}
+
+/// A function of the service.
+struct Function {
+    name: String,
+    room: String,
+    /// First sentence about it.
+    summary: String,
+    /// Whether it is public and takes the service's parts.
+    is_act: bool,
+    body: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
+}
+
+/// Reads a crate's files.
+fn sources(name: &str) -> Vec<Source> {
+    let src = root().join("crates").join(name).join("src");
+    let mut found = Vec::new();
+    let mut folders = vec![src.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let room = path.strip_prefix(&src).expect("below it").with_extension("");
+                let code = fs::read_to_string(&path).expect("a source file");
+                let code = code.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned();
+                found.push(Source { room: room.to_string_lossy().replace('/', "::"), code });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.room.cmp(&b.room));
+    found
+}
+
+/// Finds the functions of files, those of `impl` blocks included.
+fn functions(service: &[Source]) -> Vec<Function> {
+    let mut found = Vec::new();
+    for Source { room, code } in service {
+        let lines: Vec<&str> = code.lines().collect();
+        let mut comment = String::new();
+        for (at, line) in lines.iter().enumerate() {
+            if let Some(text) = line.trim_start().strip_prefix("///") {
+                comment = [comment.as_str(), text.trim()].join(" ");
+                continue;
+            }
+            let about = std::mem::take(&mut comment);
+            let indent = &line[..line.len() - line.trim_start().len()];
+            let Some((before, rest)) = line.split_once("fn ") else { continue };
+            let is_item = before.split_whitespace().all(|word| word.starts_with("pub") || word == "async");
+            if !is_item || indent.len() > 4 {
+                continue;
+            }
+            let end = format!("{indent}}}");
+            let length = lines[at..].iter().position(|line| *line == end).map_or(1, |last| last + 1);
+            let body = lines[at..at + length].join("\n");
+            let name: String = rest.chars().take_while(|c| is_word(*c)).collect();
+            let parameters = body.split_once('(').map_or("", |(_, parameters)| parameters.trim_start());
+            let is_act = before.starts_with("pub ") && parameters.starts_with("app: &");
+            let summary = about.split(". ").next().unwrap_or_default().trim().trim_end_matches('.').to_owned();
+            found.push(Function { name, room: room.clone(), summary, is_act, body });
+        }
+    }
+    found
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Returns the text before each call of a function.
+fn calls<'a>(code: &'a str, name: &str) -> Vec<&'a str> {
+    let is_call = |(at, _): &(usize, &str)| {
+        let (before, after) = (&code[..*at], &code[at + name.len()..]);
+        after.starts_with('(') && !before.ends_with(|c| is_word(c) || c == '.') && !before.ends_with("fn ")
+    };
+    code.match_indices(name).filter(is_call).map(|(at, _)| &code[..at]).collect()
+}
+
+/// Reports whether a file of a face calls an act: by its module, or imported by name.
+fn binds(face: &Source, act: &Function) -> bool {
+    let imports = face.code.split("use probity_service::").skip(1).filter_map(|rest| rest.split(';').next());
+    let imports: BTreeSet<&str> = imports.flat_map(|import| import.split(|c| !is_word(c))).collect();
+    let is_imported = imports.contains(act.name.as_str());
+    let is_in_module = |before: &str| {
+        let segment = before.strip_suffix("::").and_then(|path| path.rsplit(|c| !is_word(c)).next());
+        segment.is_some_and(|segment| segment.starts_with(char::is_lowercase))
+    };
+    !imports.is_empty() && calls(&face.code, &act.name).iter().any(|before| is_imported || is_in_module(before))
+}
+
+/// Returns the calls with a transaction in a function.
+fn steps(function: &Function) -> BTreeSet<String> {
+    let at_transaction = |(at, _): (usize, &str)| {
+        let before = function.body[..at].trim_end_matches("&mut ").trim_end();
+        let path = before.strip_suffix('(')?;
+        let start = path.rfind(|c| !is_word(c) && c != ':').map_or(0, |at| at + 1);
+        let mut path: Vec<&str> = path[start..].split("::").collect();
+        path.drain(..path.len().saturating_sub(2));
+        (path.len() == 2).then(|| path.join("::"))
+    };
+    ["tx,", "tx)"].into_iter().flat_map(|tx| function.body.match_indices(tx)).filter_map(at_transaction).collect()
+}
+
+/// Returns the faces that reach each function, through the acts that they call.
+fn reached<'a>(functions: &[Function], faces: &[(&'a str, Vec<Source>)]) -> Vec<BTreeSet<&'a str>> {
+    let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, function) in functions.iter().enumerate() {
+        named.entry(&function.name).or_default().push(index);
+    }
+    // A name that several files have is the caller's own.
+    let callee = |caller: &Function, name: &str| match named.get(name).map(Vec::as_slice) {
+        Some([only]) => Some(*only),
+        Some(several) => several.iter().copied().find(|index| functions[*index].room == caller.room),
+        None => None,
+    };
+    let callees: Vec<Vec<usize>> = functions
+        .iter()
+        .map(|caller| {
+            let words: BTreeSet<&str> =
+                caller.body.split('(').map(|text| text.rsplit(|c| !is_word(c)).next().unwrap_or_default()).collect();
+            words.into_iter().filter_map(|name| callee(caller, name)).collect()
+        })
+        .collect();
+    let mut reached = vec![BTreeSet::new(); functions.len()];
+    for (face, files) in faces {
+        let is_bound = |act: &Function| act.is_act && files.iter().any(|file| binds(file, act));
+        let mut next: Vec<usize> = (0..functions.len()).filter(|index| is_bound(&functions[*index])).collect();
+        while let Some(index) = next.pop() {
+            if reached[index].insert(*face) {
+                next.extend(&callees[index]);
+            }
+        }
+    }
+    reached
+}
+
+/// Finds steps that one face makes in one function and another face in another.
+fn twins(functions: &[Function], faces: &[(&str, Vec<Source>)]) -> BTreeMap<String, Vec<String>> {
+    let reached = reached(functions, faces);
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, function) in functions.iter().enumerate().filter(|(index, _)| !reached[*index].is_empty()) {
+        for step in steps(function) {
+            places.entry(step).or_default().push(index);
+        }
+    }
+    let is_parted =
+        |places: &Vec<usize>| places.iter().any(|a| places.iter().any(|b| reached[*a].is_disjoint(&reached[*b])));
+    let shown = |index: usize| {
+        let Function { room, name, .. } = &functions[index];
+        format!("{room}::{name} ({})", reached[index].iter().copied().collect::<Vec<_>>().join(", "))
+    };
+    let parted = places.into_iter().filter(|(_, places)| is_parted(places));
+    parted.map(|(step, places)| (step, places.into_iter().map(shown).collect())).collect()
+}
+
+fn faces() -> Vec<(&'static str, Vec<Source>)> {
+    FACES.map(|(name, shown)| (shown, sources(name))).into()
+}
+
+#[test]
+fn no_face_has_a_way_of_its_own() {
+    let functions = functions(&sources("service"));
+    let mut twins = twins(&functions, &faces());
+    for (step, _) in PARTS {
+        assert!(twins.remove(*step).is_some(), "{step} is no longer in acts of two faces: take it from the list");
+    }
+    assert!(
+        twins.is_empty(),
+        "each of these steps is made in two places for two faces; let both call one act: {twins:#?}"
+    );
+}
+
+/// Faces have no connection to the database: its rows and transactions are the acts'.
+#[test]
+fn no_face_goes_to_the_store() {
+    for (face, files) in faces() {
+        for file in files {
+            let goes = ["probity_store", "scope_boxed", "store.read(", "store.write(", "&mut Tx", "&mut Conn"];
+            let found = goes.into_iter().find(|text| file.code.contains(text));
+            assert_eq!(found, None, "{face}: {} goes to the store", file.room);
+        }
+    }
+}
+
+#[test]
+fn a_planted_twin_is_found() {
+    let file = |room: &str, code: &str| Source { room: room.to_owned(), code: code.to_owned() };
+    let act = "pub async fn create(app: &App) {\n    app.store.write(|tx| hooks::insert(tx, row))\n}\n";
+    let twin = "/// Adds one.\npub async fn add(\n    app: &App,\n) {\n    store_it(app)\n}\n\nfn store_it(app: &App) {\n    app.write(|tx| webhooks::hooks::insert(&mut tx))\n}\n";
+    let service = functions(&[file("webhooks::acts", act), file("operator::webhooks", twin)]);
+    let http = || file("api", "use probity_service::webhooks::acts;\nfn bind() {\n    acts::create(&app)\n}\n");
+    let cli = |name: &str| {
+        file("admin", &format!("use probity_service::operator::{name};\nfn run() {{\n    {name}(app)\n}}\n"))
+    };
+    let found = |cli: Source| twins(&service, &[("HTTP", vec![http()]), ("command line", vec![cli])]);
+    let parted = ["webhooks::acts::create (HTTP)", "operator::webhooks::store_it (command line)"];
+    assert_eq!(found(cli("add")), BTreeMap::from([("hooks::insert".to_owned(), parted.map(str::to_owned).to_vec())]));
+    assert!(found(cli("create")).is_empty(), "both bind the act");
+    assert!(
+        found(file("admin", "fn add() {}\nfn run() {\n    add(app)\n}\n")).is_empty(),
+        "its own function is no act"
+    );
+}
+
+#[test]
+fn acts_are_listed_with_the_faces_that_bind_them() {
+    let functions = functions(&sources("service"));
+    let others: String = functions.iter().map(|function| function.body.as_str()).collect();
+    let faces = faces();
+    let mut table = String::from(
+        "# Acts\n\nEverything that callers can do, and the faces that offer it. Made from the code: `UPDATE_DOCS=1 cargo test -p xtask --test \
+         acts`.\n\n| Act | Purpose | Faces |\n|---|---|---|\n",
+    );
+    let mut seen = BTreeSet::new();
+    for act in functions.iter().filter(|function| function.is_act) {
+        let Function { name, room, summary, .. } = act;
+        assert!(seen.insert(name), "{name} is more than one act");
+        let is_bound = |files: &[Source]| files.iter().any(|file| binds(file, act));
+        let bound: Vec<&str> = faces.iter().filter(|(_, files)| is_bound(files)).map(|(face, _)| *face).collect();
+        if bound.is_empty() {
+            // A step that acts share.
+            assert!(!calls(&others, name).is_empty(), "nothing calls {room}::{name}");
+            continue;
+        }
+        let _ = writeln!(table, "| `{room}::{name}` | {summary} | {} |", bound.join(", "));
+    }
+    assert!(seen.len() > 80, "the acts are not seen");
+    let path = root().join(TABLE);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &table).expect("the table is written");
+    }
+    let stands = fs::read_to_string(&path).unwrap_or_default();
+    assert!(stands == table, "{TABLE} differs from the code: UPDATE_DOCS=1 cargo test -p xtask --test acts");
+}
