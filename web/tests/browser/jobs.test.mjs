@@ -69,6 +69,43 @@ test("rows are found by a part of the address, by verdict and by reason", async 
   await becomes(() => grid(page).getAttribute("aria-rowcount"), String(ROWS + 1));
 });
 
+test("rows show their verdicts as they come, also those that a reader has scrolled to", async () => {
+  const { page, go } = reader;
+  const row = (index, processed) => ({ index, email: `reader${index}@sandbox.test`, processed, status: processed ? "passed" : null, reason: processed ? "valid" : null, provider: null, host: null, suggestion: null, decided: null });
+  const progress = await (await page.request.get(`${server.origin}/app/jobs/${job}/progress`)).json();
+  const rows = 100_000;
+  // How many have a verdict, and how many rows of a page had one when it was answered.
+  let done = 1_000;
+  const answers = {
+    events: (route) => route.fulfill({ status: 429, body: "" }),
+    progress: (route) => route.fulfill({ json: { ...progress, status: "processing", over: false, finished_at: null, rows, processed: done, passed: done, undeliverable: 0, risky: 0, unknown: 0, reasons: { valid: done } } }),
+    "rows?*": (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const [after, most] = [Number(query.get("after")), Number(query.get("per_page"))];
+      // Verdicts come in no order: the last row of all is the first to have one.
+      const data = Array.from({ length: Math.min(most, rows - after) }, (_, n) => row(after + n, rows - (after + n) <= done - 1_000));
+      return route.fulfill({ json: { data, rows, scanned: after + data.length, next: after + data.length < rows ? after + data.length : null } });
+    },
+  };
+  for (const [path, answer] of Object.entries(answers)) await page.route(`**/app/jobs/*/${path}`, answer);
+  await go(`lists/${job}`);
+  await grid(page).focus();
+  await page.keyboard.press("End");
+  const last = page.getByRole("row").filter({ hasText: `reader${rows - 1}@sandbox.test` });
+  await last.getByText("Pending").waitFor();
+  // One verdict of a hundred thousand.
+  done += 1;
+  await last.getByText("Deliverable").waitFor();
+  const before = page.getByRole("row").filter({ hasText: `reader${rows - 2}@sandbox.test` });
+  await before.getByText("Pending").waitFor();
+  done += 1;
+  await before.getByText("Deliverable").waitFor();
+  // The figures say how many a filter finds, before the search has come to its end.
+  await page.getByRole("group", { name: "Verdict" }).getByRole("button", { name: /^Pending/ }).click();
+  await page.getByText(`${(rows - done).toLocaleString("en-GB")} rows found`, { exact: true }).waitFor();
+  for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
+});
+
 test("the rows are gone through by keyboard", async () => {
   const { page, go } = reader;
   await go(`lists/${job}`);
