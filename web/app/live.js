@@ -24,7 +24,7 @@ const SILENCE_MS = 40_000;
 /** @typedef {{ addresses: number, first_at: string, last_at: string }} Later addresses that wait */
 /**
  * @typedef {Counted & {
- *   id: string, status: string, over: boolean, source: string, name: string | null, tags: string[], created_at: string, started_at: string | null,
+ *   id: string, status: string, over: boolean, source: string, source_integration: string | null, name: string | null, tags: string[], created_at: string, started_at: string | null,
  *   finished_at: string | null, purged_at: string | null, rows: number, repeated: number | null, reasons: Record<string, number>,
  *   providers: (Counted & { id: string | null, name: string | null })[],
  *   deferred: Later | null, throttled: Later | null, hurried: boolean,

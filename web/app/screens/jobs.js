@@ -9,5 +9,5 @@ import { One } from "./jobs/one.js";
 export function Screen({ parts: [id], query }) {
   if (id === "new") return html`<${New} id=${query.get("upload") ?? ""} key=${query.get("upload") ?? ""} />`;
   if (id === "find") return html`<${Find} query=${query} />`;
-  return id ? html`<${One} id=${id} query=${query} />` : html`<${Catalogue} />`;
+  return id ? html`<${One} id=${id} query=${query} />` : html`<${Catalogue} query=${query} />`;
 }

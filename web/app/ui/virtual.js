@@ -24,11 +24,11 @@ const heightOfRow = () => (NARROW.matches ? 68 : 40);
  */
 
 /**
- * @param {{ caption: string, columns: Column[], total: number, isWhole?: boolean, row: (index: number) => any,
+ * @param {{ caption: string, columns: Column[], total: number, count?: number, isWhole?: boolean, row: (index: number) => any,
  *   want: (from: number, to: number) => void, empty: unknown, open?: (index: number) => void, isOpen?: boolean }} props
- *   `open` is told of the row that Enter or a click opens, and while `isOpen` of each that the reader comes to; `isWhole`: no more rows will be found; `row` gives nothing where one has not come; `want` is told which are in sight
+ *   `open` is told of the row that Enter or a click opens, and while `isOpen` of each that the reader comes to; `isWhole`: no more rows will be found; `count`: how many there will be, where that is known before; `row` gives nothing where one has not come; `want` is told which are in sight
  */
-export function Virtual({ caption, columns, total, isWhole = true, row, want, empty, open, isOpen = false }) {
+export function Virtual({ caption, columns, total, count, isWhole = true, row, want, empty, open, isOpen = false }) {
   const id = useId();
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const height = useHeight();
@@ -71,7 +71,7 @@ export function Virtual({ caption, columns, total, isWhole = true, row, want, em
   };
   const indexes = Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
   const known = active >= from && active < to;
-  return html`<div class="virtual" role="grid" tabindex="0" ref=${place} aria-label=${caption} aria-rowcount=${isWhole ? total + 1 : -1}
+  return html`<div class="virtual" role="grid" tabindex="0" ref=${place} aria-label=${caption} aria-rowcount=${isWhole ? total + 1 : count === undefined ? -1 : count + 1}
       aria-colcount=${columns.length} aria-activedescendant=${known ? `${id}-${active}` : undefined} onKeyDown=${press}>
     <div class="virtual-head" role="rowgroup"><div role="row" aria-rowindex="1">
       ${columns.map(({ title, name }) => html`<span role="columnheader" class=${name}>${title}</span>`)}
@@ -81,7 +81,7 @@ export function Virtual({ caption, columns, total, isWhole = true, row, want, em
         top=${offset + index * height} height=${height} active=${index === active} pick=${pick} />`)}
     </div>
   </div>
-  <p class="quiet small" role="status">${t("virtual.sight", { from: number(total === 0 ? 0 : first + 1), to: number(Math.min(total, first + inView)), total: number(total) })}</p>`;
+  <p class="quiet small" role="status">${t("virtual.sight", { from: number(total === 0 ? 0 : first + 1), to: number(Math.min(total, first + inView)), total: number(count ?? total) })}</p>`;
 }
 
 /** How many rows a key goes on; nothing for keys that are not the table's. Enter stays where it is. */

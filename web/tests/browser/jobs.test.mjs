@@ -69,6 +69,43 @@ test("rows are found by a part of the address, by verdict and by reason", async 
   await becomes(() => grid(page).getAttribute("aria-rowcount"), String(ROWS + 1));
 });
 
+test("rows show their verdicts as they come, also those that a reader has scrolled to", async () => {
+  const { page, go } = reader;
+  const row = (index, processed) => ({ index, email: `reader${index}@sandbox.test`, processed, status: processed ? "passed" : null, reason: processed ? "valid" : null, provider: null, host: null, suggestion: null, decided: null });
+  const progress = await (await page.request.get(`${server.origin}/app/jobs/${job}/progress`)).json();
+  const rows = 100_000;
+  // How many have a verdict, and how many rows of a page had one when it was answered.
+  let done = 1_000;
+  const answers = {
+    events: (route) => route.fulfill({ status: 429, body: "" }),
+    progress: (route) => route.fulfill({ json: { ...progress, status: "processing", over: false, finished_at: null, rows, processed: done, passed: done, undeliverable: 0, risky: 0, unknown: 0, reasons: { valid: done } } }),
+    "rows?*": (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const [after, most] = [Number(query.get("after")), Number(query.get("per_page"))];
+      // Verdicts come in no order: the last row of all is the first to have one.
+      const data = Array.from({ length: Math.min(most, rows - after) }, (_, n) => row(after + n, rows - (after + n) <= done - 1_000));
+      return route.fulfill({ json: { data, rows, scanned: after + data.length, next: after + data.length < rows ? after + data.length : null } });
+    },
+  };
+  for (const [path, answer] of Object.entries(answers)) await page.route(`**/app/jobs/*/${path}`, answer);
+  await go(`lists/${job}`);
+  await grid(page).focus();
+  await page.keyboard.press("End");
+  const last = page.getByRole("row").filter({ hasText: `reader${rows - 1}@sandbox.test` });
+  await last.getByText("Pending").waitFor();
+  // One verdict of a hundred thousand.
+  done += 1;
+  await last.getByText("Deliverable").waitFor();
+  const before = page.getByRole("row").filter({ hasText: `reader${rows - 2}@sandbox.test` });
+  await before.getByText("Pending").waitFor();
+  done += 1;
+  await before.getByText("Deliverable").waitFor();
+  // The figures say how many a filter finds, before the search has come to its end.
+  await page.getByRole("group", { name: "Verdict" }).getByRole("button", { name: /^Pending/ }).click();
+  await page.getByText(`${(rows - done).toLocaleString("en-GB")} rows found`, { exact: true }).waitFor();
+  for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
+});
+
 test("the rows are gone through by keyboard", async () => {
   const { page, go } = reader;
   await go(`lists/${job}`);
@@ -93,9 +130,13 @@ test("the rows are gone through by keyboard", async () => {
   await page.keyboard.press("Escape");
   await page.getByRole("complementary", { name: "reader2@sandbox.test" }).waitFor({ state: "detached" });
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "Verify again" }).click();
-  await page.waitForURL(/#\/verify\?email=reader2%40sandbox\.test$/);
-  await settled(page);
+  // The reader stays where they are.
+  const here = page.url();
+  await page.getByRole("button", { name: "Verify again" }).click();
+  const again = page.getByRole("complementary", { name: "reader2@sandbox.test" }).getByRole("region", { name: "Verified again just now" });
+  await again.getByText("The list keeps its verdict.").waitFor();
+  await becomes(() => page.url(), here);
+  await page.getByRole("gridcell", { name: "reader2@sandbox.test" }).waitFor();
 });
 
 /** Which of the grid's rows the reader has come to, and how much of it is cut off by the head or by the grid's end, in pixels. */
@@ -262,6 +303,53 @@ test("a list is named, tagged, verified again and deleted", async () => {
   await go(`lists/${id}`);
   await heading(page, "Autumn customers");
   await page.getByText("Completed", { exact: true }).waitFor();
+});
+
+test("a row tells of the reply that decided", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  const text = "Name;E-Mail;City\r\nAnn;valid@sandbox.test;Cologne\r\nNobody;;\r\nBob;nonexistent@sandbox.test;Bonn\r\nCid;not an address;\r\n";
+  await page.locator("#list-file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+  await page.getByRole("button", { name: "Start verifying 3 addresses" }).click();
+  await page.getByText("3 of 3 verified").waitFor();
+  const panel = (name) => page.getByRole("complementary", { name });
+  await page.getByRole("gridcell", { name: "nonexistent@sandbox.test" }).click();
+  const bob = panel("nonexistent@sandbox.test");
+  await bob.getByRole("region", { name: "The conversation" }).waitFor();
+  await bob.getByText("550").waitFor();
+  await page.getByRole("gridcell", { name: "not an address" }).click();
+  await panel("not an address").getByText("No mail server was probed for this verdict.").waitFor();
+  await becomes(() => panel("not an address").getByRole("button", { name: "Verify again" }).count(), 0);
+});
+
+test("a contact of a run is always kept by a rule of its connection, which can be undone", async () => {
+  const { page, go } = reader;
+  const progress = await (await page.request.get(`${server.origin}/app/jobs/${job}/progress`)).json();
+  /** @type {unknown[]} */
+  const asked = [];
+  const answers = {
+    "/app/jobs/*/events": (route) => route.fulfill({ status: 429, body: "" }),
+    "/app/jobs/*/progress": (route) => route.fulfill({ json: { ...progress, source: "integration", source_integration: "ghost" } }),
+    "/integrations/ghost": (route) => route.fulfill({ json: { connections: [{ id: "conn_1" }, { id: "conn_2" }] } }),
+    "/connections/conn_1/runs?*": (route) => route.fulfill({ json: { data: [{ id: "job_other" }] } }),
+    "/connections/conn_2/runs?*": (route) => route.fulfill({ json: { data: [{ id: "job_other" }, { id: job }] } }),
+    "/connections/conn_2/keywords/whitelist": (route) => {
+      asked.push(route.request().postDataJSON());
+      return route.fulfill({ status: 201, json: { data: [{ id: "rule_1" }] } });
+    },
+    "/connections/conn_2/keywords/whitelist/rule_1": (route) => {
+      asked.push(route.request().method());
+      return route.fulfill({ json: { id: "rule_1", deleted: true } });
+    },
+  };
+  for (const [path, answer] of Object.entries(answers)) await page.route(`**${path}`, answer);
+  await go(`lists/${job}`);
+  await page.getByRole("gridcell", { name: "reader1@sandbox.test" }).click();
+  await page.getByRole("complementary").getByRole("button", { name: "Always keep" }).click();
+  await page.getByText("1 rule added").waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await becomes(() => asked, [{ rules: [{ keyword: "reader1@sandbox.test", match: "exact", applies_to: { email: true } }] }, "DELETE"]);
+  for (const [path, answer] of Object.entries(answers)) await page.unroute(`**${path}`, answer);
 });
 
 test("a list says what it waits for, and is finished without that", async () => {

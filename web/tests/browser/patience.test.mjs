@@ -60,7 +60,7 @@ test("a list is not started while another column is being counted", async () => 
   });
   const started = [];
   page.on("request", (request) => request.url().endsWith("/start") && started.push(request.url()));
-  await page.getByLabel("Column with the addresses").selectOption({ label: "Second" });
+  await page.getByRole("button", { name: "Second", exact: true }).click();
   const button = page.getByRole("button", { name: "Start" });
   await page.waitForFunction(() => document.querySelector("button.primary[aria-disabled=true]"));
   await button.click({ force: true });

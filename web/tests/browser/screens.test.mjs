@@ -73,7 +73,7 @@ const INSIDE = [
   ["lists-file", () => "lists/new", async (page) => {
     const text = ["Name;E-Mail;City", ...ADDRESSES.map((email, n) => `Person ${n};${email};Cologne`)].join("\r\n");
     await page.locator("#list-file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
-    await page.getByRole("table", { name: "Mail providers" }).waitFor();
+    await page.getByRole("heading", { name: "Mail providers" }).waitFor();
   }],
   ["lists-refused", () => "lists/new", async (page) => {
     await page.locator("#list-file").setInputFiles({ name: "people.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7") });

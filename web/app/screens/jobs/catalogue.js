@@ -1,7 +1,8 @@
 /** All lists of the organization, newest first: what they are called, what came of them, how far they are. */
-import { html, useState } from "../../../vendor/lib.js";
+import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { useChanges } from "../../changes.js";
 import { number, percent } from "../../format.js";
+import { go } from "../../route.js";
 import { t } from "../../text.js";
 import { Select } from "../../ui/fields.js";
 import { Icon } from "../../ui/icon.js";
@@ -11,6 +12,7 @@ import { Strip, partsOf } from "../../ui/strip.js";
 import { Pages, usePages } from "../../ui/table.js";
 import { Ago } from "../../ui/time.js";
 import { word } from "../../ui/verdict.js";
+import { DropPage, FileButton } from "./new/drop.js";
 import { nameOf } from "./head.js";
 
 const STATES = ["queued", "processing", "completed", "cancelled"];
@@ -18,28 +20,42 @@ const SOURCES = ["api", "csv", "input", "widget", "integration"];
 /** What stands for a list, by where it comes from. */
 const ICONS = /** @type {const} */ ({ csv: "file", input: "copy", api: "code", zapier: "code", widget: "verify", integration: "plug" });
 
-export function Catalogue() {
-  const [status, setStatus] = useState("");
-  const [source, setSource] = useState("");
-  const lists = usePages("/app/lists", { status, source });
+const NOTHING = { status: "", source: "" };
+
+/** @param {{ query?: URLSearchParams }} props */
+export function Catalogue({ query }) {
+  const [filter, setFilter] = useState(() => /** @type {typeof NOTHING} */ (Object.fromEntries(Object.keys(NOTHING).map((name) => [name, query?.get(name) ?? ""]))));
+  const set = (part) => setFilter((before) => ({ ...before, ...part }));
+  useEffect(() => go(["lists"], filter, true), [filter]);
+  const lists = usePages("/app/lists", filter);
   useChanges("lists", lists.refresh);
   const add = html`<a class="button" href="#/lists/find"><${Icon} name="search" />${t("find.title")}</a><a class="button primary" href="#/lists/new"><${Icon} name="plus" />${t("lists.new")}</a>`;
-  const all = [["", t("lists.any")]];
-  return html`<${Page} title=${t("lists.title")} lead=${t("lists.lead")} actions=${add}>
+  const clear = html`<button type="button" class="button" onClick=${() => setFilter(NOTHING)}>${t("lists.clear")}</button>`;
+  const filtered = Object.values(filter).some(Boolean);
+  return html`<${DropPage} /><${Page} title=${t("lists.title")} lead=${t("lists.lead")} actions=${add}>
+    <div class="drop-line"><${Icon} name="download" large=${true} /><span class="grow"><b>${t("upload.drop_anywhere")}</b><br /><span class="small quiet" id="list-file-hint">${t("upload.hint")}</span></span>
+      <${FileButton} kind="slim" /></div>
     <section class="card catalogue">
-      <div class="row">
-        <${Select} label=${t("lists.state")} value=${status} set=${setStatus} options=${[...all, ...STATES.map((of) => [of, t(`state.${of}`)])]} />
-        <${Select} label=${t("lists.source")} value=${source} set=${setSource} options=${[...all, ...SOURCES.map((of) => [of, t(`trigger.${of}`)])]} />
-      </div>
+      <${Filters} filter=${filter} set=${set} />
       <${Pages} of=${lists} caption=${t("lists.title")} columns=${columns()}
-        empty=${html`<${Empty} title=${t("lists.none")} action=${add}>${t("lists.none_text")}<//>`} />
+        empty=${filtered ? html`<${Empty} title=${t("lists.found_none")} action=${clear}>${t("lists.found_none_lists")}<//>`
+          : html`<${Empty} title=${t("lists.none")} action=${add}>${t("lists.none_text")}<//>`} />
     </section>
   <//>`;
 }
 
+function Filters({ filter, set }) {
+  const all = [["", t("lists.any")]];
+  return html`<div class="row">
+    <${Select} label=${t("lists.state")} value=${filter.status} set=${(status) => set({ status })} options=${[...all, ...STATES.map((of) => [of, t(`state.${of}`)])]} />
+    <${Select} label=${t("lists.source")} value=${filter.source} set=${(source) => set({ source })} options=${[...all, ...SOURCES.map((of) => [of, t(`trigger.${of}`)])]} />
+  </div>`;
+}
+
 const columns = () => [
   { title: t("lists.list"), cell: (list) => html`<div class="listed"><span class="kind"><${Icon} name=${ICONS[list.source] ?? "file"} /></span>
-    <span class="grow"><a href=${`#/lists/${list.id}`}>${nameOf(list)}</a><span class="tiny quiet subtitle">${[...(list.name ? [t(`trigger.${list.source}`)] : []), ...list.tags].join(" · ")}</span></span></div>` },
+    <span class="grow"><a href=${`#/lists/${list.id}`}>${nameOf(list)}</a><span class="tiny quiet subtitle">${list.name && html`<span>${t(`trigger.${list.source}`)}</span>`}
+      ${list.tags.map((tag) => html`<span key=${tag} class="chip line">${tag}</span>`)}</span></span></div>` },
   { title: t("lists.verdicts"), cell: (list) => html`<${Mix} of=${list} />` },
   { title: t("status.passed"), number: true, cell: (list) => (list.processed > 0 ? html`<b>${percent(list.passed, list.processed)}</b>` : "–") },
   { title: t("lists.rows"), number: true, cell: ({ rows }) => html`<span class="only-wide">${number(rows)}</span><span class="narrow">${t("lists.sum_rows", { n: rows })}</span>` },

@@ -1,9 +1,9 @@
 /**
- * A new list, in two steps: it is sent (a file that is dropped or chosen, or addresses that are pasted), and then, before
- * anything is spent, shown with what it would come to. What was sent has its own place, so that loading the page anew, or
+ * A new list: it is sent (a file that is dropped or chosen, or addresses that are pasted), and then, before anything is spent, shown
+ * with what it would come to. What was sent has its own place, so that loading the page anew, or
  * coming back tomorrow, goes on with it.
  */
-import { html, useRef, useState } from "../../../vendor/lib.js";
+import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { get, remove } from "../../api.js";
 import { number, percent, size } from "../../format.js";
 import { useHere } from "../../route.js";
@@ -14,14 +14,17 @@ import { Card, Page } from "../../ui/page.js";
 import { Fetched, Table, useFetched } from "../../ui/table.js";
 import { Ago } from "../../ui/time.js";
 import { toast, toastFailure } from "../../ui/toasts.js";
-import { Chosen } from "./chosen.js";
-import { Unsent, send } from "./sending.js";
+import { Chosen } from "./new/chosen.js";
+import { DropPage, FileButton, brought } from "./new/drop.js";
+import { Unsent, send } from "./new/sending.js";
+import { Stages } from "./new/stages.js";
 
 /** @param {{ id: string }} props what was sent, or nothing */
 export function New({ id }) {
-  return html`<${Page} title=${t("lists.new")} lead=${t("lists.new_lead")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}>
-    ${id && html`<p><a href="#/lists/new">${t("upload.other")}</a></p>`}
-    ${id ? html`<${Chosen} id=${id} />` : html`<${Choose} />`}
+  if (id) return html`<${DropPage} /><${Chosen} id=${id} />`;
+  return html`<${DropPage} /><${Page} title=${t("lists.new")} lead=${t("lists.new_lead")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}>
+    <${Stages} at=${0} />
+    <${Choose} />
   <//>`;
 }
 
@@ -53,11 +56,19 @@ function Choose() {
     setSending(undefined);
   }
 
+  // What was dropped on this page, or on another one of lists.
+  useEffect(() => {
+    const file = brought.value;
+    if (!file || sending) return;
+    brought.value = undefined;
+    take(file, file.name, "csv");
+  }, [brought.value]);
+
   if (sending) return html`<${Card}><${Progress} of=${sending} /><//>`;
   return html`
     ${failure !== undefined && html`<${Unsent} of=${failure} limits=${there.value?.limits} />`}
     <div class="columns">
-      <${Card} title=${t("upload.file")}><${Drop} send=${take} limits=${there.value?.limits} /><//>
+      <${Card} title=${t("upload.file")}><${Drop} limits=${there.value?.limits} /><//>
       <${Card} title=${t("upload.paste")}><${Paste} text=${pasted} set=${setPasted} send=${take} /><//>
     </div>
     <${Fetched} from=${there}>${({ data }) => html`<${There} uploads=${data} again=${there.again} />`}<//>`;
@@ -73,24 +84,10 @@ function Progress({ of: { name, part, stop } }) {
   </div>`;
 }
 
-/** A place to drop a file, which is also the button that asks for one. */
-function Drop({ send, limits }) {
-  const [over, setOver] = useState(false);
-  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const take = (files) => files?.[0] && send(files[0], files[0].name, "csv");
-  const dropped = (event) => {
-    event.preventDefault();
-    setOver(false);
-    take(event.dataTransfer?.files);
-  };
-  const above = (event) => {
-    event.preventDefault();
-    setOver(true);
-  };
-  return html`<div class=${over ? "drop drop-over" : "drop"} onDragOver=${above} onDragLeave=${() => setOver(false)} onDrop=${dropped}>
-    <label class="button primary" for="list-file">${t("upload.choose")}</label>
-    <input class="hidden-text" type="file" id="list-file" ref=${input} accept=".csv,.tsv,.txt,.xlsx,.json,.jsonl,.ndjson,text/*"
-      aria-describedby="list-file-hint" onChange=${() => take(input.current?.files)} />
+/** A place to drop a file, with the button that asks for one. The whole page takes it. */
+function Drop({ limits }) {
+  return html`<div class="drop">
+    <${FileButton} kind="primary" />
     <span class="quiet">${t("upload.drop")}</span>
     <span class="quiet small" id="list-file-hint">${t("upload.hint")}
       ${limits && ` ${t("upload.limits", { size: size(limits.bytes), rows: limits.rows })}`}</span>

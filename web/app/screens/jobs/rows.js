@@ -27,10 +27,10 @@ export function Rows({ of, filter }) {
   return html`<section id="rows" class="stack tight" aria-labelledby="rows-title"><h2 id="rows-title" class="hidden-text">${t("lists.results")}</h2>
     <${Filters} of=${of} filter=${filter} rows=${rows} />
     ${rows.failure ? html`<${Failure} of=${rows.failure} again=${rows.again} />` : html`<div class=${`card split ${row ? "with-panel" : ""}`} ref=${place} onKeyDown=${escape}>
-      <div class="split-table"><${Virtual} caption=${t("lists.results")} columns=${columns(of)} total=${rows.total} isWhole=${rows.isWhole} row=${rows.row} want=${rows.want}
+      <div class="split-table"><${Virtual} caption=${t("lists.results")} columns=${columns(of)} total=${rows.total} count=${rows.count} isWhole=${rows.isWhole} row=${rows.row} want=${rows.want}
         open=${setOpened} isOpen=${row !== undefined}
         empty=${html`<${Empty} title=${t("lists.found_none")} action=${filter.any && html`<button type="button" class="button" onClick=${filter.clear}>${t("lists.clear")}</button>`}>${t("lists.found_none_text")}<//>`} /></div>
-      ${row && html`<${Panel} of=${of} row=${row} close=${close} />`}
+      ${row && html`<${Panel} key=${row.index} of=${of} row=${row} close=${close} />`}
     </div>`}
   </section>`;
 }
@@ -62,7 +62,7 @@ function Filters({ of, filter, rows }) {
         <input class="input" type="search" autocomplete="off" spellcheck=${false} maxlength="320" placeholder=${t("lists.search")} value=${now.q} onInput=${(event) => set({ q: event.currentTarget.value })} /></label>
       ${chosen(of, now).map(([name, text]) => html`<span key=${name} class=${`chip on ${name === "reason" ? now.status : ""}`}>${text}
         <button type="button" aria-label=${t("lists.filter_remove", { name: text })} onClick=${() => set({ [name]: "" })}><${Icon} name="close" /></button></span>`)}
-      <span class="small quiet" role="status">${rows.filtered && html`${t("lists.found", { n: rows.total })} ${!rows.isWhole && t("lists.looked", { share: percent(rows.scanned, rows.rows) })}`}</span>
+      <span class="small quiet" role="status">${rows.filtered && html`${t("lists.found", { n: rows.count ?? rows.total })} ${!rows.isWhole && rows.count === undefined && t("lists.looked", { share: percent(rows.scanned, rows.rows) })}`}</span>
       ${any && html`<button type="button" class="button plain slim" onClick=${clear}>${t("lists.clear")}</button>`}
     </div>
   </div>`;

@@ -4,15 +4,27 @@
  * Without a filter each row can be fetched by its place, in pages, when it comes in sight. With one the server looks through the
  * list and says how far; what is found is added to the end, as far as the reader scrolls.
  */
-import { useEffect, useMemo, useRef, useState } from "../../../vendor/lib.js";
+import { useEffect, useMemo, useState } from "../../../vendor/lib.js";
 import { Refused, get } from "../../api.js";
 
 const PAGE = 200;
-/** How often rows in sight are read again while verdicts come. */
-const AGAIN_MS = 2_000;
+/** How long rows in sight stand at least before they are read again for the verdicts that have come. */
+const AGAIN_MS = 1_000;
+/** A search that took long is repeated less often: it takes this part of the time at most. */
+const SHARE = 0.2;
 /** How often, and after what time, a server is asked again that has other searches to do. */
 const TRIES = 3;
 const BUSY_MS = 1_000;
+
+/**
+ * How many rows a filter finds, where the figures of the list say so; otherwise nothing.
+ * @param {import("../../live.js").Progress} of @param {Record<string, string>} filter
+ */
+function countOf(of, { q, status, reason, provider, domain }) {
+  if (q || provider || domain) return undefined;
+  if (reason) return of.reasons[reason] ?? 0;
+  return status === "pending" ? of.rows - of.processed : of[status];
+}
 
 /** @param {import("../../live.js").Progress} of @param {Record<string, string>} filter */
 export function useRows(of, filter) {
@@ -21,25 +33,19 @@ export function useRows(of, filter) {
   const filtered = Object.values(filter).some(Boolean);
   const source = useMemo(() => (filtered ? new Sought(of.id, filter) : new All(of.id)), [of.id, filter, turn]);
   source.rows = of.rows;
+  source.processed = of.processed;
   useEffect(() => {
     source.changed = () => draw((before) => before + 1);
     source.begin();
     return () => source.end();
   }, [source]);
-  // Verdicts have come: rows in sight are read again.
-  const read = useRef(of.processed);
-  useEffect(() => {
-    if (read.current === of.processed) return undefined;
-    const timer = setTimeout(() => {
-      read.current = of.processed;
-      source.refresh();
-    }, of.over ? 0 : AGAIN_MS);
-    return () => clearTimeout(timer);
-  }, [source, of.over, Math.floor(of.processed / Math.max(1, of.rows / 50))]);
+  // Verdicts have come: rows that have none yet are read again, at once when the list is over.
+  useEffect(() => source.renew(of.over), [source, of.over, of.processed]);
   return {
     filtered,
     rows: of.rows,
     total: source.total,
+    count: filtered && !source.isWhole ? countOf(of, filter) : undefined,
     isWhole: source.isWhole,
     scanned: source.scanned,
     failure: source.failure,
@@ -49,6 +55,9 @@ export function useRows(of, filter) {
   };
 }
 
+/** Instead of what is looked for: all rows. */
+const UNFILTERED = { q: "", status: "", reason: "", provider: "", domain: "" };
+
 /** What both ways of reading have in common. */
 class Source {
   /** @param {string} id @param {Record<string, string>} filter */
@@ -56,10 +65,42 @@ class Source {
     this.path = `/app/jobs/${encodeURIComponent(id)}/rows`;
     this.filter = filter;
     this.rows = 0;
+    /** How many rows have a verdict, as far as the page was told. */
+    this.processed = 0;
     this.stop = new AbortController();
     /** @type {unknown} */
     this.failure = undefined;
     this.changed = () => {};
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+    this.renewedAt = -Infinity;
+    this.took = 0;
+  }
+
+  /** Whether something that stands there may have changed. @returns {boolean} */
+  get isBehind() {
+    return false;
+  }
+
+  /** Reads again what may have changed. */
+  async refresh() {}
+
+  /** Has everything read again that may have changed, now or after a while. @param {boolean} [now] */
+  renew(now = false) {
+    if (now) clearTimeout(this.timer);
+    else if (this.timer !== undefined) return;
+    const rest = Math.max(AGAIN_MS, this.took / SHARE);
+    this.timer = setTimeout(async () => {
+      if (this.isBehind) {
+        const begun = performance.now();
+        await this.refresh();
+        this.renewedAt = performance.now();
+        this.took = this.renewedAt - begun;
+      }
+      this.timer = undefined;
+      // Verdicts that came meanwhile, and answers that were given before them.
+      if (this.isBehind && this.failure === undefined && !this.stop.signal.aborted) this.renew();
+    }, now ? 0 : Math.max(0, this.renewedAt + rest - performance.now()));
   }
 
   /** @param {Record<string, unknown>} query @param {number} [tries] a busy server is asked again so often */
@@ -83,6 +124,8 @@ class Source {
 
   end() {
     this.changed = () => {};
+    clearTimeout(this.timer);
+    this.timer = undefined;
     this.stop.abort();
   }
 }
@@ -93,6 +136,8 @@ class All extends Source {
     super(id, {});
     /** @type {Map<number, any[]>} those that have come */
     this.pages = new Map();
+    /** Those with rows without a verdict, and how many verdicts there were then. @type {Map<number, number>} */
+    this.open = new Map();
     /** @type {Set<number>} those that are on their way */
     this.asked = new Set();
     this.sight = [0, PAGE];
@@ -125,28 +170,37 @@ class All extends Source {
     await new Promise((resolve) => setTimeout(resolve, 60));
     const [from, to] = this.sight;
     const wanted = page * PAGE < to && (page + 1) * PAGE > from && !this.stop.signal.aborted;
+    const known = this.processed;
     const answer = wanted ? await this.ask({ after: page * PAGE, per_page: PAGE }) : undefined;
     this.asked.delete(page);
-    if (answer) this.pages.set(page, answer.data);
+    if (answer) this.put(page, answer.data, known);
   }
 
-  /** Forgets pages with rows that had no verdict, and reads those in sight again. */
-  refresh() {
-    const before = new Map(this.pages);
-    for (const [page, rows] of before) {
-      if (rows.some((row) => !row.processed)) this.again(page);
-    }
+  /** @param {number} page @param {any[]} rows @param {number} known how many verdicts there were when they were asked for */
+  put(page, rows, known) {
+    this.pages.set(page, rows);
+    if (rows.every((row) => row.processed)) this.open.delete(page);
+    else this.open.set(page, known);
+    if (this.isBehind) this.renew();
   }
 
-  /** Reads a page again where it is in sight; what stands stays until then. @param {number} page */
-  async again(page) {
+  get isBehind() {
+    return [...this.open.values()].some((known) => known < this.processed);
+  }
+
+  /** Reads pages again that had rows without a verdict; those out of sight are forgotten. */
+  async refresh() {
     const [from, to] = this.sight;
-    if (page * PAGE >= to || (page + 1) * PAGE <= from) {
-      this.pages.delete(page);
-      return;
+    for (const page of [...this.open.keys()]) {
+      const seen = page * PAGE < to && (page + 1) * PAGE > from;
+      const known = this.processed;
+      const answer = seen ? await this.ask({ after: page * PAGE, per_page: PAGE }) : undefined;
+      if (answer) this.put(page, answer.data, known);
+      else if (!seen) {
+        this.pages.delete(page);
+        this.open.delete(page);
+      } else return;
     }
-    const answer = await this.ask({ after: page * PAGE, per_page: PAGE });
-    if (answer) this.pages.set(page, answer.data);
   }
 }
 
@@ -159,6 +213,12 @@ class Sought extends Source {
     /** @type {number | null} */
     this.next = 0;
     this.scanned = 0;
+    /** How many verdicts there were when the search began. */
+    this.known = 0;
+    /** How many when those in sight were read again. */
+    this.updated = 0;
+    /** @type {[number, number]} */
+    this.sight = [0, PAGE];
     this.busy = false;
     this.scrolled = false;
     this.wanted = PAGE;
@@ -176,7 +236,10 @@ class Sought extends Source {
 
   want = (from, to) => {
     // Nothing moves under the hand of somebody who has scrolled.
+    const back = this.scrolled && from === 0;
+    this.sight = [from, to];
     this.scrolled = from > 0;
+    if (back) this.renew();
     this.wanted = Math.max(this.wanted, to + PAGE);
     this.look();
   };
@@ -186,31 +249,56 @@ class Sought extends Source {
     this.look();
   }
 
+  get isBehind() {
+    if (!this.scrolled) return this.known < this.processed;
+    return this.updated < this.processed && this.open.length > 0;
+  }
+
+  /** Rows in sight without a verdict. */
+  get open() {
+    return this.found.slice(...this.sight).filter((row) => !row.processed);
+  }
+
   /** Looks again from the beginning, for verdicts have come since; what was found stays until then. */
   async refresh() {
-    if (this.busy || this.scrolled) return;
+    if (this.busy) return;
+    if (this.scrolled) return this.update();
     this.busy = true;
-    const begun = { found: /** @type {any[]} */ ([]), next: /** @type {number | null} */ (0), scanned: 0 };
-    while (begun.next !== null && begun.found.length < this.wanted) {
-      const answer = await this.ask({ after: begun.next, per_page: PAGE });
-      if (!answer) break;
-      begun.found.push(...answer.data);
-      Object.assign(begun, { next: answer.next, scanned: answer.scanned });
-    }
+    const begun = { found: /** @type {any[]} */ ([]), next: /** @type {number | null} */ (0), scanned: 0, known: this.processed };
+    await this.search(begun);
     if (!this.stop.signal.aborted && this.failure === undefined) Object.assign(this, begun);
     this.busy = false;
+    this.changed();
+  }
+
+  /** Reads rows in sight again, each at its place, also where what was looked for is no longer true of them. */
+  async update() {
+    this.updated = this.processed;
+    for (const page of new Set(this.open.map(({ index }) => Math.floor(index / PAGE)))) {
+      const answer = await this.ask({ ...UNFILTERED, after: page * PAGE, per_page: PAGE });
+      if (!answer) return;
+      const now = new Map(answer.data.map((row) => [row.index, row]));
+      this.found = this.found.map((row) => now.get(row.index) ?? row);
+    }
   }
 
   async look() {
     if (this.busy) return;
     this.busy = true;
-    while (this.next !== null && this.found.length < this.wanted && !this.stop.signal.aborted) {
-      const answer = await this.ask({ after: this.next, per_page: PAGE });
-      if (!answer) break;
-      this.found.push(...answer.data);
-      this.scanned = answer.scanned;
-      this.next = answer.next;
-    }
+    if (this.next === 0) this.known = this.processed;
+    await this.search(this);
     this.busy = false;
+    if (this.isBehind) this.renew();
+  }
+
+  /** Goes on until as much is found as is wanted. @param {{ found: any[], next: number | null, scanned: number }} into */
+  async search(into) {
+    while (into.next !== null && into.found.length < this.wanted && !this.stop.signal.aborted) {
+      const answer = await this.ask({ after: into.next, per_page: PAGE });
+      if (!answer) break;
+      into.found.push(...answer.data);
+      into.scanned = answer.scanned;
+      into.next = answer.next;
+    }
   }
 }

@@ -15,7 +15,7 @@ import { Dialog } from "../../ui/dialog.js";
 import { Field, Form } from "../../ui/fields.js";
 import { Glyph } from "../../ui/icon.js";
 import { useFetched } from "../../ui/table.js";
-import { send } from "../jobs/sending.js";
+import { send } from "../jobs/new/sending.js";
 import { demo } from "./demo.js";
 import { hasVerified, hide, isHidden } from "./done.js";
 

@@ -33,7 +33,7 @@ export function Conversation({ of: verdict }) {
 }
 
 /** @param {{ of: any }} props */
-function Talk({ of: { email, status, evidence: { probe } } }) {
+export function Talk({ of: { email, status, evidence: { probe } } }) {
   const decides = deciding(probe);
   const encrypted = probe.tls ? probe.steps.findLastIndex(({ stage, code: said }) => stage === "starttls" && said < 300) : -1;
   return html`<div class="voices small quiet" aria-hidden="true"><span>${probe.host}</span><span>Probity</span></div>

@@ -4,10 +4,10 @@
  * The file that was sent last is kept at hand, for as long as the page stands: of a workbook another sheet may be wanted, and the
  * server keeps only the rows that it has read.
  */
-import { html } from "../../../vendor/lib.js";
-import { upload } from "../../api.js";
-import { says, t } from "../../text.js";
-import { Failure, Note } from "../../ui/notes.js";
+import { html } from "../../../../vendor/lib.js";
+import { upload } from "../../../api.js";
+import { says, t } from "../../../text.js";
+import { Failure, Note } from "../../../ui/notes.js";
 
 /** Bytes of a name. */
 const NAME_BYTES = 255;

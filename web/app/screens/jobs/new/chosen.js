@@ -1,0 +1,191 @@
+/** What was sent, before it is started: how it was read, what is in it, what it would come to. */
+import { html, useState } from "../../../../vendor/lib.js";
+import { ask, get, patch, post, remove } from "../../../api.js";
+import { number, size, time } from "../../../format.js";
+import { testing } from "../../../mode.js";
+import { isMute } from "../../../reach.js";
+import { useHere } from "../../../route.js";
+import { session } from "../../../session.js";
+import { t } from "../../../text.js";
+import { Button } from "../../../ui/buttons.js";
+import { Check, Form, Select } from "../../../ui/fields.js";
+import { Icon } from "../../../ui/icon.js";
+import { Failure, Note } from "../../../ui/notes.js";
+import { Figure, Page } from "../../../ui/page.js";
+import { Strip } from "../../../ui/strip.js";
+import { Fetched, useFetched } from "../../../ui/table.js";
+import { toastFailure } from "../../../ui/toasts.js";
+import { Forecast, MailProviders } from "./forecast.js";
+import { Unsent, bodyOf, send } from "./sending.js";
+import { Stages } from "./stages.js";
+
+const ENCODINGS = { "utf-8": "UTF-8", "utf-8-bom": "UTF-8", "utf-16le": "UTF-16", "utf-16be": "UTF-16" };
+/** Rows of the preview. */
+const ROWS = 5;
+
+/** @param {{ id: string }} props */
+export function Chosen({ id }) {
+  const place = `/app/uploads/${encodeURIComponent(id)}`;
+  const upload = useFetched((signal) => get(place, {}, signal), [place]);
+  const here = useHere();
+  const of = upload.value;
+  const title = of ? of.name || t(`trigger.${of.source}`) : t("lists.new");
+  const discard = async () => {
+    await remove(place);
+    here.go(["lists", "new"], {}, true);
+  };
+  return html`<${Page} title=${title} above=${html`<a href="#/lists">${t("lists.title")}</a>`}
+      heading=${of && html`<div class="grow"><h1>${title}</h1><p class="meta">${facts(of).map((fact) => html`<span key=${fact}>${fact}</span>`)}</p></div>`}
+      actions=${html`${of && !of.job && html`<${Button} kind="plain" work=${discard}><${Icon} name="bin" />${t("upload.discard")}<//>`}
+        <a class="button" href="#/lists/new">${t("upload.other")}</a>`}>
+    <${Stages} at=${of?.counts ? 2 : 1} />
+    <${Fetched} from=${upload} lines=${10}>${(found) => html`<${Reading} of=${found} upload=${upload} place=${place} />`}<//>
+  <//>`;
+}
+
+/** The column on one side, and what it would come to on the other. */
+function Reading({ of, upload, place }) {
+  const [change, setChange] = useState(/** @type {{ to?: { column?: number, header?: boolean }, failure?: unknown }} */ ({}));
+  // The sandbox needs no forecast: it asks nobody, and costs nothing.
+  const free = testing.value;
+  const isCounted = of.counts !== null;
+  const forecast = useFetched((signal) => (free || !isCounted ? Promise.resolve(undefined) : get(`${place}/forecast`, {}, signal)), [place, of.column, of.header, free, isCounted]);
+
+  /** @param {{ column?: number, header?: boolean }} to */
+  async function choose(to) {
+    setChange({ to });
+    try {
+      upload.set(await patch(place, to));
+      setChange({});
+    } catch (failure) {
+      setChange({ failure });
+    }
+  }
+  const busy = change.to !== undefined;
+  return html`<div class="stack wide-gap">
+      ${reading(of) && html`<${Note} kind="warning">${reading(of)}<//>`}
+      ${of.sheets.length > 1 && html`<section class="card"><${Sheets} of=${of} /></section>`}
+      <${Column} of=${{ ...of, ...change.to }} choose=${choose} busy=${busy} failure=${change.failure} />
+      <${Counts} of=${of} busy=${busy} />
+      ${forecast.value && html`<${MailProviders} of=${forecast.value} />`}
+    </div>
+    ${isCounted && html`<${Start} of=${of} place=${place} busy=${busy} forecast=${forecast} again=${upload.again} />`}`;
+}
+
+/** Which sheet of a workbook was read. Another one is a list of its own, and takes the place of this one. */
+function Sheets({ of }) {
+  const [state, setState] = useState(/** @type {{ sheet?: string, failure?: unknown }} */ ({}));
+  const here = useHere();
+  const workbook = of.job ? undefined : bodyOf(of.id);
+  const note = html`<${Note}>${t("upload.sheets", { sheet: of.sheet, n: of.sheets.length })} ${!of.job && !workbook && t("upload.sheets_again")}<//>`;
+  if (!workbook) return note;
+
+  /** @param {string} sheet */
+  const read = async (sheet) => {
+    setState({ sheet });
+    try {
+      const id = await send(workbook, { name: of.name, source: of.source, sheet, replaces: of.id }, here.signal);
+      here.go(["lists", "new"], { upload: id }, true);
+    } catch (failure) {
+      setState({ failure });
+    }
+  };
+  return html`<div class="stack" aria-busy=${state.sheet !== undefined}>
+    ${note}
+    ${state.failure !== undefined && html`<${Unsent} of=${state.failure} />`}
+    <div class="row"><${Select} label=${t("upload.sheet")} value=${state.sheet ?? of.sheet} set=${read} disabled=${state.sheet !== undefined}
+      options=${of.sheets.map((sheet) => [sheet, sheet])} /></div>
+  </div>`;
+}
+
+/** How it was read, and until when it is kept. @returns {string[]} */
+function facts(of) {
+  const separator = of.delimiter === "\t" ? t("upload.tab") : of.delimiter;
+  const read = [t(`upload.kind_${of.kind}`), separator && t("upload.separated", { by: separator })].filter(Boolean).join(", ");
+  return [read, ENCODINGS[of.encoding] ?? of.encoding, size(of.size), !of.job && t("upload.kept_until", { at: time(of.expires_at) })].filter(Boolean);
+}
+
+/** What may be wrong about the letters of a text. @param {any} of */
+function reading(of) {
+  const older = of.encoding && !ENCODINGS[of.encoding];
+  if (older) return t("upload.older", { encoding: of.encoding });
+  return of.windows_1252 && t("upload.windows");
+}
+
+/** The name of a column: what has none is called by its number. */
+function shown(of, name, column) {
+  return of.header || of.kind === "jsonl" ? name : t("upload.numbered", { n: column + 1 });
+}
+
+/**
+ * The first rows, as they were read, and which column has the addresses: a click on another one chooses it. What was chosen shows at
+ * once, and is counted meanwhile.
+ */
+function Column({ of, choose, busy, failure }) {
+  const rows = of.preview.slice(0, ROWS);
+  const caption = t("upload.first_rows", { n: rows.length });
+  const fixed = of.kind === "txt" || Boolean(of.job);
+  const kind = (column) => (column === of.column ? "chosen" : undefined);
+  const pick = (column) => column !== of.column && !busy && !fixed && choose({ column });
+  const names = of.columns.map((name, column) => shown(of, name, column));
+  return html`<section class="card bare column" aria-labelledby="column-title" aria-busy=${busy}>
+    <header class="ruled"><h2 id="column-title">${t("upload.column")}</h2>
+      ${of.kind !== "jsonl" && !fixed && html`<${Check} label=${t("upload.header")} checked=${of.header} disabled=${busy} set=${(header) => choose({ header })} />`}</header>
+    ${failure !== undefined && html`<div class="inside"><${Failure} of=${failure} /></div>`}
+    <div class="scroll" tabindex="0" role="region" aria-label=${caption}><table class="table preview">
+      <caption class="hidden-text">${caption}</caption>
+      <thead><tr>${names.map((name, column) => html`<th scope="col" key=${column} class=${kind(column)}>${fixed ? name
+        : html`<button type="button" aria-pressed=${column === of.column} aria-disabled=${busy} onClick=${() => pick(column)}>${kind(column) && html`<${Icon} name="check" />`}${name}</button>`}</th>`)}</tr></thead>
+      <tbody>${rows.map((row, index) => html`<tr key=${index}>${row.map((cell, column) => html`<td key=${column} class=${kind(column)} data-title=${names[column]}
+        onClick=${() => pick(column)}><div class="cut" title=${cell}>${cell}</div></td>`)}</tr>`)}</tbody>
+    </table></div>
+    <footer class="foot small quiet">${t("upload.rows_of", { n: rows.length, rows: number(of.rows) })} ${!fixed && names.length > 1 && t("upload.column_hint")}</footer>
+  </section>`;
+}
+
+/** What is in the column: the parts of all rows. */
+function Counts({ of, busy }) {
+  const { counts, rows, first_empty, better_column } = of;
+  const better = better_column !== null && shown(of, of.columns[better_column], better_column);
+  return html`<section class="card bare found" aria-labelledby="counts-title"><header><h2 id="counts-title">${t("upload.contents")}</h2>
+      <span class="small quiet">${t("lists.sum_rows", { n: rows })}</span></header>
+    <div class="inside stack" aria-live="polite" aria-busy=${busy}>
+      ${!counts && html`<${Note} kind="warning">${t("upload.no_column")}<//>`}
+      ${counts && html`${better && html`<${Note} kind="warning">${t("upload.better_column", { column: better })}<//>`}
+        <${Strip} kind="l counted" parts=${[["addresses", counts.distinct - counts.invalid], ["undeliverable", counts.invalid], ["duplicates", counts.duplicates]]} total=${rows} />
+        <div class="grid">
+          <${Figure} label=${t("upload.distinct")} value=${number(counts.distinct)} />
+          <${Figure} label=${t("lists.duplicates")} value=${number(counts.duplicates)}>${t("upload.verified_once")}<//>
+          <${Figure} label=${t("upload.empty")} value=${number(counts.empty)}>${first_empty !== null && t("upload.first_empty", { row: number(first_empty) })}<//>
+          <${Figure} label=${t("upload.invalid")} value=${number(counts.invalid)}>${counts.invalid > 0 && t("upload.among")}<//>
+        </div>`}
+    </div></section>`;
+}
+
+/**
+ * The forecast, and the button that spends: not before the forecast of this very column is there, and on no other column. Where
+ * somebody else has chosen one meanwhile, `again` shows it.
+ */
+function Start({ of, place, busy, forecast, again }) {
+  const free = testing.value;
+  const [mail, setMail] = useState(false);
+  const here = useHere();
+  const stale = (failure) => {
+    if (failure.code === "conflict") again();
+    throw failure;
+  };
+  const start = async () => {
+    const { id } = of.job ? { id: of.job } : await post(`${place}/start`, { column: of.column, header: of.header }).catch(stale);
+    // A list that is over by then needs no mail.
+    if (mail) await ask("PUT", `/app/jobs/${encodeURIComponent(id)}/mail`).catch((failure) => failure.code === "conflict" || toastFailure(failure));
+    here.go(["lists", id], {}, true);
+  };
+  return html`<section class="card forecast" aria-labelledby="forecast-title"><div><h2 id="forecast-title">${free ? t("mode.test_title") : t("forecast.title")}</h2>
+      <p class="small quiet">${free ? t("mode.test_text") : t("forecast.lead")}</p></div>
+    ${isMute() && html`<${Note} kind="warning">${t("reach.list")}<//>`}
+    ${!free && html`<${Fetched} from=${forecast} lines=${6}>${(found) => html`<${Forecast} of=${found} />`}<//>`}
+    <${Form} send=${start} waits=${busy || (!free && !of.job && !forecast.value)} submit=${of.job ? t("upload.started") : t("lists.start", { n: of.counts.distinct })}>
+      ${!of.job && session.value?.sends_mail && html`<${Check} label=${t("lists.mail")} checked=${mail} set=${setMail} />`}<//>
+    <p class="small quiet centered">${t("forecast.no_mail")}</p>
+  </section>`;
+}

@@ -1,0 +1,60 @@
+/** What a list would come to: ranges, each with where it comes from. */
+import { html } from "../../../../vendor/lib.js";
+import { duration, number, percent, time } from "../../../format.js";
+import { useMetered } from "../../../plan.js";
+import { t } from "../../../text.js";
+import { Glyph, Icon } from "../../../ui/icon.js";
+import { Note } from "../../../ui/notes.js";
+import { Strip } from "../../../ui/strip.js";
+
+/** @param {{ of: any }} props */
+export function Forecast({ of: { counts, providers, accept_all, unknown, credits, time: takes } }) {
+  const metered = useMetered();
+  const whole = Math.max(1, counts.distinct);
+  return html`<div class="stack">
+    <${Expected} icon=${html`<${Icon} name="clock" />`} label=${t("forecast.time")} value=${lasting(takes)}>${pace(takes, providers)}<//>
+    <${Expected} kind="unknown" label=${t("forecast.unknown")} value=${range(unknown.low, unknown.high)} range=${unknown.high !== null && [unknown.low / whole, unknown.high / whole]}>
+      ${unknown.history ? days(unknown.history) : t("forecast.no_history")}${accept_all > 0 && ` ${t("forecast.of_catch_alls", { n: accept_all })}`}<//>
+    ${metered && html`<${Expected} label=${t("lists.at_most")} value=${number(credits.high)}>${t("forecast.held", { n: credits.held })}${" · "}${t("lists.there")}: ${number(credits.available)}<//>`}
+    ${!credits.enough && html`<${Note} kind="warning">${t("failure.insufficient_credits")}<//>`}
+  </div>`;
+}
+
+/** One figure; `range`: two shares, between which it will be. */
+function Expected({ icon = undefined, kind = "", label, value, range: between = undefined, children }) {
+  return html`<div class=${`figure ${kind}`}><span class="quiet small expected">${icon ?? (kind && html`<${Glyph} of=${kind} />`)}${label}</span><span class="value">${value}</span>
+    ${between && html`<${Strip} kind="between" parts=${[["open", between[0]], [kind, Math.max(0.01, between[1] - between[0])]]} total=${1} />`}
+    ${children && html`<span class="quiet small">${children}</span>`}</div>`;
+}
+
+/** A range that may be open above. */
+function range(low, high) {
+  if (high === null) return t("forecast.at_least", { low: number(low) });
+  return low === high ? number(low) : t("forecast.range", { low: number(low), high: number(high) });
+}
+
+const days = (history) => t("forecast.history", { n: history.days, low: percent(history.low, 1), high: percent(history.high, 1) });
+
+function lasting({ low_s: low, high_s: high }) {
+  const lower = low < 60 ? t("forecast.under_a_minute") : duration(low);
+  if (high === null) return t("forecast.at_least", { low: lower });
+  return high < 60 || duration(high) === lower ? lower : t("forecast.range", { low: lower, high: duration(high) });
+}
+
+function pace({ slowest, per_minute, sources }, providers) {
+  if (slowest === null || per_minute === 0) return null;
+  const name = providers.find(({ id }) => id === slowest)?.name || t("forecast.domain");
+  return t("forecast.pace", { name, per_minute: number(per_minute), sources: number(sources) });
+}
+
+/** Who would take the mail, as far as the domains alone say. @param {{ of: any }} props */
+export function MailProviders({ of: { counts, providers } }) {
+  if (providers.length === 0) return null;
+  const name = ({ id, name: known }) => known || (id === "others" ? t("forecast.others") : t("forecast.nobody"));
+  const note = ({ never_tells, held_until }) => (never_tells ? t("forecast.never_tells") : held_until ? t("forecast.held_until", { at: time(held_until) }) : "");
+  const most = Math.max(...providers.map(({ addresses }) => addresses));
+  return html`<section class="card bare" aria-labelledby="mail-title"><header><h2 id="mail-title">${t("forecast.providers")}</h2>
+      <span class="tiny quiet">${t("forecast.by_domain")}</span></header>
+    <ul class="meters">${providers.map((one) => html`<li key=${one.id}><div><span class="cut" title=${name(one)}>${name(one)}</span><${Strip} kind="flat" parts=${[["addresses", one.addresses]]} total=${most} />
+      <span class="number">${number(one.addresses)}</span><span class="number">${percent(one.addresses, counts.distinct)}</span>${note(one) && html`<span class="meaning tiny quiet">${note(one)}</span>`}</div></li>`)}</ul></section>`;
+}
