@@ -24,7 +24,7 @@ pub use crate::person::guard::PageAccess;
 const EVENTS: &str = "/app/jobs/{id}/events";
 
 /// A route: method, path, what it asks for. The routes of the API lie beside them, under `/app/v1`.
-pub const ROUTES: [(&str, &str, PageAccess); 57] = [
+pub const ROUTES: [(&str, &str, PageAccess); 58] = [
     ("GET", "/app/sign-in", PageAccess::Anybody),
     ("POST", "/app/sign-in", PageAccess::Anybody),
     ("POST", "/app/forgotten-password", PageAccess::Anybody),
@@ -71,6 +71,7 @@ pub const ROUTES: [(&str, &str, PageAccess); 57] = [
     ("GET", "/app/egress", PageAccess::Running),
     ("GET", "/app/first-steps", PageAccess::Running),
     ("GET", "/app/changes", PageAccess::Running),
+    ("GET", "/app/changes/counts", PageAccess::May(Scope::ReadJobs)),
     ("PATCH", "/app/keys/{id}", PageAccess::May(Scope::WriteKeys)),
     ("POST", "/app/keys/{id}/rotate", PageAccess::May(Scope::WriteKeys)),
     ("PATCH", "/app/organization", PageAccess::Administrator),
@@ -136,6 +137,7 @@ fn handler(method: &str, path: &str) -> MethodRouter<Arc<App>> {
         ("GET", "/app/egress") => get(egress::get_ways),
         ("GET", "/app/first-steps") => get(first_steps::get_steps),
         ("GET", "/app/changes") => get(changes::get_changes),
+        ("GET", "/app/changes/counts") => get(changes::get_counts),
         ("PATCH", "/app/keys/{id}") => patch(keys::patch_key),
         ("POST", "/app/keys/{id}/rotate") => post(keys::rotate_key),
         ("PATCH", "/app/organization") => patch(first_steps::patch_organization),
