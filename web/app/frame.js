@@ -23,11 +23,11 @@ export function Frame({ current, children }) {
   return html`
     <a class="skip" href="#page" onClick=${skip}>${t("frame.skip")}</a>
     <div class=${testing.value ? "frame frame-test" : "frame"}>
-      <div class=${open ? "side open" : "side"} id="side" ref=${side}>
+      <aside class=${open ? "side open" : "side"} id="side" aria-label=${t("frame.menu")} ref=${side}>
         <${Brand} />
         <${Navigation} current=${current} />
         <${Reader} />
-      </div>
+      </aside>
       ${open && html`<div class="scrim" onClick=${() => setOpen(false)}></div>`}
       <div class="beside">
         <header class="top">

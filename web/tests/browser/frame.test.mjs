@@ -33,7 +33,7 @@ const testLine = (page) => page.getByRole("complementary", { name: "Test mode" }
 test("administrators see all screens in their groups", async () => {
   const { page, go } = reader;
   await go("");
-  assert.deepEqual(await entries(page), ["Overview", "Verify an address", "Lists", "Connections", "Activity", "Usage", "API keys", "Webhooks",
+  assert.deepEqual(await entries(page), ["Overview", "Verify an address", "Lists", "Connections", "Timeline", "Usage", "API keys", "Webhooks",
     "Widget", "Requests", "Documentation", "Team", "Settings", "Privacy"]);
   assert.deepEqual(await page.locator("#sections .title").allTextContents(), ["Insights", "Developers", "Organization"]);
   assert.equal(await page.locator("#sections a > svg").count(), 14);
@@ -42,7 +42,7 @@ test("administrators see all screens in their groups", async () => {
 test("contributors see what their role may change, in the navigation, in the palette and by letters", async () => {
   const { page, go } = grace;
   await go("");
-  assert.deepEqual(await entries(page), ["Overview", "Verify an address", "Lists", "Activity", "Usage", "Requests", "Documentation"]);
+  assert.deepEqual(await entries(page), ["Overview", "Verify an address", "Lists", "Timeline", "Usage", "Requests", "Documentation"]);
   await page.keyboard.press("Control+k");
   const field = page.getByRole("combobox");
   await focused(field);
