@@ -1,9 +1,9 @@
 /**
  * What can be done from anywhere, by name or by keys: one table. Two letters are pressed one after the other.
  */
-import { choose, testing } from "./mode.js";
-import { go, where } from "./route.js";
-import { sections } from "./screens.js";
+import { testing, turn } from "./mode.js";
+import { go } from "./route.js";
+import { visibleSections } from "./screens.js";
 import { session, signOut } from "./session.js";
 import { t } from "./text.js";
 import { choose as chooseTheme, theme } from "./theme.js";
@@ -20,12 +20,12 @@ const LETTERS = {
 
 /** All of them, in the reader's language. @returns {Command[]} */
 export function commands() {
-  const screens = [...sections.flatMap((section) => section.screens), "account"];
+  const screens = [...visibleSections().flatMap((section) => section.screens), "account"];
   return [
     ...screens.map((screen) => ({ id: screen, name: t(`${screen}.title`), keys: `g ${LETTERS[screen]}`, run: () => go(screen === "overview" ? [] : [screen]) })),
     { id: "new", name: t("command.new_list"), keys: "n", run: () => go(["lists", "new"]) },
     { id: "several", name: t("command.several"), run: () => go(["verify", "several"]) },
-    { id: "mode", name: testing.value ? t("command.live") : t("command.test"), keys: "t", run: turn, clears: true },
+    { id: "mode", name: testing.value ? t("command.live") : t("command.test"), keys: "t", run: () => turn(session.value?.user.id ?? "", !testing.value), clears: true },
     { id: "theme", name: theme() === "dark" ? t("theme.to_light") : t("theme.to_dark"), run: () => chooseTheme(theme() === "dark" ? "light" : "dark") },
     { id: "out", name: t("frame.sign_out"), run: signOut },
   ];
@@ -38,11 +38,4 @@ export async function perform(command) {
   } catch (failure) {
     toastFailure(failure);
   }
-}
-
-/** What stands open in the one mode is not in the other. */
-function turn() {
-  const [screen, ...inner] = where.value.parts;
-  choose(session.value?.user.id ?? "", !testing.value);
-  if (inner.length > 0) go([screen]);
 }

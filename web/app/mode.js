@@ -6,6 +6,7 @@
  * choice for each person.
  */
 import { signal } from "../vendor/lib.js";
+import { go, where } from "./route.js";
 
 /** Whether the pages are in test mode. */
 export const testing = signal(false);
@@ -28,4 +29,22 @@ export function recall(user) {
 export function choose(user, test) {
   localStorage.setItem(kept(user), test ? "test" : "live");
   testing.value = test;
+}
+
+/** What has an identifier is of one mode. */
+const ID = /^[a-z]+_[0-9a-z]{26}$/;
+
+/**
+ * Changes the mode. The page stays and shows the other data; from a page about something that the other mode does not have, the
+ * reader comes to the page above it.
+ * @param {string} user @param {boolean} test
+ */
+export function turn(user, test) {
+  if (test === testing.value) return;
+  const { parts, query } = where.value;
+  choose(user, test);
+  const of = parts.findIndex((part) => ID.test(part));
+  // A platform alone is no page.
+  const above = of === -1 ? parts : parts.slice(0, parts[0] === "connections" ? 1 : of);
+  if (of !== -1 || [...query.values()].some((value) => ID.test(value))) go(above);
 }

@@ -1,12 +1,23 @@
-/** What the organization's plan means for a page. */
+/** What the organization's plan means for pages. */
+import { signal, useEffect } from "../vendor/lib.js";
 import { get } from "./api.js";
-import { useFetched } from "./ui/table.js";
+import { whenGone } from "./kept.js";
 
-/** The plan under which credits do not count: no page speaks of them. */
-export const UNLIMITED = "unlimited";
+/** The plan under which credits do not count: no page speaks of them, of the plan or of seats. */
+const UNLIMITED = "unlimited";
 
-/** Whether credits count; not before that is known. */
+/** As the server said last; `undefined` before. */
+const plan = signal(/** @type {string | undefined} */ (undefined));
+whenGone(() => {
+  plan.value = undefined;
+});
+
+/** Whether credits count; not before that is known. Each page that asks finds out anew. */
 export function useMetered() {
-  const organization = useFetched((signal) => get("/organization", {}, signal), []);
-  return organization.value !== undefined && organization.value.plan !== UNLIMITED;
+  useEffect(() => {
+    get("/organization").then((organization) => {
+      plan.value = organization.plan;
+    }, () => {});
+  }, []);
+  return plan.value !== undefined && plan.value !== UNLIMITED;
 }

@@ -5,6 +5,7 @@
  * the frame. Each has a module in `screens/` that exports `Screen`. Places, which are the keys here, and texts are named as
  * readers see them; a module has the name of the resource of the API that it shows.
  */
+import { administrates } from "./session.js";
 
 /** @type {Record<string, () => Promise<any>>} */
 export const alone = {
@@ -43,13 +44,23 @@ export function warm(parts) {
   (screen.alone ? alone : inside)[screen.module]().catch(() => {});
 }
 
-/** The sections of the bar, with their screens. */
-export const sections = [
+/** The sections of the navigation, with their screens. */
+const SECTIONS = [
   { name: "work", screens: ["overview", "verify", "lists", "connections"] },
   { name: "look", screens: ["timeline", "usage"] },
-  { name: "connect", screens: ["keys", "widget", "webhooks", "requests", "docs"] },
+  { name: "connect", screens: ["keys", "webhooks", "widget", "requests", "docs"] },
   { name: "organization", screens: ["team", "settings", "privacy"] },
 ];
+
+/** Screens of what only administrators change. Others come to them by links, and read what their role may read. */
+const OF_ADMINISTRATORS = new Set(["connections", "keys", "webhooks", "widget", "team", "settings", "privacy"]);
+
+/** The sections as the reader's role has them. */
+export function visibleSections() {
+  if (administrates.value) return SECTIONS;
+  const some = SECTIONS.map(({ name, screens }) => ({ name, screens: screens.filter((screen) => !OF_ADMINISTRATORS.has(screen)) }));
+  return some.filter(({ screens }) => screens.length > 0);
+}
 
 /**
  * Which screen a place is.

@@ -2,6 +2,7 @@
 
 pub mod breakdown;
 pub mod changes;
+pub mod counts;
 pub mod pending;
 pub mod reports;
 pub mod requests;

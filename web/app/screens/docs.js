@@ -1,12 +1,13 @@
 /** How programs ask: examples with the address of this server, and where everything is described. */
 import { html, useState } from "../../vendor/lib.js";
+import { administrates } from "../session.js";
 import { t } from "../text.js";
 import { Button } from "../ui/buttons.js";
 import { Field, Select } from "../ui/fields.js";
 import { Failure, Note } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
 
-/** What can be tried: all of it only reads, and spends nothing with a test key. */
+/** What can be tried: all of it only reads. */
 const CALLS = {
   verify: "/v1/verify?email=nonexistent@sandbox.test&explain=true",
   organization: "/v1/organization",
@@ -47,6 +48,6 @@ export function Screen() {
       <p class="hidden-text" role="status">${answer.head}</p>
       ${answer.text && html`<pre class="code" tabindex="0">${answer.text}</pre>`}
     <//>
-    <${Note}>${t("docs.keys")} <a href="#/keys">${t("keys.title")}</a><//>
+    ${administrates.value && html`<${Note}>${t("docs.keys")} <a href="#/keys">${t("keys.title")}</a><//>`}
   <//>`;
 }

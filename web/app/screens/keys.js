@@ -1,10 +1,10 @@
 /** API keys: which there are and what they may do, new ones, successors, and the end of old ones. */
-import { html, useState } from "../../vendor/lib.js";
+import { html, useEffect, useState } from "../../vendor/lib.js";
 import { remove } from "../api.js";
 import { useChanges } from "../changes.js";
 import { day, time } from "../format.js";
 import { testing } from "../mode.js";
-import { link } from "../route.js";
+import { go, link } from "../route.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
 import { Confirm } from "../ui/dialog.js";
@@ -23,14 +23,15 @@ const IDLE_MS = 90 * 86_400_000;
 
 const isShown = ({ kind }) => (kind === "test") === testing.value;
 
-export function Screen() {
-  if (administrates.value) return html`<${Keys} />`;
+export function Screen({ query }) {
+  if (administrates.value) return html`<${Keys} wanted=${query.get("key")} />`;
   return html`<${Page} title=${t("keys.title")} lead=${t("keys.lead")}><${Note}>${t("keys.only_administrators")}<//><//>`;
 }
 
 /** What is being done: with which key, and what came of it. @typedef {{ act: "add" | "rename" | "rotate" | "revoke" | "made" | "usage", key?: any }} Doing */
 
-function Keys() {
+/** @param {{ wanted: string | null }} props the ID of a key that the palette leads to */
+function Keys({ wanted }) {
   const all = usePages("/api-keys", { per_page: 100 });
   useChanges("keys", all.refresh);
   const [doing, setDoing] = useState(/** @type {Doing | undefined} */ (undefined));
@@ -46,7 +47,14 @@ function Keys() {
     { title: t("keys.state"), cell: (key) => html`<${State} of=${key} act=${(act) => setDoing({ act, key })} />` },
   ];
   const ended = mine?.filter(hasEnded).length ?? 0;
-  const close = () => setDoing(undefined);
+  const close = () => {
+    setDoing(undefined);
+    if (wanted) go(["keys"], {}, true);
+  };
+  const found = wanted && mine?.find(({ id }) => id === wanted);
+  useEffect(() => {
+    if (found && found.kind !== "test") setDoing({ act: "usage", key: found });
+  }, [found?.id]);
   return html`<${Page} title=${t("keys.title")} lead=${t("keys.lead")} actions=${add}>
     <${Card}>
       ${ended > 0 && html`<div class="row end"><${Check} label=${t("keys.show_ended", { n: ended })} checked=${withEnded} set=${setWithEnded} /></div>`}

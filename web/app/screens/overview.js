@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { useChanges } from "../changes.js";
 import { day, number, percent, utcDay } from "../format.js";
 import { testing } from "../mode.js";
-import { UNLIMITED } from "../plan.js";
+import { useMetered } from "../plan.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
 import { Bars } from "../ui/bars.js";
@@ -27,7 +27,7 @@ const JOBS = 5;
 const PROVIDERS = 10;
 
 export function Screen() {
-  const organization = useFetched((signal) => get("/organization", {}, signal), []);
+  const metered = useMetered();
   const days = useFetched((signal) => get("/reports/usage/daily", { days: 2 * DAYS + 1 }, signal), []);
   const mix = useFetched((signal) => get("/app/reports/providers", { days: DAYS + 1 }, signal), []);
   const jobs = useFetched(current, []);
@@ -37,7 +37,7 @@ export function Screen() {
     <${Start} />
     <${Since} />
     ${testing.value && html`<p class="quiet small">${t("mode.reports")}</p>`}
-    <${Fetched} from=${organization}>${(of) => html`<${Credits} of=${of} />`}<//>
+    ${metered && html`<${Credits} />`}
     <${Card} title=${t("overview.days", { n: DAYS })}>
       <${Fetched} from=${days} lines=${8}>${({ data }) => html`<${Trend} rows=${data} n=${DAYS} />`}<//>
     <//>
@@ -59,16 +59,18 @@ async function current(signal) {
   return { data: [...jobs.values()].slice(0, JOBS) };
 }
 
-function Credits({ of: { credits, usage, plan, seats, trial } }) {
-  return html`<section class="card"><div class="grid">
-    ${plan !== UNLIMITED && html`<${Figure} label=${t("overview.credits")} value=${number(credits.total)}>
-      ${t("overview.credits_of", { subscription: credits.subscription, prepaid: credits.prepaid })}<//>`}
+/** What the plan includes, and what is used of it. */
+function Credits() {
+  const organization = useFetched((signal) => get("/organization", {}, signal), []);
+  return html`<${Fetched} from=${organization}>${({ credits, usage, plan, seats, trial }) => html`<section class="card"><div class="grid">
+    <${Figure} label=${t("overview.credits")} value=${number(credits.total)}>
+      ${t("overview.credits_of", { subscription: credits.subscription, prepaid: credits.prepaid })}<//>
     <${Figure} label=${t("overview.period")} value=${number(usage.current_period_total)}>
       ${t("overview.until", { day: utcDay(usage.current_period_end) })}<//>
     <${Figure} label=${t("overview.plan")} value=${plan}>
       ${trial?.active && t("overview.trial", { day: day(trial.ends_at) })}<//>
     ${seats && html`<${Figure} label=${t("overview.seats")} value=${`${number(seats.used)} / ${seats.limit === null ? "∞" : number(seats.limit)}`} />`}
-  </div></section>`;
+  </div></section>`}<//>`;
 }
 
 /** Where the addresses' mail goes, and of how many of each nothing could be found out; small providers together. */

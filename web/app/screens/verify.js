@@ -100,7 +100,7 @@ function One({ query }) {
       <section class="card ask">
         <${Form} send=${send} waits=${waiting(question)} submit=${t("verify.submit")}>
           <${Field} label=${t("verify.email")} key=${accepted} focused=${accepted > 0} value=${email} set=${setEmail} required maxlength="1024" inputmode="email"
-            autocomplete="off" spellcheck=${false} placeholder="name@example.com" hint=${testing.value ? t("verify.free") : metered ? t("verify.price") : undefined} />
+            autocomplete="off" spellcheck=${false} placeholder="name@example.com" hint=${!metered ? undefined : testing.value ? t("verify.free") : t("verify.price")} />
         <//>
         ${(testing.value || !question) && html`<${Samples} take=${sample} busy=${waiting(question)} />`}
       </section>

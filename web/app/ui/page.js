@@ -1,6 +1,6 @@
 /** A screen's page: its title, what can be done there, its content. */
 import { html, useEffect, useRef } from "../../vendor/lib.js";
-import { t } from "../text.js";
+import { trail } from "../frame/crumbs.js";
 
 /**
  * @param {{ title: string, lead?: unknown, above?: unknown, heading?: unknown, actions?: unknown, children?: unknown }} props
@@ -11,13 +11,15 @@ export function Page({ title, lead, above, heading, actions, children }) {
   useEffect(() => {
     document.title = `${title} · Probity`;
   }, [title]);
+  useEffect(() => {
+    trail.value = { above, title };
+  });
   // A new screen begins at its top, also for those who hear it.
   useEffect(() => {
     scrollTo(0, 0);
     page.current?.focus({ preventScroll: true });
   }, []);
   return html`<main class="page" id="page" tabindex="-1" ref=${page}>
-    ${above && html`<nav class="above small" aria-label=${t("frame.above")}>${above}<span aria-hidden="true">/</span><span class="cut" aria-current="page">${title}</span></nav>`}
     <header>${heading || html`<div><h1>${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>`}
       ${actions && html`<div class="row">${actions}</div>`}</header>
     ${children}

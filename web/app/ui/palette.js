@@ -1,15 +1,21 @@
-/** Everything by its name: screens, acts, lists, an address to verify. The keys beside an entry do the same without the palette. */
+/** Everything by its name: screens, acts, lists, keys, an address to verify. The keys beside an entry do the same without the palette. */
 import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { commands, perform } from "../commands.js";
+import { testing } from "../mode.js";
 import { go } from "../route.js";
+import { administrates } from "../session.js";
 import { letters } from "../shortcuts.js";
 import { locale, t } from "../text.js";
 import { Dialog } from "./dialog.js";
 
 const LISTS = 50;
-/** Lists that are shown, of those that fit. */
-const LISTS_SHOWN = 6;
+const KEYS = 100;
+/** Lists, and keys, that are shown of those that fit. */
+const SHOWN = 6;
+
+/** Whether the mode shows a key, and it opens something. */
+const isOfMode = ({ kind, revoked_at: revoked }) => (kind === "test") === testing.value && !revoked;
 
 const plain = (text) => text.toLocaleLowerCase(locale()).normalize("NFKD").replace(/\p{M}/gu, "");
 
@@ -19,13 +25,15 @@ export function Palette({ close }) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const [lists, setLists] = useState(/** @type {any[]} */ ([]));
+  const [keys, setKeys] = useState(/** @type {any[]} */ ([]));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const options = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     field.current?.focus();
     get("/app/lists", { per_page: LISTS }).then(({ data }) => setLists(data), () => {});
+    if (administrates.value) get("/api-keys", { per_page: KEYS }).then(({ data }) => setKeys(data.filter(isOfMode)), () => {});
   }, []);
-  const found = entries(text.trim(), lists);
+  const found = entries(text.trim(), lists, keys);
   const active = Math.min(at, found.length - 1);
   useEffect(() => {
     options.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
@@ -59,14 +67,15 @@ export function Palette({ close }) {
   <//>`;
 }
 
-/** What fits the text: an address first, then names. @param {string} text @param {any[]} lists @returns {import("../commands.js").Command[]} */
-function entries(text, lists) {
+/** What fits the text: an address first, then names. @param {string} text @param {any[]} lists @param {any[]} keys @returns {import("../commands.js").Command[]} */
+function entries(text, lists, keys) {
   const sought = plain(text);
   const fits = ({ name }) => sought.split(/\s+/).every((word) => plain(name).includes(word));
   const named = lists.filter(({ name }) => name).map(({ id, name }) => ({ id, name, kind: t("palette.list"), run: () => go(["lists", id]) }));
+  const opening = keys.map(({ id, name }) => ({ id, name, kind: t("palette.key"), run: () => go(["keys"], { key: id }) }));
   return [
     ...(/\S+@\S+/.test(text) ? [{ id: "verify-this", name: t("palette.verify", { email: text }), run: () => go(["verify"], { email: text }) }] : []),
     ...commands().filter(fits),
-    ...(sought ? named.filter(fits).slice(0, LISTS_SHOWN) : []),
+    ...(sought ? [...named.filter(fits).slice(0, SHOWN), ...opening.filter(fits).slice(0, SHOWN)] : []),
   ];
 }

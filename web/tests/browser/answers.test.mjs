@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { asOwner, reader, server } from "./owner.mjs";
-import { becomes, downloadAs, settled } from "./reader.mjs";
+import { becomes, downloadAs, settled, signOut } from "./reader.mjs";
 
 asOwner();
 afterEach(() => reader.nothingWrong());
@@ -214,7 +214,7 @@ test("what a button could not do, and a file that is refused, are told of until 
 
   await go("account");
   await page.route(/\/app\/sign-out$/, (route) => route.fulfill({ status: 503, json: { error: { code: "service_unavailable", message: "busy", request_id: "req_of_the_button" } } }), { times: 1 });
-  await page.getByRole("banner").getByRole("button", { name: "Sign out" }).click();
+  await signOut(page);
   await page.getByRole("alert").getByText("req_of_the_button").waitFor();
 });
 

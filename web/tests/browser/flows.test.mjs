@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { OWNER, becomes, downloadAs, focused, heading, isFirefox, newReader, notByBiDi, settled } from "./reader.mjs";
+import { OWNER, becomes, downloadAs, focused, heading, isFirefox, newReader, notByBiDi, settled, signOut } from "./reader.mjs";
 
 asOwner();
 afterEach(() => reader.nothingWrong());
@@ -119,8 +119,22 @@ test("signing out and in, with nothing but the keyboard", async () => {
   await becomes(reached, "Skip to content");
   await keyboard.press("Enter");
   await becomes(() => page.evaluate(() => document.activeElement?.id), "page");
+  // Before the page, the last stop of the bar.
   await keyboard.press("Shift+Tab");
-  await becomes(reached, "Sign out");
+  await becomes(() => page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "Switch to dark colors");
+  const menu = page.getByRole("button", { name: OWNER.name });
+  await menu.focus();
+  await keyboard.press("Enter");
+  await keyboard.press("Escape");
+  await becomes(() => menu.evaluate((button) => document.activeElement === button && button.getAttribute("aria-expanded")), "false");
+  await keyboard.press("Enter");
+  for (const stop of ["Your account", "English", "As the system has them", "Sign out"]) {
+    await keyboard.press("Tab");
+    await becomes(() => page.evaluate(() => {
+      const at = document.activeElement;
+      return at instanceof HTMLSelectElement ? at.selectedOptions[0].text : at?.textContent?.trim();
+    }), stop);
+  }
   await keyboard.press("Enter");
   await heading(page, "Sign in");
   await page.getByLabel("Email address").focus();
@@ -250,7 +264,7 @@ test("a language that no page has is not taken for another, until one is chosen"
   await page.goto(new URL(url, server.origin).href);
   await page.getByLabel("Password", { exact: true }).fill("nanoseconds are that long");
   await page.getByRole("button", { name: "Save and sign in" }).click();
-  await page.getByRole("link", { name: "Ewa Nowak" }).waitFor();
+  await page.getByRole("button", { name: "Ewa Nowak" }).waitFor();
   await go("account");
   assert.equal(await recorded(page), null);
   await page.locator("select").first().selectOption("es");
@@ -273,7 +287,7 @@ test("a second factor is switched on, asked for, and switched off", async () => 
   await at(page, "Save these recovery codes");
   const recovery = (await page.locator(".secret code").innerText()).split(/\s+/);
   assert.equal(recovery.length, 10);
-  await page.getByRole("button", { name: "Sign out", exact: true }).first().click();
+  await signOut(page);
   await heading(page, "Sign in");
   await page.getByLabel("Email address").fill(OWNER.email);
   await page.getByLabel("Password").fill(OWNER.password);

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { OWNER, becomeOwnerAgain, becomes, heading, newReader } from "./reader.mjs";
+import { OWNER, becomeOwnerAgain, becomes, heading, newReader, signOut } from "./reader.mjs";
 
 const NEW = "thirteen wiser words are enough";
 /** What the relay was given. @type {string[]} */
@@ -81,7 +81,7 @@ test("a forgotten password is replaced by the mailed link, once, and all other s
   await reader.go("usage");
   await heading(reader.page, "Sign in");
 
-  await press("Sign out");
+  await signOut(page);
   await heading(page, "Sign in");
   await go(place);
   await page.getByText("This link was used, has expired, or was replaced.").waitFor();

@@ -181,7 +181,7 @@ test("names are shown as they were given; those that cannot be seen are refused"
   for (const name of kept.slice(0, 10)) {
     await page.getByLabel("Your name").fill(name);
     await page.getByRole("button", { name: "Save" }).first().click();
-    await page.waitForFunction((wanted) => document.querySelector(".who a.name")?.textContent?.trim() === wanted, name);
+    await page.waitForFunction((wanted) => document.querySelector(".who .name")?.textContent?.trim() === wanted, name);
   }
 });
 

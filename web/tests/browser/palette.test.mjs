@@ -11,7 +11,7 @@ asOwner(async () => {
 });
 afterEach(() => reader.nothingWrong());
 
-const field = (page) => page.getByRole("combobox", { name: "A page, a list, an act, an address" });
+const field = (page) => page.getByRole("combobox", { name: "A page, a list, a key, an act, an address" });
 
 test("screens, acts and an address are found by their names, with nothing but the keyboard", async () => {
   const { page, go } = reader;
@@ -69,6 +69,28 @@ test("a list is found by its name", async () => {
   await page.keyboard.type("AUTUMN");
   await page.getByRole("option", { name: "autumn.csv" }).click();
   await page.waitForURL(/#\/lists\/job_/);
+});
+
+test("a key is found by its name, in the mode that it is of", async () => {
+  const { page, go } = reader;
+  await server.api("POST", "/api-keys", { name: "Shop window", kind: "live", scopes: ["verify"] });
+  await go("");
+  await page.keyboard.press("Control+k");
+  await focused(field(page));
+  await page.keyboard.type("shop");
+  await page.getByRole("option", { name: "Shop window API key" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByRole("heading", { name: "Usage of Shop window" }).waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await page.waitForURL(/#\/keys$/);
+  await page.getByRole("button", { name: "Test mode" }).click();
+  await settled(page);
+  await page.keyboard.press("Control+k");
+  await focused(field(page));
+  await page.keyboard.type("shop");
+  await page.getByText("Nothing has this name.").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Live mode" }).click();
 });
 
 test("letters go to screens, keep still where somebody types, and can be switched off", async () => {

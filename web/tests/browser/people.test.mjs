@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { OWNER, heading, newReader, settled } from "./reader.mjs";
+import { OWNER, heading, newReader, settled, signOut } from "./reader.mjs";
 
 const GRACE = { email: "grace@example.com", name: "Grace Hopper", password: "nanoseconds are that long" };
 
@@ -38,7 +38,7 @@ test("an invitation from the team's screen is completed, once, and opens what it
 
   const invited = await newReader(browser, server);
   await join(invited.page, url, GRACE);
-  await invited.page.getByRole("link", { name: GRACE.name }).waitFor();
+  await invited.page.getByRole("button", { name: GRACE.name }).waitFor();
   assert.equal(await invited.page.getByRole("heading", { name: "Outbound SMTP" }).count(), 0, "it is for administrators");
   invited.nothingWrong();
   await invited.context.close();
@@ -94,11 +94,11 @@ for (const learned of [true, false]) {
     await second.goto(server.origin);
     if (!learned) await both.page.route("**/app/changes?*", (route) => route.abort());
     if (!learned) await both.go("keys");
-    await second.getByRole("button", { name: "Sign out" }).click();
+    await signOut(second);
     await (learned ? both.page : second).getByRole("button", { name: "Sign in" }).waitFor();
     await signIn(second, GRACE);
-    await second.getByRole("link", { name: GRACE.name }).waitFor();
-    await both.page.getByRole("link", { name: GRACE.name }).waitFor();
+    await second.getByRole("button", { name: GRACE.name }).waitFor();
+    await both.page.getByRole("button", { name: GRACE.name }).waitFor();
     await both.page.getByText("Only administrators").waitFor();
     both.nothingWrong();
     await both.context.close();

@@ -162,6 +162,15 @@ export async function act(page, name) {
   await page.getByRole("button", { name, exact: true }).click();
 }
 
+/** The menu of the reader, once it is open. */
+export async function readersMenu(page) {
+  await page.locator(".who > .menu > button").click();
+  return page.locator(".who .pop");
+}
+
+/** Signs out by the menu of the reader. */
+export const signOut = async (page) => (await readersMenu(page)).getByRole("button", { name: "Sign out" }).click();
+
 /** Uses the owner's link and signs in with it. */
 export async function becomeOwner({ page }, server) {
   await page.goto(server.link);

@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 import { promisify } from "node:util";
 import { obstacles } from "./axe.mjs";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { OWNER, SCHEMES, WIDTHS, becomes, heading, newReader, picture } from "./reader.mjs";
+import { OWNER, SCHEMES, WIDTHS, becomes, heading, newReader, picture, signOut } from "./reader.mjs";
 
 /** @type {Awaited<ReturnType<typeof newReader>>} */
 let stranger;
@@ -121,7 +121,7 @@ test("a key that was pasted without signing in stays in its tab, and is gone whe
   await open(own);
   await page.getByLabel("Your test key").waitFor();
   await go("");
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await signOut(page);
   await page.getByRole("button", { name: "Sign in" }).waitFor();
   await open(own);
   await page.getByLabel("Your test key").waitFor();
@@ -189,7 +189,7 @@ test("the key stays for its reader, and is gone after they sign out", async () =
   await open(reader);
   await page.getByText(FILLED_IN).waitFor();
   await go("");
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await signOut(page);
   await page.getByRole("button", { name: "Sign in" }).waitFor();
   await open(reader);
   await page.getByLabel("Your test key").waitFor();

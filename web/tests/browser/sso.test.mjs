@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { after, afterEach, before, test } from "node:test";
 import Provider from "oidc-provider";
 import { obstacles } from "./axe.mjs";
-import { OWNER, SCREENS, becomeOwner, heading, launch, newReader, settled } from "./reader.mjs";
+import { OWNER, SCREENS, becomeOwner, heading, launch, newReader, settled, signOut } from "./reader.mjs";
 import { freePort, start } from "./server.mjs";
 
 const DOMAIN = "morning-letter.com";
@@ -159,7 +159,7 @@ test("a newcomer becomes a member, and signs in again", async () => {
   await signIn(page, "bob");
   await heading(page, "Overview");
   await settled(page);
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await signOut(page);
   await heading(page, "Sign in");
   // The provider still knows the browser: no name, no consent.
   await page.getByLabel("Email address").fill(`bob@${DOMAIN}`);

@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { afterEach, test } from "node:test";
 import { promisify } from "node:util";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { OWNER, becomes, heading, newReader, notByBiDi, settled } from "./reader.mjs";
+import { OWNER, becomes, heading, newReader, notByBiDi, settled, signOut } from "./reader.mjs";
 
 const ODD = `o'brien"$(id)\`id\`\\@sandbox.test`;
 
@@ -80,7 +80,7 @@ test("who signs out leaves no address behind", async () => {
   await heading(page, "Overview");
   await go("verify");
   await verify(page, "leaves@sandbox.test");
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await signOut(page);
   await page.getByRole("button", { name: "Sign in" }).waitFor();
   await becomes(() => page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }).includes("leaves@")), false);
   other.nothingWrong();

@@ -280,9 +280,9 @@ test("the dashboard shows the snippet and a preview that asks the sandbox", asyn
   await page.getByRole("button", { name: "New public key" }).click();
   await page.getByLabel("Name").fill("Blog");
   await page.getByLabel("Websites").fill(site.origin);
-  await page.getByLabel("Credits per day").fill("50");
+  await page.getByLabel("Daily limit").fill("50");
   await page.getByRole("button", { name: "Create key" }).click();
-  await page.getByText(`${site.origin}, 50 credits per day`).waitFor();
+  await page.getByText(`${site.origin}, 50 addresses per day`).waitFor();
   await page.getByLabel("Text for good addresses").fill(`"Fine" & <b>`);
   await page.getByLabel("Language").selectOption("de");
   const snippet = () => page.getByLabel("For your page", { exact: true }).innerText();

@@ -11,7 +11,7 @@ let storageState;
 asOwner(async () => {
   storageState = await reader.context.storageState();
   await server.api("GET", "/verify?email=valid%40sandbox.test");
-});
+}, { env: { PROBITY_CREDITS__PLAN: "metered", PROBITY_CREDITS__INITIAL: "100" } });
 
 /** A day of UTC as these readers are shown it. */
 const shown = (at) => new Date(at).toLocaleDateString("en-GB", { dateStyle: "medium", timeZone: "UTC" });

@@ -1,12 +1,15 @@
-//! `GET /app/changes`: what has changed of the parts that a page shows, as server-sent events.
+//! `GET /app/changes`: what has changed of the parts that a page shows, as server-sent events; and `GET /app/changes/counts`: the
+//! counts beside the navigation.
 //!
 //! The events name a part and have none of its content: the page asks for that again. [`stream`] says how it goes on and ends.
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use probity_service::activity::changes::{ChangeFeed, ChangesQuery, PageChange, follow_changes};
+use probity_service::activity::counts::{NavigationCounts, get_navigation_counts};
 use probity_service::app::App;
 use serde_json::json;
 
@@ -36,4 +39,12 @@ pub(crate) async fn get_changes(
     let scopes = query.scopes();
     let feed = follow_changes(&app, &caller, person.signed_in.session.id, query).await?;
     Ok(stream::respond(app, person, scopes, feed))
+}
+
+/// The counts beside the navigation.
+pub(crate) async fn get_counts(
+    State(app): State<Arc<App>>,
+    CalledBy(caller): CalledBy,
+) -> Result<Json<NavigationCounts>, Refusal> {
+    Ok(Json(get_navigation_counts(&app, &caller).await?))
 }

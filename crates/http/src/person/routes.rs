@@ -108,6 +108,7 @@ fn of_one_mode() -> Vec<PageRoute> {
         row("POST", "/app/connections/{type}/{id}/rules/trial", May(Scope::ReadIntegrations), rules::try_rules),
         row("GET", "/app/requests", May(Scope::ReadAccount), requests::list_requests),
         row("GET", "/app/changes", Running, changes::get_changes),
+        row("GET", "/app/changes/counts", May(Scope::ReadJobs), changes::get_counts),
         row("GET", "/app/uploads", May(Scope::ReadJobs), uploads::list_uploads),
         row("POST", "/app/uploads", May(Scope::WriteJobs), uploads::put_up),
         row("GET", "/app/uploads/{id}", May(Scope::ReadJobs), uploads::get_upload),

@@ -41,7 +41,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const QUIET: u32 = 10;
 const RARELY: u32 = 4;
 /// Parts that a page may name.
-const PARTS_MAX: usize = 6;
+const PARTS_MAX: usize = 8;
 /// Lists that run, of those read.
 const OPEN_MAX: i64 = 100;
 
@@ -151,7 +151,7 @@ impl FromQuery for ChangesQuery {
         let parts: Option<Vec<_>> =
             names.into_iter().map(|name| Some((name.to_owned(), WatchedPart::of(name)?))).collect();
         let parts = parts.filter(|parts| parts.len() <= PARTS_MAX);
-        let rule = "must be up to 6 of lists, erasures, webhooks, keys, team, timeline, requests, deliveries:ID, delivery:WEBHOOK/ID, runs:PLATFORM/ID, separated by commas";
+        let rule = "must be up to 8 of lists, erasures, webhooks, keys, team, timeline, requests, deliveries:ID, delivery:WEBHOOK/ID, runs:PLATFORM/ID, separated by commas";
         parts.map(Self).ok_or_else(|| ApiError::invalid("of", rule))
     }
 }

@@ -193,6 +193,9 @@ statements! {
             AND state IN ('reading', 'verifying', 'acting')");
     PAGE = concat!("SELECT ", columns!(), " FROM connection_run WHERE org_no = $1 AND connection_id = $2 \
            AND (created_at < $3 OR (created_at = $3 AND id < $4)) ORDER BY created_at DESC, id DESC LIMIT $5");
+    WAITING_CONNECTIONS = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM connection c WHERE c.org_no = $1 AND c.test = $2 \
+                           AND c.status = 'active' AND EXISTS (SELECT 1 FROM connection_run r WHERE r.org_no = c.org_no \
+                           AND r.connection_id = c.id AND r.state = 'needs_confirmation') LIMIT $3) AS part) AS n";
 }
 
 /// Returns all statements of runs, including submodules.
@@ -307,4 +310,9 @@ pub(crate) fn read(row: &ResultRow) -> Result<ConnectionRun> {
         confirmed_at: at("confirmed_at")?,
         finished_at: at("finished_at")?,
     })
+}
+
+/// Counts the active connections of a mode with a run that waits for confirmation, up to `at_most`.
+pub async fn count_waiting_connections(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<i64> {
+    conn.first(&WAITING_CONNECTIONS, args![org, test, at_most]).await?.map_or(Ok(0), |row| row.get("n"))
 }

@@ -2,6 +2,7 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { patch, post } from "../../api.js";
 import { number, time } from "../../format.js";
+import { useMetered } from "../../plan.js";
 import { link } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
@@ -29,6 +30,7 @@ export function Runs({ chosen, more, ...known }) {
 /** Before the first run: what shall be done with bad contacts, and a look that changes nothing. */
 function First({ path, platform, of, set, again }) {
   // What is chosen here does nothing before a number is confirmed; nothing at all would show nothing.
+  const metered = useMetered();
   const [action, setAction] = useState(of.settings.action ?? actionOptions(platform, of)[1]?.[0] ?? "");
   async function send() {
     if (action !== (of.settings.action ?? "")) set(await patch(path, { action: action || null }));
@@ -39,7 +41,7 @@ function First({ path, platform, of, set, again }) {
     <p>${t("connections.first_text", { platform: platform.name })}</p>
     <${Form} send=${send} submit=${t("connections.check")}>
       <${Choice} label=${t("connections.action")} value=${action} set=${setAction} options=${actionOptions(platform, of)} />
-      <p class="quiet small">${t("connections.cost")}</p>
+      ${metered && html`<p class="quiet small">${t("connections.cost")}</p>`}
     <//>
   <//>`;
 }

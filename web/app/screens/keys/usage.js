@@ -2,6 +2,7 @@
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";
+import { useMetered } from "../../plan.js";
 import { link } from "../../route.js";
 import { t } from "../../text.js";
 import { StackedChart } from "../../ui/chart.js";
@@ -12,12 +13,13 @@ import { Ago } from "../../ui/time.js";
 
 /** @param {{ of: any, close: () => void }} props */
 export function Usage({ of: key, close }) {
+  const metered = useMetered();
   const usage = useFetched((signal) => get("/reports/usage/breakdown", { by: "key", id: key.id }, signal), [key.id]);
   return html`<${Dialog} title=${t("keys.usage_of", { name: key.name })} wide=${true} close=${close}>
     <${Fetched} from=${usage} lines=${6}>${({ total, parts, days }) => html`
       <div class="grid">
         <${Figure} label=${t("keys.usage_lead")} value=${number(total)} />
-        <${Figure} label=${t("usage.charged")} value=${number(parts[0]?.charged)} />
+        ${metered && html`<${Figure} label=${t("usage.charged")} value=${number(parts[0]?.charged)} />`}
         <${Figure} label=${t("keys.used")} value=${html`<${Ago} at=${key.last_used_at} />`} />
       </div>
       ${total === 0 ? html`<p>${t("keys.usage_none")}</p>` : html`<${StackedChart} caption=${t("keys.usage_lead")}

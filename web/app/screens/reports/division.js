@@ -2,6 +2,7 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number, percent } from "../../format.js";
+import { useMetered } from "../../plan.js";
 import { where } from "../../route.js";
 import { t } from "../../text.js";
 import { Button } from "../../ui/buttons.js";
@@ -47,6 +48,7 @@ export function Division() {
 }
 
 function Divided({ of }) {
+  const metered = useMetered();
   if (of.total === 0) return html`<${Empty} title=${t("usage.none")} action=${html`<a class="button" href="#/verify">${t("verify.title")}</a>`}>${t("usage.none_text")}<//>`;
   const parts = partsOf(of);
   const [drawn, few] = [parts.slice(0, COLOURS), parts.slice(COLOURS)];
@@ -57,7 +59,7 @@ function Divided({ of }) {
     { title: t(`usage.by_${of.by}`), cell: (part) => html`<span class=${`legend ${part.kind}`}>${part.label}</span>` },
     { title: t("usage.count"), number: true, cell: (part) => number(part.verified) },
     { title: t("usage.share"), number: true, cell: (part) => percent(part.verified, of.total) },
-    ...(of.by === "provider" ? [] : [{ title: t("usage.charged"), number: true, cell: (part) => (part.charged === null ? "–" : number(part.charged)) }]),
+    ...(of.by === "provider" || !metered ? [] : [{ title: t("usage.charged"), number: true, cell: (part) => (part.charged === null ? "–" : number(part.charged)) }]),
   ];
   return html`<div class="stack"><${StackedChart} caption=${t("usage.by_day")} days=${days} parts=${series} />
     <${Table} caption=${t(`usage.by_${of.by}`)} columns=${columns} rows=${parts} /></div>`;

@@ -33,7 +33,7 @@ export function Several() {
     if (holds) forget();
     else begin(emails);
   }
-  const hint = testing.value ? t("several.hint_free", { n: MOST }) : metered ? t("several.hint", { n: MOST }) : t("several.hint_plain", { n: MOST });
+  const hint = !metered ? t("several.hint_plain", { n: MOST }) : testing.value ? t("several.hint_free", { n: MOST }) : t("several.hint", { n: MOST });
   return html`
     <section class="card">
       <${Form} send=${async () => send()} waits=${!over || emails.length === 0 || emails.length > MOST} submit=${t("several.submit", { n: emails.length })}>

@@ -175,6 +175,26 @@ async fn a_verdict_of_a_test_list_is_a_first_step() {
 }
 
 #[tokio::test]
+async fn lists_in_progress_are_counted_by_mode() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", PLENTY).await;
+        let (_, mut ann) = signed_in(app, &org, "ann@example.com", MemberRole::Contributor).await;
+        let none = json!({ "lists": 0, "connections": 0 });
+        assert_eq!(ann.get("/app/changes/counts?mode=test").await.ok(200), none);
+        // Its mail server asks for a minute's patience, which does not pass by itself.
+        let job = json!({ "emails": ["valid@greylist.sandbox.test"] });
+        let job = ann.post("/app/v1/batch-verify?mode=test", &job).await.ok(200);
+        assert_eq!(ann.get("/app/changes/counts?mode=test").await.ok(200)["lists"], 1);
+        assert_eq!(ann.get("/app/changes/counts").await.ok(200), none);
+        let cancel = format!("/app/v1/batch-verify/{}/cancel?mode=test", job["id"].as_str().unwrap());
+        ann.post(&cancel, &json!({})).await.ok(200);
+        ended(&mut ann, job["id"].as_str().unwrap()).await;
+        assert_eq!(ann.get("/app/changes/counts?mode=test").await.ok(200), none);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn members_may_try_the_sandbox_without_test_mode() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 1).await;

@@ -1,0 +1,11 @@
+/** Where the page belongs, in the top bar. Pages say it; the frame shows it. */
+import { html, signal } from "../../vendor/lib.js";
+import { t } from "../text.js";
+
+/** What the page in sight said last. */
+export const trail = signal(/** @type {{ above?: unknown, title: string }} */ ({ title: "" }));
+
+export function Crumbs() {
+  const { above, title } = trail.value;
+  return html`<nav class="crumbs" aria-label=${t("frame.above")}>${above}${above && html`<span aria-hidden="true">/</span>`}<span class="cut" aria-current="page">${title}</span></nav>`;
+}
