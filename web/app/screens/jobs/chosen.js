@@ -3,7 +3,7 @@ import { html, useState } from "../../../vendor/lib.js";
 import { get, patch, post } from "../../api.js";
 import { number, size, time } from "../../format.js";
 import { testing } from "../../mode.js";
-import { isMute } from "../../reach.js";
+import { isMute, lack } from "../../reach.js";
 import { useHere } from "../../route.js";
 import { t } from "../../text.js";
 import { Check, Form, Select } from "../../ui/fields.js";
@@ -151,7 +151,7 @@ function Start({ of, place, busy, again }) {
   };
   return html`<section class="card forecast"><h2>${free ? t("mode.test_title") : t("forecast.title")}</h2>
     <p class="quiet">${free ? t("mode.test_text") : t("forecast.lead")}</p>
-    ${isMute() && html`<${Note} kind="warning">${t("reach.list")}<//>`}
+    ${isMute() && html`<${Note} kind="warning" title=${t("reach.title")}>${lack()} ${t("reach.list")}<//>`}
     ${!free && html`<${Fetched} from=${forecast} lines=${6}>${(found) => html`<${Forecast} of=${found} />`}<//>`}
     <${Form} send=${start} waits=${busy || (!free && !of.job && !forecast.value)} submit=${of.job ? t("upload.started") : t("lists.start", { n: of.counts.distinct })} />
   </section>`;
