@@ -1,27 +1,44 @@
 /**
- * Whether this installation reaches mail servers. Where it does not, every page of live mode says so and what to do, because
- * verdicts would say more about this machine than about addresses.
+ * Whether this installation can ask mail servers. Where it cannot, every page of live mode says so in one line, with what to do and
+ * a way to the sandbox, and live addresses wait: verdicts would say more about this machine than about mailboxes.
  */
 import { html, signal, useEffect, useState } from "../vendor/lib.js";
 import { get } from "./api.js";
-import { testing } from "./mode.js";
+import { choose, testing } from "./mode.js";
 import { session } from "./session.js";
 import { t } from "./text.js";
 import { Dialog } from "./ui/dialog.js";
 
 /** Interval of polls. */
 const ASK_MS = 60_000;
+/** Interval of polls while mail servers cannot be asked, or while that is not known yet. */
+const ASK_SOON_MS = 5_000;
 /** After the first screen, which needs the connection for itself. */
 const FIRST_MS = 500;
 
 /** @typedef {{ name: string, outcome: string, found: string, advice: string }} Check */
-/** @typedef {{ reachable: boolean | null, data: { node: string, state: any }[] | null }} Ways */
+/**
+ * `missing`: `resolver`, `port`, `reverse_name` or `source`; `reachable` is null before the first checkup has ended.
+ * @typedef {{ reachable: boolean | null, missing: string | null, data: { node: string, state: any }[] | null }} Ways
+ */
 
 /** As the server said last; `undefined` before. */
 export const ways = signal(/** @type {Ways | undefined} */ (undefined));
 
-/** Whether live addresses would be judged without a word of their mail servers. */
+/** Whether live addresses wait, because their mail servers cannot be asked. */
 export const isMute = () => !testing.value && ways.value?.reachable === false;
+
+/** Whether live lists wait for the first checkup of a server that has just started. */
+export const isUnchecked = () => !testing.value && ways.value?.reachable === null;
+
+/** What the server lacks, in a sentence. */
+export function lack() {
+  const missing = ways.value?.missing ?? "port";
+  return t(`reach.missing.${missing}`);
+}
+
+/** Goes to test mode, where the sandbox answers. */
+export const trySandbox = () => choose(session.value?.user.id ?? "", true);
 
 const ask = () => get("/app/egress").then((found) => {
   ways.value = found;
@@ -34,17 +51,22 @@ export function Unreachable() {
   const [open, setOpen] = useState(false);
   const user = session.value?.user.id;
   useEffect(() => {
-    const first = setTimeout(ask, FIRST_MS);
-    const timer = setInterval(() => document.hidden || ask(), ASK_MS);
+    let isOver = false;
+    const again = async () => {
+      if (!document.hidden) await ask();
+      if (!isOver) timer = setTimeout(again, ways.value?.reachable ? ASK_MS : ASK_SOON_MS);
+    };
+    let timer = setTimeout(again, FIRST_MS);
     return () => {
-      clearTimeout(first);
-      clearInterval(timer);
+      isOver = true;
+      clearTimeout(timer);
     };
   }, [user]);
   if (!isMute()) return null;
   return html`<aside class="unreachable" aria-label=${t("reach.title")}>
-    <div><strong>${t("reach.title")}</strong> <span>${t("reach.text")}</span></div>
-    <button type="button" class="button slim" onClick=${() => setOpen(true)}>${t("reach.what")}</button>
+    <div><strong>${t("reach.title")}</strong> <span>${lack()} ${t("reach.text")}</span></div>
+    <div class="row"><button type="button" class="button slim" onClick=${() => setOpen(true)}>${t("reach.what")}</button>
+      <button type="button" class="button plain slim" onClick=${trySandbox}>${t("reach.sandbox")}</button></div>
     ${open && html`<${WhatToDo} close=${() => setOpen(false)} />`}
   </aside>`;
 }
@@ -55,7 +77,7 @@ export function WhatToDo({ close }) {
   /** @type {Check[]} */
   const failed = (nodes ?? []).flatMap(({ state }) => state?.checkup?.checks ?? []).filter(({ outcome }) => outcome === "fail");
   return html`<${Dialog} title=${t("reach.what")} close=${close}>
-    <p>${nodes ? t("reach.operator") : t("reach.customer")}</p>
+    <p>${lack()} ${nodes ? t("reach.operator") : t("reach.customer")}</p>
     ${failed.length > 0 && html`<ol class="advices" lang="en">${failed.map(({ name, found, advice }) => html`<li key=${name}>
       <strong>${name}</strong><div class="quiet small">${found}</div><div>${advice}</div></li>`)}</ol>`}
     ${nodes && html`<p class="quiet small">${t("reach.doctor")} <code>probity doctor</code></p>`}

@@ -10,6 +10,7 @@
 //! compares the two clocks. A node with a wrong clock is not ready and claims no work ([`APART_MAX_MS`]). Time for which the
 //! machine was suspended counts ([`EngineClock`]), so that a lease that expired meanwhile is not relied on.
 
+pub mod asking;
 pub mod egress;
 pub mod facts;
 pub mod health;

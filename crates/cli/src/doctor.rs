@@ -56,6 +56,11 @@ impl DoctorInputs {
             return Ok(Self { settings: sandbox::settings(settings), net, resolvers });
         }
         let net = engine::real_net(settings)?;
+        Self::over(settings, net)
+    }
+
+    /// Prepares checks of this machine over its network.
+    pub(crate) fn over(settings: &Settings, net: Arc<dyn Net>) -> Result<Self> {
         let mut resolvers = Vec::new();
         for server in settings.dns.nameservers.iter().map(|server| server.0) {
             resolvers.push((server.to_string(), engine::net_over(settings, vec![server])?));
@@ -68,12 +73,17 @@ impl DoctorInputs {
 
     async fn all(&self) -> Vec<Check> {
         let mut checks = machine::checks(&self.settings);
-        checks.extend(resolver::checks(self).await);
-        checks.extend(port::checks(self).await);
-        checks.extend(identity::checks(self).await);
+        checks.extend(self.essential().await);
         checks.extend(sender::checks(self).await);
         checks.extend(block_list::checks(self).await);
         checks
+    }
+
+    /// Runs the checks that decide whether mail servers can be asked.
+    async fn essential(&self) -> Vec<Check> {
+        let (resolvers, ports, identity) =
+            tokio::join!(resolver::checks(self), port::checks(self), identity::checks(self));
+        [resolvers, ports, identity].concat()
     }
 
     /// Resolves a name in both address families; `None` if a look-up failed.
@@ -105,6 +115,10 @@ impl DoctorInputs {
 impl Checkup for DoctorInputs {
     fn checks(&self) -> BoxFuture<'_, Vec<Check>> {
         Box::pin(self.all())
+    }
+
+    fn essentials(&self) -> BoxFuture<'_, Vec<Check>> {
+        Box::pin(self.essential())
     }
 }
 

@@ -46,7 +46,8 @@ pub(crate) async fn serve(args: &SandboxServeArgs) -> Result<Exit> {
          # Use this configuration to probe it. Press Ctrl-C to stop it.\n\
          [probe]\nport = {port}\nprofile = \"open\"\n\n\
          [dns]\nnameservers = [\"{dns}\"]\n\n\
-         [allow]\nnetworks = [\"127.0.0.0/8\"]\nspecial_use = [\"test\"]"
+         [allow]\nnetworks = [\"127.0.0.0/8\"]\nspecial_use = [\"test\"]\n\n\
+         [doctor]\nprobe_domains = [\"sandbox.test\"]\nblock_lists = []"
     )
     .and_then(|()| out.flush())
     .context("cannot write to standard output")?;

@@ -24,7 +24,7 @@ use probity_backend::privacy::erasures;
 use probity_backend::webhooks::WebhookConfig;
 use probity_engine::config::CacheTimes;
 use probity_engine::knowledge::facts::{LayeredConfig, LayeredFacts};
-use probity_engine::net::BoxFuture;
+use probity_engine::net::{BoxFuture, Net};
 use probity_engine::{Engine, EngineConfig};
 use probity_http::edge::listen::ListenConfig;
 use probity_http::edge::shell::ShellConfig;
@@ -69,7 +69,7 @@ pub(crate) struct RunningService {
 /// Starts the service; `sandbox` also answers live keys from the simulated internet.
 pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningService> {
     let serve = &settings.serve;
-    let config = config(settings, webhooks(settings, sandbox)?)?;
+    let config = config(settings, webhooks(settings)?)?;
     make_directory(&serve.data)?;
     keep_temporary_files(&serve.data);
     let held = lock::share(&serve.data)?;
@@ -86,8 +86,9 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningS
     listening::tell(&serve.data, &listening);
     let facts = Arc::new(LayeredFacts::new(Arc::new(instance.facts()), LayeredConfig::default()));
     let room = room(settings, sandbox);
-    let verifiers = verifiers(settings, sandbox, facts.clone(), room)?;
-    let checkup = checkup(settings, sandbox);
+    let net = net(settings);
+    let verifiers = verifiers(settings, sandbox, facts.clone(), room, net.clone())?;
+    let checkup = checkup(settings, sandbox, net);
     let mut interrupted = signals()?;
     let mut node = node(settings, sandbox);
     node.joined = Some(nodes::join(&instance, &node).await.map_err(not_joined)?);
@@ -153,7 +154,7 @@ async fn call_act(instance: &Instance, settings: &Settings, command: &AdminComma
     };
     let silent = Arc::new(OfflineVerifier(engine));
     let verifiers = Verifiers { live: silent.clone(), sandbox: silent };
-    let mut config = config(settings, webhooks(settings, true)?)?;
+    let mut config = config(settings, webhooks(settings)?)?;
     // Links lead to the service on this machine if no public URL is configured.
     config.api.public_url = serve.listening().map(|address| serve.base_url(address));
     let parts = ServiceParts::open_for_command(instance, config.parts(), &verifiers);
@@ -242,30 +243,40 @@ fn room(settings: &Settings, simulated: bool) -> FileRoom {
 }
 
 /// Creates the live engine with its facts in the database, and the sandbox for test keys.
-fn verifiers(settings: &Settings, simulated: bool, facts: Arc<LayeredFacts>, room: FileRoom) -> Result<Verifiers> {
+fn verifiers(
+    settings: &Settings,
+    simulated: bool,
+    facts: Arc<LayeredFacts>,
+    room: FileRoom,
+    net: Arc<dyn Net>,
+) -> Result<Verifiers> {
     let for_tests = Arc::new(Sandbox::new(&settings.engine)?);
     let live: Arc<dyn Verifier> = if simulated {
         Arc::new(Sandbox::new(&settings.engine)?)
     } else {
         let config = EngineConfig { sessions_max: room.sessions, ..settings.engine.clone() };
-        Arc::new(Engine::with_facts(config, engine::real_net(settings)?, facts)?)
+        Arc::new(Engine::with_facts(config, net, facts)?)
     };
     Ok(Verifiers { live, sandbox: for_tests })
 }
 
 /// Prepares checks of this machine if it probes real mail servers. A failure does not stop the service.
-fn checkup(settings: &Settings, simulated: bool) -> Option<Arc<dyn Checkup>> {
+fn checkup(settings: &Settings, simulated: bool, net: Arc<dyn Net>) -> Option<Arc<dyn Checkup>> {
     let probes = !simulated && settings.serve.server.roles.asks();
-    let patient = probes.then(|| DoctorInputs::of(settings, false).ok()).flatten()?;
+    let patient = probes.then(|| DoctorInputs::over(settings, net).ok()).flatten()?;
     Some(Arc::new(patient))
 }
 
-/// Callbacks use the real network, even in the sandbox; there, a machine without a resolver supports only IP addresses.
-fn webhooks(settings: &Settings, simulated: bool) -> Result<WebhookConfig> {
+/// Opens the network. A machine without a resolver can still serve the sandbox; its checkup says what is missing.
+fn net(settings: &Settings) -> Arc<dyn Net> {
+    engine::real_net(settings).unwrap_or_else(|_| Arc::new(NoNet))
+}
+
+/// Callbacks use the real network, even in the sandbox; a machine without a resolver supports only IP addresses.
+fn webhooks(settings: &Settings) -> Result<WebhookConfig> {
     let names: Arc<dyn Names> = match engine::real_net(settings) {
         Ok(net) => Arc::new(ByNet(net)),
-        Err(_) if simulated => Arc::new(NoNames),
-        Err(error) => return Err(error),
+        Err(_) => Arc::new(NoNames),
     };
     let https_only = settings.serve.webhooks.https_only;
     Ok(WebhookConfig { egress: settings.engine.guard()?, names, https_only, ..WebhookConfig::default() })
@@ -394,6 +405,6 @@ mod tests {
         let set = ["server.data=/does/not/exist".to_owned()];
         let settings =
             Layers::load(&Overlay { file: None, environment: vec![], set: &set }).unwrap().settings().unwrap();
-        assert!(checkup(&settings, true).is_none());
+        assert!(checkup(&settings, true, Arc::new(NoNet)).is_none());
     }
 }

@@ -1,10 +1,11 @@
 /** A one-time link: the owner's first password, an invitation, or a new password. */
 import { html, useEffect, useState } from "../../vendor/lib.js";
 import { Refused, ask } from "../api.js";
+import { choose } from "../mode.js";
 import { go } from "../route.js";
 import { enter, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
-import { Field, Form } from "../ui/fields.js";
+import { Choice, Field, Form } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
 import { Brand } from "../ui/page.js";
 import { Fetched, useFetched } from "../ui/table.js";
@@ -48,6 +49,8 @@ function Welcome({ token, link }) {
   const [organization, setOrganization] = useState("");
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
+  // The sandbox answers at once, costs nothing and needs no network.
+  const [mode, setMode] = useState("test");
   const [code, setCode] = useState(/** @type {string | undefined} */ (undefined));
   const fresh = link.email === null;
   const kind = fresh ? "owner" : link.kind === "password" ? "reset" : "invitation";
@@ -56,7 +59,9 @@ function Welcome({ token, link }) {
   async function send() {
     const given = { password, name: name.trim() || undefined, email: fresh ? email.trim() : undefined, code: code?.replaceAll(" ", "") || undefined };
     try {
-      enter((await ask("POST", PATH, { body: given, headers: says(token) })).session);
+      const { session: known } = await ask("POST", PATH, { body: given, headers: says(token) });
+      if (fresh) choose(known.user.id, mode === "test");
+      enter(known);
       // The link is used: where this fails, the checklist asks for the name again.
       if (organization.trim()) await nameOrganization(organization.trim()).catch(toastFailure);
       go([], undefined, true);
@@ -77,6 +82,8 @@ function Welcome({ token, link }) {
       <${Field} label=${t("link.password")} type="password" autocomplete="new-password" required minlength=${PASSWORD_MIN}
         hint=${t("link.password_hint", { n: PASSWORD_MIN })} wrong=${short ? t("link.password_short", { n: PASSWORD_MIN }) : undefined}
         value=${password} set=${setPassword} />
+      ${fresh && html`<div class="begin"><${Choice} label=${t("link.begin")} value=${mode} set=${setMode}
+        options=${[["test", t("mode.test_title"), t("link.begin_test")], ["live", t("mode.live_title"), t("link.begin_live")]]} /></div>`}
       ${code !== undefined && html`<${Field} label=${t("sign-in.code")} hint=${t("sign-in.code_hint")} autocomplete="one-time-code"
         required focused value=${code} set=${setCode} />`}
     <//>

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { obstacles } from "./axe.mjs";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { SCHEMES, WIDTHS, becomes, heading, newReader, picture, settled } from "./reader.mjs";
+import { SCHEMES, WIDTHS, becomeOwner, becomes, heading, newReader, picture, settled } from "./reader.mjs";
+import { start } from "./server.mjs";
 
 asOwner();
 afterEach(() => reader.nothingWrong());
@@ -117,6 +118,7 @@ test("where no stream comes, changes are asked for", async () => {
 
 const MUTE = {
   reachable: false,
+  missing: "port",
   data: [{
     node: "n1", seen_at: new Date().toISOString(), sources: [],
     state: { may_ask: true, engine: null, checkup: { at: new Date().toISOString(), checks: [{ name: "port 25 outbound", outcome: "fail", found: "closed: mx.example.com: timed out", advice: "ask your provider to open this port" }] } },
@@ -127,7 +129,7 @@ test("a server that reaches no mail server says so, and holds addresses back ins
   const { page, go } = reader;
   await page.route("**/app/egress", (route) => route.fulfill({ json: MUTE }));
   await go("verify");
-  const banner = page.getByRole("complementary", { name: "This server can't reach mail servers." });
+  const banner = page.getByRole("complementary", { name: "This server can't ask mail servers yet." });
   await banner.getByRole("button", { name: "What to do" }).click();
   await page.getByRole("dialog").getByText("ask your provider to open this port").waitFor();
   await page.keyboard.press("Escape");
@@ -135,16 +137,49 @@ test("a server that reaches no mail server says so, and holds addresses back ins
   page.on("request", (request) => { asked += Number(request.url().includes("/verify?")); });
   await page.getByLabel("Address", { exact: true }).fill("ann@acme-widgets.com");
   await page.getByRole("button", { name: "Verify", exact: true }).click();
-  await page.getByText("Not verified: no mail server can be reached").waitFor();
+  await page.getByText("Not verified: no mail server can be asked").waitFor();
   assert.equal(asked, 0);
   await page.getByLabel("Address", { exact: true }).fill("inbox_full@sandbox.test");
   await page.getByRole("button", { name: "Verify", exact: true }).click();
   await page.locator(".verdict-card").getByText("inbox_full@sandbox.test").waitFor();
-  await mode(page, "Test").click();
+  await banner.getByText("Outbound port 25 is closed.").waitFor();
+  await banner.getByRole("button", { name: "Try the sandbox" }).click();
   await banner.waitFor({ state: "detached" });
   await mode(page, "Live").click();
   await banner.waitFor();
   await page.unroute("**/app/egress");
+});
+
+test("on a machine without network, a live list waits from its first row and says for what, and the sandbox answers", async () => {
+  const mute = await start({ sandbox: false, env: { PROBITY_DNS__NAMESERVERS: "127.0.0.1:9", PROBITY_DNS__TIMEOUT: "200ms" } });
+  const other = await newReader(browser, mute);
+  const { page, go } = other;
+  try {
+    await becomeOwner(other, mute);
+    const banner = page.getByRole("complementary", { name: "This server can't ask mail servers yet." });
+    await banner.getByText("No name server answers.").waitFor();
+    const { id } = await mute.api("POST", "/batch-verify", { emails: ["ann@acme-widgets.com", "no address"] });
+    await go(`lists/${id}`);
+    await heading(page, "This list waits", 2);
+    const why = page.locator(".waits");
+    await why.getByText("The list starts by itself afterwards.").waitFor();
+    await why.getByText("No name server answers.").waitFor();
+    await page.getByText("0 of 2 verified").waitFor();
+    await settled(page);
+    await picture(page, "first-list-waits", { fullPage: true });
+    assert.deepEqual(await obstacles(page), []);
+    await banner.getByRole("button", { name: "Try the sandbox" }).click();
+    await banner.waitFor({ state: "detached" });
+    await go("verify");
+    await page.getByRole("button", { name: "valid@sandbox.test" }).click();
+    await page.locator(".verdict-card").getByText("valid@sandbox.test", { exact: true }).waitFor();
+    await page.locator(".verdict-card").getByText("Deliverable").first().waitFor();
+    assert.equal((await mute.api("GET", `/batch-verify/${id}/status`)).emailsProcessed, 0);
+    other.nothingWrong();
+  } finally {
+    await other.context.close();
+    await mute.stop();
+  }
 });
 
 /** What the screens' test does not come by: pictures, and no obstacle that axe-core knows. */
@@ -164,17 +199,17 @@ for (const width of WIDTHS) {
       await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("hidden")).forEach((key) => localStorage.removeItem(key)));
       await go("");
       await heading(page, "Get started", 2);
-      await page.getByRole("complementary", { name: "This server can't reach mail servers." }).waitFor();
+      await page.getByRole("complementary", { name: "This server can't ask mail servers yet." }).waitFor();
       await look("steps");
       await page.getByRole("button", { name: "What to do" }).first().click();
       await page.getByRole("dialog").waitFor();
       await look("what-to-do");
       await page.keyboard.press("Escape");
       await go("verify");
-      await page.getByRole("complementary", { name: "This server can't reach mail servers." }).waitFor();
+      await page.getByRole("complementary", { name: "This server can't ask mail servers yet." }).waitFor();
       await page.getByLabel("Address", { exact: true }).fill("ann@acme-widgets.com");
       await page.getByRole("button", { name: "Verify", exact: true }).click();
-      await page.getByText("Not verified: no mail server can be reached").waitFor();
+      await page.getByText("Not verified: no mail server can be asked").waitFor();
       await look("held");
       await mode(page, "Test").click();
       await page.getByText("Test mode", { exact: true }).waitFor();

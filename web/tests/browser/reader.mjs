@@ -176,6 +176,7 @@ export async function becomeOwner({ page }, server) {
   await page.goto(server.link);
   await page.getByLabel("Email address").fill(OWNER.email);
   await page.getByLabel("Your name").fill(OWNER.name);
+  await page.getByLabel("Live mode").check();
   await choosePassword(page);
 }
 

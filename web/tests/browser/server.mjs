@@ -27,13 +27,13 @@ const LOOK_MS = 200;
  */
 
 /**
- * @param {{ port?: number, allow?: string, networks?: string, env?: Record<string, string> }} [options] `port`: where it listens, for
- *   who must know that before; `allow`: a host of a platform that connections may reach; `networks`: a special network that may be dialed; `env`: more of the configuration
+ * @param {{ port?: number, allow?: string, networks?: string, sandbox?: boolean, env?: Record<string, string> }} [options] `port`: where it listens, for
+ *   who must know that before; `allow`: a host of a platform that connections may reach; `networks`: a special network that may be dialed; `sandbox`: whether it answers for live keys too; `env`: more of the configuration
  * @returns {Promise<Server>}
  */
-export async function start({ port = 0, allow = "", networks = "", env: more = {} } = {}) {
+export async function start({ port = 0, allow = "", networks = "", sandbox = true, env: more = {} } = {}) {
   const data = mkdtempSync(join(tmpdir(), "probity-dashboard-"));
-  const args = ["serve", "--sandbox", "--data", data, "--listen", `127.0.0.1:${port || await freePort()}`];
+  const args = ["serve", ...(sandbox ? ["--sandbox"] : []), "--data", data, "--listen", `127.0.0.1:${port || await freePort()}`];
   const given = { PROBITY_INTEGRATIONS__ALLOW: allow, PROBITY_ALLOW__NETWORKS: networks, ...more };
   const env = { ...process.env, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
   const child = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "inherit"], env });

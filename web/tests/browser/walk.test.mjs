@@ -49,6 +49,7 @@ test("from the link to the first list downloaded, it is at most nine clicks", as
   }
   await page.getByRole("button", { name: "Save and sign in" }).click();
   await heading(page, "Overview");
+  await page.getByText("Test mode", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Upload the demo list" }).click();
   await page.getByRole("button", { name: /^Start verifying/ }).click();
   await page.waitForURL(/#\/lists\/job_/);

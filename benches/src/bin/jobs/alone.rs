@@ -87,6 +87,7 @@ async fn service(arguments: &Arguments, world: &World, report: &mut Report) -> a
             "allow.networks=127.0.0.0/8",
             "allow.special_use=test",
             "cache.verdicts=0",
+            "doctor.probe_domains=[]",
         ] {
             command.args(["--set", pair]);
         }

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     fn open(org: i64, job: i64, created_at: i64) -> OpenJob {
-        OpenJob { org: OrgNo(org), job: JobNo(job), test: false, created_at: Millis(created_at) }
+        OpenJob { org: OrgNo(org), job: JobNo(job), test: false, hurried: false, created_at: Millis(created_at) }
     }
 
     /// Node with 8 slots, and tasks that keep it busy.

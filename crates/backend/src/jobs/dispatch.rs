@@ -90,6 +90,10 @@ impl Node {
             return Ok(());
         }
         let mut open = jobs::open(&mut self.jobs.store.read().await?, now, LOOK_MAX).await?;
+        if !self.jobs.presence.asking().is_able() {
+            // Live lists wait, unless their owner has finished them early.
+            open.retain(|open| open.test || open.hurried);
+        }
         while let Some(chosen) = self.busy.choose(&open, now) {
             let taken = match self.take(&chosen, now).await {
                 Err(error @ StoreError::Unavailable { .. }) => return Err(error),

@@ -16,12 +16,15 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::nodes::NodePresence;
+use crate::nodes::asking::{AskingState, Essential};
 use crate::nodes::verifier::Verifier;
 
-/// Delay of the first checkup, so that work at the start comes first.
+/// Delay of the first complete checkup, so that work at the start comes first. Its essential part comes at once.
 const FIRST: Duration = Duration::from_secs(10);
-/// Interval between checkups. Listings change within hours, and block lists discourage frequent queries.
+/// Interval between complete checkups. Listings change within hours, and block lists discourage frequent queries.
 const EVERY: Duration = Duration::from_hours(1);
+/// Interval between essential checkups while mail servers cannot be asked, or while connections only fail.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -43,19 +46,34 @@ pub struct Check {
     pub found: String,
     /// Recommended action; empty if none is needed.
     pub advice: String,
+    /// What cannot be done without it, if that is any asking.
+    #[serde(skip)]
+    pub essential: Option<Essential>,
 }
 
 impl Check {
     pub fn ok(name: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { name: name.into(), outcome: CheckOutcome::Ok, found: found.into(), advice: String::new() }
+        Self {
+            name: name.into(),
+            outcome: CheckOutcome::Ok,
+            found: found.into(),
+            advice: String::new(),
+            essential: None,
+        }
     }
 
     pub fn warn(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name: name.into(), outcome: CheckOutcome::Warn, found: found.into(), advice: advice.into() }
+        Self { outcome: CheckOutcome::Warn, advice: advice.into(), ..Self::ok(name, found) }
     }
 
     pub fn fail(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { outcome: CheckOutcome::Fail, ..Self::warn(name, found, advice) }
+    }
+
+    /// Marks a check without which no mail server can be asked.
+    #[must_use]
+    pub fn about(self, essential: Essential) -> Self {
+        Self { essential: Some(essential), ..self }
     }
 }
 
@@ -63,6 +81,9 @@ impl Check {
 pub trait Checkup: Send + Sync + 'static {
     /// Runs all checks. This takes seconds.
     fn checks(&self) -> BoxFuture<'_, Vec<Check>>;
+
+    /// Runs only the checks that decide whether mail servers can be asked ([`AskingState::of`]).
+    fn essentials(&self) -> BoxFuture<'_, Vec<Check>>;
 }
 
 /// Engine and checkup of this node.
@@ -85,6 +106,8 @@ struct Checked {
 struct State {
     /// Whether the node holds its source IPs now.
     may_ask: bool,
+    /// Whether mail servers can be asked ([`AskingState::as_str`]).
+    asking: &'static str,
     /// Null if MX hosts are simulated.
     engine: Option<Seen>,
     /// Null until the first checkup ends.
@@ -171,6 +194,9 @@ impl From<&EngineSnapshot> for Seen {
 
 impl Egress {
     pub fn new(live: Arc<dyn Verifier>, presence: Arc<NodePresence>, checkup: Option<Arc<dyn Checkup>>) -> Self {
+        if checkup.is_some() {
+            presence.found_asking(AskingState::Unchecked);
+        }
         Self { live, presence, checkup, checked: Mutex::default() }
     }
 
@@ -181,24 +207,74 @@ impl Egress {
             return String::new();
         }
         let checkup = self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let state = State { may_ask: self.presence.may_ask(now), engine, checkup };
+        let asking = self.presence.asking().as_str();
+        let state = State { may_ask: self.presence.may_ask(now), asking, engine, checkup };
         serde_json::to_string(&state).expect("a state is plain JSON")
     }
 
-    /// Runs checkups periodically until `ending` is canceled.
+    /// Runs checkups periodically until `ending` is canceled: the essential part at once and whenever something may have changed,
+    /// all of it every hour.
     pub async fn run(self: Arc<Self>, clock: EngineClock, ending: CancellationToken) {
         let Some(checkup) = &self.checkup else { return };
-        let mut pause = FIRST;
+        let Some(checks) = ending.run_until_cancelled(checkup.essentials()).await else { return };
+        self.note(clock.now(), checks);
+        let (mut since_all, mut pause, mut attempts) = (EVERY, FIRST, self.attempts());
         while ending.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
-            let Some(checks) = ending.run_until_cancelled(checkup.checks()).await else { return };
-            let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Fail).count();
-            if failed > 0 {
-                tracing::warn!(failed, "outbound SMTP checks failed; run `probity doctor` for details");
-            }
-            *self.checked.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(Checked { at: clock.now().into(), checks });
-            pause = EVERY;
+            since_all += pause;
+            pause = AGAIN;
+            let is_failing = self.attempts().only_failed_since(&mut attempts);
+            let checks = if since_all >= EVERY {
+                since_all = Duration::ZERO;
+                checkup.checks()
+            } else if is_failing || !self.presence.asking().is_able() {
+                checkup.essentials()
+            } else {
+                continue;
+            };
+            let Some(checks) = ending.run_until_cancelled(checks).await else { return };
+            self.note(clock.now(), checks);
         }
+    }
+
+    /// Returns the connections to MX hosts so far.
+    fn attempts(&self) -> Attempts {
+        let counters = self.live.counters();
+        Attempts { made: counters.connections, failed: counters.connect_failures }
+    }
+
+    /// Stores the results of a checkup, of which an essential one replaces a part, and says once what changed.
+    fn note(&self, now: Millis, checks: Vec<Check>) {
+        let asking = AskingState::of(&checks);
+        let before = self.presence.found_asking(asking);
+        match asking.obstacle() {
+            Some(why) if before != asking => tracing::warn!(
+                "mail servers cannot be asked: {why}. Live lists wait until that is corrected; test keys and the sandbox \
+                 work. `probity doctor` says what to do"
+            ),
+            None if before.obstacle().is_some() => {
+                tracing::warn!("mail servers can be asked again; live lists continue")
+            }
+            _ => {}
+        }
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = checked.take().into_iter().flat_map(|before| before.checks);
+        let others: Vec<Check> = others.filter(|other| checks.iter().all(|new| new.name != other.name)).collect();
+        *checked = Some(Checked { at: now.into(), checks: checks.into_iter().chain(others).collect() });
+    }
+}
+
+/// Connections to MX hosts since the start.
+#[derive(Clone, Copy, Debug)]
+struct Attempts {
+    made: u64,
+    failed: u64,
+}
+
+impl Attempts {
+    /// Whether connections failed, and none succeeded, since the last look, which this one replaces.
+    fn only_failed_since(self, last: &mut Self) -> bool {
+        let before = std::mem::replace(last, self);
+        self.failed > before.failed && self.made == before.made
     }
 }
 
@@ -207,6 +283,15 @@ mod tests {
     use probity_engine::snapshot::{PausedSite, SiteLimit, TightBudget};
 
     use super::*;
+
+    #[test]
+    fn connections_that_only_fail_are_noticed() {
+        let mut last = Attempts { made: 3, failed: 1 };
+        let cases = [((3, 1), false), ((3, 2), true), ((3, 2), false), ((4, 3), false), ((4, 4), true)];
+        for ((made, failed), expected) in cases {
+            assert_eq!(Attempts { made, failed }.only_failed_since(&mut last), expected, "{made} {failed}");
+        }
+    }
 
     #[test]
     fn exchangers_of_customers_domains_are_counted_and_not_named() {

@@ -10,6 +10,7 @@ use probity_mail::time::Millis;
 use probity_store::nodes::{self, NodeLease, StoredNode, clock};
 use probity_store::{ScopedFutureExt as _, Store, StoreError};
 
+use crate::nodes::asking::{AskingState, SharedAsking};
 use crate::nodes::roles::NodeRole;
 use crate::nodes::{APART_MAX_MS, LEASE_MS, MARGIN_MS, NodeConfig, SCHEDULE, process};
 
@@ -40,6 +41,7 @@ pub struct NodePresence {
     listening: AtomicBool,
     chunks: AtomicI64,
     imports: AtomicI64,
+    asking: SharedAsking,
 }
 
 impl NodePresence {
@@ -70,6 +72,7 @@ impl NodePresence {
             listening: AtomicBool::new(false),
             chunks: AtomicI64::new(0),
             imports: AtomicI64::new(0),
+            asking: SharedAsking::default(),
         }
     }
 
@@ -162,6 +165,16 @@ impl NodePresence {
     /// Whether this node's clock differs from the database's by no more than the allowed maximum.
     pub fn clock_agrees(&self) -> bool {
         agree(self.ahead_ms())
+    }
+
+    /// Whether mail servers can be asked from this machine, as the last checkup found.
+    pub fn asking(&self) -> AskingState {
+        self.asking.get()
+    }
+
+    /// Stores what a checkup found, and returns what the one before did.
+    pub(super) fn found_asking(&self, asking: AskingState) -> AskingState {
+        self.asking.replace(asking)
     }
 
     /// Fails with 503 if this node may not probe.

@@ -9,6 +9,7 @@ pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
     probity serve                                    on 127.0.0.1:8080, with the data in `server.data`
     probity serve --sandbox                          needs no port 25
+    probity serve --open                             opens the link, later the dashboard, in a browser
     probity serve --data /srv/probity --listen 0.0.0.0:8080
     probity serve --roles worker,delivery            one of several nodes on one PostgreSQL database
 
@@ -101,6 +102,9 @@ pub(crate) struct ServeArgs {
     /// Use the sandbox for live keys too, instead of real mail servers
     #[arg(long)]
     pub sandbox: bool,
+    /// Open the link of the first start, later the dashboard, in the browser of this machine
+    #[arg(long)]
+    pub open: bool,
 }
 
 #[derive(Debug, Args)]

@@ -45,19 +45,28 @@ impl InputOddities {
         let Oddity { count, line } = self.ragged;
         if count > 0 {
             warnings.push(format!(
-                "{count} rows differ in the number of fields, the first in line {line}; all rows were padded to {} fields",
+                "{} in the number of fields, {}; all rows were padded to {} fields",
+                counted(count, "row differs", "rows differ"),
+                first(count, line),
                 self.width
             ));
         }
         let Oddity { count, line } = self.missing;
         if count > 0 {
             let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
-            warnings.push(format!("{count} rows have no address{place} and are left out, the first in line {line}"));
+            let (rows, left_out) = (counted(count, "row has", "rows have"), if count == 1 { "is" } else { "are" });
+            warnings.push(format!("{rows} no address{place} and {left_out} left out, {}", first(count, line)));
         }
         let Oddity { count, line } = self.unreadable;
         if count > 0 {
             warnings.push(format!(
-                "{count} lines could not be read and get `invalid` ({UNREADABLE_ROW}), the first is line {line}: {}",
+                "{} ({UNREADABLE_ROW}), {}: {}",
+                counted(
+                    count,
+                    "line could not be read and gets `invalid`",
+                    "lines could not be read and get `invalid`"
+                ),
+                first(count, line),
                 self.why_unreadable
             ));
         }
@@ -71,16 +80,29 @@ pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>) -> Vec<String
     let TextRemarks { foreign, nuls, stray, .. } = *remarks;
     if let Some(other) = other.map(|other| other.replace("windows", "Windows")) {
         let Oddity { count, line } = foreign;
-        warnings.push(format!("{count} lines are not UTF-8 and were read as {other}, the first is line {line}"));
+        let lines = counted(count, "line is not UTF-8 and was", "lines are not UTF-8 and were");
+        warnings.push(format!("{lines} read as {other}, {}", first(count, line)));
     }
     if nuls.count > 0 {
-        warnings.push(format!("{} rows have NUL characters, the first in line {}", nuls.count, nuls.line));
+        let rows = counted(nuls.count, "row has", "rows have");
+        warnings.push(format!("{rows} NUL characters, {}", first(nuls.count, nuls.line)));
     }
     if stray.count > 0 {
         let Oddity { count, line } = stray;
-        warnings.push(format!("{count} quotes are never closed and were ignored, the first in line {line}"));
+        let quotes = counted(count, "quote is never closed and was", "quotes are never closed and were");
+        warnings.push(format!("{quotes} ignored, {}", first(count, line)));
     }
     warnings
+}
+
+/// Says how many there are, in the singular or the plural.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Says where they are: the line of the only one, or of the first.
+fn first(count: u64, line: u64) -> String {
+    if count == 1 { format!("in line {line}") } else { format!("the first in line {line}") }
 }
 
 /// Names the column that has addresses, if the requested one has none.
@@ -88,5 +110,28 @@ fn better_column(layout: &Layout, column: usize) -> String {
     match layout.sample.column(None, false) {
         Ok((better, _)) if better != column && layout.form == TextForm::Csv => format!("; set --column {}", better + 1),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_row_is_told_in_the_singular() {
+        let mut oddities = InputOddities { width: 3, ..InputOddities::default() };
+        oddities.ragged.meet(4);
+        oddities.missing.meet(5);
+        oddities.unreadable(6, "no JSON".to_owned());
+        assert_eq!(
+            oddities.warnings(0),
+            [
+                "1 row differs in the number of fields, in line 4; all rows were padded to 3 fields".to_owned(),
+                "1 row has no address and is left out, in line 5".to_owned(),
+                format!("1 line could not be read and gets `invalid` ({UNREADABLE_ROW}), in line 6: no JSON"),
+            ]
+        );
+        oddities.missing.meet(9);
+        assert_eq!(oddities.warnings(1)[1], "2 rows have no address (column 2) and are left out, the first in line 5");
     }
 }

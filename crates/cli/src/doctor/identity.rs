@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use probity_backend::nodes::asking::Essential;
 use probity_engine::net::ProbeSource;
 use probity_engine::net::real::reverse_name;
 use probity_mail::dns::{DnsAnswer, DnsRecord, QueryKind};
@@ -17,7 +18,7 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     let mut checks = Vec::new();
     for source in &patient.settings.engine.sources {
         checks.push(helo(source));
-        checks.push(reverse(patient, source).await);
+        checks.push(reverse(patient, source).await.about(Essential::ReverseName));
     }
     checks
 }

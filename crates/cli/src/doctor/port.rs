@@ -4,6 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use probity_backend::nodes::asking::Essential;
 use probity_engine::net::{ConnectFailure, DialRequest, ProbeSource};
 use probity_mail::dns::MailRoute;
 use tokio::io::AsyncReadExt;
@@ -12,13 +15,15 @@ use super::{Check, DoctorInputs};
 
 /// MX hosts tried per domain.
 const HOSTS_MAX: usize = 2;
+/// Time after which the next domain is tried as well, so that a closed port is found within seconds.
+const HEAD_START: Duration = Duration::from_secs(1);
 /// Maximum bytes read of a banner.
 const BANNER_BYTES: usize = 512;
 
 pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     let mut checks = Vec::new();
     for source in &patient.settings.engine.sources {
-        checks.push(check(patient, source).await);
+        checks.push(check(patient, source).await.about(Essential::Port));
     }
     checks
 }
@@ -26,17 +31,18 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
 async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     let port = patient.settings.engine.port;
     let name = format!("port {port} outbound{}", super::identity::of(source));
+    let domains = &patient.settings.doctor.probe_domains;
+    if domains.is_empty() {
+        let advice = "set doctor.probe_domains to domains that receive mail";
+        return Check::warn(name, "not checked: doctor.probe_domains is empty", advice);
+    }
+    let mut tries: FuturesUnordered<_> =
+        (0..).zip(domains).map(|(place, domain)| connected(patient, source, domain, HEAD_START * place)).collect();
     let mut tried = Vec::new();
-    for domain in &patient.settings.doctor.probe_domains {
-        let MailRoute::Exchangers(hosts) = patient.route(domain).await else { continue };
-        for host in hosts.iter().take(HOSTS_MAX).map(|mx| &mx.host) {
-            match greeted(patient, source, host).await {
-                Ok(banner) if banner.starts_with("220") => {
-                    return Check::ok(name, format!("open: {host} responds"));
-                }
-                Ok(banner) => tried.push(format!("{host} sent {:?}", banner.trim_end())),
-                Err(how) => tried.push(format!("{host}: {how}")),
-            }
+    while let Some(connected) = tries.next().await {
+        match connected {
+            Ok(host) => return Check::ok(name, format!("open: {host} responds")),
+            Err(failures) => tried.extend(failures),
         }
     }
     let (found, advice) = if tried.is_empty() {
@@ -52,6 +58,26 @@ async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
         )
     };
     Check::fail(name, found, advice)
+}
+
+/// Returns the name of an MX host of a domain that greets, or how each failed.
+async fn connected(
+    patient: &DoctorInputs,
+    source: &Arc<ProbeSource>,
+    domain: &str,
+    after: Duration,
+) -> Result<String, Vec<String>> {
+    tokio::time::sleep(after).await;
+    let mut tried = Vec::new();
+    let MailRoute::Exchangers(hosts) = patient.route(domain).await else { return Err(tried) };
+    for host in hosts.iter().take(HOSTS_MAX).map(|mx| &mx.host) {
+        match greeted(patient, source, host).await {
+            Ok(banner) if banner.starts_with("220") => return Ok(host.to_string()),
+            Ok(banner) => tried.push(format!("{host} sent {:?}", banner.trim_end())),
+            Err(how) => tried.push(format!("{host}: {how}")),
+        }
+    }
+    Err(tried)
 }
 
 /// Reads the banner of an MX host.

@@ -1,5 +1,6 @@
 //! Check: does each resolver answer, and how fast?
 
+use probity_backend::nodes::asking::Essential;
 use probity_engine::clock::EngineClock;
 use probity_mail::dns::{DnsAnswer, QueryKind};
 
@@ -22,7 +23,7 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
         let answer = net.lookup(domain, QueryKind::Mx).await.answer;
         let took = clock.elapsed().as_millis();
         let title = format!("resolver {name}");
-        checks.push(match answer {
+        let check = match answer {
             DnsAnswer::Records(_) if took <= SLOW_MS => Check::ok(title, format!("responds in {took} ms")),
             DnsAnswer::Records(_) => Check::warn(
                 title,
@@ -46,7 +47,8 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
                 "check the network, and set dns.nameservers to a resolver that works; without DNS, nothing can be \
                  verified",
             ),
-        });
+        };
+        checks.push(check.about(Essential::Resolver));
     }
     checks
 }

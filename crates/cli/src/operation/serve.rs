@@ -2,10 +2,11 @@
 //!
 //! The first start prints the owner's link and the two first keys, which are shown only once, and the data's location. Every later
 //! start prints only the listening addresses. All go to standard output, even without a terminal: in a container, that is the log.
-//! A terminal shows the link in color, because it comes first.
+//! A terminal shows the link in color, because it comes first. With `--open`, it is opened in a browser.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use probity_backend::accounts::links;
@@ -21,9 +22,11 @@ use crate::output;
 use crate::service;
 
 /// Bold black on green, which is readable on every background.
-const HIGHLIGHT: [&str; 2] = ["\x1b[1;30;42m ", " \x1b[0m"];
+const HIGHLIGHT: [&str; 2] = ["\x1b[1;30;42m", "\x1b[0m"];
 /// For output that is no terminal, and for people who want no colors.
 const PLAIN: [&str; 2] = ["", ""];
+/// Program that opens a URL in the browser of the person at this machine.
+const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 /// Runs `serve` until it is stopped.
 pub(crate) async fn run(args: &ServeArgs, settings: &Settings) -> Result<Exit> {
@@ -38,8 +41,27 @@ pub(crate) async fn run(args: &ServeArgs, settings: &Settings) -> Result<Exit> {
             "probity: cannot print the first keys and link; create others: `probity keys create`, `probity users reset-link`",
         );
     }
+    if args.open {
+        open_browser(&address(&settings.serve, &running.listening, running.first.as_ref()));
+    }
     running.ended.await?;
     Ok(Exit::Done)
+}
+
+/// Returns the owner's link at the first start, and the dashboard's address later.
+fn address(serve: &ServeSettings, listening: &[SocketAddr], first: Option<&FirstKeys>) -> String {
+    let base = listening.first().map_or_else(String::new, |address| serve.base_url(*address));
+    first.map_or(base.clone(), |keys| links::url(Some(&base), keys.link.expose_secret()))
+}
+
+/// Opens a URL in a browser, which need not end before the service.
+fn open_browser(url: &str) {
+    let quiet = Command::new(OPENER).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    match quiet {
+        // Waits for it, so that no defunct process remains.
+        Ok(mut opener) => drop(std::thread::spawn(move || opener.wait())),
+        Err(_) => log::say(&format!("probity: cannot run {OPENER}; open the address above in a browser")),
+    }
 }
 
 pub(crate) async fn migrate(_: &MigrateArgs, settings: &Settings) -> Result<Exit> {
@@ -54,7 +76,7 @@ fn say(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Formats the owner's link, both keys, a command to paste, and the data's locations. No line is longer than 80 columns
+/// Formats the owner's link, both keys, a command to paste, and the data's locations. No line is longer than 72 columns
 /// unless a path or the public URL is long: wrapped lines are hard to copy.
 fn first_start(
     serve: &ServeSettings,
@@ -63,25 +85,26 @@ fn first_start(
     sandbox: bool,
     [before, after]: [&str; 2],
 ) -> String {
-    let base = listening.first().map_or_else(String::new, |address| serve.base_url(*address));
+    let base = address(serve, listening, None);
     let (live, test) = (keys.live.expose_secret(), keys.test.expose_secret());
-    let link = links::url(Some(&base), keys.link.expose_secret());
+    let link = address(serve, listening, Some(keys));
     let live_keys = if sandbox {
         "With --sandbox, live keys use the sandbox too, and spend credits."
     } else {
-        "Live keys probe real mail servers; `probity doctor` checks this machine."
+        "Live keys ask mail servers; `probity doctor` checks this machine."
     };
     format!(
-        "Probity is set up. Open this link to set your password:\n\n  \
+        "Probity is running. Open this link to set your password:\n\n\
          {before}{link}{after}\n\n\
-         It works once, for 24 hours. Save the keys, which are shown only now:\n\n\
-         Test key:  {test}\n\
-         Live key:  {live}\n\n\
+         It works once, for 24 hours.\n\n\
+         Test key: {test}\n\
+         Live key: {live}\n\n\
+         Save both keys: they are shown only now.\n\
+         {live_keys}\n\
          Test keys use the sandbox, free of charge:\n\n  \
          key={test}\n  \
          curl -H \"Authorization: Bearer $key\" \\\n    \
-         '{base}/v1/verify?email=valid@sandbox.test'\n\n\
-         {live_keys}\n\n{}",
+         '{base}/v1/verify?email=valid@sandbox.test'\n\n{}",
         places(serve),
     )
 }
@@ -97,7 +120,7 @@ fn places(serve: &ServeSettings) -> String {
         Pepper::Given(_) => "secrets.pepper".to_owned(),
     };
     format!(
-        "Database:  {database}\nPepper:    {pepper}\n\nBack up both, apart from each other: API keys need the pepper.\n\n"
+        "Database: {database}\nPepper:   {pepper}\n\nBack up both, apart from each other: API keys need the pepper.\n\n"
     )
 }
 
@@ -128,25 +151,25 @@ mod tests {
     #[test]
     fn the_first_start_says_all_that_is_needed() {
         let expected = "\
-Probity is set up. Open this link to set your password:
+Probity is running. Open this link to set your password:
 
-  http://127.0.0.1:8080/#/link/L1NK
+http://127.0.0.1:8080/#/link/L1NK
 
-It works once, for 24 hours. Save the keys, which are shown only now:
+It works once, for 24 hours.
 
-Test key:  probity_test_T
-Live key:  probity_live_L
+Test key: probity_test_T
+Live key: probity_live_L
 
+Save both keys: they are shown only now.
+Live keys ask mail servers; `probity doctor` checks this machine.
 Test keys use the sandbox, free of charge:
 
   key=probity_test_T
   curl -H \"Authorization: Bearer $key\" \\
     'http://127.0.0.1:8080/v1/verify?email=valid@sandbox.test'
 
-Live keys probe real mail servers; `probity doctor` checks this machine.
-
-Database:  /srv/probity/probity.db
-Pepper:    /srv/probity/pepper
+Database: /srv/probity/probity.db
+Pepper:   /srv/probity/pepper
 
 Back up both, apart from each other: API keys need the pepper.
 
@@ -157,7 +180,7 @@ Back up both, apart from each other: API keys need the pepper.
     #[test]
     fn with_the_sandbox_no_real_server_is_promised() {
         let text = printed(&["server.data=/srv/probity"], true);
-        assert!(!text.contains("real mail servers"), "{text}");
+        assert!(!text.contains("ask mail servers"), "{text}");
         assert!(text.contains("live keys use the sandbox too"), "{text}");
     }
 
@@ -181,7 +204,7 @@ Back up both, apart from each other: API keys need the pepper.
         let keys = FirstKeys { link: "L".repeat(43).into(), live, test };
         for sandbox in [false, true] {
             let printed = first_start(&serve, &serve.server.listen.0, &keys, sandbox, PLAIN);
-            let wide: Vec<&str> = printed.lines().filter(|line| line.chars().count() > 80).collect();
+            let wide: Vec<&str> = printed.lines().filter(|line| line.chars().count() > 72).collect();
             assert!(wide.is_empty(), "{wide:?}");
         }
     }
@@ -192,8 +215,19 @@ Back up both, apart from each other: API keys need the pepper.
             Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap().serve;
         let [link, live, test] = ["L1NK", "L", "T"].map(SecretString::from);
         let printed = first_start(&serve, &serve.server.listen.0, &FirstKeys { link, live, test }, false, HIGHLIGHT);
-        assert!(printed.contains("  \x1b[1;30;42m http://127.0.0.1:8080/#/link/L1NK \x1b[0m\n"), "{printed:?}");
+        assert!(printed.contains("\n\x1b[1;30;42mhttp://127.0.0.1:8080/#/link/L1NK\x1b[0m\n"), "{printed:?}");
         assert_eq!(printed.matches('\x1b').count(), 2);
+    }
+
+    #[test]
+    fn the_browser_opens_the_link_once_and_the_dashboard_later() {
+        let serve =
+            Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap().serve;
+        let [link, live, test] = ["L1NK", "L", "T"].map(SecretString::from);
+        let listening = &serve.server.listen.0;
+        let first = address(&serve, listening, Some(&FirstKeys { link, live, test }));
+        assert_eq!(first, "http://127.0.0.1:8080/#/link/L1NK");
+        assert_eq!(address(&serve, listening, None), "http://127.0.0.1:8080");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod failures;
 mod first_start;
 pub(crate) mod jobs;
 mod log;
+mod mute;
 mod nodes;
 mod roles;
 mod uploading;

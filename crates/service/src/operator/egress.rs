@@ -5,6 +5,7 @@
 //! ([`OPERATORS`]), the one created at the first start, see them. All others see only whether MX hosts are reachable.
 
 use probity_account::id::NodeId;
+use probity_backend::nodes::asking::AskingState;
 use probity_backend::nodes::is_alive;
 use probity_contract::error::ApiError;
 use probity_contract::timestamp::Timestamp;
@@ -17,11 +18,16 @@ use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::operator::first_start::OPERATORS;
 
+/// What a node lacks that does not hold its source IPs.
+const LOST: &str = "source";
+
 /// Outbound SMTP health of all nodes.
 #[derive(Serialize)]
 pub struct EgressWays {
-    /// Whether a node reaches MX hosts; null if no node has reported.
+    /// Whether a node can ask MX hosts; null until a node has reported the result of its first checkup.
     reachable: Option<bool>,
+    /// What is missing if none can: `resolver`, `port`, `reverse_name`, or `source` if another node holds the source IP.
+    missing: Option<String>,
     /// Health of each node; null for all but administrators of the operator's organization.
     data: Option<Vec<EgressWay>>,
 }
@@ -48,23 +54,10 @@ impl EgressWay {
     }
 }
 
-/// Beginning of the name of the checks that connect to MX hosts.
-const PORT_CHECK: &str = "port ";
-
-/// Returns whether a node in this state reaches MX hosts. True for one with simulated MX hosts, and for a node without attempts
-/// so far unless its checkup found the port closed.
-fn reaches(state: &Value) -> bool {
-    let count = |name| state["engine"][name].as_u64().unwrap_or(0);
-    let untried = count("connect_failures") == 0 && !is_port_closed(state);
-    state["may_ask"] == true && (count("connections") > 0 || untried)
-}
-
-/// Returns whether the checkup reached no MX host from any source.
-fn is_port_closed(state: &Value) -> bool {
-    let checks = state["checkup"]["checks"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut ports =
-        checks.iter().filter(|check| check["name"].as_str().is_some_and(|name| name.starts_with(PORT_CHECK)));
-    ports.clone().next().is_some() && ports.all(|check| check["outcome"] == "fail")
+/// Returns what a node in this state says about asking mail servers ([`AskingState::as_str`]). `source` if it lacks a source IP.
+fn asking(state: &Value) -> &str {
+    let own = state["asking"].as_str().unwrap_or(AskingState::Able.as_str());
+    if state["may_ask"] == true { own } else { LOST }
 }
 
 /// Lists the outbound SMTP health of all live nodes.
@@ -82,9 +75,14 @@ pub async fn list_ways(app: &App, caller: &Caller) -> Result<EgressWays, ApiErro
 
 /// Returns all details to administrators of the installation, and a summary to others.
 fn shown(ways: Vec<EgressWay>, runs_it: bool) -> EgressWays {
-    let states: Vec<&Value> = ways.iter().filter_map(|way| way.state.as_ref()).collect();
-    let reachable = (!states.is_empty()).then(|| states.into_iter().any(reaches));
-    EgressWays { reachable, data: runs_it.then_some(ways) }
+    let told: Vec<&str> = ways.iter().filter_map(|way| way.state.as_ref()).map(asking).collect();
+    let reachable = if told.contains(&AskingState::Able.as_str()) {
+        Some(true)
+    } else {
+        (!told.is_empty() && !told.contains(&AskingState::Unchecked.as_str())).then_some(false)
+    };
+    let missing = told.first().filter(|_| reachable == Some(false)).map(|&what| what.to_owned());
+    EgressWays { reachable, missing, data: runs_it.then_some(ways) }
 }
 
 #[cfg(test)]
@@ -94,31 +92,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_is_open_unless_all_that_was_tried_failed() {
-        let checked = |ports: &[&str], connections: u64| {
-            let port = |outcome: &&str| json!({ "name": "port 25 outbound", "outcome": outcome });
-            let mut checks: Vec<Value> = ports.iter().map(port).collect();
-            checks.push(json!({ "name": "resolver", "outcome": "fail" }));
-            json!({
-                "may_ask": true,
-                "engine": { "connections": connections, "connect_failures": 0 },
-                "checkup": { "checks": checks },
-            })
+    fn one_node_that_can_ask_is_enough() {
+        let way = |state: &Value| EgressWay {
+            node: NodeId::new(probity_mail::time::Millis(0), [0; 10]),
+            seen_at: Timestamp::from(probity_mail::time::Millis(0)),
+            sources: Vec::new(),
+            state: Some(state.clone()),
         };
-        let engine = |connections, failures| json!({ "connections": connections, "connect_failures": failures });
+        let told = |asking: &str| json!({ "may_ask": true, "asking": asking });
+        let old = json!({ "may_ask": true, "engine": null });
+        let lost = json!({ "may_ask": false, "asking": "able" });
         let cases = [
-            (json!({ "may_ask": true, "engine": null }), true),
-            (json!({ "may_ask": true, "engine": engine(0, 0) }), true),
-            (json!({ "may_ask": true, "engine": engine(1, 9) }), true),
-            (json!({ "may_ask": true, "engine": engine(0, 9) }), false),
-            (json!({ "may_ask": false, "engine": engine(1, 0) }), false),
-            (json!({}), false),
-            (checked(&["fail", "fail"], 0), false),
-            (checked(&["fail", "ok"], 0), true),
-            (checked(&["fail"], 3), true),
+            (vec![], None, None),
+            (vec![told("able")], Some(true), None),
+            (vec![old], Some(true), None),
+            (vec![told("unchecked")], None, None),
+            (vec![told("port")], Some(false), Some("port")),
+            (vec![told("port"), told("unchecked")], None, None),
+            (vec![told("port"), told("able")], Some(true), None),
+            (vec![told("resolver"), told("port")], Some(false), Some("resolver")),
+            (vec![lost.clone()], Some(false), Some("source")),
+            (vec![lost, told("able")], Some(true), None),
         ];
-        for (state, expected) in cases {
-            assert_eq!(reaches(&state), expected, "{state}");
+        for (states, reachable, missing) in cases {
+            let found = shown(states.iter().map(way).collect(), false);
+            assert_eq!((found.reachable, found.missing.as_deref()), (reachable, missing), "{states:?}");
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct OpenJob {
     pub job: JobNo,
     /// Whether a test key created it.
     pub test: bool,
+    /// Whether its owner finished it early.
+    pub hurried: bool,
     /// Acceptance time.
     pub created_at: Millis,
 }
@@ -114,7 +116,8 @@ pub struct ChunkRelease {
 
 statements! {
     // The oldest of each organization first, so that one with many jobs does not hide the others.
-    OPEN = "SELECT org_no, job_no, test, created_at FROM (SELECT j.org_no, j.job_no, j.test, j.created_at, \
+    OPEN = "SELECT org_no, job_no, test, hurried_at, created_at FROM (SELECT j.org_no, j.job_no, j.test, j.hurried_at, \
+            j.created_at, \
             ROW_NUMBER() OVER (PARTITION BY j.org_no ORDER BY j.created_at, j.job_no) AS place_no FROM job j \
             JOIN org o ON o.org_no = j.org_no WHERE j.is_open = 1 AND j.state IN ('ready', 'processing') \
             AND o.status NOT IN ('suspended', 'paused', 'banned') \
@@ -172,6 +175,7 @@ pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<Open
             org: OrgNo(row.get("org_no")?),
             job: JobNo(row.get("job_no")?),
             test: row.get::<i64>("test")? == 1,
+            hurried: row.get::<Option<i64>>("hurried_at")?.is_some(),
             created_at: Millis(row.get("created_at")?),
         })
     };

@@ -2,6 +2,7 @@
 import { html, useRef, useState } from "../../../vendor/lib.js";
 import { post } from "../../api.js";
 import { clock, duration, number, percent } from "../../format.js";
+import { WhatToDo, isMute, isUnchecked, lack } from "../../reach.js";
 import { t } from "../../text.js";
 import { Confirm } from "../../ui/dialog.js";
 import { Glyph, Icon } from "../../ui/icon.js";
@@ -19,6 +20,7 @@ export function Hero({ of, filter, metered, readable }) {
         <${Bar} of=${of} />
       </div>
     </div>
+    <${Held} of=${of} readable=${readable} />
     <${Waits} of=${of} filter=${filter} readable=${readable} />
     <${Sum} of=${of} metered=${metered} />
   </section>`;
@@ -27,7 +29,7 @@ export function Hero({ of, filter, metered, readable }) {
 function Lead({ of }) {
   const counted = { n: of.passed, total: of.processed };
   if (of.processed === 0) {
-    return html`<div><h2 id="hero-title" class="lead-line">${of.over ? t("lists.hero_none") : t("lists.hero_begins")}</h2></div>`;
+    return html`<div><h2 id="hero-title" class="lead-line">${of.over ? t("lists.hero_none") : isHeld(of) ? t("lists.hero_waits") : t("lists.hero_begins")}</h2></div>`;
   }
   return html`<div><h2 id="hero-title" class="lead-line">${of.repeated ? t("lists.hero_rows", counted) : t("lists.hero", counted)}</h2>
     <p class="quiet">${of.undeliverable > 0 ? t("lists.bounces", { share: percent(of.undeliverable, of.processed) }) : t("lists.no_bounces")}${" "}
@@ -65,6 +67,26 @@ function usePace({ processed, over }) {
   const [first] = seen.current;
   if (over || !first || now - first[0] < 500) return 0;
   return ((processed - first[1]) * 1000) / (now - first[0]);
+}
+
+/** Whether a list waits because no mail server can be asked. @param {import("../../live.js").Progress} of */
+const isHeld = (of) => !of.over && !of.hurried && (isMute() || (isUnchecked() && of.processed === 0));
+
+/** What a list waits for before its first row, or before the next ones. */
+function Held({ of, readable }) {
+  const [open, setOpen] = useState("");
+  if (!isHeld(of)) return null;
+  const finish = () => post(`/app/jobs/${encodeURIComponent(of.id)}/finish`);
+  return html`<div class="waits" role="status">
+    <${Icon} name="clock" large=${true} />
+    <div><p><b>${isMute() ? t("reach.title") : t("reach.checking")}</b>${" "}
+      <span class="quiet">${isMute() && lack()} ${t("reach.waits")}</span></p></div>
+    ${isMute() && html`<span class="row">
+      <button type="button" class="button slim" onClick=${() => setOpen("what")}>${t("reach.what")}</button>
+      ${readable && html`<button type="button" class="button plain slim" onClick=${() => setOpen("finish")}>${t("lists.finish")}</button>`}</span>`}
+    ${open === "what" && html`<${WhatToDo} close=${() => setOpen("")} />`}
+    ${open === "finish" && html`<${Confirm} title=${t("lists.finish")} submit=${t("lists.finish")} close=${() => setOpen("")} work=${finish}>${t("reach.finish_text")}<//>`}
+  </div>`;
 }
 
 function Waits({ of, filter, readable }) {

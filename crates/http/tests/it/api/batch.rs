@@ -2,6 +2,7 @@
 
 mod callback;
 mod download;
+mod held;
 mod keeping;
 mod lists;
 mod pacing;

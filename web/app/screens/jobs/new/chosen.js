@@ -3,7 +3,7 @@ import { html, useState } from "../../../../vendor/lib.js";
 import { ask, get, patch, post, remove } from "../../../api.js";
 import { number, size, time } from "../../../format.js";
 import { testing } from "../../../mode.js";
-import { isMute } from "../../../reach.js";
+import { isMute, lack } from "../../../reach.js";
 import { useHere } from "../../../route.js";
 import { session } from "../../../session.js";
 import { t } from "../../../text.js";
@@ -182,7 +182,7 @@ function Start({ of, place, busy, forecast, again }) {
   };
   return html`<section class="card forecast" aria-labelledby="forecast-title"><div><h2 id="forecast-title">${free ? t("mode.test_title") : t("forecast.title")}</h2>
       <p class="small quiet">${free ? t("mode.test_text") : t("forecast.lead")}</p></div>
-    ${isMute() && html`<${Note} kind="warning">${t("reach.list")}<//>`}
+    ${isMute() && html`<${Note} kind="warning" title=${t("reach.title")}>${lack()} ${t("reach.list")}<//>`}
     ${!free && html`<${Fetched} from=${forecast} lines=${6}>${(found) => html`<${Forecast} of=${found} />`}<//>`}
     <${Form} send=${start} waits=${busy || (!free && !of.job && !forecast.value)} submit=${of.job ? t("upload.started") : t("lists.start", { n: of.counts.distinct })}>
       ${!of.job && session.value?.sends_mail && html`<${Check} label=${t("lists.mail")} checked=${mail} set=${setMail} />`}<//>

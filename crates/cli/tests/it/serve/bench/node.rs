@@ -188,6 +188,11 @@ impl Installation {
         self.spawn(self.command(args))
     }
 
+    /// Starts a command that needs no data, without waiting.
+    pub(crate) fn launch_plainly(&self, args: &[&str]) -> Launched {
+        self.spawn(self.place.command(args))
+    }
+
     fn spawn(&self, mut command: std::process::Command) -> Launched {
         let log = std::fs::File::options().create(true).append(true).open(self.place.path("log")).unwrap();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
@@ -254,10 +259,15 @@ pub(crate) struct Launched {
 
 impl Launched {
     /// Waits until the process listens; returns it as an error if it ends first.
-    fn listening(mut self) -> Result<Node, Self> {
+    pub(crate) fn listening(mut self) -> Result<Node, Self> {
         let Some(listening) = self.find_line("Listening on ") else { return Err(self) };
         let url = listening.split_whitespace().nth(2).unwrap().trim_start_matches("http://").trim_end_matches(',');
         Ok(Node { address: url.parse().unwrap(), launched: self })
+    }
+
+    /// Output so far.
+    pub(crate) fn seen(&self) -> &str {
+        &self.seen
     }
 
     /// Waits for a line of standard output with this text; fails if the output ends first.

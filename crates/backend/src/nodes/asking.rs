@@ -1,0 +1,149 @@
+//! Whether this node can ask mail servers: the one fact that workers and pages read.
+//!
+//! A node that cannot ask would report each mailbox as unknown, whatever mailbox it is. It therefore claims no chunk of a live
+//! list until a checkup finds that it can ask. Lists of test keys, which the sandbox answers, continue.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::nodes::egress::{Check, CheckOutcome};
+
+/// Subject of a check without which no mail server can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Essential {
+    /// Name servers respond.
+    Resolver,
+    /// An MX host accepts a connection.
+    Port,
+    /// The source IP has a PTR record, which most MX hosts require.
+    ReverseName,
+}
+
+/// Whether a node can ask mail servers, and the reason if not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AskingState {
+    Able,
+    /// The first checkup has not ended.
+    Unchecked,
+    NoResolver,
+    PortClosed,
+    NoReverseName,
+}
+
+impl AskingState {
+    const ALL: [Self; 5] = [Self::Able, Self::Unchecked, Self::NoResolver, Self::PortClosed, Self::NoReverseName];
+
+    /// Reads the result of a checkup. An open port proves that names resolve. A check of several resolvers or sources fails if
+    /// it fails for each of them.
+    pub fn of(checks: &[Check]) -> Self {
+        let outcomes = |essential| {
+            checks.iter().filter(move |check| check.essential == Some(essential)).map(|check| check.outcome)
+        };
+        let fails = |essential| {
+            outcomes(essential).next().is_some() && outcomes(essential).all(|outcome| outcome == CheckOutcome::Fail)
+        };
+        let is_open = outcomes(Essential::Port).any(|outcome| outcome == CheckOutcome::Ok);
+        if !is_open && fails(Essential::Resolver) {
+            Self::NoResolver
+        } else if fails(Essential::Port) {
+            Self::PortClosed
+        } else if fails(Essential::ReverseName) {
+            Self::NoReverseName
+        } else {
+            Self::Able
+        }
+    }
+
+    pub fn is_able(self) -> bool {
+        self == Self::Able
+    }
+
+    /// Name in the node's state.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Able => "able",
+            Self::Unchecked => "unchecked",
+            Self::NoResolver => "resolver",
+            Self::PortClosed => "port",
+            Self::NoReverseName => "reverse_name",
+        }
+    }
+
+    /// Explains why no mail server can be asked; nothing if it is not known to be so.
+    pub fn obstacle(self) -> Option<&'static str> {
+        match self {
+            Self::Able | Self::Unchecked => None,
+            Self::NoResolver => Some("no resolver answers"),
+            Self::PortClosed => Some("outbound port 25 is closed"),
+            Self::NoReverseName => Some("the source address has no valid reverse name (PTR)"),
+        }
+    }
+}
+
+/// The fact as tasks share it.
+#[derive(Debug)]
+pub(super) struct SharedAsking(AtomicU8);
+
+impl Default for SharedAsking {
+    /// Without checkups, as with simulated mail servers, nothing is held back.
+    fn default() -> Self {
+        Self(AtomicU8::new(AskingState::Able as u8))
+    }
+}
+
+impl SharedAsking {
+    pub(super) fn get(&self) -> AskingState {
+        AskingState::ALL[usize::from(self.0.load(Ordering::Relaxed))]
+    }
+
+    /// Stores the fact and returns the one before.
+    pub(super) fn replace(&self, asking: AskingState) -> AskingState {
+        AskingState::ALL[usize::from(self.0.swap(asking as u8, Ordering::Relaxed))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OK: CheckOutcome = CheckOutcome::Ok;
+    const WARN: CheckOutcome = CheckOutcome::Warn;
+    const FAIL: CheckOutcome = CheckOutcome::Fail;
+
+    #[test]
+    fn what_fails_everywhere_is_the_obstacle() {
+        use Essential::{Port, Resolver, ReverseName};
+        let cases: [(&[(Essential, CheckOutcome)], AskingState); 10] = [
+            (&[], AskingState::Able),
+            (&[(Resolver, OK), (Port, OK), (ReverseName, OK)], AskingState::Able),
+            (&[(Resolver, FAIL), (Port, FAIL), (ReverseName, WARN)], AskingState::NoResolver),
+            (&[(Resolver, FAIL), (Resolver, OK), (Port, FAIL)], AskingState::PortClosed),
+            // A resolver that does not know the first domain, and a mail server of another one that responds.
+            (&[(Resolver, FAIL), (Port, OK)], AskingState::Able),
+            (&[(Resolver, OK), (Port, FAIL), (ReverseName, FAIL)], AskingState::PortClosed),
+            (&[(Resolver, OK), (Port, FAIL), (Port, OK)], AskingState::Able),
+            (&[(Resolver, OK), (Port, OK), (ReverseName, FAIL)], AskingState::NoReverseName),
+            (&[(Resolver, OK), (Port, OK), (ReverseName, FAIL), (ReverseName, OK)], AskingState::Able),
+            // The public address is not configured, or there is no domain to connect to.
+            (&[(Resolver, OK), (Port, WARN), (ReverseName, WARN)], AskingState::Able),
+        ];
+        for (found, expected) in cases {
+            let check = |(essential, outcome): &(Essential, CheckOutcome)| {
+                Check { outcome: *outcome, ..Check::ok("any", "") }.about(*essential)
+            };
+            let mut checks: Vec<Check> = found.iter().map(check).collect();
+            checks.push(Check::fail("block list", "listed", "ask to be removed"));
+            assert_eq!(AskingState::of(&checks), expected, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_shared_fact_is_the_last_one() {
+        let shared = SharedAsking::default();
+        assert_eq!(shared.get(), AskingState::Able);
+        for asking in AskingState::ALL {
+            shared.replace(asking);
+            assert_eq!(shared.get(), asking);
+        }
+    }
+}
