@@ -60,6 +60,8 @@ pub(crate) struct Site {
     /// Live calls waiting for a connection.
     live_waiting: AtomicU32,
     rcpt_per_minute: u32,
+    /// Whether its PIPELINING was found to be broken.
+    lock_step: AtomicBool,
     state: Mutex<SiteState>,
     idle: Mutex<Vec<MailSession>>,
     /// Plans at this site or on their way to it.
@@ -83,6 +85,7 @@ impl Site {
             batch: FairQueue::new((connections - 1).max(1)),
             live_waiting: AtomicU32::new(0),
             rcpt_per_minute: policy.rcpt_per_minute,
+            lock_step: AtomicBool::new(false),
             state: Mutex::new(SiteState {
                 rate: limit(policy.rcpt_per_minute, MINUTE_MS, policy.burst.max(1)),
                 missing: limit(policy.missing_per_hour, HOUR_MS, policy.missing_per_hour),
@@ -217,6 +220,16 @@ impl Site {
     pub(crate) fn misses(&self, now: Millis) -> u32 {
         let state = self.state();
         if now.since(state.misses_since) < MISSES_FORGOTTEN_MS { state.misses } else { 0 }
+    }
+
+    /// Records that its PIPELINING is broken.
+    pub(crate) fn ask_in_lock_step(&self) {
+        self.lock_step.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether sessions here send one command at a time.
+    pub(crate) fn asks_in_lock_step(&self) -> bool {
+        self.lock_step.load(Ordering::Relaxed)
     }
 
     /// Records the end of a session with a refusal; `dropped` if the server left silently.

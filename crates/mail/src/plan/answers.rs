@@ -78,7 +78,11 @@ impl ProbePlan {
             let answer = answers.next().unwrap_or(RcptAnswer::Unanswered);
             self.random_answer(answer, Question(reader, recipients.len()), &mut flight);
         }
+        if flight.heard.answered > 0 {
+            self.hosts.answered();
+        }
         self.settle_accepted();
+        self.doubt_outsider();
         self.stop_if_refused(&mut flight);
         self.after_flight(&flight, end);
         flight.heard

@@ -1,10 +1,13 @@
 //! What a flight leaves: client refusals, and recipients to ask again.
 
 use super::answers::FlightSoFar;
-use super::{ASKS_MAX, FRUITLESS_MAX, HeldReply, ProbePlan, TEMPORARY_MS, UNREACHED_MS, index};
+use super::catch_all::is_missing;
+use super::{
+    ASKS_MAX, FRUITLESS_MAX, HeldReply, ProbePlan, RecipientFate, RecipientReport, TEMPORARY_MS, UNREACHED_MS, index,
+};
 use crate::classify::{AboutUs, DialogStage, NAMES_CLIENT};
 use crate::smtp::session::End;
-use crate::verdict::{Silence, silence_token};
+use crate::verdict::{Mailbox, Silence, silence_token};
 
 impl ProbePlan {
     /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients too.
@@ -74,6 +77,25 @@ impl ProbePlan {
                 self.hosts.skip_address();
             }
         }
+    }
+
+    /// Takes refusals back that only a stranger's backup host made, which has accepted nobody: the domain's own hosts decide.
+    pub(super) fn doubt_outsider(&mut self) {
+        if self.seen.accepts || !self.accepted.is_empty() || !self.hosts.is_outsider() {
+            return;
+        }
+        let told = self.silent(Silence::TimedOut, None);
+        let fate = || RecipientFate::Later {
+            told: told.clone(),
+            after_ms: UNREACHED_MS,
+            why: silence_token(Silence::TimedOut),
+            same_source: false,
+        };
+        let missing =
+            |told: &RecipientReport| matches!(told.mailbox, Mailbox::Replied { meaning, .. } if is_missing(meaning));
+        let refused = |decided: &RecipientFate| matches!(decided, RecipientFate::Settled(told) if missing(told));
+        self.fates.iter_mut().filter(|(_, decided)| refused(decided)).for_each(|(_, decided)| *decided = fate());
+        self.fates.extend(std::mem::take(&mut self.denied).iter().map(|held| (held.recipient, fate())));
     }
 
     /// Forgets what a session with miscounted replies showed about the domain, and asks again about acceptances that still wait.
