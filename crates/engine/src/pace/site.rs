@@ -206,7 +206,9 @@ impl Site {
             governor.record_findings(now, heard.answered, heard.missing);
         }
         if let Some((_, asked_ms)) = heard.about_us {
-            state.breaker.strike(now, asked_ms, policy);
+            state.breaker.refused(now, heard.refusals, asked_ms, policy);
+        } else if heard.answered > 0 {
+            state.breaker.answered();
         }
         let trouble = heard.about_us.is_some() || state.paused_until(now).is_some() || state.is_tight(now);
         drop(state);
@@ -244,7 +246,7 @@ impl Site {
 
     /// Records a client refusal before any recipient was probed.
     pub(crate) fn refused_us(&self, now: Millis, asked_ms: Option<i64>, policy: &Policy) {
-        self.state().breaker.strike(now, asked_ms, policy);
+        self.state().breaker.refused(now, 1, asked_ms, policy);
         self.note();
     }
 

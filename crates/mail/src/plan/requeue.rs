@@ -14,11 +14,14 @@ impl ProbePlan {
     pub(super) fn stop_if_refused(&mut self, flight: &mut FlightSoFar) {
         let Some((why, stage, retry_ms)) = flight.refusal else { return };
         let everybody = !flight.told_something && flight.limited.is_empty();
-        // A recipient's own policy can look like a client refusal: only three alike, or one that names us, open the circuit breaker.
-        let names_us =
-            why != AboutUs::Policy || stage != DialogStage::Rcpt || signs_of_refusal(&flight.refused_us) >= 3;
+        // One reply to MAIL refuses all recipients of the flight.
+        let signs = if stage == DialogStage::Rcpt { signs_of_refusal(&flight.refused_us) } else { 1 };
+        let with_random = signs + u32::from(flight.random_refuses_us);
+        // A recipient's own policy can look like a client refusal: only three alike, or a reply about us, count for the circuit breaker.
+        let names_us = why != AboutUs::Policy || stage != DialogStage::Rcpt || signs >= 3;
         if names_us {
             flight.heard.about_us = Some((why, retry_ms));
+            flight.heard.refusals = with_random;
         }
         for HeldReply { recipient, reading, reply } in std::mem::take(&mut flight.refused_us) {
             let after_ms = self.pause_ms(&reading);
@@ -124,9 +127,9 @@ impl ProbePlan {
 
 /// Number of client refusals. Some servers print the client's address in every refusal, so all refusals that merely name it count
 /// as one.
-fn signs_of_refusal(refusals: &[HeldReply]) -> usize {
+fn signs_of_refusal(refusals: &[HeldReply]) -> u32 {
     let named = refusals.iter().filter(|held| *held.reading.rule == *NAMES_CLIENT).count();
-    refusals.len() - named + named.min(1)
+    u32::try_from(refusals.len() - named + named.min(1)).unwrap_or(u32::MAX)
 }
 
 /// Result of a session's end for an unanswered recipient.
