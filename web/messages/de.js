@@ -1353,7 +1353,7 @@ export default {
   "webhooks.check_text": "Nehmen Sie nur Zustellungen an, die mit dem Geheimnis dieses Webhooks signiert sind. Legen Sie es in PROBITY_WEBHOOK_SECRET ab. Das Verfahren ist Standard Webhooks: HMAC-SHA256 über ID, Zeitstempel und Inhalt.",
   "webhooks.check_code": "Beispiel",
   "came.accepted": "{status}: von Ihrem Server angenommen",
-  "came.redirect": "{status}: Weiterleitungen wird nicht gefolgt",
+  "came.redirect": "{status}: Weiterleitungen wird nicht gefolgt. Tragen Sie das Ziel als URL des Webhooks ein.",
   "came.refused": "{status}: von Ihrem Server abgelehnt",
   "came.gone": "{status}: Ihr Server möchte keine Ereignisse mehr",
   "came.busy": "{status}: zu viele Anfragen für Ihren Server",

@@ -1353,7 +1353,7 @@ export default {
   "webhooks.check_text": "Accept only deliveries that are signed with this webhook's secret. Put it into PROBITY_WEBHOOK_SECRET. The algorithm is Standard Webhooks: HMAC-SHA256 over ID, timestamp and body.",
   "webhooks.check_code": "Example",
   "came.accepted": "{status}: accepted by your server",
-  "came.redirect": "{status}: redirects aren't followed",
+  "came.redirect": "{status}: redirects aren't followed. Enter the target as the webhook's URL.",
   "came.refused": "{status}: refused by your server",
   "came.gone": "{status}: your server wants no more events",
   "came.busy": "{status}: too many requests for your server",

@@ -1353,7 +1353,7 @@ export default {
   "webhooks.check_text": "Acepte solo las entregas firmadas con el secreto de este webhook. Guárdelo en PROBITY_WEBHOOK_SECRET. El algoritmo es Standard Webhooks: HMAC-SHA256 sobre ID, marca de tiempo y cuerpo.",
   "webhooks.check_code": "Ejemplo",
   "came.accepted": "{status}: aceptada por su servidor",
-  "came.redirect": "{status}: no se siguen las redirecciones",
+  "came.redirect": "{status}: no se siguen las redirecciones. Introduzca el destino como URL del webhook.",
   "came.refused": "{status}: rechazada por su servidor",
   "came.gone": "{status}: su servidor no quiere más eventos",
   "came.busy": "{status}: demasiadas peticiones para su servidor",

@@ -1353,7 +1353,7 @@ export default {
   "webhooks.check_text": "N’acceptez que les livraisons signées avec le secret de ce webhook. Placez-le dans PROBITY_WEBHOOK_SECRET. L’algorithme est Standard Webhooks : HMAC-SHA256 sur l’ID, l’horodatage et le corps.",
   "webhooks.check_code": "Exemple",
   "came.accepted": "{status} : acceptée par votre serveur",
-  "came.redirect": "{status} : les redirections ne sont pas suivies",
+  "came.redirect": "{status} : les redirections ne sont pas suivies. Saisissez la cible comme URL du webhook.",
   "came.refused": "{status} : refusée par votre serveur",
   "came.gone": "{status} : votre serveur ne veut plus d’événements",
   "came.busy": "{status} : trop de requêtes pour votre serveur",

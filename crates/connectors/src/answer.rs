@@ -11,6 +11,7 @@ use serde_json::Value;
 
 pub(crate) use classify::{AnswerJudge, Judged};
 pub(crate) use records::{RawRecord, records};
+pub use wait::retry_after_ms;
 
 use crate::file::{ConnectorFile, ErrorClass};
 

@@ -21,7 +21,7 @@ mod template;
 mod testing;
 
 pub use acting::{ActStep, Acting, ActionOrder, ActionOutcome, ActionTarget, Settled, VerdictFacts};
-pub use answer::Fault;
+pub use answer::{Fault, retry_after_ms};
 pub use authorizing::{Authorizing, PlatformTokenGrant};
 pub use catalog::Catalog;
 pub use date::DateForm;

@@ -1,6 +1,7 @@
 //! Reads query parameters one by one.
 //!
 //! - A raw `+` is a plus, not a space: `a+b@example.com` arrives as typed. Everything else is percent-decoded as UTF-8.
+//! - A raw `+` at the start or end of a value with an encoded at sign is a space: only form encoders write `+ann%40example.com`.
 //! - If a parameter is repeated, the first value counts. Unknown parameters are ignored, even malformed ones.
 //! - Errors are a 400 that names the parameter.
 //! - Values may contain any character, including U+0000. Parse them before storing them.
@@ -64,7 +65,12 @@ impl Query {
         let pairs =
             self.0.query().unwrap_or_default().split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         let raw = pairs.into_iter().find(|(key, _)| percent_decode_str(key).eq(name.bytes()));
-        raw.map(|(_, value)| decoded(name, value)).transpose()
+        let Some((_, value)) = raw else { return Ok(None) };
+        let text = match form_blanks(value) {
+            None => decoded(name, value)?,
+            Some(spaced) => decoded(name, &spaced)?.into_owned().into(),
+        };
+        Ok(Some(text))
     }
 
     /// Returns the parameter as a finite decimal number: `20`, `2.5`, `1e3`.
@@ -116,6 +122,15 @@ impl Query {
     }
 }
 
+/// Returns the value with `%20` for each `+` at its start and end, if a form encoder wrote it; otherwise `None`.
+fn form_blanks(value: &str) -> Option<String> {
+    let core = value.trim_matches('+');
+    let before = value.len() - value.trim_start_matches('+').len();
+    let after = value.len() - before - core.len();
+    (core.len() < value.len() && core.contains("%40"))
+        .then(|| format!("{}{core}{}", "%20".repeat(before), "%20".repeat(after)))
+}
+
 fn decoded<'a>(name: &str, value: &'a str) -> Result<Cow<'a, str>, ApiError> {
     // RFC 3986 §2.1. If a bare `%` stood for itself, two different texts could mean the same value.
     let mut escapes = value.split('%').skip(1);
@@ -147,6 +162,13 @@ mod tests {
             ("email=a+b@example.com", Some("a+b@example.com")),
             ("email=a%2Bb%40example.com", Some("a+b@example.com")),
             ("email=a%20b", Some("a b")),
+            ("email=+ann%40example.com", Some(" ann@example.com")),
+            ("email=ann%40example.com++", Some("ann@example.com  ")),
+            ("email=+a+b%40example.com+", Some(" a+b@example.com ")),
+            ("email=a+b%40example.com", Some("a+b@example.com")),
+            ("email=%2Bann%40example.com", Some("+ann@example.com")),
+            ("email=+ann@example.com", Some("+ann@example.com")),
+            ("email=+", Some("+")),
             ("email=%C3%A9", Some("é")),
             ("%65mail=x", Some("x")),
             ("email=first&email=second", Some("first")),

@@ -5,7 +5,7 @@ pub(crate) mod resolve;
 
 use std::sync::Arc;
 
-use probity_mail::dns::{DnsFailure, MailRoute, QueryKind, mail_route};
+use probity_mail::dns::{DnsFailure, MailRoute, QueryKind, faulty_mx, mail_route};
 use probity_mail::policy::{Mode, Policy};
 use probity_mail::verdict::{DomainEvidence, Mailbox, MxHost, NotAsked};
 
@@ -35,7 +35,8 @@ impl Destination {
     /// Looks a domain up. `domain` is in lower-case A-labels.
     pub(crate) async fn find(names: &NameLookups, knowledge: &Knowledge, domain: Arc<str>, effort: Effort) -> Self {
         let lookup = names.lookup(&domain, QueryKind::Mx, QueryShare::Begin(effort)).await;
-        let mut route = mail_route(&lookup.answer, |host| !knowledge.special.refuses(host));
+        let usable = |host: &str| !knowledge.special.refuses(host);
+        let mut route = mail_route(&lookup.answer, usable);
         if route == MailRoute::NoDomain
             && let Err(failure) = names.know_top_level(&domain).await
         {
@@ -58,7 +59,9 @@ impl Destination {
         let opaque = policies.first().is_some_and(|policy| policy.mode == Mode::Never);
         let provider =
             exchangers.iter().find_map(|mx| knowledge.lists.provider(&mx.host)).map(|p| Arc::from(p.id.as_ref()));
-        let shown = exchangers.iter().take(EVIDENCE_MX_MAX).cloned().collect();
+        // Faulty records come last: nobody is asked there, but the domain's owner can see what is wrong.
+        let faulty = faulty_mx(&lookup.answer, usable);
+        let shown = exchangers.iter().cloned().chain(faulty).take(EVIDENCE_MX_MAX).collect();
         Self {
             disposable: exchangers.iter().any(|mx| knowledge.lists.disposable_exchanger(&mx.host)),
             parked: exchangers.first().is_some_and(|mx| knowledge.lists.parked_exchanger(&mx.host)),

@@ -22,9 +22,11 @@ use std::sync::atomic::Ordering;
 
 use probity_mail::address::Address;
 use probity_mail::classify::DialogParties;
-use probity_mail::plan::{FlightFindings, FlightReader, KnownDomain, ProbeAction, ProbePlan, RecipientFate};
+use probity_mail::plan::{
+    FlightFindings, FlightReader, KnownDomain, ProbeAction, ProbePlan, RecipientFate, is_out_of_place,
+};
 use probity_mail::policy::Policy;
-use probity_mail::smtp::session::{Flight, Recipient};
+use probity_mail::smtp::session::{End, Flight, RcptAnswer, Recipient};
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Mailbox, NotAsked, ProbeStep, Timings};
 
@@ -246,9 +248,11 @@ impl<'a> Probe<'a> {
         }
         let asked = flight.recipients.clone();
         let refused_before = link.refusals() > 0;
+        let in_groups = link.pipelines();
         let (answers, end) = link.ask(flight).await;
         let said = link.take_transcript();
         self.record_flight(said, &answers, random, end.as_ref());
+        let answers = self.check_group(in_groups, answers, end.as_ref());
         let now = self.parts.clock.now();
         add(&mut self.asked.timings.smtp, now.since(started));
         let refused = refused_before || answers.iter().any(is_refusal);
@@ -262,6 +266,18 @@ impl<'a> Probe<'a> {
         if let Some(end) = &end {
             self.ended(end, refused, now);
         }
+    }
+
+    /// Checks the answers of a flight in groups. If lock step does what groups did not, remembers it of the site.
+    fn check_group(&mut self, in_groups: bool, answers: Vec<RcptAnswer>, end: Option<&End>) -> Vec<RcptAnswer> {
+        if in_groups {
+            return self.plan.check_group(answers, end);
+        }
+        let is_right = end.is_none() && !answers.iter().any(is_out_of_place);
+        if let Some(here) = self.site.as_ref().filter(|_| is_right && self.plan.asks_in_lock_step()) {
+            here.site().ask_in_lock_step();
+        }
+        answers
     }
 
     /// Books the observations of a flight about the MX host.

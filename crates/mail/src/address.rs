@@ -55,7 +55,10 @@ impl Address {
         if let Some(last) = text.char_indices().next_back().filter(|(_, c)| c.is_whitespace()) {
             return Err(AddressReason::OuterWhitespace.at(last.0));
         }
-        let local = local::read(text)?;
+        let local = local::read(text).or_else(|error| {
+            let dotted = (error.reason == AddressReason::DotMisplaced).then(|| local::read_dotted(text));
+            dotted.flatten().ok_or(error)
+        })?;
         let start = local.end + 1;
         let domain = Domain::read(&text[start..]).map_err(|error| error.shifted(start))?;
         let room = room_for_local(&domain);

@@ -76,6 +76,9 @@ pub struct DnsLookup {
     pub ttl_ms: i64,
 }
 
+/// Longest host name, without the root.
+const HOST_MAX: usize = 253;
+
 /// Who takes a domain's mail, as its MX answer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MailRoute {
@@ -122,11 +125,31 @@ pub fn mail_route(mx: &DnsAnswer, usable: impl Fn(&str) -> bool) -> MailRoute {
     MailRoute::Exchangers(hosts)
 }
 
+/// Returns the MX records that name no host that could take mail, such as an address, best preference first. For people.
+pub fn faulty_mx(mx: &DnsAnswer, usable: impl Fn(&str) -> bool) -> Vec<MxHost> {
+    let DnsAnswer::Records(records) = mx else { return Vec::new() };
+    let faulty = |host: &str| !host.is_empty() && !(is_host_name(host) && usable(host));
+    let shown = |byte: char| if byte.is_ascii_graphic() { byte } else { '?' };
+    let mut hosts: Vec<MxHost> = records
+        .iter()
+        .filter_map(|record| match record {
+            DnsRecord::Mx { preference, host } if faulty(host) => {
+                let host = host.chars().take(HOST_MAX).map(shown).collect::<String>();
+                Some(MxHost { preference: *preference, host: host.into() })
+            }
+            _ => None,
+        })
+        .collect();
+    hosts.sort_by(|one, other| (one.preference, &one.host).cmp(&(other.preference, &other.host)));
+    hosts.dedup();
+    hosts
+}
+
 /// Whether an MX record names a host. An address literal is none (RFC 1035 §3.3.9 wants a domain name), and neither is a
 /// single label: it would be looked up within whatever network we sit in.
 fn is_host_name(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or_default();
-    host.contains('.') && !last.is_empty() && !last.bytes().all(|b| b.is_ascii_digit()) && host.len() <= 253
+    host.contains('.') && !last.is_empty() && !last.bytes().all(|b| b.is_ascii_digit()) && host.len() <= HOST_MAX
 }
 
 #[cfg(test)]
@@ -165,6 +188,12 @@ mod tests {
     fn what_cannot_be_an_exchanger_is_left_out() {
         let answer = mx(&[(1, "192.0.2.1"), (2, "localhost"), (3, "mail.internal"), (4, "mx.example.com")]);
         assert_eq!(hosts(&answer), ["mx.example.com"]);
+        let faulty = faulty_mx(&answer, |host| host != "mail.internal");
+        let shown: Vec<_> = faulty.iter().map(|mx| (mx.preference, &*mx.host)).collect();
+        assert_eq!(shown, [(1, "192.0.2.1"), (2, "localhost"), (3, "mail.internal")]);
+        let faulty = faulty_mx(&mx(&[(9, "b\u{1b}\u{e4}"), (0, ""), (5, "10.0.0.1"), (5, "10.0.0.1")]), |_| true);
+        let shown: Vec<_> = faulty.iter().map(|mx| (mx.preference, &*mx.host)).collect();
+        assert_eq!(shown, [(5, "10.0.0.1"), (9, "b??")]);
     }
 
     #[test]

@@ -4,8 +4,7 @@
 //! and is what is compared; the U-label form is shown to people and stored only where it differs.
 //!
 //! A label that is typed in ASCII is a name of the DNS as it stands: letters, digits and hyphens (RFC 5321 §4.1.2,
-//! RFC 1123 §2.1). Any other label, and any label with the prefix `xn--`, must be a valid IDNA 2008 label after the
-//! mapping of UTS 46 ([`idna`]). When the name is well formed, policy refuses what mail on the public internet cannot
+//! RFC 1123 §2.1), and underscores, which the DNS holds too. Any other label is mapped and encoded by UTS 46 ([`idna`]). When the name is well formed, policy refuses what mail on the public internet cannot
 //! reach: address literals, single labels, numeric and one-character top levels and special-use names
 //! ([`SpecialUse`]). [`AddressError::at`] counts bytes of the text that was given.
 
@@ -146,7 +145,8 @@ fn is_plain(text: &str) -> Result<bool, AddressError> {
     }
     let mut plain = true;
     for (at, label) in labels(text, &['.']) {
-        check_ldh(label).map_err(|error| place(text, at, error))?;
+        let is_last = at + label.len() == text.len();
+        check_label(label, !is_last).map_err(|error| place(text, at, error))?;
         plain &= !has_a_label_prefix(label);
     }
     Ok(plain)
@@ -176,10 +176,16 @@ fn place(text: &str, at: usize, error: AddressError) -> AddressError {
 
 /// RFC 5321 §4.1.2: `sub-domain = Let-dig [Ldh-str]`, at most 63 octets.
 fn check_ldh(label: &str) -> Result<(), AddressError> {
+    check_label(label, false)
+}
+
+/// Checks a label of a name in ASCII. The DNS holds underscores (RFC 2181 §11), and some names below wildcards that take mail
+/// have them; no top-level domain has.
+fn check_label(label: &str, underscores: bool) -> Result<(), AddressError> {
     if label.is_empty() {
         return Err(AddressReason::EmptyLabel.at(0));
     }
-    if let Some(at) = label.bytes().position(|byte| !is_ldh(byte)) {
+    if let Some(at) = label.bytes().position(|byte| !(is_ldh(byte) || underscores && byte == b'_')) {
         return Err(unexpected(label.as_bytes()[at]).at(at));
     }
     if label.starts_with('-') {

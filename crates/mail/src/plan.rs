@@ -11,6 +11,7 @@
 //! * An unanswered recipient is asked again, at most [`ASKS_MAX`] times.
 //! * If a flight of several recipients breaks off without a reply, all of them are asked again, one per flight, and a refusal ends the
 //!   session.
+//! * If a flight in groups fails, it is repeated once, one command at a time ([`ProbePlan::check_group`]).
 //! * Recipients that our own limits hold back are deferred, and so are acceptances that wait for them.
 //!
 //! A plan never decides that an address is undeliverable: it passes readings to `verdict::judge`.
@@ -19,6 +20,7 @@ mod answers;
 mod catch_all;
 mod fates;
 mod hosts;
+mod lock_step;
 mod random;
 mod requeue;
 
@@ -35,6 +37,7 @@ use crate::verdict::{CatchAll, MxHost, NotAsked, Silence};
 pub use answers::{FlightFindings, FlightReader};
 pub use fates::{RecipientFate, RecipientReport};
 pub use hosts::{ADDRESSES_PER_HOST, DIALS_MAX, EXCHANGERS_MAX, ResolvedHost};
+pub use lock_step::is_out_of_place;
 pub use random::person_like;
 
 use hosts::Hosts;
@@ -171,6 +174,10 @@ pub struct ProbePlan {
     /// One recipient per flight, and none after a refusal. No answer can then be taken for another recipient's, and a server that
     /// disconnects after a refusal has answered already.
     alone: bool,
+    /// One command at a time.
+    lock_step: bool,
+    /// The open session is to be left.
+    leaves: bool,
     last: Option<RecipientReport>,
     fates: Vec<(u32, RecipientFate)>,
 }
@@ -199,6 +206,8 @@ impl ProbePlan {
             denied: Vec::new(),
             fruitless: 0,
             alone: false,
+            lock_step: false,
+            leaves: false,
             last: None,
             fates: Vec::with_capacity(count),
         }
@@ -251,7 +260,7 @@ impl ProbePlan {
             return self.finish();
         }
         match room {
-            Some(room) if room == 0 || self.hosts.moved() => ProbeAction::Leave,
+            Some(room) if room == 0 || self.leaves || self.hosts.moved() => ProbeAction::Leave,
             Some(room) => self.flight(room),
             None => match self.hosts.next() {
                 Some(action) => action,
@@ -274,6 +283,7 @@ impl ProbePlan {
 
     /// Records that a session is open.
     pub fn linked(&mut self) {
+        self.leaves = false;
         self.ask_unchecked_again();
         self.last = None;
         self.hosts.linked();

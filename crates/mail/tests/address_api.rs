@@ -127,7 +127,6 @@ fn tokens_are_distinct_and_snake_case() {
         R::LabelHyphen,
         R::LabelTooLong,
         R::DomainTooLong,
-        R::BadALabel,
         R::IdnaDisallowed,
         R::Bidi,
         R::BadAddressLiteral,

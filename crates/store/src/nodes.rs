@@ -84,7 +84,7 @@ impl NodeLease {
     }
 }
 
-/// Records a heartbeat of a node, with its current work.
+/// Records a heartbeat of a node, with its current work, and its time.
 pub async fn beat(tx: &mut Tx, node: &StoredNode) -> Result<()> {
     let StoredNode { hostname, process, roles, version, sources, egress, .. } = node;
     let texts = [hostname, process, roles, version, sources, egress].map(String::as_str);
@@ -94,7 +94,7 @@ pub async fn beat(tx: &mut Tx, node: &StoredNode) -> Result<()> {
     let ahead = node.ahead_ms;
     let values = args![id, hostname, process, roles, version, sources, chunks, imports, started, seen, egress, ahead];
     tx.execute(&BEAT, values).await?;
-    Ok(())
+    clock::record(tx, node.seen_at).await
 }
 
 /// All known nodes, oldest first, including those that died lately.

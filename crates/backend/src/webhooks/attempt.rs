@@ -1,6 +1,6 @@
 //! One delivery attempt: its body and signatures, its outcome, and what follows.
 //!
-//! A failed delivery is retried by [`SCHEDULE_MS`]; a test delivery is not. Customers see the time of the next attempt. Without
+//! A failed delivery is retried by [`SCHEDULE_MS`], or later if the endpoint asks for it; a test delivery is not. Customers see the time of the next attempt. Without
 //! a response, that time is the same for a closed port and a silent host. An attempt and its effect on its webhook
 //! ([`super::health`]) are written in one transaction.
 //!
@@ -34,6 +34,8 @@ use crate::webhooks::{TEST, health, rows, sign};
 pub const SCHEDULE_MS: [i64; 7] = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000];
 /// Maximum extension of a pause: 1 part in 10. Deliveries that failed together are not retried together.
 const JITTER_PART: i64 = 10;
+/// Longest pause that an endpoint can ask for, in milliseconds: an hour.
+const ASKED_MAX_MS: i64 = 3_600_000;
 /// Pause before a delivery that was not tried for a reason of ours, in milliseconds.
 const NOT_TRIED_MS: i64 = 5_000;
 /// Maximum time of an attempt besides sending, in milliseconds: building the request, and waking late.
@@ -268,7 +270,11 @@ fn attempt(
         // A test is not retried, because its result is viewed immediately.
         _ if claimed.kind == TEST => (OutboxState::Exhausted, now),
         _ => match pause_ms(claimed.attempts + 1, random) {
-            Some(pause_ms) => (OutboxState::Waiting, span.counts_from(status.is_some()) + pause_ms),
+            Some(pause_ms) => {
+                let asked_ms = result.as_ref().ok().and_then(|answered| answered.retry_after_ms);
+                let pause_ms = pause_ms.max(asked_ms.unwrap_or(0).min(ASKED_MAX_MS));
+                (OutboxState::Waiting, span.counts_from(status.is_some()) + pause_ms)
+            }
             None => (OutboxState::Exhausted, now),
         },
     };
@@ -297,6 +303,10 @@ mod tests {
     /// Creates the times of an attempt that took `took_ms`.
     fn span(took_ms: i64) -> Span {
         Span { began: NOW, ended: NOW + took_ms, limit_ms: LIMIT_MS }
+    }
+
+    fn answered(status: u16) -> ReceiverResponse {
+        ReceiverResponse { status, body: Vec::new(), retry_after_ms: None }
     }
 
     /// Creates a delivery after `attempts` attempts.
@@ -330,14 +340,14 @@ mod tests {
             (500, OutboxState::Waiting),
         ];
         for (status, state) in of_status {
-            let result = Ok(ReceiverResponse { status, body: Vec::new() });
+            let result = Ok(answered(status));
             assert_eq!(attempt(&claimed(0, JOB_FINISHED), &result, span(0), 0).state, state, "{status}");
         }
         let of_webhook = ClaimedDelivery { signer: "whk".into(), ..claimed(0, JOB_FINISHED) };
         for (status, state) in
             [(200, OutboxState::Delivered), (404, OutboxState::Waiting), (410, OutboxState::Exhausted)]
         {
-            let result = Ok(ReceiverResponse { status, body: Vec::new() });
+            let result = Ok(answered(status));
             assert_eq!(attempt(&of_webhook, &result, span(0), 0).state, state, "{status}, a webhook's");
         }
         for failure in [
@@ -355,7 +365,7 @@ mod tests {
 
     #[test]
     fn pauses_are_those_that_were_promised_or_a_little_longer() {
-        let failed = Ok(ReceiverResponse { status: 500, body: Vec::new() });
+        let failed = Ok(answered(500));
         for (before, pause_ms) in (0..).zip(SCHEDULE_MS) {
             let next = |random| attempt(&claimed(before, JOB_FINISHED), &failed, span(50), random).next_at;
             assert_eq!(next(0), NOW + 50 + pause_ms);
@@ -363,6 +373,21 @@ mod tests {
         }
         assert_eq!(attempt(&claimed(7, JOB_FINISHED), &failed, span(0), 0).state, OutboxState::Exhausted);
         assert_eq!(pause_ms(0, 0), None);
+    }
+
+    #[test]
+    fn endpoints_prolong_a_pause_up_to_an_hour_and_never_shorten_it() {
+        for (before, asked_ms, pause_ms) in [
+            (0, 120_000, 120_000),
+            (0, 1_000, SCHEDULE_MS[0]),
+            (0, i64::MAX, ASKED_MAX_MS),
+            (2, 600_000, SCHEDULE_MS[2]),
+            (4, i64::MAX, SCHEDULE_MS[4]),
+        ] {
+            let busy = Ok(ReceiverResponse { retry_after_ms: Some(asked_ms), ..answered(429) });
+            let next_at = attempt(&claimed(before, JOB_FINISHED), &busy, span(0), 0).next_at;
+            assert_eq!(next_at, NOW + pause_ms, "attempt {before}, {asked_ms} ms");
+        }
     }
 
     #[test]
@@ -388,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_a_path_does_speaks_for_its_customer_and_not_for_its_host() {
-        let of = |status| ReceiverStates::of(&Ok(ReceiverResponse { status, body: Vec::new() }));
+        let of = |status| ReceiverStates::of(&Ok(answered(status)));
         for status in [200, 302, 400, 404, 410] {
             assert_eq!((of(status).host, of(status).own), (ReceiverState::Answer, ReceiverState::Answer), "{status}");
         }

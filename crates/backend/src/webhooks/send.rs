@@ -16,10 +16,11 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response, Uri};
+use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use probity_account::id::EventId;
-use probity_contract::published::webhooks::{DeliveryFailure, USER_AGENT};
+use probity_connectors::retry_after_ms;
+use probity_contract::published::webhooks::{DeliveryFailure, URL_MAX, USER_AGENT};
 use probity_engine::clock::EngineClock;
 use probity_engine::net::Stream;
 use rustls::RootCertStore;
@@ -70,8 +71,10 @@ pub struct Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiverResponse {
     pub status: u16,
-    /// Beginning of the body, at most [`SendLimits::body_max`] bytes.
+    /// Beginning of the body, at most [`SendLimits::body_max`] bytes. Before that of a redirect, its target.
     pub body: Vec<u8>,
+    /// Pause that the endpoint asks for with `Retry-After`, in milliseconds.
+    pub retry_after_ms: Option<i64>,
 }
 
 /// Sends requests. Cheap to clone.
@@ -106,8 +109,23 @@ impl Sender {
         let connect = Duration::from_millis(self.limits.connect_ms);
         let opening = timeout_at(end, self.dialer.open(&self.guard, target, connect)).await;
         let stream = opening.unwrap_or(Err(DialFailure::Timeout)).map_err(failure)?;
-        exchange(stream, request, end, self.limits.body_max).await
+        let answer = exchange(stream, request, end, self.limits.body_max).await;
+        answer.map(|(status, headers, body)| self.response(status, &headers, body))
     }
+
+    fn response(&self, status: StatusCode, headers: &HeaderMap, body: Vec<u8>) -> ReceiverResponse {
+        let field = |name| headers.get(name).map(HeaderValue::as_bytes);
+        let target = field(header::LOCATION).filter(|_| status.is_redirection());
+        let body = target.map_or_else(Vec::new, location).into_iter().chain(body).take(self.limits.body_max).collect();
+        let asked = field(header::RETRY_AFTER).and_then(|text| std::str::from_utf8(text).ok());
+        let retry_after_ms = asked.and_then(|text| retry_after_ms(text, self.clock.now()));
+        ReceiverResponse { status: status.as_u16(), body, retry_after_ms }
+    }
+}
+
+/// Returns the target of a redirect as a customer sees it.
+fn location(target: &[u8]) -> Vec<u8> {
+    [b"Location: ", &target[..target.len().min(URL_MAX)], b"\n\n"].concat()
 }
 
 /// Builds the request. Its header fields have our own values only: names, IDs, numbers, base64, and the parsed host.
@@ -134,15 +152,15 @@ async fn exchange(
     request: Request<Full<Bytes>>,
     end: Instant,
     body_max: usize,
-) -> Result<ReceiverResponse, DeliveryFailure> {
+) -> Result<(StatusCode, HeaderMap, Vec<u8>), DeliveryFailure> {
     let mut builder = http1::Builder::new();
     builder.max_buf_size(HEAD_MAX).max_header_size(HEAD_MAX).max_headers(HEADERS_MAX);
     let (mut to, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|_| DeliveryFailure::Broken)?;
     let talk = async {
         let head = timeout_at(end, to.send_request(request)).await.map_err(|_| DeliveryFailure::Unanswered)?;
         let head = head.map_err(|_| DeliveryFailure::Broken)?;
-        let status = head.status().as_u16();
-        Ok(ReceiverResponse { status, body: beginning(head, end, body_max).await })
+        let (head, body) = head.into_parts();
+        Ok((head.status, head.headers, beginning(body, end, body_max).await))
     };
     tokio::pin!(talk, connection);
     tokio::select! {
@@ -154,8 +172,7 @@ async fn exchange(
 }
 
 /// Reads as much of the body as arrives in time, at most `body_max` bytes.
-async fn beginning(answer: Response<Incoming>, end: Instant, body_max: usize) -> Vec<u8> {
-    let mut body = answer.into_body();
+async fn beginning(mut body: Incoming, end: Instant, body_max: usize) -> Vec<u8> {
     let mut read = Vec::new();
     let reading = async {
         while read.len() < body_max {

@@ -12,10 +12,12 @@ const WAIT_MAX_MS: i64 = 2 * DAY_MS;
 /// Returns the wait in milliseconds: by the file's rules, then by `Retry-After` (RFC 9110 §10.2.3).
 pub(super) fn wait_ms(rules: &[WaitRule], found: Found<'_>, now: Millis) -> Option<i64> {
     let by_rule = rules.iter().find_map(|rule| read(rule.form, &rule.at.text(found)?, now));
-    by_rule.or_else(|| {
-        let text = Source::Header("Retry-After".to_owned()).text(found)?;
-        read(WaitForm::Seconds, &text, now).or_else(|| read(WaitForm::HttpDate, &text, now))
-    })
+    by_rule.or_else(|| retry_after_ms(&Source::Header("Retry-After".to_owned()).text(found)?, now))
+}
+
+/// Reads a value of `Retry-After` (RFC 9110 §10.2.3), in milliseconds; `None` if it is neither seconds nor a date.
+pub fn retry_after_ms(text: &str, now: Millis) -> Option<i64> {
+    read(WaitForm::Seconds, text, now).or_else(|| read(WaitForm::HttpDate, text, now))
 }
 
 /// Parses a wait in one form; `None` if it does not match.

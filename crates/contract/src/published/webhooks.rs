@@ -213,10 +213,10 @@ pub struct DeliveryAttempt {
     /// Duration in milliseconds; null without a response.
     #[schema(required, examples(87), minimum = 0)]
     pub took_ms: Option<i64>,
-    /// Cause of the failure; null if there was a response.
+    /// Cause of the failure, if there was no response or a redirect; otherwise null.
     #[schema(required, examples(json!(null)))]
     pub error: Option<&'static str>,
-    /// Beginning of the response body, at most 4,096 bytes, with control characters escaped.
+    /// Beginning of the response body, at most 4,096 bytes, with control characters escaped. The target of a redirect comes first.
     #[schema(examples(""))]
     pub answer: String,
 }

@@ -170,6 +170,16 @@ impl MailSession {
         self.session.transcribe();
     }
 
+    /// Sends one command at a time from now on.
+    pub(crate) fn ask_in_lock_step(&mut self) {
+        self.session.ask_in_lock_step();
+    }
+
+    /// Whether the commands of a flight are sent in groups.
+    pub(crate) fn pipelines(&self) -> bool {
+        self.session.pipelines()
+    }
+
     /// Takes the replies recorded since.
     pub(crate) fn take_transcript(&mut self) -> Vec<TranscriptReply> {
         self.session.take_transcript()

@@ -1,16 +1,24 @@
-//! Circuit breaker: pauses a site after a client refusal, each time twice as long.
+//! Circuit breaker: pauses a site after two client refusals, each time twice as long.
+//!
+//! One reply may be misread, or be about its recipient. So the first refusal only counts: a second one opens the breaker, unless the
+//! site answers about recipients in between. On trial after a pause, one refusal is enough.
 
 use probity_mail::policy::Policy;
 use probity_mail::time::Millis;
 
 /// Longest pause honored at a server's request, one day: a longer one was misread or not meant seriously.
 const ASKED_MAX_MS: i64 = 86_400_000;
+/// Refusals that open a closed breaker.
+const REFUSALS_MIN: u32 = 2;
 /// Strikes are forgotten after this many times the longest pause without another one.
 const FORGET_AFTER: i64 = 4;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CircuitBreaker {
     open_until: Option<Millis>,
+    /// Refusals that have not opened it, and the time of the last.
+    refusals: u32,
+    refused_at: Option<Millis>,
     strikes: u32,
     /// Time when the strikes are forgotten, unless there is another one.
     forgotten_at: Option<Millis>,
@@ -33,8 +41,24 @@ impl CircuitBreaker {
         self.open_until.filter(|until| *until > now)
     }
 
-    /// Records a client refusal. `asked_ms` is the pause that the reply requests.
-    pub(crate) fn strike(&mut self, now: Millis, asked_ms: Option<i64>, policy: &Policy) {
+    /// Records replies that refuse us. `asked_ms` is the pause that they request.
+    pub(crate) fn refused(&mut self, now: Millis, replies: u32, asked_ms: Option<i64>, policy: &Policy) {
+        let old = self.refused_at.is_none_or(|at| now.since(at) > policy.breaker_ms_max);
+        self.refusals = if old { replies } else { self.refusals.saturating_add(replies) };
+        self.refused_at = Some(now);
+        if self.refusals >= REFUSALS_MIN || self.phase(now) == BreakerPhase::HalfOpen {
+            self.refusals = 0;
+            self.strike(now, asked_ms, policy);
+        }
+    }
+
+    /// Records that the site answered about recipients, and did not refuse us.
+    pub(crate) fn answered(&mut self) {
+        self.refusals = 0;
+    }
+
+    /// Opens, unless it is open. `asked_ms` is the pause that the reply requests.
+    fn strike(&mut self, now: Millis, asked_ms: Option<i64>, policy: &Policy) {
         if self.open_until(now).is_some() {
             // Replies to probes in flight when it opened are not a second offense.
             return;
@@ -65,6 +89,41 @@ mod tests {
     use probity_mail::policy::{PaceProfile, Policies};
 
     use super::*;
+
+    #[test]
+    fn one_refusal_opens_nothing_and_a_second_does() {
+        let policy = Policies::embedded().for_exchanger("mx.example.com", PaceProfile::Polite);
+        let at = |ms: i64| Millis(1_000_000 + ms);
+        // Replies of a flight, the next flight, and whether recipients were answered about in between.
+        for (first, second_at, answered, opens) in [
+            (2, None, false, true),
+            (1, None, false, false),
+            (1, Some(5), false, true),
+            (1, Some(5), true, false),
+            (1, Some(policy.breaker_ms_max + 6), false, false),
+        ] {
+            let mut breaker = CircuitBreaker::default();
+            breaker.refused(at(0), first, None, &policy);
+            if answered {
+                breaker.answered();
+            }
+            if let Some(ms) = second_at {
+                breaker.refused(at(ms), 1, None, &policy);
+            }
+            assert_eq!(breaker.open_until(at(10)).is_some(), opens, "{first} {second_at:?} {answered}");
+        }
+    }
+
+    #[test]
+    fn on_trial_one_refusal_is_enough() {
+        let policy = Policies::embedded().for_exchanger("mx.example.com", PaceProfile::Polite);
+        let mut breaker = CircuitBreaker::default();
+        breaker.refused(Millis(0), 2, None, &policy);
+        let trial = breaker.open_until(Millis(0)).unwrap();
+        assert_eq!(breaker.phase(trial), BreakerPhase::HalfOpen);
+        breaker.refused(trial, 1, None, &policy);
+        assert_eq!(breaker.open_until(trial), Some(trial + 2 * policy.breaker_ms_min));
+    }
 
     #[test]
     fn pauses_double_up_to_the_longest_and_are_forgotten() {

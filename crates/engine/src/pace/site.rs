@@ -60,6 +60,8 @@ pub(crate) struct Site {
     /// Live calls waiting for a connection.
     live_waiting: AtomicU32,
     rcpt_per_minute: u32,
+    /// Whether its PIPELINING was found to be broken.
+    lock_step: AtomicBool,
     state: Mutex<SiteState>,
     idle: Mutex<Vec<MailSession>>,
     /// Plans at this site or on their way to it.
@@ -83,6 +85,7 @@ impl Site {
             batch: FairQueue::new((connections - 1).max(1)),
             live_waiting: AtomicU32::new(0),
             rcpt_per_minute: policy.rcpt_per_minute,
+            lock_step: AtomicBool::new(false),
             state: Mutex::new(SiteState {
                 rate: limit(policy.rcpt_per_minute, MINUTE_MS, policy.burst.max(1)),
                 missing: limit(policy.missing_per_hour, HOUR_MS, policy.missing_per_hour),
@@ -203,7 +206,9 @@ impl Site {
             governor.record_findings(now, heard.answered, heard.missing);
         }
         if let Some((_, asked_ms)) = heard.about_us {
-            state.breaker.strike(now, asked_ms, policy);
+            state.breaker.refused(now, heard.refusals, asked_ms, policy);
+        } else if heard.answered > 0 {
+            state.breaker.answered();
         }
         let trouble = heard.about_us.is_some() || state.paused_until(now).is_some() || state.is_tight(now);
         drop(state);
@@ -219,6 +224,16 @@ impl Site {
         if now.since(state.misses_since) < MISSES_FORGOTTEN_MS { state.misses } else { 0 }
     }
 
+    /// Records that its PIPELINING is broken.
+    pub(crate) fn ask_in_lock_step(&self) {
+        self.lock_step.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether sessions here send one command at a time.
+    pub(crate) fn asks_in_lock_step(&self) -> bool {
+        self.lock_step.load(Ordering::Relaxed)
+    }
+
     /// Records the end of a session with a refusal; `dropped` if the server left silently.
     pub(crate) fn parted(&self, now: Millis, dropped: bool) {
         self.state().drops.parted(now, dropped);
@@ -231,7 +246,7 @@ impl Site {
 
     /// Records a client refusal before any recipient was probed.
     pub(crate) fn refused_us(&self, now: Millis, asked_ms: Option<i64>, policy: &Policy) {
-        self.state().breaker.strike(now, asked_ms, policy);
+        self.state().breaker.refused(now, 1, asked_ms, policy);
         self.note();
     }
 

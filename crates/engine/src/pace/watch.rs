@@ -137,11 +137,15 @@ mod tests {
         assert_eq!((key.0, &*key.1, view.rate), (1, "mx.example.com", Some(LimitUse { used: 7, limit: 8 })));
         assert_eq!((view.phase, view.is_provider), (BreakerPhase::Closed, false));
         site.refused_us(Millis(0), None, &policy);
+        assert_eq!(pace.watch().views(Millis(0))[0].1.phase, BreakerPhase::Closed, "one refusal opens nothing");
+        site.refused_us(Millis(0), None, &policy);
         let until = Millis(policy.breaker_ms_min);
         assert_eq!(pace.watch().views(Millis(0))[0].1.phase, BreakerPhase::Open(until));
         assert_eq!(pace.watch().views(until)[0].1.phase, BreakerPhase::HalfOpen);
         assert_eq!(pace.watch().views(until + policy.breaker_ms_max * 5), []);
-        site.refused_us(until + policy.breaker_ms_max * 5, None, &policy);
+        for _ in 0..2 {
+            site.refused_us(until + policy.breaker_ms_max * 5, None, &policy);
+        }
         assert_eq!(pace.watch().views(until + policy.breaker_ms_max * 5).len(), 1, "it enters again");
         assert_eq!(pace.sites(), 2);
     }
@@ -152,7 +156,9 @@ mod tests {
         let sites: Vec<_> = (0..=WATCHED_MAX)
             .map(|n| {
                 let site = pace.site(0, &Arc::from(format!("mx{n}.example.com")), &policy);
-                site.refused_us(Millis(0), None, &policy);
+                for _ in 0..2 {
+                    site.refused_us(Millis(0), None, &policy);
+                }
                 site
             })
             .collect();

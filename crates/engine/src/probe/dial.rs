@@ -67,7 +67,10 @@ impl Probe<'_> {
         let clear =
             clear || (policy.tls == TlsPolicy::Opportunistic && self.parts.pacing.reach.tls_is_broken(address, now));
         match self.link(&site, &host, &policy, address, clear).await {
-            Ok(link) => {
+            Ok(mut link) => {
+                if self.plan.asks_in_lock_step() || site.asks_in_lock_step() {
+                    link.ask_in_lock_step();
+                }
                 self.asked.address = Some(address);
                 self.asked.tls = link.is_tls();
                 self.asked.source = Some(self.source);

@@ -8,6 +8,7 @@ mod evil;
 mod hostile_dns;
 mod hostile_smtp;
 mod limits;
+mod lock_step;
 mod name_server;
 mod real_net;
 mod sharing;

@@ -161,8 +161,10 @@ async fn a_site_that_refuses_us_has_no_room_until_its_pause_is_over() {
         customer: 0,
         tries: PriorAttempts::default(),
     };
-    lab.once(vec![item(0)]).await;
-    let outcomes = lab.once(vec![item(1)]).await;
+    for key in 0..2 {
+        lab.once(vec![item(key)]).await;
+    }
+    let outcomes = lab.once(vec![item(2)]).await;
     let AddressOutcome::PutOff { held: Some(Throttled { at: Some(site) }), tries, not_before, .. } = &outcomes[0].1
     else {
         panic!("it is held back: {outcomes:?}")
@@ -181,7 +183,10 @@ async fn held_back_for(waited_ms: i64, world: &Arc<World>) -> String {
         customer: 0,
         tries: PriorAttempts::default(),
     };
-    lab.once((0..50).map(nobody).collect()).await;
+    // A second refusal of us closes the site.
+    for _ in 0..2 {
+        lab.once((0..50).map(nobody).collect()).await;
+    }
     let since = Some(Millis(lab.engine.now().0 - waited_ms));
     let tries = PriorAttempts { since, ..PriorAttempts::default() };
     let item = JobAddress { key: 0, email: "ann@one.example.com".into(), customer: 0, tries };

@@ -60,6 +60,8 @@ async fn a_site_that_refuses_us_is_named_until_its_pause_is_over() {
     let lab = Lab::polite(&site("one.example.com", refusing));
     let policy = Policies::embedded().for_exchanger("mx.one.example.com", PaceProfile::Polite);
     lab.live("ann@one.example.com").await;
+    assert_eq!(lab.engine.snapshot().breakers.open, 0, "one refusal may be misread");
+    lab.live("bob@one.example.com").await;
     let seen = lab.engine.snapshot();
     assert_eq!((seen.breakers.open, seen.breakers.half_open, seen.breakers.closed), (1, 0, 0));
     let [held] = &seen.held[..] else { panic!("one site is held: {:?}", seen.held) };

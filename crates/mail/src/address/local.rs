@@ -30,6 +30,22 @@ pub(super) fn read(text: &str) -> Result<Local<'_>, AddressError> {
     Ok(Local { decoded, end })
 }
 
+/// Domains of Japanese carriers, and all below them, that gave away local parts with doubled and final dots until 2009.
+const DOTTED: [&str; 5] = ["au.com", "docomo.ne.jp", "ezweb.ne.jp", "softbank.ne.jp", "vodafone.ne.jp"];
+
+/// Reads a local part with doubled or final dots at a carrier that has such mailboxes. They are asked in quotes, in which any
+/// local part can be written (RFC 5321 §4.1.2).
+pub(super) fn read_dotted(text: &str) -> Option<Local<'_>> {
+    let (local, domain) = text.rsplit_once('@')?;
+    let domain = domain.to_ascii_lowercase();
+    let is_below =
+        |carrier: &str| domain.strip_suffix(carrier).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let is_dotted =
+        !local.is_empty() && !local.starts_with('.') && local.bytes().all(|byte| is_atext(byte) || byte == b'.');
+    (is_dotted && wire_bytes(local) <= MAX_LOCAL_BYTES && DOTTED.iter().any(|carrier| is_below(carrier)))
+        .then_some(Local { decoded: Cow::Borrowed(local), end: local.len() })
+}
+
 /// Judges a local part that is decoded already, as [`read`] would have judged its quoted spelling.
 pub(super) fn check_decoded(local: &str) -> Result<(), AddressError> {
     for (at, character) in local.char_indices() {

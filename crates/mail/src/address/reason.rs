@@ -63,8 +63,6 @@ pub enum AddressReason {
     LabelTooLong,
     /// The domain has more than 255 octets (in A-labels).
     DomainTooLong,
-    /// A label begins with `xn--` and is no valid A-label.
-    BadALabel,
     /// A label holds what IDNA 2008 does not allow in domain names.
     IdnaDisallowed,
     /// Labels of both directions that break the rule of RFC 5893.
@@ -130,7 +128,6 @@ impl AddressReason {
             Self::LabelHyphen => "label_hyphen",
             Self::LabelTooLong => "label_too_long",
             Self::DomainTooLong => "domain_too_long",
-            Self::BadALabel => "bad_a_label",
             Self::IdnaDisallowed => "idna_disallowed",
             Self::Bidi => "bidi",
             Self::BadAddressLiteral => "bad_address_literal",
@@ -174,7 +171,6 @@ impl AddressReason {
             Self::LabelHyphen => "A part of the domain begins or ends with a hyphen",
             Self::LabelTooLong => "A part of the domain is longer than 63 octets",
             Self::DomainTooLong => "The domain is longer than 255 octets",
-            Self::BadALabel => "A part of the domain begins with xn-- and encodes no valid name",
             Self::IdnaDisallowed => "A part of the domain is not allowed by IDNA 2008",
             Self::Bidi => "The domain mixes writing directions in a way that is not allowed",
             Self::BadAddressLiteral => "The address literal is not well formed",

@@ -1,9 +1,9 @@
 //! Internationalized labels: UTS 46 mapping, then IDNA 2008 (RFC 5890 to 5893).
 //!
 //! UTS 46 (non-transitional) is how people's spellings become names: case folding, full-width forms, NFC. It also lets
-//! through symbols and emoji, which no registry may sell under IDNA 2008 and which serve look-alikes, so every label is
-//! checked against RFC 5892 as well ([`super::idna2008`]). The two directions must agree: an A-label that is not what its
-//! own U-label encodes to is refused.
+//! through symbols and emoji, which IDNA 2008 forbids, but which some registries sell. So every label is checked against
+//! RFC 5892 as well ([`super::idna2008`]), and both directions must agree. A label that fails is still a name of the DNS,
+//! which decides whether it exists; such names serve look-alikes, and are shown in A-labels only.
 //!
 //! Each label is mapped for itself, so that an error can name the label; the rule about writing directions (RFC 5893)
 //! concerns the whole name and comes last.
@@ -22,16 +22,17 @@ const DOTS: &[char] = &['.', '\u{3002}', '\u{ff0e}', '\u{ff61}'];
 /// Reads a domain with at least one label that is not plain ASCII: its A-label form, and its U-label form if different.
 pub(super) fn read(text: &str) -> Result<(String, Option<String>), AddressError> {
     let mut ascii = String::with_capacity(text.len() + 16);
-    let mut internationalized = false;
+    let (mut internationalized, mut foreign) = (false, false);
     for (at, label) in labels(text, DOTS) {
         if at > 0 {
             ascii.push('.');
         }
-        let label = a_label(label).map_err(|error| place(text, at, error))?;
+        let (label, is_known) = a_label(label).map_err(|error| place(text, at, error))?;
         internationalized |= has_a_label_prefix(&label);
+        foreign |= !is_known;
         ascii.push_str(&label);
     }
-    if !internationalized {
+    if !internationalized || foreign {
         return Ok((ascii, None));
     }
     let (unicode, outcome) = Uts46::new().to_unicode(ascii.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast);
@@ -43,18 +44,19 @@ pub(super) fn read(text: &str) -> Result<(String, Option<String>), AddressError>
     Ok((ascii, Some(unicode)))
 }
 
-/// One label in lower case as the DNS holds it.
-fn a_label(typed: &str) -> Result<Cow<'_, str>, AddressError> {
+/// One label in lower case as the DNS holds it, and whether IDNA 2008 knows it.
+fn a_label(typed: &str) -> Result<(Cow<'_, str>, bool), AddressError> {
     if typed.is_ascii() {
         check_ldh(typed)?;
-        if !has_a_label_prefix(typed) {
-            return Ok(Cow::Owned(typed.to_ascii_lowercase()));
-        }
-        return encoded(typed).ok_or(AddressReason::BadALabel.at(0));
+        let known = if has_a_label_prefix(typed) { encoded(typed) } else { None };
+        let is_known = known.is_some() || !has_a_label_prefix(typed);
+        return Ok((known.unwrap_or_else(|| Cow::Owned(typed.to_ascii_lowercase())), is_known));
     }
     check_typed(typed)?;
-    let label = encoded(typed).ok_or(AddressReason::IdnaDisallowed.at(0))?;
-    if label.len() > MAX_LABEL_BYTES {
+    let known = encoded(typed).map(|label| (label, true));
+    let label = known.or_else(|| mapped(typed).map(|label| (label, false)));
+    let label = label.ok_or(AddressReason::IdnaDisallowed.at(0))?;
+    if label.0.len() > MAX_LABEL_BYTES {
         return Err(AddressReason::LabelTooLong.at(0));
     }
     Ok(label)
@@ -84,11 +86,7 @@ fn check_typed(label: &str) -> Result<(), AddressError> {
 
 /// The label mapped, judged and encoded; none where IDNA 2008 knows no such label.
 fn encoded(typed: &str) -> Option<Cow<'_, str>> {
-    let mapped = to_ascii(typed)?;
-    // The mapping of one label must be one label.
-    if mapped.is_empty() || mapped.contains('.') {
-        return None;
-    }
+    let mapped = mapped(typed)?;
     if has_a_label_prefix(&mapped) {
         let (unicode, outcome) = Uts46::new().to_unicode(mapped.as_bytes(), AsciiDenyList::STD3, Hyphens::Check);
         outcome.ok()?;
@@ -98,6 +96,11 @@ fn encoded(typed: &str) -> Option<Cow<'_, str>> {
         }
     }
     Some(mapped)
+}
+
+/// The label as UTS 46 maps and encodes it. The mapping of one label must be one label.
+fn mapped(typed: &str) -> Option<Cow<'_, str>> {
+    to_ascii(typed).filter(|label| !label.is_empty() && !label.contains('.'))
 }
 
 /// The `ToASCII` of UTS 46 for one label; hyphens at its ends and in the third and fourth place are refused (RFC 5891 §4.2.3.1).

@@ -48,6 +48,8 @@ pub struct FlightFindings {
     pub unmatched: Vec<Reply>,
     /// A client refusal that concerns more than one recipient, with the requested pause.
     pub about_us: Option<(AboutUs, Option<i64>)>,
+    /// Replies that refuse us, if [`Self::about_us`] is set.
+    pub refusals: u32,
 }
 
 impl ProbePlan {
@@ -78,7 +80,11 @@ impl ProbePlan {
             let answer = answers.next().unwrap_or(RcptAnswer::Unanswered);
             self.random_answer(answer, Question(reader, recipients.len()), &mut flight);
         }
+        if flight.heard.answered > 0 {
+            self.hosts.answered();
+        }
         self.settle_accepted();
+        self.doubt_outsider();
         self.stop_if_refused(&mut flight);
         self.after_flight(&flight, end);
         flight.heard
@@ -176,6 +182,8 @@ pub(super) struct FlightSoFar {
     pub(super) elsewhere: Vec<HeldReply>,
     pub(super) refused_us: Vec<HeldReply>,
     pub(super) refusal: Option<(AboutUs, DialogStage, Option<i64>)>,
+    /// Whether the random recipient was answered with a refusal of us.
+    pub(super) random_refuses_us: bool,
     /// Whether an answer is about a recipient or the server.
     pub(super) told_something: bool,
     /// Whether a real recipient was accepted.

@@ -2,7 +2,7 @@
 
 use super::answers::{FlightSoFar, Question, tells_apart};
 use super::{ASKS_MAX, GREYLIST_MS, HeldReply, IN_PROGRESS_MS, MISSES_TRUSTED_MAX, ProbePlan, PutOff, index};
-use crate::classify::{DialogStage, Meaning, ReplyReading};
+use crate::classify::{AboutUs, DialogStage, Meaning, ReplyReading};
 use crate::smtp::session::RcptAnswer;
 use crate::verdict::CatchAll;
 
@@ -74,7 +74,11 @@ impl ProbePlan {
             Meaning::SessionLimit => self.randoms.lost += 1,
             Meaning::Greylisted => self.random_put_off(&reading, GREYLIST_MS, "greylisted"),
             Meaning::InProgress => self.random_put_off(&reading, IN_PROGRESS_MS, "in_progress"),
-            _ => self.randoms.useless = true,
+            meaning => {
+                self.randoms.useless = true;
+                // A policy that refuses a made-up name may be about that name.
+                flight.random_refuses_us = matches!(meaning, Meaning::AboutUs(why) if why != AboutUs::Policy);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::ProbeAction;
+use crate::domain::registrable;
 use crate::policy::{Policy, TlsPolicy};
 use crate::rng::Rng;
 use crate::verdict::{Mailbox, MxHost, NotAsked};
@@ -40,6 +41,8 @@ struct Host {
     mx: MxHost,
     policy: Arc<Policy>,
     state: State,
+    /// It answered about a recipient, in any way.
+    answered: bool,
 }
 
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl Hosts {
         let mut list: Vec<Host> = exchangers
             .iter()
             .zip(policies)
-            .map(|(mx, policy)| Host { mx: mx.clone(), policy, state: State::Unknown })
+            .map(|(mx, policy)| Host { mx: mx.clone(), policy, state: State::Unknown, answered: false })
             .collect();
         // RFC 5321 §5.1: equal preferences are taken in random order, to share the load.
         rng.shuffle(&mut list);
@@ -123,6 +126,24 @@ impl Hosts {
     /// Records that the current session brought answers; the next dial of its address does not count.
     pub(super) fn fruitful(&mut self) {
         self.dials = self.dials.saturating_sub(1);
+    }
+
+    /// Records that the current host answered about recipients.
+    pub(super) fn answered(&mut self) {
+        if let Some(host) = self.list.get_mut(self.current) {
+            host.answered = true;
+        }
+    }
+
+    /// Whether the current host is a backup that no other MX host shares a registrable domain with, while all preferred hosts are
+    /// silent: a misspelled MX record may name a host of strangers.
+    pub(super) fn is_outsider(&self) -> bool {
+        let Some(here) = self.list.get(self.current) else { return false };
+        let site = registrable(&here.mx.host);
+        let mut others = self.list.iter().enumerate().filter(|(index, _)| *index != self.current);
+        let shares_site = others.any(|(_, host)| registrable(&host.mx.host) == site);
+        let mut preferred = self.list.iter().take_while(|host| host.mx.preference < here.mx.preference).peekable();
+        !shares_site && preferred.peek().is_some() && preferred.all(|host| !host.answered)
     }
 
     /// Records a session with the current host.

@@ -1,21 +1,27 @@
 //! What a flight leaves: client refusals, and recipients to ask again.
 
 use super::answers::FlightSoFar;
-use super::{ASKS_MAX, FRUITLESS_MAX, HeldReply, ProbePlan, TEMPORARY_MS, UNREACHED_MS, index};
+use super::catch_all::is_missing;
+use super::{
+    ASKS_MAX, FRUITLESS_MAX, HeldReply, ProbePlan, RecipientFate, RecipientReport, TEMPORARY_MS, UNREACHED_MS, index,
+};
 use crate::classify::{AboutUs, DialogStage, NAMES_CLIENT};
 use crate::smtp::session::End;
-use crate::verdict::{Silence, silence_token};
+use crate::verdict::{Mailbox, Silence, silence_token};
 
 impl ProbePlan {
     /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients too.
     pub(super) fn stop_if_refused(&mut self, flight: &mut FlightSoFar) {
         let Some((why, stage, retry_ms)) = flight.refusal else { return };
         let everybody = !flight.told_something && flight.limited.is_empty();
-        // A recipient's own policy can look like a client refusal: only three alike, or one that names us, open the circuit breaker.
-        let names_us =
-            why != AboutUs::Policy || stage != DialogStage::Rcpt || signs_of_refusal(&flight.refused_us) >= 3;
+        // One reply to MAIL refuses all recipients of the flight.
+        let signs = if stage == DialogStage::Rcpt { signs_of_refusal(&flight.refused_us) } else { 1 };
+        let with_random = signs + u32::from(flight.random_refuses_us);
+        // A recipient's own policy can look like a client refusal: only three alike, or a reply about us, count for the circuit breaker.
+        let names_us = why != AboutUs::Policy || stage != DialogStage::Rcpt || signs >= 3;
         if names_us {
             flight.heard.about_us = Some((why, retry_ms));
+            flight.heard.refusals = with_random;
         }
         for HeldReply { recipient, reading, reply } in std::mem::take(&mut flight.refused_us) {
             let after_ms = self.pause_ms(&reading);
@@ -76,6 +82,25 @@ impl ProbePlan {
         }
     }
 
+    /// Takes refusals back that only a stranger's backup host made, which has accepted nobody: the domain's own hosts decide.
+    pub(super) fn doubt_outsider(&mut self) {
+        if self.seen.accepts || !self.accepted.is_empty() || !self.hosts.is_outsider() {
+            return;
+        }
+        let told = self.silent(Silence::TimedOut, None);
+        let fate = || RecipientFate::Later {
+            told: told.clone(),
+            after_ms: UNREACHED_MS,
+            why: silence_token(Silence::TimedOut),
+            same_source: false,
+        };
+        let missing =
+            |told: &RecipientReport| matches!(told.mailbox, Mailbox::Replied { meaning, .. } if is_missing(meaning));
+        let refused = |decided: &RecipientFate| matches!(decided, RecipientFate::Settled(told) if missing(told));
+        self.fates.iter_mut().filter(|(_, decided)| refused(decided)).for_each(|(_, decided)| *decided = fate());
+        self.fates.extend(std::mem::take(&mut self.denied).iter().map(|held| (held.recipient, fate())));
+    }
+
     /// Forgets what a session with miscounted replies showed about the domain, and asks again about acceptances that still wait.
     pub fn distrust(&mut self) {
         self.catch_all = self.known.catch_all;
@@ -102,9 +127,9 @@ impl ProbePlan {
 
 /// Number of client refusals. Some servers print the client's address in every refusal, so all refusals that merely name it count
 /// as one.
-fn signs_of_refusal(refusals: &[HeldReply]) -> usize {
+fn signs_of_refusal(refusals: &[HeldReply]) -> u32 {
     let named = refusals.iter().filter(|held| *held.reading.rule == *NAMES_CLIENT).count();
-    refusals.len() - named + named.min(1)
+    u32::try_from(refusals.len() - named + named.min(1)).unwrap_or(u32::MAX)
 }
 
 /// Result of a session's end for an unanswered recipient.

@@ -4,6 +4,7 @@ mod answers;
 mod any_server;
 mod catch_all;
 mod hosts;
+mod lock_step;
 mod sessions;
 
 use std::net::{IpAddr, Ipv4Addr};

@@ -55,7 +55,9 @@ enum Command {
 pub(super) enum ReplyEffect {
     /// The flight goes on, or is complete.
     Fine,
-    /// RSET was refused: the answers are probably shifted.
+    /// The server does not know RSET: no further flight, but the answers stand.
+    WithoutRset,
+    /// RSET was refused like a recipient: the answers are probably shifted.
     Shifted,
 }
 
@@ -100,6 +102,11 @@ impl FlightUnderWay {
         }
         let window = if capabilities.pipelining { WINDOW } else { 1 };
         Self { recipients, answers, unsent, sent: VecDeque::new(), window, refused: None, open }
+    }
+
+    /// Sends one command at a time, whatever the server offers.
+    pub(super) fn in_lock_step(self) -> Self {
+        Self { window: 1, ..self }
     }
 
     /// Writes the commands that may go now and counts the MAIL and RCPT among them.
@@ -161,7 +168,9 @@ impl FlightUnderWay {
                 self.open = false;
                 self.refused = None;
             }
-            // RFC 5321 §4.1.1.5: RSET has no other answer than 250. What is here was meant for another command.
+            // RFC 5321 §4.1.1.5: RSET has no other answer than 250. Some servers and proxies do not know it (§4.2.4); what else is
+            // here was meant for another command.
+            Some(Command::Rset) if (500..=504).contains(&reply.code) => return ReplyEffect::WithoutRset,
             Some(Command::Rset) => return ReplyEffect::Shifted,
             Some(Command::Mail { .. }) if reply.is_positive() => {
                 self.open = true;

@@ -78,6 +78,7 @@ pub struct SmtpSession {
     last_reply: Option<Reply>,
     tls: bool,
     transaction_open: bool,
+    lock_step: bool,
     mails_sent: u32,
     rcpts_sent: u32,
     bytes_read: u64,
@@ -106,6 +107,7 @@ impl SmtpSession {
             last_reply: None,
             tls: false,
             transaction_open: false,
+            lock_step: false,
             mails_sent: 0,
             rcpts_sent: 0,
             bytes_read: 0,
@@ -171,6 +173,16 @@ impl SmtpSession {
         }
     }
 
+    /// Sends one command at a time from now on, as to a server whose PIPELINING is broken.
+    pub fn ask_in_lock_step(&mut self) {
+        self.lock_step = true;
+    }
+
+    /// Whether the commands of a flight are sent in groups.
+    pub fn pipelines(&self) -> bool {
+        self.capabilities.pipelining && !self.lock_step
+    }
+
     /// Whether the connection is under TLS.
     pub fn tls(&self) -> bool {
         self.tls
@@ -232,6 +244,7 @@ impl SmtpSession {
         }
         let mails_left = self.capabilities.mail_max.map(|most| most.saturating_sub(self.mails_sent));
         let asking = FlightUnderWay::plan(flight, &self.capabilities, self.transaction_open, mails_left);
+        let asking = if self.lock_step { asking.in_lock_step() } else { asking };
         if asking.is_complete() {
             return SessionStep::Answered(asking.into_answers());
         }

@@ -49,7 +49,8 @@ pub struct MxHost {
 pub struct DomainEvidence {
     /// Whether the name exists; none where that could not be found out.
     pub exists: Option<bool>,
-    /// The exchangers in the order in which they are asked; the domain itself for an implicit MX (RFC 5321 §5.1).
+    /// The exchangers in the order in which they are asked; the domain itself for an implicit MX (RFC 5321 §5.1). Faulty records,
+    /// where nobody is asked, come last.
     pub mx: Vec<MxHost>,
     /// Whether the domain says that it takes no mail (RFC 7505).
     pub null_mx: bool,

@@ -1,7 +1,8 @@
 //! Corrects expiry times that a fast clock wrote ([`correct_times`]).
 //!
-//! A process whose clock was a year ahead leaves leases, holds and pauses that end in a year. Each kind has a maximum duration, so
-//! an end beyond that maximum counts as expired.
+//! A process whose clock was ahead leaves leases, holds and pauses that end too late. Heartbeats record the latest time
+//! ([`clock::record`]), so a clock that was set back is found, and pauses move back with it. Each kind also has a maximum
+//! duration: an end beyond it counts as expired, whatever is recorded.
 //!
 //! Under a clock that is now slow, valid ends also appear too far ahead. So only ends that may safely come early are corrected:
 //! epochs and runs fence leases, and after a pause something is retried sooner. Past times are never rewritten: purges would remove
@@ -14,13 +15,15 @@ use probity_mail::time::Millis;
 use scoped_futures::ScopedFutureExt as _;
 
 use crate::db::error::Result;
-use crate::db::{SqlDialect, Statement, Store, args, statements};
+use crate::db::{SqlDialect, Statement, Store, Tx, args, statements};
 use crate::nodes::clock;
 
 /// Tolerated difference between a node's clock and the database's, in milliseconds.
 const SLACK_MS: i64 = 5_000;
 /// Longest pause before a retry, in milliseconds: a server may ask for a day.
 const PAUSE_MS: i64 = 25 * 3_600_000;
+/// How much sooner a pause ends that ends at once, in milliseconds: more than any time.
+const AT_ONCE_MS: i64 = i64::MAX / 4;
 /// Longest lease of an outgoing mail, in milliseconds.
 pub const MAIL_LEASE_MS: i64 = 20 * 60_000;
 /// Longest exchange of credentials for an access token, in milliseconds: authorization servers that replace refresh tokens
@@ -48,12 +51,12 @@ pub struct ClockLimits {
     pub facts_ms: i64,
 }
 
-// $1: now, the new end of anything that ends later than $2. $3: maximum duration.
+// $1: now, the new end of anything that ends later than $2. $3: maximum duration of a lock; in a pause, how much sooner it ends.
 statements! {
     LEASE = "UPDATE lease SET held_until = $1 WHERE held_until > $2";
     NODE = "UPDATE node SET seen_at = $1 WHERE seen_at > $2";
     CHUNK = "UPDATE chunk SET leased_until = $1 WHERE leased_until > $2";
-    CHUNK_READY = "UPDATE chunk SET ready_at = $1 WHERE ready_at > $2";
+    CHUNK_READY = "UPDATE chunk SET ready_at = CASE WHEN ready_at - $3 > $1 THEN ready_at - $3 ELSE $1 END WHERE ready_at > $2";
     IMPORT = "UPDATE job SET leased_until = $1 WHERE is_open = 1 AND leased_until > $2";
     PACKING = "UPDATE job SET keeper_until = $1 WHERE packed < 2 AND keeper_until > $2";
     HOLD = "UPDATE hold SET expires_at = $1 WHERE expires_at > $2";
@@ -61,25 +64,26 @@ statements! {
     LOCK = "UPDATE idempotency SET locked_until = $1 WHERE status IS NULL AND created_at > CAST($2 AS BIGINT) - $3 - 1000 \
             AND locked_until > $2";
     OUTBOX = "UPDATE outbox SET lease_until = $1 WHERE state = 'waiting' AND lease_until > $2";
-    OUTBOX_NEXT = "UPDATE outbox SET next_at = $1 WHERE state = 'waiting' AND next_at > $2";
+    OUTBOX_NEXT = "UPDATE outbox SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE state = 'waiting' AND next_at > $2";
     NOTICE = "UPDATE notice SET lease_until = $1 WHERE lease_until > $2";
-    NOTICE_NEXT = "UPDATE notice SET next_at = $1 WHERE next_at > $2";
+    NOTICE_NEXT = "UPDATE notice SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2";
     LIST_MAIL = "UPDATE list_mail SET lease_until = $1 WHERE lease_until > $2";
-    LIST_MAIL_NEXT = "UPDATE list_mail SET next_at = $1 WHERE next_at > $2";
+    LIST_MAIL_NEXT = "UPDATE list_mail SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2";
     REPORT_MAIL = "UPDATE report_mail SET lease_until = $1 WHERE lease_until > $2";
-    REPORT_MAIL_NEXT = "UPDATE report_mail SET next_at = $1 WHERE next_at > $2";
+    REPORT_MAIL_NEXT = "UPDATE report_mail SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2";
     REPORTS = "UPDATE users SET reports_at = $1 WHERE reports_at > $2";
     MAIL = "UPDATE invitation SET mail_lease_until = $1 WHERE mail_lease_until > $2";
-    MAIL_NEXT = "UPDATE invitation SET mail_next_at = $1 WHERE mail_next_at > $2";
+    MAIL_NEXT = "UPDATE invitation SET mail_next_at = CASE WHEN mail_next_at - $3 > $1 THEN mail_next_at - $3 ELSE $1 END WHERE mail_next_at > $2";
     FORGOTTEN = "UPDATE forgotten_password SET asked_at = $1 WHERE asked_at > $2";
     ERASURE = "UPDATE erasure SET leased_until = $1 WHERE completed_at IS NULL AND leased_until > $2";
     RUN = "UPDATE connection_run SET leased_until = $1 WHERE state IN ('reading', 'verifying', 'acting') AND leased_until > $2";
-    RUN_NEXT = "UPDATE connection_run SET next_at = $1 WHERE state IN ('reading', 'verifying', 'acting') AND next_at > $2";
+    RUN_NEXT = "UPDATE connection_run SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE state IN ('reading', 'verifying', 'acting') AND next_at > $2";
     SCHEDULE = "UPDATE connection_schedule SET next_at = $1 WHERE next_at > $2";
     SCHEDULE_DONE = "UPDATE connection_schedule SET done_at = $1 WHERE done_at > $2";
-    HOOK = "UPDATE connection_hook SET next_at = $1 WHERE next_at > $2";
+    HOOK = "UPDATE connection_hook SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2";
     TOKEN = "UPDATE account_token SET claimed_until = $1 WHERE claimed_until > $2";
-    DOMAIN = "UPDATE sso_domain SET look_at = $1 WHERE look_at > $2";
+    DOMAIN = "UPDATE sso_domain SET look_at = CASE WHEN look_at - $3 > $1 THEN look_at - $3 ELSE $1 END WHERE look_at > $2";
+    PASS = "UPDATE widget_pass SET held_until = $1 WHERE held_until > $2";
     FACT = "UPDATE domain_fact SET known_until = $1, catch_all_until = $1, accepted_until = $1 WHERE known_until > $2";
 }
 
@@ -90,12 +94,14 @@ enum Kind {
     Lease(i64),
     /// The same, found by creation time.
     Lock(i64),
-    /// A pause: ends now.
+    /// A pause before a retry, of at most [`PAUSE_MS`]: moves back with the clock.
+    Pause,
+    /// Another wait: ends now.
     Wait(i64),
 }
 
-fn rules(longest: &ClockLimits) -> [(&'static Statement, Kind); 29] {
-    use Kind::{Lease, Lock, Wait};
+fn rules(longest: &ClockLimits) -> [(&'static Statement, Kind); 30] {
+    use Kind::{Lease, Lock, Pause, Wait};
     let ClockLimits { node_ms, work_ms, lock_ms, facts_ms } = *longest;
     [
         // Another process on this SQLite may hold a node's lease and be alive; its sources tell it apart.
@@ -103,32 +109,33 @@ fn rules(longest: &ClockLimits) -> [(&'static Statement, Kind); 29] {
         // Heartbeat, by which a node counts as alive for a while.
         (&NODE, Wait(0)),
         (&CHUNK, Lease(work_ms)),
-        (&CHUNK_READY, Wait(PAUSE_MS)),
+        (&CHUNK_READY, Pause),
         (&IMPORT, Lease(work_ms)),
         (&PACKING, Lease(PACKING_MS)),
-        (&HOLD, Wait(HOLDS_MS)),
+        (&HOLD, Lease(HOLDS_MS)),
         (&LOCK, Lock(lock_ms)),
         (&OUTBOX, Lease(work_ms)),
-        (&OUTBOX_NEXT, Wait(PAUSE_MS)),
+        (&OUTBOX_NEXT, Pause),
         (&NOTICE, Lease(MAIL_LEASE_MS)),
-        (&NOTICE_NEXT, Wait(PAUSE_MS)),
+        (&NOTICE_NEXT, Pause),
         (&LIST_MAIL, Lease(MAIL_LEASE_MS)),
-        (&LIST_MAIL_NEXT, Wait(PAUSE_MS)),
+        (&LIST_MAIL_NEXT, Pause),
         (&REPORT_MAIL, Lease(MAIL_LEASE_MS)),
-        (&REPORT_MAIL_NEXT, Wait(PAUSE_MS)),
+        (&REPORT_MAIL_NEXT, Pause),
         (&REPORTS, Wait(REPORTS_MS)),
         (&MAIL, Lease(MAIL_LEASE_MS)),
-        (&MAIL_NEXT, Wait(PAUSE_MS)),
+        (&MAIL_NEXT, Pause),
         (&FORGOTTEN, Wait(0)),
         (&ERASURE, Lease(work_ms)),
         (&RUN, Lease(work_ms)),
-        (&RUN_NEXT, Wait(PAUSE_MS)),
+        (&RUN_NEXT, Pause),
         (&SCHEDULE, Wait(NIGHTS_MS)),
         // The share of decay protection counts from there.
         (&SCHEDULE_DONE, Wait(0)),
-        (&HOOK, Wait(PAUSE_MS)),
+        (&HOOK, Pause),
         (&TOKEN, Lease(EXCHANGE_MS)),
-        (&DOMAIN, Wait(PAUSE_MS)),
+        (&DOMAIN, Pause),
+        (&PASS, Lease(HOLDS_MS)),
         (&FACT, Wait(facts_ms)),
     ]
 }
@@ -142,21 +149,40 @@ pub enum ClockCorrection {
     Running,
 }
 
-/// Ends every wait that exceeds its maximum; returns the number corrected. `now` counts if the database has no clock of its own.
+/// Ends every wait that exceeds its maximum, and moves pauses back with a clock that was set back; returns the number corrected.
+/// `now` counts if the database has no clock of its own.
 pub async fn correct_times(store: &Store, now: Millis, longest: &ClockLimits, when: ClockCorrection) -> Result<u64> {
     let now = clock::now(&mut store.read().await?, now).await?;
+    let mut changed = store.write(|tx| move_pauses_back(tx, now, longest).scope_boxed()).await?;
     let alone = when == ClockCorrection::AtStart && store.dialect() == SqlDialect::Sqlite;
-    let mut changed = 0;
     for (statement, kind) in rules(longest) {
         let latest = match kind {
             Kind::Lease(_) | Kind::Lock(_) if alone => now,
             Kind::Lease(ms) | Kind::Lock(ms) | Kind::Wait(ms) => now + ms + SLACK_MS,
+            Kind::Pause => now + PAUSE_MS + SLACK_MS,
         };
-        let values = move || {
-            if let Kind::Lock(ms) = kind { args![now, latest, ms] } else { args![now, latest] }
+        let values = move || match kind {
+            Kind::Lock(ms) => args![now, latest, ms],
+            Kind::Pause => args![now, latest, AT_ONCE_MS],
+            Kind::Lease(_) | Kind::Wait(_) => args![now, latest],
         };
         changed += store.write(|tx| async move { tx.execute(statement, values()).await }.scope_boxed()).await?;
     }
+    Ok(changed)
+}
+
+/// Ends all pauses sooner, by as much as the clock was set back. In one transaction with the record of the clock, so that no pause
+/// moves twice.
+async fn move_pauses_back(tx: &mut Tx, now: Millis, longest: &ClockLimits) -> Result<u64> {
+    let back_ms = clock::set_back(tx, now).await?;
+    if back_ms <= SLACK_MS {
+        return Ok(0);
+    }
+    let mut changed = 0;
+    for (statement, _) in rules(longest).into_iter().filter(|(_, kind)| matches!(kind, Kind::Pause)) {
+        changed += tx.execute(statement, args![now, now, back_ms]).await?;
+    }
+    clock::restart(tx, now).await?;
     Ok(changed)
 }
 
@@ -185,7 +211,7 @@ mod tests {
             "connection.disconnected_at connection_run.finished_at event.at idempotency.created_at job.created_at \
              job.finished_at job.progress_at job.started_at outbox.created_at request_log.at \
              address_verdict.seen_at outcome.at outcome.reported_at session.created_at session.seen_at sso_used.ended_at upload.created_at upload.touched_at \
-             verdict_change.at widget_nonce.expires_at widget_pass.held_until",
+             verdict_change.at widget_nonce.expires_at",
         ),
         (
             "erasures reach and follow what lies in the future",
@@ -238,10 +264,10 @@ mod tests {
         let is_set = |name: &str| {
             let (table, column) = name.split_once('.').unwrap();
             let update = format!("UPDATE {table} SET ");
-            let set = format!("{column} = $1");
+            let sets = [format!("{column} = $1"), format!("SET {column} = CASE")];
             rules(&longest).iter().any(|(rule, _)| {
                 let text = rule.text(store.dialect());
-                text.starts_with(&update) && text.contains(&set)
+                text.starts_with(&update) && sets.iter().any(|set| text.contains(set))
             })
         };
         let stays = |name: &str| STAYING.iter().any(|(_, names)| names.split_whitespace().any(|one| one == name));

@@ -2,14 +2,23 @@
 //!
 //! Nodes bring their own time, and their clocks differ. Leases and rate limits, which nodes share, use the database server's clock.
 //! SQLite is in this process and uses the caller's time.
+//!
+//! The latest time is recorded with heartbeats, so that a start finds out that the clock was set back since.
 
 use probity_mail::time::Millis;
 
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, args, statements};
+use crate::db::{Conn, Tx, args, statements};
+use crate::nodes::instance;
+
+/// Name under which the latest time is recorded, in milliseconds since 1970.
+const LATEST: &str = "clock";
 
 statements! {
     NOW = "SELECT {now_us} AS now_us";
+    // Never back: another process must still find out that the clock was set back.
+    RECORD = "INSERT INTO instance (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value \
+              WHERE CAST(instance.value AS BIGINT) < CAST(excluded.value AS BIGINT)";
 }
 
 /// The database's time in microseconds since 1970; `None` if it has no clock of its own.
@@ -24,4 +33,23 @@ pub async fn now_us(conn: &mut Conn) -> Result<Option<i64>> {
 /// The database's time, or `own` if it has no clock.
 pub async fn now(conn: &mut Conn, own: Millis) -> Result<Millis> {
     Ok(now_us(conn).await?.map_or(own, |us| Millis(us.div_euclid(1_000))))
+}
+
+/// Records the time, unless a later one is recorded.
+pub(super) async fn record(tx: &mut Tx, now: Millis) -> Result<()> {
+    tx.execute(&RECORD, args![LATEST, now.0.to_string()]).await.map(drop)
+}
+
+/// How far `now` is behind the latest recorded time, in milliseconds; 0 or less if the clock was not set back. The record is
+/// locked until the transaction ends.
+pub(super) async fn set_back(tx: &mut Tx, now: Millis) -> Result<i64> {
+    instance::lock(tx, LATEST).await?;
+    let latest = instance::value(tx, LATEST).await?;
+    let read = |text: String| text.parse().map_err(|_| StoreError::corrupt("the recorded time is no number"));
+    Ok(latest.map(read).transpose()?.map_or(0, |latest: i64| Millis(latest).since(now)))
+}
+
+/// Records the time of a clock that was set back.
+pub(super) async fn restart(tx: &mut Tx, now: Millis) -> Result<()> {
+    instance::set(tx, LATEST, &now.0.to_string()).await
 }

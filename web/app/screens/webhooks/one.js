@@ -15,7 +15,7 @@ import { Ago } from "../../ui/time.js";
 import { toast } from "../../ui/toasts.js";
 import { State, word } from "../../ui/verdict.js";
 import { Edit } from "./edit.js";
-import { DeliveryState, came } from "./outcome.js";
+import { DeliveryState, came, isRedirect } from "./outcome.js";
 import { LANGUAGES, checking } from "./signature.js";
 
 export function One({ id }) {
@@ -90,7 +90,7 @@ function Deliveries({ of, path, status, set }) {
     { title: t("timeline.at"), cell: (one) => html`<${Ago} at=${one.created_at} />` },
     { title: t("webhooks.event"), cell: (one) => html`<a href=${place(one)}><code>${one.type}</code></a>` },
     { title: t("webhooks.state"), cell: (one) => html`<${DeliveryState} of=${one.status} />` },
-    { title: t("webhooks.answer"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status ?? came(last)}</span>` : "–") },
+    { title: t("webhooks.answer"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status === null || isRedirect(last) ? came(last) : last.status}</span>` : "–") },
     { title: t("webhooks.attempts"), number: true, cell: (one) => one.attempts },
     { title: t("team.do"), cell: (one) => html`<div class="row acts">
       <a class="button slim" href=${place(one)}>${t("webhooks.look")}</a>

@@ -16,6 +16,9 @@ export const isAccepted = ({ status }) => status !== null && status >= 200 && st
 /** The API's words where Probity could make no request: `PUBLIC_UNMADE` in `crates/contract/src/published/webhooks/failure.rs`. */
 const UNMADE = "the message could not be created";
 
+/** @param {{ status: number | null }} attempt */
+export const isRedirect = ({ status }) => status !== null && status >= 300 && status < 400;
+
 /** Why an attempt counts or does not. @param {{ status: number | null, error: string | null }} attempt */
 export function came({ status, error }) {
   if (status === null) return t(error === UNMADE ? "came.unmade" : "came.unreached");

@@ -94,7 +94,7 @@ pub struct DomainSchema {
     /// Whether the name exists; null if that could not be determined.
     #[schema(required)]
     pub exists: Option<bool>,
-    /// MX hosts, in the order in which they are tried.
+    /// MX hosts, in the order in which they are tried; then MX records that name no usable host, such as an IP address.
     pub mx: Vec<MxSchema>,
     /// Whether the domain has a null MX: it accepts no mail (RFC 7505).
     pub null_mx: bool,

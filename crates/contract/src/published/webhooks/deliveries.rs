@@ -49,7 +49,11 @@ impl DeliveryAttempt {
             url: tried.url,
             status: tried.status,
             took_ms: answered.then_some(tried.took_ms),
-            error: (!answered).then(|| DeliveryFailure::public(tried.error.as_deref().unwrap_or_default())),
+            error: match tried.status {
+                None => Some(DeliveryFailure::public(tried.error.as_deref().unwrap_or_default())),
+                Some(300..=399) => Some(DeliveryFailure::REDIRECT),
+                Some(_) => None,
+            },
             answer: shown(&tried.answer),
         }
     }

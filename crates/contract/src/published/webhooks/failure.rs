@@ -33,6 +33,10 @@ impl DeliveryFailure {
     /// Text for customers about [`DeliveryFailure::Unmade`], which reveals nothing about a network.
     pub const PUBLIC_UNMADE: &'static str = "the message could not be created";
 
+    /// Text for customers about an endpoint that redirects.
+    pub const REDIRECT: &'static str =
+        "the endpoint redirects, and redirects are not followed: enter the target as the URL";
+
     /// Returns the name in the log.
     pub fn as_str(self) -> &'static str {
         match self {

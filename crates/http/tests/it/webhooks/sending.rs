@@ -18,7 +18,7 @@ async fn post(receiver: &Receiver) -> Result<ReceiverResponse, DeliveryFailure> 
 #[ignore = "thorough"]
 async fn the_request_has_these_fields_and_no_others() {
     let mut receiver = Receiver::start(Manner::status(204)).await;
-    assert_eq!(post(&receiver).await, Ok(ReceiverResponse { status: 204, body: Vec::new() }));
+    assert_eq!(post(&receiver).await, Ok(ReceiverResponse { status: 204, body: Vec::new(), retry_after_ms: None }));
     let request = receiver.request().await;
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     assert_eq!(body, "{\"id\":\"job_1\"}");
@@ -45,9 +45,22 @@ async fn redirects_are_answers_and_are_not_followed() {
     for location in [goal.url(), "http://169.254.169.254/latest/meta-data/".into()] {
         let head = format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
         let receiver = Receiver::start(Manner::Say(head)).await;
-        assert_eq!(post(&receiver).await, Ok(ReceiverResponse { status: 302, body: Vec::new() }));
+        let body = format!("Location: {location}\n\n").into_bytes();
+        assert_eq!(post(&receiver).await, Ok(ReceiverResponse { status: 302, body, retry_after_ms: None }));
     }
     assert_eq!(goal.hits(), 0);
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn receivers_ask_for_pauses_in_seconds_or_with_a_date() {
+    for (asked, expected) in
+        [("120", Some(120_000)), ("Thu, 01 Jan 1970 00:00:00 GMT", Some(0)), ("-1", None), ("soon", None)]
+    {
+        let head = format!("HTTP/1.1 503 Busy\r\nretry-after: {asked}\r\ncontent-length: 0\r\n\r\n");
+        let receiver = Receiver::start(Manner::Say(head)).await;
+        assert_eq!(post(&receiver).await.unwrap().retry_after_ms, expected, "{asked}");
+    }
 }
 
 #[tokio::test]

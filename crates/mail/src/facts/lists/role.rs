@@ -2,7 +2,7 @@
 //!
 //! `role.txt` has the words (`info`, `no-reply`, `buchhaltung`); `role_parts.txt` has what may stand behind one
 //! (`team`, `de`, `desk`). `sales-team`, `info.de` and `support2` are roles; `info.smith` is not, because neither list has
-//! `smith`. Given names are kept out of the words by the refresh command, so that `dean` and `sydney` stay people.
+//! `smith`, nor is `i.post`, an initial with a surname. Given names are kept out of the words by the refresh command, so that `dean` and `sydney` stay people.
 
 use super::text_set::TextSet;
 
@@ -43,6 +43,12 @@ fn joined(words: &TextSet, parts: &TextSet, word: &str) -> bool {
         return false;
     };
     if first.len() == word.len() {
+        return false;
+    }
+    // An initial with a surname that is also a role word (`i.post`, `press_y`) is a person; `e-post` is a word.
+    let is_initial = |token: Option<&str>| token.is_some_and(|token| token.len() == 1 && !words.contains(token));
+    let mut divided = word.split(['.', '_']);
+    if !word.contains('-') && (is_initial(divided.next()) || is_initial(divided.next_back())) {
         return false;
     }
     let counts = |token: &str| words.contains(token) || parts.contains(token);

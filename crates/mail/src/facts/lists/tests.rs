@@ -71,6 +71,8 @@ fn roles_are_functions_and_no_people() {
         "customer_service",
         "hr",
         "de.info",
+        "post.nl",
+        "sales.e.marketing",
         "mailer-daemon",
         "kontakt-at",
     ] {
@@ -108,9 +110,38 @@ fn roles_are_functions_and_no_people() {
         "lon",
         "ira",
         "page",
+        "i.post",
+        "y.press",
+        "i.post+news",
+        "anna.post",
+        "press_y",
+        "e.info",
     ] {
         assert!(!lists().role(person), "{person}");
     }
+}
+
+/// Their owners, or the services that gave the domains away, had them removed from public lists.
+#[test]
+fn domains_of_firms_people_and_providers_are_not_disposable() {
+    for domain in [
+        "stanbondsa.com.au",
+        "netguide.com",
+        "centraldecomunicacion.es",
+        "tmxnet.com",
+        "purple.dev",
+        "e2estudios.com",
+        "feedspot.com",
+        "feedspotmailer.com",
+        "foxwoods.com",
+        "codingliteracy.com",
+    ] {
+        assert!(!lists().disposable(domain), "{domain}");
+    }
+    for domain in ["nospammail.net", "mailhaven.com", "reallyfast.info", "mac.hush.com", "ikmail.com"] {
+        assert_eq!((lists().disposable(domain), lists().free(domain)), (false, true), "{domain}");
+    }
+    assert!(!lists().disposable_exchanger("mx.nospammail.net"));
 }
 
 /// Văn Phong, Cai Wu, Jae-mu, Kadri: a function in one tongue, a person in the same or another.

@@ -11,7 +11,7 @@ fn a_refusal_of_us_defers_everybody_and_never_moves_to_the_next_host() {
     let flight = ask(&mut plan);
     let blocked = "554 5.7.1 Service unavailable; Client host [203.0.113.5] blocked using zen.spamhaus.org";
     let heard = tell(&mut plan, &flight, &[blocked, blocked, blocked, blocked], None);
-    assert!(heard.about_us.is_some());
+    assert_eq!((heard.about_us.is_some(), heard.refusals), (true, 4), "the random recipient counts too");
     assert_eq!(plan.next(Some(10)), ProbeAction::Done);
     expect(&mut plan, &["later:blocked", "later:blocked", "later:blocked"]);
 }

@@ -75,3 +75,42 @@ fn a_host_that_is_not_responsible_is_followed_by_the_next() {
     plan.left();
     assert_eq!(plan.next(None), ProbeAction::Resolve { exchanger: 1 });
 }
+
+#[test]
+fn a_strangers_backup_decides_nothing_alone_while_the_domains_own_hosts_are_silent() {
+    let (first, second) = ("aspmx.example.com", "alt1.example.com");
+    for (backup, answers, wanted) in [
+        ("alt2.example.com.stranger.net", [NO, NO], "later:timeout"),
+        ("alt2.example.com.stranger.net", [YES, NO], "valid"),
+        // The domain's own backup knows its recipients.
+        ("alt2.example.com", [NO, NO], "nonexistent"),
+    ] {
+        let mut plan = plan_with(&[mx(1, first), mx(5, second), mx(9, backup)], 1, KnownDomain::default());
+        for exchanger in [0, 1] {
+            assert_eq!(plan.next(None), ProbeAction::Resolve { exchanger });
+            plan.resolved(exchanger, ResolvedHost::Addresses(vec![ip(1)]));
+            assert!(matches!(plan.next(None), ProbeAction::Dial { .. }));
+            plan.dial_failed(DialFault::Silent(Silence::TimedOut, None));
+        }
+        link(&mut plan);
+        let flight = ask(&mut plan);
+        tell(&mut plan, &flight, &answers, None);
+        assert_eq!(plan.next(Some(10)), ProbeAction::Done);
+        expect(&mut plan, &[wanted]);
+    }
+}
+
+#[test]
+fn a_strangers_backup_counts_once_a_preferred_host_has_sent_us_there() {
+    let mut plan = plan_with(&[mx(1, "mx.example.com"), mx(5, "mx.backup.net")], 1, KnownDomain::default());
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    tell(&mut plan, &flight, &["550 5.7.1 relaying denied", "550 5.7.1 relaying denied"], None);
+    assert_eq!(plan.next(Some(10)), ProbeAction::Leave);
+    plan.left();
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    tell(&mut plan, &flight, &[NO, NO], None);
+    assert_eq!(plan.next(Some(10)), ProbeAction::Done);
+    expect(&mut plan, &["nonexistent"]);
+}

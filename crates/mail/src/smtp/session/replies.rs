@@ -155,8 +155,10 @@ impl SmtpSession {
             asking.take(reply.clone());
             return Some(self.finish(End::Refused { stage, reply }));
         }
-        if asking.take(reply) == ReplyEffect::Shifted {
-            return Some(self.fail("a refusal of RSET, so that the answers may be shifted"));
+        match asking.take(reply.clone()) {
+            ReplyEffect::Fine => {}
+            ReplyEffect::WithoutRset => return Some(self.finish(End::Refused { stage, reply })),
+            ReplyEffect::Shifted => return Some(self.fail("a refusal of RSET, so that the answers may be shifted")),
         }
         if !asking.is_waiting() && !rest.is_empty() {
             return Some(self.talked_early(rest));

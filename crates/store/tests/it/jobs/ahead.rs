@@ -1,9 +1,10 @@
-//! What a process held whose clock was a year ahead, and what a start costs whose clock is behind.
+//! What a process held whose clock was ahead, by two hours or a year, and what a start costs whose clock is behind.
 
 use probity_account::id::NodeId;
 use probity_mail::time::Millis;
 use probity_store::accounts::people::attempts::{self, AttemptSlot, Backoff};
 use probity_store::idempotency::{self, IdempotencyOutcome, IdempotentAttempt};
+use probity_store::nodes::StoredNode;
 use probity_store::nodes::ahead::{self, ClockCorrection, ClockLimits};
 use probity_store::nodes::facts::{self, StoredDomainFact};
 use probity_store::privacy::erasures;
@@ -14,6 +15,7 @@ use crate::databases::for_each_database;
 
 const DAY_MS: i64 = 86_400_000;
 const YEAR_MS: i64 = 365 * DAY_MS;
+const HOUR_MS: i64 = 3_600_000;
 const LONGEST: ClockLimits =
     ClockLimits { node_ms: 30_000, work_ms: LEASE_MS, lock_ms: LEASE_MS, facts_ms: 90 * DAY_MS };
 
@@ -46,6 +48,82 @@ async fn a_list_is_gone_on_with() {
         settle(&store, &claimed[0], &put_off).await.unwrap();
         correct_times(&store, ClockCorrection::Running).await;
         assert_eq!(claim(&store, org, no, NOW, 2).await.len(), 1);
+    })
+    .await;
+}
+
+/// A heartbeat of a node whose clock reads `now`.
+async fn beat(store: &Store, now: Millis) {
+    let node = StoredNode {
+        id: NodeId::from_bits(1),
+        hostname: "one".into(),
+        process: String::new(),
+        roles: String::new(),
+        version: String::new(),
+        sources: String::new(),
+        chunks: 0,
+        imports: 0,
+        started_at: now,
+        seen_at: now,
+        egress: String::new(),
+        ahead_ms: 0,
+    };
+    store.write(|tx| nodes::beat(tx, &node).scope_boxed()).await.unwrap();
+}
+
+#[tokio::test]
+async fn pauses_move_back_with_the_clock_once() {
+    for_each_database(async |store| {
+        store.failpoints().go_by_callers_clock();
+        let (org, ahead) = (org(&store, 10).await, NOW + 2 * HOUR_MS);
+        let no = submit(&store, &new_job(org, 1), 6).await.unwrap();
+        let claimed = claim_import(&store, ahead).await.unwrap();
+        let chunks = [chunk_at(ahead), chunk_at(ahead + HOUR_MS), chunk_at(NOW)];
+        store
+            .write(|tx| {
+                async {
+                    jobs::add_chunks(tx, &claimed, &chunks, &[], ahead, LEASE_MS).await?;
+                    jobs::imported(tx, &claimed, 0, ahead).await
+                }
+                .scope_boxed()
+            })
+            .await
+            .unwrap();
+        beat(&store, ahead).await;
+        // A node whose clock is right does not hide that another's was ahead.
+        beat(&store, NOW).await;
+        for _ in 0..2 {
+            correct_times(&store, ClockCorrection::AtStart).await;
+        }
+        assert_eq!(claim(&store, org, no, NOW, 9).await.len(), 2, "the chunk that was ready, and that of the past");
+        assert!(
+            claim(&store, org, no, NOW + HOUR_MS - 1, 9).await.len() == 2,
+            "their leases have ended; the pause has not"
+        );
+        assert_eq!(claim(&store, org, no, NOW + HOUR_MS + LEASE_MS, 9).await.len(), 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_clock_that_goes_on_moves_no_pause() {
+    for_each_database(async |store| {
+        store.failpoints().go_by_callers_clock();
+        let org = org(&store, 10).await;
+        let no = submit(&store, &new_job(org, 1), 6).await.unwrap();
+        import(&store, &claim_import(&store, NOW).await.unwrap(), 6).await.unwrap();
+        let claimed = claim(&store, org, no, NOW, 9).await;
+        let later =
+            super::SettledPart { put_off: vec![chunk_at(NOW + HOUR_MS)], done: true, ..super::SettledPart::default() };
+        for chunk in &claimed {
+            settle(&store, chunk, &later).await.unwrap();
+        }
+        // Five seconds are within what clocks of nodes and databases may differ.
+        for seen_at in [NOW + -2 * HOUR_MS, NOW + 5_000] {
+            beat(&store, seen_at).await;
+            correct_times(&store, ClockCorrection::AtStart).await;
+            assert!(claim(&store, org, no, NOW + HOUR_MS - 1, 9).await.is_empty());
+        }
     })
     .await;
 }

@@ -9,6 +9,8 @@ use crate::serve::bench::node::{Installation, Node, wait_for};
 /// Environment variable for the lead of a process's clock, in milliseconds; only debug builds read it.
 const AHEAD: &str = "PROBITY_CLOCK_AHEAD_MS";
 const YEAR_MS: &str = "31536000000";
+const TWO_HOURS_MS: &str = "7200000";
+const TWO_HOURS_BACK_MS: &str = "-7200000";
 const LIST: &str = r#"{"emails":["valid@sandbox.test","nobody@sandbox.test"]}"#;
 
 fn start(installation: &Installation, environment: &[(&str, &str)]) -> Node {
@@ -31,10 +33,9 @@ fn completes(node: &Node, key: &str, job: &str) {
     });
 }
 
-/// Sets the clock a year ahead while a list is accepted and started, kills the process, and starts the next one with a correct
-/// clock.
-fn list_is_completed(installation: &Installation, failpoint: &str) {
-    let mut ahead = start(installation, &[(AHEAD, YEAR_MS), ("PROBITY_FAILPOINT", failpoint)]);
+/// Accepts and starts a list under a wrong clock, kills the process, and starts the next one with a correct clock.
+fn list_is_completed(installation: &Installation, ahead_ms: &str, failpoint: &str) {
+    let mut ahead = start(installation, &[(AHEAD, ahead_ms), ("PROBITY_FAILPOINT", failpoint)]);
     let key = ahead.key("Live key");
     let job = submit(&ahead, &key);
     if failpoint.is_empty() {
@@ -52,10 +53,16 @@ fn list_is_completed(installation: &Installation, failpoint: &str) {
 
 #[test]
 #[ignore = "thorough"]
-fn a_list_goes_on_that_was_begun_under_a_clock_that_was_ahead() {
-    // The first point leaves a chunk leased, the second an import.
-    for failpoint in ["jobs::work::ADD_PART:before:1:kill", "jobs::import::ADD_CHUNK:after:1:kill"] {
-        list_is_completed(&Installation::on_sqlite().counted(1_000), failpoint);
+fn a_list_goes_on_that_was_begun_under_a_wrong_clock() {
+    for ahead_ms in [YEAR_MS, TWO_HOURS_MS, TWO_HOURS_BACK_MS] {
+        // The first point leaves a chunk leased, the second an import, the third a chunk that nobody has claimed.
+        for failpoint in [
+            "jobs::work::ADD_PART:before:1:kill",
+            "jobs::import::ADD_CHUNK:after:1:kill",
+            "jobs::work::TAKE:before:1:kill",
+        ] {
+            list_is_completed(&Installation::on_sqlite().counted(1_000), ahead_ms, failpoint);
+        }
     }
 }
 
@@ -63,7 +70,9 @@ fn a_list_goes_on_that_was_begun_under_a_clock_that_was_ahead() {
 #[ignore = "thorough"]
 fn a_list_goes_on_that_was_taken_by_a_node_whose_clock_was_ahead() {
     let Some(cluster) = postgres() else { return };
-    list_is_completed(&Installation::on(cluster.create_database()).counted(1_000), "");
+    for ahead_ms in [YEAR_MS, TWO_HOURS_MS, TWO_HOURS_BACK_MS] {
+        list_is_completed(&Installation::on(cluster.create_database()).counted(1_000), ahead_ms, "");
+    }
 }
 
 #[test]
