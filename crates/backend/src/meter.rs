@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use probity_contract::error::ApiError;
 use probity_engine::clock::EngineClock;
+use probity_mail::facts::lists::Lists;
 use probity_mail::time::Millis;
+use probity_mail::verdict::Evidence;
 use probity_store::credits::usage::UsageDelta;
 use probity_store::credits::{ChargeWindow, ChargedVerifications, ChargesByOrg, CountedCalls};
 use probity_store::widget::WidgetCreditName;
@@ -50,6 +52,19 @@ const ASKED_MAX: Duration = Duration::from_secs(30);
 pub fn counted_domain(address: &str) -> Option<Arc<str>> {
     let (_, domain) = normal_form(address);
     (!domain.is_empty()).then(|| domain.into())
+}
+
+/// Returns the ID of the provider under which a verdict is counted: that of the domain's MX hosts. If none were found or looked up,
+/// the domain's name alone tells, as in a forecast.
+pub fn counted_provider(address: &str, evidence: &Evidence) -> Option<String> {
+    match &evidence.domain {
+        Some(domain) if !domain.mx.is_empty() => domain.provider.as_deref().map(Into::into),
+        _ => {
+            let lists = Lists::embedded();
+            let host = lists.exchanger_of(&counted_domain(address)?)?;
+            lists.provider(host).map(|provider| provider.id.clone())
+        }
+    }
 }
 
 /// Reason why a call does not start or gets no verdict.

@@ -6,6 +6,7 @@ pub mod download;
 pub mod feed;
 mod filter;
 pub mod lookup;
+pub mod origin;
 pub mod progress;
 pub mod providers;
 pub mod results;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use probity_account::credits::is_free;
 use probity_account::id::KeyId;
-use probity_backend::meter::{CallRefused, Reservation, counted_domain};
+use probity_backend::meter::{CallRefused, Reservation, counted_domain, counted_provider};
 use probity_contract::error::ApiError;
 use probity_contract::published::verify::{ShownVerdict, VerifyQuery};
 use probity_engine::LiveCall;
@@ -136,7 +136,7 @@ pub(crate) async fn verify_live(
         connection: None,
         key: payer.key,
         domain: counted_domain(address),
-        provider: verification.evidence.domain.as_ref().and_then(|domain| domain.provider.as_deref()).map(Into::into),
+        provider: counted_provider(address, &verification.evidence).map(Into::into),
         reason,
         verified: 1,
         charged: i64::from(!is_free(reason) && !sandboxed),

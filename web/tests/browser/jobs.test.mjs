@@ -305,7 +305,7 @@ test("a list is named, tagged, verified again and deleted", async () => {
   await page.getByText("Completed", { exact: true }).waitFor();
 });
 
-test("a row tells of the reply that decided", async () => {
+test("a row tells of the reply that decided, and of its file's other columns", async () => {
   const { page, go } = reader;
   await go("lists/new");
   const text = "Name;E-Mail;City\r\nAnn;valid@sandbox.test;Cologne\r\nNobody;;\r\nBob;nonexistent@sandbox.test;Bonn\r\nCid;not an address;\r\n";
@@ -316,10 +316,52 @@ test("a row tells of the reply that decided", async () => {
   await page.getByRole("gridcell", { name: "nonexistent@sandbox.test" }).click();
   const bob = panel("nonexistent@sandbox.test");
   await bob.getByRole("region", { name: "The conversation" }).waitFor();
-  await bob.getByText("550").waitFor();
+  await bob.getByText("2 other columns of the file").click();
+  await bob.getByText("Row 4 of the file").waitFor();
+  await becomes(() => bob.locator("details dl").innerText(), /Name\s+Bob\s+City\s+Bonn/);
   await page.getByRole("gridcell", { name: "not an address" }).click();
   await panel("not an address").getByText("No mail server was probed for this verdict.").waitFor();
   await becomes(() => panel("not an address").getByRole("button", { name: "Verify again" }).count(), 0);
+});
+
+test("lists are found by their names and tags, and move while they run", async () => {
+  const { page, go } = reader;
+  for (const [name, tags] of [["Autumn guests", ["Q3", "Shop"]], ["Winter guests", ["Q3"]]]) {
+    const { id } = await server.api("POST", "/batch-verify", { emails: ["valid@sandbox.test"] });
+    await server.finished(id);
+    await go(`lists/${id}`);
+    await page.getByRole("button", { name: "Rename this list" }).click();
+    await page.getByLabel("Name of the list").fill(String(name));
+    await page.keyboard.press("Enter");
+    await heading(page, String(name));
+    for (const tag of tags) {
+      await page.getByRole("button", { name: "Add a tag" }).click();
+      await page.keyboard.type(tag);
+      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: `Remove the tag ${tag}` }).waitFor();
+    }
+  }
+  await go("lists");
+  const listed = page.getByRole("table", { name: "Lists" }).getByRole("link");
+  await page.getByRole("searchbox", { name: "Name or tag" }).fill("autumn");
+  await becomes(() => listed.allTextContents(), ["Autumn guests"]);
+  await page.getByRole("searchbox", { name: "Name or tag" }).fill("guests");
+  await becomes(() => listed.allTextContents(), ["Winter guests", "Autumn guests"]);
+  await page.getByRole("button", { name: "Shop", exact: true }).click();
+  await becomes(() => listed.allTextContents(), ["Autumn guests"]);
+  await becomes(() => page.url(), /q=guests&tag=Shop/);
+  await page.reload();
+  await becomes(() => listed.allTextContents(), ["Autumn guests"]);
+  await page.getByRole("searchbox", { name: "Name or tag" }).fill("nobody");
+  await page.getByText("No list matches.").waitFor();
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await page.getByRole("button", { name: "Remove the filter Shop" }).waitFor({ state: "detached" });
+  // One that is started elsewhere comes by itself, and moves.
+  const { id } = await server.api("POST", "/batch-verify", { emails: [...Array.from({ length: 5 }, (_, n) => `moves${n}@sandbox.test`), "moves+delay-50s@catchall.sandbox.test"] });
+  const row = page.getByRole("row").filter({ has: page.locator(`a[href="#/lists/${id}"]`) });
+  await row.getByText("Running 83").waitFor();
+  await server.api("POST", `/batch-verify/${id}/cancel`);
+  await row.getByText("Stopped").waitFor();
 });
 
 test("a contact of a run is always kept by a rule of its connection, which can be undone", async () => {

@@ -11,7 +11,7 @@ use probity_mail::verdict::{Flags, Reason, Verdict, Verification};
 use probity_store::jobs::{OutcomeKind, RowResult};
 
 use crate::jobs::chunk::ChunkRow;
-use crate::meter::counted_domain;
+use crate::meter::{counted_domain, counted_provider};
 
 /// Source of a row that needed no probe.
 const BY_FACTS: &str = "facts";
@@ -29,7 +29,6 @@ impl VerifiedRow {
     pub(super) fn new(row: ChunkRow, verification: &Verification) -> Self {
         let verdict = &verification.verdict;
         let probe = verification.evidence.probe.as_deref();
-        let domain = verification.evidence.domain.as_ref();
         let kind = OutcomeKind {
             reason: verdict.reason,
             findings: verdict.findings.iter().map(|finding| finding.reason).collect(),
@@ -38,7 +37,7 @@ impl VerifiedRow {
             smtp_code: probe.and_then(|probe| probe.code),
             enhanced: probe.and_then(|probe| probe.enhanced).map(|enhanced| enhanced.to_string()),
             host: probe.map(|probe| probe.host.to_string()),
-            provider: domain.and_then(|domain| domain.provider.as_deref()).map(Into::into),
+            provider: row.email.as_deref().and_then(|email| counted_provider(email, &verification.evidence)),
             source: verification.evidence.source.name().unwrap_or(BY_FACTS).to_owned(),
             flags: bits(verification.flags),
             charged: !is_free(verdict.reason),

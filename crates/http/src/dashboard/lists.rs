@@ -11,11 +11,10 @@ use axum::http::header::HeaderName;
 use probity_backend::lists::progress::JobProgress;
 use probity_backend::uploads::view::Started;
 use probity_contract::page::List;
-use probity_contract::published::jobs::JobsQuery;
 use probity_service::app::App;
 use probity_service::jobs::keeping::{self, DeletedList, ListPatch};
 use probity_service::jobs::mailing::{self, ListMail};
-use probity_service::lists::catalogue::{ListShown, list_named_lists};
+use probity_service::lists::catalogue::{ListShown, ListsQuery, list_named_lists};
 use probity_service::lists::domains::{DomainMix, count_domains};
 use probity_service::lists::sharing::{self, LinkedSummary, NewListLink, SharedList};
 
@@ -79,7 +78,7 @@ pub(crate) async fn get_domains(
 pub(crate) async fn list_lists(
     State(app): State<Arc<App>>,
     CalledBy(caller): CalledBy,
-    Asking(query): Asking<JobsQuery>,
+    Asking(query): Asking<ListsQuery>,
 ) -> Result<Json<List<ListShown>>, Refusal> {
     Ok(Json(list_named_lists(&app, &caller, query).await?))
 }

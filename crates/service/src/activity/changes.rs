@@ -14,7 +14,6 @@ use probity_account::scope::Scope;
 use probity_backend::lists::watch::Seat;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::page::PageQuery;
-use probity_contract::published::jobs::JobsQuery;
 use probity_contract::published::webhooks::DeliveriesQuery;
 use probity_contract::query::{FromQuery, Query};
 use probity_store::activity::events::EventSubject;
@@ -30,7 +29,7 @@ use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::connections::ConnectionPlace;
 use crate::connections::runs::list_runs;
-use crate::lists::catalogue::{list_named_lists, open_lists};
+use crate::lists::catalogue::{ListsQuery, list_named_lists, open_lists};
 use crate::privacy::erasures::list_erasures;
 use crate::webhooks::acts::list_webhooks;
 use crate::webhooks::deliveries::{delivery_state, list_deliveries};
@@ -105,7 +104,7 @@ impl WatchedPart {
         Ok(match self {
             // Lists that run may be older than those of the first page; those that were deleted are still jobs.
             Self::Lists => {
-                let newest = list_named_lists(app, caller, JobsQuery::default()).await?;
+                let newest = list_named_lists(app, caller, ListsQuery::default()).await?;
                 let running = open_lists(app, caller, OPEN_MAX).await?;
                 digest_of(&(newest.data, running, newest_jobs(app, caller).await?))
             }

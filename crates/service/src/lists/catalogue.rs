@@ -4,14 +4,62 @@ use probity_account::id::JobId;
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
+use probity_contract::parameters::SEARCH_TEXT_MAX;
 use probity_contract::published::jobs::{JobsQuery, status};
+use probity_contract::query::{FromQuery, Query};
 use probity_contract::timestamp::Timestamp;
-use probity_store::jobs::{self, Job, JobFilter};
+use probity_mail::time::Millis;
+use probity_store::jobs::{self, Job, JobFilter, JobNo};
+use probity_store::{Conn, OrgNo};
 use serde::Serialize;
 
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::jobs::acts::list_name;
+
+/// Lists read at a time while names are searched.
+const STEP: i64 = 500;
+/// Steps of a search: the names of older lists are not searched.
+const STEPS_MAX: usize = 40;
+
+/// Lists to show.
+#[derive(Clone, Default)]
+pub struct ListsQuery {
+    jobs: JobsQuery,
+    name: NameFilter,
+}
+
+/// Conditions that the name and the tags of a list must meet. Empty ones are met by all lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct NameFilter {
+    /// Part of the name or of a tag, in lower case.
+    part: String,
+    tag: String,
+}
+
+impl FromQuery for ListsQuery {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
+        let text = |name: &str| {
+            let text = query.text(name)?.unwrap_or_default();
+            let refused = || ApiError::invalid(name, format_args!("may have at most {SEARCH_TEXT_MAX} characters"));
+            if text.chars().count() > SEARCH_TEXT_MAX { Err(refused()) } else { Ok(text.trim().to_owned()) }
+        };
+        let name = NameFilter { part: text("q")?.to_lowercase(), tag: text("tag")? };
+        Ok(Self { jobs: JobsQuery::from_query(query)?, name })
+    }
+}
+
+impl NameFilter {
+    fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn takes(&self, job: &Job) -> bool {
+        let has_part = |text: &String| text.to_lowercase().contains(&self.part);
+        (self.part.is_empty() || job.title.iter().chain(&job.tags).any(has_part))
+            && (self.tag.is_empty() || job.tags.contains(&self.tag))
+    }
+}
 
 /// List at a glance.
 #[derive(Debug, Serialize)]
@@ -58,13 +106,42 @@ impl From<Job> for ListShown {
 }
 
 /// Lists an organization's lists with their names, newest first.
-pub async fn list_named_lists(app: &App, caller: &Caller, query: JobsQuery) -> Result<List<ListShown>, ApiError> {
+pub async fn list_named_lists(app: &App, caller: &Caller, query: ListsQuery) -> Result<List<ListShown>, ApiError> {
+    let ListsQuery { jobs: query, name } = query;
     let JobsQuery { source, status, created_after, created_before, page } = query;
     let filter = JobFilter { test: caller.is_test(), source, status, created_from: created_after, created_before };
-    let asked = AskedPage::of(&app.cursors, &page, caller.org_id().to_string(), list_name(&filter))?;
+    let asked =
+        AskedPage::of(&app.cursors, &page, caller.org_id().to_string(), format!("{} {name:?}", list_name(&filter)))?;
     let mut conn = app.store.read().await?;
-    let found = jobs::page(&mut conn, caller.org(), &filter, asked.after, asked.at_most()).await?;
+    let found = if name.is_all() {
+        jobs::page(&mut conn, caller.org(), &filter, asked.after, asked.at_most()).await?
+    } else {
+        search(&mut conn, caller.org(), (&filter, &name), asked.after, asked.at_most()).await?
+    };
     Ok(asked.list(found, |job| (job.created_at, job.no), ListShown::from))
+}
+
+/// Reads lists until `at_most` of them have such a name. Names have no index, and databases differ in what is upper case.
+async fn search(
+    conn: &mut Conn,
+    org: OrgNo,
+    (filter, name): (&JobFilter, &NameFilter),
+    mut after: Option<(Millis, JobNo)>,
+    at_most: i64,
+) -> Result<Vec<Job>, ApiError> {
+    let wanted = usize::try_from(at_most).unwrap_or(usize::MAX);
+    let mut found = Vec::new();
+    for _ in 0..STEPS_MAX {
+        let read = jobs::page(conn, org, filter, after, STEP).await?;
+        let is_last = i64::try_from(read.len()).is_ok_and(|read| read < STEP);
+        after = read.last().map(|job| (job.created_at, job.no));
+        found.extend(read.into_iter().filter(|job| name.takes(job)));
+        if is_last || found.len() >= wanted {
+            break;
+        }
+    }
+    found.truncate(wanted);
+    Ok(found)
 }
 
 /// Returns an organization's lists that have not ended, oldest first; at most `at_most`.

@@ -61,11 +61,21 @@ struct DecidedBy {
     rule: String,
     /// Code of the deciding reply.
     code: Option<u16>,
+    /// Its enhanced code (RFC 3463).
+    enhanced: Option<String>,
+    /// Source of the deciding facts: only of `smtp`, a mail server replied for this very row.
+    source: String,
 }
 
 impl DecidedBy {
     fn of(kind: &OutcomeKind) -> Self {
-        Self { meta: kind.meta.clone(), rule: kind.rule.clone(), code: kind.smtp_code }
+        Self {
+            meta: kind.meta.clone(),
+            rule: kind.rule.clone(),
+            code: kind.smtp_code,
+            enhanced: kind.enhanced.clone(),
+            source: kind.source.clone(),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ import { Pages, usePages } from "../../ui/table.js";
 import { Ago } from "../../ui/time.js";
 import { word } from "../../ui/verdict.js";
 import { DropPage, FileButton } from "./new/drop.js";
+import { useSettled } from "./filter.js";
 import { nameOf } from "./head.js";
 
 const STATES = ["queued", "processing", "completed", "cancelled"];
@@ -20,24 +21,25 @@ const SOURCES = ["api", "csv", "input", "widget", "integration"];
 /** What stands for a list, by where it comes from. */
 const ICONS = /** @type {const} */ ({ csv: "file", input: "copy", api: "code", zapier: "code", widget: "verify", integration: "plug" });
 
-const NOTHING = { status: "", source: "" };
+const NOTHING = { q: "", tag: "", status: "", source: "" };
 
 /** @param {{ query?: URLSearchParams }} props */
 export function Catalogue({ query }) {
   const [filter, setFilter] = useState(() => /** @type {typeof NOTHING} */ (Object.fromEntries(Object.keys(NOTHING).map((name) => [name, query?.get(name) ?? ""]))));
   const set = (part) => setFilter((before) => ({ ...before, ...part }));
-  useEffect(() => go(["lists"], filter, true), [filter]);
-  const lists = usePages("/app/lists", filter);
+  const settled = useSettled(filter);
+  useEffect(() => go(["lists"], settled, true), [settled]);
+  const lists = usePages("/app/lists", settled);
   useChanges("lists", lists.refresh);
   const add = html`<a class="button" href="#/lists/find"><${Icon} name="search" />${t("find.title")}</a><a class="button primary" href="#/lists/new"><${Icon} name="plus" />${t("lists.new")}</a>`;
   const clear = html`<button type="button" class="button" onClick=${() => setFilter(NOTHING)}>${t("lists.clear")}</button>`;
-  const filtered = Object.values(filter).some(Boolean);
+  const filtered = Object.values(settled).some(Boolean);
   return html`<${DropPage} /><${Page} title=${t("lists.title")} lead=${t("lists.lead")} actions=${add}>
     <div class="drop-line"><${Icon} name="download" large=${true} /><span class="grow"><b>${t("upload.drop_anywhere")}</b><br /><span class="small quiet" id="list-file-hint">${t("upload.hint")}</span></span>
       <${FileButton} kind="slim" /></div>
     <section class="card catalogue">
       <${Filters} filter=${filter} set=${set} />
-      <${Pages} of=${lists} caption=${t("lists.title")} columns=${columns()}
+      <${Pages} of=${lists} caption=${t("lists.title")} columns=${columns((tag) => set({ tag }))}
         empty=${filtered ? html`<${Empty} title=${t("lists.found_none")} action=${clear}>${t("lists.found_none_lists")}<//>`
           : html`<${Empty} title=${t("lists.none")} action=${add}>${t("lists.none_text")}<//>`} />
     </section>
@@ -46,16 +48,20 @@ export function Catalogue({ query }) {
 
 function Filters({ filter, set }) {
   const all = [["", t("lists.any")]];
-  return html`<div class="row">
+  return html`<div class="row" role="search">
+    <label class="sought"><${Icon} name="search" /><span class="hidden-text">${t("lists.search_lists")}</span>
+      <input class="input" type="search" autocomplete="off" maxlength="200" placeholder=${t("lists.search_lists")} value=${filter.q} onInput=${(event) => set({ q: event.currentTarget.value })} /></label>
+    ${filter.tag && html`<span class="chip on">${filter.tag}<button type="button" aria-label=${t("lists.filter_remove", { name: filter.tag })} onClick=${() => set({ tag: "" })}><${Icon} name="close" /></button></span>`}
     <${Select} label=${t("lists.state")} value=${filter.status} set=${(status) => set({ status })} options=${[...all, ...STATES.map((of) => [of, t(`state.${of}`)])]} />
     <${Select} label=${t("lists.source")} value=${filter.source} set=${(source) => set({ source })} options=${[...all, ...SOURCES.map((of) => [of, t(`trigger.${of}`)])]} />
   </div>`;
 }
 
-const columns = () => [
+/** @param {(tag: string) => void} choose */
+const columns = (choose) => [
   { title: t("lists.list"), cell: (list) => html`<div class="listed"><span class="kind"><${Icon} name=${ICONS[list.source] ?? "file"} /></span>
     <span class="grow"><a href=${`#/lists/${list.id}`}>${nameOf(list)}</a><span class="tiny quiet subtitle">${list.name && html`<span>${t(`trigger.${list.source}`)}</span>`}
-      ${list.tags.map((tag) => html`<span key=${tag} class="chip line">${tag}</span>`)}</span></span></div>` },
+      ${list.tags.map((tag) => html`<button type="button" key=${tag} class="chip line" onClick=${() => choose(tag)}>${tag}</button>`)}</span></span></div>` },
   { title: t("lists.verdicts"), cell: (list) => html`<${Mix} of=${list} />` },
   { title: t("status.passed"), number: true, cell: (list) => (list.processed > 0 ? html`<b>${percent(list.passed, list.processed)}</b>` : "–") },
   { title: t("lists.rows"), number: true, cell: ({ rows }) => html`<span class="only-wide">${number(rows)}</span><span class="narrow">${t("lists.sum_rows", { n: rows })}</span>` },

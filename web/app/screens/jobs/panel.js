@@ -1,5 +1,7 @@
 /** All that is known of one row. Beside the table where there is room, over the page on a phone. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
+import { get } from "../../api.js";
+import { number } from "../../format.js";
 import { useMetered } from "../../plan.js";
 import { link } from "../../route.js";
 import { t } from "../../text.js";
@@ -7,6 +9,7 @@ import { Because, groundOf, groundOfRow } from "../../ui/because.js";
 import { Button } from "../../ui/buttons.js";
 import { Icon } from "../../ui/icon.js";
 import { Facts } from "../../ui/page.js";
+import { useFetched } from "../../ui/table.js";
 import { Ago } from "../../ui/time.js";
 import { toast } from "../../ui/toasts.js";
 import { Verdict, reason } from "../../ui/verdict.js";
@@ -34,6 +37,7 @@ export function Panel({ of, row, close }) {
       <${Because} of=${groundOfRow(row)} /></div>
     <${Known} of=${of} row=${row} />
     <${Reply} row=${row} />
+    <${Origin} of=${of} row=${row} />
     <div role="status">${again && html`<${Again} of=${again} />`}</div>
     <footer class="row">${row.email.includes("@") && html`
       <${Button} kind="slim" work=${verify}><${Icon} name="retry" />${t("lists.verify_one")}<//>
@@ -77,6 +81,17 @@ function Reply({ row: { status, host, decided } }) {
     : html`<p class="small quiet">${host ? t("lists.reply_none") : t("lists.reply_unasked")}</p>`}
     ${rule && html`<p class="tiny quiet">${t("evidence.rule")}: <code>${rule}</code></p>`}
   </section>`;
+}
+
+/** The other columns of the file, as long as it is kept. */
+function Origin({ of, row }) {
+  const path = `/app/jobs/${encodeURIComponent(of.id)}/rows/${row.index}/origin`;
+  const origin = useFetched((signal) => (["csv", "input"].includes(of.source) ? get(path, {}, signal) : Promise.resolve({ columns: null, line: null })), [path]);
+  const { columns, line } = origin.value ?? {};
+  if (!columns?.length) return null;
+  return html`<details><summary>${t("lists.columns", { n: columns.length })}</summary>
+    <p class="tiny quiet">${t("lists.line", { n: number(line) })}</p>
+    <${Facts} of=${columns.map(({ name, value }) => [name, value || "–"])} /></details>`;
 }
 
 /** What was found out just now. The list stays as it is. */

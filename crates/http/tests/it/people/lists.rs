@@ -190,3 +190,48 @@ async fn without_a_relay_no_mail_is_promised() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn lists_are_found_by_their_names_and_tags() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", PLENTY).await;
+        let (_, mut ann) = signed_in(app, &org, "ann@example.com", MemberRole::Contributor).await;
+        for (name, tags) in
+            [("Öffnungen 2026.csv", json!(["Q4", "Shop"])), ("offers", json!(["Q4"])), ("Q4 offers", json!([]))]
+        {
+            let (path, _) = list(&mut ann, &EMAILS).await;
+            patch(&mut ann, &path, json!({"name": name, "tags": tags})).await.ok(200);
+        }
+        list(&mut ann, &EMAILS).await;
+        let names = |found: &Value| -> Vec<String> {
+            found["data"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|of| of["name"].as_str().unwrap_or_default().to_owned())
+                .collect()
+        };
+        for (query, expected) in [
+            ("q=%C3%B6FFN", vec!["Öffnungen 2026.csv"]),
+            ("q=q4", vec!["Q4 offers", "offers", "Öffnungen 2026.csv"]),
+            ("tag=Q4", vec!["offers", "Öffnungen 2026.csv"]),
+            ("tag=Q4&q=shop", vec!["Öffnungen 2026.csv"]),
+            ("tag=q4", vec![]),
+            ("q=nothing", vec![]),
+            ("q=offers&status=cancelled", vec![]),
+        ] {
+            assert_eq!(names(&ann.get(&format!("/app/lists?{query}")).await.ok(200)), expected, "{query}");
+        }
+        let first = ann.get("/app/lists?q=q4&per_page=2").await.ok(200);
+        assert_eq!(names(&first), ["Q4 offers", "offers"]);
+        let next = first["pagination"]["next_cursor"].as_str().unwrap();
+        let second = ann.get(&format!("/app/lists?q=q4&per_page=2&next={next}")).await.ok(200);
+        assert_eq!(
+            (names(&second), &second["pagination"]["next_cursor"]),
+            (vec!["Öffnungen 2026.csv".to_owned()], &Value::Null)
+        );
+        ann.get(&format!("/app/lists?q=other&next={next}")).await.error(400, "invalid_request");
+        ann.get(&format!("/app/lists?q={}", "a".repeat(321))).await.error(400, "invalid_request");
+    })
+    .await;
+}

@@ -8,11 +8,12 @@ import { Note } from "../../../ui/notes.js";
 import { Strip } from "../../../ui/strip.js";
 
 /** @param {{ of: any }} props */
-export function Forecast({ of: { counts, providers, accept_all, unknown, credits, time: takes } }) {
+export function Forecast({ of: { counts, providers, passed, accept_all, unknown, credits, time: takes } }) {
   const metered = useMetered();
   const whole = Math.max(1, counts.distinct);
   return html`<div class="stack">
     <${Expected} icon=${html`<${Icon} name="clock" />`} label=${t("forecast.time")} value=${lasting(takes)}>${pace(takes, providers)}<//>
+    ${passed && html`<${Expected} kind="passed" label=${t("status.passed")} value=${shares(passed.low, passed.high)} range=${[passed.low, passed.high]}>${t("forecast.days", { n: passed.days })}<//>`}
     <${Expected} kind="unknown" label=${t("forecast.unknown")} value=${range(unknown.low, unknown.high)} range=${unknown.high !== null && [unknown.low / whole, unknown.high / whole]}>
       ${unknown.history ? days(unknown.history) : t("forecast.no_history")}${accept_all > 0 && ` ${t("forecast.of_catch_alls", { n: accept_all })}`}<//>
     ${metered && html`<${Expected} label=${t("lists.at_most")} value=${number(credits.high)}>${t("forecast.held", { n: credits.held })}${" · "}${t("lists.there")}: ${number(credits.available)}<//>`}
@@ -25,6 +26,12 @@ function Expected({ icon = undefined, kind = "", label, value, range: between = 
   return html`<div class=${`figure ${kind}`}><span class="quiet small expected">${icon ?? (kind && html`<${Glyph} of=${kind} />`)}${label}</span><span class="value">${value}</span>
     ${between && html`<${Strip} kind="between" parts=${[["open", between[0]], [kind, Math.max(0.01, between[1] - between[0])]]} total=${1} />`}
     ${children && html`<span class="quiet small">${children}</span>`}</div>`;
+}
+
+/** Two shares as a range, in whole percent. */
+function shares(low, high) {
+  const [lower, upper] = [percent(low, 1), percent(high, 1)];
+  return lower === upper ? lower : t("forecast.range", { low: lower, high: upper });
 }
 
 /** A range that may be open above. */

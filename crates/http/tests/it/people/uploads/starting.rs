@@ -237,6 +237,61 @@ async fn a_forecast_says_what_is_known_and_leaves_open_what_is_not() {
 }
 
 #[tokio::test]
+async fn providers_and_numbers_are_those_of_the_forecast() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let list = "email\nuser1@gmail.com\nUser1@GMAIL.com\nb@yahoo.fr\nAnn <ann@honest-mail.com>\nann@honest-mail.com \n\nno address\nNo Address\n                    user2@honest-mail.com\nann@b\u{fc}cher.com\nann@xn--bcher-kva.com\nann@stays-silent.com\n";
+        let (_, place) = put_up(browser, "name=l", list).await;
+        let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
+        let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
+        app.settled().await;
+        let result = browser.get(&format!("/app/jobs/{}/progress", job["id"].as_str().unwrap())).await.ok(200);
+        let number = |value: &Value| value.as_i64().unwrap();
+        let distinct = number(&forecast["counts"]["distinct"]);
+        assert_eq!(distinct, number(&result["rows"]) - number(&result["repeated"]), "{forecast} {result}");
+        assert_eq!(forecast["credits"]["held"], result["rows"]);
+        let (spent, returned) = (number(&result["credits"]["spent"]), number(&result["credits"]["returned"]));
+        assert_eq!(spent + returned, number(&forecast["credits"]["held"]));
+        assert_eq!(number(&forecast["credits"]["high"]), distinct);
+        assert_eq!(spent, distinct - number(&result["reasons"]["failed_exchange"]), "{result}");
+        let named = |of: &Value| {
+            let ids = of["providers"].as_array().unwrap().iter().filter_map(|share| share["id"].as_str());
+            let mut ids: Vec<String> = ids.filter(|id| !id.is_empty()).map(str::to_owned).collect();
+            ids.sort();
+            ids
+        };
+        assert_eq!(named(&forecast), ["google", "yahoo"]);
+        assert_eq!(named(&result), named(&forecast));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_row_has_the_other_columns_of_its_file() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let list = "name;email;city\nAnn;ann@honest-mail.com;Cologne\nNobody;;Bonn\nBob;user1@honest-mail.com;\n";
+        let (_, place) = put_up(browser, "name=list.csv", list).await;
+        let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
+        app.settled().await;
+        let rows = format!("/app/jobs/{}/rows", job["id"].as_str().unwrap());
+        let origin = browser.get(&format!("{rows}/1/origin")).await.ok(200);
+        let columns = json!([{ "name": "name", "value": "Bob" }, { "name": "city", "value": "" }]);
+        assert_eq!(origin, json!({ "columns": columns, "line": 4 }));
+        for missing in ["2", "-1", "x"] {
+            browser.get(&format!("{rows}/{missing}/origin")).await.error(404, "not_found");
+        }
+        let row = browser.get(&rows).await.ok(200)["data"][0].clone();
+        assert_eq!((&row["decided"]["code"], &row["decided"]["source"]), (&json!(250), &json!("smtp")), "{row}");
+        browser.delete(&place, &json!({})).await.ok(200);
+        let gone = browser.get(&format!("{rows}/1/origin")).await.ok(200);
+        assert_eq!(gone, json!({ "columns": null, "line": null }));
+        let other = app.org("Other Ltd", PLENTY).await;
+        let (_, mut eve) = signed_in(app, &other, "eve@example.com", MemberRole::Administrator).await;
+        eve.get(&format!("{rows}/1/origin")).await.error(404, "not_found");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_was_started_takes_no_place_of_what_comes_next() {
     let mut few = config();
     few.api.uploads.at_once = 2;
