@@ -36,7 +36,7 @@ fn a_live_list_waits_for_a_machine_that_can_ask() {
     let free = list(&mut mute.client(&test), "\"valid@sandbox.test\"");
     wait_for("the sandbox", || (status(&mut mute.client(&test), &free)["status"] == "completed").then_some(()));
     let waiting = status(&mut mute.client(&live), &held);
-    assert_eq!((&waiting["emailsProcessed"], &waiting["numUndeliverable"]), (&0.into(), &0.into()), "{waiting}");
+    assert_eq!(waiting["status"], "starting", "{waiting}");
     assert_eq!(installation.log().matches("mail servers cannot be asked").count(), 1, "{}", installation.log());
     mute.kill();
 

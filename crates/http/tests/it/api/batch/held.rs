@@ -78,8 +78,7 @@ fn fail(name: &'static str, found: &'static str) -> Check {
 /// Asserts that a list has no row that is judged.
 async fn waits(app: &TestApp, key: &str, id: &str) {
     let now = status(app, key, id).await;
-    assert_eq!((&now["emailsProcessed"], &now["numUndeliverable"]), (&json!(0), &json!(0)), "{now}");
-    assert_ne!(now["status"], "completed", "{now}");
+    assert_eq!(now["status"], "starting", "{now}");
 }
 
 #[tokio::test]
