@@ -113,7 +113,7 @@ mod tests {
     }
 
     fn day(verified: i64, unknown: i64, undeliverable: i64) -> ResultDay {
-        ResultDay { verified, unknown, free: unknown / 2, undeliverable }
+        ResultDay { verified, unknown, free: unknown / 2, undeliverable, passed: verified - unknown - undeliverable }
     }
 
     #[test]
