@@ -76,7 +76,6 @@ pub struct Jobs {
     /// Derives the tags of addresses.
     pub secrets: Arc<Secrets>,
     pub overrides: Arc<OverridesByOrg>,
-    /// Platforms of runs.
     pub platforms: Platforms,
 }
 

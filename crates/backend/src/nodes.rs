@@ -62,7 +62,6 @@ const SOURCE: &str = "source:";
 /// Listed in place of a source whose public address is not known.
 const UNKNOWN: &str = "unknown";
 
-/// Settings of a node.
 #[derive(Clone, Debug, Default)]
 pub struct NodeConfig {
     /// Name of its machine, for people.

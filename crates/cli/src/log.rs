@@ -15,9 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// Form of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {
-    /// For people.
     Text,
-    /// For machines.
     Json,
 }
 

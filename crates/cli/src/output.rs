@@ -12,7 +12,6 @@ use std::io::{IsTerminal, Write};
 use probity_mail::verdict::view::VerdictView;
 use probity_mail::verdict::{Status, Verification};
 
-/// Format of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// A table, with or without colors.
@@ -122,7 +121,6 @@ impl<W: Write> Printer<W> {
         Self { out, style, explain, headed: false, width, addresses }
     }
 
-    /// Writes one verdict.
     pub(crate) fn print(&mut self, verification: &Verification) -> std::io::Result<()> {
         match self.style {
             Style::Json => {

@@ -135,7 +135,6 @@ pub struct App {
     pub sends_mail: bool,
     /// Guard of endpoints, and wake-up of the delivery worker.
     pub callbacks: Callbacks,
-    /// Email platforms.
     pub platforms: Platforms,
     /// Providers of sign-in.
     pub sso: SsoProviders,

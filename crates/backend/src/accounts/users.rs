@@ -92,7 +92,6 @@ impl MemberAct {
     }
 }
 
-/// Member to invite.
 #[derive(Clone, Debug)]
 pub struct MemberInvitation {
     /// ID of the new member; unused if they are invited already.

@@ -19,7 +19,6 @@ const MARGIN_MS: i64 = 10 * 60_000;
 pub(crate) struct ContactEffect<'a> {
     pub(crate) kind: ContactAction,
     pub(crate) address: SuppressionTag,
-    /// Reported reason.
     pub(crate) reason: Reason,
     pub(crate) suggestion: Option<&'a str>,
     /// Lists to which the action applies; empty if it applies to the account.

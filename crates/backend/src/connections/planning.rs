@@ -43,7 +43,6 @@ pub(crate) struct KnownContacts {
     reports: BTreeMap<i64, ContactReport>,
 }
 
-/// Settled row.
 pub(crate) struct SettledContact<'a> {
     pub(crate) email: &'a str,
     pub(crate) result: &'a RowResult,

@@ -53,14 +53,12 @@ impl Capacity {
     }
 }
 
-/// Work in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct HeldWork {
     rows: usize,
     chunks: usize,
 }
 
-/// Chunk in progress.
 struct Running {
     org: OrgNo,
     job: JobNo,

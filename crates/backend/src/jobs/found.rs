@@ -99,7 +99,6 @@ impl VerifiedRow {
         ReportedRow { result, findings }
     }
 
-    /// Returns the row.
     pub(super) fn idx(&self) -> i64 {
         self.raw.idx
     }

@@ -52,7 +52,6 @@ struct Text {
     bytes: u32,
 }
 
-/// Result of sorting.
 pub(super) struct Sorted {
     pub(crate) chunks: Vec<Chunk>,
     /// Duplicate rows, each with the first row of its address.

@@ -31,7 +31,6 @@ impl SearchText {
         Ok(short(text)?.map(|text| Self::Part(folded(&text))))
     }
 
-    /// Parses a domain.
     pub fn domain(name: &str) -> Result<Self, ApiError> {
         ascii(name.trim()).map(Self::Domain).ok_or_else(|| ApiError::invalid("domain", "must be a domain"))
     }

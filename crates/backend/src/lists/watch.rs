@@ -159,7 +159,6 @@ async fn follow(
     watch.forget(of);
 }
 
-/// Open streams.
 #[derive(Debug, Default)]
 struct Seats {
     all: usize,

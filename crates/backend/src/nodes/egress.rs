@@ -26,7 +26,6 @@ const EVERY: Duration = Duration::from_hours(1);
 /// Interval between essential checkups while mail servers cannot be asked, or while connections only fail.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckOutcome {

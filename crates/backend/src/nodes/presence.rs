@@ -28,7 +28,6 @@ pub enum Work {
     Import,
 }
 
-/// State of this node.
 pub struct NodePresence {
     row: StoredNode,
     sources: Vec<String>,

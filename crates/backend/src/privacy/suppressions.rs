@@ -21,7 +21,6 @@ use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, Tx};
 
 use crate::secrets::Secrets;
 
-/// Addresses per step.
 const STEP: usize = 20_000;
 
 /// Names of the sandbox and of private networks are accepted as well. The verifier decides about them.

@@ -12,7 +12,6 @@ use crate::uploads::kinds::ColumnKind;
 /// all rows behind count as guesses.
 const GUESSES_MAX: usize = 500;
 
-/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {

@@ -79,7 +79,6 @@ impl Counter {
         }
     }
 
-    /// Returns the counts.
     pub(super) fn finish(self) -> ColumnContent {
         // Sorts by number, then by name, so that the same list gives the same result.
         let mut ranked: BTreeMap<i64, Vec<Box<str>>> = BTreeMap::new();

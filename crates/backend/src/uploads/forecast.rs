@@ -66,7 +66,6 @@ struct Credits {
     /// deducts only those that are certain to be released.
     low: i64,
     high: i64,
-    /// Available credits.
     available: i64,
     /// Whether the available credits, or refills of the plan, cover the hold.
     enough: bool,

@@ -50,7 +50,6 @@ impl Places {
     }
 }
 
-/// Slot in use.
 #[derive(Debug)]
 pub struct UploadSlot<'a> {
     of: &'a Places,

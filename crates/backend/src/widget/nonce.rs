@@ -28,7 +28,6 @@ pub struct NonceBinding<'a> {
     pub visitor: [u8; 16],
 }
 
-/// Valid nonce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Good {
     /// Name under which its use is stored.

@@ -127,7 +127,6 @@ pub(super) fn bits(flags: Flags) -> u8 {
     set.into_iter().enumerate().map(|(n, set)| u8::from(set) << n).sum()
 }
 
-/// A deferred row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutOff {
     pub row: u32,

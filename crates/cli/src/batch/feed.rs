@@ -54,7 +54,6 @@ pub(crate) struct Feed {
     pub verifier: Arc<dyn Verifier>,
     pub order: Arc<Order>,
     pub reader: FrameReader,
-    /// Stores the answers.
     pub writer: Sender<WriterEvent>,
     pub halt: watch::Receiver<Option<Halt>>,
 }

@@ -30,11 +30,9 @@ pub(crate) struct RunProgress {
     deferred: Deferred,
     started: Millis,
     next_view: Millis,
-    /// Last text shown.
     said: String,
 }
 
-/// Deferred rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deferred {
     pub rows: u64,
@@ -156,7 +154,6 @@ impl RunProgress {
         parts
     }
 
-    /// Clears the line.
     pub(crate) fn finish(&mut self) {
         if self.view == View::Terminal {
             log::status("");

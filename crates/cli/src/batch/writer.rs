@@ -55,7 +55,6 @@ pub(crate) struct OutcomeWriter {
     pub answers: AnswerTable,
     pub output: Output,
     pub progress: RunProgress,
-    /// Stops the run.
     pub halt: watch::Sender<Option<Halt>>,
     /// Reachability; `None` if it does not matter.
     pub reach: Option<Reachability>,

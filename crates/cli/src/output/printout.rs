@@ -19,7 +19,6 @@ pub(crate) enum AnswerView {
     Text(fn(&Value) -> String),
 }
 
-/// Objects to print.
 pub(crate) struct Printout {
     /// Each object as JSON, in one line.
     lines: Vec<String>,

@@ -23,7 +23,6 @@ use crate::callers::caller::Caller;
 const OVERLAP_MAX_H: u32 = 30 * 24;
 const HOUR_MS: i64 = 3_600_000;
 
-/// New name of a key.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RenameKey {

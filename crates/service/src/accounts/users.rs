@@ -29,7 +29,6 @@ pub async fn list_members(app: &App, caller: &Caller, query: PageQuery) -> Resul
     Ok(asked.list(rows, |row| (row.created_at, row.id), Member::from))
 }
 
-/// Returns a member.
 pub async fn get_member(app: &App, caller: &Caller, id: UserId) -> Result<Member, ApiError> {
     Ok(users::by_id(&mut app.store.read().await?, caller.org(), id).await?.into())
 }

@@ -44,7 +44,6 @@ const PARTS_MAX: usize = 8;
 /// Lists that run, of those read.
 const OPEN_MAX: i64 = 100;
 
-/// Part of a page.
 #[derive(Clone, Debug)]
 enum WatchedPart {
     Lists,

@@ -20,7 +20,6 @@ const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 const STATUSES: [(&str, (i64, i64)); 4] =
     [("succeeded", (200, 399)), ("failed", (400, 599)), ("refused", (400, 499)), ("broken", (500, 599))];
 
-/// Entries to list.
 #[derive(Clone, Debug, Default)]
 pub struct RequestsQuery {
     status: Option<(&'static str, (i64, i64))>,

@@ -19,7 +19,6 @@ use crate::callers::caller::Caller;
 pub enum Need {
     /// Scope, in an organization without a restriction.
     Scope(Scope),
-    /// Any valid key.
     AnyKey,
 }
 

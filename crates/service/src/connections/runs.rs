@@ -28,7 +28,6 @@ use crate::callers::once::Once;
 /// Maximum number of actions returned with a run.
 const EXAMPLES: i64 = 20;
 
-/// Starts a run.
 pub async fn start_run(
     app: &App,
     caller: &Caller,

@@ -24,7 +24,6 @@ use crate::lists::progress::get_progress;
 /// Longest name of a list, and longest tag, in characters.
 const NAME_MAX: usize = 200;
 const TAG_MAX: usize = 40;
-/// Tags of a list.
 const TAGS_MAX: usize = 10;
 /// Rows read at a time: a few blocks.
 const STEP: i64 = 8_000;
@@ -42,7 +41,6 @@ pub struct ListPatch {
     tags: PatchField<Vec<String>>,
 }
 
-/// Deleted list.
 #[derive(Debug, Serialize)]
 pub struct DeletedList {
     id: JobId,

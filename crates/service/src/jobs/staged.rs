@@ -13,7 +13,6 @@ use crate::app::{App, plans};
 /// Blocks per transaction, few enough to keep it short.
 pub(crate) const BLOCKS_MAX: usize = 20;
 
-/// Staged job.
 #[derive(Clone)]
 pub struct StagedJob {
     pub(crate) new: NewJob,

@@ -22,7 +22,6 @@ const STEP: i64 = 500;
 /// Steps of a search: the names of older lists are not searched.
 const STEPS_MAX: usize = 40;
 
-/// Lists to show.
 #[derive(Clone, Default)]
 pub struct ListsQuery {
     jobs: JobsQuery,

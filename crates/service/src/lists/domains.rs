@@ -39,7 +39,6 @@ pub struct DomainMix {
     scanned: i64,
 }
 
-/// Rows of a domain.
 #[derive(Debug, Serialize)]
 struct DomainShare {
     domain: Box<str>,

@@ -57,7 +57,6 @@ pub struct JobDownload {
     begun: bool,
 }
 
-/// Content of a file.
 pub struct FileContent {
     /// Size in bytes, if known.
     pub bytes: Option<u64>,

@@ -19,7 +19,6 @@ use crate::callers::caller::Caller;
 const DAYS_MAX: i64 = 90;
 const DAYS_USUAL: i64 = 30;
 
-/// Link to create.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewListLink {
@@ -35,7 +34,6 @@ fn usual_days() -> i64 {
     DAYS_USUAL
 }
 
-/// Link of a list.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ListLink {
     named: bool,

@@ -22,14 +22,12 @@ use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::lists::filter::RowFilter;
 
-/// Rows per response.
 const PER_PAGE: PerPage = PerPage { default: 100, max: 500 };
 /// Longest search per response.
 const TIME_MAX: Duration = Duration::from_millis(250);
 /// Rows read at a time: a few blocks.
 const STEP: i64 = 8_000;
 
-/// Rows of a list.
 #[derive(Serialize)]
 pub struct RowsSlice {
     pub data: Vec<FoundRow>,

@@ -37,7 +37,6 @@ pub struct EgressWays {
 struct EgressWay {
     node: NodeId,
     seen_at: Timestamp,
-    /// Public source IPs.
     sources: Vec<String>,
     /// State of the node; null if it does not probe, or if its report cannot be read.
     state: Option<Value>,

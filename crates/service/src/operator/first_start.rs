@@ -30,9 +30,7 @@ pub const UNNAMED: &str = "My organization";
 pub struct FirstKeys {
     /// Token of the one-time link with which the owner sets a password.
     pub link: SecretString,
-    /// Live key.
     pub live: SecretString,
-    /// Test key.
     pub test: SecretString,
 }
 

@@ -19,7 +19,6 @@ use crate::callers::caller::Caller;
 /// Attempts at a change that conflicts with concurrent changes.
 const CHANGES_MAX: usize = 4;
 
-/// Uploads to list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UploadsQuery {
     /// Job created from the upload; if missing, the uploads that are not started are listed.

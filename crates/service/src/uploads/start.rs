@@ -156,7 +156,6 @@ fn new_job(app: &App, caller: &Caller, upload: &Upload) -> NewJob {
     }
 }
 
-/// What was copied.
 struct Filled {
     /// Number of rows in the job.
     rows: i64,

@@ -65,7 +65,6 @@ pub async fn create_webhook(
     Ok(shown)
 }
 
-/// Returns a webhook.
 pub async fn get_webhook(app: &App, caller: &Caller, id: WebhookId) -> Result<WebhookShown, ApiError> {
     Ok(visible_webhook(&mut app.store.read().await?, caller, id).await?.into())
 }

@@ -23,7 +23,6 @@ use crate::secrets::Secrets;
 
 /// Interval between rounds.
 const ROUND: Duration = Duration::from_secs(5);
-/// Emails per claim.
 pub(super) const AT_ONCE: u32 = 10;
 /// Maximum time for one email.
 const MAIL_MAX: Duration = Duration::from_mins(1);

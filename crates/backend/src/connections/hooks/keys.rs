@@ -15,7 +15,6 @@ use crate::secrets::{Secrets, hex, random};
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct KeptRegistration {
     pub(super) list: Option<String>,
-    /// ID at the platform.
     pub(super) id: String,
     /// Secret that proves events: the platform's, or ours.
     pub(super) secret: String,

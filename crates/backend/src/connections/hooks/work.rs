@@ -34,7 +34,6 @@ const PLACES: usize = 8;
 const WORK_MS: i64 = 10 * 60_000;
 /// Time in which a step that is under way may end when the node stops.
 const ENDING: Duration = Duration::from_secs(5);
-/// Poll interval.
 const POLL: Duration = Duration::from_secs(1);
 /// Pause after a failure of the database.
 const REST: Duration = Duration::from_secs(5);
@@ -72,7 +71,6 @@ enum HookEnd {
     Failed(Fault),
 }
 
-/// Webhook in work.
 struct HookInWork<'a> {
     work: &'a HookWork,
     claimed: ClaimedHook,

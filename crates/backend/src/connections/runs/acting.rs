@@ -26,7 +26,6 @@ use doing::Doing;
 use settling::UnsettledActions;
 use slice::DueSlice;
 
-/// Rows per slice.
 const SLICE: i64 = 500;
 /// Delay before contacts are verified again whose verdicts could not be confirmed, in milliseconds.
 const LATER_MS: i64 = 15 * 60_000;

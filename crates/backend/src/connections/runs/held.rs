@@ -21,7 +21,6 @@ const LAST_CALL: Duration = Duration::from_secs(5);
 pub(super) struct HeldRun<'a> {
     pub(super) runs: &'a Runs,
     pub(super) fence: RunFence,
-    /// Run as claimed.
     pub(super) run: ConnectionRun,
     /// Whether a test key created its connection.
     pub(super) test: bool,

@@ -21,7 +21,6 @@ use crate::args::{OutcomeForm, OutcomesCommand};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::field;
 
-/// Sum of an import.
 #[derive(Serialize)]
 struct ImportedOutcomes {
     /// Number of files read.

@@ -83,13 +83,11 @@ pub(crate) enum Frame<'a> {
         /// Line ending of the record.
         eol: Eol,
         email: &'a str,
-        /// The whole record.
         raw: &'a [u8],
     },
     /// A record without an address: a header, a blank line.
     Verbatim {
         eol: Eol,
-        /// The whole record.
         raw: &'a [u8],
     },
     /// A row without an address, which has no answer.
@@ -106,7 +104,6 @@ pub(crate) enum Frame<'a> {
     },
     Imported(Box<Imported>),
     Answer(StoredAnswer<'a>),
-    /// A deferred row.
     PutOff(PutOff),
 }
 

@@ -28,7 +28,6 @@ pub(super) const RUN_HEADER: [&str; 5] = ["fixed", "deleted", "unsubscribed", "u
 /// Begins the names of our columns behind those of a file.
 const PREFIX: &str = "probity_";
 
-/// Row of a download.
 #[derive(Clone)]
 pub(super) struct OriginalRow {
     pub(super) row: BatchRow,

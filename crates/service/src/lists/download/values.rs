@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use probity_contract::timestamp::Timestamp;
 
-/// Value of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum CellValue<'a> {
     Blank,

@@ -30,7 +30,6 @@ const SETTLED_MAX: usize = 20;
 /// Properties that contacts of one request share: action, list, tag.
 type GroupKey = (ContactAction, Option<String>, Option<String>);
 
-/// Work on a slice.
 pub(super) struct Doing<'a> {
     pub(super) held: &'a HeldRun<'a>,
     account: &'a RunAccount<'a>,

@@ -20,7 +20,6 @@ pub(super) struct DueContact {
     pub(super) email: String,
     pub(super) suggestion: Option<String>,
     pub(super) verdict: VerdictFacts,
-    /// Reported reason.
     pub(super) reason: Reason,
     /// Keyed hash of the contact's ID.
     pub(super) mark: [u8; 16],

@@ -7,7 +7,6 @@ use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 
 use crate::lists::download::values::CellValue;
 
-/// Name of the sheet.
 pub(super) const NAME: &str = "results";
 /// Maximum characters of a cell.
 const CELL_CHARS_MAX: usize = 32_767;
@@ -47,7 +46,6 @@ impl<'a> ResultsSheet<'a> {
         Ok(Self { sheet, moment, next: 1, widths })
     }
 
-    /// Adds a row.
     pub(super) fn row(&mut self, values: &[CellValue<'_>]) -> Result<(), XlsxError> {
         let row = self.next;
         for ((column, value), width) in (0..).zip(values).zip(&mut self.widths) {

@@ -13,7 +13,6 @@ use probity_mail::verdict::{Reason, Status};
 use rust_xlsxwriter::{Chart, ChartLegendPosition, ChartPoint, ChartSolidFill, Color, Format, Workbook};
 use rust_xlsxwriter::{Worksheet, XlsxError};
 
-/// Name of the sheet.
 const NAME: &str = "summary";
 /// Verdicts in the order of the dashboard, with its colors.
 const VERDICTS: [(Status, u32); 4] = [
@@ -35,7 +34,6 @@ const CHART: u16 = 6;
 
 /// Counts rows for the sheet.
 pub(in crate::lists::download) struct RowSummary {
-    /// Name of the list.
     title: String,
     /// Words for the selected rows.
     selection: String,
@@ -68,7 +66,6 @@ impl RowSummary {
         *self.counts.entry(key).or_default() += 1;
     }
 
-    /// Adds the sheet.
     pub(super) fn write(&self, book: &mut Workbook) -> Result<(), XlsxError> {
         let formats = Formats {
             title: Format::new().set_bold().set_font_size(14),
