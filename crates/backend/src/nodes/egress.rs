@@ -24,7 +24,7 @@ const FIRST: Duration = Duration::from_secs(10);
 /// Interval between complete checkups. Listings change within hours, and block lists discourage frequent queries.
 const EVERY: Duration = Duration::from_hours(1);
 /// Interval between essential checkups while mail servers cannot be asked, or while connections only fail.
-const AGAIN: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_mins(1);
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -252,7 +252,7 @@ impl Egress {
                  work. `probity doctor` says what to do"
             ),
             None if before.obstacle().is_some() => {
-                tracing::warn!("mail servers can be asked again; live lists continue")
+                tracing::warn!("mail servers can be asked again; live lists continue");
             }
             _ => {}
         }

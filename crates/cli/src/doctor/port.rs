@@ -36,10 +36,10 @@ async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
         let advice = "set doctor.probe_domains to domains that receive mail";
         return Check::warn(name, "not checked: doctor.probe_domains is empty", advice);
     }
-    let mut tries: FuturesUnordered<_> =
+    let mut attempts: FuturesUnordered<_> =
         (0..).zip(domains).map(|(place, domain)| connected(patient, source, domain, HEAD_START * place)).collect();
     let mut tried = Vec::new();
-    while let Some(connected) = tries.next().await {
+    while let Some(connected) = attempts.next().await {
         match connected {
             Ok(host) => return Check::ok(name, format!("open: {host} responds")),
             Err(failures) => tried.extend(failures),
