@@ -217,11 +217,12 @@ impl Egress {
     pub async fn run(self: Arc<Self>, clock: EngineClock, ending: CancellationToken) {
         let Some(checkup) = &self.checkup else { return };
         let Some(checks) = ending.run_until_cancelled(checkup.essentials()).await else { return };
-        self.note(clock.now(), checks);
+        self.note(clock.now(), checks, false);
         let (mut since_all, mut pause, mut attempts) = (EVERY, FIRST, self.attempts());
         while ending.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
             since_all += pause;
             pause = AGAIN;
+            let has_connected = self.attempts().made > attempts.made;
             let is_failing = self.attempts().only_failed_since(&mut attempts);
             let checks = if since_all >= EVERY {
                 since_all = Duration::ZERO;
@@ -232,7 +233,7 @@ impl Egress {
                 continue;
             };
             let Some(checks) = ending.run_until_cancelled(checks).await else { return };
-            self.note(clock.now(), checks);
+            self.note(clock.now(), checks, has_connected);
         }
     }
 
@@ -242,9 +243,13 @@ impl Egress {
         Attempts { made: counters.connections, failed: counters.connect_failures }
     }
 
-    /// Stores the results of a checkup, of which an essential one replaces a part, and says once what changed.
-    fn note(&self, now: Millis, checks: Vec<Check>) {
-        let asking = AskingState::of(&checks);
+    /// Stores the results of a checkup, of which an essential one replaces a part, and says once what changed. `has_connected`:
+    /// whether probes have reached mail servers meanwhile, which proves more than a checkup that has not.
+    fn note(&self, now: Millis, checks: Vec<Check>, has_connected: bool) {
+        let asking = match AskingState::of(&checks) {
+            AskingState::NoResolver | AskingState::PortClosed if has_connected => AskingState::Able,
+            found => found,
+        };
         let before = self.presence.found_asking(asking);
         match asking.obstacle() {
             Some(why) if before != asking => tracing::warn!(
