@@ -6,7 +6,6 @@ mod embedding;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-#[expect(clippy::print_stdout, reason = "Cargo reads what a build script prints")]
 fn main() -> std::io::Result<()> {
     let folder = |name: &str| PathBuf::from(env::var_os(name).unwrap_or_default());
     println!("cargo::rerun-if-changed=data");

@@ -97,7 +97,7 @@ fn run(cli: &Cli) -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     // Through a pointer, what drives the future is compiled apart from it: otherwise the compiler copies all of the program's
     // asynchronous code into three parts.
-    let done: Pin<Box<dyn Future<Output = Result<Exit>>>> = Box::pin(command(&cli, &settings));
+    let done: Pin<Box<dyn Future<Output = Result<Exit>>>> = Box::pin(command(cli, &settings));
     let exit = runtime.block_on(done);
     // A read from a terminal may never return; no remaining task is worth waiting for.
     runtime.shutdown_background();

@@ -128,7 +128,7 @@ pub fn mail_route(mx: &DnsAnswer, usable: impl Fn(&str) -> bool) -> MailRoute {
 /// Returns the MX records that name no host that could take mail, such as an address, best preference first. For people.
 pub fn faulty_mx(mx: &DnsAnswer, usable: impl Fn(&str) -> bool) -> Vec<MxHost> {
     let DnsAnswer::Records(records) = mx else { return Vec::new() };
-    let faulty = |host: &str| !host.is_empty() && !(is_host_name(host) && usable(host));
+    let faulty = |host: &str| !(host.is_empty() || is_host_name(host) && usable(host));
     let shown = |byte: char| if byte.is_ascii_graphic() { byte } else { '?' };
     let mut hosts: Vec<MxHost> = records
         .iter()

@@ -155,6 +155,7 @@ pub struct KnownDomain {
 
 /// One domain's probe.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the probe")]
 pub struct ProbePlan {
     hosts: Hosts,
     pending: VecDeque<u32>,

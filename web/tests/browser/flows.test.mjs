@@ -354,7 +354,7 @@ test("calls are tried with a test key, and with no other", async () => {
   await go("docs");
   const run = page.getByRole("button", { name: "Run" });
   await page.getByLabel("Test key").fill(server.key);
-  await page.getByText("This isn't a test key.", { exact: false }).waitFor();
+  await page.getByText("This isn't a test key", { exact: false }).waitFor();
   await becomes(() => run.isDisabled(), true);
   await page.getByLabel("Test key").fill(server.testKey);
   await run.click();

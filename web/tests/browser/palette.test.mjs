@@ -73,7 +73,7 @@ test("a list is found by its name", async () => {
 
 test("a key is found by its name, in the mode that it is of", async () => {
   const { page, go } = reader;
-  await server.api("POST", "/api-keys", { name: "Shop window", kind: "live", scopes: ["verify"] });
+  await server.api("POST", "/api-keys", { name: "Shop window", kind: "live" });
   await go("");
   await page.keyboard.press("Control+k");
   await focused(field(page));

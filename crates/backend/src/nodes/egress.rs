@@ -24,7 +24,7 @@ const FIRST: Duration = Duration::from_secs(10);
 /// Interval between complete checkups. Listings change within hours, and block lists discourage frequent queries.
 const EVERY: Duration = Duration::from_hours(1);
 /// Interval between essential checkups while mail servers cannot be asked, or while connections only fail.
-const AGAIN: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -216,11 +216,12 @@ impl Egress {
     pub async fn run(self: Arc<Self>, clock: EngineClock, ending: CancellationToken) {
         let Some(checkup) = &self.checkup else { return };
         let Some(checks) = ending.run_until_cancelled(checkup.essentials()).await else { return };
-        self.note(clock.now(), checks);
+        self.note(clock.now(), checks, false);
         let (mut since_all, mut pause, mut attempts) = (EVERY, FIRST, self.attempts());
         while ending.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
             since_all += pause;
             pause = AGAIN;
+            let has_connected = self.attempts().made > attempts.made;
             let is_failing = self.attempts().only_failed_since(&mut attempts);
             let checks = if since_all >= EVERY {
                 since_all = Duration::ZERO;
@@ -231,7 +232,7 @@ impl Egress {
                 continue;
             };
             let Some(checks) = ending.run_until_cancelled(checks).await else { return };
-            self.note(clock.now(), checks);
+            self.note(clock.now(), checks, has_connected);
         }
     }
 
@@ -241,9 +242,13 @@ impl Egress {
         Attempts { made: counters.connections, failed: counters.connect_failures }
     }
 
-    /// Stores the results of a checkup, of which an essential one replaces a part, and says once what changed.
-    fn note(&self, now: Millis, checks: Vec<Check>) {
-        let asking = AskingState::of(&checks);
+    /// Stores the results of a checkup, of which an essential one replaces a part, and says once what changed. `has_connected`:
+    /// whether probes have reached mail servers meanwhile, which proves more than a checkup that has not.
+    fn note(&self, now: Millis, checks: Vec<Check>, has_connected: bool) {
+        let asking = match AskingState::of(&checks) {
+            AskingState::NoResolver | AskingState::PortClosed if has_connected => AskingState::Able,
+            found => found,
+        };
         let before = self.presence.found_asking(asking);
         match asking.obstacle() {
             Some(why) if before != asking => tracing::warn!(
@@ -251,7 +256,7 @@ impl Egress {
                  work. `probity doctor` says what to do"
             ),
             None if before.obstacle().is_some() => {
-                tracing::warn!("mail servers can be asked again; live lists continue")
+                tracing::warn!("mail servers can be asked again; live lists continue");
             }
             _ => {}
         }

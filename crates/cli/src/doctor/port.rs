@@ -23,7 +23,7 @@ const BANNER_BYTES: usize = 512;
 pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     let mut checks = Vec::new();
     for source in &patient.settings.engine.sources {
-        checks.push(check(patient, source).await.about(Essential::Port));
+        checks.push(check(patient, source).await);
     }
     checks
 }
@@ -36,28 +36,22 @@ async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
         let advice = "set doctor.probe_domains to domains that receive mail";
         return Check::warn(name, "not checked: doctor.probe_domains is empty", advice);
     }
-    let mut tries: FuturesUnordered<_> =
+    let mut attempts: FuturesUnordered<_> =
         (0..).zip(domains).map(|(place, domain)| connected(patient, source, domain, HEAD_START * place)).collect();
     let mut tried = Vec::new();
-    while let Some(connected) = tries.next().await {
+    while let Some(connected) = attempts.next().await {
         match connected {
-            Ok(host) => return Check::ok(name, format!("open: {host} responds")),
+            Ok(host) => return Check::ok(name, format!("open: {host} responds")).about(Essential::Port),
             Err(failures) => tried.extend(failures),
         }
     }
-    let (found, advice) = if tried.is_empty() {
-        (
-            "no mail server was found to connect to".to_owned(),
-            "correct what the resolver check found, or set doctor.probe_domains to domains that receive mail",
-        )
-    } else {
-        (
-            format!("closed: {}", tried.join("; ")),
-            "ask your hosting provider to open this port for outgoing connections, or send probes through a SOCKS5 \
-             proxy elsewhere (`proxy` in a [[source]]); without either, no mailbox can be verified",
-        )
-    };
-    Check::fail(name, found, advice)
+    if tried.is_empty() {
+        let advice = "correct what the resolver check found, or set doctor.probe_domains to domains that receive mail";
+        return Check::fail(name, "no mail server was found to connect to", advice);
+    }
+    let advice = "ask your hosting provider to open this port for outgoing connections, or send probes through a SOCKS5 \
+                  proxy elsewhere (`proxy` in a [[source]]); without either, no mailbox can be verified";
+    Check::fail(name, format!("closed: {}", tried.join("; ")), advice).about(Essential::Port)
 }
 
 /// Returns the name of an MX host of a domain that greets, or how each failed.

@@ -2,7 +2,7 @@
 
 use probity_backend::nodes::asking::Essential;
 use probity_engine::clock::EngineClock;
-use probity_mail::dns::{DnsAnswer, QueryKind};
+use probity_mail::dns::{DnsAnswer, DnsFailure, QueryKind};
 
 use super::{Check, DoctorInputs};
 
@@ -23,7 +23,7 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
         let answer = net.lookup(domain, QueryKind::Mx).await.answer;
         let took = clock.elapsed().as_millis();
         let title = format!("resolver {name}");
-        let check = match answer {
+        let check = match &answer {
             DnsAnswer::Records(_) if took <= SLOW_MS => Check::ok(title, format!("responds in {took} ms")),
             DnsAnswer::Records(_) => Check::warn(
                 title,
@@ -43,12 +43,17 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
             ),
             DnsAnswer::Failed(how) => Check::fail(
                 title,
-                format!("lookup failed: {}", super::failed_lookup(how)),
+                format!("lookup failed: {}", super::failed_lookup(*how)),
                 "check the network, and set dns.nameservers to a resolver that works; without DNS, nothing can be \
                  verified",
             ),
         };
-        checks.push(check.about(Essential::Resolver));
+        checks.push(if is_telling(&answer) { check.about(Essential::Resolver) } else { check });
     }
     checks
+}
+
+/// Whether an answer tells if names resolve. A resolver that serves only private names may know the domains of lists.
+fn is_telling(answer: &DnsAnswer) -> bool {
+    !matches!(answer, DnsAnswer::NoName | DnsAnswer::Empty | DnsAnswer::Failed(DnsFailure::Refused))
 }

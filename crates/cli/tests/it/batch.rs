@@ -76,7 +76,7 @@ fn assumptions_are_said() {
     let place = Place::with("in.csv", b"name;email\nJ\xf6rg;valid@sandbox.test\nA;b;c\n");
     let ran = batch(&place, &["in.csv", "-o", "out.csv"]);
     assert!(ran.err.contains("Windows-1252") && ran.err.contains("line 2"), "{}", ran.err);
-    assert!(ran.err.contains("differ in the number of fields") && ran.err.contains("line 3"), "{}", ran.err);
+    assert!(ran.err.contains("differs in the number of fields") && ran.err.contains("line 3"), "{}", ran.err);
 }
 
 #[test]

@@ -145,9 +145,9 @@ mod tests {
         let mut unused: BTreeSet<&str> = names.split('|').collect();
         for (path, has_modes) in own.chain(router::paths_with_modes()) {
             let path = path.trim_start_matches("/app/").trim_start_matches("/v1/");
-            let named = names.split('|').find(|name| format!("{path}/").starts_with(&format!("{name}/")));
-            assert_eq!(named.is_some(), has_modes, "{path}");
-            unused.remove(named.unwrap_or_default());
+            let found = names.split('|').find(|name| format!("{path}/").starts_with(&format!("{name}/")));
+            assert_eq!(found.is_some(), has_modes, "{path}");
+            unused.remove(found.unwrap_or_default());
         }
         assert!(unused.is_empty(), "no path starts with {unused:?}");
     }

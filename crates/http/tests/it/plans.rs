@@ -7,7 +7,9 @@ use probity_account::credits::CreditBucket;
 use probity_account::plans::{Entitlement, EntitlementSet, Plan, Plans, Refill, TrialTerms};
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;
+use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::organization::OrgRecord;
+use probity_store::credits::{self, CreditBooking};
 use serde_json::{Value, json};
 
 use crate::test_app::{Call, TestApp, pass, real_moment};
@@ -102,7 +104,14 @@ async fn a_month_that_cannot_be_granted_is_in_nobodys_way() {
     TestApp::each(config(), async |app| {
         let (first, _) = customer(app, "saving").await;
         // Another month's credits would overflow the balance.
-        app.admin.grant(&first, CreditBucket::Subscription, i64::MAX - 60, None).await.unwrap();
+        let booking = CreditBooking {
+            org: first.no,
+            bucket: CreditBucket::Subscription,
+            amount: i64::MAX - 60,
+            cause: "much",
+            at: app.now(&first).await,
+        };
+        app.store.write(|tx| credits::grant(tx, &booking, None).scope_boxed()).await.unwrap();
         let (_, key) = customer(app, "team").await;
         app.verify(&key, "no-address").await.ok(200);
         pass(DAY * 32).await;

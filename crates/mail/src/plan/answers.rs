@@ -175,6 +175,7 @@ impl ProbePlan {
 
 /// State while the answers of a flight are evaluated.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the answers")]
 pub(super) struct FlightSoFar {
     pub(super) heard: FlightFindings,
     pub(super) unanswered: Vec<u32>,

@@ -29,13 +29,11 @@ fn at_command_line(
         vec!["credits", "grant", "--bucket", "subscription", "--amount", &amount, "--reference", reference, "--json"];
     line.extend(until.iter().flat_map(|until| ["--until", until]));
     let ran = installation.run(&line);
-    match ran.code {
-        Some(0) => Ok(serde_json::from_str::<Value>(&ran.out).unwrap()["booked"].as_bool().unwrap()),
-        _ => {
-            let said = ran.err.lines().find_map(|line| line.strip_prefix("probity: "));
-            Err(said.unwrap_or_else(|| panic!("{}", ran.err)).trim_start_matches("--").to_owned())
-        }
+    if ran.code == Some(0) {
+        return Ok(serde_json::from_str::<Value>(&ran.out).unwrap()["booked"].as_bool().unwrap());
     }
+    let said = ran.err.lines().find_map(|line| line.strip_prefix("probity: "));
+    Err(said.unwrap_or_else(|| panic!("{}", ran.err)).trim_start_matches("--").to_owned())
 }
 
 #[test]
