@@ -34,36 +34,18 @@ pub const BRAND_MAX_BYTES: usize = 16;
 /// How much of a key must stay unseen where its ends are shown, in bytes.
 const HIDDEN_MIN_BYTES: usize = 16;
 
-/// What a key may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum KeyKind {
-    /// Everything.
-    Live,
-    /// What its scopes say.
-    Rk,
-    /// Everything, in the sandbox: it asks no mail server and spends nothing.
-    Test,
-    /// The widget in web pages of allowed origins; no secret.
-    Pub,
-}
-
-impl KeyKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Live, Self::Rk, Self::Test, Self::Pub];
-
-    /// The name in keys and in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Rk => "rk",
-            Self::Test => "test",
-            Self::Pub => "pub",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+probity_mail::named! {
+    /// What a key may do.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum KeyKind {
+        /// Everything.
+        Live = "live",
+        /// What its scopes say.
+        Rk = "rk",
+        /// Everything, in the sandbox: it asks no mail server and spends nothing.
+        Test = "test",
+        /// The widget in web pages of allowed origins; no secret.
+        Pub = "pub",
     }
 }
 

@@ -29,30 +29,14 @@ pub fn is_free(reason: Reason) -> bool {
     matches!(reason, Reason::Unverified | Reason::FailedExchange)
 }
 
-/// Where credits come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CreditBucket {
-    /// Of the plan; they expire with its period and are spent first.
-    Subscription,
-    /// Bought or given; they stay.
-    Prepaid,
-}
-
-impl CreditBucket {
-    /// Both buckets, in the order in which they are spent.
-    pub const ALL: [Self; 2] = [Self::Subscription, Self::Prepaid];
-
-    /// The name in the contract and in the ledger.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Subscription => "subscription",
-            Self::Prepaid => "prepaid",
-        }
-    }
-
-    /// The bucket with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|bucket| bucket.as_str() == name)
+probity_mail::named! {
+    /// Where credits come from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum CreditBucket {
+        /// Of the plan; they expire with its period and are spent first.
+        Subscription = "subscription",
+        /// Bought or given; they stay.
+        Prepaid = "prepaid",
     }
 }
 

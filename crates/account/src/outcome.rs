@@ -5,45 +5,26 @@
 
 use crate::suppression::SuppressionKind;
 
-/// Class of an outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OutcomeClass {
-    /// The receiving server accepted the message, and no bounce followed.
-    Delivered,
-    /// The mailbox does not exist or is disabled.
-    HardBounce,
-    /// The message came back for any other reason.
-    SoftBounce,
-    /// The recipient reported the message as spam.
-    Complaint,
-    /// The recipient opened the message or followed a link in it.
-    Opened,
-    /// The recipient unsubscribed.
-    Unsubscribed,
+probity_mail::named! {
+    /// Class of an outcome.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum OutcomeClass {
+        /// The receiving server accepted the message, and no bounce followed.
+        Delivered = "delivered",
+        /// The mailbox does not exist or is disabled.
+        HardBounce = "hard_bounce",
+        /// The message came back for any other reason.
+        SoftBounce = "soft_bounce",
+        /// The recipient reported the message as spam.
+        Complaint = "complaint",
+        /// The recipient opened the message or followed a link in it.
+        Opened = "opened",
+        /// The recipient unsubscribed.
+        Unsubscribed = "unsubscribed",
+    }
 }
 
 impl OutcomeClass {
-    /// Every class, in the order of the contract.
-    pub const ALL: [Self; 6] =
-        [Self::Delivered, Self::HardBounce, Self::SoftBounce, Self::Complaint, Self::Opened, Self::Unsubscribed];
-
-    /// The name in the contract and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Delivered => "delivered",
-            Self::HardBounce => "hard_bounce",
-            Self::SoftBounce => "soft_bounce",
-            Self::Complaint => "complaint",
-            Self::Opened => "opened",
-            Self::Unsubscribed => "unsubscribed",
-        }
-    }
-
-    /// The class of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.as_str() == name)
-    }
-
     /// The suppression list that it puts the address on.
     pub fn suppresses(self) -> Option<SuppressionKind> {
         match self {
@@ -54,61 +35,32 @@ impl OutcomeClass {
     }
 }
 
-/// Who reported an outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OutcomeSource {
-    /// `POST /v1/outcomes`.
-    Api,
-    /// `probity outcomes import`.
-    Import,
-    /// A connected platform.
-    Connection,
-    /// Amazon SES.
-    Ses,
-    /// Postmark.
-    Postmark,
-    /// `SendGrid`.
-    SendGrid,
-    /// Mailgun.
-    Mailgun,
-    /// `SparkPost`.
-    SparkPost,
+probity_mail::named! {
+    /// Who reported an outcome.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum OutcomeSource {
+        /// `POST /v1/outcomes`.
+        Api = "api",
+        /// `probity outcomes import`.
+        Import = "import",
+        /// A connected platform.
+        Connection = "connection",
+        /// Amazon SES.
+        Ses = "ses",
+        /// Postmark.
+        Postmark = "postmark",
+        /// `SendGrid`.
+        SendGrid = "sendgrid",
+        /// Mailgun.
+        Mailgun = "mailgun",
+        /// `SparkPost`.
+        SparkPost = "sparkpost",
+    }
 }
 
 impl OutcomeSource {
     /// Sending services that post events to a URL of their own.
     pub const SERVICES: [Self; 5] = [Self::Postmark, Self::SendGrid, Self::Mailgun, Self::SparkPost, Self::Ses];
-
-    /// Every source.
-    const ALL: [Self; 8] = [
-        Self::Api,
-        Self::Import,
-        Self::Connection,
-        Self::Ses,
-        Self::Postmark,
-        Self::SendGrid,
-        Self::Mailgun,
-        Self::SparkPost,
-    ];
-
-    /// The source of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|source| source.as_str() == name)
-    }
-
-    /// The name in the contract and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Api => "api",
-            Self::Import => "import",
-            Self::Connection => "connection",
-            Self::Ses => "ses",
-            Self::Postmark => "postmark",
-            Self::SendGrid => "sendgrid",
-            Self::Mailgun => "mailgun",
-            Self::SparkPost => "sparkpost",
-        }
-    }
 }
 
 /// Longest form that is told apart.

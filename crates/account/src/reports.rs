@@ -4,9 +4,6 @@
 //! the member's ID. Its figures are those of days in UTC, so it is due later where the last of them ends later. Whoever missed several
 //! mornings gets one report, of the last period.
 
-use std::fmt;
-use std::str::FromStr;
-
 use jiff::civil::Date;
 use jiff::{Span, ToSpan as _};
 use probity_mail::time::{DAY_MS, Millis};
@@ -20,30 +17,20 @@ const MORNING_LENGTH_S: u128 = 4 * 3_600;
 /// A morning this long before the planned time counts as planned: a change of the time zone may move it by a day.
 const SLACK_MS: i64 = 2 * DAY_MS;
 
-/// Kind of report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ReportKind {
-    /// A run of a connection.
-    Run,
-    /// A week, from Monday.
-    Weekly,
-    /// A calendar month.
-    Monthly,
+probity_mail::named! {
+    /// Kind of report.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum ReportKind {
+        /// A run of a connection.
+        Run = "run",
+        /// A week, from Monday.
+        Weekly = "weekly",
+        /// A calendar month.
+        Monthly = "monthly",
+    }
 }
 
 impl ReportKind {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Run, Self::Weekly, Self::Monthly];
-
-    /// Returns the stored name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Weekly => "weekly",
-            Self::Monthly => "monthly",
-        }
-    }
-
     /// Returns the start of the period in which a date is; `None` for a kind without periods.
     fn start(self, date: Date) -> Option<Date> {
         match self {
@@ -59,20 +46,6 @@ impl ReportKind {
             Self::Weekly => Some(7.days()),
             Self::Monthly => Some(1.month()),
         }
-    }
-}
-
-impl fmt::Display for ReportKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for ReportKind {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name).ok_or(())
     }
 }
 

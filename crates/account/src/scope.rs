@@ -9,95 +9,44 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-macro_rules! scopes {
-    ($($(#[$doc:meta])* $name:ident $bit:literal $text:literal;)*) => {
-        /// One permission of a key.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Scope { $($(#[$doc])* $name = $bit,)* }
-
-        impl Scope {
-            /// All scopes, in the order of the contract.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// The name in the contract.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
-            }
-
-            const fn bit(self) -> i64 {
-                match self { $(Self::$name => 1 << $bit,)* }
-            }
-        }
-    };
-}
-
-scopes! {
-    /// Live verification.
-    Verify 0 "verify";
-    /// Jobs, their results and the timeline.
-    ReadJobs 1 "read:jobs";
-    /// Submit and cancel jobs.
-    WriteJobs 2 "write:jobs";
-    /// The account and the organization.
-    ReadAccount 3 "read:account";
-    /// Change the account and the organization's settings.
-    WriteAccount 4 "write:account";
-    /// Members and invitations.
-    ReadTeam 5 "read:team";
-    /// Invite and remove members.
-    WriteTeam 6 "write:team";
-    /// Reports of usage.
-    ReadReports 7 "read:reports";
-    /// Connections to list providers.
-    ReadIntegrations 8 "read:integrations";
-    /// Change connections and sync them.
-    WriteIntegrations 9 "write:integrations";
-    /// Webhook endpoints and their deliveries.
-    ReadWebhooks 10 "read:webhooks";
-    /// Change webhook endpoints.
-    WriteWebhooks 11 "write:webhooks";
-    /// Erase a person's data.
-    WriteErasures 12 "write:erasures";
-    /// Create and revoke keys.
-    WriteKeys 13 "write:keys";
+probity_mail::named! {
+    /// One permission of a key. A new one goes to the end: its place is its bit.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Scope {
+        /// Live verification.
+        Verify = "verify",
+        /// Jobs, their results and the timeline.
+        ReadJobs = "read:jobs",
+        /// Submit and cancel jobs.
+        WriteJobs = "write:jobs",
+        /// The account and the organization.
+        ReadAccount = "read:account",
+        /// Change the account and the organization's settings.
+        WriteAccount = "write:account",
+        /// Members and invitations.
+        ReadTeam = "read:team",
+        /// Invite and remove members.
+        WriteTeam = "write:team",
+        /// Reports of usage.
+        ReadReports = "read:reports",
+        /// Connections to list providers.
+        ReadIntegrations = "read:integrations",
+        /// Change connections and sync them.
+        WriteIntegrations = "write:integrations",
+        /// Webhook endpoints and their deliveries.
+        ReadWebhooks = "read:webhooks",
+        /// Change webhook endpoints.
+        WriteWebhooks = "write:webhooks",
+        /// Erase a person's data.
+        WriteErasures = "write:erasures",
+        /// Create and revoke keys.
+        WriteKeys = "write:keys",
+    }
 }
 
 impl Scope {
-    /// The scope with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|scope| scope.as_str() == name)
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl Serialize for Scope {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for Scope {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-
-        impl de::Visitor<'_> for Name {
-            type Value = Scope;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a scope")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Scope, E> {
-                Scope::from_name(name).ok_or_else(|| E::invalid_value(de::Unexpected::Str(name), &self))
-            }
-        }
-
-        deserializer.deserialize_str(Name)
+    const fn bit(self) -> i64 {
+        1 << self as i64
     }
 }
 
@@ -108,7 +57,7 @@ pub struct Scopes(i64);
 impl Scopes {
     /// Every scope: those of `live` and `test` keys.
     pub fn all() -> Self {
-        Scope::ALL.iter().copied().collect()
+        Scope::ALL.into_iter().collect()
     }
 
     /// The set as a number, a bit for each scope.
@@ -133,7 +82,7 @@ impl Scopes {
 
     /// The scopes of the set, in the order of the contract.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
-        Scope::ALL.iter().copied().filter(move |scope| self.contains(*scope))
+        Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
     }
 }
 
@@ -254,7 +203,7 @@ mod tests {
             prop_assert_eq!(scopes.iter().collect::<Vec<_>>(), chosen.clone());
             prop_assert_eq!(scopes.is_empty(), chosen.is_empty());
             prop_assert_eq!(Scopes::from_bits(scopes.bits()), scopes);
-            for &scope in Scope::ALL {
+            for scope in Scope::ALL {
                 prop_assert_eq!(scopes.contains(scope), chosen.contains(&scope));
             }
         }

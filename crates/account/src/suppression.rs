@@ -4,36 +4,23 @@
 //! organization's overrides are applied. It changes neither the price nor what a live call is told.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
 
 use probity_mail::verdict::{Finding, Reason, Verdict};
 
-/// One of the lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SuppressionKind {
-    /// Spam traps and spam accounts.
-    Spam,
-    /// People who have complained.
-    Complained,
-    /// Addresses from which mail has come back.
-    Bounced,
+probity_mail::named! {
+    /// One of the lists.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SuppressionKind {
+        /// Spam traps and spam accounts.
+        Spam = "spam",
+        /// People who have complained.
+        Complained = "complained",
+        /// Addresses from which mail has come back.
+        Bounced = "bounced",
+    }
 }
 
 impl SuppressionKind {
-    /// Every list, in the order of their reasons.
-    pub const ALL: [Self; 3] = [Self::Spam, Self::Complained, Self::Bounced];
-
-    /// The name in the contract, which is that of the reason.
-    pub fn as_str(self) -> &'static str {
-        self.reason().as_str()
-    }
-
-    /// The list of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|list| list.as_str() == name)
-    }
-
     /// What is found of an address on it.
     pub fn reason(self) -> Reason {
         match self {
@@ -50,25 +37,6 @@ impl SuppressionKind {
             Self::Complained => "suppressions.complained",
             Self::Bounced => "suppressions.bounced",
         }
-    }
-}
-
-impl fmt::Display for SuppressionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// No list has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no list has this name")]
-pub struct NoSuchList;
-
-impl FromStr for SuppressionKind {
-    type Err = NoSuchList;
-
-    fn from_str(name: &str) -> Result<Self, NoSuchList> {
-        Self::from_name(name).ok_or(NoSuchList)
     }
 }
 
@@ -144,6 +112,6 @@ mod tests {
         for list in SuppressionKind::ALL {
             assert_eq!(SuppressionKind::from_name(list.as_str()), Some(list));
         }
-        assert_eq!("nonexistent".parse::<SuppressionKind>(), Err(NoSuchList));
+        assert_eq!("nonexistent".parse::<SuppressionKind>(), Err(()));
     }
 }

@@ -8,34 +8,20 @@ use std::str::FromStr;
 
 use probity_mail::verdict::{Reason, Status};
 
-/// What an action of a connected platform did with a contact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ContactChange {
-    /// Its address was corrected.
-    Fixed,
-    /// It was unsubscribed.
-    Unsubscribed,
-    /// It was deleted.
-    Deleted,
-    /// A tag with the verdict was put on it.
-    Tagged,
-    /// The verdict was written into its fields.
-    Updated,
-}
-
-impl ContactChange {
-    /// Every change, in the order of the contract.
-    pub const ALL: [Self; 5] = [Self::Fixed, Self::Unsubscribed, Self::Deleted, Self::Tagged, Self::Updated];
-
-    /// The name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::Unsubscribed => "unsubscribed",
-            Self::Deleted => "deleted",
-            Self::Tagged => "tagged",
-            Self::Updated => "updated",
-        }
+probity_mail::named! {
+    /// What an action of a connected platform did with a contact.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ContactChange {
+        /// Its address was corrected.
+        Fixed = "fixed",
+        /// It was unsubscribed.
+        Unsubscribed = "unsubscribed",
+        /// It was deleted.
+        Deleted = "deleted",
+        /// A tag with the verdict was put on it.
+        Tagged = "tagged",
+        /// The verdict was written into its fields.
+        Updated = "updated",
     }
 }
 
@@ -108,7 +94,7 @@ impl FromStr for Topic {
         let found = match group {
             "status" => Status::from_name(name).map(Self::Status),
             "reason" => Reason::from_name(name).map(Self::Reason),
-            "contact" => ContactChange::ALL.into_iter().find(|change| change.as_str() == name).map(Self::Contact),
+            "contact" => ContactChange::from_name(name).map(Self::Contact),
             _ => None,
         };
         found.ok_or(NoTopic)

@@ -3,21 +3,15 @@
 //! Query values are text, but clients generated from the document may send a number either as a number or as text. Every number
 //! is therefore described as both; the patterns match exactly the texts that the service accepts.
 
-mod connections;
-mod jobs;
-mod suppressions;
-mod webhooks;
+use std::iter;
 
+use probity_account::connections::RuleKind;
+use probity_account::suppression::SuppressionKind;
 use serde_json::Value;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{RefOr, Required};
-
-pub use connections::{ConnectionPath, IntegrationPath, KeywordPath, RulePath, RunPath};
-pub use jobs::JobPath;
-pub use suppressions::ListPath;
-pub use webhooks::{DeliveryPath, ErasurePath, OutcomeSourcePath, WebhookPath};
 
 /// Maximum length of an address to verify, in bytes.
 pub const EMAIL_BYTES_MAX: usize = 1024;
@@ -29,34 +23,47 @@ pub const POSITIVE_DECIMAL: &str = r"^(0*[1-9][0-9]*(\.[0-9]+)?|0+\.0*[1-9][0-9]
 /// Positive whole number.
 pub const POSITIVE_INTEGER: &str = "^0*[1-9][0-9]*$";
 
-#[derive(Debug)]
-pub struct KeyPath;
+/// Declares paths by their last parameter: its name, what it means, its schema and an example. The parameters of the path before it
+/// come first.
+macro_rules! paths {
+    ($($path:ident $(after $before:ident)? = $name:literal, $means:literal, $schema:expr, $example:literal;)+) => {$(
+        #[derive(Debug)]
+        pub struct $path;
 
-impl IntoParams for KeyPath {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_id("Key ID, as listed.", "key_01h455vb4pex5vsknk084sn02q")]
-    }
+        impl IntoParams for $path {
+            fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+                let last = path_part_of($name, $means, $schema, $example);
+                iter::empty()$(.chain($before::into_params(|| None)))?.chain([last]).collect()
+            }
+        }
+    )+};
 }
 
-#[derive(Debug)]
-pub struct UserPath;
-
-impl IntoParams for UserPath {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_id("Member ID, as listed.", "usr_01h455vb4pex5vsknk084sn02q")]
-    }
+// IDs are opaque: an unreadable one gets 404, so their schema does not restrict them.
+paths! {
+    KeyPath = "id", "Key ID, as listed.", not_empty(), "key_01h455vb4pex5vsknk084sn02q";
+    UserPath = "id", "Member ID, as listed.", not_empty(), "usr_01h455vb4pex5vsknk084sn02q";
+    JobPath = "id", "Job ID, as returned by the submission.", not_empty(), "job_01h455vb4pex5vsknk084sn02q";
+    ListPath = "list", "Name of the list, which is also the reason that it gives.",
+        one_of(&SuppressionKind::ALL.map(SuppressionKind::as_str)), "complained";
+    WebhookPath = "id", "Webhook ID, as listed.", not_empty(), "whk_01h455vb4pex5vsknk084sn02q";
+    DeliveryPath = "delivery_id", "Delivery ID, as listed.", not_empty(), "dlv_01h455vb4pex5vsknk084sn02q";
+    ErasurePath = "id", "Erasure ID, as returned by the request.", not_empty(), "era_01h455vb4pex5vsknk084sn02q";
+    OutcomeSourcePath = "id", "Source ID, as listed.", not_empty(), "osr_01h455vb4pex5vsknk084sn02q";
+    IntegrationPath = "type", "Platform, by its name in the API or an alias, as in `kit`.", not_empty(), "mailchimp";
+    ConnectionPath after IntegrationPath = "id", "Connection ID, as listed.", not_empty(), "conn_01h455vb4pex5vsknk084sn02q";
+    RunPath after ConnectionPath = "run_id", "Run ID, as listed.", not_empty(), "job_01h455vb4pex5vsknk084sn02q";
+    KeywordPath after ConnectionPath = "kind",
+        "`blacklist`: contacts to act upon, whatever their verdict. `whitelist`: contacts never to act upon.",
+        one_of(&RuleKind::ALL.map(RuleKind::as_str)), "whitelist";
+    RulePath after KeywordPath = "rule_id", "Rule ID, as listed.", not_empty(), "rule_01h455vb4pex5vsknk084sn02q";
 }
 
-/// Describes the ID in a path. IDs are opaque: an unreadable one gets 404, so the schema does not restrict it.
-pub fn path_id(description: &str, example: &str) -> Parameter {
-    path_part("id", description, example)
+fn one_of(names: &[&str]) -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied())).into()
 }
 
-pub fn path_part(name: &str, description: &str, example: &str) -> Parameter {
-    path_part_of(name, description, not_empty(), example)
-}
-
-pub fn path_part_of(name: &str, description: &str, schema: impl Into<RefOr<Schema>>, example: &str) -> Parameter {
+fn path_part_of(name: &str, description: &str, schema: RefOr<Schema>, example: &str) -> Parameter {
     let part = query(name, description, schema, example);
     part.parameter_in(ParameterIn::Path).required(Required::True).build()
 }

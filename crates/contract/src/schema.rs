@@ -67,7 +67,7 @@ pub fn key_id() -> Object {
 
 /// Returns the schema of a key's scopes.
 pub fn scopes() -> RefOr<Schema> {
-    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "Scope of a key.");
+    let scope = one_of(Scope::ALL.map(Scope::as_str), "Scope of a key.");
     ArrayBuilder::new()
         .items(scope)
         .unique_items(true)
@@ -82,7 +82,7 @@ pub fn job_id() -> Object {
 
 /// Returns the schema of the scopes of a new `rk` key. Duplicates count once.
 pub fn chosen_scopes() -> RefOr<Schema> {
-    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "Scope of a key.");
+    let scope = one_of(Scope::ALL.map(Scope::as_str), "Scope of a key.");
     ArrayBuilder::new()
         .items(scope)
         .min_items(Some(1))

@@ -38,22 +38,14 @@ pub struct SessionUsage {
     pub idle: LimitUsage,
 }
 
-/// Reason for the pause of a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PauseCause {
-    /// It refused us.
-    Blocked,
-    /// Too many of its recipients did not exist.
-    MissingShare,
-}
-
-impl PauseCause {
-    /// Name in snapshots and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Blocked => "blocked",
-            Self::MissingShare => "missing_share",
-        }
+probity_mail::named! {
+    /// Reason for the pause of a site.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PauseCause {
+        /// It refused us.
+        Blocked = "blocked",
+        /// Too many of its recipients did not exist.
+        MissingShare = "missing_share",
     }
 }
 
@@ -83,21 +75,13 @@ pub struct BreakerCounts {
     pub paused: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SiteLimit {
-    /// Recipients that may be probed at once.
-    Rate,
-    /// Missing recipients per hour.
-    Missing,
-}
-
-impl SiteLimit {
-    /// Name in snapshots and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::Missing => "missing",
-        }
+probity_mail::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SiteLimit {
+        /// Recipients that may be probed at once.
+        Rate = "rate",
+        /// Missing recipients per hour.
+        Missing = "missing",
     }
 }
 

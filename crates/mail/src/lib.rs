@@ -9,7 +9,8 @@
 //! [`classify`] (what a reply means) and [`verdict`] (what we say in the end).
 //!
 //! [`bounce`] reads mail that came back by the same rules.
-//! And what others stand on as well: [`limits`] (token buckets), [`rng`] (seeded numbers) and [`time`] (days and months).
+//! And what others stand on as well: [`limits`] (token buckets), [`named`] (values with names), [`rng`] (seeded
+//! numbers) and [`time`] (days and months).
 
 #![warn(missing_docs)]
 
@@ -20,6 +21,7 @@ pub mod dns;
 pub mod domain;
 pub mod facts;
 pub mod limits;
+pub mod named;
 pub mod plan;
 pub mod policy;
 pub mod rng;

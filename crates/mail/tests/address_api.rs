@@ -136,7 +136,7 @@ fn tokens_are_distinct_and_snake_case() {
         R::OneCharacterTld,
         R::NumericTld,
     ];
-    let mut tokens: Vec<&str> = all.iter().map(|reason| reason.token()).collect();
+    let mut tokens: Vec<&str> = all.iter().map(|reason| reason.as_str()).collect();
     tokens.sort_unstable();
     tokens.dedup();
     assert_eq!(tokens.len(), all.len());

@@ -47,7 +47,7 @@ fn path(address: &Address) -> String {
 
 fn shown(error: AddressError) -> String {
     let policy = if error.reason.is_policy() { "policy " } else { "" };
-    format!("{policy}{} at {}", error.reason.token(), error.at)
+    format!("{policy}{} at {}", error.reason.as_str(), error.at)
 }
 
 /// Resolves the escapes that the head of the table describes.

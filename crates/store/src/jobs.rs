@@ -70,52 +70,32 @@ impl crate::db::StatementArgument for JobNo {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum JobState {
-    /// Staged: addresses are still arriving.
-    Unborn,
-    /// Accepted; the import has not started.
-    Queued,
-    /// The import is sorting its addresses into chunks.
-    Importing,
-    /// Sorted; no chunk has been claimed.
-    Ready,
-    /// Chunks are being verified.
-    Processing,
-    /// Every row has a result.
-    Completed,
-    /// Stopped by the customer.
-    Cancelled,
-    /// Stopped by the system.
-    ForceStopped,
+probity_mail::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum JobState {
+        /// Staged: addresses are still arriving.
+        Unborn = "unborn",
+        /// Accepted; the import has not started.
+        Queued = "queued",
+        /// The import is sorting its addresses into chunks.
+        Importing = "importing",
+        /// Sorted; no chunk has been claimed.
+        Ready = "ready",
+        /// Chunks are being verified.
+        Processing = "processing",
+        /// Every row has a result.
+        Completed = "completed",
+        /// Stopped by the customer.
+        Cancelled = "cancelled",
+        /// Stopped by the system.
+        ForceStopped = "force_stopped",
+    }
 }
 
 impl JobState {
-    const ALL: [(Self, &'static str); 8] = [
-        (Self::Unborn, "unborn"),
-        (Self::Queued, "queued"),
-        (Self::Importing, "importing"),
-        (Self::Ready, "ready"),
-        (Self::Processing, "processing"),
-        (Self::Completed, "completed"),
-        (Self::Cancelled, "cancelled"),
-        (Self::ForceStopped, "force_stopped"),
-    ];
-
-    fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
-    }
-
     /// Whether the job has ended.
     pub fn is_closed(self) -> bool {
         matches!(self, Self::Completed | Self::Cancelled | Self::ForceStopped)
-    }
-}
-
-impl std::str::FromStr for JobState {
-    type Err = ();
-    fn from_str(name: &str) -> std::result::Result<Self, ()> {
-        Self::ALL.iter().find(|(_, text)| *text == name).map(|(state, _)| *state).ok_or(())
     }
 }
 

@@ -86,21 +86,18 @@ impl Metrics {
         let mail = Mail::register(&mut registry);
         let widget = WidgetCounters::register(&mut registry);
         let platforms = PlatformCalls::register(&mut registry);
-        let jobs_purged = Counter::default();
-        let purged = "Jobs whose addresses and results were purged by age";
-        registry.register("probity_jobs_purged", purged, jobs_purged.clone());
-        let jobs_not_stopped = Counter::default();
-        let not_stopped = "Failed attempts to stop a job that the system had to stop";
-        registry.register("probity_jobs_stop_failures", not_stopped, jobs_not_stopped.clone());
-        let uploads_purged = Counter::default();
-        let gone = "Uploaded files purged by age or because they never arrived whole";
-        registry.register("probity_uploads_purged", gone, uploads_purged.clone());
-        let deliveries_purged = Counter::default();
-        let told = "Webhook deliveries purged from the log by age";
-        registry.register("probity_deliveries_purged", told, deliveries_purged.clone());
-        let answers_purged = Counter::default();
-        let answered = "Stored responses for repeated POSTs purged by age";
-        registry.register("probity_idempotency_purged", answered, answers_purged.clone());
+        let mut counter = |name, help| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            counter
+        };
+        let jobs_purged = counter("probity_jobs_purged", "Jobs whose addresses and results were purged by age");
+        let jobs_not_stopped =
+            counter("probity_jobs_stop_failures", "Failed attempts to stop a job that the system had to stop");
+        let uploads_purged =
+            counter("probity_uploads_purged", "Uploaded files purged by age or because they never arrived whole");
+        let deliveries_purged = counter("probity_deliveries_purged", "Webhook deliveries purged from the log by age");
+        let answers_purged = counter("probity_idempotency_purged", "Stored responses for repeated POSTs purged by age");
         registry.register_collector(Box::new(seen.clone()));
         registry.register_collector(Box::new(process::Process { started: start.at }));
         let build = Family::<[(&'static str, String); 1], Gauge>::default();

@@ -76,39 +76,18 @@ pub struct RunFacts {
     pub together: BrakeCount,
 }
 
-/// Reason why a run waits for confirmation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BrakeReason {
-    /// The run only shows what would happen.
-    Dry,
-    /// A user decides about every action.
-    ManualMode,
-    /// No run of the connection has been confirmed since it was made, or since it asked for more.
-    First,
-    /// Too many actions that cannot be undone.
-    TooMany,
-}
-
-impl BrakeReason {
-    /// All reasons, in the order in which they are checked.
-    pub const ALL: [Self; 4] = [Self::Dry, Self::ManualMode, Self::First, Self::TooMany];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Dry => "dry_run",
-            Self::ManualMode => "manual_mode",
-            Self::First => "first_run",
-            Self::TooMany => "too_many_actions",
-        }
-    }
-}
-
-impl std::str::FromStr for BrakeReason {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name).ok_or(())
+probity_mail::named! {
+    /// Reason why a run waits for confirmation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum BrakeReason {
+        /// The run only shows what would happen.
+        Dry = "dry_run",
+        /// A user decides about every action.
+        ManualMode = "manual_mode",
+        /// No run of the connection has been confirmed since it was made, or since it asked for more.
+        First = "first_run",
+        /// Too many actions that cannot be undone.
+        TooMany = "too_many_actions",
     }
 }
 

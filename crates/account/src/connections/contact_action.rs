@@ -1,41 +1,26 @@
 //! Actions of a run on a contact, and causes of runs.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::ConnectionAction;
 use crate::webhook::ContactChange;
 
-/// Action of a run on a contact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ContactAction {
-    /// Stops mail to the contact.
-    Unsubscribe,
-    /// Removes the contact.
-    Delete,
-    /// Adds a tag to the contact.
-    UpdateTags,
-    /// Writes the verdict into a field of the contact.
-    UpdateCustomFields,
-    /// Changes the address to the suggested one.
-    Fix,
+probity_mail::named! {
+    /// Action of a run on a contact.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ContactAction {
+        /// Stops mail to the contact.
+        Unsubscribe = "unsubscribe",
+        /// Removes the contact.
+        Delete = "delete",
+        /// Adds a tag to the contact.
+        UpdateTags = "update_tags",
+        /// Writes the verdict into a field of the contact.
+        UpdateCustomFields = "update_custom_fields",
+        /// Changes the address to the suggested one.
+        Fix = "fix",
+    }
 }
 
 impl ContactAction {
-    /// All actions, in the contract's order.
-    pub const ALL: [Self; 5] = [Self::Unsubscribe, Self::Delete, Self::UpdateTags, Self::UpdateCustomFields, Self::Fix];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unsubscribe => "unsubscribe",
-            Self::Delete => "delete",
-            Self::UpdateTags => "update_tags",
-            Self::UpdateCustomFields => "update_custom_fields",
-            Self::Fix => "fix",
-        }
-    }
-
     /// Returns whether the action cannot be undone.
     pub fn is_destructive(self) -> bool {
         matches!(self, Self::Unsubscribe | Self::Delete | Self::Fix)
@@ -66,64 +51,25 @@ impl ContactAction {
     }
 }
 
-impl fmt::Display for ContactAction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+probity_mail::named! {
+    /// Cause of a run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum RunCause {
+        /// Request of a user or a key.
+        Manual = "manual",
+        /// Daily schedule.
+        Autofloss = "autofloss",
+        /// New contact.
+        Instafloss = "instafloss",
+        /// Monthly schedule.
+        DecayProtection = "decay_protection",
     }
-}
-
-impl FromStr for ContactAction {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name).ok_or(())
-    }
-}
-
-/// Cause of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RunCause {
-    /// Request of a user or a key.
-    Manual,
-    /// Daily schedule.
-    Autofloss,
-    /// New contact.
-    Instafloss,
-    /// Monthly schedule.
-    DecayProtection,
 }
 
 impl RunCause {
-    /// All causes.
-    pub const ALL: [Self; 4] = [Self::Manual, Self::Autofloss, Self::Instafloss, Self::DecayProtection];
-
-    /// Returns the name in the timeline.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Autofloss => "autofloss",
-            Self::Instafloss => "instafloss",
-            Self::DecayProtection => "decay_protection",
-        }
-    }
-
     /// Returns whether the run starts without a user.
     pub fn is_automatic(self) -> bool {
         self != Self::Manual
-    }
-}
-
-impl fmt::Display for RunCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for RunCause {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name).ok_or(())
     }
 }
 

@@ -14,40 +14,26 @@
 //! `normal` therefore loses no reader. The last three gates are in no preset: an inconclusive verdict leads to no action unless the
 //! customer opens its gate by name.
 
-use std::fmt;
-use std::str::FromStr;
-
 use probity_mail::verdict::Reason;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::overrides::IgnorableReason;
 
-/// Preset of the gates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Aggressiveness {
-    /// [`GateSet::NORMAL`].
-    #[default]
-    Normal,
-    /// [`GateSet::AGGRESSIVE`].
-    Aggressive,
-    /// Gates chosen by the customer.
-    Custom,
+probity_mail::named! {
+    /// Preset of the gates.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Aggressiveness {
+        /// [`GateSet::NORMAL`].
+        #[default]
+        Normal = "normal",
+        /// [`GateSet::AGGRESSIVE`].
+        Aggressive = "aggressive",
+        /// Gates chosen by the customer.
+        Custom = "custom",
+    }
 }
 
 impl Aggressiveness {
-    /// All values, in the contract's order.
-    pub const ALL: [Self; 3] = [Self::Normal, Self::Aggressive, Self::Custom];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::Aggressive => "aggressive",
-            Self::Custom => "custom",
-        }
-    }
-
     /// Returns the gates of the preset; `None` if the customer chose them.
     pub fn gates(self) -> Option<GateSet> {
         match self {
@@ -55,20 +41,6 @@ impl Aggressiveness {
             Self::Aggressive => Some(GateSet::AGGRESSIVE),
             Self::Custom => None,
         }
-    }
-}
-
-impl fmt::Display for Aggressiveness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Aggressiveness {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name).ok_or(())
     }
 }
 

@@ -8,8 +8,6 @@
 mod forms;
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use forms::AddressForms;
@@ -18,50 +16,27 @@ use serde::{Deserialize, Serialize};
 /// Maximum length of a keyword, in characters: more than that of an address.
 pub const KEYWORD_CHARS_MAX: usize = 255;
 
-/// List of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RuleKind {
-    /// Contacts to act on, regardless of their verdict.
-    Blacklist,
-    /// Contacts that are never changed.
-    Whitelist,
-}
-
-impl RuleKind {
-    /// Both lists, in the contract's order.
-    pub const ALL: [Self; 2] = [Self::Blacklist, Self::Whitelist];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Blacklist => "blacklist",
-            Self::Whitelist => "whitelist",
-        }
+probity_mail::named! {
+    /// List of a rule.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum RuleKind {
+        /// Contacts to act on, regardless of their verdict.
+        Blacklist = "blacklist",
+        /// Contacts that are never changed.
+        Whitelist = "whitelist",
     }
 }
 
-impl fmt::Display for RuleKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+probity_mail::named! {
+    /// Comparison of a keyword.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum KeywordMatch {
+        /// The part equals the keyword.
+        #[default]
+        Exact = "exact",
+        /// The part contains the keyword.
+        Contains = "contains",
     }
-}
-
-impl FromStr for RuleKind {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name).ok_or(())
-    }
-}
-
-/// Comparison of a keyword.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeywordMatch {
-    /// The part equals the keyword.
-    Exact,
-    /// The part contains the keyword.
-    Contains,
 }
 
 /// Parts of an address that a rule compares.

@@ -1,8 +1,5 @@
 //! Settings of a connection, and the form in which connections and runs store them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use probity_mail::verdict::{Reason, Status};
 use serde::{Deserialize, Serialize};
 
@@ -16,55 +13,27 @@ pub const TAG_CHARS_MAX: usize = 60;
 const STATUS: &str = "{status}";
 const REASON: &str = "{reason}";
 
-/// Action on a contact whose verdict passes a gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConnectionAction {
-    /// Stops mail to the contact.
-    Unsubscribe,
-    /// Removes the contact.
-    Delete,
-    /// Adds a tag to the contact.
-    UpdateTags,
-    /// Writes the verdict into a field of the contact.
-    UpdateCustomFields,
-    /// Reports the verdict only.
-    DoNothing,
+probity_mail::named! {
+    /// Action on a contact whose verdict passes a gate.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ConnectionAction {
+        /// Stops mail to the contact.
+        Unsubscribe = "unsubscribe",
+        /// Removes the contact.
+        Delete = "delete",
+        /// Adds a tag to the contact.
+        UpdateTags = "update_tags",
+        /// Writes the verdict into a field of the contact.
+        UpdateCustomFields = "update_custom_fields",
+        /// Reports the verdict only.
+        DoNothing = "do_nothing",
+    }
 }
 
 impl ConnectionAction {
-    /// All actions, in the contract's order.
-    pub const ALL: [Self; 5] =
-        [Self::Unsubscribe, Self::Delete, Self::UpdateTags, Self::UpdateCustomFields, Self::DoNothing];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unsubscribe => "unsubscribe",
-            Self::Delete => "delete",
-            Self::UpdateTags => "update_tags",
-            Self::UpdateCustomFields => "update_custom_fields",
-            Self::DoNothing => "do_nothing",
-        }
-    }
-
     /// Returns whether the action cannot be undone.
     pub fn is_destructive(self) -> bool {
         matches!(self, Self::Unsubscribe | Self::Delete)
-    }
-}
-
-impl fmt::Display for ConnectionAction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for ConnectionAction {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name).ok_or(())
     }
 }
 

@@ -6,13 +6,15 @@
 
 use crate::scope::{Scope, Scopes};
 
-/// What a person is in an organization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MemberRole {
-    /// May do everything.
-    Administrator,
-    /// Verifies, and sees the rest.
-    Contributor,
+probity_mail::named! {
+    /// What a person is in an organization.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum MemberRole {
+        /// May do everything.
+        Administrator = "administrator",
+        /// Verifies, and sees the rest.
+        Contributor = "contributor",
+    }
 }
 
 /// What a contributor may do.
@@ -28,22 +30,6 @@ const CONTRIBUTOR: [Scope; 8] = [
 ];
 
 impl MemberRole {
-    /// Every role.
-    pub const ALL: [Self; 2] = [Self::Administrator, Self::Contributor];
-
-    /// The name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Administrator => "administrator",
-            Self::Contributor => "contributor",
-        }
-    }
-
-    /// The role with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == name)
-    }
-
     /// What a person with this role may do.
     pub fn scopes(self) -> Scopes {
         match self {
@@ -60,7 +46,7 @@ mod tests {
     /// Every scope with who may do it: a new scope has to be decided about here.
     #[test]
     fn the_table_of_permissions() {
-        for &scope in Scope::ALL {
+        for scope in Scope::ALL {
             let contributor = match scope {
                 Scope::Verify
                 | Scope::ReadJobs

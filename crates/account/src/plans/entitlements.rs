@@ -1,85 +1,33 @@
 //! What a plan lets an organization use.
 
-use std::fmt;
-use std::str::FromStr;
-
-/// One of the things that a plan can include.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Entitlement {
-    /// Event notifications.
-    Webhooks,
-    /// Cleaning of new contacts as they arrive.
-    Instafloss,
-    /// Correction of misspelt addresses.
-    TypoFixer,
-    /// Rules that exclude addresses.
-    Exclusions,
-    /// Tags written back to a connection.
-    UpdateTags,
-    /// Single sign-on.
-    Sso,
-    /// Daily cleaning.
-    Autofloss,
-    /// Monthly re-verification.
-    DecayBasic,
-    /// Re-verification by a schedule of one's own.
-    DecayCustom,
+probity_mail::named! {
+    /// One of the things that a plan can include. Bits are stored by this order, so a new one goes to the end.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Entitlement {
+        /// Event notifications.
+        Webhooks = "webhooks",
+        /// Cleaning of new contacts as they arrive.
+        Instafloss = "instafloss",
+        /// Correction of misspelt addresses.
+        TypoFixer = "typo_fixer",
+        /// Rules that exclude addresses.
+        Exclusions = "exclusions",
+        /// Tags written back to a connection.
+        UpdateTags = "update_tags",
+        /// Single sign-on.
+        Sso = "sso",
+        /// Daily cleaning.
+        Autofloss = "autofloss",
+        /// Monthly re-verification.
+        DecayBasic = "decay_basic",
+        /// Re-verification by a schedule of one's own.
+        DecayCustom = "decay_custom",
+    }
 }
 
 impl Entitlement {
-    /// All of them, in the contract's order.
-    pub const ALL: [Self; 9] = [
-        Self::Webhooks,
-        Self::Instafloss,
-        Self::TypoFixer,
-        Self::Exclusions,
-        Self::UpdateTags,
-        Self::Sso,
-        Self::Autofloss,
-        Self::DecayBasic,
-        Self::DecayCustom,
-    ];
-
-    /// The name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Webhooks => "webhooks",
-            Self::Instafloss => "instafloss",
-            Self::TypoFixer => "typo_fixer",
-            Self::Exclusions => "exclusions",
-            Self::UpdateTags => "update_tags",
-            Self::Sso => "sso",
-            Self::Autofloss => "autofloss",
-            Self::DecayBasic => "decay_basic",
-            Self::DecayCustom => "decay_custom",
-        }
-    }
-
     fn bit(self) -> u16 {
-        match self {
-            Self::Webhooks => 1,
-            Self::Instafloss => 1 << 1,
-            Self::TypoFixer => 1 << 2,
-            Self::Exclusions => 1 << 3,
-            Self::UpdateTags => 1 << 4,
-            Self::Sso => 1 << 5,
-            Self::Autofloss => 1 << 6,
-            Self::DecayBasic => 1 << 7,
-            Self::DecayCustom => 1 << 8,
-        }
-    }
-}
-
-impl fmt::Display for Entitlement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Entitlement {
-    type Err = ();
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|one| one.as_str() == name).ok_or(())
+        1 << self as u16
     }
 }
 

@@ -84,8 +84,8 @@ mod tests {
     fn a_role_is_given_by_who_may_do_all_that_it_may() {
         for role in MemberRole::ALL {
             assert_eq!(power(role.scopes()).invites(role), Ok(()));
-            for &scope in Scope::ALL {
-                let without = power(Scope::ALL.iter().copied().filter(|one| *one != scope).collect());
+            for scope in Scope::ALL {
+                let without = power(Scope::ALL.into_iter().filter(|one| *one != scope).collect());
                 let lacking = Scopes::from_iter([scope]);
                 let expected =
                     if role.scopes().contains(scope) { Err(TeamRefusal::Beyond { role, lacking }) } else { Ok(()) };

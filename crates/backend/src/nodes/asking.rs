@@ -18,21 +18,21 @@ pub enum Essential {
     ReverseName,
 }
 
-/// Whether a node can ask mail servers, and the reason if not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum AskingState {
-    Able,
-    /// The first checkup has not ended.
-    Unchecked,
-    NoResolver,
-    PortClosed,
-    NoReverseName,
+probity_mail::named! {
+    /// Whether a node can ask mail servers, and the reason if not.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    pub enum AskingState {
+        Able = "able",
+        /// The first checkup has not ended.
+        Unchecked = "unchecked",
+        NoResolver = "resolver",
+        PortClosed = "port",
+        NoReverseName = "reverse_name",
+    }
 }
 
 impl AskingState {
-    const ALL: [Self; 5] = [Self::Able, Self::Unchecked, Self::NoResolver, Self::PortClosed, Self::NoReverseName];
-
     /// Reads the result of a checkup. An open port proves that names resolve. A check of several resolvers or sources fails if
     /// it fails for each of them.
     pub fn of(checks: &[Check]) -> Self {
@@ -56,17 +56,6 @@ impl AskingState {
 
     pub fn is_able(self) -> bool {
         self == Self::Able
-    }
-
-    /// Name in the node's state.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Able => "able",
-            Self::Unchecked => "unchecked",
-            Self::NoResolver => "resolver",
-            Self::PortClosed => "port",
-            Self::NoReverseName => "reverse_name",
-        }
     }
 
     /// Explains why no mail server can be asked; nothing if it is not known to be so.

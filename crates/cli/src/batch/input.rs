@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
+use probity_backend::secrets::hex;
 use probity_lists::FileFault;
 use probity_lists::absent::{has_address, is_absent, is_guess};
 use probity_lists::column::NoColumn;
@@ -61,15 +62,6 @@ impl<R: Read> Read for Digested<R> {
         self.size += read as u64;
         Ok(read)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Opens an input; `-` is standard input.

@@ -4,12 +4,12 @@
 //! The first start creates the pepper's file; a master key is created only on request. Both are text, for copying into a secret
 //! store; their bytes are the text's SHA-256.
 
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use probity_backend::secrets::hex;
 use probity_backend::secrets::sealing::MasterKey;
 use ring::digest::{SHA256, digest};
 use secrecy::ExposeSecret as _;
@@ -116,13 +116,6 @@ fn sync_directory(path: &Path) -> std::io::Result<()> {
 fn random() -> std::io::Result<[u8; 32]> {
     let random = ring::rand::generate(&ring::rand::SystemRandom::new());
     Ok(random.map_err(|_| std::io::Error::other("the operating system returned no random bytes"))?.expose())
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(unix)]

@@ -23,14 +23,13 @@ pub use integration::{
     CredentialForm, FormerConnection, IntegrationDetail, IntegrationShown, PlatformAction, PlatformShown,
     PrimaryConnection,
 };
-pub use names::{ActionName, AggressivenessName};
 pub use patch::{ChecksPatch, ConnectionPatch, LISTS_MAX, is_list_id};
 pub use review::{
     DECISIONS_MAX, DecisionWord, ReviewDecided, ReviewDecisionGiven, ReviewDecisions, ReviewedAction, UnchangedDecision,
 };
 pub use rules::{
-    AddKeywordRules, DeletedKeywordRule, KeywordMatchName, KeywordPartsGiven, KeywordPartsShown, KeywordRuleGiven,
-    KeywordRuleShown, KeywordRulesAdded, RULES_AT_ONCE_MAX, RulesQuery,
+    AddKeywordRules, DeletedKeywordRule, KeywordPartsGiven, KeywordPartsShown, KeywordRuleGiven, KeywordRuleShown,
+    KeywordRulesAdded, RULES_AT_ONCE_MAX, RulesQuery,
 };
 pub use run::{ConfirmRun, RunActions, RunCount, RunDetail, RunExample, RunParts, RunShown, StartRun};
 pub use schedule::{NewContactPromise, ScheduleShown, ScheduledRun};

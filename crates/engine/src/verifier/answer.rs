@@ -116,7 +116,7 @@ impl AddressSubject {
 
 /// Builds the verdict of a text that is not an address.
 pub(crate) fn invalid(knowledge: &Knowledge, email: Arc<str>, error: &AddressError) -> Verification {
-    let rule: Arc<str> = Arc::from(format!("syntax.{}", error.reason.token()));
+    let rule: Arc<str> = Arc::from(format!("syntax.{}", error.reason.as_str()));
     let finding = Finding { reason: Reason::Invalid, meta: Cow::Borrowed("syntax"), rule: rule.clone() };
     Verification {
         suggestion: knowledge.lists.suggest_text(&email),

@@ -57,7 +57,7 @@ fn refused(error: ApiError, head: &HeaderMap) -> Result<Response, Refusal> {
         return Err(Refusal(error));
     }
     let accepted = head.get(ACCEPT_LANGUAGE).and_then(|tags| tags.to_str().ok()).unwrap_or_default();
-    let known = |tag: &str| PageLanguage::from_tag(tag.trim().get(..2)?);
+    let known = |tag: &str| PageLanguage::from_name(tag.trim().get(..2)?);
     let language = accepted.split(',').find_map(known).unwrap_or_default();
     let content = page(language, UnsubscribeTexts::damaged(language));
     Ok((StatusCode::NOT_FOUND, Extension(ErrorPage), content).into_response())

@@ -204,7 +204,7 @@ async fn ask(
         Who::Test => Some(app.key(org, KeyKind::Test).await),
         Who::Pub => Some(app.key(org, KeyKind::Pub).await),
         Who::With => Some(app.restricted(org, scope).await),
-        Who::Without => Some(app.restricted(org, Scope::ALL.iter().copied().filter(|each| Some(*each) != scope)).await),
+        Who::Without => Some(app.restricted(org, Scope::ALL.into_iter().filter(|each| Some(*each) != scope)).await),
         Who::Nobody => None,
         Who::Garbage => Some(format!("{BRAND}_live_garbage")),
     };

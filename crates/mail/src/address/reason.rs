@@ -2,83 +2,85 @@
 
 use std::fmt;
 
-/// What is wrong. The tokens are stable: they are stored and shown to customers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AddressReason {
-    /// There is no `@` that ends a local part.
-    NoAt,
-    /// Nothing stands before the `@`.
-    EmptyLocal,
-    /// Nothing stands after the `@`.
-    EmptyDomain,
-    /// A second `@` outside quotes.
-    MultipleAt,
-    /// White space before or after the address.
-    OuterWhitespace,
-    /// A control character (CR, LF and NUL among them).
-    ControlCharacter,
-    /// A space inside an unquoted local part or inside the domain.
-    Whitespace,
-    /// A space or separator of Unicode other than the ASCII space.
-    UnicodeSpace,
-    /// A comment in parentheses, which exists in message headers only.
-    Comment,
-    /// A display name or angle brackets around the address.
-    DisplayName,
-    /// A source route (`<@relay:user@host>`), obsolete since RFC 2821.
-    SourceRoute,
-    /// An ASCII character that an unquoted local part cannot hold.
-    BadLocalCharacter,
-    /// A dot at the beginning or end of the local part, or two in a row.
-    DotMisplaced,
-    /// A backslash before a character that cannot be quoted with it.
-    BadQuotedPair,
-    /// A quoted local part without its closing quote.
-    UnterminatedQuote,
-    /// Something other than `@` after the closing quote.
-    JunkAfterQuote,
-    /// A quote inside an unquoted local part.
-    QuoteInside,
-    /// An invisible format character (zero-width, direction override, soft hyphen).
-    FormatCharacter,
-    /// A private-use character.
-    PrivateUseCharacter,
-    /// A code point without a character.
-    UnassignedCharacter,
-    /// The local part begins with a mark that would combine with what stands before it.
-    LeadingCombiningMark,
-    /// The local part has more than 64 octets.
-    LocalTooLong,
-    /// The address has more than 254 octets.
-    PathTooLong,
-    /// A character that a domain cannot hold.
-    BadDomainCharacter,
-    /// Two dots in a row, or a dot at the beginning of the domain.
-    EmptyLabel,
-    /// A dot at the end of the domain.
-    TrailingDot,
-    /// A label begins or ends with a hyphen.
-    LabelHyphen,
-    /// A label has more than 63 octets (in its A-label form).
-    LabelTooLong,
-    /// The domain has more than 255 octets (in A-labels).
-    DomainTooLong,
-    /// A label holds what IDNA 2008 does not allow in domain names.
-    IdnaDisallowed,
-    /// Labels of both directions that break the rule of RFC 5893.
-    Bidi,
-    /// An address literal in brackets that is not well formed.
-    BadAddressLiteral,
-    /// A well-formed address literal instead of a domain.
-    AddressLiteral,
-    /// A domain of one label.
-    SingleLabel,
-    /// A name reserved for special use.
-    SpecialUse,
-    /// A top-level domain of one character.
-    OneCharacterTld,
-    /// A top-level domain of digits only.
-    NumericTld,
+crate::named! {
+    /// What is wrong. The tokens are stable: they are stored and shown to customers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum AddressReason {
+        /// There is no `@` that ends a local part.
+        NoAt = "no_at",
+        /// Nothing stands before the `@`.
+        EmptyLocal = "empty_local",
+        /// Nothing stands after the `@`.
+        EmptyDomain = "empty_domain",
+        /// A second `@` outside quotes.
+        MultipleAt = "multiple_at",
+        /// White space before or after the address.
+        OuterWhitespace = "outer_whitespace",
+        /// A control character (CR, LF and NUL among them).
+        ControlCharacter = "control_character",
+        /// A space inside an unquoted local part or inside the domain.
+        Whitespace = "whitespace",
+        /// A space or separator of Unicode other than the ASCII space.
+        UnicodeSpace = "unicode_space",
+        /// A comment in parentheses, which exists in message headers only.
+        Comment = "comment",
+        /// A display name or angle brackets around the address.
+        DisplayName = "display_name",
+        /// A source route (`<@relay:user@host>`), obsolete since RFC 2821.
+        SourceRoute = "source_route",
+        /// An ASCII character that an unquoted local part cannot hold.
+        BadLocalCharacter = "bad_local_character",
+        /// A dot at the beginning or end of the local part, or two in a row.
+        DotMisplaced = "dot_misplaced",
+        /// A backslash before a character that cannot be quoted with it.
+        BadQuotedPair = "bad_quoted_pair",
+        /// A quoted local part without its closing quote.
+        UnterminatedQuote = "unterminated_quote",
+        /// Something other than `@` after the closing quote.
+        JunkAfterQuote = "junk_after_quote",
+        /// A quote inside an unquoted local part.
+        QuoteInside = "quote_inside",
+        /// An invisible format character (zero-width, direction override, soft hyphen).
+        FormatCharacter = "format_character",
+        /// A private-use character.
+        PrivateUseCharacter = "private_use_character",
+        /// A code point without a character.
+        UnassignedCharacter = "unassigned_character",
+        /// The local part begins with a mark that would combine with what stands before it.
+        LeadingCombiningMark = "leading_combining_mark",
+        /// The local part has more than 64 octets.
+        LocalTooLong = "local_too_long",
+        /// The address has more than 254 octets.
+        PathTooLong = "path_too_long",
+        /// A character that a domain cannot hold.
+        BadDomainCharacter = "bad_domain_character",
+        /// Two dots in a row, or a dot at the beginning of the domain.
+        EmptyLabel = "empty_label",
+        /// A dot at the end of the domain.
+        TrailingDot = "trailing_dot",
+        /// A label begins or ends with a hyphen.
+        LabelHyphen = "label_hyphen",
+        /// A label has more than 63 octets (in its A-label form).
+        LabelTooLong = "label_too_long",
+        /// The domain has more than 255 octets (in A-labels).
+        DomainTooLong = "domain_too_long",
+        /// A label holds what IDNA 2008 does not allow in domain names.
+        IdnaDisallowed = "idna_disallowed",
+        /// Labels of both directions that break the rule of RFC 5893.
+        Bidi = "bidi",
+        /// An address literal in brackets that is not well formed.
+        BadAddressLiteral = "bad_address_literal",
+        /// A well-formed address literal instead of a domain.
+        AddressLiteral = "address_literal",
+        /// A domain of one label.
+        SingleLabel = "single_label",
+        /// A name reserved for special use.
+        SpecialUse = "special_use",
+        /// A top-level domain of one character.
+        OneCharacterTld = "one_character_tld",
+        /// A top-level domain of digits only.
+        NumericTld = "numeric_tld",
+    }
 }
 
 impl AddressReason {
@@ -94,49 +96,6 @@ impl AddressReason {
             self,
             Self::AddressLiteral | Self::SingleLabel | Self::SpecialUse | Self::OneCharacterTld | Self::NumericTld
         )
-    }
-
-    /// A short stable name.
-    pub fn token(self) -> &'static str {
-        match self {
-            Self::NoAt => "no_at",
-            Self::EmptyLocal => "empty_local",
-            Self::EmptyDomain => "empty_domain",
-            Self::MultipleAt => "multiple_at",
-            Self::OuterWhitespace => "outer_whitespace",
-            Self::ControlCharacter => "control_character",
-            Self::Whitespace => "whitespace",
-            Self::UnicodeSpace => "unicode_space",
-            Self::Comment => "comment",
-            Self::DisplayName => "display_name",
-            Self::SourceRoute => "source_route",
-            Self::BadLocalCharacter => "bad_local_character",
-            Self::DotMisplaced => "dot_misplaced",
-            Self::BadQuotedPair => "bad_quoted_pair",
-            Self::UnterminatedQuote => "unterminated_quote",
-            Self::JunkAfterQuote => "junk_after_quote",
-            Self::QuoteInside => "quote_inside",
-            Self::FormatCharacter => "format_character",
-            Self::PrivateUseCharacter => "private_use_character",
-            Self::UnassignedCharacter => "unassigned_character",
-            Self::LeadingCombiningMark => "leading_combining_mark",
-            Self::LocalTooLong => "local_too_long",
-            Self::PathTooLong => "path_too_long",
-            Self::BadDomainCharacter => "bad_domain_character",
-            Self::EmptyLabel => "empty_label",
-            Self::TrailingDot => "trailing_dot",
-            Self::LabelHyphen => "label_hyphen",
-            Self::LabelTooLong => "label_too_long",
-            Self::DomainTooLong => "domain_too_long",
-            Self::IdnaDisallowed => "idna_disallowed",
-            Self::Bidi => "bidi",
-            Self::BadAddressLiteral => "bad_address_literal",
-            Self::AddressLiteral => "address_literal",
-            Self::SingleLabel => "single_label",
-            Self::SpecialUse => "special_use",
-            Self::OneCharacterTld => "one_character_tld",
-            Self::NumericTld => "numeric_tld",
-        }
     }
 
     /// A sentence for people, without its final full stop.

@@ -2,42 +2,18 @@
 
 use std::fmt;
 
-/// The four statuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
-    /// Safe to send.
-    Passed,
-    /// Hard fail: no mailbox, or no address.
-    Undeliverable,
-    /// Deliverable, but flagged.
-    Risky,
-    /// It could not be determined.
-    Unknown,
-}
-
-impl Status {
-    /// All statuses.
-    pub const ALL: [Self; 4] = [Self::Passed, Self::Undeliverable, Self::Risky, Self::Unknown];
-
-    /// The name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Undeliverable => "undeliverable",
-            Self::Risky => "risky",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// The status of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name)
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+crate::named! {
+    /// The four statuses.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Status {
+        /// Safe to send.
+        Passed = "passed",
+        /// Hard fail: no mailbox, or no address.
+        Undeliverable = "undeliverable",
+        /// Deliverable, but flagged.
+        Risky = "risky",
+        /// It could not be determined.
+        Unknown = "unknown",
     }
 }
 

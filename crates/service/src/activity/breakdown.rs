@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 
 use probity_backend::lists::progress::provider_name;
 use probity_contract::error::ApiError;
-use probity_contract::published::activity::breakdown::{
-    BreakdownBy, BreakdownDay, BreakdownQuery, UsageBreakdown, UsagePart,
-};
+use probity_contract::published::activity::breakdown::{BreakdownDay, BreakdownQuery, UsageBreakdown, UsagePart};
 use probity_contract::published::activity::reports::Range;
 use probity_mail::time::{Millis, civil_from_days};
 use probity_store::accounts::keys;
@@ -60,7 +58,7 @@ pub async fn get_usage_breakdown(
         parts: order.iter().map(|(part, ..)| count(day, part)).collect(),
     };
     Ok(UsageBreakdown {
-        by: BreakdownBy(query.by),
+        by: query.by,
         range: Range { start: Millis::from_utc_day(from).into(), end: Millis::from_utc_day(to + 1).into() },
         total: totals.values().sum(),
         parts,

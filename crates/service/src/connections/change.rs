@@ -10,7 +10,7 @@ use probity_account::plans::Entitlement;
 use probity_connectors::{ActionKind, ConnectorFile};
 use probity_contract::error::ApiError;
 use probity_contract::merge_patch::{Nested, PatchField};
-use probity_contract::published::connections::{ActionName, ChecksPatch, ConnectionPatch, LISTS_MAX, is_list_id};
+use probity_contract::published::connections::{ChecksPatch, ConnectionPatch, LISTS_MAX, is_list_id};
 use probity_contract::published::whole::Whole;
 use probity_mail::verdict::{Reason, Status};
 use probity_store::activity::events::AccountChange;
@@ -52,7 +52,7 @@ impl ConnectionSettingsChange {
             ));
         }
         Ok(Self {
-            aggressiveness: patch.aggressiveness.map(|name| name.0),
+            aggressiveness: patch.aggressiveness,
             checks: patch.checks.map(|Nested(checks)| checks).map(ChecksPatch::changes).into_iter().flatten().collect(),
             manual_mode: patch.manual_mode,
             autofloss: patch.autofloss,
@@ -129,8 +129,8 @@ fn fields(settings: &ConnectionSettings) -> Map<String, Value> {
     }
 }
 
-fn action(asked: PatchField<ActionName>, file: &ConnectorFile) -> Result<PatchField<ConnectionAction>, ApiError> {
-    let PatchField::Given(ActionName(action)) = asked else {
+fn action(asked: PatchField<ConnectionAction>, file: &ConnectorFile) -> Result<PatchField<ConnectionAction>, ApiError> {
+    let PatchField::Given(action) = asked else {
         return Ok(if asked == PatchField::Cleared { PatchField::Cleared } else { PatchField::Nothing });
     };
     if kind_of(action).is_some_and(|kind| file.actions.rule(kind).is_none()) {

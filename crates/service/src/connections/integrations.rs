@@ -5,7 +5,7 @@ use probity_connectors::{ActionKind, ConnectorFile, CredentialField, CredentialK
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
 use probity_contract::published::connections::{
-    ActionName, CredentialForm, IntegrationDetail, IntegrationShown, PlatformAction, PlatformShown, PrimaryConnection,
+    CredentialForm, IntegrationDetail, IntegrationShown, PlatformAction, PlatformShown, PrimaryConnection,
 };
 use probity_store::connections::connection::{self, StoredConnection};
 
@@ -75,7 +75,7 @@ pub(super) fn possible_actions(file: &ConnectorFile) -> impl Iterator<Item = Con
 
 fn describe(file: &ConnectorFile) -> PlatformShown {
     let action = |action| PlatformAction {
-        action: ActionName(action),
+        action,
         note: kind_of(action).and_then(|kind| file.actions.rule(kind)?.note.clone()),
     };
     PlatformShown {

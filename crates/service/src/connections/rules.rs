@@ -104,7 +104,7 @@ fn checked(
         return Err(ApiError::invalid("rules", format_args!("must have 1 to {RULES_AT_ONCE_MAX} rules")));
     }
     let rule = |(at, given): (usize, &KeywordRuleGiven)| {
-        let rule = KeywordRule::new(&given.keyword, given.how.0, given.parts()).map_err(|fault| {
+        let rule = KeywordRule::new(&given.keyword, given.how, given.parts()).map_err(|fault| {
             let field = if fault.is_about_parts() { "applies_to" } else { "keyword" };
             ApiError::invalid(&format!("rules[{at}].{field}"), fault.to_string())
         })?;

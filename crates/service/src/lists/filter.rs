@@ -103,7 +103,7 @@ impl RowFilter {
             _ if self.is_all() => SheetHeading::AllRows.text(language).to_owned(),
             ([], Some(reason)) if is_of_verdicts => reason_words(language, reason).to_owned(),
             (statuses, None) if is_of_verdicts => {
-                let known = statuses.iter().filter_map(|name| Status::ALL.into_iter().find(|of| of.as_str() == *name));
+                let known = statuses.iter().filter_map(|name| Status::from_name(name));
                 known.map(|of| status_words(language, of)).collect::<Vec<_>>().join(", ")
             }
             _ => SheetHeading::FilteredRows.text(language).to_owned(),

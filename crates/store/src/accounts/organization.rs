@@ -14,49 +14,29 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, StatementArgs, StatementArgument as _, Tx, args, statements};
 use crate::number::OrgNo;
 
-/// State of an account. `Suspended`, `Paused` and `Banned` stop the API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OrgState {
-    /// No restriction.
-    Active,
-    /// Restricted by the operator, to be lifted.
-    Suspended,
-    /// Restricted for a while.
-    Paused,
-    /// Restricted permanently.
-    Banned,
-    /// Works; the operator is reviewing it.
-    UnderReview,
-    /// Works; the owner has yet to verify their identity.
-    NeedsIdentityVerification,
+probity_mail::named! {
+    /// State of an account. `Suspended`, `Paused` and `Banned` stop the API.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OrgState {
+        /// No restriction.
+        Active = "active",
+        /// Restricted by the operator, to be lifted.
+        Suspended = "suspended",
+        /// Restricted for a while.
+        Paused = "paused",
+        /// Restricted permanently.
+        Banned = "banned",
+        /// Works; the operator is reviewing it.
+        UnderReview = "under_review",
+        /// Works; the owner has yet to verify their identity.
+        NeedsIdentityVerification = "needs_identity_verification",
+    }
 }
 
 impl OrgState {
-    pub const ALL: [Self; 6] =
-        [Self::Active, Self::Suspended, Self::Paused, Self::Banned, Self::UnderReview, Self::NeedsIdentityVerification];
-
-    /// Name in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-            Self::Paused => "paused",
-            Self::Banned => "banned",
-            Self::UnderReview => "under_review",
-            Self::NeedsIdentityVerification => "needs_identity_verification",
-        }
-    }
-
     /// Whether requests are rejected.
     pub fn is_stopped(self) -> bool {
         matches!(self, Self::Suspended | Self::Paused | Self::Banned)
-    }
-}
-
-impl std::str::FromStr for OrgState {
-    type Err = ();
-    fn from_str(name: &str) -> std::result::Result<Self, ()> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name).ok_or(())
     }
 }
 

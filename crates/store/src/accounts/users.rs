@@ -9,7 +9,6 @@ pub mod invitations;
 pub mod mail;
 pub mod profile;
 
-use std::str::FromStr;
 use std::sync::LazyLock;
 
 use probity_account::id::UserId;
@@ -25,34 +24,16 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
 use crate::number::OrgNo;
 
-/// State of a team member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UserStatus {
-    /// They may sign in.
-    Active,
-    /// They have yet to accept.
-    Invited,
-    /// They may not sign in until they are reactivated.
-    Paused,
-}
-
-impl UserStatus {
-    pub const ALL: [Self; 3] = [Self::Active, Self::Invited, Self::Paused];
-
-    /// Name in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Invited => "invited",
-            Self::Paused => "paused",
-        }
-    }
-}
-
-impl FromStr for UserStatus {
-    type Err = ();
-    fn from_str(name: &str) -> std::result::Result<Self, ()> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name).ok_or(())
+probity_mail::named! {
+    /// State of a team member.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum UserStatus {
+        /// They may sign in.
+        Active = "active",
+        /// They have yet to accept.
+        Invited = "invited",
+        /// They may not sign in until they are reactivated.
+        Paused = "paused",
     }
 }
 

@@ -260,11 +260,11 @@ pub(crate) fn read(row: &ResultRow) -> Result<StoredAccountEvent> {
     let what = if kind == SETTINGS_CHANGE {
         AccountChange::SettingsChange { setting: body.setting, before: body.before, after: body.after, connection }
     } else if let Some(name) = body.change {
-        let change = ConnectionEventKind::ALL.into_iter().find(|change| change.as_str() == name);
+        let change = ConnectionEventKind::from_name(&name);
         let connection = connection.ok_or_else(damaged)?;
         AccountChange::ConnectionChange { connection, provider: body.provider, change: change.ok_or_else(damaged)? }
     } else {
-        let known = AccountEventKind::ALL.into_iter().find(|event| event.as_str() == body.kind);
+        let known = AccountEventKind::from_name(&body.kind);
         let subject = body.subject.map(EventSubject::try_from).transpose()?;
         AccountChange::Account(known.ok_or_else(damaged)?, subject)
     };

@@ -4,8 +4,6 @@
 //! leases due mail to one run; [`record`] writes the outcome and is fenced by the run's name. Mail to an owner without an address
 //! is never claimed.
 
-use std::str::FromStr;
-
 use probity_account::language::PageLanguage;
 use probity_mail::time::Millis;
 
@@ -14,30 +12,13 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoticeKind {
-    /// The balance fell below its threshold.
-    LowBalance,
-    /// A platform refuses the credentials of a connection.
-    ConnectionLost,
-}
-
-impl NoticeKind {
-    pub const ALL: [Self; 2] = [Self::LowBalance, Self::ConnectionLost];
-
-    /// Stored name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::LowBalance => "low_balance",
-            Self::ConnectionLost => "connection_lost",
-        }
-    }
-}
-
-impl FromStr for NoticeKind {
-    type Err = ();
-    fn from_str(name: &str) -> std::result::Result<Self, ()> {
-        Self::ALL.into_iter().find(|notice| notice.as_str() == name).ok_or(())
+probity_mail::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum NoticeKind {
+        /// The balance fell below its threshold.
+        LowBalance = "low_balance",
+        /// A platform refuses the credentials of a connection.
+        ConnectionLost = "connection_lost",
     }
 }
 

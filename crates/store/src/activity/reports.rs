@@ -97,18 +97,20 @@ pub async fn by_provider(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64
     Ok(all)
 }
 
-/// Dimension by which usage is divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsageDimension {
-    /// Status of the verdict.
-    Status,
-    Source,
-    /// API key.
-    Key,
-    Connection,
-    /// Mail provider; the credits of its addresses are not counted.
-    Provider,
-    Domain,
+probity_mail::named! {
+    /// Dimension by which usage is divided.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum UsageDimension {
+        /// Status of the verdict.
+        Status = "status",
+        Source = "source",
+        /// API key.
+        Key = "key",
+        Connection = "connection",
+        /// Mail provider; the credits of its addresses are not counted.
+        Provider = "provider",
+        Domain = "domain",
+    }
 }
 
 /// Usage of the `at_most` largest parts by day and part, between two days, both included; only of one part if given. The empty part

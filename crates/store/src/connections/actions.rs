@@ -27,48 +27,23 @@ pub use review::{PlannedReview, ReviewDecision, Undecidable, decide, examples, p
 pub(crate) use settling::TAKEN;
 pub use settling::{PARTLY, begin, record, settle};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ActionState {
-    /// Planned; a user or the brake decides.
-    Planned,
-    Due,
-    Done,
-    /// Already in the requested state, or no longer present.
-    Gone,
-    /// Suggested address belongs to another contact.
-    Taken,
-    /// Refused by the platform for this contact.
-    Refused,
-    /// Request rejected by the platform as invalid.
-    Parked,
-    /// Dropped.
-    Ignored,
-}
-
-impl ActionState {
-    pub const ALL: [Self; 8] =
-        [Self::Planned, Self::Due, Self::Done, Self::Gone, Self::Taken, Self::Refused, Self::Parked, Self::Ignored];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Due => "due",
-            Self::Done => "done",
-            Self::Gone => "gone",
-            Self::Taken => "taken",
-            Self::Refused => "refused",
-            Self::Parked => "parked",
-            Self::Ignored => "ignored",
-        }
-    }
-}
-
-impl std::str::FromStr for ActionState {
-    type Err = ();
-
-    fn from_str(name: &str) -> std::result::Result<Self, ()> {
-        Self::ALL.into_iter().find(|state| state.as_str() == name).ok_or(())
+probity_mail::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ActionState {
+        /// Planned; a user or the brake decides.
+        Planned = "planned",
+        Due = "due",
+        Done = "done",
+        /// Already in the requested state, or no longer present.
+        Gone = "gone",
+        /// Suggested address belongs to another contact.
+        Taken = "taken",
+        /// Refused by the platform for this contact.
+        Refused = "refused",
+        /// Request rejected by the platform as invalid.
+        Parked = "parked",
+        /// Dropped.
+        Ignored = "ignored",
     }
 }
 

@@ -163,6 +163,5 @@ pub async fn forget(tx: &mut Tx, before: Millis, at_most: i64) -> Result<u64> {
 
 fn status(row: &ResultRow, column: &str) -> Result<Status> {
     let name: String = row.get(column)?;
-    let known = Status::ALL.into_iter().find(|status| status.as_str() == name);
-    known.ok_or_else(|| StoreError::corrupt("the status of an address"))
+    Status::from_name(&name).ok_or_else(|| StoreError::corrupt("the status of an address"))
 }

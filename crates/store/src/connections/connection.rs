@@ -44,21 +44,14 @@ pub struct StoredConnection {
     pub last_synced_at: Option<Millis>,
 }
 
-/// Reason of a disconnection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disconnection {
-    /// Deleted by a user or a key.
-    Deleted,
-    /// Credentials refused by the platform.
-    Credential,
-}
-
-impl Disconnection {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Deleted => "deleted",
-            Self::Credential => "credential",
-        }
+probity_mail::named! {
+    /// Reason of a disconnection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Disconnection {
+        /// Deleted by a user or a key.
+        Deleted = "deleted",
+        /// Credentials refused by the platform.
+        Credential = "credential",
     }
 }
 

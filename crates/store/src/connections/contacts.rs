@@ -31,21 +31,12 @@ pub use erasing::{blocks_behind, erase_rows};
 pub use marks::{ContactMark, DoneBefore, acted, marks};
 pub(crate) use picking::{forget_reading, retire};
 
-/// Platform's report about a contact that is a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ContactReport {
-    Bounced,
-    Complained,
-}
-
-impl ContactReport {
-    const ALL: [Self; 2] = [Self::Bounced, Self::Complained];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Bounced => "bounced",
-            Self::Complained => "complained",
-        }
+probity_mail::named! {
+    /// Platform's report about a contact that is a finding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ContactReport {
+        Bounced = "bounced",
+        Complained = "complained",
     }
 }
 
@@ -232,7 +223,7 @@ pub async fn reports(
     let found = conn.rows(&REPORTS, args![org, job, json!(rows).to_string()]).await?;
     let report = |row: &ResultRow| {
         let name: String = row.get("report")?;
-        let report = ContactReport::ALL.into_iter().find(|report| report.as_str() == name);
+        let report = ContactReport::from_name(&name);
         Ok((row.get("idx")?, report.ok_or_else(|| StoreError::corrupt("a contact's report"))?))
     };
     found.iter().map(report).collect()

@@ -41,41 +41,20 @@ pub use watch::{RunWatch, watch};
 /// Who started the job of a run that a key started ([`NewJob::started_by`]). Nobody watches such a run.
 pub const STARTED_BY_KEY: &str = "api";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunState {
-    Reading,
-    Verifying,
-    NeedsConfirmation,
-    Acting,
-    Finished,
-    Failed,
-    Cancelled,
+probity_mail::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RunState {
+        Reading = "reading",
+        Verifying = "verifying",
+        NeedsConfirmation = "needs_confirmation",
+        Acting = "acting",
+        Finished = "finished",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
 }
 
 impl RunState {
-    pub const ALL: [Self; 7] = [
-        Self::Reading,
-        Self::Verifying,
-        Self::NeedsConfirmation,
-        Self::Acting,
-        Self::Finished,
-        Self::Failed,
-        Self::Cancelled,
-    ];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Reading => "reading",
-            Self::Verifying => "verifying",
-            Self::NeedsConfirmation => "needs_confirmation",
-            Self::Acting => "acting",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
     /// Returns whether a node works on a run in this state.
     pub fn is_going(self) -> bool {
         matches!(self, Self::Reading | Self::Verifying | Self::Acting)
@@ -84,14 +63,6 @@ impl RunState {
     /// Returns whether the state is final.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Finished | Self::Failed | Self::Cancelled)
-    }
-}
-
-impl std::str::FromStr for RunState {
-    type Err = ();
-
-    fn from_str(name: &str) -> std::result::Result<Self, ()> {
-        Self::ALL.into_iter().find(|state| state.as_str() == name).ok_or(())
     }
 }
 

@@ -20,27 +20,16 @@ const PAUSE_MAX_MS: i64 = 6 * 3_600_000;
 /// Contacts of a connection that are counted at most.
 const CONTACTS_MAX: i64 = 100_000_000;
 
-/// Why a slot waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScheduleWait {
-    /// No credits are available.
-    Credits,
-    /// The last run failed.
-    Failed,
-    /// New contacts cannot be told from others before a complete run.
-    FirstRun,
-}
-
-impl ScheduleWait {
-    pub const ALL: [Self; 3] = [Self::Credits, Self::Failed, Self::FirstRun];
-
-    /// Returns the name in the contract.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Credits => "credits",
-            Self::Failed => "failed",
-            Self::FirstRun => "first_run",
-        }
+probity_mail::named! {
+    /// Why a slot waits.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ScheduleWait {
+        /// No credits are available.
+        Credits = "credits",
+        /// The last run failed.
+        Failed = "failed",
+        /// New contacts cannot be told from others before a complete run.
+        FirstRun = "first_run",
     }
 }
 
@@ -275,10 +264,8 @@ pub(super) async fn done(tx: &mut Tx, run: &ConnectionRun, seen_to: Option<Milli
 
 fn read(row: &ResultRow) -> Result<ConnectionSchedule> {
     let waits: Option<String> = row.get("waits_for")?;
-    let waits = waits.map(|name| {
-        let known = ScheduleWait::ALL.into_iter().find(|wait| wait.as_str() == name);
-        known.ok_or_else(|| StoreError::corrupt("why a schedule waits"))
-    });
+    let waits =
+        waits.map(|name| ScheduleWait::from_name(&name).ok_or_else(|| StoreError::corrupt("why a schedule waits")));
     Ok(ConnectionSchedule {
         org: OrgNo(row.get("org_no")?),
         connection: row.parse("connection_id")?,

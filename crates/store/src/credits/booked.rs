@@ -11,30 +11,13 @@ use crate::number::OrgNo;
 /// Marks a grant requested without an end: no grant ends before it was made.
 const FOR_GOOD: i64 = 0;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BookingKind {
-    Grant,
-    Expire,
-    /// Manual correction.
-    Adjust,
-}
-
-impl BookingKind {
-    pub const ALL: [Self; 3] = [Self::Grant, Self::Expire, Self::Adjust];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Grant => "grant",
-            Self::Expire => "expire",
-            Self::Adjust => "adjust",
-        }
-    }
-}
-
-impl std::str::FromStr for BookingKind {
-    type Err = ();
-    fn from_str(name: &str) -> std::result::Result<Self, ()> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name).ok_or(())
+probity_mail::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum BookingKind {
+        Grant = "grant",
+        Expire = "expire",
+        /// Manual correction.
+        Adjust = "adjust",
     }
 }
 

@@ -29,29 +29,18 @@ statements! {
     STILL_THERE = "SELECT 1 AS one";
 }
 
-/// Kind of work that may exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WakeUp {
-    /// An accepted job waits for its import.
-    Import,
-    /// Chunks are ready.
-    Work,
-    /// A delivery is due.
-    Outbox,
-    /// A run of a connection is due.
-    Runs,
-}
-
-impl WakeUp {
-    pub const ALL: [Self; 4] = [Self::Import, Self::Work, Self::Outbox, Self::Runs];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Import => "import",
-            Self::Work => "work",
-            Self::Outbox => "outbox",
-            Self::Runs => "runs",
-        }
+probity_mail::named! {
+    /// Kind of work that may exist.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum WakeUp {
+        /// An accepted job waits for its import.
+        Import = "import",
+        /// Chunks are ready.
+        Work = "work",
+        /// A delivery is due.
+        Outbox = "outbox",
+        /// A run of a connection is due.
+        Runs = "runs",
     }
 }
 
@@ -105,7 +94,7 @@ impl WakeUpListener {
             };
             let told = told?.ok_or_else(|| away("the listener was cut off"))?;
             // Nodes of a newer version may send wake-ups unknown here.
-            if let Some(bell) = WakeUp::ALL.into_iter().find(|bell| bell.as_str() == told.payload()) {
+            if let Some(bell) = WakeUp::from_name(told.payload()) {
                 return Ok(bell);
             }
         }

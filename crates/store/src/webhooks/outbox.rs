@@ -10,9 +10,6 @@
 mod deliveries;
 mod tried;
 
-use std::fmt;
-use std::str::FromStr;
-
 use probity_account::id::{DeliveryId, EventId, JobId};
 use probity_mail::time::Millis;
 use serde_json::json;
@@ -73,44 +70,18 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [STATEMENTS, deliveries::STATEMENTS, tried::STATEMENTS].concat()
 }
 
-/// State of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutboxState {
-    /// To be sent, now or later.
-    Waiting,
-    /// The endpoint accepted it.
-    Delivered,
-    /// All attempts failed, or the endpoint refuses further ones.
-    Exhausted,
-    /// No longer to be sent.
-    Cancelled,
-}
-
-impl OutboxState {
-    pub const ALL: [Self; 4] = [Self::Waiting, Self::Delivered, Self::Exhausted, Self::Cancelled];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Delivered => "delivered",
-            Self::Exhausted => "exhausted",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
-impl fmt::Display for OutboxState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for OutboxState {
-    type Err = StoreError;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|state| state.as_str() == text);
-        found.ok_or_else(|| StoreError::corrupt("a message's state"))
+probity_mail::named! {
+    /// State of a delivery.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OutboxState {
+        /// To be sent, now or later.
+        Waiting = "waiting",
+        /// The endpoint accepted it.
+        Delivered = "delivered",
+        /// All attempts failed, or the endpoint refuses further ones.
+        Exhausted = "exhausted",
+        /// No longer to be sent.
+        Cancelled = "cancelled",
     }
 }
 

@@ -72,7 +72,7 @@ pub(crate) struct NewKeyArgs {
     #[arg(long, value_parser = name)]
     pub name: Option<String>,
     /// Scope of a key of kind rk; repeatable
-    #[arg(id = "scopes", long = "scope", value_name = "SCOPE", value_parser = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), Scope::from_name))]
+    #[arg(id = "scopes", long = "scope", value_name = "SCOPE", value_parser = one_of(Scope::ALL.map(Scope::as_str), Scope::from_name))]
     pub scope: Vec<Scope>,
     /// Origin on which a key of kind pub works, as in `https://shop.example.com`; repeatable
     #[arg(id = "allowed_origins", long = "origin", value_name = "ORIGIN")]

@@ -166,7 +166,7 @@ pub(crate) struct DownloadArgs {
     #[arg(long, value_parser = PossibleValuesParser::new(Reason::ALL.iter().map(|reason| reason.as_str())))]
     pub reason: Option<String>,
     /// Language of the summary in a workbook
-    #[arg(long, default_value = "en", value_parser = PossibleValuesParser::new(PageLanguage::ALL.map(PageLanguage::tag)))]
+    #[arg(long, default_value = "en", value_parser = PossibleValuesParser::new(PageLanguage::ALL.map(PageLanguage::as_str)))]
     pub language: String,
 }
 

@@ -74,25 +74,19 @@ fn service(text: &str) -> Result<OutcomeSource, String> {
     known.ok_or_else(|| format!("must be one of {}", OutcomeSource::SERVICES.map(OutcomeSource::as_str).join(", ")))
 }
 
-/// Form of a file with outcomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OutcomeForm {
-    Postfix,
-    Message,
-    Mailbox,
-    Csv,
-    Ndjson,
+probity_mail::named! {
+    /// Form of a file with outcomes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum OutcomeForm {
+        Postfix = "postfix",
+        Message = "message",
+        Mailbox = "mbox",
+        Csv = "csv",
+        Ndjson = "ndjson",
+    }
 }
 
 impl OutcomeForm {
-    const ALL: [(&str, Self); 5] = [
-        ("postfix", Self::Postfix),
-        ("message", Self::Message),
-        ("mbox", Self::Mailbox),
-        ("csv", Self::Csv),
-        ("ndjson", Self::Ndjson),
-    ];
-
     fn names() -> [PossibleValue; 5] {
         [
             meaning("postfix", "log of Postfix's SMTP client"),
@@ -101,9 +95,5 @@ impl OutcomeForm {
             meaning("csv", "columns email, outcome, at, reply"),
             meaning("ndjson", "one event per line, as for POST /v1/outcomes"),
         ]
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, form)| form)
     }
 }

@@ -6,11 +6,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
+use probity_backend::secrets::hex;
 use ring::digest::{Context, SHA256};
 
 use crate::batch::beside;
 use crate::exit::{Exit, ExitsWith};
-use crate::service::pepper;
 
 /// Suffixes of SQLite's extra files, which a closed database does not have.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
@@ -78,7 +78,7 @@ pub(super) fn sum(path: &Path) -> Result<String> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         match file.read(&mut piece)? {
-            0 => return Ok(pepper::hex(context.finish().as_ref())),
+            0 => return Ok(hex(context.finish().as_ref())),
             read => context.update(&piece[..read]),
         }
     }

@@ -3,12 +3,10 @@
 //! Only the response that creates a key ([`NewKey`]) contains its secret. All others show the key's visible prefix and last 4
 //! characters, and the whole of a public key.
 
-use std::borrow::Cow;
-
 use probity_account::api_key::KeyKind;
 use probity_account::id::KeyId;
 use probity_account::scope::Scopes;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
     AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
@@ -30,7 +28,6 @@ pub struct ApiKey {
     #[schema(examples("Sign-up form"))]
     pub name: String,
     /// Kind of key.
-    #[serde(serialize_with = "kind_name")]
     #[schema(schema_with = kind)]
     pub kind: KeyKind,
     /// Visible beginning of the secret.
@@ -90,7 +87,6 @@ pub struct CreateKey {
     /// Display name ([`mod@probity_account::name`]).
     pub name: String,
     /// Kind of key.
-    #[serde(deserialize_with = "kind_of")]
     pub kind: KeyKind,
     /// Scopes of an `rk` key, at least 1; omitted for other kinds.
     #[serde(default, deserialize_with = "given")]
@@ -186,16 +182,6 @@ fn replaced_by() -> Object {
     let mut id = schema::or_null(schema::key_id());
     id.description = Some(means.to_owned());
     id
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn kind_name<S: Serializer>(kind: &KeyKind, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(kind.as_str())
-}
-
-fn kind_of<'de, D: Deserializer<'de>>(from: D) -> Result<KeyKind, D::Error> {
-    let name = Cow::<'de, str>::deserialize(from)?;
-    KeyKind::from_name(&name).ok_or_else(|| de::Error::custom("must be live, rk, test or pub"))
 }
 
 impl From<probity_store::accounts::keys::StoredKey> for ApiKey {

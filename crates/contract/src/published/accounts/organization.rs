@@ -2,7 +2,7 @@
 
 use probity_account::plans::Entitlement;
 use probity_store::accounts::organization::OrgState;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::Object;
 
@@ -33,7 +33,6 @@ pub struct Organization {
     /// Creation time of the organization.
     pub created_at: Timestamp,
     /// Whether the organization may use the service.
-    #[serde(serialize_with = "status_name")]
     #[schema(schema_with = status)]
     pub status: OrgState,
     /// Features that the plan includes.
@@ -130,11 +129,6 @@ pub struct Seats {
     /// Number of seats.
     #[schema(examples(10), minimum = 0)]
     pub limit: i64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn status_name<S: Serializer>(status: &OrgState, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(status.as_str())
 }
 
 fn status() -> Object {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use probity_account::overrides::{IGNORABLE, IgnorableReason};
+use probity_mail::named;
 use probity_mail::verdict::Status;
 use probity_store::accounts::settings::OrgSettings;
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -117,10 +118,7 @@ pub struct GateName(pub IgnorableReason);
 
 impl<'de> Deserialize<'de> for GateName {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let name = Cow::<'de, str>::deserialize(from)?;
-        IgnorableReason::from_name(&name)
-            .map(Self)
-            .ok_or_else(|| must_be_one_of(&IgnorableReason::ALL.map(IgnorableReason::as_str)))
+        named::read(from, IgnorableReason::ALL, IgnorableReason::as_str).map(Self)
     }
 }
 
@@ -130,14 +128,8 @@ pub struct IgnorableStatus(pub Status);
 
 impl<'de> Deserialize<'de> for IgnorableStatus {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let name = Cow::<'de, str>::deserialize(from)?;
-        let known = IGNORABLE.into_iter().find(|status| status.as_str() == name);
-        known.map(Self).ok_or_else(|| must_be_one_of(&IGNORABLE.map(Status::as_str)))
+        named::read(from, IGNORABLE, Status::as_str).map(Self)
     }
-}
-
-fn must_be_one_of<E: de::Error>(names: &[&str]) -> E {
-    E::custom(format_args!("must be one of {}", names.join(", ")))
 }
 
 /// Word as stored, without surrounding white space.

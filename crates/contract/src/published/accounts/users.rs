@@ -6,12 +6,13 @@ use probity_account::id::UserId;
 use probity_account::language::PageLanguage;
 use probity_account::role::MemberRole;
 use probity_mail::address::trimmed;
+use probity_mail::named;
 use probity_store::accounts::users::{TeamMember, UserStatus, email_key};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, Type};
 
-use crate::merge_patch::PatchField;
+use crate::merge_patch::{PatchField, given};
 use crate::schema;
 use crate::schema::one_of;
 use crate::timestamp::Timestamp;
@@ -30,13 +31,11 @@ pub struct Member {
     #[schema(required, examples("Ann Lee"))]
     pub name: Option<String>,
     /// Role of the member.
-    #[serde(serialize_with = "role_name")]
     #[schema(schema_with = role)]
     pub role: MemberRole,
     /// Whether the member is the owner. There is one owner, who cannot be removed, paused or given another role.
     pub is_primary: bool,
     /// Member status.
-    #[serde(serialize_with = "status_name")]
     #[schema(schema_with = status)]
     pub status: UserStatus,
     /// Time of the invitation.
@@ -83,11 +82,10 @@ pub struct Invite {
     #[schema(schema_with = name)]
     pub name: Option<String>,
     /// Role of the member.
-    #[serde(deserialize_with = "role_of")]
     #[schema(schema_with = role)]
     pub role: MemberRole,
     /// Language of the mail.
-    #[serde(default, deserialize_with = "language_of")]
+    #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = mail_language)]
     pub language: Option<PageLanguage>,
 }
@@ -100,7 +98,7 @@ pub struct MemberPatch {
     #[serde(default)]
     #[schema(schema_with = name)]
     pub name: PatchField<Line>,
-    #[serde(default, deserialize_with = "maybe_role")]
+    #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = role)]
     pub role: Option<MemberRole>,
     #[serde(default, deserialize_with = "maybe_status")]
@@ -144,36 +142,9 @@ fn name_of<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Erro
     Ok(Option::<Line>::deserialize(from)?.map(|Line(name)| name))
 }
 
-fn language_of<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PageLanguage>, D::Error> {
-    let tag = Cow::<'de, str>::deserialize(from)?;
-    PageLanguage::from_tag(&tag).map(Some).ok_or_else(|| de::Error::custom("must be en, de, fr or es"))
-}
-
-fn role_of<'de, D: Deserializer<'de>>(from: D) -> Result<MemberRole, D::Error> {
-    let name = Cow::<'de, str>::deserialize(from)?;
-    MemberRole::from_name(&name).ok_or_else(|| de::Error::custom("must be administrator or contributor"))
-}
-
-/// Deserializes a role that may be omitted but not null, because every member has a role.
-fn maybe_role<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MemberRole>, D::Error> {
-    role_of(from).map(Some)
-}
-
 /// Deserializes a status. Only `active` and `paused` can be set, not `invited`.
 fn maybe_status<'de, D: Deserializer<'de>>(from: D) -> Result<Option<UserStatus>, D::Error> {
-    let name = Cow::<'de, str>::deserialize(from)?;
-    let settable = [UserStatus::Active, UserStatus::Paused].into_iter().find(|status| status.as_str() == name);
-    settable.map(Some).ok_or_else(|| de::Error::custom("must be active or paused"))
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn role_name<S: Serializer>(role: &MemberRole, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(role.as_str())
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn status_name<S: Serializer>(status: &UserStatus, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(status.as_str())
+    named::read(from, [UserStatus::Active, UserStatus::Paused], UserStatus::as_str).map(Some)
 }
 
 fn role() -> Object {
@@ -184,7 +155,7 @@ fn role() -> Object {
 
 fn mail_language() -> Object {
     let means = "Language of the mail with the invitation. Default: that of the member who invites, else `en`.";
-    one_of(PageLanguage::ALL.map(PageLanguage::tag), means)
+    one_of(PageLanguage::ALL.map(PageLanguage::as_str), means)
 }
 
 fn status() -> Object {

@@ -2,7 +2,7 @@
 
 use probity_mail::time::{Date, civil_from_days, days_from_civil};
 use probity_store::activity::reports::UsageDimension;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::{Object, ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{IntoParams, ToSchema};
@@ -19,31 +19,6 @@ const DAYS_MAX: i64 = 366;
 const DAYS_USUAL: i64 = 30;
 /// Text of a date, or nothing, which counts as omitted.
 const DATE: &str = "^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]))?$";
-
-/// Dimension of a breakdown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BreakdownBy(pub UsageDimension);
-
-impl BreakdownBy {
-    const ALL: [(UsageDimension, &'static str); 6] = [
-        (UsageDimension::Status, "status"),
-        (UsageDimension::Source, "source"),
-        (UsageDimension::Key, "key"),
-        (UsageDimension::Connection, "connection"),
-        (UsageDimension::Provider, "provider"),
-        (UsageDimension::Domain, "domain"),
-    ];
-
-    fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(dimension, _)| *dimension == self.0).map_or("", |(_, name)| name)
-    }
-}
-
-impl Serialize for BreakdownBy {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
 
 /// Usage to divide.
 #[derive(Clone, Debug)]
@@ -72,10 +47,9 @@ impl BreakdownQuery {
 
 impl FromQuery for BreakdownQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
-        let named = query.one_of("by", &BreakdownBy::ALL.map(|(_, name)| name))?;
-        let by = BreakdownBy::ALL.into_iter().find(|(_, name)| named.as_deref() == Some(name));
+        let by = query.one_of("by", &UsageDimension::ALL.map(UsageDimension::as_str))?;
         Ok(Self {
-            by: by.map_or(UsageDimension::Source, |(dimension, _)| dimension),
+            by: by.and_then(|name| UsageDimension::from_name(&name)).unwrap_or(UsageDimension::Source),
             id: query.text("id")?.filter(|id| !id.is_empty()).map(Into::into),
             from: day(query, "from")?,
             to: day(query, "to")?,
@@ -102,7 +76,7 @@ fn day(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
 
 impl IntoParams for BreakdownQuery {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let by = names(BreakdownBy::ALL.map(|(_, name)| name)).default(Some("source".into()));
+        let by = names(UsageDimension::ALL.map(UsageDimension::as_str)).default(Some("source".into()));
         let date: fn() -> RefOr<Schema> = || ObjectBuilder::new().schema_type(Type::String).pattern(Some(DATE)).into();
         vec![
             query("by", "Dimension, default `source`.", by, "key").build(),
@@ -119,7 +93,7 @@ impl IntoParams for BreakdownQuery {
 pub struct UsageBreakdown {
     /// Dimension of the parts.
     #[schema(schema_with = dimensions)]
-    pub by: BreakdownBy,
+    pub by: UsageDimension,
     /// Time range in UTC.
     pub range: Range,
     /// Verified addresses. Addresses of no part are included.
@@ -164,7 +138,7 @@ pub struct BreakdownDay {
 }
 
 fn dimensions() -> Object {
-    schema::one_of(BreakdownBy::ALL.map(|(_, name)| name), "Dimension of the parts.")
+    schema::one_of(UsageDimension::ALL.map(UsageDimension::as_str), "Dimension of the parts.")
 }
 
 #[cfg(test)]

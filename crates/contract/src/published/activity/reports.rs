@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use probity_mail::time::civil_from_days;
 use probity_store::jobs::JobCounts;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use utoipa::openapi::Object;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::{IntoParams, ToSchema};
@@ -21,32 +21,15 @@ const SERIES_DAYS: (i64, i64, i64) = (1, 30, 366);
 /// Connection ID in examples.
 const CONNECTION: &str = "conn_01h455vb4pex5vsknk084sn02q";
 
-/// Period of a report, by calendar in UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsagePeriod {
-    ThisWeek,
-    ThisMonth,
-    ThisYear,
-    /// All time. It cannot be combined with a connection.
-    Lifetime,
-}
-
-impl UsagePeriod {
-    const ALL: [Self; 4] = [Self::ThisWeek, Self::ThisMonth, Self::ThisYear, Self::Lifetime];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ThisWeek => "this_week",
-            Self::ThisMonth => "this_month",
-            Self::ThisYear => "this_year",
-            Self::Lifetime => "lifetime",
-        }
-    }
-}
-
-impl Serialize for UsagePeriod {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
+probity_mail::named! {
+    /// Period of a report, by calendar in UTC.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum UsagePeriod {
+        ThisWeek = "this_week",
+        ThisMonth = "this_month",
+        ThisYear = "this_year",
+        /// All time. It cannot be combined with a connection.
+        Lifetime = "lifetime",
     }
 }
 
@@ -61,7 +44,7 @@ pub struct UsageQuery {
 impl FromQuery for UsageQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
         let named = query.one_of("period", &UsagePeriod::ALL.map(UsagePeriod::as_str))?;
-        let period = named.and_then(|name| UsagePeriod::ALL.into_iter().find(|period| period.as_str() == name));
+        let period = named.and_then(|name| UsagePeriod::from_name(&name));
         let period = period.unwrap_or(UsagePeriod::ThisMonth);
         let connection_id = connection_id(query)?;
         if connection_id.is_some() && period == UsagePeriod::Lifetime {

@@ -1,6 +1,6 @@
 //! A connection, and what can be done with it.
 
-use probity_account::connections::{ConnectionSettings, GateSet};
+use probity_account::connections::{Aggressiveness, ConnectionAction, ConnectionSettings, GateSet};
 use probity_account::id::ConnId;
 use probity_account::overrides::IgnorableReason;
 use probity_store::connections::connection::{Disconnection, StoredConnection};
@@ -11,7 +11,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Object, Schema};
 
 use super::credentials::EnteredCredentials;
-use super::names::{ActionName, AggressivenessName, action_or_null, aggressiveness, connection_name, platform_type};
+use super::names::{action_or_null, aggressiveness, connection_name, platform_type};
 use super::patch::{decay_days, field_name, list_ids, tag_template};
 use crate::merge_patch::given;
 use crate::timestamp::Timestamp;
@@ -73,7 +73,7 @@ pub struct ConnectionShown {
 #[schema(as = ConnectionSettings)]
 pub struct ConnectionSettingsShown {
     #[schema(schema_with = aggressiveness)]
-    pub aggressiveness: AggressivenessName,
+    pub aggressiveness: Aggressiveness,
     /// Whether every action waits until a person confirms it.
     pub manual_mode: bool,
     /// Whether contacts are verified daily.
@@ -85,7 +85,7 @@ pub struct ConnectionSettingsShown {
     /// Whether new contacts are verified as they arrive.
     pub instafloss: bool,
     #[schema(required, schema_with = action_or_null)]
-    pub action: Option<ActionName>,
+    pub action: Option<ConnectionAction>,
     /// Reasons for which contacts are acted upon, besides `invalid` and `illegitimate`.
     pub checks: ConnectionChecks,
     #[schema(schema_with = tag_template)]
@@ -158,13 +158,13 @@ impl ConnectionSettingsShown {
     /// Builds the settings, with the numbers of rules on the blacklist and on the whitelist.
     pub fn of(settings: ConnectionSettings, (blacklist_count, whitelist_count): (i64, i64)) -> Self {
         Self {
-            aggressiveness: AggressivenessName(settings.aggressiveness),
+            aggressiveness: settings.aggressiveness,
             manual_mode: settings.manual_mode,
             autofloss: settings.autofloss,
             decay_protection: settings.decay_protection,
             decay_days: settings.decay_days,
             instafloss: settings.instafloss,
-            action: settings.action.map(ActionName),
+            action: settings.action,
             checks: settings.checks.into(),
             tag: settings.tag,
             field: settings.field,

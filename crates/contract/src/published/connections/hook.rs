@@ -26,31 +26,16 @@ pub struct EventHookShown {
     pub fault: Option<String>,
 }
 
-/// State of a webhook.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EventHookState {
-    Off,
-    Unsupported,
-    NoPublicUrl,
-    Pending,
-    Registered,
-    Failed,
-}
-
-impl EventHookState {
-    const ALL: [Self; 6] =
-        [Self::Off, Self::Unsupported, Self::NoPublicUrl, Self::Pending, Self::Registered, Self::Failed];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Unsupported => "unsupported",
-            Self::NoPublicUrl => "no_public_url",
-            Self::Pending => "pending",
-            Self::Registered => "registered",
-            Self::Failed => "failed",
-        }
+probity_mail::named! {
+    /// State of a webhook.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum EventHookState {
+        Off = "off",
+        Unsupported = "unsupported",
+        NoPublicUrl = "no_public_url",
+        Pending = "pending",
+        Registered = "registered",
+        Failed = "failed",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Platforms that can be connected, and an organization's connections to each.
 
+use probity_account::connections::ConnectionAction;
 use probity_account::id::ConnId;
 use probity_store::connections::connection::StoredConnection;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
 
 use super::connection::{ConnectionShown, ConnectionStatus};
-use super::names::{ActionName, action, platform_type};
+use super::names::{action, platform_type};
 use crate::schema;
 use crate::timestamp::Timestamp;
 
@@ -150,7 +151,7 @@ pub struct CredentialForm {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PlatformAction {
     #[schema(schema_with = action)]
-    pub action: ActionName,
+    pub action: ConnectionAction,
     /// What is special about it at this platform; null if nothing is.
     #[schema(required, schema_with = note)]
     pub note: Option<String>,

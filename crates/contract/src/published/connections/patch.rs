@@ -1,6 +1,8 @@
 //! Changes of a connection.
 
-use probity_account::connections::{DECAY_DAYS, DECAY_DAYS_MAX, DECAY_DAYS_MIN, TAG_CHARS_MAX};
+use probity_account::connections::{
+    Aggressiveness, ConnectionAction, DECAY_DAYS, DECAY_DAYS_MAX, DECAY_DAYS_MIN, TAG_CHARS_MAX,
+};
 use probity_account::overrides::IgnorableReason;
 use serde::Deserialize;
 use serde_json::json;
@@ -9,7 +11,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type};
 
 use super::credentials::EnteredCredentials;
-use super::names::{ActionName, AggressivenessName, action_or_null, aggressiveness, connection_name};
+use super::names::{action_or_null, aggressiveness, connection_name};
 use crate::merge_patch::{Nested, PatchField, given};
 use crate::published::whole::Whole;
 use crate::schema;
@@ -38,7 +40,7 @@ pub struct ConnectionPatch {
     pub manual_mode: Option<bool>,
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = aggressiveness, required = false)]
-    pub aggressiveness: Option<AggressivenessName>,
+    pub aggressiveness: Option<Aggressiveness>,
     /// Checks to change, after the preset is applied. Checks that then differ from the preset make it `custom`.
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = checks, required = false)]
@@ -60,7 +62,7 @@ pub struct ConnectionPatch {
     pub instafloss: Option<bool>,
     #[serde(default)]
     #[schema(schema_with = action_or_null)]
-    pub action: PatchField<ActionName>,
+    pub action: PatchField<ConnectionAction>,
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = tag_template, required = false)]
     pub tag: Option<String>,

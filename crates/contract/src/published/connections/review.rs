@@ -1,10 +1,8 @@
 //! Review of planned actions, one contact at a time.
 
-use std::borrow::Cow;
-
 use probity_account::id::JobId;
 use probity_store::connections::actions::Undecidable;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::Object;
 
@@ -70,25 +68,14 @@ pub struct ReviewDecisionGiven {
     pub decision: DecisionWord,
 }
 
-/// What is decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DecisionWord {
-    Act,
-    Ignore,
-    /// Ignore, now and in every later run.
-    Whitelist,
-}
-
-impl DecisionWord {
-    const ALL: [(Self, &'static str); 3] =
-        [(Self::Act, "act"), (Self::Ignore, "ignore"), (Self::Whitelist, "whitelist")];
-}
-
-impl<'de> Deserialize<'de> for DecisionWord {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let name = Cow::<'de, str>::deserialize(from)?;
-        let found = Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(word, _)| word);
-        found.ok_or_else(|| de::Error::custom("must be one of act, ignore, whitelist"))
+probity_mail::named! {
+    /// What is decided.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum DecisionWord {
+        Act = "act",
+        Ignore = "ignore",
+        /// Ignore, now and in every later run.
+        Whitelist = "whitelist",
     }
 }
 
@@ -151,5 +138,5 @@ fn reasons() -> Object {
 fn words() -> Object {
     let means = "`act`: do it. `ignore`: do not do it in this run. `whitelist`: the verdict is wrong for this contact; a \
         whitelist rule for its address is added, so that no run acts on it.";
-    schema::one_of(DecisionWord::ALL.map(|(_, name)| name), means)
+    schema::one_of(DecisionWord::ALL.map(DecisionWord::as_str), means)
 }

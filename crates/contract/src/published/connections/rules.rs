@@ -1,11 +1,9 @@
 //! Keyword rules of a connection.
 
-use std::borrow::Cow;
-
 use probity_account::connections::{KEYWORD_CHARS_MAX, KeywordMatch, KeywordParts};
 use probity_account::id::RuleId;
 use probity_store::connections::rules::StoredRule;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
@@ -100,7 +98,7 @@ pub struct KeywordRuleGiven {
     pub keyword: String,
     #[serde(rename = "match", default)]
     #[schema(schema_with = how, required = false)]
-    pub how: KeywordMatchName,
+    pub how: KeywordMatch,
     /// Parts of the address to look at, at least 1. Omit for all parts; an omitted part counts as false.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = KeywordPartsGiven, required = false)]
@@ -129,26 +127,6 @@ impl KeywordRuleGiven {
         self.applies_to.map_or(KeywordParts::ALL, |Nested(KeywordPartsGiven { localpart, domain, email })| {
             KeywordParts { localpart, domain, email }
         })
-    }
-}
-
-/// Name of a way to compare.
-#[derive(Clone, Copy, Debug)]
-pub struct KeywordMatchName(pub KeywordMatch);
-
-impl Default for KeywordMatchName {
-    fn default() -> Self {
-        Self(KeywordMatch::Exact)
-    }
-}
-
-impl<'de> Deserialize<'de> for KeywordMatchName {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match &*Cow::<'de, str>::deserialize(from)? {
-            "exact" => Ok(Self(KeywordMatch::Exact)),
-            "contains" => Ok(Self(KeywordMatch::Contains)),
-            _ => Err(de::Error::custom("must be one of exact, contains")),
-        }
     }
 }
 
@@ -185,5 +163,5 @@ fn keyword() -> Object {
 
 fn how() -> Object {
     let means = "Comparison: the part equals the keyword (`exact`, the default), or contains it.";
-    schema::one_of(["exact", "contains"], means)
+    schema::one_of(KeywordMatch::ALL.map(KeywordMatch::as_str), means)
 }

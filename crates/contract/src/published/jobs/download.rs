@@ -91,7 +91,7 @@ impl FromQuery for DownloadQuery {
         };
         let reasons: Vec<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
         let reason = query.one_of("reason", &reasons)?;
-        let language = query.one_of("language", &PageLanguage::ALL.map(PageLanguage::tag))?;
+        let language = query.one_of("language", &PageLanguage::ALL.map(PageLanguage::as_str))?;
         Ok(Self {
             format,
             statuses: statuses(query)?,
@@ -99,7 +99,7 @@ impl FromQuery for DownloadQuery {
             provider: query.text("provider")?.filter(|id| !id.is_empty()).map(Cow::into_owned),
             q: query.text("q")?.filter(|text| !text.is_empty()).map(Cow::into_owned),
             domain: query.text("domain")?.filter(|name| !name.is_empty()).map(Cow::into_owned),
-            language: language.and_then(|tag| PageLanguage::from_tag(&tag)).unwrap_or_default(),
+            language: language.and_then(|tag| PageLanguage::from_name(&tag)).unwrap_or_default(),
             original: query.one_of("columns", &COLUMNS)?.as_deref() == Some(ORIGINAL),
         })
     }
@@ -109,9 +109,9 @@ impl FromQuery for DownloadQuery {
 fn statuses(query: &Query) -> Result<Vec<Status>, ApiError> {
     let given = query.text("status")?.unwrap_or_default();
     let status = |name: &str| {
-        let known = Status::ALL.into_iter().find(|status| status.as_str() == name);
         let names = Status::ALL.map(Status::as_str).join(", ");
-        known.ok_or_else(|| ApiError::invalid("status", format_args!("must be one or more of {names}")))
+        Status::from_name(name)
+            .ok_or_else(|| ApiError::invalid("status", format_args!("must be one or more of {names}")))
     };
     given.split(',').filter(|name| !name.is_empty()).map(status).collect()
 }
@@ -136,7 +136,7 @@ impl IntoParams for DownloadQuery {
             `probity`. 404 if the job was not created from a file, or the file is no longer kept.";
         let language_means =
             "Language of the summary in a workbook, default `en`. The rows are the same in every language.";
-        let languages = names(PageLanguage::ALL.map(PageLanguage::tag)).default(Some("en".into()));
+        let languages = names(PageLanguage::ALL.map(PageLanguage::as_str)).default(Some("en".into()));
         let flag = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
         let format = names(formats()).default(Some("csv".into()));
         vec![

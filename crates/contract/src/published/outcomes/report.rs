@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use probity_account::outcome::OutcomeClass;
 use probity_lists::outcomes::OutcomeCells;
 use probity_lists::submission::ADDRESS_MAX_BYTES;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
@@ -35,7 +35,6 @@ pub struct ReportOutcomes {
 pub struct OutcomeEvent {
     #[schema(schema_with = email)]
     pub email: String,
-    #[serde(deserialize_with = "class_of")]
     #[schema(schema_with = class)]
     pub outcome: OutcomeClass,
     /// Time of the event; default: now. At most a day in the future. Events older than 400 days are skipped.
@@ -98,13 +97,7 @@ pub struct SuppressedByOutcomes {
 }
 
 fn classes() -> String {
-    let names = OutcomeClass::ALL.map(|class| format!("`{}`", class.as_str()));
-    format!("must be one of {}", names.join(", "))
-}
-
-fn class_of<'de, D: Deserializer<'de>>(from: D) -> Result<OutcomeClass, D::Error> {
-    let name = Cow::<'de, str>::deserialize(from)?;
-    OutcomeClass::from_name(&name).ok_or_else(|| de::Error::custom(classes()))
+    format!("must be one of {}", OutcomeClass::ALL.map(OutcomeClass::as_str).join(", "))
 }
 
 fn email() -> Object {

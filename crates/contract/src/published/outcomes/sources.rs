@@ -1,11 +1,10 @@
 //! Request and response types of `/v1/outcome-sources`.
 
-use std::borrow::Cow;
-
 use probity_account::id::OutcomeSourceId;
 use probity_account::outcome::OutcomeSource;
+use probity_mail::named;
 use probity_store::outcomes::sources::OutcomeSourceRecord;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
@@ -86,12 +85,7 @@ impl From<OutcomeSourceRecord> for OutcomeSourceShown {
 }
 
 fn service_of<'de, D: Deserializer<'de>>(from: D) -> Result<OutcomeSource, D::Error> {
-    let name = Cow::<'de, str>::deserialize(from)?;
-    let known = OutcomeSource::SERVICES.into_iter().find(|service| service.as_str() == name);
-    known.ok_or_else(|| {
-        let names = OutcomeSource::SERVICES.map(|service| format!("`{}`", service.as_str()));
-        de::Error::custom(format!("must be one of {}", names.join(", ")))
-    })
+    named::read(from, OutcomeSource::SERVICES, OutcomeSource::as_str)
 }
 
 fn source_id() -> Object {

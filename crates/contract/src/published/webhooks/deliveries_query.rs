@@ -20,8 +20,7 @@ pub struct DeliveriesQuery {
 impl FromQuery for DeliveriesQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
         let status = query.one_of("status", &OutboxState::ALL.map(OutboxState::as_str))?;
-        let status = status.map(|name| name.parse()).transpose()?;
-        Ok(Self { status, page: PageQuery::from_query(query)? })
+        Ok(Self { status: status.and_then(|name| OutboxState::from_name(&name)), page: PageQuery::from_query(query)? })
     }
 }
 

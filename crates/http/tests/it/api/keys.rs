@@ -52,7 +52,7 @@ async fn there_are_so_many_keys_and_no_more() {
 async fn each_kind_of_key_is_made_and_works() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (_, key) = app.customer().await;
-        let all: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
+        let all = Scope::ALL.map(Scope::as_str).to_vec();
         let cases = [
             (json!({"name": "a", "kind": "live"}), all.clone(), 200),
             (json!({"name": "b", "kind": "test"}), all, 200),

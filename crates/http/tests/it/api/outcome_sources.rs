@@ -230,7 +230,7 @@ async fn what_is_no_source_is_refused() {
             "signing_key: must be the ARN of the SNS topic",
         ),
         (json!({"name": "S", "service": "mailgun", "signing_key": " "}), "signing_key: must have 1 to 500 bytes"),
-        (json!({"name": "S", "service": "smoke"}), "service: must be one of `postmark`"),
+        (json!({"name": "S", "service": "smoke"}), "service: must be one of postmark"),
         (json!({"name": "", "service": "postmark"}), "name"),
         (json!({"service": "postmark"}), "name: is required"),
     ];

@@ -50,7 +50,7 @@ statements! {
 
 /// Stores a request; one of the same address takes its place.
 pub async fn ask(tx: &mut Tx, asked: &ForgottenPassword) -> Result<()> {
-    tx.execute(&ASK, args![&asked.who, asked.language.map(PageLanguage::tag), asked.asked_at]).await.map(drop)
+    tx.execute(&ASK, args![&asked.who, asked.language.map(PageLanguage::as_str), asked.asked_at]).await.map(drop)
 }
 
 /// Whether [`take`] would find a request: reads only.

@@ -67,7 +67,7 @@ statements! {
 
 /// Sets the language of a person's mail with a link. `None`: their own.
 pub async fn speak(tx: &mut Tx, org: OrgNo, user: UserId, language: Option<PageLanguage>) -> Result<()> {
-    tx.execute(&SPEAK, args![org, user.to_string(), language.map(PageLanguage::tag)]).await.map(drop)
+    tx.execute(&SPEAK, args![org, user.to_string(), language.map(PageLanguage::as_str)]).await.map(drop)
 }
 
 /// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.

@@ -10,23 +10,13 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 
-/// State of a user's identity verification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdentityCheck {
-    Verified,
-    /// They have yet to provide something.
-    RequiresInput,
-}
-
-impl IdentityCheck {
-    pub const ALL: [Self; 2] = [Self::Verified, Self::RequiresInput];
-
-    /// Name in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::RequiresInput => "requires_input",
-        }
+probity_mail::named! {
+    /// State of a user's identity verification.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum IdentityCheck {
+        Verified = "verified",
+        /// They have yet to provide something.
+        RequiresInput = "requires_input",
     }
 }
 
@@ -123,10 +113,8 @@ statements! {
 pub async fn read(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<UserProfile> {
     let row = conn.first(&READ, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
     let identity: Option<String> = row.get("identity")?;
-    let identity = identity.map(|name| {
-        let known = IdentityCheck::ALL.into_iter().find(|state| state.as_str() == name);
-        known.ok_or_else(|| StoreError::corrupt("a person's identity"))
-    });
+    let identity =
+        identity.map(|name| IdentityCheck::from_name(&name).ok_or_else(|| StoreError::corrupt("a person's identity")));
     let address: Option<Vec<u8>> = row.get("address")?;
     let address = address.map(|json| serde_json::from_slice(&json)).transpose();
     Ok(UserProfile {
@@ -160,7 +148,7 @@ pub async fn write(tx: &mut Tx, org: OrgNo, id: UserId, profile: &UserProfile) -
         profile.country.as_deref(),
         profile.address.as_ref().map(json),
         profile.notifications.bits(),
-        profile.language.map(PageLanguage::tag),
+        profile.language.map(PageLanguage::as_str),
     ];
     super::changed(tx.execute(&WRITE, values).await?)
 }
