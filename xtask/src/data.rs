@@ -54,8 +54,7 @@ pub(crate) fn train() -> Result<()> {
 
 const ROLE_HEAD: &str =
     "Role local parts. Made by the refresh command from a public list and our own words; given names are left out.";
-const DISPOSABLE_HEAD: &str =
-    "Throw-away domains. Made by the refresh command: careful lists, and what two of four others agree on.";
+const DISPOSABLE_HEAD: &str = "Throw-away domains. Made by the refresh command: careful lists, what two of four others agree on, and families of these.";
 const FREE_HEAD: &str =
     "Consumer mail domains. Made by the refresh command from our own list and what two of three public lists agree on.";
 

@@ -2,7 +2,8 @@
 //!
 //! Votes are weak evidence, because lists copy each other and include what people typed into forms. They never count against a
 //! domain with signs of a real owner: on the HSTS preload list, known to a spam filter as consumer mail, below a suffix reserved
-//! for schools and authorities, or an expensive short name or word.
+//! for schools and authorities, or an expensive short name or word. A domain with one vote is taken if it belongs to a family of which
+//! two are confirmed: one name with other counters or below other endings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,10 +81,13 @@ impl Sources {
         owned.extend(data::spamassassin("20_freemail_domains.cf")?);
         let words: BTreeSet<String> = data::words()?.into_iter().collect();
         let voters: Vec<Domains> = self.voters.values().cloned().collect();
+        let has_owner =
+            |domain: &String| owned.contains(domain) || is_of_institution(domain) || is_sought_after(domain, &words);
         let mut found = agreed(&voters);
-        found
-            .retain(|domain| !owned.contains(domain) && !is_of_institution(domain) && !is_sought_after(domain, &words));
+        found.retain(|domain| !has_owner(domain));
         found.extend(self.careful());
+        let relatives = relatives(&found, voters.into_iter().flatten(), &words);
+        found.extend(relatives.into_iter().filter(|domain| !has_owner(domain)));
         found.extend(own("xtask/data/disposable_own.txt")?);
         found.extend(own("crates/mail/data/disposable_exchangers.txt")?);
         let mut dropped = own("xtask/data/disposable_drop.txt")?;
@@ -91,6 +95,27 @@ impl Sources {
         found.retain(|domain| !dropped.contains(domain) && !real.contains(domain));
         Ok(found.iter().filter(|domain| !has_parent(&found, domain)).cloned().collect())
     }
+}
+
+/// Letters and signs of a name that many other people hardly have.
+const FAMILY_NAME_MIN: usize = 5;
+
+/// Returns the name that a registered domain shares with its family: without the counter behind it and without the ending.
+fn family_of<'d>(domain: &'d str, words: &BTreeSet<String>) -> Option<&'d str> {
+    let is_registered = psl::domain_str(domain) == Some(domain);
+    let (name, _) = domain.split_once('.').filter(|_| is_registered)?;
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-');
+    (name.len() >= FAMILY_NAME_MIN && !words.contains(name)).then_some(name)
+}
+
+/// Returns those of the domains that belong to a family of which two or more are confirmed.
+fn relatives(confirmed: &Domains, domains: impl Iterator<Item = String>, words: &BTreeSet<String>) -> Domains {
+    let mut members: BTreeMap<&str, u32> = BTreeMap::new();
+    for family in confirmed.iter().filter_map(|domain| family_of(domain, words)) {
+        *members.entry(family).or_default() += 1;
+    }
+    let is_known = |family: &str| members.get(family).is_some_and(|count| *count >= 2);
+    domains.filter(|domain| family_of(domain, words).is_some_and(is_known)).collect()
 }
 
 /// Reports whether a parent of the domain is in the set.
@@ -191,4 +216,38 @@ pub(crate) fn is_registrable_or_below(domain: &str) -> bool {
         && domain.split('.').all(is_label)
         && psl::suffix(domain.as_bytes()).is_some_and(|suffix| suffix.is_known())
         && psl::domain(domain.as_bytes()).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BTreeSet, Domains, relatives};
+
+    #[test]
+    fn one_vote_is_enough_in_a_family_of_which_two_are_confirmed() {
+        let set = |domains: &[&str]| -> Domains { domains.iter().map(|domain| (*domain).to_owned()).collect() };
+        let words: BTreeSet<String> = set(&["window"]);
+        let confirmed = set(&[
+            "betofis4.com",
+            "betofis17.com",
+            "mailtwa.lat",
+            "mailtwa.top",
+            "window1.site",
+            "window2.site",
+            "shop.wix.one",
+            "ab1.top",
+            "ab2.top",
+            "lonely7.site",
+        ]);
+        let voted = [
+            "betofis99.com",
+            "betofis.net",
+            "mailtwa-3.xyz",
+            "window3.site",
+            "ab3.top",
+            "lonely8.site",
+            "a.betofis5.com",
+        ];
+        let found = relatives(&confirmed, voted.iter().map(|domain| (*domain).to_owned()), &words);
+        assert_eq!(found, set(&["betofis.net", "betofis99.com", "mailtwa-3.xyz"]));
+    }
 }

@@ -10,8 +10,9 @@ use toml::Spanned;
 
 use super::{
     DialogStage, Meaning,
+    draft::PhraseBookBuilder,
     pattern::{CodePattern, EnhancedPattern},
-    phrases::{GROUPS_MAX, Groups, PhraseBookBuilder},
+    phrases::{GROUPS_MAX, Groups},
     rules::{Rule, Rules, Stages},
     spelling::Spelling,
 };

@@ -29,8 +29,6 @@ pub(super) enum Party {
     Client,
     /// Any other email address.
     Other,
-    /// Whoever has the IP address in a URL, which explains a refusal of a client. Reports of bounces do not know ours.
-    Link,
 }
 
 /// Set of parties that a text names.
@@ -40,18 +38,6 @@ pub(super) struct NamedParties(u8);
 impl NamedParties {
     pub(super) fn add(&mut self, party: Party) {
         self.0 |= 1 << party as u8;
-    }
-
-    /// Adds what a URL names.
-    pub(super) fn add_link(&mut self, url: &str) {
-        if ip_addresses(url).next().is_some() {
-            self.add(Party::Link);
-        }
-    }
-
-    /// Whether a URL has an IP address.
-    pub(super) fn has_link(self) -> bool {
-        self.has(Party::Link)
     }
 
     fn has(self, party: Party) -> bool {
@@ -65,7 +51,7 @@ impl NamedParties {
 
     /// Whether the text names our host and no other party.
     pub(super) fn only_client(self) -> bool {
-        self.0 & !(1 << Party::Link as u8) == 1 << Party::Client as u8
+        self.0 == 1 << Party::Client as u8
     }
 }
 
@@ -120,7 +106,7 @@ impl DialogParties<'_> {
 }
 
 /// The IP addresses that are words or values of parameters in a token.
-fn ip_addresses(token: &str) -> impl Iterator<Item = IpAddr> {
+pub(super) fn ip_addresses(token: &str) -> impl Iterator<Item = IpAddr> {
     let token = token.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != ':');
     let tails =
         [token, token.trim_end_matches(':')].into_iter().chain(token.split(['=', '/', '#', '|', '&', '?', ';']));

@@ -1,7 +1,7 @@
 //! The small patterns of a rule: reply codes, enhanced codes and phrases.
 
 use super::parties::DialogParties;
-use super::words::{self, HOST};
+use super::words::{self, HOST, LINK};
 use crate::smtp::reply::Enhanced;
 
 /// A reply code (`550`) or a class of them (`5xx`), as the range of codes that it covers.
@@ -82,6 +82,8 @@ const ADDRESS_MARK: &str = "{addr}";
 const OUR_ADDRESS_MARK: &str = "{us}";
 /// Mark for the beginning of a host name's label in a phrase.
 const LABEL_MARK: &str = "{host}";
+/// Mark for a URL with an IP address, a phrase of its own.
+const LINK_MARK: &str = "{link}";
 /// Placeholder for our MAIL FROM while a phrase is parsed.
 const OUR_ADDRESS: &str = "us@us";
 
@@ -162,6 +164,9 @@ pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
 
 /// A piece in plain words, without the blank at an end where a star touches a word.
 fn literal(piece: &str, star_before: bool, star_after: bool) -> Option<Vec<u8>> {
+    if piece == LINK_MARK {
+        return Some(vec![b' ', LINK, b' ']);
+    }
     let text = piece.trim_start_matches(LABEL_MARK).replace(ADDRESS_MARK, "a@b").replace(OUR_ADDRESS_MARK, OUR_ADDRESS);
     let parties = DialogParties { sender: OUR_ADDRESS, ..DialogParties::default() };
     let (mut literal, _) = words::plain_between(&text, &parties);
@@ -223,6 +228,7 @@ mod tests {
         assert_eq!(phrase("{addr} not found"), Some(vec![literal(b" \x01 not found ", Gap::None)]));
         assert_eq!(phrase("{host}rbl*"), Some(vec![literal(b"\x04rbl", Gap::None)]));
         assert_eq!(phrase("no such user {us}"), Some(vec![literal(b" no such user \x02 ", Gap::None)]));
+        assert_eq!(phrase("{link}"), Some(vec![literal(b" \x05 ", Gap::None)]));
         assert_eq!(phrase("no such <who>"), Some(vec![literal(b" no such ", Gap::None), class("who", Gap::None)]));
         assert_eq!(phrase("<who> * <gone>"), Some(vec![class("who", Gap::None), class("gone", Gap::Any)]));
         assert_eq!(phrase("<who> ~ <gone>"), Some(vec![class("who", Gap::None), class("gone", Gap::Clear)]));

@@ -5,11 +5,8 @@
 //! remembers where each prefix of the sequence ended last, and the next step must follow at once; after a star, within
 //! [`GAP_MAX`] characters; or, after `~`, within fewer and with nothing else named between.
 
-use std::collections::{BTreeMap, BTreeSet};
+use aho_corasick::AhoCorasick;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-
-use super::pattern::{self, Element, Gap, Literal, StepTarget};
 use super::words::{self, ADDRESS, CLAUSE_END, unmarked};
 
 /// How many characters a star may stand for: a name or a few words, but not the rest of a long text.
@@ -18,17 +15,7 @@ const GAP_MAX: usize = 48;
 /// How many characters a clear gap (`~`) may have: an address and a few words, in which nothing else is named.
 const CLEAR_GAP_MAX: usize = 32;
 
-/// The list of words that name something else than what a phrase is about: a state behind one of them is a state of it.
-const OTHERS: &str = "other";
-
-/// The lists of words with which a clause may go on behind a closing step: nouns for the recipient, and words that begin the rest of a
-/// sentence.
-const CONTINUATIONS: [&str; 2] = ["who", "behind"];
-
-/// The list of words that may stand before such a noun (`for this user`).
-const LINKS: &str = "link";
-
-/// Maximum number of them.
+/// Maximum number of words between a closing step and a noun for the recipient (`for this user`).
 const LINKS_MAX: usize = 3;
 
 /// How many groups a rule file may have: four machine words are cheap to compare.
@@ -43,7 +30,7 @@ impl Groups {
         self.0[group / 64] |= 1 << (group % 64);
     }
 
-    fn extend(&mut self, other: &Self) {
+    pub(super) fn extend(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             *mine |= theirs;
         }
@@ -60,47 +47,43 @@ impl Groups {
 
 /// What a literal does when it is found.
 #[derive(Clone, Debug, Default)]
-struct Effect {
+pub(super) struct Effect {
     /// Groups of phrases that consist of this literal alone.
-    whole: Groups,
+    pub(super) whole: Groups,
     /// The same for phrases that must end the clause.
-    whole_closing: Groups,
-    /// Its places in sequences.
-    steps: Vec<Step>,
+    pub(super) whole_closing: Groups,
+    /// Its own places in sequences.
+    pub(super) steps: Vec<Step>,
+    /// The lists of words that it is in: it has their places too.
+    pub(super) classes: Vec<Member>,
     /// Whether it names something else, over which no clear gap reaches.
-    is_other: bool,
+    pub(super) is_other: bool,
 }
 
-impl Effect {
-    /// Adds a step, or what it completes if the literal has its slot already, which a fresh slot rules out.
-    fn add(&mut self, step: Step, is_fresh: bool) {
-        let known = if is_fresh { None } else { self.steps.iter_mut().find(|known| known.slot == step.slot) };
-        match known {
-            Some(known) => {
-                known.completes.extend(&step.completes);
-                known.closes &= step.closes;
-            }
-            None => self.steps.push(step),
-        }
-    }
+/// A literal's place in a list of words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub(super) class: usize,
+    /// Whether it demands that the clause ends behind it where it is a last step.
+    pub(super) closes: bool,
 }
 
-/// One literal's place in a sequence. Sequences that begin alike share their first steps.
+/// A place in a sequence, of one literal or of a whole list of words. Sequences that begin alike share their first steps.
 #[derive(Clone, Debug)]
-struct Step {
+pub(super) struct Step {
     /// Where the end of this step is remembered.
-    slot: usize,
+    pub(super) slot: usize,
     /// Where the step before must have ended.
-    after: After,
+    pub(super) after: After,
     /// The groups of sequences that end here.
-    completes: Groups,
-    /// Whether the clause must end here, or go on with a noun for the recipient.
-    closes: bool,
+    pub(super) completes: Groups,
+    /// Whether the clause must end here, or go on with a noun for the recipient; in a list of words, behind those that demand it.
+    pub(super) closes: bool,
 }
 
 /// Where the step before must have ended, and the slot that remembers it.
 #[derive(Clone, Copy, Debug)]
-enum After {
+pub(super) enum After {
     /// There is none before.
     Start,
     /// Right before; where a stem ended it (`empfanger*`), the rest of its word may stand between.
@@ -114,13 +97,15 @@ enum After {
 /// All phrases, compiled.
 #[derive(Clone, Debug)]
 pub(super) struct PhraseBook {
-    automaton: AhoCorasick,
-    texts: Vec<Vec<u8>>,
-    literals: Vec<Effect>,
-    slots: usize,
+    pub(super) automaton: AhoCorasick,
+    pub(super) texts: Vec<Vec<u8>>,
+    pub(super) literals: Vec<Effect>,
+    /// The places of each list of words in sequences. A list of hundreds of words has them once.
+    pub(super) classes: Vec<Vec<Step>>,
+    pub(super) slots: usize,
     /// Words behind a closing step, without the blank before them.
-    continuations: Vec<Vec<u8>>,
-    links: Vec<Vec<u8>>,
+    pub(super) continuations: Vec<Vec<u8>>,
+    pub(super) links: Vec<Vec<u8>>,
 }
 
 impl PhraseBook {
@@ -147,12 +132,16 @@ impl PhraseBook {
             if literal.is_other {
                 other = hit.end();
             }
-            for step in &literal.steps {
-                if !step.follows(&ends, hit.start(), words, other_before) || (step.closes && !closes()) {
-                    continue;
+            let own = literal.steps.iter().map(|step| (step, step.closes));
+            let of_class = literal
+                .classes
+                .iter()
+                .flat_map(|member| self.classes[member.class].iter().map(|step| (step, step.closes && member.closes)));
+            for (step, must_close) in own.chain(of_class) {
+                if step.follows(&ends, hit.start(), words, other_before) && (!must_close || closes()) {
+                    ends[step.slot].push(hit.end());
+                    found.extend(&step.completes);
                 }
-                ends[step.slot].push(hit.end());
-                found.extend(&step.completes);
             }
         }
         found
@@ -246,134 +235,11 @@ fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-/// Collects phrases and the groups that they belong to.
-#[derive(Debug, Default)]
-pub(super) struct PhraseBookBuilder {
-    phrases: BTreeMap<Vec<Element>, Groups>,
-}
-
-impl PhraseBookBuilder {
-    /// Adds a phrase to a group; false if the phrase has nothing to look for.
-    pub(super) fn add(&mut self, text: &str, group: usize) -> bool {
-        match pattern::phrase(text) {
-            Some(elements) => {
-                self.phrases.entry(elements).or_default().insert(group);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Compiles the phrases. `words` are the lists of words that `<name>` stands for.
-    pub(super) fn build(self, words: &BTreeMap<String, Vec<String>>) -> Result<PhraseBook, String> {
-        let classes = words.iter().map(|(name, words)| Ok((name.as_str(), literals(name, words)?)));
-        let classes: BTreeMap<_, _> = classes.collect::<Result<_, String>>()?;
-        let mut draft = Draft { classes: &classes, literals: BTreeMap::new(), slots: BTreeMap::new() };
-        for (elements, groups) in &self.phrases {
-            match &elements[..] {
-                [single] => {
-                    for Literal { text, closes } in spellings(single, &classes)? {
-                        let found = draft.literal(text);
-                        let whole = if *closes { &mut found.whole_closing } else { &mut found.whole };
-                        whole.extend(groups);
-                    }
-                }
-                _ => draft.add_sequence(elements, groups)?,
-            }
-        }
-        for other in classes.get(OTHERS).into_iter().flatten() {
-            draft.literal(&other.text).is_other = true;
-        }
-        let begin = |word: &Literal| word.text.strip_prefix(b" ").unwrap_or(&word.text).to_vec();
-        let texts = |name| classes.get(name).into_iter().flatten().map(begin);
-        let book = draft.compile()?;
-        Ok(PhraseBook {
-            continuations: CONTINUATIONS.into_iter().flat_map(texts).collect(),
-            links: texts(LINKS).collect(),
-            ..book
-        })
-    }
-}
-
-/// The literals of each list of words, by its name.
-type Classes<'d> = BTreeMap<&'d str, Vec<Literal>>;
-
-/// A book while it is being compiled.
-struct Draft<'d> {
-    classes: &'d Classes<'d>,
-    literals: BTreeMap<Vec<u8>, Effect>,
-    /// The slot of each beginning of a sequence.
-    slots: BTreeMap<&'d [Element], usize>,
-}
-
-impl<'d> Draft<'d> {
-    fn literal(&mut self, text: &[u8]) -> &mut Effect {
-        if !self.literals.contains_key(text) {
-            self.literals.insert(text.to_vec(), Effect::default());
-        }
-        self.literals.get_mut(text).expect("it was put in if it was missing")
-    }
-
-    fn add_sequence(&mut self, elements: &'d [Element], groups: &Groups) -> Result<(), String> {
-        let mut after = After::Start;
-        for (index, element) in elements.iter().enumerate() {
-            let is_last = index + 1 == elements.len();
-            let completes = if is_last { *groups } else { Groups::default() };
-            let fresh = self.slots.len();
-            let slot = *self.slots.entry(&elements[..=index]).or_insert(fresh);
-            // The steps of a beginning that others have too are there already.
-            if slot == fresh || is_last {
-                for Literal { text, closes } in spellings(element, self.classes)? {
-                    let step = Step { slot, after, completes, closes: is_last && *closes };
-                    self.literal(text).add(step, slot == fresh);
-                }
-            }
-            after = match elements.get(index + 1) {
-                Some(Element { gap: Gap::Any, .. }) => After::Gap(slot),
-                Some(Element { gap: Gap::Clear, .. }) => After::Clear(slot),
-                _ => After::Adjacent(slot),
-            };
-        }
-        Ok(())
-    }
-
-    fn compile(self) -> Result<PhraseBook, String> {
-        let (texts, literals): (Vec<_>, Vec<_>) = self.literals.into_iter().unzip();
-        // A DFA took three times as long to build and read no faster: too large for the processor's caches.
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(&texts)
-            .map_err(|error| error.to_string())?;
-        let (continuations, links) = (Vec::new(), Vec::new());
-        Ok(PhraseBook { automaton, texts, literals, slots: self.slots.len(), continuations, links })
-    }
-}
-
-/// The literals that an element stands for.
-fn spellings<'d>(element: &'d Element, classes: &'d Classes<'_>) -> Result<&'d [Literal], String> {
-    match &element.what {
-        StepTarget::Literal(literal) => Ok(std::slice::from_ref(literal)),
-        StepTarget::Class(name) => {
-            classes.get(name.as_str()).map(Vec::as_slice).ok_or_else(|| format!("no list of words is called {name:?}"))
-        }
-    }
-}
-
-/// The literals of a list of words: each of its entries is one, which may have stars at its ends.
-fn literals(name: &str, words: &[String]) -> Result<Vec<Literal>, String> {
-    let literal = |entry: &String| match pattern::phrase(entry).as_deref() {
-        Some([Element { what: StepTarget::Literal(literal), .. }]) => Ok(literal.clone()),
-        _ => Err(format!("{entry:?} in the words {name:?} is not one piece of text")),
-    };
-    let distinct: BTreeSet<Literal> = words.iter().map(literal).collect::<Result<_, String>>()?;
-    Ok(distinct.into_iter().collect())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Groups, PhraseBookBuilder};
+    use super::Groups;
     use crate::classify::DialogParties;
+    use crate::classify::draft::PhraseBookBuilder;
     use crate::classify::words::marked_between;
 
     fn found(phrase: &str, text: &str) -> bool {

@@ -216,8 +216,7 @@ impl Rules {
             code,
             enhanced,
             found: self.book.find(&marked),
-            // A link that explains what we did needs no words either.
-            wordless: words::is_wordless(&words) && !named.has_link(),
+            wordless: words::is_wordless(&words),
             provider: provider.and_then(|name| self.provider_number(name)),
         };
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];

@@ -113,15 +113,18 @@ fn allowed(key: &[u8]) -> usize {
     if key.len() >= LETTERS_TWO { 2 } else { 1 }
 }
 
+/// Letters of the longest key word that a word can be a misspelling of.
+const KEY_LETTERS_MAX: usize = LETTERS_MAX + 2;
+
 /// Number of missing, surplus and wrong letters and of swaps of two neighbors.
 fn distance(word: &[u8], key: &[u8]) -> usize {
-    if word.len().abs_diff(key.len()) > 2 {
+    if word.len().abs_diff(key.len()) > 2 || key.len() > KEY_LETTERS_MAX {
         return usize::MAX;
     }
-    let width = key.len() + 1;
-    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (vec![0; width], (0..width).collect());
+    let mut before = [0; KEY_LETTERS_MAX + 1];
+    let mut last: [usize; KEY_LETTERS_MAX + 1] = std::array::from_fn(|column| column);
     for (row, letter) in word.iter().enumerate() {
-        let mut line = vec![row + 1; width];
+        let mut line = [row + 1; KEY_LETTERS_MAX + 1];
         for (column, other) in key.iter().enumerate() {
             let swapped = row > 0 && column > 0 && word[row - 1] == *other && key[column - 1] == *letter;
             let replaced = last[column] + usize::from(letter != other);
@@ -130,7 +133,7 @@ fn distance(word: &[u8], key: &[u8]) -> usize {
         }
         (before, last) = (last, line);
     }
-    last[width - 1]
+    last[key.len()]
 }
 
 #[cfg(test)]

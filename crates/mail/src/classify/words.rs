@@ -5,11 +5,12 @@
 //! phrases with blanks at their ends match whole words. Addresses become [`ADDRESS`], our MAIL FROM [`OUR_ADDRESS`]. Each label of
 //! a host name is a word of its own behind [`HOST`], which phrases with `{host}` find (`{host}dnsbl*`). A host name that leads the text
 //! (`blacklist.hoster.example: user unknown`) is the server's own: only phrases that match parts of words find it (`*spamhaus*`). Of a URL,
-//! the host and the value of a `p=` parameter stay (Google's reason); a path such as `/help_spam.htm` is no evidence.
+//! the host and the value of a `p=` parameter stay (Google's reason); a path such as `/help_spam.htm` is no evidence. An IP address in a
+//! URL leaves [`LINK`].
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-use super::parties::{DialogParties, NamedParties, Party};
+use super::parties::{DialogParties, NamedParties, Party, ip_addresses};
 use crate::domain::public_top_level;
 use crate::smtp::reply::Enhanced;
 
@@ -21,6 +22,10 @@ pub(super) const OUR_ADDRESS: u8 = 0x02;
 
 /// Mark at the beginning of a host name or of a label of it.
 pub(super) const HOST: u8 = 0x04;
+
+/// Mark of a URL with an IP address in it, which explains what was done to a client. Whose address it is does not matter: reports of
+/// bounces do not know ours.
+pub(super) const LINK: u8 = 0x05;
 
 /// Top-level domains that are not in the DNS.
 const PRIVATE_TOP_LEVELS: [&str; 7] = ["example", "test", "invalid", "local", "localdomain", "lan", "internal"];
@@ -69,10 +74,10 @@ pub(super) fn marked_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8
     (words, named)
 }
 
-/// Whether a text has only codes, addresses and host names.
+/// Whether a text has only codes, addresses and host names. A link that explains what was done to a client needs no words either.
 pub(super) fn is_wordless(words: &[u8]) -> bool {
     let mut words = words.split(|byte| *byte == b' ').filter(|word| word.first() != Some(&HOST));
-    !words.any(|word| word.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80))
+    !words.any(|word| word.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80 || *byte == LINK))
 }
 
 /// Removes accents and replaces typographic marks by plain ones.
@@ -128,14 +133,13 @@ fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, nam
     let bytes = token.as_bytes();
     if let Some(slash) = bytes.iter().position(|byte| *byte == b'/') {
         let (before, after) = bytes.split_at(slash);
-        if after.starts_with(b"//") && before.ends_with(b":") {
-            named.add_link(token);
-            push_url(&after[2..], words);
-            return;
-        }
-        if is_host(before) {
-            named.add_link(token);
-            push_url(bytes, words);
+        let has_scheme = after.starts_with(b"//") && before.ends_with(b":");
+        if has_scheme || is_host(before) {
+            push_url(if has_scheme { &after[2..] } else { bytes }, words);
+            if ip_addresses(token).next().is_some() {
+                end_word(words);
+                words.push(LINK);
+            }
             return;
         }
     }
@@ -147,7 +151,7 @@ fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, nam
         Some(Party::Sender) => words.push(OUR_ADDRESS),
         Some(Party::Recipient | Party::Other) => words.push(ADDRESS),
         // Our own name is a word: it ends no clause, and with it a reply is not without words.
-        Some(Party::Client | Party::Link) => push_words(bytes, words),
+        Some(Party::Client) => push_words(bytes, words),
         None if is_server(token) => push_server(bytes, words),
         None => match token.rfind(['=', ':']) {
             Some(mark) if is_server(&token[mark..]) => {
@@ -264,7 +268,7 @@ pub(super) fn is_trailer(clause: &[u8]) -> bool {
         letters >= 3 && digits >= 3 && letters + digits == word.len() && !word.starts_with(b"rfc")
     };
     let mut words = clause.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    is_id(clause.trim_ascii()) || words.all(|word| word.first() == Some(&HOST))
+    is_id(clause.trim_ascii()) || words.all(|word| matches!(word, [HOST | LINK, ..]))
 }
 
 /// Whether a word is an enhanced code or has digits alone. Addresses and names such as `8BITMIME` are no numbers.
@@ -295,7 +299,11 @@ mod tests {
     use crate::smtp::reply::Enhanced;
 
     fn words(text: &str) -> String {
-        String::from_utf8(plain(text)).expect("words keep the encoding").replace('\u{1}', "@").replace('\u{4}', "^")
+        String::from_utf8(plain(text))
+            .expect("words keep the encoding")
+            .replace('\u{1}', "@")
+            .replace('\u{4}', "^")
+            .replace('\u{5}', "%")
     }
 
     #[test]
@@ -343,6 +351,14 @@ mod tests {
         );
         assert!(is_wordless(&plain("5.1.1 <a@b> https://example.com/why?id=x")) && !is_wordless(&plain("5.1.1 x")));
         assert_eq!(words("spam/virus"), " spam virus ");
+        for url in [
+            "https://x.example/why?ip=192.0.2.1&r=7",
+            "x.example/query/ip/192.0.2.1",
+            "http://x.example/?v=2001:db8::1",
+        ] {
+            assert_eq!(words(url), " ^x ^example % ");
+            assert!(!is_wordless(&plain(&format!("5.1.1 {url}"))), "{url}");
+        }
     }
 
     #[test]

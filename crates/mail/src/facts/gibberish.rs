@@ -39,11 +39,16 @@ const JOINTS: [char; 3] = ['.', '_', '-'];
 const SIDE_LETTERS_MIN: usize = 5;
 /// What is added for a side of so few letters. Alone it may be an initial and a short name, so the layer hardly accuses it; beside
 /// another word it is none.
-const SHORT_SIDE: f32 = 8.0;
-/// What each side must have: mash beside a word (`anna.qjxzvk`) may be a name that the model does not know.
-const SIDE_OUTCOME_MIN: f32 = 1.0;
+const SHORT_SIDE: f32 = 10.0;
+/// What each side must have: mash beside a word (`anna.qjxzvk`) may be a name that the model does not know, and names without their
+/// vowels come in pairs (`khldun.alqhtni`).
+const SIDE_OUTCOME_MIN: f32 = 0.6;
 /// What the whole must have for its sides to count: where it looks like a person, strange sides are a language's own (`dmytro.dovbyk`).
-const WHOLE_OUTCOME_MIN: f32 = -2.0;
+const WHOLE_OUTCOME_MIN: f32 = -5.0;
+/// What is added for so many letters, beyond what the layer makes of them. Nearly all people who are accused have six or seven letters, so
+/// a threshold that spares them spares mash of eight letters and more, of which hardly anybody is called.
+const SIX_LETTERS: f32 = 0.2;
+const EIGHT_LETTERS: f32 = 1.0;
 
 /// What a table has for one triple: a number of steps for each pattern.
 type Steps = [i8; PATTERNS];
@@ -118,7 +123,12 @@ impl Model {
     /// The logarithm of the odds that a text is mash; `None` where nothing can be judged.
     fn outcome(&self, text: &str) -> Option<f32> {
         let signs = Signs::of(text)?;
-        Some(self.layer.outcome(&self.layer.units(&self.inputs(&signs))))
+        let of_length = match signs.letters() {
+            6 => SIX_LETTERS,
+            8.. => EIGHT_LETTERS,
+            _ => 0.0,
+        };
+        Some(self.layer.outcome(&self.layer.units(&self.inputs(&signs))) + of_length)
     }
 
     /// The same of two words joined by a sign, from both of them, without digits behind them (years, mostly).
@@ -179,7 +189,23 @@ fn to_steps(number: f32) -> i8 {
 #[cfg(test)]
 mod tests {
     use crate::facts::lists::Lists;
+    use crate::rng::Rng;
     use proptest::prelude::*;
+
+    #[test]
+    fn random_letters_are_found_alone_and_on_both_sides_of_a_dot() {
+        let mut rng = Rng::new(29);
+        let mut word = |letters: usize| -> String {
+            (0..letters).map(|_| char::from(b"abcdefghijklmnopqrstuvwxyz"[rng.below(26)])).collect()
+        };
+        let found = |locals: Vec<String>| {
+            let hits = locals.iter().filter(|local| Lists::embedded().gibberish(local).1).count();
+            hits * 100 / locals.len()
+        };
+        let eight = found((0..2_000).map(|_| word(8)).collect());
+        let pairs = found((0..2_000).map(|n| format!("{}.{}", word(6 + n % 2), word(6 + n % 2))).collect());
+        assert!(eight >= 81 && pairs >= 80, "{eight} % of eight letters, {pairs} % of pairs");
+    }
 
     #[test]
     fn mash_is_told_from_people() {

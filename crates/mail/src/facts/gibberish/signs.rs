@@ -67,10 +67,18 @@ impl Signs {
         self.symbols[..BEFORE + self.read + AFTER].windows(6).map(move |six| (triple(&six[..3]), triple(&six[3..])))
     }
 
+    /// Number of letters.
+    pub fn letters(&self) -> usize {
+        self.count(is_letter)
+    }
+
+    fn count(&self, is: fn(u8) -> bool) -> usize {
+        self.symbols().iter().filter(|symbol| is(**symbol)).count()
+    }
+
     /// Counts of form, by the order of [`FORM`]; each is of the size of one.
     pub fn form(&self) -> [f32; FORM.len()] {
-        let count = |is: fn(u8) -> bool| self.symbols().iter().filter(|symbol| is(**symbol)).count();
-        let (letters, digits, gaps) = (count(is_letter), count(|s| s == DIGIT), count(|s| s == GAP));
+        let (letters, digits, gaps) = (self.letters(), self.count(|s| s == DIGIT), self.count(|s| s == GAP));
         let turns = |pair: &&[u8]| pair[0] != GAP && pair[1] != GAP && is_letter(pair[0]) != is_letter(pair[1]);
         let switches = self.symbols().windows(2).filter(turns).count();
         [

@@ -1,0 +1,191 @@
+//! Compiles phrases to a [`PhraseBook`].
+//!
+//! A step that a list of words can make is stored once, with the list: lists of hundreds of words are in more than a thousand steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use super::pattern::{self, Element, Gap, Literal, StepTarget};
+use super::phrases::{After, Effect, Groups, Member, PhraseBook, Step};
+
+/// The list of words that name something else than what a phrase is about: a state behind one of them is a state of it.
+const OTHERS: &str = "other";
+
+/// The lists of words with which a clause may go on behind a closing step: nouns for the recipient, and words that begin the rest of a
+/// sentence.
+const CONTINUATIONS: [&str; 2] = ["who", "behind"];
+
+/// The list of words that may stand before such a noun (`for this user`).
+const LINKS: &str = "link";
+
+/// Collects phrases and the groups that they belong to.
+#[derive(Debug, Default)]
+pub(super) struct PhraseBookBuilder {
+    /// By the text in the rule file, because many groups have the same phrases.
+    phrases: BTreeMap<String, (Vec<Element>, Groups)>,
+}
+
+impl PhraseBookBuilder {
+    /// Adds a phrase to a group; false if the phrase has nothing to look for.
+    pub(super) fn add(&mut self, text: &str, group: usize) -> bool {
+        if let Some((_, groups)) = self.phrases.get_mut(text) {
+            groups.insert(group);
+            return true;
+        }
+        let Some(elements) = pattern::phrase(text) else { return false };
+        let mut groups = Groups::default();
+        groups.insert(group);
+        self.phrases.insert(text.to_owned(), (elements, groups));
+        true
+    }
+
+    /// Compiles the phrases. `words` are the lists of words that `<name>` stands for.
+    pub(super) fn build(self, words: &BTreeMap<String, Vec<String>>) -> Result<PhraseBook, String> {
+        let classes = words.iter().map(|(name, words)| Ok((name.as_str(), literals(name, words)?)));
+        let classes: Classes<'_> = classes.collect::<Result<_, String>>()?;
+        let mut sequences: BTreeMap<&[Element], Groups> = BTreeMap::new();
+        for (elements, groups) in self.phrases.values() {
+            sequences.entry(elements).or_default().extend(groups);
+        }
+        let mut draft = Draft::new(&classes);
+        for (elements, groups) in sequences {
+            match elements {
+                [single] => draft.add_single(single, &groups)?,
+                _ => draft.add_sequence(elements, groups)?,
+            }
+        }
+        for other in classes.get(OTHERS).into_iter().flatten() {
+            draft.literal(&other.text).is_other = true;
+        }
+        let begin = |word: &Literal| word.text.strip_prefix(b" ").unwrap_or(&word.text).to_vec();
+        let texts = |name| classes.get(name).into_iter().flatten().map(begin);
+        let book = draft.compile()?;
+        Ok(PhraseBook {
+            continuations: CONTINUATIONS.into_iter().flat_map(texts).collect(),
+            links: texts(LINKS).collect(),
+            ..book
+        })
+    }
+}
+
+/// The literals of each list of words, by its name.
+type Classes<'d> = BTreeMap<&'d str, Vec<Literal>>;
+
+/// A book while it is being compiled.
+struct Draft<'d> {
+    classes: &'d Classes<'d>,
+    literals: BTreeMap<&'d [u8], Effect>,
+    /// The number of each list of words that sequences have.
+    numbers: BTreeMap<&'d str, usize>,
+    /// The steps of each of these lists.
+    steps: Vec<Vec<Step>>,
+    /// The slot of each beginning of a sequence.
+    slots: BTreeMap<&'d [Element], usize>,
+}
+
+impl<'d> Draft<'d> {
+    fn new(classes: &'d Classes<'d>) -> Self {
+        let (literals, numbers, slots) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { classes, literals, numbers, steps: Vec::new(), slots }
+    }
+
+    fn literal(&mut self, text: &'d [u8]) -> &mut Effect {
+        self.literals.entry(text).or_default()
+    }
+
+    fn add_single(&mut self, element: &'d Element, groups: &Groups) -> Result<(), String> {
+        for Literal { text, closes } in spellings(element, self.classes)? {
+            let found = self.literal(text);
+            let whole = if *closes { &mut found.whole_closing } else { &mut found.whole };
+            whole.extend(groups);
+        }
+        Ok(())
+    }
+
+    /// Adds a sequence. All that it begins with are there already: a map has them before it.
+    fn add_sequence(&mut self, elements: &'d [Element], groups: Groups) -> Result<(), String> {
+        let mut after = After::Start;
+        for (index, element) in elements.iter().enumerate() {
+            let is_last = index + 1 == elements.len();
+            let fresh = self.slots.len();
+            let slot = *self.slots.entry(&elements[..=index]).or_insert(fresh);
+            if slot == fresh {
+                let completes = if is_last { groups } else { Groups::default() };
+                self.add_step(element, Step { slot, after, completes, closes: is_last })?;
+            }
+            after = match elements.get(index + 1) {
+                Some(Element { gap: Gap::Any, .. }) => After::Gap(slot),
+                Some(Element { gap: Gap::Clear, .. }) => After::Clear(slot),
+                _ => After::Adjacent(slot),
+            };
+        }
+        Ok(())
+    }
+
+    fn add_step(&mut self, element: &'d Element, step: Step) -> Result<(), String> {
+        match &element.what {
+            StepTarget::Literal(Literal { text, closes }) => {
+                let closes = step.closes && *closes;
+                self.literal(text).steps.push(Step { closes, ..step });
+            }
+            StepTarget::Class(name) => {
+                let class = self.class(name, spellings(element, self.classes)?);
+                self.steps[class].push(step);
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a list of words, which become its members at the first call.
+    fn class(&mut self, name: &'d str, words: &'d [Literal]) -> usize {
+        if let Some(class) = self.numbers.get(name) {
+            return *class;
+        }
+        let class = self.steps.len();
+        self.numbers.insert(name, class);
+        self.steps.push(Vec::new());
+        for Literal { text, closes } in words {
+            let classes = &mut self.literal(text).classes;
+            // A word that is there without a demand and with one, in this order, demands nothing.
+            if classes.last().is_none_or(|member| member.class != class) {
+                classes.push(Member { class, closes: *closes });
+            }
+        }
+        class
+    }
+
+    fn compile(self) -> Result<PhraseBook, String> {
+        let (texts, literals): (Vec<_>, Vec<_>) =
+            self.literals.into_iter().map(|(text, effect)| (text.to_vec(), effect)).unzip();
+        // A DFA took three times as long to build and read no faster: too large for the processor's caches.
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(&texts)
+            .map_err(|error| error.to_string())?;
+        let (continuations, links) = (Vec::new(), Vec::new());
+        let slots = self.slots.len();
+        Ok(PhraseBook { automaton, texts, literals, classes: self.steps, slots, continuations, links })
+    }
+}
+
+/// The literals that an element stands for.
+fn spellings<'d>(element: &'d Element, classes: &'d Classes<'_>) -> Result<&'d [Literal], String> {
+    match &element.what {
+        StepTarget::Literal(literal) => Ok(std::slice::from_ref(literal)),
+        StepTarget::Class(name) => {
+            classes.get(name.as_str()).map(Vec::as_slice).ok_or_else(|| format!("no list of words is called {name:?}"))
+        }
+    }
+}
+
+/// The literals of a list of words: each of its entries is one, which may have stars at its ends.
+fn literals(name: &str, words: &[String]) -> Result<Vec<Literal>, String> {
+    let literal = |entry: &String| match pattern::phrase(entry).as_deref() {
+        Some([Element { what: StepTarget::Literal(literal), .. }]) => Ok(literal.clone()),
+        _ => Err(format!("{entry:?} in the words {name:?} is not one piece of text")),
+    };
+    let distinct: BTreeSet<Literal> = words.iter().map(literal).collect::<Result<_, String>>()?;
+    Ok(distinct.into_iter().collect())
+}
