@@ -1,11 +1,19 @@
 //! Detects the address column and the separator.
 
+mod names;
+mod shape;
+
 use std::cmp::Reverse;
 
 use probity_mail::address::{bare_address, is_blank};
 
+use self::names::{NAMES, simple};
+use self::shape::unwrapped;
 use super::recipients::recipients;
 use super::split::{Dialect, Splitter, ends_half, fields, is_torn, literal_fields, unquote};
+
+pub(crate) use self::names::is_name;
+pub use self::shape::{TITLES_MAX, titles};
 
 /// Candidate separators, likeliest first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
@@ -14,78 +22,6 @@ const RECORDS: usize = 200;
 const CELLS: usize = 1 << 16;
 /// Cells read of a record, as many as a spreadsheet program allows: a hostile record has a million.
 const ROW_CELLS: usize = 1 << 14;
-/// Names of address columns, in lower case without accents or punctuation, surest first.
-const NAMES: &[&str] = &[
-    "email",
-    "emailaddress",
-    "mail",
-    "mailaddress",
-    "emailaddresses",
-    "emails",
-    // German
-    "emailadresse",
-    "mailadresse",
-    "emailadressen",
-    // French
-    "adresseemail",
-    "adressemail",
-    "adresseelectronique",
-    "adressecourriel",
-    "courriel",
-    "courrielelectronique",
-    // Spanish and Portuguese
-    "correoelectronico",
-    "correo",
-    "direcciondecorreoelectronico",
-    "direcciondecorreo",
-    "direcciondeemail",
-    "direccionemail",
-    "enderecodeemail",
-    "correioeletronico",
-    // Italian, Dutch, Polish, Czech, Nordic languages, Turkish
-    "indirizzoemail",
-    "postaelettronica",
-    "emailadres",
-    "adresemail",
-    "emailovaadresa",
-    "epost",
-    "epostadress",
-    "epostadresse",
-    "sahkoposti",
-    "eposta",
-    // Russian, Chinese, Japanese, Korean
-    "электроннаяпочта",
-    "почта",
-    "адресэлектроннойпочты",
-    "邮箱",
-    "电子邮件",
-    "电子邮箱",
-    "メールアドレス",
-    "이메일",
-    // Names that programs export.
-    "email1value",
-    "email1",
-    "useremail",
-    "contactemail",
-    "customeremail",
-    "subscriberemail",
-    "primaryemail",
-    "workemail",
-    "businessemail",
-    "privateemail",
-];
-
-/// Accented letters, each with its base letter.
-const ACCENTS: &[(&str, char)] = &[
-    ("àáâãäåą", 'a'),
-    ("çćč", 'c'),
-    ("èéêëęě", 'e'),
-    ("ìíîïı", 'i'),
-    ("ñńň", 'n'),
-    ("òóôõöø", 'o'),
-    ("ùúûüů", 'u'),
-    ("ýÿ", 'y'),
-];
 
 /// Reason why no address column was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +36,14 @@ pub enum NoColumn {
 #[derive(Debug)]
 pub struct Sample {
     pub dialect: Dialect,
+    /// Rows that are not blank, without titles.
     pub rows: Vec<Vec<String>>,
+    /// Number of titles above the header.
+    pub titles: usize,
+    /// Whether each record is one quoted cell that has a whole row, as in a spreadsheet saved twice.
+    pub is_wrapped: bool,
+    /// Whether every field is in quotes.
+    pub is_quoted: bool,
 }
 
 impl Sample {
@@ -113,18 +56,25 @@ impl Sample {
         let read = dialects.filter(|dialect| escapes || !dialect.backslash).map(|dialect| Trial::of(head, dialect));
         // Of equals, the last one counts.
         let best = read.rev().max_by_key(Trial::rank).filter(Trial::has_columns);
-        best.map_or_else(|| Self::separated(head, b','), |trial| Self { dialect: trial.dialect, rows: trial.rows })
+        best.map_or_else(|| unwrapped(head).unwrap_or_else(|| Self::separated(head, b',')), Self::of_trial)
     }
 
     /// Reads the beginning of a CSV input with a separator that is known.
     pub fn separated(head: &[u8], delimiter: u8) -> Self {
-        let dialect = Dialect::separated(delimiter);
-        Self { dialect, rows: Trial::of(head, dialect).rows }
+        Self::of_trial(Trial::of(head, Dialect::separated(delimiter)))
+    }
+
+    fn of_trial(trial: Trial) -> Self {
+        let Trial { dialect, mut rows, quoted, .. } = trial;
+        let titles = titles(&rows);
+        rows.drain(..titles);
+        let is_quoted = quoted[titles..].iter().all(|quoted| *quoted);
+        Self { dialect, rows, titles, is_wrapped: false, is_quoted }
     }
 
     /// A sample of rows already read.
     pub fn of_rows(rows: Vec<Vec<String>>) -> Self {
-        Self { dialect: Dialect::separated(b','), rows }
+        Self { dialect: Dialect::separated(b','), rows, titles: 0, is_wrapped: false, is_quoted: false }
     }
 
     /// Whether rows are the recipients of messages, as mail programs list them: nothing but addresses, and no columns of them.
@@ -141,6 +91,9 @@ impl Sample {
 
     /// Separators that most rows have; `None` if there are no rows.
     pub(crate) fn separators(&self) -> Option<usize> {
+        if self.is_wrapped {
+            return Some(0);
+        }
         commonest_width(&self.rows).map(|(_, width)| width.saturating_sub(1))
     }
 
@@ -223,6 +176,8 @@ struct Trial {
     telling: usize,
     /// Records that no program would have written in this dialect: a quote begins a field and does not end it, or the other way round.
     torn: usize,
+    /// Whether each field of a row is in quotes, by rows.
+    quoted: Vec<bool>,
 }
 
 impl Trial {
@@ -240,7 +195,7 @@ impl Trial {
     fn read(head: &[u8], mut splitter: Splitter, dialect: Dialect) -> Self {
         splitter.text().extend_from_slice(head);
         splitter.end();
-        let mut trial = Self { dialect, rows: Vec::new(), telling: 0, torn: 0 };
+        let mut trial = Self { dialect, rows: Vec::new(), telling: 0, torn: 0, quoted: Vec::new() };
         // The last record of the beginning may be truncated, which is harmless here; an open quote ends the scan.
         let mut count = 0;
         while trial.rows.len() < RECORDS
@@ -254,6 +209,7 @@ impl Trial {
             }
             let is_torn = is_torn(bytes, dialect) || fields(bytes, dialect).any(ends_half);
             count += cells.len();
+            trial.quoted.push(fields(bytes, dialect).take(ROW_CELLS).all(|field| field.starts_with(b"\"")));
             let is_first = trial.rows.is_empty();
             let tells = cells.iter().any(|cell| is_address(cell) || (is_first && is_name(cell)));
             trial.telling += usize::from(tells && !is_torn);
@@ -314,18 +270,6 @@ fn is_header(row: &[String]) -> bool {
     !row.iter().any(|cell| is_address(cell) || (looks_like_address(cell) && !samples(cell)))
 }
 
-/// A name in lower case without accents or punctuation.
-fn simple(cell: &str) -> String {
-    let plain = |c: char| ACCENTS.iter().find(|(accented, _)| accented.contains(c)).map_or(c, |(_, plain)| *plain);
-    let small = cell.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
-    small.map(plain).collect()
-}
-
-/// Whether a cell names an address column.
-pub(crate) fn is_name(cell: &str) -> bool {
-    NAMES.contains(&simple(cell).as_str())
-}
-
 /// A text without blanks, invisible characters and control characters at its ends: files end with some.
 pub(crate) fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_control() || is_blank(c))
@@ -382,7 +326,12 @@ mod tests {
             ("When,Your email (e.g. name@company.com),Size\n1,a@x.org,M\n", None, (b',', 1, true)),
             ("a@x.org;Smith, Anna, Dr\n", None, (b';', 0, false)),
             ("Ann,ann@localhost\nBob,b@x.org\n", None, (b',', 1, false)),
-            // A title above the header.
+            // A title above the header, and one above a single column.
+            ("May\nemail\na@x.org\n", None, (b',', 0, true)),
+            ("May 2024, all\nid;name;email\n1;Ann;a@x.org\n", None, (b';', 2, true)),
+            // A spreadsheet saved twice.
+            ("\"Name,Email\"\n\"Ann,a@x.org\"\n\"Bob Roe,b@x.org\"\n", None, (b',', 1, true)),
+            ("\"1;\"\"Ann; B\"\";a@x.org\"\n\"2;\"\"Cid\"\";c@x.org\"\n", None, (b';', 2, false)),
             ("Contacts of May;;\r\n;;\r\nName;Email;City\r\nAnn;a@x.org;Bonn\r\n", None, (b';', 1, true)),
             // Separators within cells.
             ("email\na|b@x.org\nc@x.org\n", None, (b',', 0, true)),

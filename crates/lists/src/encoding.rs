@@ -12,7 +12,11 @@ mod tests;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-use encoding_rs::{CoderResult, Decoder, UTF_16BE, UTF_16LE};
+use encoding_rs::{
+    BIG5, CoderResult, Decoder, EUC_JP, EUC_KR, GB18030, GBK, ISO_8859_2, KOI8_R, MACINTOSH, SHIFT_JIS, UTF_16BE,
+    UTF_16LE, WINDOWS_1250, WINDOWS_1251, WINDOWS_1252, WINDOWS_1253, WINDOWS_1254, WINDOWS_1255, WINDOWS_1256,
+    WINDOWS_1257,
+};
 use serde::{Deserialize, Serialize};
 
 use self::legacy::LineDecoder;
@@ -25,6 +29,9 @@ const SNIFF_BYTES: usize = 4_096;
 /// Bytes decoded at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// An encoding that is not UTF-8.
+pub type TextEncoding = &'static encoding_rs::Encoding;
+
 /// Encoding of a whole input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
@@ -35,7 +42,7 @@ pub enum Encoding {
     Utf16Le,
     Utf16Be,
     /// An older encoding, detected from its text.
-    Legacy(&'static encoding_rs::Encoding),
+    Legacy(TextEncoding),
 }
 
 impl Encoding {
@@ -70,6 +77,33 @@ impl Encoding {
     pub fn wants_bom(self) -> bool {
         self != Self::Utf8
     }
+}
+
+/// Encodings that somebody can choose for a text, by the names that [`Encoding::word`] gives them: those in which programs without
+/// UTF-8 write.
+pub const CHOICES: [TextEncoding; 17] = [
+    WINDOWS_1252,
+    WINDOWS_1250,
+    WINDOWS_1251,
+    WINDOWS_1253,
+    WINDOWS_1254,
+    WINDOWS_1255,
+    WINDOWS_1256,
+    WINDOWS_1257,
+    ISO_8859_2,
+    KOI8_R,
+    MACINTOSH,
+    SHIFT_JIS,
+    EUC_JP,
+    EUC_KR,
+    GBK,
+    GB18030,
+    BIG5,
+];
+
+/// The encoding of this name that can be chosen.
+pub fn chosen(word: &str) -> Option<TextEncoding> {
+    CHOICES.into_iter().find(|encoding| encoding.name().eq_ignore_ascii_case(word))
 }
 
 /// Detects the encoding from the beginning of an input; returns it with the length of its marks, of which some programs write two.
@@ -112,6 +146,8 @@ fn unmarked(head: &[u8]) -> Encoding {
 
 /// Decodes pieces of an input to UTF-8 without its byte order mark. How the input is cut into pieces never changes the outcome.
 pub struct Transcoder {
+    /// Encoding of what has no mark and is not UTF-8, if somebody chose it.
+    chosen: Option<TextEncoding>,
     /// The beginning, until the encoding is known.
     start: Vec<u8>,
     mode: Mode,
@@ -125,11 +161,16 @@ enum Mode {
 
 impl Default for Transcoder {
     fn default() -> Self {
-        Self { start: Vec::new(), mode: Mode::Sniffing }
+        Self::reading(None)
     }
 }
 
 impl Transcoder {
+    /// A transcoder that is told the encoding of what has no mark and is not UTF-8, or detects it.
+    pub fn reading(chosen: Option<TextEncoding>) -> Self {
+        Self { chosen, start: Vec::new(), mode: Mode::Sniffing }
+    }
+
     /// Appends the text of a piece to `out`, with a delay. `last`: no piece follows.
     pub fn push(&mut self, piece: &[u8], last: bool, out: &mut Vec<u8>) {
         if !matches!(self.mode, Mode::Sniffing) {
@@ -138,11 +179,14 @@ impl Transcoder {
         self.start.extend_from_slice(piece);
         if self.start.len() >= SNIFF_BYTES || last {
             let (encoding, marks) = sniff(&self.start[..self.start.len().min(SNIFF_BYTES)]);
-            let wide = |of: &'static encoding_rs::Encoding| of.new_decoder_without_bom_handling().into();
+            let wide = |of: TextEncoding| of.new_decoder_without_bom_handling().into();
             self.mode = match encoding {
                 Encoding::Utf16Le => Mode::Wide(encoding, wide(UTF_16LE)),
                 Encoding::Utf16Be => Mode::Wide(encoding, wide(UTF_16BE)),
-                _ => Mode::Lines(LineDecoder::new(encoding)),
+                _ => Mode::Lines(match self.chosen {
+                    Some(chosen) => LineDecoder::chosen(encoding, chosen),
+                    None => LineDecoder::new(encoding),
+                }),
             };
             let start = std::mem::take(&mut self.start);
             self.decode(&start[marks..], last, out);
@@ -172,7 +216,7 @@ impl Transcoder {
     }
 
     /// Encoding of the lines that were not UTF-8.
-    pub fn other(&self) -> Option<&'static encoding_rs::Encoding> {
+    pub fn other(&self) -> Option<TextEncoding> {
         match &self.mode {
             Mode::Lines(lines) => lines.other,
             _ => None,

@@ -5,88 +5,27 @@
 //! line as its only cell, so that nothing is omitted silently.
 
 pub mod absent;
+mod layout;
 pub mod remarks;
 #[cfg(test)]
 mod tests;
 
 use std::io::Read;
 
+use self::layout::head_length;
 use crate::column::{Sample, cells, trimmed};
-use crate::encoding::{Encoding, SAMPLE_BYTES, Transcoder};
+use crate::encoding::{Encoding, Transcoder};
 use crate::recipients::recipients;
-use crate::remarks::TextRemarks;
-use crate::split::{Dialect, Eol, RECORD_MAX, SplitRecord, Splitter};
+use crate::remarks::{Oddity, TextRemarks};
+use crate::split::{Eol, SplitRecord, Splitter};
 use crate::{CELL_MAX_BYTES, COLUMNS_MAX, FileFault};
+
+pub use self::layout::{Layout, TextForm, TextHint, separator};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextForm {
-    Csv,
-    Lines,
-    /// One JSON object per line: rows have one cell, the line.
-    Json,
-}
-
-/// What is known of a text before it is read.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TextHint {
-    pub form: Option<TextForm>,
-    /// Separator of CSV.
-    pub delimiter: Option<u8>,
-    /// Whether a column was requested, so that there are columns.
-    pub named: bool,
-    /// Whether the text was typed or pasted: each line is meant as one address, or as the recipients of a message.
-    pub pasted: bool,
-}
-
-/// How a text is read, decided by its beginning.
-#[derive(Debug)]
-pub struct Layout {
-    pub form: TextForm,
-    /// CSV only.
-    pub dialect: Option<Dialect>,
-    /// First rows of CSV.
-    pub sample: Sample,
-    /// Whether the first line names the separator.
-    has_separator_line: bool,
-    /// Whether a line may have several recipients.
-    is_recipients: bool,
-    /// Whether it is one JSON array.
-    is_array: bool,
-}
-
-impl Layout {
-    fn of(head: &[u8], hint: TextHint) -> Self {
-        let said = separator_line(head).filter(|_| !hint.pasted && hint.form.is_none_or(|form| form == TextForm::Csv));
-        let body = said.map_or(head, |(_, length)| &head[length..]);
-        let sample = match hint.delimiter.or(said.map(|(delimiter, _)| delimiter)) {
-            Some(delimiter) => Sample::separated(body, delimiter),
-            None => Sample::read(body),
-        };
-        let several = hint.pasted || (hint.form != Some(TextForm::Csv) && !hint.named && sample.is_recipients());
-        let form = hint.form.unwrap_or_else(|| match first_byte(body) {
-            _ if several => TextForm::Lines,
-            Some(b'{' | b'[') => TextForm::Json,
-            _ if hint.named || said.is_some() || sample.has_columns() || sample.is_named() => TextForm::Csv,
-            _ => TextForm::Lines,
-        });
-        Self {
-            form,
-            dialect: (form == TextForm::Csv).then_some(sample.dialect),
-            sample,
-            has_separator_line: said.is_some(),
-            is_recipients: several && form == TextForm::Lines,
-            is_array: form == TextForm::Json && first_byte(body) == Some(b'['),
-        }
-    }
-}
-
-/// The first byte that is not blank.
-fn first_byte(head: &[u8]) -> Option<u8> {
-    head.iter().copied().find(|byte| !byte.is_ascii_whitespace())
-}
+/// Size of what is kept above a header: ten titles and blank lines.
+const ABOVE_BYTES: usize = 64 << 10;
 
 /// A record of a text.
 #[derive(Debug)]
@@ -105,8 +44,8 @@ pub enum RecordKind {
     Row,
     /// All cells are blank.
     Blank,
-    /// The line that names the separator.
-    Separator,
+    /// Above the header: the line that names the separator, a title, or a blank line behind one.
+    Above,
 }
 
 /// Reads a text that comes in pieces. How it is cut into pieces never changes the outcome.
@@ -119,18 +58,26 @@ pub struct TextRecords {
     splitter: Splitter,
     ended: bool,
     remarks: TextRemarks,
+    /// Titles that are still to come, and whether the header is.
+    titles: usize,
+    is_above: bool,
+    /// Blank rows since the last row that is not.
+    blank: Oddity,
 }
 
 impl TextRecords {
     pub fn new(hint: TextHint) -> Self {
         Self {
             hint,
-            transcoder: Transcoder::default(),
+            transcoder: Transcoder::reading(hint.encoding),
             head: Vec::new(),
             layout: None,
             splitter: Splitter::new(None),
             ended: false,
             remarks: TextRemarks::default(),
+            titles: 0,
+            is_above: false,
+            blank: Oddity::default(),
         }
     }
 
@@ -160,6 +107,8 @@ impl TextRecords {
         let Some(length) = head_length(&self.head, last) else { return };
         let layout = Layout::of(&self.head[..length], self.hint);
         self.splitter = Splitter::of_rows(layout.dialect, layout.sample.separators());
+        self.titles = if layout.form == TextForm::Csv { layout.sample.titles } else { 0 };
+        self.is_above = self.titles > 0;
         self.layout = Some(layout);
         *self.splitter.text() = std::mem::take(&mut self.head);
     }
@@ -172,7 +121,8 @@ impl TextRecords {
     /// The first rows, which nobody needs once the column is chosen; `None` until they were seen.
     pub(crate) fn take_sample(&mut self) -> Option<Sample> {
         let sample = &mut self.layout.as_mut()?.sample;
-        Some(std::mem::replace(sample, Sample::of_rows(Vec::new())))
+        let rows = std::mem::take(&mut sample.rows);
+        Some(Sample { dialect: sample.dialect, ..Sample::of_rows(rows) })
     }
 
     /// Encoding, as far as it was read.
@@ -204,14 +154,36 @@ impl TextRecords {
         let Some(raw) = self.splitter.next_record()? else { return Ok(None) };
         let bytes = self.splitter.bytes(&raw);
         let cells = match layout.dialect {
+            Some(dialect) if layout.sample.is_wrapped => {
+                let outer = cells(bytes, dialect, raw.stray);
+                if let [whole] = &outer[..] { cells(whole.as_bytes(), dialect, false) } else { outer }
+            }
             Some(dialect) => cells(bytes, dialect, raw.stray),
             None => vec![String::from_utf8_lossy(bytes.trim_ascii()).into_owned()],
         };
         let kind = match () {
-            () if raw.line == 1 && layout.has_separator_line => RecordKind::Separator,
-            () if cells.iter().all(|cell| trimmed(cell).is_empty()) => RecordKind::Blank,
+            () if raw.line == 1 && layout.has_separator_line => RecordKind::Above,
+            () if cells.iter().all(|cell| trimmed(cell).is_empty()) => {
+                if self.is_above {
+                    RecordKind::Above
+                } else {
+                    RecordKind::Blank
+                }
+            }
+            () if self.titles > 0 && !cells.iter().any(|cell| cell.contains('@')) => {
+                self.titles -= 1;
+                RecordKind::Above
+            }
             () => RecordKind::Row,
         };
+        match kind {
+            RecordKind::Row => {
+                (self.titles, self.is_above) = (0, false);
+                self.remarks.blank.join(std::mem::take(&mut self.blank));
+            }
+            RecordKind::Blank => self.blank.meet(raw.line),
+            RecordKind::Above => {}
+        }
         if raw.stray {
             self.remarks.stray.meet(raw.line);
         }
@@ -228,26 +200,18 @@ impl TextRecords {
     }
 }
 
-/// Length of a beginning that tells how to read the text: some rows at least, whatever their length. `None`: it is too short.
-fn head_length(head: &[u8], last: bool) -> Option<usize> {
-    if last && head.len() <= SAMPLE_BYTES {
-        return Some(head.len());
-    }
-    // At least the header and one row; anything longer is rejected anyway.
-    let mut lengths = (1..).map(|n| n * SAMPLE_BYTES).take_while(|length| *length <= head.len());
-    let enough = |length: &usize| {
-        *length >= 2 * RECORD_MAX || memchr::memchr2_iter(b'\n', b'\r', &head[..*length]).nth(3).is_some()
-    };
-    lengths.find(enough).or(last.then_some(head.len()))
-}
-
 /// A whole text as rows.
 pub struct TextRows<R> {
     from: R,
     records: TextRecords,
     piece: Vec<u8>,
     first_end: Option<Eol>,
+    /// Records above the header.
+    above: Vec<String>,
+    /// First line of the last row.
+    line: u64,
     guessed: bool,
+    foreign: bool,
     /// Rest of a line of several recipients, the last one first.
     recipients: Vec<String>,
 }
@@ -259,8 +223,17 @@ impl<R: Read> TextRows<R> {
     /// [`FileFault`]: it cannot be read, or is one JSON array.
     pub fn open(from: R, hint: TextHint) -> Result<Self, FileFault> {
         let records = TextRecords::new(hint);
-        let mut rows =
-            Self { from, records, piece: vec![0; READ_BYTES], first_end: None, guessed: false, recipients: Vec::new() };
+        let mut rows = Self {
+            from,
+            records,
+            piece: vec![0; READ_BYTES],
+            first_end: None,
+            above: Vec::new(),
+            line: 0,
+            guessed: false,
+            foreign: false,
+            recipients: Vec::new(),
+        };
         while rows.records.layout.is_none() {
             rows.read_piece()?;
         }
@@ -287,14 +260,29 @@ impl<R: Read> TextRows<R> {
         &self.records
     }
 
-    /// Whether the first row ended with a line feed alone, as programs outside Windows write them.
-    pub fn has_line_feeds(&self) -> bool {
-        matches!(self.first_end, Some(Eol::Lf))
+    /// How the first row ended.
+    pub fn first_end(&self) -> Option<Eol> {
+        self.first_end
+    }
+
+    /// Records above the header, without their ends.
+    pub fn above(&self) -> &[String] {
+        &self.above
+    }
+
+    /// First line of the last row.
+    pub fn line(&self) -> u64 {
+        self.line
     }
 
     /// Whether the encoding of the last row is a guess.
     pub fn is_guess(&self) -> bool {
         self.guessed
+    }
+
+    /// Whether a part of the last row was not UTF-8.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign
     }
 
     /// The next record, blank ones included; `None` after the last.
@@ -316,6 +304,14 @@ impl<R: Read> TextRows<R> {
         Some(several.into_iter().map(str::to_owned).collect())
     }
 
+    fn keep_above(&mut self, record: &Record) {
+        let kept: usize = self.above.iter().map(String::len).sum();
+        let bytes = self.records.bytes(record);
+        if kept + bytes.len() <= ABOVE_BYTES {
+            self.above.push(String::from_utf8_lossy(bytes).into_owned());
+        }
+    }
+
     /// Cells of the next row; `None` after the last.
     ///
     /// # Errors
@@ -326,9 +322,14 @@ impl<R: Read> TextRows<R> {
         }
         while let Some(record) = self.next_record()? {
             self.first_end.get_or_insert(record.raw.end);
+            if record.kind == RecordKind::Above {
+                self.keep_above(&record);
+            }
             if record.kind != RecordKind::Row {
                 continue;
             }
+            self.line = record.raw.line;
+            self.foreign = record.foreign;
             self.guessed = record.foreign && self.records.is_guessed();
             if let Some(mut several) = self.recipients(&record) {
                 check(&several, record.raw.line)?;
@@ -349,20 +350,4 @@ impl<R: Read> TextRows<R> {
 fn check(cells: &[String], line: u64) -> Result<(), FileFault> {
     let long = cells.iter().any(|cell| cell.len() > CELL_MAX_BYTES);
     if long { Err(FileFault::CellTooLong(line)) } else { Ok(()) }
-}
-
-/// The separator that the first line names, and the length of the line.
-fn separator_line(head: &[u8]) -> Option<(u8, usize)> {
-    let length = memchr::memchr2(b'\n', b'\r', head)?;
-    let separator = separator(&head[..length])?;
-    Some((separator, length + if head[length..].starts_with(b"\r\n") { 2 } else { 1 }))
-}
-
-/// The separator that a line such as `sep=;` names, perhaps in quotes. Spreadsheet programs write and read it as the first one.
-pub fn separator(line: &[u8]) -> Option<u8> {
-    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
-    match line.split_at_checked(4)? {
-        (name, [separator]) if name.eq_ignore_ascii_case(b"sep=") => Some(*separator),
-        _ => None,
-    }
 }

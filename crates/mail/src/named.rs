@@ -66,7 +66,7 @@ macro_rules! named {
 }
 
 #[cfg(test)]
-#[allow(unreachable_pub, reason = "the macro's functions are public, and the enumeration of this test is not")]
+#[expect(unreachable_pub, reason = "the macro's functions are public, and the enumeration of this test is not")]
 mod tests {
     named! {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]

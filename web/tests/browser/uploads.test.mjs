@@ -118,6 +118,25 @@ test("the sheet with the most addresses is read, and another one takes its place
   await run(page);
 });
 
+test("an encoding that is a guess is chosen by its letters, and rows that are left out are named", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  const text = "sep=;\r\nn;email\r\n1;valid@sandbox.test\r\n2;x\xe6@sandbox.test\r\n3;\r\n4;a@sandbox.test, b@sandbox.test\r\n";
+  await put(page, { name: "guess.csv", mimeType: "text/csv", buffer: Buffer.from(text, "latin1") });
+  await page.getByText("Line 4: address in an unknown encoding").waitFor();
+  await page.getByText("Line 5: no address").waitFor();
+  await page.getByText("Line 6: 2 addresses in one cell").waitFor();
+  await page.getByLabel("Encoding").selectOption("windows-1250");
+  await page.getByText("Read as Windows-1250, as you chose.").waitFor();
+  await page.getByText("Line 4: x\u0107@sandbox.test").waitFor();
+  await settled(page);
+  await page.getByText("address in an unknown encoding").waitFor({ state: "detached" });
+  await run(page);
+  const lines = readFileSync(await take(page, "CSV"), "utf8").split("\r\n");
+  assert.equal(lines[0], "\ufeffsep=;");
+  assert.match(lines[5], /^4;a@sandbox\.test, b@sandbox\.test;;false;/);
+});
+
 /** The smallest workbook with these rows on its sheets. */
 function workbook(...sheets) {
   const main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";

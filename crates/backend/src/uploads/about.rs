@@ -12,6 +12,9 @@ use crate::uploads::kinds::ColumnKind;
 /// all rows behind count as guesses.
 const GUESSES_MAX: usize = 500;
 
+/// Rows that are told apart because they do not begin in the next line. The lines of rows behind more of them are not known.
+const LINES_MAX: usize = 1_000;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -25,6 +28,7 @@ pub enum FileKind {
 }
 
 /// Description of a file, stored as JSON.
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding about the text")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileFacts {
     /// File name; empty if the list was pasted.
@@ -47,6 +51,24 @@ pub struct FileFacts {
     /// Whether lines end with a line feed alone.
     #[serde(default)]
     pub line_feeds: bool,
+    /// Whether lines end with a carriage return alone.
+    #[serde(default)]
+    pub returns: bool,
+    /// Whether every field is in quotes.
+    #[serde(default)]
+    pub is_quoted: bool,
+    /// Records above the header, such as a title, without their ends.
+    #[serde(default)]
+    pub above: Vec<String>,
+    /// Rows that do not begin in the line behind the row before: their numbers from 0, and their lines.
+    #[serde(default)]
+    pub(super) lines: Vec<(i64, i64)>,
+    /// Whether somebody chose the encoding.
+    #[serde(default)]
+    pub encoding_chosen: bool,
+    /// First row that was not UTF-8, numbered from 0.
+    #[serde(default)]
+    pub foreign_row: Option<i64>,
     /// Sheet that was read, and all visible sheets.
     pub sheet: Option<String>,
     pub sheets: Vec<String>,
@@ -74,6 +96,12 @@ impl FileFacts {
             remarks: TextRemarks::default(),
             delimiter: None,
             line_feeds: false,
+            returns: false,
+            is_quoted: false,
+            above: Vec::new(),
+            lines: Vec::new(),
+            encoding_chosen: false,
+            foreign_row: None,
             sheet: None,
             sheets: Vec::new(),
             width: 0,
@@ -117,6 +145,25 @@ impl FileFacts {
     pub fn is_guess(&self, row: i64) -> bool {
         let at = self.guesses.partition_point(|(_, last)| *last < row);
         self.guesses.get(at).is_some_and(|(first, _)| *first <= row)
+    }
+
+    /// Takes note of the line in which the next row begins.
+    pub(super) fn add_line(&mut self, row: i64, line: i64) {
+        if self.lines.len() < LINES_MAX && self.line_of(row) != Some(line) {
+            // Behind as many rows as are told apart, lines are not known.
+            let known = if self.lines.len() + 1 < LINES_MAX { line } else { 0 };
+            self.lines.push((row, known));
+        }
+    }
+
+    /// Line in which a row begins, as far as it is known.
+    pub fn line_of(&self, row: i64) -> Option<i64> {
+        let at = self.lines.partition_point(|(first, _)| *first <= row);
+        match at.checked_sub(1).map(|at| self.lines[at]) {
+            Some((_, 0)) => None,
+            Some((first, line)) => Some(line + row - first),
+            None => Some(row + 1),
+        }
     }
 
     /// Counts a cell if it has an address.
@@ -163,6 +210,21 @@ impl FileFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_know_their_lines_as_far_as_lines_are_told_apart() {
+        let mut about = FileFacts::new("list".into(), FileKind::Csv);
+        for (row, line) in [(0, 3), (1, 4), (2, 7), (3, 8)] {
+            about.add_line(row, line);
+        }
+        assert_eq!(about.lines, [(0, 3), (2, 7)]);
+        assert_eq!([0, 1, 2, 3, 4].map(|row| about.line_of(row)), [3, 4, 7, 8, 9].map(Some));
+        for row in 4..2_000 {
+            about.add_line(row, 2 * row);
+        }
+        assert_eq!(about.lines.len(), LINES_MAX);
+        assert_eq!((about.line_of(10), about.line_of(1_500)), (Some(20), None));
+    }
 
     #[test]
     fn guesses_are_runs_of_rows() {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use probity_account::block::ADDRESS_MAX_BYTES;
 use probity_account::block::table::TableBlock;
 use probity_contract::error::ApiError;
-use probity_lists::absent::{is_absent, is_guess};
+use probity_lists::absent::{Absence, absence};
 use probity_lists::json;
 use probity_mail::address::{bare_address, trimmed};
 use probity_store::Conn;
@@ -33,12 +33,16 @@ fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, st
     }
 }
 
-/// Returns the text in the address column of a row, unless the row has no address there ([`is_absent`]), or only a
-/// guess of one ([`is_guess`]). Rows are numbered from 0.
-pub fn address_of<'a>(about: &FileFacts, (at, row): (i64, &'a FileRow), choice: ColumnChoice) -> Option<Cow<'a, str>> {
-    let column = choice.column.and_then(|column| usize::try_from(column).ok())?;
+/// Returns the text in the address column of a row, or why the row has none. Rows are numbered from 0.
+pub fn address_of<'a>(
+    about: &FileFacts,
+    (at, row): (i64, &'a FileRow),
+    choice: ColumnChoice,
+) -> Result<Cow<'a, str>, Absence> {
+    let column = choice.column.and_then(|column| usize::try_from(column).ok()).ok_or(Absence::Blank)?;
     let header = about.first.get(column).filter(|_| choice.header).map(String::as_str);
-    Some(address(about, row, column)).filter(|text| !is_absent(text, header) && !is_guess(text, about.is_guess(at)))
+    let text = address(about, row, column);
+    absence(&text, header, about.is_guess(at)).map_or(Ok(text), Err)
 }
 
 fn short(text: &str) -> &str {
@@ -134,7 +138,7 @@ mod tests {
         let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<FileRow>();
         let of = |cells: &[&str], header| {
             let choice = ColumnChoice { column: Some(1), header };
-            address_of(&about, (1, &row(cells)), choice).map(Cow::into_owned)
+            address_of(&about, (1, &row(cells)), choice).ok().map(Cow::into_owned)
         };
         assert_eq!(of(&["A", " a@x.org"], true).as_deref(), Some("a@x.org"));
         assert_eq!(of(&["A", "nonsense"], true).as_deref(), Some("nonsense"));
@@ -146,7 +150,7 @@ mod tests {
         guessed.add_guess(1);
         let of = |at, cells: &[&str]| {
             let choice = ColumnChoice { column: Some(1), header: true };
-            address_of(&guessed, (at, &row(cells)), choice).map(Cow::into_owned)
+            address_of(&guessed, (at, &row(cells)), choice).ok().map(Cow::into_owned)
         };
         assert_eq!(of(1, &["\u{ef}", "a@x.org"]).as_deref(), Some("a@x.org"));
         assert_eq!(of(1, &["A", "a@\u{ef}.org"]), None);

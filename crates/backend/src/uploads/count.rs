@@ -10,6 +10,7 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use probity_contract::error::ApiError;
+use probity_lists::absent::Absence;
 use probity_store::Store;
 use probity_store::uploads::{self, ColumnChoice, ColumnContent, Upload};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ use crate::uploads::places::{FULL, Places};
 
 /// Maximum number of domains kept by name, those with the most addresses.
 const DOMAINS_MAX: usize = 20_000;
+/// Rows without an address that are named.
+const WITHOUT_NAMED: usize = 10;
 /// Blocks read at a time.
 const BLOCKS: i64 = 20;
 /// Slots for files that this process counts again.
@@ -32,9 +35,14 @@ pub struct Domains {
     pub named: Vec<(String, i64)>,
     /// Addresses of domains that are not named.
     pub others: i64,
-    /// First row without an address, counted from 1 with the header.
+    /// Rows with several addresses in one cell, and rows whose address is in an encoding that is a guess.
     #[serde(default)]
-    pub first_blank: Option<i64>,
+    pub several: i64,
+    #[serde(default)]
+    pub guesses: i64,
+    /// First rows without an address, numbered from 0 with the header, each with the reason.
+    #[serde(default)]
+    pub first_without: Vec<(i64, Absence)>,
 }
 
 impl Domains {
@@ -55,18 +63,19 @@ impl Domains {
 #[derive(Default)]
 pub(super) struct Counter {
     found: ColumnContent,
-    first_blank: Option<i64>,
+    several: i64,
+    guesses: i64,
+    first_without: Vec<(i64, Absence)>,
     seen: HashSet<[u8; 16]>,
     domains: HashMap<Box<str>, i64>,
 }
 
 impl Counter {
     /// Counts the address of a row; rows are numbered from 0.
-    pub(super) fn add(&mut self, row: i64, address: Option<&str>) {
-        let Some(text) = address else {
-            self.found.blank += 1;
-            self.first_blank.get_or_insert(row + 1);
-            return;
+    pub(super) fn add(&mut self, row: i64, address: Result<&str, Absence>) {
+        let text = match address {
+            Ok(text) => text,
+            Err(why) => return self.without(row, why),
         };
         self.found.addresses += 1;
         let (key, domain) = mailbox_key(text);
@@ -79,13 +88,23 @@ impl Counter {
         }
     }
 
+    fn without(&mut self, row: i64, why: Absence) {
+        self.found.blank += 1;
+        self.several += i64::from(matches!(why, Absence::Several(_)));
+        self.guesses += i64::from(why == Absence::Guess);
+        if self.first_without.len() < WITHOUT_NAMED {
+            self.first_without.push((row, why));
+        }
+    }
+
     pub(super) fn finish(self) -> ColumnContent {
         // Sorts by number, then by name, so that the same list gives the same result.
         let mut ranked: BTreeMap<i64, Vec<Box<str>>> = BTreeMap::new();
         for (domain, count) in self.domains {
             ranked.entry(-count).or_default().push(domain);
         }
-        let mut domains = Domains { first_blank: self.first_blank, ..Domains::default() };
+        let Self { several, guesses, first_without, .. } = self;
+        let mut domains = Domains { several, guesses, first_without, ..Domains::default() };
         for (count, mut names) in ranked {
             names.sort_unstable();
             for name in names {
@@ -115,7 +134,7 @@ pub async fn count(store: &Store, upload: &Upload, choice: ColumnChoice) -> Resu
             for (first, body) in blocks {
                 for (at, row) in (first..).zip(decoded(&body)?) {
                     if at > 0 || !choice.header {
-                        counter.add(at, address_of(&about, (at, &row), choice).as_deref());
+                        counter.add(at, address_of(&about, (at, &row), choice).as_deref().map_err(|why| *why));
                     }
                     next = at + 1;
                 }
@@ -138,7 +157,7 @@ pub(super) fn count_rows(counter: &mut Counter, about: &FileFacts, rows: &[FileR
         return;
     }
     for (at, row) in (0..).zip(rows).skip(usize::from(choice.header)) {
-        counter.add(at, address_of(about, (at, row), choice).as_deref());
+        counter.add(at, address_of(about, (at, row), choice).as_deref().map_err(|why| *why));
     }
 }
 
@@ -152,22 +171,26 @@ mod tests {
         for (row, text) in
             (1..).zip(["a@x.org", "A@X.org", "", "b@x.org", "c@y.example.com", "no address", "no address", ""])
         {
-            counter.add(row, Some(text).filter(|text| !text.is_empty()));
+            counter.add(row, if text.is_empty() { Err(Absence::Blank) } else { Ok(text) });
         }
+        counter.add(9, Err(Absence::Several(2)));
+        counter.add(10, Err(Absence::Guess));
         let found = counter.finish();
-        assert_eq!((found.addresses, found.blank, found.repeated, found.invalid), (6, 2, 2, 1));
+        assert_eq!((found.addresses, found.blank, found.repeated, found.invalid), (6, 4, 2, 1));
         let domains = Domains::of(&found.domains).unwrap();
         assert_eq!(domains.named, [("x.org".to_owned(), 2), ("y.example.com".to_owned(), 1)]);
-        assert_eq!((domains.others, domains.first_blank), (0, Some(4)));
+        assert_eq!((domains.others, domains.several, domains.guesses), (0, 1, 1));
+        let without = [(3, Absence::Blank), (8, Absence::Blank), (9, Absence::Several(2)), (10, Absence::Guess)];
+        assert_eq!(domains.first_without, without);
     }
 
     #[test]
     fn domains_beyond_those_with_the_most_addresses_are_others() {
         let mut counter = Counter::default();
         for n in 0..DOMAINS_MAX + 10 {
-            counter.add(0, Some(&format!("a@d{n}.example.org")));
+            counter.add(0, Ok(&format!("a@d{n}.example.org")));
         }
-        counter.add(0, Some("b@d20005.example.org"));
+        counter.add(0, Ok("b@d20005.example.org"));
         let domains = Domains::of(&counter.finish().domains).unwrap();
         assert_eq!(domains.named[0], ("d20005.example.org".to_owned(), 2));
         assert_eq!((domains.named.len(), domains.others), (DOMAINS_MAX, 10));

@@ -14,9 +14,13 @@ use std::time::Duration;
 
 use probity_account::block::table::TableFilling;
 use probity_lists::column::Sample;
+#[cfg(feature = "xlsx")]
+use probity_lists::column::{TITLES_MAX, titles};
 use probity_lists::content::{self, HEAD_BYTES};
+use probity_lists::encoding::TextEncoding;
 use probity_lists::json;
 use probity_lists::rows::{TextForm, TextHint, TextRows};
+use probity_lists::split::Eol;
 #[cfg(feature = "xlsx")]
 use probity_lists::workbook::Workbook;
 use probity_lists::{FileFault, WorkbookBound};
@@ -67,6 +71,8 @@ pub struct ReadRequest {
     pub bytes_max: usize,
     /// Whether each line is one address, whatever it looks like.
     pub lines: bool,
+    /// Encoding that somebody chose for what has no mark and is not UTF-8.
+    pub encoding: Option<TextEncoding>,
 }
 
 /// Result of reading a file.
@@ -112,9 +118,10 @@ async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, Unread> {
 
 /// Reads a whole body. Blocks; call it on a thread within a runtime, by whose clock a workbook waits for its turn.
 pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlock>) -> Result<FileArrival, Unread> {
+    let hint = TextHint { encoding: wish.encoding, ..TextHint::default() };
     if wish.lines {
         let mut table = Table::new(wish, blocks);
-        let pasted = TextHint { form: Some(TextForm::Lines), pasted: true, ..TextHint::default() };
+        let pasted = TextHint { form: Some(TextForm::Lines), pasted: true, ..hint };
         table.text(TextRows::open(from, pasted)?)?;
         return table.finish();
     }
@@ -124,7 +131,7 @@ pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlo
     let whole = io::Cursor::new(head).chain(from);
     let mut table = Table::new(wish, blocks);
     match content {
-        content::ContentKind::Text => table.text(TextRows::open(whole, TextHint::default())?)?,
+        content::ContentKind::Text => table.text(TextRows::open(whole, hint)?)?,
         #[cfg(feature = "xlsx")]
         content::ContentKind::Zip => table.workbook(whole)?,
         #[cfg(not(feature = "xlsx"))]
@@ -144,6 +151,9 @@ struct Table {
     bytes: usize,
     /// First rows, until the column is chosen.
     sample: Vec<FileRow>,
+    /// First rows of a sheet, until titles are told from them.
+    #[cfg(feature = "xlsx")]
+    early: Option<Vec<FileRow>>,
     choice: Option<ColumnChoice>,
     counter: Counter,
     kinds: ColumnKinds,
@@ -163,6 +173,8 @@ impl Table {
             rows: 0,
             bytes: 0,
             sample: Vec::new(),
+            #[cfg(feature = "xlsx")]
+            early: None,
             choice: None,
             counter: Counter::default(),
             kinds: ColumnKinds::default(),
@@ -179,8 +191,13 @@ impl Table {
             TextForm::Json => FileKind::Jsonl,
         };
         while let Some(row) = rows.next_row()? {
+            let at = number(self.rows);
+            self.about.add_line(at, number(rows.line()));
             if rows.is_guess() {
-                self.about.add_guess(number(self.rows));
+                self.about.add_guess(at);
+            }
+            if rows.is_foreign() && self.about.foreign_row.is_none() {
+                self.about.foreign_row = Some(at);
             }
             self.take(row)?;
         }
@@ -189,7 +206,11 @@ impl Table {
         self.about.encoding = Some(records.encoding().word().into_owned());
         self.about.windows_1252 = records.other_encoding() == Some("windows-1252");
         self.about.remarks = records.remarks();
-        self.about.line_feeds = rows.has_line_feeds();
+        self.about.line_feeds = rows.first_end() == Some(Eol::Lf);
+        self.about.returns = rows.first_end() == Some(Eol::Cr);
+        self.about.is_quoted = rows.layout().dialect.is_some() && rows.layout().sample.is_quoted;
+        self.about.above = rows.above().to_vec();
+        self.about.encoding_chosen = self.wish.encoding.is_some();
         match self.unreadable {
             Some(line) if !self.readable => Err(FileFault::NotJson(line).into()),
             _ => Ok(()),
@@ -213,8 +234,9 @@ impl Table {
         };
         for sheet in wanted {
             let mut stopped = None;
+            self.early = Some(Vec::new());
             let read = book.read(&sheet, |row| {
-                self.take(row).map_err(|unread| match unread {
+                self.take_of_sheet(row).map_err(|unread| match unread {
                     Unread::File(fault) => fault,
                     other => {
                         stopped = Some(other);
@@ -226,12 +248,30 @@ impl Table {
                 return Err(stopped);
             }
             if read? > 0 {
+                self.take_early()?;
                 self.about.remarks.unreadable = book.unreadable();
                 self.about.sheet = Some(sheet);
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Takes a row of a sheet. The first ones wait until the titles above the header are known.
+    #[cfg(feature = "xlsx")]
+    fn take_of_sheet(&mut self, row: FileRow) -> Result<(), Unread> {
+        let Some(early) = &mut self.early else { return self.take(row) };
+        early.push(row);
+        let bytes: usize = early.iter().flatten().map(String::len).sum();
+        if early.len() > 2 * TITLES_MAX || bytes >= SAMPLE_BYTES { self.take_early() } else { Ok(()) }
+    }
+
+    #[cfg(feature = "xlsx")]
+    fn take_early(&mut self) -> Result<(), Unread> {
+        let Some(rows) = self.early.take() else { return Ok(()) };
+        let titles = titles(&rows);
+        self.about.above = rows[..titles].iter().map(record).collect();
+        rows.into_iter().skip(titles).try_for_each(|row| self.take(row))
     }
 
     fn take(&mut self, row: FileRow) -> Result<(), Unread> {
@@ -265,7 +305,7 @@ impl Table {
         };
         if choice.column.is_some() {
             let at = number(self.rows) - 1;
-            self.counter.add(at, address_of(&self.about, (at, &row), choice).as_deref());
+            self.counter.add(at, address_of(&self.about, (at, &row), choice).as_deref().map_err(|why| *why));
         }
         Ok(())
     }
@@ -349,6 +389,16 @@ impl Table {
         self.about.kinds = self.kinds.finish();
         Ok(FileArrival { about: self.about, rows: number(self.rows), choice, content })
     }
+}
+
+/// A row as a record of CSV.
+#[cfg(feature = "xlsx")]
+fn record(row: &FileRow) -> String {
+    let is_special = |cell: &String| cell.contains([',', '"', '\r', '\n']);
+    let quoted = |cell: &String| {
+        if is_special(cell) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.clone() }
+    };
+    row.iter().map(quoted).collect::<Vec<_>>().join(",")
 }
 
 /// A number of rows, as it is stored.

@@ -3,6 +3,8 @@
 use probity_account::id::{JobId, UploadId};
 use probity_contract::error::ApiError;
 use probity_contract::timestamp::Timestamp;
+use probity_lists::absent::Absence;
+use probity_lists::encoding::CHOICES;
 use probity_lists::remarks::TextRemarks;
 use probity_mail::time::DAY_MS;
 use probity_store::uploads::{ColumnContent, Upload};
@@ -17,6 +19,18 @@ pub const PREVIEW_ROWS: i64 = 20;
 /// Maximum length of a cell in a preview, in characters.
 const CELL_CHARS: usize = 200;
 
+/// Cells that show how letters were read.
+const FOREIGN_CELLS: usize = 6;
+
+/// Rows that a view shows.
+pub struct ShownRows {
+    /// The first ones behind the header.
+    pub first: Vec<FileRow>,
+    /// The first one that was not UTF-8.
+    pub foreign: Option<FileRow>,
+}
+
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the answer")]
 #[derive(Debug, Serialize)]
 pub struct UploadView {
     pub id: UploadId,
@@ -40,8 +54,14 @@ pub struct UploadView {
     pub column: Option<i64>,
     /// Rows without the header.
     rows: i64,
-    /// First row without an address, counted from 1 with the header.
-    first_empty: Option<i64>,
+    /// Whether somebody chose the encoding.
+    encoding_chosen: bool,
+    /// Encodings to choose from, if it is a guess or was chosen.
+    encodings: Vec<String>,
+    /// First row that was not UTF-8, as it was read.
+    foreign_row: Option<ForeignRow>,
+    /// Rows without an address.
+    without: RowsLeftOut,
     /// Column with the most addresses, if the chosen one has none at all.
     better_column: Option<usize>,
     /// Null if no column is chosen.
@@ -51,6 +71,62 @@ pub struct UploadView {
     pub job: Option<JobId>,
     created_at: Timestamp,
     expires_at: Timestamp,
+}
+
+/// Row that shows how the letters of a text were read.
+#[derive(Debug, Serialize)]
+struct ForeignRow {
+    line: Option<i64>,
+    /// Its cells with other letters than ASCII.
+    cells: Vec<String>,
+}
+
+impl ForeignRow {
+    fn of(about: &FileFacts, cells: &[String]) -> Self {
+        let foreign = cells.iter().filter(|cell| !cell.is_ascii()).take(FOREIGN_CELLS);
+        Self {
+            line: about.foreign_row.and_then(|row| about.line_of(row)),
+            cells: foreign.map(|cell| cut(cell)).collect(),
+        }
+    }
+}
+
+/// Rows that are not verified, by reason.
+#[derive(Debug, Default, Serialize)]
+struct RowsLeftOut {
+    blank: i64,
+    several: i64,
+    unknown_encoding: i64,
+    /// The first of them.
+    first: Vec<RowLeftOut>,
+}
+
+#[derive(Debug, Serialize)]
+struct RowLeftOut {
+    /// Its number, counted from 1 with the header (in a sheet, with the titles above), and the line where it begins, if known.
+    row: i64,
+    line: Option<i64>,
+    reason: &'static str,
+    /// Addresses in its cell, if there are several.
+    addresses: Option<usize>,
+}
+
+impl RowsLeftOut {
+    fn of(about: &FileFacts, all: i64, domains: Domains) -> Self {
+        let Domains { several, guesses, first_without, .. } = domains;
+        let first = first_without.into_iter().map(|(row, why)| {
+            let (reason, addresses) = match why {
+                Absence::Blank => ("blank", None),
+                Absence::Several(addresses) => ("several", Some(addresses)),
+                Absence::Guess => ("unknown_encoding", None),
+            };
+            let is_sheet = about.kind == FileKind::Xlsx;
+            let line = if is_sheet { None } else { about.line_of(row) };
+            let titles = if is_sheet { i64::try_from(about.above.len()).unwrap_or_default() } else { 0 };
+            RowLeftOut { row: row + 1 + titles, line, reason, addresses }
+        });
+        Self { blank: all - several - guesses, several, unknown_encoding: guesses, first: first.collect() }
+    }
 }
 
 /// Content of the address column.
@@ -78,15 +154,21 @@ impl From<&ColumnContent> for ColumnCounts {
 impl UploadView {
     /// Creates the view of an upload that is kept for `keep_days` after its last use, with a preview if the first rows were
     /// read.
-    pub fn of(upload: Upload, keep_days: i64, first: Option<Vec<FileRow>>) -> Result<Self, ApiError> {
+    pub fn of(upload: Upload, keep_days: i64, rows: Option<ShownRows>) -> Result<Self, ApiError> {
         let about = FileFacts::of(&upload.about)?;
         let header = upload.choice.header;
         let shown = |row: FileRow| cells(&about, row).iter().map(|cell| cut(cell)).collect();
+        let (first, foreign) = rows.map_or((None, None), |rows| (Some(rows.first), rows.foreign));
+        let foreign_row = foreign.map(|row| ForeignRow::of(&about, &cells(&about, row)));
         let preview = first.map(|rows| rows.into_iter().map(shown).collect());
         let columns = about.columns(header).iter().map(|name| cut(name)).collect();
         let domains = upload.content.as_ref().map(|found| Domains::of(&found.domains)).transpose()?;
         let none = upload.content.as_ref().is_some_and(|found| found.addresses - found.repeated == found.invalid);
         let better_column = about.fullest().map(|(column, _)| column).filter(|_| none);
+        let all = upload.content.as_ref().map_or(0, |found| found.blank);
+        let without = domains.map(|domains| RowsLeftOut::of(&about, all, domains)).unwrap_or_default();
+        let is_unsure = about.guessed || about.encoding_chosen;
+        let words = CHOICES.iter().filter(|_| is_unsure).map(|choice| choice.name().to_ascii_lowercase());
         let FileFacts { name, kind, encoding, windows_1252, guessed, remarks, delimiter, sheet, sheets, .. } = about;
         Ok(Self {
             id: upload.id,
@@ -105,7 +187,10 @@ impl UploadView {
             header,
             column: upload.choice.column,
             rows: data_rows(upload.rows, header),
-            first_empty: domains.and_then(|domains| domains.first_blank),
+            encoding_chosen: about.encoding_chosen,
+            encodings: words.collect(),
+            foreign_row,
+            without,
             better_column,
             counts: upload.content.as_ref().map(ColumnCounts::from),
             preview,

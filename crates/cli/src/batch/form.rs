@@ -8,8 +8,8 @@ use probity_lists::split::{Dialect, Eol, fields, unquote};
 use probity_mail::verdict::Reason;
 
 use super::answer::FLAG_NAMES;
-use super::input::{NO_ADDRESS, UNREADABLE_ROW};
-use super::workfile::Imported;
+use super::input::UNREADABLE_ROW;
+use super::workfile::{Imported, LeftOut};
 use crate::args::ListFormat;
 use crate::output::plain;
 
@@ -72,10 +72,11 @@ impl OutputForm {
         }
     }
 
-    /// Writes a header, a blank line or the line that names the separator, which is repeated only if the output has the input's
-    /// format.
-    pub(super) fn verbatim(&mut self, eol: Eol, raw: &[u8], out: &mut Vec<u8>) {
-        let blank = raw.iter().all(u8::is_ascii_whitespace) || (self.names.is_empty() && separator(raw).is_some());
+    /// Writes a header, a blank line or what stands above the header, which is repeated only if the output has the input's format.
+    pub(super) fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8], out: &mut Vec<u8>) {
+        // Work files of older programs do not say that the line that names the separator stands above.
+        let blank =
+            is_above || raw.iter().all(u8::is_ascii_whitespace) || (self.names.is_empty() && separator(raw).is_some());
         let csv = self.imported.format == ListFormat::Csv;
         if csv && !blank && self.names.is_empty() {
             self.names = keys(raw, self.imported.dialect());
@@ -83,7 +84,9 @@ impl OutputForm {
         if self.format != self.imported.format {
             return;
         }
-        if blank || !csv {
+        if is_above && separator(raw).is_none() {
+            self.own(raw, out);
+        } else if blank || !csv {
             out.extend_from_slice(raw);
         } else {
             self.original(raw, out);
@@ -139,12 +142,12 @@ impl OutputForm {
         self.row(eol, "", &made, &reply, out);
     }
 
-    /// Writes a row without an address: nothing is said of it.
-    pub(super) fn without(&self, eol: Eol, raw: &[u8], out: &mut Vec<u8>) {
+    /// Writes a row without an address: nothing is said of it but why it is left out.
+    pub(super) fn without(&self, eol: Eol, why: LeftOut, raw: &[u8], out: &mut Vec<u8>) {
         let reply = RowAnswer {
             status: "",
             reason: "",
-            meta: NO_ADDRESS.into(),
+            meta: why.meta().into(),
             suggestion: "".into(),
             flags: 0,
             domain: "".into(),
@@ -154,26 +157,31 @@ impl OutputForm {
 
     /// Writes the input's own columns, padded to the widest row.
     fn original(&self, raw: &[u8], out: &mut Vec<u8>) {
-        let (dialect, delimiter) = (self.imported.dialect(), self.imported.delimiter);
-        let mut width = 0;
-        if self.protect == Protect::All {
-            for field in fields(raw, dialect) {
-                if width > 0 {
-                    out.push(delimiter);
-                }
-                let text = unquote(field, dialect);
-                match std::str::from_utf8(&text) {
-                    Ok(text) if is_formula(text) => cell(text, delimiter, true, out),
-                    _ => out.extend_from_slice(field),
-                }
-                width += 1;
-            }
-        } else {
-            out.extend_from_slice(raw);
-            width = fields(raw, dialect).count();
-        }
+        let width = self.own(raw, out);
         let missing = (self.imported.width as usize).saturating_sub(width);
-        out.extend(std::iter::repeat_n(delimiter, missing));
+        out.extend(std::iter::repeat_n(self.imported.delimiter, missing));
+    }
+
+    /// Writes the input's own columns; returns their number.
+    fn own(&self, raw: &[u8], out: &mut Vec<u8>) -> usize {
+        let (dialect, delimiter) = (self.imported.dialect(), self.imported.delimiter);
+        if self.protect != Protect::All {
+            out.extend_from_slice(raw);
+            return fields(raw, dialect).count();
+        }
+        let mut width = 0;
+        for field in fields(raw, dialect) {
+            if width > 0 {
+                out.push(delimiter);
+            }
+            let text = unquote(field, dialect);
+            match std::str::from_utf8(&text) {
+                Ok(text) if is_formula(text) => cell(text, delimiter, true, out),
+                _ => out.extend_from_slice(field),
+            }
+            width += 1;
+        }
+        width
     }
 
     fn cells(&self, reply: &RowAnswer<'_>, delimiter: u8, out: &mut Vec<u8>) {

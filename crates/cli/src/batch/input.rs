@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, anyhow, bail};
 use probity_backend::secrets::hex;
 use probity_lists::FileFault;
-use probity_lists::absent::{has_address, is_absent, is_guess};
+use probity_lists::absent::{absence, has_address};
 use probity_lists::column::NoColumn;
 use probity_lists::encoding::Encoding;
 use probity_lists::json;
@@ -24,14 +24,14 @@ use ring::digest;
 use super::oddities::{InputOddities, remarked};
 use super::order::{ROWS_MAX, RowCollector};
 use super::sheets;
-use super::workfile::{BatchHeader, Imported, WorkFile};
+use super::workfile::{BatchHeader, Imported, LeftOut, WorkFile};
 use crate::args::ListFormat;
 use crate::exit::{Exit, ExitsWith};
 
-/// Meta of rows without an address.
-pub(crate) const NO_ADDRESS: &str = "no_address";
 /// Meta of unreadable rows.
 pub(crate) const UNREADABLE_ROW: &str = "unreadable_row";
+/// Warning about rows that were unpacked.
+const WRAPPED: &str = "each row was one quoted cell; the output has its cells without these quotes";
 /// Rows between two checks of the stop flag.
 const STOP_ROWS: u32 = 1_024;
 
@@ -95,9 +95,11 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     if let Some(why) = found.refusal(rows.count(), plan.column, from.layout()) {
         bail!("{name}: {why}. Nothing was probed yet");
     }
+    let wrapped = from.layout().sample.is_wrapped.then(|| WRAPPED.to_owned());
     drop(from);
     let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
     let mut warnings = found.warnings(plan.column);
+    warnings.extend(wrapped);
     warnings.extend(remarked(&remarks, other));
     let workbook = sheet.is_some();
     if let Some(sheet) = sheet {
@@ -116,7 +118,7 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
         width: u32::try_from(found.width).unwrap_or(u32::MAX),
         encoding,
         suffix: found.suffix,
-        without: found.missing.count,
+        without: found.missing.count + found.several.count + found.guessed.count,
         unreadable: found.unreadable.count,
         workbook,
         warnings,
@@ -129,7 +131,8 @@ fn hint(begun: &BatchHeader, workbook: bool) -> Result<TextHint, String> {
     if workbook && begun.format.is_some_and(|format| format != ListFormat::Csv) {
         return Err("this is a workbook, which --format does not apply to".into());
     }
-    let format = begun.format.or_else(|| by_name(Path::new(&begun.input))).filter(|_| !workbook);
+    let by_name = begun.format.is_none() && !workbook;
+    let format = begun.format.or_else(|| named_format(Path::new(&begun.input))).filter(|_| !workbook);
     let form = format.map(|format| match format {
         ListFormat::Csv => TextForm::Csv,
         ListFormat::Txt => TextForm::Lines,
@@ -137,11 +140,11 @@ fn hint(begun: &BatchHeader, workbook: bool) -> Result<TextHint, String> {
     });
     let form = form.or_else(|| workbook.then_some(TextForm::Csv));
     let delimiter = workbook.then_some(sheets::DELIMITER);
-    Ok(TextHint { form, delimiter, named: begun.column.is_some(), pasted: false })
+    Ok(TextHint { form, delimiter, named: begun.column.is_some(), by_name, ..TextHint::default() })
 }
 
 /// The format that an input's name tells.
-fn by_name(name: &Path) -> Option<ListFormat> {
+fn named_format(name: &Path) -> Option<ListFormat> {
     let extension = name.extension()?.to_ascii_lowercase();
     match extension.to_str()? {
         "csv" | "tsv" | "tab" => Some(ListFormat::Csv),
@@ -229,21 +232,22 @@ impl Import<'_> {
         let name = self.begun.input.clone();
         while let Some(record) = from.next_record().map_err(|fault| unreadable(&name, fault))? {
             let raw = from.records().bytes(&record);
-            let blank = raw.iter().all(u8::is_ascii_whitespace);
-            if blank || record.kind == RecordKind::Separator {
-                self.work.verbatim(record.raw.end, raw)?;
+            let is_above = record.kind == RecordKind::Above;
+            if is_above || raw.iter().all(u8::is_ascii_whitespace) {
+                self.work.verbatim(record.raw.end, is_above, raw)?;
                 continue;
             }
-            let repaired = record.raw.stray.then(|| self.repaired(&record.cells));
+            let is_changed = record.raw.stray || from.layout().sample.is_wrapped;
+            let repaired = is_changed.then(|| self.repaired(&record.cells));
             let raw = repaired.as_deref().unwrap_or(raw);
             if record.kind == RecordKind::Blank {
                 self.found.missing.meet(record.raw.line);
-                self.work.without(record.raw.end, raw)?;
+                self.work.without(record.raw.end, LeftOut::Blank, raw)?;
                 continue;
             }
             if first && self.plan.header {
                 self.header(&record.cells);
-                self.work.verbatim(record.raw.end, raw)?;
+                self.work.verbatim(record.raw.end, false, raw)?;
             } else if let Some(several) = from.recipients(&record) {
                 self.recipients(&several, record.raw.end)?;
             } else {
@@ -260,11 +264,11 @@ impl Import<'_> {
     fn row(&mut self, record: &Record, raw: &[u8], (first, guessed): (bool, bool)) -> Result<()> {
         let (end, line) = (record.raw.end, record.raw.line);
         match self.email(&record.cells, line, first) {
-            Ok(email) if is_absent(&email, self.name.as_deref()) || is_guess(&email, guessed) => {
-                self.found.missing.meet(line);
-                self.work.without(end, raw)?;
-            }
             Ok(email) => {
+                if let Some(absence) = absence(&email, self.name.as_deref(), guessed) {
+                    self.found.left_out(absence, line);
+                    return self.work.without(end, absence.into(), raw);
+                }
                 self.found.addresses += u64::from(has_address(&email));
                 let place = self.work.row(end, &email, raw)?;
                 self.rows.add(&email, place);

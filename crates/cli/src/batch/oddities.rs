@@ -1,5 +1,6 @@
 //! Oddities of an input: counted while it is read, and said afterwards with the first line of each.
 
+use probity_lists::absent::Absence;
 use probity_lists::remarks::{Oddity, TextRemarks};
 use probity_lists::rows::{Layout, TextForm};
 
@@ -11,7 +12,13 @@ pub(super) struct InputOddities {
     pub(super) width: usize,
     pub(super) suffix: String,
     pub(super) ragged: Oddity,
+    /// Rows without an address.
     pub(super) missing: Oddity,
+    /// Rows with several addresses in one cell, and how many the first of them has.
+    pub(super) several: Oddity,
+    pub(super) in_cell: usize,
+    /// Rows whose address is in an encoding that is a guess.
+    pub(super) guessed: Oddity,
     pub(super) unreadable: Oddity,
     /// Why the first unreadable line could not be read.
     pub(super) why_unreadable: String,
@@ -27,17 +34,41 @@ impl InputOddities {
         self.unreadable.meet(line);
     }
 
+    /// Takes note of a row that is left out.
+    pub(super) fn left_out(&mut self, absence: Absence, line: u64) {
+        match absence {
+            Absence::Blank => self.missing.meet(line),
+            Absence::Guess => self.guessed.meet(line),
+            Absence::Several(count) => {
+                if self.several.count == 0 {
+                    self.in_cell = count;
+                }
+                self.several.meet(line);
+            }
+        }
+    }
+
     /// Reason why nothing of the input can be verified.
     pub(super) fn refusal(&self, rows: u32, column: usize, layout: &Layout) -> Option<String> {
         if rows == 0 && self.unreadable.count > 0 {
             let (line, why) = (self.unreadable.line, &self.why_unreadable);
             return Some(format!("no line is a JSON object with an address; line {line}: {why}"));
         }
-        if self.addresses > 0 || (rows == 0 && self.missing.count == 0) {
+        if self.addresses > 0 || self.several.count + self.guessed.count > 0 || (rows == 0 && self.missing.count == 0) {
             return None;
         }
         let place = if column > 0 { format!(" in column {}", column + 1) } else { String::new() };
         Some(format!("no row has an address{place}{}", better_column(layout, column)))
+    }
+
+    fn several_warning(&self) -> Option<String> {
+        let Oddity { count, line } = self.several;
+        let rows = match count {
+            0 => return None,
+            1 => format!("1 row has {} addresses in one cell and is left out", self.in_cell),
+            _ => format!("{count} rows have several addresses in one cell and are left out"),
+        };
+        Some(format!("{rows}, {}; give each address a row of its own", first(count, line)))
     }
 
     pub(super) fn warnings(&self, column: usize) -> Vec<String> {
@@ -56,6 +87,16 @@ impl InputOddities {
             let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
             let (rows, left_out) = (counted(count, "row has", "rows have"), if count == 1 { "is" } else { "are" });
             warnings.push(format!("{rows} no address{place} and {left_out} left out, {}", first(count, line)));
+        }
+        warnings.extend(self.several_warning());
+        let Oddity { count, line } = self.guessed;
+        if count > 0 {
+            let rows = counted(
+                count,
+                "row has an address in an unknown encoding and is left out",
+                "rows have addresses in an unknown encoding and are left out",
+            );
+            warnings.push(format!("{rows}, {}; save the file as UTF-8 to verify them", first(count, line)));
         }
         let Oddity { count, line } = self.unreadable;
         if count > 0 {
@@ -129,6 +170,15 @@ mod tests {
                 "1 row differs in the number of fields, in line 4; all rows were padded to 3 fields".to_owned(),
                 "1 row has no address and is left out, in line 5".to_owned(),
                 format!("1 line could not be read and gets `invalid` ({UNREADABLE_ROW}), in line 6: no JSON"),
+            ]
+        );
+        oddities.left_out(Absence::Several(3), 7);
+        oddities.left_out(Absence::Guess, 8);
+        assert_eq!(
+            oddities.warnings(0)[2..4],
+            [
+                "1 row has 3 addresses in one cell and is left out, in line 7; give each address a row of its own",
+                "1 row has an address in an unknown encoding and is left out, in line 8; save the file as UTF-8 to verify them",
             ]
         );
         oddities.missing.meet(9);

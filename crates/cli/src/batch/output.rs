@@ -205,8 +205,8 @@ impl Output {
                 self.tally.add(Reason::Invalid, false);
                 self.form.unreadable(eol, object, raw, &mut self.line);
             }
-            Frame::Without { eol, raw } => self.form.without(eol, raw, &mut self.line),
-            Frame::Verbatim { eol, raw } => self.form.verbatim(eol, raw, &mut self.line),
+            Frame::Without { eol, why, raw } => self.form.without(eol, why, raw, &mut self.line),
+            Frame::Verbatim { eol, is_above, raw } => self.form.verbatim(eol, is_above, raw, &mut self.line),
             Frame::Imported(_) => self.ended = true,
             Frame::Begun(_) => {}
             Frame::Answer(_) | Frame::PutOff(_) => anyhow::bail!("the work file is damaged at {place}"),

@@ -22,11 +22,11 @@ use anyhow::{Context, Result, bail};
 use probity_lists::split::Eol;
 use serde::Serialize;
 
-use self::frame::{ANSWER, BEGUN, IMPORTED, LINE, PUT_OFF, ROW, UNREADABLE, VERBATIM, WITHOUT};
+use self::frame::{ANSWER, BEGUN, IMPORTED, LINE, PUT_OFF, ROW, UNREADABLE, VERBATIM, WITHOUT, tagged};
 use super::answer::{PutOff, StoredAnswer};
 use crate::exit::{Exit, ExitsWith};
 
-pub(crate) use self::frame::{BatchHeader, Frame, Imported};
+pub(crate) use self::frame::{BatchHeader, Frame, Imported, LeftOut};
 pub(crate) use self::reader::{FrameReader, Scan, begun};
 
 /// Start of the file; the number counts incompatible layouts.
@@ -109,19 +109,19 @@ impl WorkFile {
         })
     }
 
-    /// Appends a record that is no row.
-    pub(crate) fn verbatim(&mut self, eol: Eol, raw: &[u8]) -> Result<()> {
+    /// Appends a record that is no row: the header, or a blank line. `is_above`: it stands above the header.
+    pub(crate) fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8]) -> Result<()> {
         self.frame(VERBATIM, |out| {
-            out.push(eol.code());
+            out.push(tagged(eol, u8::from(is_above)));
             out.extend_from_slice(raw);
         })?;
         Ok(())
     }
 
-    /// Appends a row without an address.
-    pub(crate) fn without(&mut self, eol: Eol, raw: &[u8]) -> Result<()> {
+    /// Appends a row that is left out.
+    pub(crate) fn without(&mut self, eol: Eol, why: LeftOut, raw: &[u8]) -> Result<()> {
         self.frame(WITHOUT, |out| {
-            out.push(eol.code());
+            out.push(tagged(eol, why.code()));
             out.extend_from_slice(raw);
         })?;
         Ok(())

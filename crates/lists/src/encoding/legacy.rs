@@ -14,6 +14,8 @@ use crate::split::RECORD_MAX;
 
 /// Begins a change of characters in ISO-2022-JP, whose bytes are ASCII otherwise.
 const ESCAPE: u8 = 0x1b;
+/// Encodings of which two bytes may pass for a character in UTF-8.
+const EAST_ASIAN: [&encoding_rs::Encoding; 5] = [SHIFT_JIS, BIG5, GBK, EUC_JP, EUC_KR];
 /// Countries whose customary encodings are tried: where all of them give the same result, the text itself decides.
 const COUNTRIES: [&[u8]; 9] = [b"de", b"pl", b"ru", b"gr", b"tr", b"jp", b"cn", b"tw", b"kr"];
 
@@ -64,6 +66,13 @@ impl LineDecoder {
             foreign: Oddity::default(),
             ahead: VecDeque::new(),
         }
+    }
+
+    /// The same, told the encoding of the lines that are not UTF-8.
+    pub(super) fn chosen(base: Encoding, other: &'static encoding_rs::Encoding) -> Self {
+        let is_utf8 = base == Encoding::Utf8Bom;
+        let keeps_utf8 = is_utf8 || !EAST_ASIAN.contains(&other);
+        Self { state: State::Known, other: Some(other), is_utf8, keeps_utf8, ..Self::new(base) }
     }
 
     pub(super) fn encoding(&self) -> Encoding {
@@ -155,7 +164,7 @@ impl LineDecoder {
         }
         self.is_utf8 = known_utf8 && found != ISO_2022_JP;
         // Two bytes of a character in East Asia may pass for one in UTF-8; elsewhere that is as good as excluded.
-        self.keeps_utf8 = known_utf8 || ![SHIFT_JIS, BIG5, GBK, EUC_JP, EUC_KR].contains(&found);
+        self.keeps_utf8 = known_utf8 || !EAST_ASIAN.contains(&found);
         self.guessed |=
             found != ISO_2022_JP && COUNTRIES.iter().any(|country| guess(&detector, Some(country)) != found);
         self.other = Some(found);

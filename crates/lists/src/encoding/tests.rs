@@ -150,3 +150,24 @@ fn memory_does_not_grow_with_a_line() {
         transcoder = Transcoder::default();
     }
 }
+
+#[test]
+fn a_chosen_encoding_is_no_guess() {
+    let bytes = b"email\nj@x.org\xe6\nb\xc3\xbc@x.org\n";
+    let read = |word: &str, bytes: &[u8]| {
+        let mut transcoder = Transcoder::reading(chosen(word));
+        let mut out = Vec::new();
+        transcoder.push(bytes, true, &mut out);
+        (String::from_utf8(out).unwrap(), transcoder.is_guessed(), transcoder.encoding().word().into_owned())
+    };
+    let text = |letter: &str| format!("email\nj@x.org{letter}\nbü@x.org\n");
+    for (word, letter) in [("windows-1252", "\u{e6}"), ("windows-1250", "\u{107}"), ("Windows-1251", "\u{436}")] {
+        assert_eq!(read(word, bytes), (text(letter), false, word.to_lowercase()));
+    }
+    assert_eq!(read("shift_jis", b"\x83\x7c@x.org\n").0, "ポ@x.org\n");
+    // A mark is worth more.
+    let marked = [b"\xef\xbb\xbf", &bytes[..]].concat();
+    assert_eq!(read("windows-1250", &marked), (text("\u{107}"), false, "utf-8-bom".to_owned()));
+    assert_eq!(read("windows-1250", b"\xff\xfea\0\xe6\0").0, "aæ");
+    assert_eq!(chosen("utf-8"), None);
+}

@@ -1,8 +1,11 @@
 //! Rows without an address: nobody is asked about them, and they cost nothing.
 
-use probity_mail::address::bare_address;
+use probity_mail::address::{Address, bare_address};
+
+use serde::{Deserialize, Serialize};
 
 use crate::column::{is_address, is_name, looks_like_address, trimmed};
+use crate::recipients::recipients;
 
 /// Whether a cell of the address column holds no address: it is blank, but for characters that nobody sees and marks of an end, or
 /// repeats the header. Any other text is meant as an address, valid or not.
@@ -11,10 +14,46 @@ pub fn is_absent(cell: &str, header: Option<&str>) -> bool {
     cell.is_empty() || (!cell.contains('@') && (is_name(cell) || header.is_some_and(|header| trimmed(header) == cell)))
 }
 
-/// Whether an address may be another one, because its encoding is a guess: nothing certain can be said of it, so nobody is asked.
-/// A name before it may be in any encoding.
-pub fn is_guess(cell: &str, guessed: bool) -> bool {
-    guessed && !bare_address(trimmed(cell)).is_ascii()
+/// Reason why a row is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Absence {
+    /// Its cell has no text, or repeats the header ([`is_absent`]).
+    Blank,
+    /// Its cell has this many addresses, so none of them is the row's.
+    Several(usize),
+    /// Its encoding is a guess, so the address may be another one.
+    Guess,
+}
+
+/// Returns why a row is left out; `None` if its cell of the address column is meant as an address. `guessed`: its encoding is a
+/// guess. A name before an address may be in any encoding.
+pub fn absence(cell: &str, header: Option<&str>, guessed: bool) -> Option<Absence> {
+    if is_absent(cell, header) {
+        return Some(Absence::Blank);
+    }
+    if guessed && !bare_address(trimmed(cell)).is_ascii() {
+        return Some(Absence::Guess);
+    }
+    several(cell).map(Absence::Several)
+}
+
+/// Counts the addresses in a cell that has several, however they are separated; `None` for one address, whatever its name or its
+/// quoted local part looks like.
+fn several(cell: &str) -> Option<usize> {
+    const AROUND: [char; 8] = ['<', '>', '(', ')', '[', ']', '"', '\''];
+    let cell = trimmed(cell);
+    memchr::memchr_iter(b'@', cell.as_bytes()).nth(1)?;
+    if let Some(parts) = recipients(cell) {
+        return Some(parts.len());
+    }
+    if Address::parse(bare_address(cell)).is_ok() {
+        return None;
+    }
+    let parts = cell.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|' | '/' | ':'));
+    let count =
+        parts.map(|part| part.trim_matches(AROUND)).filter(|part| is_address(part) && looks_like_address(part)).count();
+    (count > 1).then_some(count)
 }
 
 /// Whether a cell has something like an address, so that its column is one of addresses.
@@ -49,8 +88,46 @@ mod tests {
         assert!(!is_absent("Kontakt", None));
         let guesses =
             ["a@\u{ef}\u{f0}.org", "\u{e6} <a@\u{f8}.org>", "a@x.org\u{a0}", "\u{e6}\u{f8} <ann@example.org>"];
-        assert_eq!(guesses.map(|cell| is_guess(cell, true)), [true, true, false, false]);
-        assert_eq!(guesses.map(|cell| is_guess(cell, false)), [false; 4]);
+        let guess = Some(Absence::Guess);
+        assert_eq!(guesses.map(|cell| absence(cell, None, true)), [guess, guess, None, None]);
+        assert_eq!(guesses.map(|cell| absence(cell, None, false)), [None; 4]);
+        assert_eq!(absence("Kontakt", Some("Kontakt"), true), Some(Absence::Blank));
+    }
+
+    #[test]
+    fn several_addresses_in_a_cell_are_counted() {
+        let table = [
+            ("ann@shop.example ::: ann.roe@home.example", 2),
+            ("bob@shop.example\nbob@home.example", 2),
+            ("cid@shop.example; cid@home.example;dee@x.org", 3),
+            ("a@x.org b@x.org", 2),
+            ("a@x.org / b@x.org", 2),
+            ("a@x.org/b@x.org", 2),
+            ("a@x.org | b@x.org", 2),
+            ("a@x.org (old: b@x.org)", 2),
+            ("Ann <a@x.org> Bob <b@x.org>", 2),
+            ("mailto:a@x.org mailto:b@x.org", 2),
+            ("private: a@x.org, work: b@x.org", 2),
+            ("\u{a0}ü@x.org;b@x.org\u{200b}", 2),
+        ];
+        for (cell, count) in table {
+            assert_eq!(absence(cell, None, false), Some(Absence::Several(count)), "{cell:?}");
+        }
+        let single = [
+            "a@x.org",
+            "ann@x.org <ann@x.org>",
+            "\"ann@x.org\" <ann@x.org>;",
+            "\"a@x.org b@x.org\"@x.org",
+            "Doe, Ann <a@x.org>",
+            "a@x.org; Ann",
+            "a@@x.org",
+            "a@b@x.org",
+            "ann@home @work",
+            "no address at all",
+        ];
+        for cell in single {
+            assert_eq!(absence(cell, None, false), None, "{cell:?}");
+        }
     }
 
     #[test]

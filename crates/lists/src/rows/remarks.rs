@@ -20,7 +20,6 @@ impl Oddity {
     }
 
     /// Counts the occurrences of another part of the file.
-    #[cfg(feature = "workbook")]
     pub(crate) fn join(&mut self, other: Self) {
         if self.count == 0 || (other.count > 0 && other.line < self.line) {
             self.line = other.line;
@@ -37,6 +36,8 @@ pub struct TextRemarks {
     pub foreign: Oddity,
     /// Rows with NUL characters.
     pub nuls: Oddity,
+    /// Blank rows before the last row that is not.
+    pub blank: Oddity,
     /// Rows in which a quote opens by mistake.
     pub stray: Oddity,
     /// Cells of a workbook, and addresses behind its links, that could not be read, by rows.

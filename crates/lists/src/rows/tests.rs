@@ -3,8 +3,16 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::split::Dialect;
 
-const PASTED: TextHint = TextHint { pasted: true, form: Some(TextForm::Lines), delimiter: None, named: false };
+const PASTED: TextHint = TextHint {
+    pasted: true,
+    form: Some(TextForm::Lines),
+    delimiter: None,
+    encoding: None,
+    named: false,
+    by_name: false,
+};
 
 fn read(bytes: &[u8]) -> (TextForm, Vec<Vec<String>>) {
     let mut rows = TextRows::open(bytes, TextHint::default()).unwrap();
@@ -43,14 +51,7 @@ fn forms_are_seen_and_read() {
         (
             b"May, 2024, all\nn,email\n\"A,a@x.org\nB,b@x.org\"\nC,c@x.org\nD,d@x.org\n",
             TextForm::Csv,
-            &[
-                &["May", " 2024", " all"],
-                &["n", "email"],
-                &["A", "a@x.org"],
-                &["B", "b@x.org"],
-                &["C", "c@x.org"],
-                &["D", "d@x.org"],
-            ],
+            &[&["n", "email"], &["A", "a@x.org"], &["B", "b@x.org"], &["C", "c@x.org"], &["D", "d@x.org"]],
         ),
         // The second byte of a character in Shift_JIS may be a bar, and that of the next one an at sign.
         (
@@ -63,6 +64,54 @@ fn forms_are_seen_and_read() {
         assert_eq!(read(bytes), (form, rows.iter().map(|row| row.iter().map(ToString::to_string).collect()).collect()));
     }
     assert_eq!(read(&wide("email;n\r\nj\u{f6}@x.org;1\r\n")).1, [["email", "n"], ["jö@x.org", "1"]]);
+}
+
+#[test]
+fn what_stands_above_the_header_is_kept_apart() {
+    let table: [(&str, &[&str], &[&[&str]]); 5] = [
+        (
+            "Contacts of May;;\r\n;;\r\nName;Email;City\r\nAnn;a@x.org;Bonn\r\n",
+            &["Contacts of May;;", ";;"],
+            &[&["Name", "Email", "City"], &["Ann", "a@x.org", "Bonn"]],
+        ),
+        ("sep=;\nMay, all\nn;email\n1;a@x.org\n", &["sep=;", "May, all"], &[&["n", "email"], &["1", "a@x.org"]]),
+        ("May\n\nemail\na@x.org\n\n", &["May", ""], &[&["email"], &["a@x.org"]]),
+        // None of these is a title.
+        ("old@x.org,1\nemail,n\na@x.org,2\n", &[], &[&["old@x.org", "1"], &["email", "n"], &["a@x.org", "2"]]),
+        ("Ann,1\nemail,n\n", &[], &[&["Ann", "1"], &["email", "n"]]),
+    ];
+    for (text, above, expected) in table {
+        let mut rows = TextRows::open(text.as_bytes(), TextHint::default()).unwrap();
+        let read: Vec<Vec<String>> = std::iter::from_fn(|| rows.next_row().unwrap()).collect();
+        assert_eq!(rows.above(), above, "{text:?}");
+        assert_eq!(read, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn a_row_in_one_quoted_cell_is_unpacked_where_all_rows_are() {
+    let twice = "\"Name,Email\"\r\n\"Ann,a@x.org\"\r\n\"\"\"Roe, Bob\"\",b@x.org\"\r\n";
+    assert_eq!(read(twice.as_bytes()).1, [["Name", "Email"], ["Ann", "a@x.org"], ["Roe, Bob", "b@x.org"]]);
+    for text in ["\"Name,Email\"\n\"Ann,a@x.org\"\nBob\n", "\"Doe, Ann <a@x.org>\"\n\"Roe, Bob <b@x.org>\"\n"] {
+        assert!(read(text.as_bytes()).1.iter().all(|row| row.len() == 1), "{text}");
+    }
+}
+
+#[test]
+fn the_name_of_a_file_makes_no_columns_of_recipients() {
+    let hint = TextHint { form: Some(TextForm::Csv), by_name: true, ..TextHint::default() };
+    let mut rows = TextRows::open(&b"a@x.org; b@x.org; c@x.org"[..], hint).unwrap();
+    let read: Vec<Vec<String>> = std::iter::from_fn(|| rows.next_row().unwrap()).collect();
+    assert_eq!(read, [["a@x.org"], ["b@x.org"], ["c@x.org"]]);
+    assert_eq!(TextRows::open(&b"a@x.org\nb@x.org\n"[..], hint).unwrap().layout().form, TextForm::Csv);
+}
+
+#[test]
+fn rows_are_named_by_their_first_line() {
+    let text = "sep=;\nn;email\n\n\"two\nlines\";a@x.org\n3;b@x.org\n";
+    let mut rows = TextRows::open(text.as_bytes(), TextHint::default()).unwrap();
+    let lines: Vec<u64> = std::iter::from_fn(|| rows.next_row().unwrap().map(|_| rows.line())).collect();
+    assert_eq!(lines, [2, 4, 6]);
 }
 
 #[test]
@@ -128,6 +177,14 @@ fn oddities_are_said_with_their_lines() {
         TextRemarks { foreign: odd(5), nuls: odd(3), stray: odd(2), ..TextRemarks::default() }
     );
     assert_eq!(foreign, [5]);
+}
+
+#[test]
+fn blank_rows_are_counted_up_to_the_last_row() {
+    let text = "\n email ,n\n\n,\na@x.org,1\n\nb@x.org,2\n,\n\n";
+    let mut rows = TextRows::open(text.as_bytes(), TextHint::default()).unwrap();
+    while rows.next_row().unwrap().is_some() {}
+    assert_eq!(rows.records().remarks().blank, Oddity { count: 4, line: 1 });
 }
 
 #[test]

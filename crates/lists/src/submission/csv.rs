@@ -8,7 +8,7 @@
 
 use super::{ADDRESS_MAX_BYTES, SubmissionFault};
 use crate::FileFault;
-use crate::absent::{has_address, is_absent};
+use crate::absent::{absence, has_address};
 use crate::remarks::Oddity;
 use crate::rows::{Record, RecordKind, TextForm, TextHint, TextRecords};
 
@@ -18,7 +18,14 @@ const NOT_UTF8: &str = "the address must be UTF-8";
 const UNCLOSED: &str = "a quote is not closed";
 const NO_COLUMN: &str = "no column is named `email`, and no field has an address; name the address column `email`";
 
-const CSV: TextHint = TextHint { form: Some(TextForm::Csv), delimiter: None, named: false, pasted: false };
+const CSV: TextHint = TextHint {
+    form: Some(TextForm::Csv),
+    delimiter: None,
+    encoding: None,
+    named: false,
+    by_name: false,
+    pasted: false,
+};
 
 pub(super) struct CsvReader {
     records: TextRecords,
@@ -89,7 +96,7 @@ impl CsvReader {
         let line = record.raw.line;
         let (column, header) = self.choice.as_ref().map_or((0, None), |of| (of.column, of.header.as_deref()));
         let address = record.cells.get(column).map_or("", String::as_str);
-        if is_absent(address, header) {
+        if absence(address, header, false).is_some() {
             self.without.meet(line);
             return Ok(());
         }

@@ -5,7 +5,9 @@ use probity_backend::uploads::about::{FileFacts, FileKind};
 use probity_backend::uploads::cells;
 use probity_backend::uploads::count::count;
 use probity_backend::uploads::forecast::{self, Basis, Forecast};
-use probity_backend::uploads::view::{Choose, DeletedUpload, PREVIEW_ROWS, UploadLimits, UploadView, Uploads};
+use probity_backend::uploads::view::{
+    Choose, DeletedUpload, PREVIEW_ROWS, ShownRows, UploadLimits, UploadView, Uploads,
+};
 use probity_contract::error::ApiError;
 use probity_contract::query::{FromQuery, Query};
 use probity_store::accounts::settings;
@@ -62,10 +64,14 @@ pub async fn get_upload(app: &App, caller: &Caller, id: UploadId) -> Result<Uplo
     let upload = counted(app, upload).await?;
     let from = i64::from(upload.choice.header);
     let mut conn = app.store.read().await?;
-    let rows = cells::rows(&mut conn, &upload, from, from + PREVIEW_ROWS).await?;
+    let first = cells::rows(&mut conn, &upload, from, from + PREVIEW_ROWS).await?;
+    let foreign = match FileFacts::of(&upload.about)?.foreign_row {
+        Some(row) => cells::rows(&mut conn, &upload, row, row + 1).await?.into_iter().next(),
+        None => None,
+    };
     let keep_days = keep_days(app, &mut conn, upload.org).await?;
     drop(conn);
-    UploadView::of(upload, keep_days, Some(rows))
+    UploadView::of(upload, keep_days, Some(ShownRows { first, foreign }))
 }
 
 /// Chooses the column with the addresses and the meaning of the first row, then recounts. A concurrent change by another

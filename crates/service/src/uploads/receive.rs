@@ -18,6 +18,7 @@ use probity_backend::uploads::view::UploadView;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::query::{FromQuery, Query};
 use probity_lists::FileFault;
+use probity_lists::encoding::{CHOICES, TextEncoding, chosen};
 use probity_store::uploads::{self, NewUpload, UploadNo};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 use tokio::runtime::Handle;
@@ -49,6 +50,8 @@ pub struct UploadQuery {
     pub replaces: Option<UploadId>,
     /// Sheet of a workbook to read; by default the one with the addresses.
     pub sheet: Option<String>,
+    /// Encoding of what has no mark and is not UTF-8; by default it is detected.
+    pub encoding: Option<TextEncoding>,
 }
 
 impl FromQuery for UploadQuery {
@@ -64,8 +67,15 @@ impl FromQuery for UploadQuery {
         let sheet = query.text("sheet")?.filter(|sheet| !sheet.is_empty()).map(Cow::into_owned);
         let replaces = query.text("replaces")?.filter(|id| !id.is_empty()).map(|id| id.parse()).transpose();
         let replaces = replaces.map_err(|_| ApiError::invalid("replaces", "must be an upload ID"))?;
-        Ok(Self { name, source, replaces, sheet })
+        let encoding = query.text("encoding")?.filter(|word| !word.is_empty());
+        let encoding = encoding.map(|word| chosen(&word).ok_or_else(unknown_encoding)).transpose()?;
+        Ok(Self { name, source, replaces, sheet, encoding })
     }
+}
+
+fn unknown_encoding() -> ApiError {
+    let names: Vec<String> = CHOICES.iter().map(|encoding| encoding.name().to_ascii_lowercase()).collect();
+    ApiError::invalid("encoding", format_args!("must be one of {}", names.join(", ")))
 }
 
 /// Receives a file or a pasted list. `open` starts to read the body, whose maximum size in bytes it is given.
@@ -156,6 +166,7 @@ async fn take<B: IncomingBody>(
     let wish = ReadRequest {
         name: query.name,
         sheet: query.sheet,
+        encoding: query.encoding,
         bytes_max: app.config.uploads.body_max,
         lines: query.source == "input",
         rows_max: u64::try_from(app.config.batch_rows_max).unwrap_or(u64::MAX),

@@ -224,7 +224,7 @@ impl ColumnTexts {
                 if at == 0 && self.choice.header {
                     continue;
                 }
-                let Some(text) = address_of(&self.about, (at, &row), self.choice) else {
+                let Ok(text) = address_of(&self.about, (at, &row), self.choice) else {
                     self.without.add(at);
                     continue;
                 };

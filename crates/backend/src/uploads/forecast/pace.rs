@@ -99,7 +99,11 @@ mod tests {
 
     fn list() -> Domains {
         let named = [("gmail.com", 12_000), ("yahoo.com", 500), ("shop.example", 300), ("firm.example", 200)];
-        Domains { named: named.map(|(name, count)| (name.to_owned(), count)).to_vec(), others: 100, first_blank: None }
+        Domains {
+            named: named.map(|(name, count)| (name.to_owned(), count)).to_vec(),
+            others: 100,
+            ..Domains::default()
+        }
     }
 
     fn facts() -> Vec<StoredDomainFact> {

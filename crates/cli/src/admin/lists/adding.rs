@@ -41,7 +41,13 @@ fn read_addition(args: &NewListArgs, is_input: bool) -> FileAddition {
     let name = args.file.file_name().filter(|_| !is_input).map(|name| name.to_string_lossy().into_owned());
     let source = if is_input { "input" } else { "csv" };
     FileAddition {
-        upload: UploadQuery { name: name.unwrap_or_default(), source, replaces: None, sheet: args.sheet.clone() },
+        upload: UploadQuery {
+            name: name.unwrap_or_default(),
+            source,
+            replaces: None,
+            sheet: args.sheet.clone(),
+            encoding: None,
+        },
         column: args.column.clone(),
         no_header: args.no_header,
         reference: args.reference.clone(),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use probity_lists::absent::Absence;
 use probity_lists::encoding::Encoding;
 use probity_lists::split::{Dialect, Eol};
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,63 @@ impl Imported {
     }
 }
 
+/// Reason why a row is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// It has no address.
+    Blank,
+    /// One cell has several addresses.
+    Several,
+    /// The encoding of its address is a guess.
+    Guess,
+}
+
+impl LeftOut {
+    /// Its meta in the output.
+    pub(crate) fn meta(self) -> &'static str {
+        match self {
+            Self::Blank => "no_address",
+            Self::Several => "several_addresses",
+            Self::Guess => "unknown_encoding",
+        }
+    }
+
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::Blank => 0,
+            Self::Several => 1,
+            Self::Guess => 2,
+        }
+    }
+
+    fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Several,
+            2 => Self::Guess,
+            _ => Self::Blank,
+        }
+    }
+}
+
+impl From<Absence> for LeftOut {
+    fn from(absence: Absence) -> Self {
+        match absence {
+            Absence::Blank => Self::Blank,
+            Absence::Several(_) => Self::Several,
+            Absence::Guess => Self::Guess,
+        }
+    }
+}
+
+/// A line end and a small number in one byte. Older files have the line end alone.
+pub(super) fn tagged(eol: Eol, tag: u8) -> u8 {
+    eol.code() | (tag << 4)
+}
+
+fn untagged(byte: u8) -> (Eol, u8) {
+    (Eol::from_code(byte & 0x0f), byte >> 4)
+}
+
 #[derive(Debug)]
 pub(crate) enum Frame<'a> {
     Begun(BatchHeader),
@@ -88,11 +146,14 @@ pub(crate) enum Frame<'a> {
     /// A record without an address: a header, a blank line.
     Verbatim {
         eol: Eol,
+        /// It stands above the header.
+        is_above: bool,
         raw: &'a [u8],
     },
     /// A row without an address, which has no answer.
     Without {
         eol: Eol,
+        why: LeftOut,
         raw: &'a [u8],
     },
     /// An unreadable record, whose answer is fixed.
@@ -130,8 +191,14 @@ impl<'a> Frame<'a> {
             IMPORTED => Some(Self::Imported(serde_json::from_slice(rest).ok()?)),
             ANSWER => StoredAnswer::read(rest).map(Self::Answer),
             PUT_OFF => PutOff::read(rest).map(Self::PutOff),
-            VERBATIM => rest.split_first().map(|(eol, raw)| Self::Verbatim { eol: Eol::from_code(*eol), raw }),
-            WITHOUT => rest.split_first().map(|(eol, raw)| Self::Without { eol: Eol::from_code(*eol), raw }),
+            VERBATIM => {
+                let ((eol, tag), raw) = rest.split_first().map(|(byte, raw)| (untagged(*byte), raw))?;
+                Some(Self::Verbatim { eol, is_above: tag != 0, raw })
+            }
+            WITHOUT => {
+                let ((eol, tag), raw) = rest.split_first().map(|(byte, raw)| (untagged(*byte), raw))?;
+                Some(Self::Without { eol, why: LeftOut::from_code(tag), raw })
+            }
             UNREADABLE => {
                 let ([eol, object], raw) = rest.split_first_chunk::<2>()?;
                 Some(Self::Unreadable { eol: Eol::from_code(*eol), object: *object != 0, raw })

@@ -10,6 +10,8 @@ use probity_backend::uploads::without::RowsWithout;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::jobs::batch::{BatchRow, RowDone, RowHead, RowVerdict};
 use probity_lists::json;
+use probity_lists::rows::separator;
+use probity_lists::split::{Dialect, fields, unquote};
 use probity_store::Conn;
 use probity_store::jobs::Job;
 use probity_store::uploads::{self, Upload};
@@ -102,9 +104,34 @@ impl FileColumns {
         let usual = CsvShape::default();
         CsvShape {
             separator: about.delimiter.unwrap_or(usual.separator),
-            line_end: if about.line_feeds { "\n" } else { usual.line_end },
+            line_end: match () {
+                () if about.line_feeds => "\n",
+                () if about.returns => "\r",
+                () => usual.line_end,
+            },
             mark: about.wants_bom(),
+            is_quoted: about.is_quoted,
         }
+    }
+
+    /// Returns the records above the header of the uploaded file, without their ends.
+    pub(super) fn above(&self) -> &[String] {
+        self.own.as_ref().map_or(&[], |own| &own.about.above)
+    }
+
+    /// Returns the cells of a record above the header; none for the line that names the separator.
+    pub(super) fn cells_above(&self, record: &str) -> Vec<String> {
+        if separator(record.as_bytes()).is_some() {
+            return Vec::new();
+        }
+        let dialect = Dialect::separated(u8::try_from(self.shape().separator).unwrap_or(b','));
+        let text = |field: &[u8]| String::from_utf8_lossy(&unquote(field, dialect)).into_owned();
+        fields(record.as_bytes(), dialect).map(text).collect()
+    }
+
+    /// Returns how many of the columns are the file's.
+    pub(super) fn own_width(&self) -> usize {
+        self.own.as_ref().map_or(0, |own| own.about.width)
     }
 
     /// Returns the cells of a row, in column order; unknown values are empty.

@@ -23,12 +23,14 @@ pub(super) struct CsvShape {
     pub(super) line_end: &'static str,
     /// Whether the text begins with a byte order mark.
     pub(super) mark: bool,
+    /// Whether every field of the file is in quotes.
+    pub(super) is_quoted: bool,
 }
 
 impl Default for CsvShape {
     /// As in RFC 4180.
     fn default() -> Self {
-        Self { separator: ',', line_end: "\r\n", mark: false }
+        Self { separator: ',', line_end: "\r\n", mark: false, is_quoted: false }
     }
 }
 
@@ -36,37 +38,50 @@ impl CsvRows {
     /// Returns the records of rows, after the header if they are the first.
     pub(super) fn text(self, columns: &FileColumns, rows: &[OriginalRow], first: bool) -> Vec<u8> {
         let mut text = Vec::with_capacity((rows.len() + 1) * 128);
+        let own = columns.own_width();
         if first {
             text.extend("\u{feff}".bytes().filter(|_| self.shape.mark));
-            self.record(&mut text, &columns.header());
+            columns.above().iter().for_each(|record| self.above(&mut text, record, &columns.cells_above(record)));
+            self.record(&mut text, &columns.header(), own);
         }
         for row in rows {
-            self.record(&mut text, &columns.cells(row));
+            self.record(&mut text, &columns.cells(row), own);
         }
         text
     }
 
-    fn record<T: AsRef<str>>(self, text: &mut Vec<u8>, cells: &[T]) {
+    /// Writes a record above the header: unchanged, unless one of its cells is a formula.
+    fn above(self, text: &mut Vec<u8>, record: &str, cells: &[String]) {
+        if !self.raw && cells.iter().any(|cell| runs(cell)) {
+            return self.record(text, cells, 0);
+        }
+        text.extend(record.bytes());
+        text.extend(self.shape.line_end.bytes());
+    }
+
+    /// Writes a record, of which the first `own` cells are the file's.
+    fn record<T: AsRef<str>>(self, text: &mut Vec<u8>, cells: &[T], own: usize) {
         for (place, cell) in cells.iter().enumerate() {
             if place > 0 {
                 text.extend(self.shape.separator.encode_utf8(&mut [0; 4]).bytes());
             }
-            self.cell(text, cell.as_ref());
+            self.cell(text, cell.as_ref(), self.shape.is_quoted && place < own);
         }
         text.extend(self.shape.line_end.bytes());
     }
 
     /// Writes a cell. RFC 4180 §2: cells with a separator, quote or line end are quoted, and their quotes doubled. Cells with
     /// outer blanks are quoted too, because some readers strip blanks.
-    fn cell(self, text: &mut Vec<u8>, cell: &str) {
-        let runs = cell.starts_with('\0') || cell.starts_with(FORMULA);
-        let mark = if runs && !self.raw { "'" } else { "" };
+    fn cell(self, text: &mut Vec<u8>, cell: &str, always: bool) {
+        let mark = if runs(cell) && !self.raw { "'" } else { "" };
         let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_whitespace);
         let bytes = cell.as_bytes();
-        let quoted = cell.contains(self.shape.separator)
-            || bytes.iter().any(|byte| b",;\"\r\n".contains(byte))
+        let quoted = always
+            || cell.contains(self.shape.separator)
+            || bytes.iter().any(|byte| b"\"\r\n".contains(byte))
             || outer(bytes.first())
-            || outer(bytes.last());
+            || outer(bytes.last())
+            || (!self.raw && splits_into_formula(cell));
         if !quoted {
             text.extend(mark.bytes());
             text.extend(bytes);
@@ -82,6 +97,16 @@ impl CsvRows {
         }
         text.push(b'"');
     }
+}
+
+/// Whether a cell starts like a formula.
+fn runs(cell: &str) -> bool {
+    cell.starts_with('\0') || cell.starts_with(FORMULA)
+}
+
+/// Whether a program that takes another separator would find a formula within a cell.
+fn splits_into_formula(cell: &str) -> bool {
+    cell.split([',', ';']).skip(1).any(runs)
 }
 
 /// Returns the example file of the API description.
@@ -137,6 +162,8 @@ mod tests {
             ("=1+1", "'=1+1,,false,,,,,,7\r\n"),
             ("+x@example.org", "'+x@example.org,,false,,,,,,7\r\n"),
             ("＝1", "'＝1,,false,,,,,,7\r\n"),
+            ("a;b", "a;b,,false,,,,,,7\r\n"),
+            ("a;=b", "\"a;=b\",,false,,,,,,7\r\n"),
             ("\t=1", "\"'\t=1\",,false,,,,,,7\r\n"),
         ];
         for (email, expected) in cases {

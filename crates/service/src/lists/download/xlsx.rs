@@ -131,7 +131,9 @@ fn write(
 ) -> Result<File, WorkbookError> {
     let mut book = Workbook::new();
     book.set_tempdir(tempfile::env::temp_dir())?;
-    let mut sheet = ResultsSheet::begin(&mut book, &columns.header())?;
+    let above: Vec<_> = columns.above().iter().map(|record| columns.cells_above(record)).collect();
+    let above: Vec<_> = above.into_iter().filter(|cells| !cells.is_empty()).collect();
+    let mut sheet = ResultsSheet::begin(&mut book, &above, &columns.header())?;
     loop {
         match parts.blocking_recv() {
             Some(SheetPart::Rows(rows)) => {

@@ -16,10 +16,10 @@ import { Strip } from "../../../ui/strip.js";
 import { Fetched, useFetched } from "../../../ui/table.js";
 import { toastFailure } from "../../../ui/toasts.js";
 import { Forecast, MailProviders } from "./forecast.js";
+import { Encoding, LeftOut, Remarks, encodingName } from "./reading.js";
 import { Unsent, bodyOf, send } from "./sending.js";
 import { Stages } from "./stages.js";
 
-const ENCODINGS = { "utf-8": "UTF-8", "utf-8-bom": "UTF-8", "utf-16le": "UTF-16", "utf-16be": "UTF-16" };
 /** Rows of the preview. */
 const ROWS = 5;
 
@@ -63,7 +63,8 @@ function Reading({ of, upload, place }) {
   }
   const busy = change.to !== undefined;
   return html`<div class="stack wide-gap">
-      ${reading(of) && html`<${Note} kind="warning">${reading(of)}<//>`}
+      <${Encoding} of=${of} />
+      <${Remarks} of=${of} />
       ${of.sheets.length > 1 && html`<section class="card"><${Sheets} of=${of} /></section>`}
       <${Column} of=${{ ...of, ...change.to }} choose=${choose} busy=${busy} failure=${change.failure} />
       <${Counts} of=${of} busy=${busy} />
@@ -102,14 +103,7 @@ function Sheets({ of }) {
 function facts(of) {
   const separator = of.delimiter === "\t" ? t("upload.tab") : of.delimiter;
   const read = [t(`upload.kind_${of.kind}`), separator && t("upload.separated", { by: separator })].filter(Boolean).join(", ");
-  return [read, ENCODINGS[of.encoding] ?? of.encoding, size(of.size), !of.job && t("upload.kept_until", { at: time(of.expires_at) })].filter(Boolean);
-}
-
-/** What may be wrong about the letters of a text. @param {any} of */
-function reading(of) {
-  const older = of.encoding && !ENCODINGS[of.encoding];
-  if (older) return t("upload.older", { encoding: of.encoding });
-  return of.windows_1252 && t("upload.windows");
+  return [read, encodingName(of.encoding), size(of.size), !of.job && t("upload.kept_until", { at: time(of.expires_at) })].filter(Boolean);
 }
 
 /** The name of a column: what has none is called by its number. */
@@ -145,7 +139,7 @@ function Column({ of, choose, busy, failure }) {
 
 /** What is in the column: the parts of all rows. */
 function Counts({ of, busy }) {
-  const { counts, rows, first_empty, better_column } = of;
+  const { counts, rows, better_column } = of;
   const better = better_column !== null && shown(of, of.columns[better_column], better_column);
   return html`<section class="card bare found" aria-labelledby="counts-title"><header><h2 id="counts-title">${t("upload.contents")}</h2>
       <span class="small quiet">${t("lists.sum_rows", { n: rows })}</span></header>
@@ -156,9 +150,10 @@ function Counts({ of, busy }) {
         <div class="grid">
           <${Figure} label=${t("upload.distinct")} value=${number(counts.distinct)} />
           <${Figure} label=${t("lists.duplicates")} value=${number(counts.duplicates)}>${t("upload.verified_once")}<//>
-          <${Figure} label=${t("upload.empty")} value=${number(counts.empty)}>${first_empty !== null && t("upload.first_empty", { row: number(first_empty) })}<//>
+          <${Figure} label=${t("upload.empty")} value=${number(counts.empty)} />
           <${Figure} label=${t("upload.invalid")} value=${number(counts.invalid)}>${counts.invalid > 0 && t("upload.among")}<//>
-        </div>`}
+        </div>
+        <${LeftOut} of=${of} />`}
     </div></section>`;
 }
 

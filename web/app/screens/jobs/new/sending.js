@@ -21,14 +21,14 @@ export const bodyOf = (id) => (last.id === id ? last.body : undefined);
 /**
  * Sends a list; gives its id.
  * @param {Blob} body
- * @param {{ name: string, source: "csv" | "input", sheet?: string, replaces?: string }} about
+ * @param {{ name: string, source: "csv" | "input", sheet?: string, encoding?: string, replaces?: string }} about
  *   `replaces`: a list that is removed with the arrival of this one
  * @param {AbortSignal} signal
  * @param {(part: number) => void} [progress] told the part that was sent, up to 1
  * @returns {Promise<string>}
  */
-export async function send(body, { name, source, sheet, replaces }, signal, progress = () => {}) {
-  const { id } = await upload("/app/uploads", { name: short(name), source, sheet, replaces }, body, progress, signal);
+export async function send(body, { name, source, sheet, encoding, replaces }, signal, progress = () => {}) {
+  const { id } = await upload("/app/uploads", { name: short(name), source, sheet, encoding, replaces }, body, progress, signal);
   last = { id, body };
   return id;
 }

@@ -1,7 +1,7 @@
 //! Erases addresses from uploaded files: a row that names one in any cell is emptied and keeps its index.
 //!
 //! A cell may contain more than an address, like a submitted row ([`super::names`]), or a whole JSON object. The description of
-//! a file contains its name and the cells of its first row, so it is searched as well.
+//! a file contains its name, the cells of its first row and what stands above, so it is searched as well.
 
 use probity_account::block::table::{TableBlock, TableFilling};
 use probity_lists::json;
@@ -41,7 +41,7 @@ impl Matcher {
 
     fn about(&self, bytes: &[u8]) -> Result<Option<(Vec<u8>, u64)>, StoreError> {
         let mut about = FileFacts::of(bytes).map_err(|error| StoreError::Corrupt(error.into()))?;
-        let texts = about.first.iter_mut().chain([&mut about.name]);
+        let texts = about.first.iter_mut().chain(&mut about.above).chain([&mut about.name]);
         let named: Vec<&mut String> = texts.filter(|text| self.is_named_in(text)).collect();
         let count = u64::try_from(named.len()).unwrap_or(u64::MAX);
         named.into_iter().for_each(String::clear);

@@ -1,5 +1,8 @@
 //! Tests of downloads with the columns and the format of the uploaded file.
 
+use std::fs;
+use std::path::Path;
+
 use calamine::{Data, Reader as _, Xlsx};
 use probity_account::role::MemberRole;
 use serde_json::{Value, json};
@@ -47,6 +50,66 @@ async fn results_are_taken_away_with_the_columns_of_the_file() {
         assert!(plain.text().starts_with("email,domain,"));
         browser.get(&format!("{place}&columns=x")).await.assert_status(200);
         browser.get(&format!("/app/v1/batch-verify/{job}/download?columns=x")).await.error(400, "invalid_request");
+    })
+    .await;
+}
+
+/// A text with its times replaced.
+fn timeless(text: &str) -> String {
+    let mut parts = text.split("2027-03-17T");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| format!("TIME{}", part.split_once('Z').unwrap().1));
+    [first].into_iter().chain(rest).collect()
+}
+
+#[tokio::test]
+async fn files_come_back_as_they_came() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lists/tests/golden");
+    let files: Vec<_> = fs::read_dir(folder.join("in")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert!(files.len() > 10);
+    with_ann(config(), PLENTY, async |app, browser| {
+        for file in &files {
+            let job = finished(app, browser, fs::read(folder.join("in").join(file)).unwrap()).await;
+            let output = browser.get(&format!("/app/v1/batch-verify/{job}/download?columns=original")).await;
+            let expected = fs::read_to_string(folder.join("download").join(file)).unwrap();
+            assert_eq!(timeless(output.text()), expected, "{}", file.display());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_title_in_a_workbook_stays_above_the_header() {
+    let mut book = rust_xlsxwriter::Workbook::new();
+    let sheet = book.add_worksheet();
+    sheet.write_string(0, 0, "Contacts, May").unwrap();
+    sheet.write_row(2, 0, ["Name", "E-Mail"]).unwrap();
+    sheet.write_row(3, 0, ["Ann", "ann@honest-mail.com"]).unwrap();
+    sheet.write_string(4, 0, "Bob").unwrap();
+    let bytes = book.save_to_buffer().unwrap();
+    with_ann(config(), PLENTY, async |app, browser| {
+        let view = put(browser, "name=list.xlsx", bytes.clone()).await.ok(201);
+        assert_eq!((&view["columns"], &view["rows"]), (&json!(["Name", "E-Mail"]), &json!(2)));
+        let job = finished(app, browser, bytes.clone()).await;
+        let place = format!("/app/v1/batch-verify/{job}/download?columns=original");
+        let csv = browser.get(&place).await;
+        assert!(csv.text().starts_with("\"Contacts, May\"\r\nName,E-Mail,probity_domain,"), "{}", csv.text());
+        let file = browser.get(&format!("{place}&format=xlsx")).await;
+        let mut book = Xlsx::new(std::io::Cursor::new(file.body.to_vec())).unwrap();
+        let rows = book.worksheet_range("results").unwrap();
+        let first: Vec<_> = rows.rows().take(3).map(|row| row[0].clone()).collect();
+        assert_eq!(first, ["Contacts, May", "Name", "Ann"].map(|text| Data::String(text.into())));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_title_is_no_formula_in_a_download() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let job = finished(app, browser, "=1+1;\r\nemail;n\r\nann@honest-mail.com;1\r\n").await;
+        let place = format!("/app/v1/batch-verify/{job}/download?columns=original");
+        assert!(browser.get(&place).await.text().starts_with("'=1+1;\r\nemail;n;probity_domain"));
+        assert!(browser.get(&format!("{place}&format=raw")).await.text().starts_with("=1+1;\r\nemail;n;"));
     })
     .await;
 }

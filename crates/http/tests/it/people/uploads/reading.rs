@@ -74,6 +74,29 @@ async fn a_file_is_known_by_what_is_in_it() {
     .await;
 }
 
+#[tokio::test]
+async fn an_encoding_is_chosen_where_it_is_a_guess() {
+    with_ann(config(), PLENTY, async |_, browser| {
+        let list = b"n,email\nA,ann@honest-mail.com\nB,x\xe6@honest-mail.com\n";
+        let view = put(browser, "name=list.csv", list).await.ok(201);
+        assert_eq!((&view["guessed"], &view["encoding_chosen"]), (&json!(true), &json!(false)));
+        assert_eq!((&view["counts"]["addresses"], &view["without"]["unknown_encoding"]), (&json!(1), &json!(1)));
+        assert!(view["encodings"].as_array().unwrap().contains(&json!("windows-1250")));
+        for (encoding, letter) in [("windows-1250", "\u{107}"), ("windows-1251", "\u{436}")] {
+            let view = put(browser, &format!("name=list.csv&encoding={encoding}"), list).await.ok(201);
+            let read = ["encoding", "guessed", "encoding_chosen", "foreign_row"].map(|field| view[field].clone());
+            let row = json!({ "line": 3, "cells": [format!("x{letter}@honest-mail.com")] });
+            assert_eq!(read, [json!(encoding), json!(false), json!(true), row]);
+            assert_eq!((&view["counts"]["addresses"], &view["counts"]["empty"]), (&json!(2), &json!(0)));
+        }
+        let sure = put(browser, "name=list.csv", "email\nann@honest-mail.com\n").await.ok(201);
+        assert_eq!((&sure["encodings"], &sure["foreign_row"]), (&json!([]), &Value::Null));
+        let refused = put(browser, "name=list.csv&encoding=latin", list).await.error(400, "invalid_request");
+        assert!(refused.starts_with("encoding: must be one of windows-1252, "), "{refused}");
+    })
+    .await;
+}
+
 /// A workbook as people send it around: a cover with one address, notes, a hidden copy, and the list under a name of its own.
 fn report() -> Vec<u8> {
     let mut book = rust_xlsxwriter::Workbook::new();

@@ -114,10 +114,14 @@ async fn a_job_is_made_once_of_all_rows_in_their_order() {
 #[tokio::test]
 async fn rows_without_an_address_cost_nothing_and_come_back() {
     with_ann(config(), PLENTY, async |app, browser| {
-        let list = "n;email\n1;ann@honest-mail.com\n2;\nn;email\n3;user1@honest-mail.com\n4;\u{a0}\n";
+        let list = "n;email\n1;ann@honest-mail.com\n2;\nn;email\n3;user1@honest-mail.com\n\n4;a@x.org, b@x.org\n";
         let (view, place) = put_up(browser, "name=list.csv", list).await;
         let counts = json!({ "addresses": 2, "distinct": 2, "duplicates": 0, "empty": 3, "invalid": 0 });
-        assert_eq!((&view["counts"], &view["first_empty"], &view["better_column"]), (&counts, &json!(3), &Value::Null));
+        assert_eq!((&view["counts"], &view["better_column"]), (&counts, &Value::Null));
+        let blank = |row| json!({ "row": row, "line": row, "reason": "blank", "addresses": null });
+        let several = json!({ "row": 6, "line": 7, "reason": "several", "addresses": 2 });
+        let first = [blank(3), blank(4), several];
+        assert_eq!(view["without"], json!({ "blank": 2, "several": 1, "unknown_encoding": 0, "first": first }));
         let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
         assert_eq!((&forecast["credits"]["held"], &forecast["credits"]["high"]), (&json!(2), &json!(2)));
         let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
@@ -134,7 +138,7 @@ async fn rows_without_an_address_cost_nothing_and_come_back() {
             "2;;;false;;;;;;",
             "n;email;;false;;;;;;",
             "3;user1@honest-mail.com;honest-mail.com;true;",
-            "4;\u{a0};;false;;;;;;",
+            "4;a@x.org, b@x.org;;false;;;;;;",
         ]) {
             assert!(line.starts_with(begins), "{begins}: {text}");
         }

@@ -29,21 +29,29 @@ const EPOCH_DAYS: f64 = 25_569.0;
 pub(super) struct ResultsSheet<'a> {
     sheet: &'a mut Worksheet,
     moment: Format,
+    header: u32,
     next: u32,
     widths: Vec<usize>,
 }
 
 impl<'a> ResultsSheet<'a> {
-    /// Starts the sheet with its header.
-    pub(super) fn begin(book: &'a mut Workbook, header: &[String]) -> Result<Self, XlsxError> {
+    /// Starts the sheet with its header, below the rows that the file has above it.
+    pub(super) fn begin(book: &'a mut Workbook, above: &[Vec<String>], header: &[String]) -> Result<Self, XlsxError> {
         let sheet = book.add_worksheet_with_constant_memory()?.set_name(NAME)?;
         let (bold, moment) = (Format::new().set_bold(), Format::new().set_num_format("yyyy-mm-dd hh:mm:ss"));
-        sheet.set_freeze_panes(1, 0)?;
+        let mut at = 0;
+        for cells in above {
+            for (column, cell) in (0..).zip(cells) {
+                sheet.write_string(at, column, cut(cell))?;
+            }
+            at += 1;
+        }
+        sheet.set_freeze_panes(at + 1, 0)?;
         for (column, name) in (0..).zip(header) {
-            sheet.write_string_with_format(0, column, cut(name), &bold)?;
+            sheet.write_string_with_format(at, column, cut(name), &bold)?;
         }
         let widths = header.iter().map(|name| wider(WIDTH_MIN, name).saturating_add(BUTTON_CHARS)).collect();
-        Ok(Self { sheet, moment, next: 1, widths })
+        Ok(Self { sheet, moment, header: at, next: at + 1, widths })
     }
 
     pub(super) fn row(&mut self, values: &[CellValue<'_>]) -> Result<(), XlsxError> {
@@ -74,13 +82,13 @@ impl<'a> ResultsSheet<'a> {
 
     /// Ends the sheet, which is the one that opens.
     pub(super) fn finish(self) -> Result<(), XlsxError> {
-        let Self { sheet, next, widths, .. } = self;
+        let Self { sheet, header, next, widths, .. } = self;
         for (column, width) in (0..).zip(&widths) {
             let width = u16::try_from(width.min(&WIDTH_MAX) + MARGIN_CHARS).unwrap_or(u16::MAX);
             sheet.set_column_width(column, width)?;
         }
         if let Some(last) = widths.len().checked_sub(1).and_then(|last| u16::try_from(last).ok()) {
-            sheet.autofilter(0, 0, next - 1, last)?;
+            sheet.autofilter(header, 0, next - 1, last)?;
         }
         sheet.set_active(true);
         Ok(())

@@ -1,0 +1,86 @@
+//! Names of address columns, in the languages and programs that export them.
+
+/// Names of address columns, in lower case without accents or punctuation, surest first.
+pub(super) const NAMES: &[&str] = &[
+    "email",
+    "emailaddress",
+    "mail",
+    "mailaddress",
+    "emailaddresses",
+    "emails",
+    // German
+    "emailadresse",
+    "mailadresse",
+    "emailadressen",
+    // French
+    "adresseemail",
+    "adressemail",
+    "adresseelectronique",
+    "adressecourriel",
+    "courriel",
+    "courrielelectronique",
+    // Spanish and Portuguese
+    "correoelectronico",
+    "correo",
+    "direcciondecorreoelectronico",
+    "direcciondecorreo",
+    "direcciondeemail",
+    "direccionemail",
+    "enderecodeemail",
+    "correioeletronico",
+    // Italian, Dutch, Polish, Czech, Nordic languages, Turkish
+    "indirizzoemail",
+    "postaelettronica",
+    "emailadres",
+    "adresemail",
+    "emailovaadresa",
+    "epost",
+    "epostadress",
+    "epostadresse",
+    "sahkoposti",
+    "eposta",
+    // Russian, Chinese, Japanese, Korean
+    "электроннаяпочта",
+    "почта",
+    "адресэлектроннойпочты",
+    "邮箱",
+    "电子邮件",
+    "电子邮箱",
+    "メールアドレス",
+    "이메일",
+    // Names that programs export.
+    "email1value",
+    "email1",
+    "useremail",
+    "contactemail",
+    "customeremail",
+    "subscriberemail",
+    "primaryemail",
+    "workemail",
+    "businessemail",
+    "privateemail",
+];
+
+/// Accented letters, each with its base letter.
+const ACCENTS: &[(&str, char)] = &[
+    ("àáâãäåą", 'a'),
+    ("çćč", 'c'),
+    ("èéêëęě", 'e'),
+    ("ìíîïı", 'i'),
+    ("ñńň", 'n'),
+    ("òóôõöø", 'o'),
+    ("ùúûüů", 'u'),
+    ("ýÿ", 'y'),
+];
+
+/// A name in lower case without accents or punctuation.
+pub(super) fn simple(cell: &str) -> String {
+    let plain = |c: char| ACCENTS.iter().find(|(accented, _)| accented.contains(c)).map_or(c, |(_, plain)| *plain);
+    let small = cell.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    small.map(plain).collect()
+}
+
+/// Whether a cell names an address column.
+pub(crate) fn is_name(cell: &str) -> bool {
+    NAMES.contains(&simple(cell).as_str())
+}

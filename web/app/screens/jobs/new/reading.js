@@ -1,0 +1,85 @@
+/** How a list was read: its encoding, which the reader may choose, and the rows that are left out. */
+import { html, useState } from "../../../../vendor/lib.js";
+import { number } from "../../../format.js";
+import { useHere } from "../../../route.js";
+import { t } from "../../../text.js";
+import { Select } from "../../../ui/fields.js";
+import { Note } from "../../../ui/notes.js";
+import { Unsent, bodyOf, send } from "./sending.js";
+
+const ENCODINGS = { "utf-8": "UTF-8", "utf-8-bom": "UTF-8", "utf-16le": "UTF-16", "utf-16be": "UTF-16" };
+
+/** The name of an encoding, as people write it. @param {string | null} encoding */
+export const encodingName = (encoding) => encoding && (ENCODINGS[encoding] ?? encoding.replace("windows", "Windows"));
+
+/** Where a row is, before what is said of it. */
+const placeOf = ({ line, row }) => (line ? t("upload.line", { line: number(line) }) : t("upload.row", { row: number(row) }));
+
+/**
+ * The encoding, where the file does not name it: with the letters that show whether it is right, and with others to choose from if
+ * the file is at hand. The file read anew takes the place of this one.
+ */
+export function Encoding({ of }) {
+  const [state, setState] = useState(/** @type {{ encoding?: string, failure?: unknown }} */ ({}));
+  const here = useHere();
+  const said = reading(of);
+  if (!said) return null;
+  const body = of.job || of.encodings.length === 0 ? undefined : bodyOf(of.id);
+
+  /** @param {string} encoding */
+  const read = async (encoding) => {
+    if (!body) return;
+    setState({ encoding });
+    try {
+      const id = await send(body, { name: of.name, source: of.source, encoding, replaces: of.id }, here.signal);
+      here.go(["lists", "new"], { upload: id }, true);
+    } catch (failure) {
+      setState({ failure });
+    }
+  };
+  // A guess that is right must be chosen, too: nothing is verified on a guess.
+  const now = of.encoding_chosen ? of.encoding : "";
+  const others = of.encodings.includes(now) ? [] : [[now, now ? encodingName(now) : t("upload.encoding_choose")]];
+  const options = [...others, ...of.encodings.map((encoding) => [encoding, encodingName(encoding)])];
+  return html`<section class="card"><div class="stack" aria-busy=${state.encoding !== undefined}>
+    <${Note} kind=${of.encoding_chosen ? undefined : "warning"}>${said} ${of.encodings.length > 0 && !of.job && !body && t("upload.encoding_again")}<//>
+    ${of.foreign_row && html`<p class="small">${placeOf(of.foreign_row)} <strong>${of.foreign_row.cells.join(" · ")}</strong></p>`}
+    ${state.failure !== undefined && html`<${Unsent} of=${state.failure} />`}
+    ${body && html`<div class="row"><${Select} label=${t("upload.encoding")} value=${state.encoding ?? now} set=${read} disabled=${state.encoding !== undefined}
+      options=${options} /></div>`}
+  </div></section>`;
+}
+
+/** What may be wrong about the letters of a text. */
+function reading(of) {
+  if (of.encoding_chosen) return t("upload.encoding_chosen", { encoding: encodingName(of.encoding) });
+  const older = of.encoding && !ENCODINGS[of.encoding];
+  if (older) return t("upload.older", { encoding: encodingName(of.encoding) });
+  if (of.windows_1252) return t("upload.windows");
+  return of.guessed && t("upload.guessed");
+}
+
+/** What was odd about the file, with the place of the first: nothing is left out or changed in silence. */
+export function Remarks({ of }) {
+  const { stray, nuls, blank, unreadable } = of.remarks;
+  const said = [
+    stray.count > 0 && t("upload.stray", { n: stray.count, line: number(stray.line) }),
+    nuls.count > 0 && t("upload.nuls", { n: nuls.count, line: number(nuls.line) }),
+    blank.count > 0 && t("upload.blank_rows", { n: blank.count, line: number(blank.line) }),
+    unreadable.count > 0 && t("upload.unreadable", { n: unreadable.count, row: number(unreadable.line) }),
+  ].filter(Boolean);
+  return said.length > 0 && html`<${Note} kind="warning">${said.join(" ")}<//>`;
+}
+
+/** The rows without an address: where the first ones are, and why. */
+export function LeftOut({ of }) {
+  const { without, counts } = of;
+  if (without.first.length === 0) return null;
+  const more = counts.empty - without.first.length;
+  const why = ({ reason, addresses }) => (reason === "several" ? t("upload.without_several", { n: addresses }) : t(`upload.without_${reason}`));
+  return html`<div class="stack">
+    <ul class="small">${without.first.map((row) => html`<li key=${row.row}>${placeOf(row)} ${why(row)}</li>`)}
+      ${more > 0 && html`<li>${t("upload.without_more", { n: more })}</li>`}</ul>
+    <p class="small quiet">${t("upload.without_free")} ${without.several > 0 && t("upload.several_hint")} ${without.unknown_encoding > 0 && t("upload.unknown_hint")}</p>
+  </div>`;
+}
