@@ -66,8 +66,8 @@ pub struct Acting<'a> {
     outcomes: Vec<Option<ActionOutcome>>,
     /// Contacts that need no look, or had it.
     seen: Vec<bool>,
-    /// Contacts whose refusal was doubted once.
-    doubted: Vec<bool>,
+    /// Messages of refused deletions, which are in doubt until the contact has been read.
+    doubted: Vec<Option<String>>,
     /// IDs of tags and fields that were found or created, by [`Acting::memory_key`].
     memory: BTreeMap<String, String>,
     /// Value read for a change, with the values to keep.
@@ -99,7 +99,7 @@ impl<'a> Acting<'a> {
         let width = rule.batch.as_ref().map_or(1, |batch| batch.max);
         let outcomes = vec![None; order.targets.len()];
         let seen = vec![!file.looks_before(order.kind); order.targets.len()];
-        let doubted = vec![false; order.targets.len()];
+        let doubted = vec![None; order.targets.len()];
         let stage = Stage::Find(0);
         let finding = PageWalk::default();
         let mut acting = Self {

@@ -17,14 +17,14 @@ impl<'a> Acting<'a> {
         group.iter().copied().find(|index| !self.seen[*index])
     }
 
-    /// Returns whether a refusal of the main call is in doubt, and looks at the contact next: the response to an earlier deletion
-    /// may have been lost.
-    pub(super) fn doubts(&mut self, index: usize) -> bool {
-        let is_open = self.stage == Stage::Main && self.order.kind == ActionKind::Delete && !self.doubted[index];
+    /// Returns whether a refusal is in doubt, and reads the contact next: the response to an earlier deletion may have been lost. The
+    /// deletion itself is not repeated.
+    pub(super) fn doubts(&mut self, index: usize, message: &str) -> bool {
+        let is_open = self.stage == Stage::Main && self.order.kind == ActionKind::Delete;
         if !is_open || self.one_rule().is_none() {
             return false;
         }
-        (self.doubted[index], self.seen[index]) = (true, false);
+        (self.doubted[index], self.seen[index]) = (Some(message.to_owned()), false);
         self.restart();
         true
     }
@@ -44,6 +44,9 @@ impl<'a> Acting<'a> {
         let email = self.current_email(&judged, response)?;
         if let Some(outcome) = self.outcome_by(&self.order.targets[index], email.as_deref()) {
             return Ok(self.settle(vec![Settled { index, outcome, before: None }]));
+        }
+        if let Some(message) = self.doubted[index].take() {
+            return Ok(self.settle(vec![Settled { index, outcome: ActionOutcome::Refused { message }, before: None }]));
         }
         self.seen[index] = true;
         self.stage = self.begin();
