@@ -18,8 +18,8 @@ use crate::accounts::limits::{LimitBucket, RateLimits, TokenLimit};
 
 pub use probity_connectors::HostAllowance;
 pub use probity_outbound::platforms::{
-    AccountBudget, CallCause, CallFault, CallTurn, NoGrant, PlatformBuckets, PlatformConfig, PlatformLimit, Platforms,
-    TEST_MAX_MS,
+    AccountBudget, CallCause, CallFault, CallTurn, NoGrant, PlatformBuckets, PlatformConfig, PlatformLimit,
+    PlatformPause, Platforms, TEST_MAX_MS,
 };
 
 impl PlatformBuckets for RateLimits {
@@ -36,6 +36,14 @@ impl PlatformBuckets for RateLimits {
             .map(|limit| TokenLimit { bucket: bucket(limit), step_us: limit.step_us, burst: limit.burst })
             .collect();
         Box::pin(async move { self.take_each(&limits, now).await.and_then(|state| state.refused_until) })
+    }
+
+    fn pause(&self, pause: PlatformPause, until: Millis, now: Millis) -> BoxFuture<'_, ()> {
+        Box::pin(self.pause_platform((pause.account, pause.of), until, now))
+    }
+
+    fn paused_until(&self, pause: PlatformPause, now: Millis) -> BoxFuture<'_, Option<Millis>> {
+        Box::pin(self.platform_paused_until((pause.account, pause.of), now))
     }
 }
 

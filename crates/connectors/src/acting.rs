@@ -2,7 +2,8 @@
 //!
 //! Every request can be repeated if its response was lost. After a crash, the caller builds another machine for the
 //! contacts without an outcome. A fault settles nothing: the caller waits or gives up, and `next` returns the same request.
-//! A contact named by its ID may have another address by now, so it is read first, if the file says how.
+//! A contact named by its ID may have another address by now, so it is read first, if the file says how. If a deletion is refused,
+//! it is read too: some platforms refuse to delete a contact that is gone.
 //! Requests that create something are preceded by a search on repetition, because many platforms would create a duplicate.
 //! If a platform refuses a batch without naming a contact, each contact is sent separately.
 
@@ -65,6 +66,8 @@ pub struct Acting<'a> {
     outcomes: Vec<Option<ActionOutcome>>,
     /// Contacts that need no look, or had it.
     seen: Vec<bool>,
+    /// Messages of refused deletions, which are in doubt until the contact has been read.
+    doubted: Vec<Option<String>>,
     /// IDs of tags and fields that were found or created, by [`Acting::memory_key`].
     memory: BTreeMap<String, String>,
     /// Value read for a change, with the values to keep.
@@ -96,6 +99,7 @@ impl<'a> Acting<'a> {
         let width = rule.batch.as_ref().map_or(1, |batch| batch.max);
         let outcomes = vec![None; order.targets.len()];
         let seen = vec![!file.looks_before(order.kind); order.targets.len()];
+        let doubted = vec![None; order.targets.len()];
         let stage = Stage::Find(0);
         let finding = PageWalk::default();
         let mut acting = Self {
@@ -108,6 +112,7 @@ impl<'a> Acting<'a> {
             width,
             outcomes,
             seen,
+            doubted,
             memory,
             replaced: None,
             before: None,
@@ -180,6 +185,8 @@ impl<'a> Acting<'a> {
             },
             Stage::Read => match judged {
                 Ok(judged) => {
+                    // The values that another response lacks would be lost with the write.
+                    self.current_email(&judged, response)?;
                     self.replaced = Some(self.change(&judged.body, group[0])?);
                     self.before = self.old_value(&judged.body);
                     self.stage = Stage::Main;

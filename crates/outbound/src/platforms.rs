@@ -27,7 +27,7 @@ use crate::{Dialer, UrlGuard};
 use budget::{AccountState, TURN_MAX_MS, Turn, key_of};
 use client::PlatformClient;
 
-pub use budget::{AccountBudget, PlatformBuckets, PlatformLimit};
+pub use budget::{AccountBudget, PlatformBuckets, PlatformLimit, PlatformPause};
 pub use config::PlatformConfig;
 pub use fault::{CallCause, CallFault, NoGrant};
 pub use probity_connectors::HostAllowance;
@@ -110,8 +110,8 @@ impl Platforms {
     }
 
     /// Returns the rate limits of an account. `account` is its keyed hash ([`Credentials::account`]), and `tag` that of the
-    /// credentials (`connection.account_tag`). Credentials of the same account share its rate limits on all nodes, and its
-    /// pauses and concurrency on this node.
+    /// credentials (`connection.account_tag`). Credentials of the same account share its rate limits and pauses on all nodes, and its
+    /// concurrency on this node.
     pub fn budget(&self, file: &ConnectorFile, account: &[u8], tag: &[u8]) -> AccountBudget {
         let slug = &file.provider.slug;
         let key = key_of(slug, account);
@@ -274,8 +274,11 @@ impl Platforms {
             Err(_) => (PlatformOutcome::Unanswered, (None, None)),
         };
         counts.called(account.slug(), outcome, turn.waited);
-        if answer.is_ok() {
-            account.state.heard(request, sign, parts.clock.now(), chance());
+        let now = parts.clock.now();
+        if answer.is_ok()
+            && let Some((pause, until)) = account.state.heard(request, sign, now, chance())
+        {
+            parts.buckets.pause(pause, until, now).await;
         }
         answer
     }

@@ -9,6 +9,7 @@
 //! per node (refused keys by IP address), or behind the limit of a known caller (widget checks by visitor).
 
 pub mod local;
+mod pauses;
 pub mod shared;
 
 use std::net::IpAddr;
@@ -142,13 +143,29 @@ pub struct RateLimits {
     local: local::LocalBuckets,
     /// Counts shared by all nodes.
     shared: Option<shared::SharedBuckets>,
+    /// Pauses of accounts at platforms that all nodes keep.
+    pauses: Option<pauses::SharedPauses>,
 }
 
 impl RateLimits {
     /// Creates limits in memory for SQLite, and shared ones for PostgreSQL.
     pub fn new(store: &Store) -> Self {
-        let shared = (store.dialect() == SqlDialect::Postgres).then(|| shared::SharedBuckets::new(store.clone()));
-        Self { local: local::LocalBuckets::default(), shared }
+        let is_shared = store.dialect() == SqlDialect::Postgres;
+        let shared = is_shared.then(|| shared::SharedBuckets::new(store.clone()));
+        let pauses = is_shared.then(|| pauses::SharedPauses::new(store.clone()));
+        Self { local: local::LocalBuckets::default(), shared, pauses }
+    }
+
+    /// Tells the other nodes that an account at a platform pauses, for calls under a set of its limits.
+    pub async fn pause_platform(&self, (account, of): ([u8; 16], u32), until: Millis, now: Millis) {
+        if let Some(pauses) = &self.pauses {
+            pauses.tell(&shared::pause_name(account, of), until, now).await;
+        }
+    }
+
+    /// Returns the end of a pause that a node has told.
+    pub async fn platform_paused_until(&self, (account, of): ([u8; 16], u32), now: Millis) -> Option<Millis> {
+        self.pauses.as_ref()?.until(&shared::pause_name(account, of), now).await
     }
 
     /// Takes a token from each bucket; if one refuses, the others keep theirs. Returns the state of the bucket that refused, or

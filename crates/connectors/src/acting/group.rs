@@ -54,6 +54,9 @@ impl Acting<'_> {
         if !is_about_contacts || fault.class == ErrorClass::Invalid {
             return Err(fault);
         }
+        if fault.class == ErrorClass::Refused && self.doubts(group[0], &fault.message) {
+            return Ok(Vec::new());
+        }
         let outcome = outcome_of(fault.class, &fault.message);
         Ok(self.settle(
             group.iter().map(|index| Settled { index: *index, outcome: outcome.clone(), before: None }).collect(),

@@ -1,7 +1,7 @@
 //! Look at a contact before it is unsubscribed, deleted or corrected by its ID: the verdict is about an address, and a
 //! contact may have corrected its address since it was read.
 
-use super::{Acting, ActionOutcome, ActionTarget, Settled};
+use super::{Acting, ActionOutcome, ActionTarget, Settled, Stage};
 use crate::answer::{Fault, Judged};
 use crate::file::{ActionKind, OneContactRule};
 use crate::request::Response;
@@ -15,6 +15,18 @@ impl<'a> Acting<'a> {
     /// Returns the first contact of a call that still needs a look.
     pub(super) fn unseen(&self, group: &[usize]) -> Option<usize> {
         group.iter().copied().find(|index| !self.seen[*index])
+    }
+
+    /// Returns whether a refusal is in doubt, and reads the contact next: the response to an earlier deletion may have been lost. The
+    /// deletion itself is not repeated.
+    pub(super) fn doubts(&mut self, index: usize, message: &str) -> bool {
+        let is_open = self.stage == Stage::Main && self.order.kind == ActionKind::Delete;
+        if !is_open || self.one_rule().is_none() {
+            return false;
+        }
+        (self.doubted[index], self.seen[index]) = (Some(message.to_owned()), false);
+        self.restart();
+        true
     }
 
     /// Processes what the platform says of a contact now.
@@ -33,13 +45,16 @@ impl<'a> Acting<'a> {
         if let Some(outcome) = self.outcome_by(&self.order.targets[index], email.as_deref()) {
             return Ok(self.settle(vec![Settled { index, outcome, before: None }]));
         }
+        if let Some(message) = self.doubted[index].take() {
+            return Ok(self.settle(vec![Settled { index, outcome: ActionOutcome::Refused { message }, before: None }]));
+        }
         self.seen[index] = true;
         self.stage = self.begin();
         Ok(Vec::new())
     }
 
     /// Returns the contact's address; `None` if it has none now.
-    fn current_email(&self, judged: &Judged, response: &Response) -> Result<Option<String>, Fault> {
+    pub(super) fn current_email(&self, judged: &Judged, response: &Response) -> Result<Option<String>, Fault> {
         let found = Found { body: &judged.body, headers: &response.headers, key: None };
         let record = self.one_rule().and_then(|one| one.record.value(found)).filter(serde_json::Value::is_object);
         let record =

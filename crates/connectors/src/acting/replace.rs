@@ -17,10 +17,6 @@ impl Acting<'_> {
     /// Returns the changed value, and the other values that the write needs.
     pub(super) fn change(&self, body: &Value, index: usize) -> Result<(Value, BTreeMap<String, Value>), Fault> {
         let Some(rule) = &self.rule.replace else { return Err(Fault::invalid("nothing is replaced")) };
-        // The values that a truncated response lacks would be lost with the write.
-        if !(body.is_object() || body.is_array()) {
-            return Err(Fault::unreadable("the value to replace is not JSON"));
-        }
         let found = Found { body, headers: &[], key: None };
         let values = self.values(Some(index));
         let kept = rule.keep.iter().map(|(name, at)| (name.clone(), at.value(found).unwrap_or_default())).collect();

@@ -200,7 +200,7 @@ fn what_may_have_been_made_is_looked_for_before_it_is_made_again() {
 }
 
 #[test]
-fn a_cut_answer_to_a_read_is_no_reason_to_write() {
+fn an_answer_without_the_contact_is_no_reason_to_write() {
     let file = crate::Catalog::embedded().get("listmonk").unwrap();
     let entered = [("url", "https://lists.example.org"), ("username", "u"), ("token", "t")];
     let entered = entered.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -215,7 +215,11 @@ fn a_cut_answer_to_a_read_is_no_reason_to_write() {
     };
     let mut acting = Acting::new(file, &credentials, order, BTreeMap::new()).unwrap();
     let first = acting.next(Millis(0)).unwrap();
-    let fault = acting.answer(&response(200, r#"{"data": {"attribs": {"city": "Ul"#)).unwrap_err();
-    assert_eq!(fault.class, ErrorClass::Unreadable);
-    assert_eq!(acting.next(Millis(0)).unwrap(), first, "the value is read again");
+    for body in
+        [r#"{"data": {"attribs": {"city": "Ul"#, "", "{}", r#"{"message": "Internal error"}"#, r#"{"data": {}}"#]
+    {
+        let fault = acting.answer(&response(200, body)).unwrap_err();
+        assert_eq!(fault.class, ErrorClass::Unreadable, "{body}");
+        assert_eq!(acting.next(Millis(0)).unwrap(), first, "the value is read again");
+    }
 }

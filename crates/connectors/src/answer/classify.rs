@@ -44,7 +44,8 @@ pub(crate) struct AnswerJudge<'a> {
 impl AnswerJudge<'_> {
     /// Returns the body of a success, or the fault.
     pub(crate) fn judge(&self, response: &Response) -> Result<Judged, Fault> {
-        let body = content(self.file, &response.body);
+        // What is cut may be large, and nothing is concluded from it.
+        let body = if response.is_cut { Value::Null } else { content(self.file, &response.body) };
         let found = Found { body: &body, headers: &response.headers, key: None };
         match class_of(self.file, self.first, response, found) {
             None => Ok(Judged { body }),
@@ -63,6 +64,7 @@ impl AnswerJudge<'_> {
         let text = by_file.or_else(common).filter(|text| !text.trim().is_empty());
         let text = text.unwrap_or_else(|| match response.status {
             300..400 => redirection(response),
+            _ if response.is_cut => "the answer is too long".to_owned(),
             _ if is_html(self.file, response) => "the answer is a web page".to_owned(),
             _ => "no message".to_owned(),
         });
@@ -78,7 +80,10 @@ impl ConnectorFile {
         let is_success = (200..300).contains(&response.status);
         let concerns = |rule: &ErrorRule| rule.status.is_empty() || rule.status.contains(&response.status);
         // Pages are large, and most files classify a success by its status alone.
-        if is_success && !response.is_cut && !self.errors.iter().any(concerns) {
+        if response.is_cut {
+            return (Some(ErrorClass::Unreadable), None);
+        }
+        if is_success && !self.errors.iter().any(concerns) {
             return (None, None);
         }
         let body = content(self, &response.body);

@@ -205,7 +205,13 @@ impl Walker<'_> {
         self.request("contacts.request", &rule.request, &base.clone().paged(&rule.page));
         self.page("contacts.page", &rule.page);
         if let Some(one) = &rule.one {
-            self.request("contacts.one.request", &one.request, &Allowed::of(&[PlaceholderFamily::Contact]));
+            let mut allowed = Allowed::of(&[PlaceholderFamily::Contact]);
+            // Every action that looks at a contact must know its list.
+            let mut rules = ActionKind::ALL.into_iter().filter_map(|kind| self.file.actions.rule(kind));
+            if rules.all(|rule| rule.scope == ContactScope::List) {
+                allowed = allowed.with(PlaceholderFamily::List);
+            }
+            self.request("contacts.one.request", &one.request, &allowed);
             if rule.fields.email == Source::Key {
                 self.fault("contacts.one", "contacts.fields.email must be a place within the contact, not key");
             }
@@ -249,6 +255,10 @@ impl Walker<'_> {
             allowed.read = replace.keep.keys().cloned().collect();
             for json in [&replace.add, &replace.set].into_iter().flatten() {
                 self.json(&format!("{path}.replace"), json, &allowed);
+            }
+            if self.file.contacts.as_ref().is_none_or(|contacts| contacts.one.is_none()) {
+                let what = "replace requires [contacts.one], which says where the contact is in the response";
+                self.fault(&format!("{path}.replace"), what);
             }
             if replace.add.is_some() == replace.set.is_some() {
                 self.fault(&format!("{path}.replace"), "write add for an array, or set for an object");

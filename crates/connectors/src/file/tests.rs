@@ -118,6 +118,16 @@ fn every_fault_names_its_place_and_what_would_be_right() {
             "[ensure.tag.make]\nrequest = { post = \"/t\" }\n[actions.delete]",
             "ensure.tag: unused; name it in the ensure of an action",
         ),
+        (
+            "[actions.delete]",
+            "[actions.delete.replace]\nread = { get = \"/contacts/{contact.id}\" }\nfrom = \"/a\"\nset = { b = 1 }\n[actions.delete]",
+            "actions.delete.replace: replace requires [contacts.one]",
+        ),
+        (
+            "[actions.delete]",
+            "[contacts.one]\nrequest = { get = \"/lists/{list.id}/{contact.id}\" }\n[actions.delete]",
+            "contacts.one.request.get: {list.id} has no value here",
+        ),
     ];
     for (from, to, expected) in cases {
         let faults = faults(from, to);

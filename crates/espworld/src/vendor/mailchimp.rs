@@ -40,9 +40,10 @@ const ROUTES: &[Route] = &[
     on("GET", "/", |_, _, _| Ok(account())),
     on("GET", "/lists", lists),
     on("GET", "/lists/*/members", members),
-    on("GET", "/lists/*/members/*", |desk, _, stars| {
+    on("GET", "/lists/*/members/*", |desk, call, stars| {
         let (list, contact) = member(desk, &stars[0], &stars[1])?;
-        Ok(EspReply::json(200, &shown(desk, &contact, list)))
+        let body = selected(call, shown(desk, &contact, list));
+        Ok(noting(EspReply::json(200, &body), &strange_params(call, &["fields", "exclude_fields"])))
     }),
     on("PATCH", "/lists/*/members/*", edit),
     on("DELETE", "/lists/*/members/*", archive),

@@ -2,7 +2,7 @@
 //!
 //! Each limit of the platform's file is a bucket that all nodes share. A bucket never allows more requests than the
 //! platform does in any span of the limit's length, with a margin for network delays between requests. If a platform
-//! requests a wait, the account pauses on this node, for requests under the same limits: an exhausted limit for tests does
+//! requests a wait, the account pauses on all nodes, for requests under the same limits: an exhausted limit for tests does
 //! not stop reading. Concurrent requests are counted per node.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,11 +51,30 @@ pub struct PlatformLimit {
     pub burst: u32,
 }
 
-/// Buckets of all nodes.
+/// Pause of an account, for requests under the same limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlatformPause {
+    /// Key of the account.
+    pub account: [u8; 16],
+    /// Limits, as a bit set.
+    pub of: u32,
+}
+
+/// Buckets and pauses of all nodes. By default, pauses are not shared.
 pub trait PlatformBuckets: Send + Sync + 'static {
     /// Takes a token from each bucket. If a bucket is empty, takes none, and returns the time at which that bucket has a
     /// token.
     fn take_tokens<'a>(&'a self, limits: &'a [PlatformLimit], now: Millis) -> BoxFuture<'a, Option<Millis>>;
+
+    /// Tells the other nodes that an account pauses.
+    fn pause(&self, _: PlatformPause, _until: Millis, _now: Millis) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Returns the end of a pause that another node has told.
+    fn paused_until(&self, _: PlatformPause, _now: Millis) -> BoxFuture<'_, Option<Millis>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Rate limits and concurrency of one account, as its credentials use them. Cheap to clone.
@@ -150,7 +169,11 @@ impl AccountState {
         let place = place.ok().and_then(Result::ok).ok_or_else(|| later(PAUSE_MS))?;
         loop {
             let now = clock.now();
-            let next = match self.paused_until(of, now) {
+            let paused = match self.paused_until(of, now) {
+                Some(until) => Some(until),
+                None => self.paused_elsewhere(of, buckets, now).await,
+            };
+            let next = match paused {
                 Some(until) => Some(until),
                 None => buckets.take_tokens(&limits, now).await,
             };
@@ -165,14 +188,15 @@ impl AccountState {
         }
     }
 
-    /// Applies the meaning of a response for the account. `chance` is from 0 to 1 and spreads the ends of pauses.
+    /// Applies the meaning of a response for the account. `chance` is from 0 to 1 and spreads the ends of pauses. Returns a pause
+    /// that other nodes are to keep as well, with its end.
     pub(super) fn heard(
         &self,
         request: &Request,
         (class, wait_ms): (Option<ErrorClass>, Option<i64>),
         now: Millis,
         chance: f64,
-    ) {
+    ) -> Option<(PlatformPause, Millis)> {
         let of = self.limits_of(request);
         let mut pauses = self.pauses.lock().unwrap_or_else(PoisonError::into_inner);
         let times = pauses.iter().find(|pause| pause.of == of).map_or(0, |pause| pause.times);
@@ -180,15 +204,31 @@ impl AccountState {
             (Some(ErrorClass::Throttled | ErrorClass::Quota | ErrorClass::Transient), Some(wait)) => (wait, times),
             (Some(ErrorClass::Quota), None) => (QUOTA_MS, times),
             (Some(ErrorClass::Throttled), None) => (backoff_ms(times, chance), times.saturating_add(1)),
-            (Some(ErrorClass::Transient), None) => return,
+            (Some(ErrorClass::Transient), None) => return None,
             // The platform accepts requests again. A call already in flight does not end a pause that another call caused.
-            _ => return pauses.retain(|pause| pause.of != of || pause.until > now),
+            _ => {
+                pauses.retain(|pause| pause.of != of || pause.until > now);
+                return None;
+            }
         };
         let until = now + wait_ms;
         match pauses.iter_mut().find(|pause| pause.of == of) {
             Some(pause) => (pause.until, pause.times) = (pause.until.max(until), times),
             None => pauses.push(Pause { of, until, times }),
         }
+        Some((self.shared_pause(of)?, until))
+    }
+
+    /// Returns the pause of all nodes; `None` if the platform counts each source IP by itself.
+    fn shared_pause(&self, of: u32) -> Option<PlatformPause> {
+        let is_of = |number: usize| of & (1 << number) != 0;
+        let by_source = |(number, limit): (usize, &PacedLimit)| is_of(number) && limit.subject == RateSubject::Address;
+        let is_shared = !self.limits.iter().enumerate().any(by_source);
+        is_shared.then_some(PlatformPause { account: self.key, of })
+    }
+
+    async fn paused_elsewhere(&self, of: u32, buckets: &dyn PlatformBuckets, now: Millis) -> Option<Millis> {
+        buckets.paused_until(self.shared_pause(of)?, now).await
     }
 
     fn paused_until(&self, of: u32, now: Millis) -> Option<Millis> {

@@ -53,6 +53,7 @@ page = { kind = "token", size = 2, at = "/next" }
 struct Trial {
     platforms: Platforms,
     metrics: Arc<Metrics>,
+    buckets: Arc<Buckets>,
 }
 
 impl Trial {
@@ -68,9 +69,9 @@ impl Trial {
         let clock = EngineClock::system();
         let start = Start { version: "1", at: clock.now(), providers: BTreeSet::new() };
         let metrics = Arc::new(Metrics::new(&start));
-        let buckets: Arc<dyn PlatformBuckets> = Arc::new(Buckets::default());
-        let parts = (buckets, metrics.clone(), clock);
-        Self { platforms: Platforms::with_dialer(&config, guard, parts, dialer), metrics }
+        let buckets = Arc::new(Buckets::default());
+        let parts: (Arc<dyn PlatformBuckets>, _, _) = (buckets.clone(), metrics.clone(), clock);
+        Self { platforms: Platforms::with_dialer(&config, guard, parts, dialer), metrics, buckets }
     }
 
     fn file(&self) -> &ConnectorFile {
@@ -102,13 +103,16 @@ fn guard_of(networks: &[&str], names: Arc<dyn Names>) -> UrlGuard {
     UrlGuard::new(EgressGuard::new(GuardConfig { allow_networks, ..GuardConfig::default() }), names, false)
 }
 
-/// Buckets of one node.
+/// Buckets, and pauses that were told.
 #[derive(Default)]
-struct Buckets(Mutex<BTreeMap<([u8; 16], u8), Gcra>>);
+struct Buckets {
+    buckets: Mutex<BTreeMap<([u8; 16], u8), Gcra>>,
+    pauses: Mutex<BTreeMap<PlatformPause, Millis>>,
+}
 
 impl PlatformBuckets for Buckets {
     fn take_tokens<'a>(&'a self, limits: &'a [PlatformLimit], now: Millis) -> BoxFuture<'a, Option<Millis>> {
-        let mut buckets = self.0.lock().unwrap();
+        let mut buckets = self.buckets.lock().unwrap();
         let mut all = Vec::new();
         for limit in limits {
             let fresh = || Gcra::every(limit.step_us, limit.burst);
@@ -121,6 +125,16 @@ impl PlatformBuckets for Buckets {
             }
         }
         Box::pin(std::future::ready(refused))
+    }
+
+    fn pause(&self, pause: PlatformPause, until: Millis, _: Millis) -> BoxFuture<'_, ()> {
+        self.pauses.lock().unwrap().insert(pause, until);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn paused_until(&self, pause: PlatformPause, now: Millis) -> BoxFuture<'_, Option<Millis>> {
+        let until = self.pauses.lock().unwrap().get(&pause).copied().filter(|until| *until > now);
+        Box::pin(std::future::ready(until))
     }
 }
 

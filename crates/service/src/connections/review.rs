@@ -14,12 +14,12 @@ use probity_contract::published::connections::{
 use probity_mail::verdict::Reason;
 use probity_store::connections::actions::{self, PlannedReview, ReviewDecision};
 use probity_store::connections::connection::{self, StoredConnection};
-use probity_store::connections::rules::{self, NewRule};
+use probity_store::connections::rules::NewRule;
 use probity_store::connections::runs;
 use probity_store::jobs::JobNo;
 use probity_store::{Conn, ScopedFutureExt as _, StoreError, jobs};
 
-use super::rules::RULES_MAX;
+use super::rules::{RULES_MAX, add_recorded};
 use super::{ConnectionPlace, visible};
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -108,9 +108,7 @@ pub async fn decide_review(
             if !fresh.is_empty() {
                 // First: if the list is full, nothing is decided.
                 let locked = connection::lock(tx, of.org, of.id, of.test).await?;
-                let list = (of.org, of.id, RuleKind::Whitelist);
-                let bounds = (locked.whitelist_count, RULES_MAX);
-                if rules::add(tx, list, fresh, bounds, now).await?.is_none() {
+                if add_recorded(tx, caller, (&locked, RuleKind::Whitelist), fresh, now).await?.is_none() {
                     return Ok(None);
                 }
             }

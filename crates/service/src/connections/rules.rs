@@ -10,9 +10,11 @@ use probity_contract::published::connections::{
     AddKeywordRules, DeletedKeywordRule, KeywordRuleGiven, KeywordRuleShown, KeywordRulesAdded, RULES_AT_ONCE_MAX,
     RulesQuery,
 };
+use probity_mail::time::Millis;
+use probity_store::activity::events::{self, AccountChange};
 use probity_store::connections::connection::{self, StoredConnection};
-use probity_store::connections::rules::{self, NewRule};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::connections::rules::{self, NewRule, StoredRule};
+use probity_store::{ScopedFutureExt as _, StoreError, Tx};
 
 use super::{ConnectionPlace, require, visible};
 use crate::app::App;
@@ -54,8 +56,7 @@ pub async fn add_keyword_rules(
     let added = app.store.write(|tx| {
         async {
             let locked = connection::lock(tx, of.org, of.id, of.test).await?;
-            let bounds = (count(&locked, kind), RULES_MAX);
-            let Some(standing) = rules::add(tx, (of.org, of.id, kind), &fresh, bounds, now).await? else {
+            let Some(standing) = add_recorded(tx, caller, (&locked, kind), &fresh, now).await? else {
                 return Ok(None);
             };
             let shown = KeywordRulesAdded { data: standing.into_iter().map(Into::into).collect() };
@@ -77,14 +78,50 @@ pub async fn delete_keyword_rule(
     rule: RuleId,
 ) -> Result<DeletedKeywordRule, ApiError> {
     let (_, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
+    let now = app.now();
     let removed = app.store.write(|tx| {
         async {
-            connection::lock(tx, of.org, of.id, of.test).await?;
-            rules::remove(tx, (of.org, of.id, kind), rule).await
+            let locked = connection::lock(tx, of.org, of.id, of.test).await?;
+            let is_removed = rules::remove(tx, (of.org, of.id, kind), rule).await?;
+            record(tx, caller, (&locked, kind), now).await?;
+            Ok::<_, StoreError>(is_removed)
         }
         .scope_boxed()
     });
     if removed.await? { Ok(DeletedKeywordRule { deleted: true, id: rule }) } else { Err(ApiError::not_found()) }
+}
+
+/// Adds rules to a list of a locked connection. Returns the stored rule for each; `None`, and adds none, if the list is full.
+pub(super) async fn add_recorded(
+    tx: &mut Tx,
+    caller: &Caller,
+    (locked, kind): (&StoredConnection, RuleKind),
+    fresh: &[NewRule],
+    now: Millis,
+) -> Result<Option<Vec<StoredRule>>, StoreError> {
+    let bounds = (count(locked, kind), RULES_MAX);
+    let standing = rules::add(tx, (locked.org, locked.id, kind), fresh, bounds, now).await?;
+    record(tx, caller, (locked, kind), now).await?;
+    Ok(standing)
+}
+
+/// Records how many rules a list had and has. The rules themselves may be addresses.
+async fn record(
+    tx: &mut Tx,
+    caller: &Caller,
+    (before, kind): (&StoredConnection, RuleKind),
+    now: Millis,
+) -> Result<(), StoreError> {
+    let after = connection::lock(tx, before.org, before.id, before.test).await?;
+    let (had, has) = (count(before, kind), count(&after, kind));
+    let what = AccountChange::SettingsChange {
+        setting: format!("connection.{kind}_count"),
+        before: had.into(),
+        after: has.into(),
+        connection: Some(after.id),
+    };
+    let happened = if had == has { Vec::new() } else { vec![what] };
+    events::add(tx, after.org, now, Some(caller.actor()), &happened).await
 }
 
 fn count(of: &StoredConnection, kind: RuleKind) -> i64 {

@@ -4,10 +4,12 @@
 //! database's row lock orders the nodes, and each sees what the others left. A node takes slices of several tokens ([`take`]) and
 //! spends them from memory, so a request costs no write; the rest of a slice can be returned ([`give_back`]).
 //!
+//! A pause that a platform has asked for has a row too ([`pause`]), which is read only.
+//!
 //! Callers pass the time: the database's ([`crate::nodes::clock`]), so that all share one clock.
 
 use crate::db::error::{Result, StoreError};
-use crate::db::{Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 
 /// A bucket that is full only after this many microseconds was written with a wrong clock: limits are per minute.
@@ -32,6 +34,11 @@ statements! {
                     ELSE ($7 - rate_bucket.full_at_us) / $4 END
         RETURNING granted, full_at_us";
     GIVE_BACK = "UPDATE rate_bucket SET full_at_us = full_at_us - $3 WHERE org_no = $1 AND bucket = $2";
+    // A pause has its end where a bucket has the time at which it is full.
+    PAUSE = "INSERT INTO rate_bucket (org_no, bucket, full_at_us, granted) VALUES ($1, $2, $3, 0)
+        ON CONFLICT (org_no, bucket) DO UPDATE SET full_at_us = CASE
+            WHEN rate_bucket.full_at_us > excluded.full_at_us THEN rate_bucket.full_at_us ELSE excluded.full_at_us END";
+    PAUSED = "SELECT full_at_us FROM rate_bucket WHERE org_no = $1 AND bucket = $2";
     PURGE = "WITH old AS MATERIALIZED (
             SELECT org_no, bucket FROM rate_bucket WHERE full_at_us <= $1
                 OR full_at_us > CASE WHEN substr(bucket, 1, 9) = 'platform:' THEN CAST($3 AS BIGINT) ELSE $2 END
@@ -81,6 +88,16 @@ pub async fn give_back(tx: &mut Tx, take: &TokenRequest<'_>, n: i64) -> Result<(
     let back_us = take.step_us.max(1).saturating_mul(n.max(0));
     tx.execute(&GIVE_BACK, args![take.org, take.bucket, back_us]).await?;
     Ok(())
+}
+
+/// Starts a pause of an account at a platform, or prolongs it. Its name begins with [`PLATFORM`]; the organization is 0.
+pub async fn pause(tx: &mut Tx, name: &str, until_us: i64) -> Result<()> {
+    tx.execute(&PAUSE, args![OrgNo(0), name, until_us]).await.map(drop)
+}
+
+/// Returns the end of a pause, which may be over; `None` if there is none.
+pub async fn paused_until_us(conn: &mut Conn, name: &str) -> Result<Option<i64>> {
+    conn.first(&PAUSED, args![OrgNo(0), name]).await?.map(|row| row.get("full_at_us")).transpose()
 }
 
 /// Removes up to `at_most` buckets that are full, or blocked for long by a wrong clock; returns the number removed. Scans all

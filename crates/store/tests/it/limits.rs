@@ -56,6 +56,26 @@ async fn as_many_are_granted_as_there_are() {
 }
 
 #[tokio::test]
+async fn the_longest_pause_holds_until_it_is_over() {
+    for_each_database(async |store| {
+        let name = format!("{}a:pause", limits::PLATFORM);
+        let until = async || limits::paused_until_us(&mut store.read().await.unwrap(), &name).await.unwrap();
+        let pause = async |until_us: i64| {
+            store.write(|tx| limits::pause(tx, &name, until_us).scope_boxed()).await.unwrap();
+        };
+        assert_eq!(until().await, None);
+        for (asked, holds) in [(20_000, 20_000), (5_000, 20_000), (60_000, 60_000)] {
+            pause(START_US + asked).await;
+            assert_eq!(until().await, Some(START_US + holds));
+        }
+        assert_eq!(purge(&store, START_US + 59_999, 10).await, 0);
+        assert_eq!(purge(&store, START_US + 60_000, 10).await, 1);
+        assert_eq!(until().await, None);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_was_given_back_can_be_taken_again() {
     for_each_database(async |store| {
         assert_eq!(take(&store, wanted(10, 10, START_US)).await.granted, 10);

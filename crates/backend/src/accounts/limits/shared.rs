@@ -218,6 +218,11 @@ fn name(bucket: LimitBucket) -> String {
     }
 }
 
+/// Returns the name under which a pause of an account at a platform is stored.
+pub(super) fn pause_name(account: [u8; 16], of: u32) -> String {
+    format!("{}{}:pause {of}", limits::PLATFORM, crate::secrets::hex(&account))
+}
+
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;

@@ -19,6 +19,8 @@ const GRANTED: u32 = 10_000;
 const ALIVE: Duration = Duration::from_millis(700);
 /// Time for a run that a person has ended to record what it did.
 const RECORDED_MAX: Duration = Duration::from_secs(10);
+/// Time between two looks at a run. An answer costs the service as much as a call to the platform.
+const LOOK: Duration = Duration::from_millis(150);
 /// Time for a run to its next stop: the platform's limits, its faults, leases of dead nodes.
 const RUN_MAX: Duration = Duration::from_mins(3);
 
@@ -181,12 +183,15 @@ impl Drill {
 
     pub(super) fn until(&self, node: &Node, states: &[&str]) -> Value {
         let mut client = node.client(&self.key);
-        let mut last = Value::Null;
         wait_within(RUN_MAX, "the run", || {
-            last = client.get(&self.run).unwrap().json();
-            let is_over = last["state"] == "failed";
-            assert!(!is_over, "{last:#}\n{:#?}", self.world.ledger().calls().last_chunk::<4>());
-            states.iter().any(|state| last["state"] == *state).then(|| last.clone())
+            let run = client.get(&self.run).unwrap().json();
+            let is_over = run["state"] == "failed";
+            assert!(!is_over, "{run:#}\n{:#?}", self.world.ledger().calls().last_chunk::<4>());
+            let is_there = states.iter().any(|state| run["state"] == *state);
+            if !is_there {
+                std::thread::sleep(LOOK);
+            }
+            is_there.then_some(run)
         })
     }
 
@@ -195,7 +200,7 @@ impl Drill {
     pub(super) fn until_recorded(&self, node: &Node) {
         let begun = Instant::now();
         while begun.elapsed() < RECORDED_MAX && !Verdict::of(self, node).unshown().is_empty() {
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(LOOK);
         }
     }
 

@@ -50,8 +50,7 @@ impl DrillSettings {
     }
 }
 
-/// Actions that a platform has, apart from one: Mailchimp refuses a second deletion as it refuses that of a contact who cannot be
-/// deleted, so after a lost answer nobody can tell what was done.
+/// Actions that a platform has.
 fn actions(vendor: EspVendor) -> Vec<&'static str> {
     let file = Catalog::embedded().get(vendor.slug()).unwrap();
     let names = [
@@ -61,8 +60,7 @@ fn actions(vendor: EspVendor) -> Vec<&'static str> {
         ("fields", "update_custom_fields"),
     ];
     let has = |name: &str| file.capabilities().actions.iter().any(|(kind, _)| kind.name() == name);
-    let possible = names.iter().filter(|(name, _)| has(name)).map(|(_, action)| *action);
-    possible.filter(|action| !(vendor == EspVendor::Mailchimp && *action == "delete")).collect()
+    names.iter().filter(|(name, _)| has(name)).map(|(_, action)| *action).collect()
 }
 
 /// Whether a platform corrects addresses, and finds the contact by its ID: one that finds it by its address answers after a lost reply

@@ -255,6 +255,10 @@ async fn a_person_decides_contact_by_contact() {
         assert_eq!(acme.ids(), [2, 3, 4]);
         let rules = customer.get("keywords/whitelist").await;
         assert_eq!(rules["data"][0]["keyword"], "nobody2@honest-mail.com");
+        let timeline = app.get(&customer.key, "/v1/account/timeline").await.ok(200);
+        let last = &timeline["events"][0];
+        let change = (&last["setting"], &last["before"], &last["after"]);
+        assert_eq!(change, (&json!("connection.whitelist_count"), &json!(0), &json!(1)));
         customer.post("review/decisions", json!({ "decisions": [] })).await.error(400, "invalid_request");
         let twice = json!({ "decisions": [decide(3, "act"), decide(3, "ignore")] });
         customer.post("review/decisions", twice).await.error(400, "invalid_request");

@@ -180,6 +180,17 @@ impl Observed for Nothing {
 }
 
 #[tokio::test]
+async fn a_wait_that_a_platform_asks_for_is_told_to_other_nodes() {
+    let server = Scripted::start(vec![ok(), ServerMove::with_headers(429, "Retry-After: 3600\r\n", "{}")]).await;
+    let trial = Trial::new("", &[server.address]);
+    let told = || trial.buckets.pauses.lock().unwrap().values().copied().collect::<Vec<_>>();
+    trial.get(&server.url("/contacts")).await.unwrap();
+    assert_eq!(told(), []);
+    let throttled = trial.get(&server.url("/contacts")).await.unwrap();
+    assert_eq!(told(), [throttled.at + 3_600_000]);
+}
+
+#[tokio::test]
 async fn metrics_count_by_platform_and_show_nothing_else() {
     let server = Scripted::start(vec![ok(), ServerMove::with_headers(429, "Retry-After: 3600\r\n", "{}")]).await;
     let trial = Trial::new("", &[server.address]);

@@ -89,6 +89,24 @@ async fn keys_of_an_account_share_its_limits_and_pauses_and_have_their_own_limit
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pause_that_another_node_tells_holds_here_too() {
+    for (of, is_told) in [("account", true), ("key", true), ("address", false)] {
+        let rate = format!("[rate]\nlimits = [{{ of = \"{of}\", per = \"1s\", max = 4, paths = [\"/search\"] }}]");
+        let (here, there) = (Paced::new(&rate), Paced::new(&rate));
+        let (began, throttled) = (here.clock.now(), (Some(ErrorClass::Throttled), Some(20 * SECOND_MS)));
+        let told = there.account.state.heard(&to("/search"), throttled, began, 0.0);
+        assert_eq!(told.is_some(), is_told, "{of}");
+        if let Some((pause, until)) = told {
+            here.buckets.pause(pause, until, began).await;
+        }
+        assert_eq!(here.turn("/contacts").await, Ok(began), "{of}: another limit has room");
+        let expected = if is_told { began + 20 * SECOND_MS } else { began };
+        assert_eq!(here.turn("/search").await, Ok(expected), "{of}");
+        assert_eq!(there.account.state.heard(&to("/search"), (None, None), began, 0.0), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_would_wait_long_is_told_when_to_come_back() {
     let paced =
         Paced::new("[rate]\nlimits = [{ of = \"account\", per = \"1h\", max = 8, paths = [\"/me\", \"/*/me\"] }]");

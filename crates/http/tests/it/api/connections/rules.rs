@@ -6,7 +6,7 @@ use probity_account::role::MemberRole;
 use serde_json::{Value, json};
 
 use super::platform::TrialPlatform;
-use super::{connect, place};
+use super::{connect, connection_event, happened, place};
 use crate::people::{self, signed_in};
 use crate::test_app::{Answer, Call, TestApp, pass};
 
@@ -67,6 +67,11 @@ async fn rules_are_added_listed_and_deleted() {
         delete(format!("{black}/{id}")).await.error(404, "not_found");
         delete(format!("{black}/nonsense")).await.error(404, "not_found");
         assert_eq!(counts(app, &key, &made).await, (3, 0));
+        let counted = |before: i64, after: i64| {
+            json!({"type": "settings_change", "setting": "connection.blacklist_count", "before": before, "after": after})
+        };
+        let expected = [connection_event("connected"), counted(0, 3), counted(3, 4), counted(4, 3)];
+        assert_eq!(happened(app, &key, &made).await, expected, "no event has a keyword");
     })
     .await;
 }
