@@ -56,80 +56,78 @@ fn the_shipped_files_are_right() {
     assert_eq!(Catalog::embedded().get("kit").unwrap().provider.slug, "convertkit");
 }
 
+/// What is replaced in a small file, what by, and the fault.
+const FAULTS: &[(&str, &str, &str)] = &[
+    ("records = \"/data\"", "recrods = \"/data\"", "small.toml:24: contacts.recrods: unknown field"),
+    (
+        "{contact.id}",
+        "{contact.ids}",
+        "actions.delete.request.delete: unknown placeholder {contact.ids}: of contact there are id, email",
+    ),
+    (
+        "{contact.id}",
+        "{list.id}",
+        "actions.delete.request.delete: {list.id} has no value here; there are credential, contact, verdict",
+    ),
+    (
+        "{page.number}",
+        "{page.offset}",
+        "contacts.request.page: {page.offset} has no value here; there are credential, page.number, page.size",
+    ),
+    ("{page.number}", "{page.number|reverse}", "unknown filter \"reverse\""),
+    (
+        "Key = \"{credential.key}\"",
+        "Key = \"{credential.keys}\"",
+        "http.headers.Key: {credential.keys} is not a credential; there are url, key",
+    ),
+    ("\"/me\"", "\"/me/{credential.key}\"", "is secret, and addresses are logged"),
+    (
+        "get = \"/me\"",
+        "get = \"/me\", headers = { K = \"{credential.key|base64}\" }",
+        "test.request: {credential.key} is secret, and filters may change it in http.headers only",
+    ),
+    (
+        "kind = \"secret\"",
+        "kind = \"secret\"\naccount = true",
+        "credential.key: account is for a credential that every key of an account shares",
+    ),
+    ("\"/me\"", "\"me\"", "a path begins with /"),
+    ("\"/me\"", "\"/me?a=b\"", "write parameters below query"),
+    ("get = \"/me\"", "get = \"/me\", post = \"/me\"", "test.request: write exactly one of get, post"),
+    ("get = \"/me\"", "get = \"/me\", json = { a = 1 }", "a get has no body"),
+    ("base = \"{credential.url}/api\"", "base = \"ftp://a.org\"", "http.base: the base begins with https://"),
+    ("kind = \"page\"", "kind = \"pages\"", "unknown variant `pages`"),
+    ("get = \"/me\"", "get = \"/me\", other = true", "test.request: other requires [http.other]"),
+    ("size = 10", "size = 100000", "contacts.page: size is 1 to 10000"),
+    ("[test]", "timeout = \"soon\"\n[test]", "http.timeout: \"soon\" is not a duration"),
+    ("records = \"/data\"", "records = \"data\"", "contacts.records: \"data\" is not a place"),
+    ("{ page = \"{page.number}\" }", "{ q = \"mail:'{contact.email}'\" }", "{contact.email} has no value here"),
+    ("[test]", "[rate]\nconcurrency = 0\n[test]", "rate.concurrency: concurrency is 1 to 100"),
+    ("slug = \"small\"", "slug = \"Small!\"", "a slug has 1 to 40"),
+    ("[test]", "[field]\nletters = \"upper\"\n[test]", "field.usual: the name must have 1 to 40 upper-case letters"),
+    ("[test]", "[field]\nmax = 41\n[test]", "field.max: max is 1 to 40"),
+    ("[test]", "[[error]]\nclass = \"gone\"\n[test]", "it would match every answer"),
+    (
+        "[actions.delete]",
+        "[ensure.tag.make]\nrequest = { post = \"/t\" }\n[actions.delete]",
+        "ensure.tag: unused; name it in the ensure of an action",
+    ),
+    (
+        "[actions.delete]",
+        "[actions.delete.replace]\nread = { get = \"/contacts/{contact.id}\" }\nfrom = \"/a\"\nset = { b = 1 }\n[actions.delete]",
+        "actions.delete.replace: replace requires [contacts.one]",
+    ),
+    (
+        "[actions.delete]",
+        "[contacts.one]\nrequest = { get = \"/lists/{list.id}/{contact.id}\" }\n[actions.delete]",
+        "contacts.one.request.get: {list.id} has no value here",
+    ),
+];
+
 #[test]
 fn every_fault_names_its_place_and_what_would_be_right() {
     assert!(faults("[test]", "[test]").is_empty());
-    let cases = [
-        ("records = \"/data\"", "recrods = \"/data\"", "small.toml:24: contacts.recrods: unknown field"),
-        (
-            "{contact.id}",
-            "{contact.ids}",
-            "actions.delete.request.delete: unknown placeholder {contact.ids}: of contact there are id, email",
-        ),
-        (
-            "{contact.id}",
-            "{list.id}",
-            "actions.delete.request.delete: {list.id} has no value here; there are credential, contact, verdict",
-        ),
-        (
-            "{page.number}",
-            "{page.offset}",
-            "contacts.request.page: {page.offset} has no value here; there are credential, page.number, page.size",
-        ),
-        ("{page.number}", "{page.number|reverse}", "unknown filter \"reverse\""),
-        (
-            "Key = \"{credential.key}\"",
-            "Key = \"{credential.keys}\"",
-            "http.headers.Key: {credential.keys} is not a credential; there are url, key",
-        ),
-        ("\"/me\"", "\"/me/{credential.key}\"", "is secret, and addresses are logged"),
-        (
-            "get = \"/me\"",
-            "get = \"/me\", headers = { K = \"{credential.key|base64}\" }",
-            "test.request: {credential.key} is secret, and filters may change it in http.headers only",
-        ),
-        (
-            "kind = \"secret\"",
-            "kind = \"secret\"\naccount = true",
-            "credential.key: account is for a credential that every key of an account shares",
-        ),
-        ("\"/me\"", "\"me\"", "a path begins with /"),
-        ("\"/me\"", "\"/me?a=b\"", "write parameters below query"),
-        ("get = \"/me\"", "get = \"/me\", post = \"/me\"", "test.request: write exactly one of get, post"),
-        ("get = \"/me\"", "get = \"/me\", json = { a = 1 }", "a get has no body"),
-        ("base = \"{credential.url}/api\"", "base = \"ftp://a.org\"", "http.base: the base begins with https://"),
-        ("kind = \"page\"", "kind = \"pages\"", "unknown variant `pages`"),
-        ("get = \"/me\"", "get = \"/me\", other = true", "test.request: other requires [http.other]"),
-        ("size = 10", "size = 100000", "contacts.page: size is 1 to 10000"),
-        ("[test]", "timeout = \"soon\"\n[test]", "http.timeout: \"soon\" is not a duration"),
-        ("records = \"/data\"", "records = \"data\"", "contacts.records: \"data\" is not a place"),
-        ("{ page = \"{page.number}\" }", "{ q = \"mail:'{contact.email}'\" }", "{contact.email} has no value here"),
-        ("[test]", "[rate]\nconcurrency = 0\n[test]", "rate.concurrency: concurrency is 1 to 100"),
-        ("slug = \"small\"", "slug = \"Small!\"", "a slug has 1 to 40"),
-        (
-            "[test]",
-            "[field]\nletters = \"upper\"\n[test]",
-            "field.usual: the name must have 1 to 40 upper-case letters",
-        ),
-        ("[test]", "[field]\nmax = 41\n[test]", "field.max: max is 1 to 40"),
-        ("[test]", "[[error]]\nclass = \"gone\"\n[test]", "it would match every answer"),
-        (
-            "[actions.delete]",
-            "[ensure.tag.make]\nrequest = { post = \"/t\" }\n[actions.delete]",
-            "ensure.tag: unused; name it in the ensure of an action",
-        ),
-        (
-            "[actions.delete]",
-            "[actions.delete.replace]\nread = { get = \"/contacts/{contact.id}\" }\nfrom = \"/a\"\nset = { b = 1 }\n[actions.delete]",
-            "actions.delete.replace: replace requires [contacts.one]",
-        ),
-        (
-            "[actions.delete]",
-            "[contacts.one]\nrequest = { get = \"/lists/{list.id}/{contact.id}\" }\n[actions.delete]",
-            "contacts.one.request.get: {list.id} has no value here",
-        ),
-    ];
-    for (from, to, expected) in cases {
+    for (from, to, expected) in FAULTS {
         let faults = faults(from, to);
         assert!(faults.iter().any(|fault| fault.contains(expected)), "{to}: {faults:?}");
     }

@@ -66,9 +66,12 @@ fn forms_are_seen_and_read() {
     assert_eq!(read(&wide("email;n\r\nj\u{f6}@x.org;1\r\n")).1, [["email", "n"], ["jö@x.org", "1"]]);
 }
 
+/// A file, the lines above its header, and its rows.
+type Titled = (&'static str, &'static [&'static str], &'static [&'static [&'static str]]);
+
 #[test]
 fn what_stands_above_the_header_is_kept_apart() {
-    let table: [(&str, &[&str], &[&[&str]]); 5] = [
+    let table: [Titled; 5] = [
         (
             "Contacts of May;;\r\n;;\r\nName;Email;City\r\nAnn;a@x.org;Bonn\r\n",
             &["Contacts of May;;", ";;"],

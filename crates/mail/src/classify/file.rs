@@ -112,8 +112,13 @@ impl RuleFile {
             let what = format!("format {} is not known; this program reads format {FORMAT}", document.format);
             return Err(RuleError { rule: None, line: None, what });
         }
+        // From rule to rule: the file is long, and every start reads it.
+        let (mut offset, mut line) = (0, 1);
         for rule in &mut document.rules {
-            rule.line = Some(line_at(text, rule.id.span().start));
+            let start = rule.id.span().start;
+            line += text.get(offset..start).map_or(0, |between| line_at(between, between.len()) - 1);
+            offset = start;
+            rule.line = Some(line);
         }
         Ok(document)
     }
