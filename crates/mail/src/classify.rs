@@ -17,6 +17,7 @@
 //! (`phrases`), and rules are bit masks over them (`rules`). Regular expressions need a pass per rule, and often miss word ends.
 
 mod answers;
+pub mod bounce;
 mod draft;
 mod file;
 mod hint;

@@ -15,7 +15,6 @@
 #![warn(missing_docs)]
 
 pub mod address;
-pub mod bounce;
 pub mod classify;
 pub mod dns;
 pub mod domain;
@@ -29,3 +28,5 @@ pub mod smtp;
 pub mod spf;
 pub mod time;
 pub mod verdict;
+
+pub use classify::bounce;

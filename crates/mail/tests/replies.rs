@@ -362,7 +362,7 @@ const DIALOGUES: &[Dialogue] = &[
             ("5.1.1 <joe@example.net> mx1.probe.example", Meaning::Unmatched),
             ("<joe@example.net>: disabled mx1.probe.example", Meaning::Unmatched),
             ("5.1.1 <joe@backend.example>: no such user [192.0.2.25]", Meaning::NoSuchUser),
-            ("no such user, see https://example.net/why?ip=192.0.2.25", Meaning::NoSuchUser),
+            ("no such user, see https://example.net/why?ip=192.0.2.25", Meaning::Unmatched),
             ("no such user <task@probe.example.org>", Meaning::NoSuchUser),
             ("no such user [192.0.2.251]", Meaning::NoSuchUser),
         ],

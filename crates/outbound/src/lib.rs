@@ -1,11 +1,12 @@
 //! HTTP requests to hosts that customers or operators name: parsed URLs, the egress guard, connections to checked
-//! addresses, and the client of email platforms.
+//! addresses, the client of email platforms, and the notifications of Amazon SNS.
 //!
 //! No other crate sends such requests. Redirects and proxies from the environment are not implemented.
 
 mod dial;
 mod guard;
 pub mod platforms;
+pub mod sns;
 mod target;
 
 pub use dial::{DialFailure, Dialer};

@@ -2,7 +2,6 @@
 
 pub mod attempts;
 pub mod passwords;
-pub mod qr;
 pub mod totp;
 
 use probity_store::accounts::people::passwords::HashCost;

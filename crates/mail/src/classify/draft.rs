@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::pattern::{self, Element, Gap, Literal, StepTarget};
-use super::phrases::{After, Effect, Groups, Member, PhraseBook, Step};
+use super::phrases::{After, ClassMember, Effect, Groups, PhraseBook, Step};
 
 /// The list of words that name something else than what a phrase is about: a state behind one of them is a state of it.
 const OTHERS: &str = "other";
@@ -149,7 +149,7 @@ impl<'d> Draft<'d> {
             let classes = &mut self.literal(text).classes;
             // A word that is there without a demand and with one, in this order, demands nothing.
             if classes.last().is_none_or(|member| member.class != class) {
-                classes.push(Member { class, closes: *closes });
+                classes.push(ClassMember { class, closes: *closes });
             }
         }
         class

@@ -55,14 +55,14 @@ pub(super) struct Effect {
     /// Its own places in sequences.
     pub(super) steps: Vec<Step>,
     /// The lists of words that it is in: it has their places too.
-    pub(super) classes: Vec<Member>,
+    pub(super) classes: Vec<ClassMember>,
     /// Whether it names something else, over which no clear gap reaches.
     pub(super) is_other: bool,
 }
 
 /// A literal's place in a list of words.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(super) struct ClassMember {
     pub(super) class: usize,
     /// Whether it demands that the clause ends behind it where it is a last step.
     pub(super) closes: bool,

@@ -7,6 +7,7 @@ pub mod forgotten_password;
 pub mod link_use;
 pub mod member_sessions;
 pub mod password_change;
+mod qr;
 mod recovery;
 pub mod second_factor;
 pub mod sessions;

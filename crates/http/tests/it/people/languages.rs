@@ -58,7 +58,7 @@ async fn mail_is_in_the_language_that_a_page_has_told() {
         let refused = json!({ "email": "c@example.com", "role": "contributor", "language": "DE" });
         let answer = ann.post("/app/v1/users", &refused).await;
         let message = answer.error(400, "invalid_request");
-        assert!(message.contains("en, de, fr or es"), "{message}");
+        assert!(message.contains("must be one of en, de, fr, es"), "{message}");
 
         // Whoever does not say a language has their own.
         Browser::new(app).post("/app/forgotten-password", &json!({ "email": "ann@example.com" })).await.ok(200);

@@ -3,9 +3,9 @@
 //! A secret is shown once, and becomes active when a code proves that the app has it; ten recovery codes are then shown,
 //! once. A code works once: it uses up its time step and all earlier ones.
 
+use super::qr::{self, QrPath};
 use probity_account::id::UserId;
 use probity_backend::accounts::people::attempts::{self, AttemptSubject};
-use probity_backend::accounts::people::qr::{self, QrPath};
 use probity_backend::accounts::people::totp;
 use probity_backend::secrets::Secrets;
 use probity_contract::error::{ApiError, Code};

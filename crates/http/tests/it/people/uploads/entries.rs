@@ -7,7 +7,8 @@ use crate::people::browser::Browser;
 use crate::people::config;
 use crate::test_app::{PLENTY, TestApp};
 
-/// Entries of a list, and the domain and status of each. The first two name one mailbox.
+/// Entries of a list, and the domain and status of each. The first two name one mailbox. The fifth names two: in a file, its row is left
+/// out and named.
 const ENTRIES: [(&str, &str, &str); 6] = [
     ("Ann Lee <ann@honest-mail.com>", "honest-mail.com", "passed"),
     ("\"Lee, \u{202e}Ann\" <ANN@Honest-Mail.com>", "honest-mail.com", "passed"),
@@ -50,7 +51,7 @@ fn bodies() -> Vec<(&'static str, String)> {
 }
 
 /// Checks the rows of a job: each entry as it was given, with the verdict of its address.
-async fn check(app: &TestApp, browser: &mut Browser<'_>, job: &Value, form: &str) {
+async fn check(app: &TestApp, browser: &mut Browser<'_>, job: &Value, form: &str, entries: &[(&str, &str, &str)]) {
     app.settled().await;
     let id = job["id"].as_str().unwrap();
     let rows = browser.get(&format!("/app/v1/batch-verify/{id}/results")).await.ok(200);
@@ -60,7 +61,8 @@ async fn check(app: &TestApp, browser: &mut Browser<'_>, job: &Value, form: &str
         .iter()
         .map(|row| ["email", "domain", "status"].map(|field| row[field].as_str().unwrap()))
         .collect();
-    assert_eq!(shown, ENTRIES.map(|(entry, domain, status)| [entry, domain, status]), "{form}");
+    let expected: Vec<[&str; 3]> = entries.iter().map(|(entry, domain, status)| [*entry, *domain, *status]).collect();
+    assert_eq!(shown, expected, "{form}");
     let found = browser.get("/app/lookup?q=ann@honest-mail.com").await.ok(200);
     let found = found["data"].as_array().unwrap().iter().filter(|place| place["job"] == id).count();
     assert_eq!(found, 2, "{form}");
@@ -73,16 +75,16 @@ async fn addresses_are_read_behind_names() {
             let (view, place) = put_up(browser, query, bytes).await;
             assert_eq!(
                 view["counts"],
-                json!({ "addresses": 6, "distinct": 5, "duplicates": 1, "empty": 0, "invalid": 2 }),
+                json!({ "addresses": 5, "distinct": 4, "duplicates": 1, "empty": 1, "invalid": 1 }),
                 "{query}"
             );
             let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
-            check(app, browser, &job, query).await;
+            check(app, browser, &job, query, &[&ENTRIES[..4], &ENTRIES[5..]].concat()).await;
         }
         for (media_type, body) in bodies() {
             let call = browser.call("POST", "/app/v1/batch-verify").bytes(body).header("content-type", media_type);
             let job = browser.send(call).await.ok(200);
-            check(app, browser, &job, media_type).await;
+            check(app, browser, &job, media_type, &ENTRIES).await;
         }
     })
     .await;

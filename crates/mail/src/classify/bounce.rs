@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn no_reply_of_the_table_that_is_harmless_becomes_hard() {
-        let table = include_str!("../tests/data/replies.txt");
+        let table = include_str!("../../tests/data/replies.txt");
         let mut section = "";
         let mut seen = 0;
         for line in table.lines() {

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use qrcode::{Color, EcLevel, QrCode};
 
 /// Dark modules of a code as a path in a square of `size` modules, without the quiet zone.
-pub struct QrPath {
-    pub size: usize,
+pub(super) struct QrPath {
+    pub(super) size: usize,
     /// SVG path of one rectangle per run of dark modules.
-    pub path: String,
+    pub(super) path: String,
 }
 
 /// Draws a text; `None` if it is too long for a code.
-pub fn path(text: &str) -> Option<QrPath> {
+pub(super) fn path(text: &str) -> Option<QrPath> {
     let code = QrCode::with_error_correction_level(text, EcLevel::M).ok()?;
     let (size, colors) = (code.width(), code.to_colors());
     let mut path = String::new();

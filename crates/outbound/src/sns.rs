@@ -7,10 +7,10 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::platforms::{CallFault, Platforms};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lru::LruCache;
-use probity_outbound::platforms::{CallFault, Platforms};
 use ring::signature;
 use rustls::pki_types::alg_id::{RSA_ENCRYPTION, RSA_PKCS1_SHA256};
 use rustls::pki_types::pem::PemObject as _;
