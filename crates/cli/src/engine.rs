@@ -48,7 +48,8 @@ impl Net for NoNet {
         _: probity_mail::dns::QueryKind,
     ) -> probity_engine::net::BoxFuture<'a, probity_mail::dns::DnsLookup> {
         use probity_mail::dns::{DnsAnswer, DnsFailure, DnsLookup};
-        Box::pin(async { DnsLookup { answer: DnsAnswer::Failed(DnsFailure::Refused), ttl_ms: 0 } })
+        // Not refused, which is also what a resolver of private names answers.
+        Box::pin(async { DnsLookup { answer: DnsAnswer::Failed(DnsFailure::TimedOut), ttl_ms: 0 } })
     }
 
     fn connect(

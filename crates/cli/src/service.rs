@@ -75,10 +75,11 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningS
     let held = lock::share(&serve.data)?;
     let instance = open(serve).await?;
     instance.prepare().await.map_err(unopened)?;
+    // First: a second start on this machine must fail before it ends what the running process holds.
+    let bound = BoundSockets::to(&serve.server.listen.0).await?.with_operator(&serve.admin.listen).await?;
     nodes::correct_times(&instance, &config.longest()).await.map_err(OpenError::Store).map_err(unopened)?;
     let again = erasures::restore(&instance, &tombstones(serve)).await;
     again.map_err(|error| anyhow!(error)).context("cannot repeat completed erasures")?;
-    let bound = BoundSockets::to(&serve.server.listen.0).await?.with_operator(&serve.admin.listen).await?;
     for address in bound.operator_addresses() {
         tracing::info!(%address, "the operator API has its own listen address");
     }

@@ -10,7 +10,7 @@ use probity_mail::address::{bare_address, is_blank};
 use self::names::{NAMES, simple};
 use self::shape::unwrapped;
 use super::recipients::recipients;
-use super::split::{Dialect, Splitter, ends_half, fields, is_torn, literal_fields, unquote};
+use super::split::{Dialect, Eol, Splitter, ends_half, fields, is_torn, literal_fields, unquote};
 
 pub(crate) use self::names::is_name;
 pub use self::shape::{TITLES_MAX, titles};
@@ -209,7 +209,9 @@ impl Trial {
             }
             let is_torn = is_torn(bytes, dialect) || fields(bytes, dialect).any(ends_half);
             count += cells.len();
-            trial.quoted.push(fields(bytes, dialect).take(ROW_CELLS).all(|field| field.starts_with(b"\"")));
+            // The last record of the beginning may end behind a separator.
+            let is_cut = record.end == Eol::End && !trial.quoted.is_empty();
+            trial.quoted.push(is_cut || fields(bytes, dialect).take(ROW_CELLS).all(|field| field.starts_with(b"\"")));
             let is_first = trial.rows.is_empty();
             let tells = cells.iter().any(|cell| is_address(cell) || (is_first && is_name(cell)));
             trial.telling += usize::from(tells && !is_torn);

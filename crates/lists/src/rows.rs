@@ -208,6 +208,8 @@ pub struct TextRows<R> {
     first_end: Option<Eol>,
     /// Records above the header.
     above: Vec<String>,
+    /// Their size, with an end for each.
+    above_bytes: usize,
     /// First line of the last row.
     line: u64,
     guessed: bool,
@@ -229,6 +231,7 @@ impl<R: Read> TextRows<R> {
             piece: vec![0; READ_BYTES],
             first_end: None,
             above: Vec::new(),
+            above_bytes: 0,
             line: 0,
             guessed: false,
             foreign: false,
@@ -305,10 +308,11 @@ impl<R: Read> TextRows<R> {
     }
 
     fn keep_above(&mut self, record: &Record) {
-        let kept: usize = self.above.iter().map(String::len).sum();
         let bytes = self.records.bytes(record);
-        if kept + bytes.len() <= ABOVE_BYTES {
+        let kept = self.above_bytes + bytes.len() + 1;
+        if kept <= ABOVE_BYTES {
             self.above.push(String::from_utf8_lossy(bytes).into_owned());
+            self.above_bytes = kept;
         }
     }
 

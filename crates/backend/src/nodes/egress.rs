@@ -239,7 +239,8 @@ impl Egress {
     /// Returns the connections to MX hosts so far.
     fn attempts(&self) -> Attempts {
         let counters = self.live.counters();
-        Attempts { made: counters.connections, failed: counters.connect_failures }
+        // Without names nothing is dialed: queries that no connection follows are a sign, too.
+        Attempts { made: counters.connections, failed: counters.connect_failures + counters.queries }
     }
 
     /// Stores the results of a checkup, of which an essential one replaces a part, and says once what changed. `has_connected`:

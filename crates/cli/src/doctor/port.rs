@@ -19,13 +19,12 @@ const HOSTS_MAX: usize = 2;
 const HEAD_START: Duration = Duration::from_secs(1);
 /// Maximum bytes read of a banner.
 const BANNER_BYTES: usize = 512;
+/// What stands between a host and the banner with which it refused.
+const REFUSED: &str = " refused us with ";
 
 pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
-    let mut checks = Vec::new();
-    for source in &patient.settings.engine.sources {
-        checks.push(check(patient, source).await);
-    }
-    checks
+    let sources = &patient.settings.engine.sources;
+    futures_util::future::join_all(sources.iter().map(|source| check(patient, source))).await
 }
 
 async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
@@ -38,7 +37,7 @@ async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     }
     let mut attempts: FuturesUnordered<_> =
         (0..).zip(domains).map(|(place, domain)| connected(patient, source, domain, HEAD_START * place)).collect();
-    let mut tried = Vec::new();
+    let mut tried: Vec<String> = Vec::new();
     while let Some(connected) = attempts.next().await {
         match connected {
             Ok(host) => return Check::ok(name, format!("open: {host} responds")).about(Essential::Port),
@@ -48,6 +47,11 @@ async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     if tried.is_empty() {
         let advice = "correct what the resolver check found, or set doctor.probe_domains to domains that receive mail";
         return Check::fail(name, "no mail server was found to connect to", advice);
+    }
+    // A reply proves that the port is open.
+    if tried.iter().any(|how| how.contains(REFUSED)) {
+        let advice = "see what the replies and the block list checks say about your address";
+        return Check::warn(name, format!("open, but refused: {}", tried.join("; ")), advice).about(Essential::Port);
     }
     let advice = "ask your hosting provider to open this port for outgoing connections, or send probes through a SOCKS5 \
                   proxy elsewhere (`proxy` in a [[source]]); without either, no mailbox can be verified";
@@ -67,6 +71,9 @@ async fn connected(
     for host in hosts.iter().take(HOSTS_MAX).map(|mx| &mx.host) {
         match greeted(patient, source, host).await {
             Ok(banner) if banner.starts_with("220") => return Ok(host.to_string()),
+            Ok(banner) if banner.starts_with(['4', '5']) => {
+                tried.push(format!("{host}{REFUSED}{:?}", banner.trim_end()));
+            }
             Ok(banner) => tried.push(format!("{host} sent {:?}", banner.trim_end())),
             Err(how) => tried.push(format!("{host}: {how}")),
         }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{BIG5, EUC_JP, EUC_KR, GBK, ISO_2022_JP, SHIFT_JIS, WINDOWS_1252};
+use encoding_rs::{BIG5, EUC_JP, EUC_KR, GB18030, GBK, ISO_2022_JP, SHIFT_JIS, WINDOWS_1252};
 
 use super::{Encoding, SAMPLE_BYTES};
 use crate::remarks::{LineCount, Oddity};
@@ -15,7 +15,7 @@ use crate::split::RECORD_MAX;
 /// Begins a change of characters in ISO-2022-JP, whose bytes are ASCII otherwise.
 const ESCAPE: u8 = 0x1b;
 /// Encodings of which two bytes may pass for a character in UTF-8.
-const EAST_ASIAN: [&encoding_rs::Encoding; 5] = [SHIFT_JIS, BIG5, GBK, EUC_JP, EUC_KR];
+const EAST_ASIAN: [&encoding_rs::Encoding; 6] = [SHIFT_JIS, BIG5, GBK, GB18030, EUC_JP, EUC_KR];
 /// Countries whose customary encodings are tried: where all of them give the same result, the text itself decides.
 const COUNTRIES: [&[u8]; 9] = [b"de", b"pl", b"ru", b"gr", b"tr", b"jp", b"cn", b"tw", b"kr"];
 

@@ -47,10 +47,14 @@ fn several(cell: &str) -> Option<usize> {
     if let Some(parts) = recipients(cell) {
         return Some(parts.len());
     }
-    if Address::parse(bare_address(cell)).is_ok() {
+    // In front of brackets, a name has no separators, unless it is quoted.
+    let name = cell.split_once('<').map_or("", |(name, _)| name);
+    let is_list = !name.contains('"') && name.contains(['/', '|', '\n', '\r', '\t']);
+    if !is_list && Address::parse(bare_address(cell)).is_ok() {
         return None;
     }
-    let parts = cell.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|' | '/' | ':'));
+    let separates = |c: char| c.is_whitespace() || ",;|/:，；、｜／：".contains(c);
+    let parts = cell.split(separates);
     let count =
         parts.map(|part| part.trim_matches(AROUND)).filter(|part| is_address(part) && looks_like_address(part)).count();
     (count > 1).then_some(count)
@@ -104,6 +108,9 @@ mod tests {
             ("a@x.org / b@x.org", 2),
             ("a@x.org/b@x.org", 2),
             ("a@x.org | b@x.org", 2),
+            ("a@x.org / Bob <b@x.org>", 2),
+            ("a@x.org\nBob <b@x.org>", 2),
+            ("a@x.org；b@x.org", 2),
             ("a@x.org (old: b@x.org)", 2),
             ("Ann <a@x.org> Bob <b@x.org>", 2),
             ("mailto:a@x.org mailto:b@x.org", 2),

@@ -62,7 +62,7 @@ function Choose() {
     if (!file || sending) return;
     brought.value = undefined;
     take(file, file.name, "csv");
-  }, [brought.value]);
+  }, [brought.value, sending === undefined]);
 
   if (sending) return html`<${Card}><${Progress} of=${sending} /><//>`;
   return html`
