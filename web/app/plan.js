@@ -12,7 +12,7 @@ whenGone(() => {
   plan.value = undefined;
 });
 
-/** Whether credits count; not before that is known. Each page that asks finds out anew. */
+/** Whether credits count; not before that is known. Each page asks the server again. */
 export function useMetered() {
   useEffect(() => {
     get("/organization").then((organization) => {

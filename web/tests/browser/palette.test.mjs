@@ -80,7 +80,7 @@ test("a key is found by its name, in the mode that it is of", async () => {
   await page.keyboard.type("shop");
   await page.getByRole("option", { name: "Shop window API key" }).waitFor();
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog").getByRole("heading", { name: "Usage of Shop window" }).waitFor();
+  await page.getByRole("dialog").getByRole("heading", { name: "Usage of “Shop window”" }).waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
   await page.waitForURL(/#\/keys$/);
   await page.getByRole("button", { name: "Test mode" }).click();

@@ -40,6 +40,7 @@ impl Acting<'_> {
         let before = self.before.clone();
         let settled = |index: &usize| Settled { index: *index, outcome: outcome(*index), before: before.clone() };
         let settled = group.iter().map(settled).collect();
+        self.width = self.rule.batch.as_ref().map_or(1, |batch| (self.width * 2).min(batch.max));
         self.settle(settled)
     }
 
@@ -48,7 +49,8 @@ impl Acting<'_> {
         let is_about_contacts =
             matches!(fault.class, ErrorClass::Gone | ErrorClass::Taken | ErrorClass::Refused | ErrorClass::Invalid);
         if group.len() > 1 && is_about_contacts {
-            self.width = 1;
+            // Halves find a bad contact in few calls, where a call for each would use up a small limit.
+            self.width = group.len() / 2;
             return Ok(Vec::new());
         }
         if !is_about_contacts || fault.class == ErrorClass::Invalid {

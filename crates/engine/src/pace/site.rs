@@ -207,7 +207,7 @@ impl Site {
         }
         if let Some((_, asked_ms)) = heard.about_us {
             state.breaker.refused(now, heard.refusals, asked_ms, policy);
-        } else if heard.answered > 0 {
+        } else if heard.told_something || heard.random_missing {
             state.breaker.answered();
         }
         let trouble = heard.about_us.is_some() || state.paused_until(now).is_some() || state.is_tight(now);

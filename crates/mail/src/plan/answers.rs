@@ -50,6 +50,8 @@ pub struct FlightFindings {
     pub about_us: Option<(AboutUs, Option<i64>)>,
     /// Replies that refuse us, if [`Self::about_us`] is set.
     pub refusals: u32,
+    /// Whether an answer is about a real recipient or the server, and not about us.
+    pub told_something: bool,
 }
 
 impl ProbePlan {
@@ -121,7 +123,7 @@ impl ProbePlan {
             Meaning::NotResponsible => flight.elsewhere.push(HeldReply { recipient, reading, reply }),
             Meaning::AboutUs(why) => flight.about_us(why, stage, HeldReply { recipient, reading, reply }),
             meaning => {
-                flight.told_something = true;
+                flight.heard.told_something = true;
                 flight.accepted |= matches!(meaning, Meaning::Accepted | Meaning::Exists);
                 flight.refused |= stage == DialogStage::Rcpt && reply.code >= 500 && tells_apart(meaning);
                 self.hear(HeldReply { recipient, reading, reply }, stage, flight);
@@ -175,7 +177,6 @@ impl ProbePlan {
 
 /// State while the answers of a flight are evaluated.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the answers")]
 pub(super) struct FlightSoFar {
     pub(super) heard: FlightFindings,
     pub(super) unanswered: Vec<u32>,
@@ -185,8 +186,6 @@ pub(super) struct FlightSoFar {
     pub(super) refusal: Option<(AboutUs, DialogStage, Option<i64>)>,
     /// Whether the random recipient was answered with a refusal of us.
     pub(super) random_refuses_us: bool,
-    /// Whether an answer is about a recipient or the server.
-    pub(super) told_something: bool,
     /// Whether a real recipient was accepted.
     pub(super) accepted: bool,
     /// Whether a real recipient was permanently refused, with a text about that recipient.

@@ -13,7 +13,7 @@ impl ProbePlan {
     /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients too.
     pub(super) fn stop_if_refused(&mut self, flight: &mut FlightSoFar) {
         let Some((why, stage, retry_ms)) = flight.refusal else { return };
-        let everybody = !flight.told_something && flight.limited.is_empty();
+        let everybody = !flight.heard.told_something && flight.limited.is_empty();
         // One reply to MAIL refuses all recipients of the flight.
         let signs = if stage == DialogStage::Rcpt { signs_of_refusal(&flight.refused_us) } else { 1 };
         let with_random = signs + u32::from(flight.random_refuses_us);
@@ -60,14 +60,14 @@ impl ProbePlan {
         for recipient in flight.limited.iter().rev() {
             // The session was full. A retry costs nothing, but retries must end.
             self.asked[index(*recipient)] =
-                self.asked[index(*recipient)].saturating_sub(u8::from(flight.told_something));
+                self.asked[index(*recipient)].saturating_sub(u8::from(flight.heard.told_something));
             self.ask_again(*recipient, Some((Silence::Closed, DialogStage::Rcpt)), end);
         }
         if !flight.elsewhere.is_empty() {
             self.hosts.skip_host();
             return;
         }
-        if flight.told_something {
+        if flight.heard.told_something {
             self.fruitless = 0;
             if end.is_some() {
                 self.hosts.fruitful();

@@ -5,6 +5,7 @@
 use probity_account::id::JobId;
 use probity_backend::lists::rows;
 use probity_backend::uploads::FileFacts;
+use probity_backend::uploads::about::FileKind;
 use probity_backend::uploads::cells;
 use probity_backend::uploads::without::RowsWithout;
 use probity_contract::error::ApiError;
@@ -54,7 +55,11 @@ pub async fn get_row_origin(app: &App, caller: &Caller, id: JobId, index: i64) -
     let is_address = |column: usize| upload.choice.column == i64::try_from(column).ok();
     let others = named.enumerate().filter(|(column, _)| !is_address(*column));
     let columns = others.map(|(_, (name, value))| NamedCell { name, value }).collect();
-    Ok(RowOrigin { columns: Some(columns), line: Some(at + 1) })
+    let line = match about.kind {
+        FileKind::Xlsx => Some(at + 1 + i64::try_from(about.above.len()).unwrap_or_default()),
+        _ => about.line_of(at),
+    };
+    Ok(RowOrigin { columns: Some(columns), line })
 }
 
 /// Returns the place in the file of a list's row.

@@ -174,6 +174,9 @@ pub async fn correct_times(store: &Store, now: Millis, longest: &ClockLimits, wh
 /// Ends all pauses sooner, by as much as the clock was set back. In one transaction with the record of the clock, so that no pause
 /// moves twice.
 async fn move_pauses_back(tx: &mut Tx, now: Millis, longest: &ClockLimits) -> Result<u64> {
+    // Under the lock: no heartbeat may record a later time in between.
+    clock::lock(tx).await?;
+    let now = clock::now(tx, now).await?;
     let back_ms = clock::set_back(tx, now).await?;
     if back_ms <= SLACK_MS {
         return Ok(0);

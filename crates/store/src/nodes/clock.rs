@@ -40,10 +40,13 @@ pub(super) async fn record(tx: &mut Tx, now: Millis) -> Result<()> {
     tx.execute(&RECORD, args![LATEST, now.0.to_string()]).await.map(drop)
 }
 
-/// How far `now` is behind the latest recorded time, in milliseconds; 0 or less if the clock was not set back. The record is
-/// locked until the transaction ends.
+/// Locks the record until the transaction ends.
+pub(super) async fn lock(tx: &mut Tx) -> Result<()> {
+    instance::lock(tx, LATEST).await
+}
+
+/// How far `now` is behind the latest recorded time, in milliseconds; 0 or less if the clock was not set back.
 pub(super) async fn set_back(tx: &mut Tx, now: Millis) -> Result<i64> {
-    instance::lock(tx, LATEST).await?;
     let latest = instance::value(tx, LATEST).await?;
     let read = |text: String| text.parse().map_err(|_| StoreError::corrupt("the recorded time is no number"));
     Ok(latest.map(read).transpose()?.map_or(0, |latest: i64| Millis(latest).since(now)))

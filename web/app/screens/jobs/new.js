@@ -1,7 +1,6 @@
 /**
  * A new list: it is sent (a file that is dropped or chosen, or addresses that are pasted), and then, before anything is spent, shown
- * with what it would come to. What was sent has its own place, so that loading the page anew, or
- * coming back tomorrow, goes on with it.
+ * with what it would come to. What was sent has its own place, so that a reload, or coming back tomorrow, goes on with it.
  */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { get, remove } from "../../api.js";

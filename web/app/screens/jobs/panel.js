@@ -90,7 +90,7 @@ function Origin({ of, row }) {
   const { columns, line } = origin.value ?? {};
   if (!columns?.length) return null;
   return html`<details><summary>${t("lists.columns", { n: columns.length })}</summary>
-    <p class="tiny quiet">${t("lists.line", { n: number(line) })}</p>
+    ${line && html`<p class="tiny quiet">${t("lists.line", { n: number(line) })}</p>`}
     <${Facts} of=${columns.map(({ name, value }) => [name, value || "–"])} /></details>`;
 }
 

@@ -17,7 +17,7 @@ const placeOf = ({ line, row }) => (line ? t("upload.line", { line: number(line)
 
 /**
  * The encoding, where the file does not name it: with the letters that show whether it is right, and with others to choose from if
- * the file is at hand. The file read anew takes the place of this one.
+ * the file is at hand. The file that is read again replaces this one.
  */
 export function Encoding({ of }) {
   const [state, setState] = useState(/** @type {{ encoding?: string, failure?: unknown }} */ ({}));
