@@ -274,11 +274,10 @@ impl Platforms {
             Err(_) => (PlatformOutcome::Unanswered, (None, None)),
         };
         counts.called(account.slug(), outcome, turn.waited);
-        let now = parts.clock.now();
-        if answer.is_ok()
-            && let Some((pause, until)) = account.state.heard(request, sign, now, chance())
+        if let Ok(Response { at, .. }) = &answer
+            && let Some((pause, until)) = account.state.heard(request, sign, *at, chance())
         {
-            parts.buckets.pause(pause, until, now).await;
+            parts.buckets.pause(pause, until, *at).await;
         }
         answer
     }
