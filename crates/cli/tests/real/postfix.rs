@@ -83,7 +83,7 @@ grey = check_policy_service inet:{policy}:{POLICY_PORT}
 }
 
 const DOMAINS: &str = "postfix.test catchall.postfix.test starttls.postfix.test tlsonly.postfix.test \
-    lockstep.postfix.test grey.postfix.test blocked.postfix.test strict.postfix.test failover.test \
+    lockstep.postfix.test grey.postfix.test blocked.postfix.test strict.postfix.test failover.test stranger.test \
     implicit.test alias.test sender.test xn--bcher-kva.test bücher.test";
 
 fn master_cf(host: impl Fn(Host) -> Ipv4Addr) -> String {

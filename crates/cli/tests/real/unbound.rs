@@ -57,7 +57,7 @@ auth-zone:
 /// Builds the zone: one MX host name per host, then the domains that use them.
 fn zone(host: impl Fn(Host) -> Ipv4Addr) -> String {
     let hosts = Host::ALL.map(|each| format!("{} A {}\n", each.label(), host(each))).concat();
-    let postfix = host(Host::Postfix);
+    let (postfix, dead) = (host(Host::Postfix), host(Host::Dead));
     format!(
         "$ORIGIN test.
 $TTL 60
@@ -66,6 +66,9 @@ $TTL 60
 {hosts}{DOMAINS}
 ; The bare domain is its own exchanger (RFC 5321 section 5.1).
 implicit A {postfix}
+; A backup of the domain's own.
+mx1.failover A {dead}
+mx2.failover A {postfix}
 ; A block list that lists this machine.
 1.0.0.127.bl A 127.0.0.2
 1.0.0.127.bl TXT \"Listed for the test, see http://bl.test/127.0.0.1\"
@@ -92,8 +95,10 @@ brokentls.exim MX 10 mx-exim-brokentls
 opensmtpd MX 10 mx-opensmtpd
 listed.opensmtpd MX 10 mx-opensmtpd
 catchall.opensmtpd MX 10 mx-opensmtpd
-failover MX 10 mx-dead
-failover MX 20 mx-postfix
+failover MX 10 mx1.failover
+failover MX 20 mx2.failover
+stranger MX 10 mx-dead
+stranger MX 20 mx-postfix
 dead MX 10 mx-dead
 misdirected MX 10 mx-postfix
 misdirected.exim MX 10 mx-exim

@@ -35,7 +35,7 @@ const STEP_MS: i64 = 60_000;
 fn manner(request: &str) -> Manner {
     match sort_of(request) {
         "failing" => Manner::status(503),
-        // The requested delay is ignored: attempts have one schedule.
+        // An endpoint prolongs a pause up to an hour.
         "busy" => Manner::Say("HTTP/1.1 429 x\r\nretry-after: 86400\r\ncontent-length: 0\r\n\r\n".into()),
         "gone" => Manner::status(410),
         "recovering" => {
@@ -123,7 +123,8 @@ impl Watched {
         match row.state {
             OutboxState::Delivered => assert!(matches!(row.last_status, Some(204))),
             OutboxState::Waiting => {
-                let promised_ms = SCHEDULE_MS[usize::try_from(row.attempts - 1).unwrap()];
+                let asked_ms = if row.last_status == Some(429) { HOUR_MS } else { 0 };
+                let promised_ms = SCHEDULE_MS[usize::try_from(row.attempts - 1).unwrap()].max(asked_ms);
                 let pause_ms = row.next_at.since(at + row.last_took_ms.unwrap());
                 assert!(
                     (promised_ms..=promised_ms + promised_ms / 10).contains(&pause_ms),
