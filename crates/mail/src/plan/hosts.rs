@@ -8,7 +8,7 @@ use super::ProbeAction;
 use crate::domain::registrable;
 use crate::policy::{Policy, TlsPolicy};
 use crate::rng::Rng;
-use crate::verdict::{Mailbox, MxHost, NotAsked};
+use crate::verdict::{Mailbox, MxHost, NotAsked, Silence};
 
 /// Maximum number of MX hosts; those of worse preference are never resolved (a domain may list a thousand).
 pub const EXCHANGERS_MAX: usize = 5;
@@ -169,9 +169,16 @@ impl Hosts {
         self.current += 1;
     }
 
-    /// Meaning of a plan that never dialed. It is a fact about the domain only if every MX host was resolved authoritatively.
+    /// Meaning of a plan that no host is left for and no host's failure ended. It is a fact about the domain only if no MX host has an
+    /// address, by authority. A host with one has ended sessions until there were too many.
     pub(super) fn unusable(&self) -> Mailbox {
-        let failed = self.more || self.list.iter().any(|host| matches!(host.state, State::Failed | State::Unknown));
-        if failed { Mailbox::NotAsked(NotAsked::Dns) } else { Mailbox::Unroutable("mx_unroutable") }
+        let any = |is: fn(&State) -> bool| self.list.iter().any(|host| is(&host.state));
+        if any(|state| matches!(state, State::Addresses(_))) {
+            Mailbox::Silent(Silence::Closed)
+        } else if self.more || any(|state| matches!(state, State::Failed | State::Unknown)) {
+            Mailbox::NotAsked(NotAsked::Dns)
+        } else {
+            Mailbox::Unroutable("mx_unroutable")
+        }
     }
 }

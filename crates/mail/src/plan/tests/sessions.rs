@@ -18,6 +18,35 @@ fn what_a_dying_session_did_not_answer_is_asked_again_and_then_silent() {
 }
 
 #[test]
+fn a_host_that_ends_every_session_leaves_the_rest_unanswered() {
+    const RECIPIENTS: u32 = 100;
+    let mut plan = plan(RECIPIENTS);
+    let closed = End::Closed { stage: DialogStage::Rcpt };
+    let mut sessions = 0;
+    let mut reasons = Vec::new();
+    // Sessions without an answer alternate with such that answer about one recipient.
+    loop {
+        match plan.next(None) {
+            ProbeAction::Resolve { exchanger } => plan.resolved(exchanger, ResolvedHost::Addresses(vec![ip(1)])),
+            ProbeAction::Dial { .. } => {
+                plan.linked();
+                let ProbeAction::Ask { recipients, random } = plan.next(Some(1)) else { panic!("a flight") };
+                let answer = if sessions % 2 == 0 { "-" } else { NO };
+                tell(&mut plan, &(recipients, random), &[answer], Some(&closed));
+                sessions += 1;
+                reasons.extend(self::reasons(&mut plan));
+            }
+            _ => break,
+        }
+    }
+    reasons.extend(self::reasons(&mut plan));
+    assert!(sessions > DIALS_MAX, "{sessions} sessions");
+    assert_eq!(reasons.len(), RECIPIENTS as usize);
+    let is_known = |(_, reason): &(u32, String)| matches!(&**reason, "nonexistent" | "later:closed");
+    assert!(reasons.iter().all(is_known), "{reasons:?}");
+}
+
+#[test]
 fn a_flight_that_breaks_off_is_asked_again_one_by_one_and_a_421_is_believed() {
     let mut plan = plan(2);
     link(&mut plan);
