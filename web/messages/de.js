@@ -1,5 +1,6 @@
 /** Deutsch. */
 export default {
+  labelled: "{name}:",
   yes: "Ja",
   no: "Nein",
   save: "Speichern",
@@ -90,6 +91,7 @@ export default {
   "missing.text": "Unter dieser Adresse gibt es keine Seite.",
   "missing.home": "Zur Übersicht",
 
+  "sign-in.what": "Wir fragen den Mailserver und sagen Ihnen, was er antwortet. Wort für Wort.",
   "sign-in.title": "Anmelden",
   "sign-in.email": "E-Mail-Adresse",
   "sign-in.password": "Passwort",
@@ -466,6 +468,7 @@ export default {
   "virtual.sight": "{from} bis {to} von {total}",
 
   "provider.title": "Mailanbieter",
+  "provider.hint": "Adressen, davon unbekannt",
   "provider.provider": "Anbieter",
   "provider.other": "Andere",
   "provider.none": "Prüfen Sie eine Adresse oder eine Liste, um hier die Mailanbieter zu sehen.",
@@ -540,6 +543,7 @@ export default {
   "start.reachable_act": "Was tun?",
   "overview.title": "Übersicht",
   "overview.days": "Letzte {n} Tage und heute",
+  "overview.period_days": { one: "{n} Tag", other: "{n} Tage" },
   "overview.jobs": "Laufende und letzte Listen",
   "overview.all_jobs": "Alle Listen",
   "overview.credits": "Credits",
@@ -593,7 +597,6 @@ export default {
   "lists.found_none": "Keine Treffer",
   "lists.found_none_text": "Keine Zeile passt zu Ihrer Suche.",
   "lists.progress": "Fortschritt",
-  "lists.done": "Fertig",
   "lists.results": "Ergebnisse",
   "lists.row": "Zeile",
   "lists.verdict": "Ergebnis",
@@ -784,6 +787,7 @@ export default {
   "forecast.lead": "Für diese Schätzung werden keine Mailserver abgefragt.",
   "forecast.held": "beim Start werden {n} reserviert",
   "forecast.unknown": "Voraussichtlich unbekannt",
+  "forecast.not_yet": "noch unbekannt",
   "forecast.at_least": "mindestens {low}",
   "forecast.range": "{low} bis {high}",
   "forecast.history": { one: "{low} bis {high} an {n} vergangenen Tag", other: "{low} bis {high} an {n} vergangenen Tagen" },

@@ -1,5 +1,6 @@
 /** Español. */
 export default {
+  labelled: "{name}:",
   yes: "Sí",
   no: "No",
   save: "Guardar",
@@ -90,6 +91,7 @@ export default {
   "missing.text": "No hay ninguna página en esta dirección.",
   "missing.home": "Ir a la vista general",
 
+  "sign-in.what": "Consultamos al servidor de correo y le decimos qué responde. Palabra por palabra.",
   "sign-in.title": "Iniciar sesión",
   "sign-in.email": "Dirección de correo electrónico",
   "sign-in.password": "Contraseña",
@@ -466,6 +468,7 @@ export default {
   "virtual.sight": "{from} a {to} de {total}",
 
   "provider.title": "Proveedores de correo",
+  "provider.hint": "Direcciones, de ellas desconocidas",
   "provider.provider": "Proveedor",
   "provider.other": "Otros",
   "provider.none": "Verifique una dirección o una lista para ver aquí los proveedores de correo.",
@@ -540,6 +543,7 @@ export default {
   "start.reachable_act": "Qué hacer",
   "overview.title": "Vista general",
   "overview.days": "Últimos {n} días y hoy",
+  "overview.period_days": { one: "{n} día", many: "{n} de días", other: "{n} días" },
   "overview.jobs": "Listas en curso y recientes",
   "overview.all_jobs": "Todas las listas",
   "overview.credits": "Créditos",
@@ -593,7 +597,6 @@ export default {
   "lists.found_none": "Sin resultados",
   "lists.found_none_text": "Ninguna fila coincide con la búsqueda.",
   "lists.progress": "Progreso",
-  "lists.done": "Hechas",
   "lists.results": "Resultados",
   "lists.row": "Fila",
   "lists.verdict": "Resultado",
@@ -784,6 +787,7 @@ export default {
   "forecast.lead": "Esta estimación no consulta ningún servidor.",
   "forecast.held": "al iniciar se retienen {n}",
   "forecast.unknown": "Desconocidas previstas",
+  "forecast.not_yet": "aún desconocido",
   "forecast.at_least": "al menos {low}",
   "forecast.range": "de {low} a {high}",
   "forecast.history": { one: "de {low} a {high} en {n} día anterior", many: "de {low} a {high} en {n} de días anteriores", other: "de {low} a {high} en {n} días anteriores" },

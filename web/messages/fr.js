@@ -1,5 +1,6 @@
 /** Français. */
 export default {
+  labelled: "{name} :",
   yes: "Oui",
   no: "Non",
   save: "Enregistrer",
@@ -90,6 +91,7 @@ export default {
   "missing.text": "Il n’y a pas de page à cette adresse.",
   "missing.home": "Aller à la vue d’ensemble",
 
+  "sign-in.what": "Nous interrogeons le serveur de messagerie et vous disons ce qu’il répond. Mot pour mot.",
   "sign-in.title": "Se connecter",
   "sign-in.email": "Adresse e-mail",
   "sign-in.password": "Mot de passe",
@@ -466,6 +468,7 @@ export default {
   "virtual.sight": "{from} à {to} sur {total}",
 
   "provider.title": "Fournisseurs de messagerie",
+  "provider.hint": "Adresses, dont inconnues",
   "provider.provider": "Fournisseur",
   "provider.other": "Autres",
   "provider.none": "Vérifiez une adresse ou une liste pour voir ici les fournisseurs de messagerie.",
@@ -540,6 +543,7 @@ export default {
   "start.reachable_act": "Que faire ?",
   "overview.title": "Vue d’ensemble",
   "overview.days": "{n} derniers jours et aujourd’hui",
+  "overview.period_days": { one: "{n} jour", many: "{n} de jours", other: "{n} jours" },
   "overview.jobs": "Listes en cours et récentes",
   "overview.all_jobs": "Toutes les listes",
   "overview.credits": "Crédits",
@@ -593,7 +597,6 @@ export default {
   "lists.found_none": "Aucun résultat",
   "lists.found_none_text": "Aucune ligne ne correspond à votre recherche.",
   "lists.progress": "Avancement",
-  "lists.done": "Traitées",
   "lists.results": "Résultats",
   "lists.row": "Ligne",
   "lists.verdict": "Résultat",
@@ -784,6 +787,7 @@ export default {
   "forecast.lead": "Cette estimation n’interroge aucun serveur.",
   "forecast.held": "{n} réservés au lancement",
   "forecast.unknown": "Inconnues à prévoir",
+  "forecast.not_yet": "pas encore connu",
   "forecast.at_least": "au moins {low}",
   "forecast.range": "{low} à {high}",
   "forecast.history": { one: "{low} à {high} sur {n} jour passé", many: "{low} à {high} sur {n} de jours passés", other: "{low} à {high} sur {n} jours passés" },

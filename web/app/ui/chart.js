@@ -12,6 +12,7 @@ import { STATUSES } from "./strip.js";
 import { Table } from "./table.js";
 
 const HEIGHT = 240;
+const DAY_S = 86_400;
 /** Steps of the scale: addresses come whole. */
 const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
@@ -127,9 +128,10 @@ function options(Plot, width, parts, point) {
     },
     // The marks of the axis stand at the days of the API, which are those of UTC.
     tzDate: (s) => Plot.tzDate(new Date(s * 1000), "UTC"),
-    scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
+    // The first and the last day have as much room as the others.
+    scales: { x: { range: (_, first, last) => [first - DAY_S / 2, last + DAY_S / 2] }, y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
     axes: [
-      { ...axis, size: 32, grid: { show: false }, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleDateString(locale(), { day: "numeric", month: "short", timeZone: "UTC" })) },
+      { ...axis, size: 38, gap: 11, grid: { show: false }, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleDateString(locale(), { day: "numeric", month: "short", timeZone: "UTC" })) },
       { ...axis, size: 60, incrs: WHOLE, values: (_, values) => values.map(number) },
     ],
     series: [{}, ...parts.toReversed().map(({ kind }) => ({ fill: colour(`--${kind}-fill`), width: 0, points: { show: false }, paths: bars }))],

@@ -19,7 +19,7 @@ const way = (engine) => ({
 
 /** A list of one address; it is over at once, or, where the server waits, not for most of a minute. */
 const list = async (email) => (await server.api("POST", "/batch-verify", { emails: [email] })).id;
-const shown = (page) => page.getByRole("region", { name: "Current and recent lists" }).locator("tbody a").evaluateAll((links) => links.map((link) => link.hash.split("/").pop()));
+const shown = (page) => page.getByRole("region", { name: "Current and recent lists" }).locator("li a").evaluateAll((links) => links.map((link) => link.hash.split("/").pop()));
 
 test("a list that is under way is shown before newer ones that are over, and a new one comes by itself", async () => {
   const slow = await list("somebody+delay-50s@catchall.sandbox.test");

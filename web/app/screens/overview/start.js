@@ -37,10 +37,9 @@ function Steps({ hide: away }) {
   if (done === steps.length) return null;
   const next = steps.find((step) => !step.done);
   return html`<section class="card start" aria-labelledby="start">
-    <div class="row apart"><h2 id="start">${t("start.title")}</h2>
-      <div class="row"><span class="quiet small">${t("start.done", { done, all: steps.length })}</span>
-        <button type="button" class="button plain slim" onClick=${away}>${t("start.hide")}</button></div></div>
-    <svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width=${(100 * done) / steps.length} height="1" /></svg>
+    <div class="row apart"><div class="row"><${Share} of=${done / steps.length} />
+        <div><h2 id="start">${t("start.title")}</h2><p class="quiet small">${t("start.done", { done, all: steps.length })}</p></div></div>
+      <button type="button" class="button plain slim" onClick=${away}>${t("start.hide")}</button></div>
     <ol class="steps">${steps.map((step) => html`<${Step} key=${step.name} ...${step} isNext=${step === next} />`)}</ol>
     ${open === "name" && html`<${Naming} close=${() => setOpen("")} named=${found.refresh} />`}
     ${open === "reach" && html`<${WhatToDo} close=${() => setOpen("")} />`}
@@ -64,6 +63,10 @@ function stepsOf(of, open) {
     typeof ways.value?.reachable === "boolean" && { name: "reachable", done: ways.value.reachable, act: press("reach") },
   ].filter(Boolean));
 }
+
+/** How much is done, as a part of a ring. @param {{ of: number }} props */
+const Share = ({ of }) => html`<svg class="done-ring" viewBox="0 0 36 36" aria-hidden="true"><circle cx="18" cy="18" r="15" /><circle class="part" cx="18" cy="18" r="15"
+  pathLength="100" stroke-dasharray=${`${100 * of} 100`} transform="rotate(-90 18 18)" /></svg>`;
 
 /** @param {FirstStep & { isNext: boolean }} props */
 function Step({ name, done, isNext, act }) {
