@@ -698,7 +698,7 @@ export default {
   "upload.column_hint": "Wählen Sie eine andere Spalte, um deren Adressen zu prüfen.",
   "upload.contents": "Inhalt",
   "upload.verified_once": "einmal geprüft",
-  "upload.among": "darunter",
+  "upload.among": "in den verschiedenen enthalten",
   "forecast.days": { one: "nach {n} vergangenen Tag", other: "nach {n} vergangenen Tagen" },
   "forecast.of_catch_alls": { one: "{n} Adresse liegt in einer Catch-all-Domain.", other: "{n} Adressen liegen in Catch-all-Domains." },
   "forecast.by_domain": "Nach Domains, ohne Abfrage",

@@ -698,7 +698,7 @@ export default {
   "upload.column_hint": "Select another column to verify its addresses.",
   "upload.contents": "What’s in it",
   "upload.verified_once": "verified once",
-  "upload.among": "among them",
+  "upload.among": "among the different addresses",
   "forecast.days": { one: "from {n} past day", other: "from {n} past days" },
   "forecast.of_catch_alls": { one: "{n} address is on a catch-all domain.", other: "{n} addresses are on catch-all domains." },
   "forecast.by_domain": "By domain, without a probe",

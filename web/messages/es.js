@@ -698,7 +698,7 @@ export default {
   "upload.column_hint": "Elija otra columna para verificar sus direcciones.",
   "upload.contents": "Contenido",
   "upload.verified_once": "se verifican una vez",
-  "upload.among": "entre ellas",
+  "upload.among": "incluidas en las distintas",
   "forecast.days": { one: "según {n} día anterior", many: "según {n} de días anteriores", other: "según {n} días anteriores" },
   "forecast.of_catch_alls": { one: "{n} dirección está en un dominio catch-all.", many: "{n} de direcciones están en dominios catch-all.", other: "{n} direcciones están en dominios catch-all." },
   "forecast.by_domain": "Por dominio, sin consulta",

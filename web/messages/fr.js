@@ -698,7 +698,7 @@ export default {
   "upload.column_hint": "Choisissez une autre colonne pour vérifier ses adresses.",
   "upload.contents": "Contenu",
   "upload.verified_once": "vérifiés une fois",
-  "upload.among": "parmi elles",
+  "upload.among": "comprises dans les adresses distinctes",
   "forecast.days": { one: "d’après {n} jour passé", many: "d’après {n} de jours passés", other: "d’après {n} jours passés" },
   "forecast.of_catch_alls": { one: "{n} adresse est sur un domaine catch-all.", many: "{n} d’adresses sont sur des domaines catch-all.", other: "{n} adresses sont sur des domaines catch-all." },
   "forecast.by_domain": "Par domaine, sans interrogation",
