@@ -15,7 +15,7 @@ import { Strip, partsOf } from "../ui/strip.js";
 import { Fetched, useFetched } from "../ui/table.js";
 import { Ago } from "../ui/time.js";
 import { word } from "../ui/verdict.js";
-import { nameOf } from "./jobs/head.js";
+import { nameOf } from "./jobs/name.js";
 import { Egress } from "./overview/egress.js";
 import { Since } from "./overview/since.js";
 import { Start } from "./overview/start.js";
