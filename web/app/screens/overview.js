@@ -9,6 +9,7 @@ import { administrates, session } from "../session.js";
 import { t } from "../text.js";
 import { Switch } from "../ui/buttons.js";
 import { Icon } from "../ui/icon.js";
+import { Later } from "../ui/later.js";
 import { Empty } from "../ui/notes.js";
 import { Card, Figure, Page } from "../ui/page.js";
 import { Strip, partsOf } from "../ui/strip.js";
@@ -17,9 +18,9 @@ import { Ago } from "../ui/time.js";
 import { word } from "../ui/verdict.js";
 import { nameOf } from "./jobs/name.js";
 import { Egress } from "./overview/egress.js";
-import { Since } from "./overview/since.js";
 import { Start } from "./overview/start.js";
 import { Trend } from "./overview/trend.js";
+import { lastVisit } from "./overview/visit.js";
 
 /** Numbers of whole days to choose from, beside today. */
 const PERIODS = [7, 30, 90];
@@ -32,6 +33,7 @@ const PROVIDERS = 10;
 export function Screen() {
   const metered = useMetered();
   const [n, setDays] = useState(30);
+  const since = lastVisit();
   const days = useFetched((signal) => get("/reports/usage/daily", { days: 2 * n + 1 }, signal), [n]);
   const mix = useFetched((signal) => get("/app/reports/providers", { days: n + 1 }, signal), [n]);
   const jobs = useFetched(current, []);
@@ -41,7 +43,7 @@ export function Screen() {
       actions=${html`<${Switch} label=${t("usage.period")} options=${PERIODS.map((of) => [of, t("overview.period_days", { n: of })])} value=${n} set=${setDays} />
         <a class="button" href="#/verify"><${Icon} name="verify" />${t("verify.title")}</a><a class="button primary" href="#/lists/new"><${Icon} name="plus" />${t("lists.new")}</a>`}>
     <${Start} />
-    <${Since} />
+    ${since !== undefined && html`<${Later} load=${() => import("./overview/since.js")} since=${since} />`}
     ${testing.value && html`<p class="quiet small">${t("mode.reports")}</p>`}
     ${metered && html`<${Credits} />`}
     <${Fetched} from=${days} lines=${8}>${({ data }) => html`<${Trend} rows=${data} n=${n} />`}<//>

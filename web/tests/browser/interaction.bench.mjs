@@ -24,7 +24,7 @@ try {
   await page.locator("#list-file").setInputFiles({ name: "readers.csv", mimeType: "text/csv", buffer: Buffer.from(["email", ...emails].join("\n")) });
   await page.locator(".forecast form button").waitFor();
   const file_to_forecast_ms = Math.round(performance.now() - began);
-  const start_to_first_verdict_ms = await page.evaluate(clicked, [".forecast form button", ".virtual-body .verdict-word:not(.pending)"]);
+  const start_to_first_verdict_ms = Math.round(await page.evaluate(clicked, [".forecast form button", ".virtual-body .verdict-word:not(.pending)"]));
   const job = /job_\w+/.exec(page.url())?.[0];
   await server.finished(String(job));
   await page.getByText("Completed", { exact: true }).waitFor();

@@ -15,8 +15,6 @@ import { Dialog } from "../../ui/dialog.js";
 import { Field, Form } from "../../ui/fields.js";
 import { Glyph } from "../../ui/icon.js";
 import { useFetched } from "../../ui/table.js";
-import { send } from "../jobs/new/sending.js";
-import { demo } from "./demo.js";
 import { hasVerified, hide, isHidden } from "./done.js";
 
 export function Start() {
@@ -82,6 +80,7 @@ function Demo({ label }) {
   const here = useHere();
   const work = async () => {
     if (!testing.value) choose(session.value?.user.id ?? "", true);
+    const [{ demo }, { send }] = await Promise.all([import("./demo.js"), import("../jobs/new/sending.js")]);
     const id = await send(demo(), { name: "demo.csv", source: "csv" }, new AbortController().signal);
     // A change of mode restarts the screen, so this one is no longer shown.
     location.hash = `#/lists/new?upload=${encodeURIComponent(id)}`;
