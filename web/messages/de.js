@@ -543,7 +543,6 @@ export default {
   "start.reachable_act": "Was tun?",
   "overview.title": "Übersicht",
   "overview.days": "Letzte {n} Tage und heute",
-  "overview.period_days": { one: "{n} Tag", other: "{n} Tage" },
   "overview.jobs": "Laufende und letzte Listen",
   "overview.all_jobs": "Alle Listen",
   "overview.credits": "Credits",

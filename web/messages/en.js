@@ -543,7 +543,6 @@ export default {
   "start.reachable_act": "What to do",
   "overview.title": "Overview",
   "overview.days": "Last {n} days and today",
-  "overview.period_days": { one: "{n} day", other: "{n} days" },
   "overview.jobs": "Current and recent lists",
   "overview.all_jobs": "All lists",
   "overview.credits": "Credits",

@@ -543,7 +543,6 @@ export default {
   "start.reachable_act": "Qué hacer",
   "overview.title": "Vista general",
   "overview.days": "Últimos {n} días y hoy",
-  "overview.period_days": { one: "{n} día", many: "{n} de días", other: "{n} días" },
   "overview.jobs": "Listas en curso y recientes",
   "overview.all_jobs": "Todas las listas",
   "overview.credits": "Créditos",

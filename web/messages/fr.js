@@ -543,7 +543,6 @@ export default {
   "start.reachable_act": "Que faire ?",
   "overview.title": "Vue d’ensemble",
   "overview.days": "{n} derniers jours et aujourd’hui",
-  "overview.period_days": { one: "{n} jour", many: "{n} de jours", other: "{n} jours" },
   "overview.jobs": "Listes en cours et récentes",
   "overview.all_jobs": "Toutes les listes",
   "overview.credits": "Crédits",

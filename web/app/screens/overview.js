@@ -40,7 +40,7 @@ export function Screen() {
   useChanges("lists", jobs.refresh);
   return html`<${Page} title=${t("overview.title")}
       heading=${html`<div class="grow"><h1>${t("overview.title")}</h1><p class="meta"><span>${today()}</span><span>${session.value?.organization.name}</span></p></div>`}
-      actions=${html`<${Switch} label=${t("usage.period")} options=${PERIODS.map((of) => [of, t("overview.period_days", { n: of })])} value=${n} set=${setDays} />
+      actions=${html`<${Switch} label=${t("usage.period")} options=${PERIODS.map((of) => [of, t("usage.days", { n: of })])} value=${n} set=${setDays} />
         <a class="button" href="#/verify"><${Icon} name="verify" />${t("verify.title")}</a><a class="button primary" href="#/lists/new"><${Icon} name="plus" />${t("lists.new")}</a>`}>
     <${Start} />
     ${since !== undefined && html`<${Later} load=${() => import("./overview/since.js")} since=${since} />`}

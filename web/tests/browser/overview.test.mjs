@@ -110,6 +110,9 @@ test("the last days stand beside those before, and a day is told where it is poi
   const tip = page.locator(".tip");
   await tip.getByText("In the previous period").waitFor();
   await becomes(() => tip.innerText(), /Verified\s+3\s+In the previous period\s+12/);
+  await page.getByRole("group", { name: "Show" }).getByRole("button", { name: "Share" }).click();
+  await over.hover({ position: { x: width - 40, y: height / 2 } });
+  await becomes(() => tip.innerText(), /Undeliverable\s+16\.7%\s+Unknown\s+8\.3%\s+Deliverable\s+75%\s+Verified\s+12/);
   await page.unroute("**/reports/usage/daily?*");
 });
 

@@ -2,9 +2,10 @@
  * The last days beside those before: figures with their change, and the bars by day. Only whole days are compared: today, which goes on,
  * stands beside them. Where there was nothing before, all days are counted, and nothing is compared.
  */
-import { html } from "../../../vendor/lib.js";
+import { html, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
 import { locale, t } from "../../text.js";
+import { Switch } from "../../ui/buttons.js";
 import { DailyChart } from "../../ui/chart.js";
 import { Empty } from "../../ui/notes.js";
 import { Glyph } from "../../ui/icon.js";
@@ -20,6 +21,7 @@ const LEAST = 0.1;
 
 /** @param {{ rows: ReportDay[], n: number }} props twice `n` whole days, and today; the last half and today are drawn */
 export function Trend({ rows, n }) {
+  const [isShare, setShare] = useState(false);
   const days = [...rows].sort((a, b) => a.date.localeCompare(b.date));
   const [whole, today] = [days.slice(0, -1), days.slice(-1)];
   const was = sums(whole.slice(0, -n));
@@ -37,9 +39,9 @@ export function Trend({ rows, n }) {
         ${shares && html`<${Change} by=${100 * (is[status] / is.total - was[status] / was.total)} good=${good} /> ${t("overview.was", { value: percent(was[status], was.total) })}`}<//>
         <${Curve} values=${share(status)} /></div>`)}
     </div>
-    <${Card} title=${t("overview.days", { n })}>
+    <${Card} title=${t("overview.days", { n })} actions=${html`<${Switch} label=${t("usage.span")} options=${[[false, t("usage.count")], [true, t("usage.share")]]} value=${isShare} set=${setShare} />`}>
       ${compares && html`<p class="quiet small">${t("overview.compared", { n, today: number(sums(today).total) })}</p>`}
-      <${DailyChart} days=${shown} before=${compares ? days.slice(0, -n).map(({ total }) => total) : undefined} caption=${t("overview.days", { n })} />
+      <${DailyChart} isShare=${isShare} days=${shown} before=${compares ? days.slice(0, -n).map(({ total }) => total) : undefined} caption=${t("overview.days", { n })} />
     <//>`;
 }
 
