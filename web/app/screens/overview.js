@@ -39,7 +39,7 @@ export function Screen() {
   const jobs = useFetched(current, []);
   useChanges("lists", jobs.refresh);
   return html`<${Page} title=${t("overview.title")}
-      heading=${html`<div class="grow"><h1>${t("overview.title")}</h1><p class="meta"><span>${today()}</span><span>${session.value?.organization.name}</span></p></div>`}
+      heading=${html`<div class="grow"><h1>${t("overview.title")}</h1><p class="meta"><span>${today()}</span>${session.value?.organization.name && html`<span>${session.value.organization.name}</span>`}</p></div>`}
       actions=${html`<${Switch} label=${t("usage.period")} options=${PERIODS.map((of) => [of, t("usage.days", { n: of })])} value=${n} set=${setDays} />
         <a class="button" href="#/verify"><${Icon} name="verify" />${t("verify.title")}</a><a class="button primary" href="#/lists/new"><${Icon} name="plus" />${t("lists.new")}</a>`}>
     <${Start} />
@@ -100,7 +100,7 @@ function Jobs({ rows }) {
 /** A list in three lines: its name and share, its verdicts, its size and when it began, or how far it is where it is not over. */
 function Recent({ of: job }) {
   const open = OPEN.includes(job.status);
-  return html`<div class="row apart"><a class="cut" href=${`#/lists/${job.id}`}>${nameOf(job)}</a>${job.processed > 0 && html`<b title=${t("status.passed")}>${percent(job.passed, job.processed)}</b>`}</div>
+  return html`<div class="row apart"><a class="cut" href=${`#/lists/${job.id}`}>${nameOf(job)}</a>${job.processed > 0 && html`<b title=${t("status.passed")}><span class="hidden-text">${t("status.passed")} </span>${percent(job.passed, job.processed)}</b>`}</div>
     <${Strip} parts=${partsOf(job)} total=${Math.max(1, open ? job.rows : job.processed)} />
     <div class="row apart small quiet"><span>${open ? `${number(job.processed)} / ${number(job.rows)}` : t("lists.sum_rows", { n: job.rows })}</span>
       ${job.status === "completed" ? html`<${Ago} at=${job.created_at} />` : html`<span class=${`chip ${open ? "live" : "undeliverable"}`}>${word("state", job.status)}</span>`}</div>`;
