@@ -26,6 +26,12 @@ export function clock(at) {
 export const day = (at) =>
   at === null || at === undefined ? "–" : new Date(at).toLocaleDateString(locale(), { dateStyle: "medium" });
 
+/** The day that it is where the reader is, as a heading has it. */
+export const today = () => {
+  const text = new Date().toLocaleDateString(locale(), { weekday: "long", day: "numeric", month: "long" });
+  return text.charAt(0).toLocaleUpperCase(locale()) + text.slice(1);
+};
+
 /** A day of the API's calendar, which is that of UTC wherever the reader is. @param {string | number} at */
 export const utcDay = (at) => new Date(at).toLocaleDateString(locale(), { dateStyle: "medium", timeZone: "UTC" });
 
@@ -54,7 +60,8 @@ export function ago(at) {
 export function duration(seconds) {
   const [unit, length] = STEPS.find(([, step]) => seconds >= step) ?? ["second", 1];
   const whole = Math.max(1, Math.round(seconds / length));
-  return whole.toLocaleString(locale(), { style: "unit", unit, unitDisplay: "short" });
+  // The short form of a day is read by few in German.
+  return whole.toLocaleString(locale(), { style: "unit", unit, unitDisplay: unit === "day" ? "long" : "short" });
 }
 
 /** @param {number} bytes */
@@ -64,7 +71,8 @@ export function size(bytes) {
   return (bytes / 1000 ** step).toLocaleString(locale(), {
     style: "unit",
     unit: units[step],
-    unitDisplay: "short",
+    // The short form of a byte has no plural in English.
+    unitDisplay: step === 0 ? "long" : "short",
     maximumFractionDigits: 1,
   });
 }

@@ -1,5 +1,6 @@
 /** Deutsch. */
 export default {
+  labelled: "{name}:",
   yes: "Ja",
   no: "Nein",
   save: "Speichern",
@@ -90,6 +91,7 @@ export default {
   "missing.text": "Unter dieser Adresse gibt es keine Seite.",
   "missing.home": "Zur Übersicht",
 
+  "sign-in.what": "Wir fragen den Mailserver und sagen Ihnen, was er antwortet. Wort für Wort.",
   "sign-in.title": "Anmelden",
   "sign-in.email": "E-Mail-Adresse",
   "sign-in.password": "Passwort",
@@ -466,6 +468,7 @@ export default {
   "virtual.sight": "{from} bis {to} von {total}",
 
   "provider.title": "Mailanbieter",
+  "provider.hint": "Adressen, davon unbekannt",
   "provider.provider": "Anbieter",
   "provider.other": "Andere",
   "provider.none": "Prüfen Sie eine Adresse oder eine Liste, um hier die Mailanbieter zu sehen.",
@@ -593,7 +596,6 @@ export default {
   "lists.found_none": "Keine Treffer",
   "lists.found_none_text": "Keine Zeile passt zu Ihrer Suche.",
   "lists.progress": "Fortschritt",
-  "lists.done": "Fertig",
   "lists.results": "Ergebnisse",
   "lists.row": "Zeile",
   "lists.verdict": "Ergebnis",
@@ -695,7 +697,7 @@ export default {
   "upload.column_hint": "Wählen Sie eine andere Spalte, um deren Adressen zu prüfen.",
   "upload.contents": "Inhalt",
   "upload.verified_once": "einmal geprüft",
-  "upload.among": "darunter",
+  "upload.among": "in den verschiedenen enthalten",
   "forecast.days": { one: "nach {n} vergangenen Tag", other: "nach {n} vergangenen Tagen" },
   "forecast.of_catch_alls": { one: "{n} Adresse liegt in einer Catch-all-Domain.", other: "{n} Adressen liegen in Catch-all-Domains." },
   "forecast.by_domain": "Nach Domains, ohne Abfrage",
@@ -784,6 +786,7 @@ export default {
   "forecast.lead": "Für diese Schätzung werden keine Mailserver abgefragt.",
   "forecast.held": "beim Start werden {n} reserviert",
   "forecast.unknown": "Voraussichtlich unbekannt",
+  "forecast.not_yet": "noch unbekannt",
   "forecast.at_least": "mindestens {low}",
   "forecast.range": "{low} bis {high}",
   "forecast.history": { one: "{low} bis {high} an {n} vergangenen Tag", other: "{low} bis {high} an {n} vergangenen Tagen" },

@@ -1,5 +1,6 @@
 /** English: the texts that the other languages have in common with this one. */
 export default {
+  labelled: "{name}:",
   yes: "Yes",
   no: "No",
   save: "Save",
@@ -90,6 +91,7 @@ export default {
   "missing.text": "There is no page at this address.",
   "missing.home": "Go to overview",
 
+  "sign-in.what": "We ask the mail server, and tell you what it said. Word for word.",
   "sign-in.title": "Sign in",
   "sign-in.email": "Email address",
   "sign-in.password": "Password",
@@ -466,6 +468,7 @@ export default {
   "virtual.sight": "{from} to {to} of {total}",
 
   "provider.title": "Mail providers",
+  "provider.hint": "Addresses, share unknown",
   "provider.provider": "Provider",
   "provider.other": "Others",
   "provider.none": "Verify an address or a list to see its mail providers here.",
@@ -593,7 +596,6 @@ export default {
   "lists.found_none": "No matches",
   "lists.found_none_text": "No row matches your search.",
   "lists.progress": "Progress",
-  "lists.done": "Done",
   "lists.results": "Results",
   "lists.row": "Row",
   "lists.verdict": "Verdict",
@@ -695,7 +697,7 @@ export default {
   "upload.column_hint": "Select another column to verify its addresses.",
   "upload.contents": "What’s in it",
   "upload.verified_once": "verified once",
-  "upload.among": "among them",
+  "upload.among": "among the different addresses",
   "forecast.days": { one: "from {n} past day", other: "from {n} past days" },
   "forecast.of_catch_alls": { one: "{n} address is on a catch-all domain.", other: "{n} addresses are on catch-all domains." },
   "forecast.by_domain": "By domain, without a probe",
@@ -784,6 +786,7 @@ export default {
   "forecast.lead": "This estimate sends no probes.",
   "forecast.held": "starting puts {n} on hold",
   "forecast.unknown": "Expected to stay unknown",
+  "forecast.not_yet": "not known yet",
   "forecast.at_least": "at least {low}",
   "forecast.range": "{low} to {high}",
   "forecast.history": { one: "{low} to {high} on {n} past day", other: "{low} to {high} on {n} past days" },

@@ -1,5 +1,6 @@
 /** Español. */
 export default {
+  labelled: "{name}:",
   yes: "Sí",
   no: "No",
   save: "Guardar",
@@ -90,6 +91,7 @@ export default {
   "missing.text": "No hay ninguna página en esta dirección.",
   "missing.home": "Ir a la vista general",
 
+  "sign-in.what": "Consultamos al servidor de correo y le decimos qué responde. Palabra por palabra.",
   "sign-in.title": "Iniciar sesión",
   "sign-in.email": "Dirección de correo electrónico",
   "sign-in.password": "Contraseña",
@@ -466,6 +468,7 @@ export default {
   "virtual.sight": "{from} a {to} de {total}",
 
   "provider.title": "Proveedores de correo",
+  "provider.hint": "Direcciones, de ellas desconocidas",
   "provider.provider": "Proveedor",
   "provider.other": "Otros",
   "provider.none": "Verifique una dirección o una lista para ver aquí los proveedores de correo.",
@@ -593,7 +596,6 @@ export default {
   "lists.found_none": "Sin resultados",
   "lists.found_none_text": "Ninguna fila coincide con la búsqueda.",
   "lists.progress": "Progreso",
-  "lists.done": "Hechas",
   "lists.results": "Resultados",
   "lists.row": "Fila",
   "lists.verdict": "Resultado",
@@ -695,7 +697,7 @@ export default {
   "upload.column_hint": "Elija otra columna para verificar sus direcciones.",
   "upload.contents": "Contenido",
   "upload.verified_once": "se verifican una vez",
-  "upload.among": "entre ellas",
+  "upload.among": "incluidas en las distintas",
   "forecast.days": { one: "según {n} día anterior", many: "según {n} de días anteriores", other: "según {n} días anteriores" },
   "forecast.of_catch_alls": { one: "{n} dirección está en un dominio catch-all.", many: "{n} de direcciones están en dominios catch-all.", other: "{n} direcciones están en dominios catch-all." },
   "forecast.by_domain": "Por dominio, sin consulta",
@@ -784,6 +786,7 @@ export default {
   "forecast.lead": "Esta estimación no consulta ningún servidor.",
   "forecast.held": "al iniciar se retienen {n}",
   "forecast.unknown": "Desconocidas previstas",
+  "forecast.not_yet": "aún desconocido",
   "forecast.at_least": "al menos {low}",
   "forecast.range": "de {low} a {high}",
   "forecast.history": { one: "de {low} a {high} en {n} día anterior", many: "de {low} a {high} en {n} de días anteriores", other: "de {low} a {high} en {n} días anteriores" },

@@ -1,5 +1,6 @@
 /** Français. */
 export default {
+  labelled: "{name} :",
   yes: "Oui",
   no: "Non",
   save: "Enregistrer",
@@ -90,6 +91,7 @@ export default {
   "missing.text": "Il n’y a pas de page à cette adresse.",
   "missing.home": "Aller à la vue d’ensemble",
 
+  "sign-in.what": "Nous interrogeons le serveur de messagerie et vous disons ce qu’il répond. Mot pour mot.",
   "sign-in.title": "Se connecter",
   "sign-in.email": "Adresse e-mail",
   "sign-in.password": "Mot de passe",
@@ -466,6 +468,7 @@ export default {
   "virtual.sight": "{from} à {to} sur {total}",
 
   "provider.title": "Fournisseurs de messagerie",
+  "provider.hint": "Adresses, dont inconnues",
   "provider.provider": "Fournisseur",
   "provider.other": "Autres",
   "provider.none": "Vérifiez une adresse ou une liste pour voir ici les fournisseurs de messagerie.",
@@ -593,7 +596,6 @@ export default {
   "lists.found_none": "Aucun résultat",
   "lists.found_none_text": "Aucune ligne ne correspond à votre recherche.",
   "lists.progress": "Avancement",
-  "lists.done": "Traitées",
   "lists.results": "Résultats",
   "lists.row": "Ligne",
   "lists.verdict": "Résultat",
@@ -695,7 +697,7 @@ export default {
   "upload.column_hint": "Choisissez une autre colonne pour vérifier ses adresses.",
   "upload.contents": "Contenu",
   "upload.verified_once": "vérifiés une fois",
-  "upload.among": "parmi elles",
+  "upload.among": "comprises dans les adresses distinctes",
   "forecast.days": { one: "d’après {n} jour passé", many: "d’après {n} de jours passés", other: "d’après {n} jours passés" },
   "forecast.of_catch_alls": { one: "{n} adresse est sur un domaine catch-all.", many: "{n} d’adresses sont sur des domaines catch-all.", other: "{n} adresses sont sur des domaines catch-all." },
   "forecast.by_domain": "Par domaine, sans interrogation",
@@ -784,6 +786,7 @@ export default {
   "forecast.lead": "Cette estimation n’interroge aucun serveur.",
   "forecast.held": "{n} réservés au lancement",
   "forecast.unknown": "Inconnues à prévoir",
+  "forecast.not_yet": "pas encore connu",
   "forecast.at_least": "au moins {low}",
   "forecast.range": "{low} à {high}",
   "forecast.history": { one: "{low} à {high} sur {n} jour passé", many: "{low} à {high} sur {n} de jours passés", other: "{low} à {high} sur {n} jours passés" },

@@ -5,9 +5,9 @@ import { choose } from "../mode.js";
 import { go } from "../route.js";
 import { enter, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
+import { Door } from "../ui/door.js";
 import { Choice, Field, Form } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
-import { Brand } from "../ui/page.js";
 import { Fetched, useFetched } from "../ui/table.js";
 import { toast, toastFailure } from "../ui/toasts.js";
 
@@ -35,12 +35,11 @@ export function Screen({ parts: [token = ""] }) {
     if (session.value) toast(t("sign-in.link_gone"));
     go(session.value ? [] : ["sign-in"], session.value ? undefined : { link: "gone" }, true);
   }, [isGone]);
-  if (isGone) return html`<main class="alone" id="page"><${Brand} /></main>`;
-  return html`<main class="alone" id="page">
-    <${Brand} />
+  if (isGone) return html`<${Door} />`;
+  return html`<${Door}>
     ${link.failure !== undefined && html`<h1>${t("link.title")}</h1>`}
     <${Fetched} from=${link}>${(/** @type {Link} */ found) => html`<${Welcome} token=${token} link=${found} />`}<//>
-  </main>`;
+  <//>`;
 }
 
 /** @param {{ token: string, link: Link }} props */

@@ -1,25 +1,29 @@
 /** What is going on: what is new, credits, the last days beside those before, which providers, what runs, and whether mail servers answer us. */
-import { html } from "../../vendor/lib.js";
+import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { useChanges } from "../changes.js";
-import { day, number, percent, utcDay } from "../format.js";
+import { day, number, percent, today, utcDay } from "../format.js";
 import { testing } from "../mode.js";
 import { useMetered } from "../plan.js";
-import { administrates } from "../session.js";
+import { administrates, session } from "../session.js";
 import { t } from "../text.js";
-import { Bars } from "../ui/bars.js";
+import { Switch } from "../ui/buttons.js";
+import { Icon } from "../ui/icon.js";
+import { Later } from "../ui/later.js";
 import { Empty } from "../ui/notes.js";
 import { Card, Figure, Page } from "../ui/page.js";
-import { Fetched, Table, useFetched } from "../ui/table.js";
+import { Strip, partsOf } from "../ui/strip.js";
+import { Fetched, useFetched } from "../ui/table.js";
 import { Ago } from "../ui/time.js";
-import { State } from "../ui/verdict.js";
+import { word } from "../ui/verdict.js";
+import { nameOf } from "./jobs/name.js";
 import { Egress } from "./overview/egress.js";
-import { Since } from "./overview/since.js";
 import { Start } from "./overview/start.js";
 import { Trend } from "./overview/trend.js";
+import { lastVisit } from "./overview/visit.js";
 
-/** Whole days, beside today. */
-const DAYS = 30;
+/** Numbers of whole days to choose from, beside today. */
+const PERIODS = [7, 30, 90];
 const OPEN = ["queued", "processing"];
 /** Lists that are shown here. */
 const JOBS = 5;
@@ -28,26 +32,28 @@ const PROVIDERS = 10;
 
 export function Screen() {
   const metered = useMetered();
-  const days = useFetched((signal) => get("/reports/usage/daily", { days: 2 * DAYS + 1 }, signal), []);
-  const mix = useFetched((signal) => get("/app/reports/providers", { days: DAYS + 1 }, signal), []);
+  const [n, setDays] = useState(30);
+  const since = lastVisit();
+  const days = useFetched((signal) => get("/reports/usage/daily", { days: 2 * n + 1 }, signal), [n]);
+  const mix = useFetched((signal) => get("/app/reports/providers", { days: n + 1 }, signal), [n]);
   const jobs = useFetched(current, []);
   useChanges("lists", jobs.refresh);
-  return html`<${Page} title=${t("overview.title")} actions=${html`
-      <a class="button" href="#/verify">${t("verify.title")}</a><a class="button primary" href="#/lists/new">${t("lists.new")}</a>`}>
+  return html`<${Page} title=${t("overview.title")}
+      heading=${html`<div class="grow"><h1>${t("overview.title")}</h1><p class="meta"><span>${today()}</span>${session.value?.organization.name && html`<span>${session.value.organization.name}</span>`}</p></div>`}
+      actions=${html`<${Switch} label=${t("usage.period")} options=${PERIODS.map((of) => [of, t("usage.days", { n: of })])} value=${n} set=${setDays} />
+        <a class="button" href="#/verify"><${Icon} name="verify" />${t("verify.title")}</a><a class="button primary" href="#/lists/new"><${Icon} name="plus" />${t("lists.new")}</a>`}>
     <${Start} />
-    <${Since} />
+    ${since !== undefined && html`<${Later} load=${() => import("./overview/since.js")} since=${since} />`}
     ${testing.value && html`<p class="quiet small">${t("mode.reports")}</p>`}
     ${metered && html`<${Credits} />`}
-    <${Card} title=${t("overview.days", { n: DAYS })}>
-      <${Fetched} from=${days} lines=${8}>${({ data }) => html`<${Trend} rows=${data} n=${DAYS} />`}<//>
-    <//>
+    <${Fetched} from=${days} lines=${8}>${({ data }) => html`<${Trend} rows=${data} n=${n} />`}<//>
     <div class="columns">
-      <${Card} title=${t("overview.jobs")} actions=${html`<a href="#/lists">${t("overview.all_jobs")}</a>`}>
-        <${Fetched} from=${jobs}>${({ data }) => html`<${Jobs} rows=${data} />`}<//>
-      <//>
-      <${Card} title=${t("provider.title")}><${Fetched} from=${mix}>${({ data }) => html`<${Providers} all=${data} />`}<//><//>
+      <section class="card bare" aria-labelledby="lists-title"><header><h2 id="lists-title">${t("overview.jobs")}</h2><a class="small" href="#/lists">${t("overview.all_jobs")}</a></header>
+        <${Fetched} from=${jobs}>${({ data }) => html`<${Jobs} rows=${data} />`}<//></section>
+      <section class="card bare" aria-labelledby="provider-title"><header><h2 id="provider-title">${t("provider.title")}</h2><span class="tiny quiet">${t("provider.hint")}</span></header>
+        <${Fetched} from=${mix}>${({ data }) => html`<${Providers} all=${data} />`}<//></section>
     </div>
-    ${administrates.value && html`<${Card} title=${t("egress.title")}><${Egress} days=${days.value?.data.slice(-DAYS)} /><//>`}
+    ${administrates.value && html`<${Card} title=${t("egress.title")}><${Egress} days=${days.value?.data.slice(-n)} /><//>`}
   <//>`;
 }
 
@@ -80,29 +86,22 @@ function Providers({ all }) {
   const rest = [...named.slice(PROVIDERS), ...all.filter(({ id }) => id === null)];
   const sum = (of) => rest.reduce((before, one) => before + one[of], 0);
   const others = rest.length > 0 ? [{ id: "", name: t("provider.other"), verified: sum("verified"), unknown: sum("unknown") }] : [];
-  const bars = [...named.slice(0, PROVIDERS), ...others].map(({ id, name, verified, unknown }) => ({
-    key: id,
-    label: name,
-    count: verified,
-    parts: [["", verified - unknown], ["unknown", unknown]],
-    note: percent(unknown, verified),
-  }));
-  return html`<${Bars} caption=${t("provider.title")} of=${t("provider.provider")} bars=${bars} total=${0} note=${t("status.unknown")} />`;
+  const shown = [...named.slice(0, PROVIDERS), ...others];
+  const most = Math.max(...shown.map(({ verified }) => verified));
+  return html`<ul class="meters">${shown.map(({ id, name, verified, unknown }) => html`<li key=${id}><div><span class="cut" title=${name}>${name}</span>
+    <${Strip} kind="flat" parts=${[["addresses", verified - unknown], ["unknown", unknown]]} total=${most} /><span class="number">${number(verified)}</span><span class="number">${percent(unknown, verified)}</span></div></li>`)}</ul>`;
 }
 
 function Jobs({ rows }) {
   if (rows.length === 0) return html`<${Empty} title=${t("lists.none")} action=${html`<a class="button" href="#/lists/new">${t("lists.new")}</a>`}>${t("lists.none_text")}<//>`;
-  const columns = [
-    { title: t("lists.list"), cell: (job) => html`<a href=${`#/lists/${job.id}`}>${job.name ?? t(`trigger.${job.source}`)}</a>` },
-    { title: t("lists.state"), cell: (job) => html`<${State} of=${job.status} />` },
-    { title: t("lists.done"), number: true, cell: (job) => (OPEN.includes(job.status) ? html`<${Done} of=${job} />` : number(job.rows)) },
-    { title: t("lists.created"), cell: (job) => html`<${Ago} at=${job.created_at} />` },
-  ];
-  return html`<${Table} caption=${t("overview.jobs")} columns=${columns} rows=${rows} />`;
+  return html`<ul class="recent">${rows.map((job) => html`<li key=${job.id}><${Recent} of=${job} /></li>`)}</ul>`;
 }
 
-/** How far a running list is. */
-function Done({ of }) {
-  return html`<span class="stack tight"><span>${number(of.processed)} / ${number(of.rows)}</span>
-    <svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width=${(100 * of.processed) / Math.max(1, of.rows)} height="1" /></svg></span>`;
+/** A list in three lines: its name and share, its verdicts, its size and when it began, or how far it is where it is not over. */
+function Recent({ of: job }) {
+  const open = OPEN.includes(job.status);
+  return html`<div class="row apart"><a class="cut" href=${`#/lists/${job.id}`}>${nameOf(job)}</a>${job.processed > 0 && html`<b title=${t("status.passed")}><span class="hidden-text">${t("status.passed")} </span>${percent(job.passed, job.processed)}</b>`}</div>
+    <${Strip} parts=${partsOf(job)} total=${Math.max(1, open ? job.rows : job.processed)} />
+    <div class="row apart small quiet"><span>${open ? `${number(job.processed)} / ${number(job.rows)}` : t("lists.sum_rows", { n: job.rows })}</span>
+      ${job.status === "completed" ? html`<${Ago} at=${job.created_at} />` : html`<span class=${`chip ${open ? "live" : "undeliverable"}`}>${word("state", job.status)}</span>`}</div>`;
 }

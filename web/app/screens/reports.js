@@ -6,12 +6,12 @@ import { testing } from "../mode.js";
 import { t } from "../text.js";
 import { Select } from "../ui/fields.js";
 import { Card, Figure, Page } from "../ui/page.js";
+import { STATUSES } from "../ui/strip.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
-import { Status, reason } from "../ui/verdict.js";
+import { Verdict, reason } from "../ui/verdict.js";
 import { Division } from "./reports/division.js";
 
 const PERIODS = ["this_week", "this_month", "this_year", "lifetime"];
-const STATUSES = ["passed", "undeliverable", "risky", "unknown"];
 
 export function Screen() {
   const [period, setPeriod] = useState("this_month");
@@ -36,9 +36,9 @@ function Report({ of: { range, total, statuses, reasons } }) {
   ];
   return html`<div class="stack">
     ${range && html`<p class="quiet small">${utcDay(range.start)} – ${utcDay(Date.parse(range.end) - 1)}</p>`}
-    <div class="grid">
+    <div class="grid shares">
       <${Figure} label=${t("usage.total")} value=${number(total)} />
-      ${STATUSES.map((status) => html`<${Figure} label=${html`<${Status} of=${status} />`} value=${number(statuses[status])}>
+      ${STATUSES.map((status) => html`<${Figure} key=${status} label=${html`<${Verdict} of=${status} />`} value=${number(statuses[status])}>
         ${percent(statuses[status], total)}<//>`)}
     </div>
     ${rows.length > 0 && html`<${Table} caption=${t("usage.reasons")} columns=${columns} rows=${rows} id=${([name]) => name} />`}

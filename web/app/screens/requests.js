@@ -48,7 +48,7 @@ export function Screen({ query }) {
         ${some(t("requests.key"), "key_id", keysFor(names, filter.key_id))}
         ${isFiltered && clear}
       </div>
-      ${filter.route && html`<p>${t("requests.route")}: <code>${filter.route}</code></p>`}
+      ${filter.route && html`<p>${t("labelled", { name: t("requests.route") })} <code>${filter.route}</code></p>`}
       <div class="requests"><${Pages} of=${requests} caption=${t("requests.title")} columns=${columns} empty=${empty} /></div>
     <//>
   <//>`;

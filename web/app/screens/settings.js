@@ -9,7 +9,7 @@ import { Note, explain } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
 import { toast } from "../ui/toasts.js";
-import { Status, reason } from "../ui/verdict.js";
+import { Verdict, reason } from "../ui/verdict.js";
 import { SignOn } from "./settings/sign-on.js";
 import { Sources } from "./settings/sources.js";
 import { Suppressions } from "./settings/suppressions.js";
@@ -155,7 +155,7 @@ function useTrial(wished, standing) {
 /** The last list with the settings that stand, and with those that are wished for. */
 function Effect({ of: { id, looked_at, changed, before, after }, busy }) {
   const columns = [
-    { title: t("lists.verdict"), cell: (status) => html`<${Status} of=${status} />` },
+    { title: t("lists.verdict"), cell: (status) => html`<${Verdict} of=${status} />` },
     { title: t("settings.before"), number: true, cell: (status) => number(before.statuses[status]) },
     { title: t("settings.after"), number: true, cell: (status) => number(after.statuses[status]) },
   ];

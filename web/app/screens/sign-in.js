@@ -5,9 +5,9 @@ import { where } from "../route.js";
 import { enter } from "../session.js";
 import { language, says, t } from "../text.js";
 import { Button } from "../ui/buttons.js";
+import { Door } from "../ui/door.js";
 import { Field, Form, Select } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
-import { Brand } from "../ui/page.js";
 import { Fetched, useFetched } from "../ui/table.js";
 
 /** @typedef {{ id: string, name: string | null }} Organization */
@@ -16,10 +16,9 @@ import { Fetched, useFetched } from "../ui/table.js";
 export function Screen({ parts }) {
   const [email, setEmail] = useState("");
   const address = html`<${Field} label=${t("sign-in.email")} type="email" autocomplete="username" required value=${email} set=${setEmail} />`;
-  return html`<main class="alone" id="page">
-    <${Brand} />
+  return html`<${Door}>
     ${parts[0] === "sign-in" && parts[1] === "forgotten" ? html`<${Forgotten} email=${email} address=${address} />` : html`<${SignIn} email=${email} address=${address} />`}
-  </main>`;
+  <//>`;
 }
 
 function SignIn({ email, address }) {

@@ -6,6 +6,7 @@ import { isMute } from "../reach.js";
 import { go, useHere } from "../route.js";
 import { t } from "../text.js";
 import { because, groundOf } from "../ui/because.js";
+import { Switch } from "../ui/buttons.js";
 import { Field, Form } from "../ui/fields.js";
 import { Empty, Failure, Skeleton } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
@@ -23,10 +24,8 @@ import { Several } from "./verify/several.js";
 
 export function Screen({ parts, query }) {
   const several = parts[0] === "several";
-  const choice = html`<div class="switch" role="group" aria-label=${t("verify.how_many")}>
-    ${[false, true].map((many) => html`<button type="button" aria-pressed=${several === many}
-      onClick=${() => several === many || go(many ? ["verify", "several"] : ["verify"])}>${many ? t("verify.several") : t("verify.one")}</button>`)}
-  </div>`;
+  const choice = html`<${Switch} label=${t("verify.how_many")} options=${[[false, t("verify.one")], [true, t("verify.several")]]} value=${several}
+    set=${(many) => go(many ? ["verify", "several"] : ["verify"])} />`;
   return html`<${Page} title=${t("verify.title")} lead=${t("verify.lead")} actions=${choice}>
     ${several ? html`<${Several} />` : html`<${One} query=${query} />`}
   <//>`;

@@ -25,6 +25,16 @@ export function Button({ kind = "", work, disabled = false, label, children }) {
 }
 
 /**
+ * A choice between few things, all in sight.
+ * @template T
+ * @param {{ label: string, options: [T, string][], value: T, set: (value: T) => unknown }} props options as values and names
+ */
+export function Switch({ label, options, value, set }) {
+  return html`<div class="switch" role="group" aria-label=${label}>${options.map(([one, name]) => html`<button type="button" key=${String(one)} aria-pressed=${one === value}
+    onClick=${() => one === value || set(one)}>${name}</button>`)}</div>`;
+}
+
+/**
  * A button that copies a text. A page that does not travel encrypted has no clipboard: there the text is shown, to be selected.
  * @param {{ text: string, icon?: unknown, children?: unknown }} props
  */

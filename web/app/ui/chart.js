@@ -5,33 +5,39 @@
  * is told in figures beside it.
  */
 import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
-import { number, utcDay } from "../format.js";
+import { number, percent, utcDay } from "../format.js";
 import { locale, t } from "../text.js";
 import { theme } from "../theme.js";
 import { STATUSES } from "./strip.js";
 import { Table } from "./table.js";
 
 const HEIGHT = 240;
+const DAY_S = 86_400;
 /** Steps of the scale: addresses come whole. */
 const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+
+const QUARTERS = [0.25];
 
 /** One part of each bar. @typedef {{ id: string, label: string, kind: string }} Part `kind`: class of its colour, also a token's name */
 /** @typedef {{ date: string, counts: number[], before?: number }} Day counts in the order of the parts; `before`: what it is compared with */
 
-/** @param {{ days: { date: string, statuses: Record<string, number> }[], caption: string, before?: number[] }} props oldest first */
-export function DailyChart({ days, caption, before }) {
+/** @param {{ days: { date: string, statuses: Record<string, number> }[], caption: string, before?: number[], isShare?: boolean }} props oldest first */
+export function DailyChart({ days, caption, before, isShare = false }) {
   const parts = STATUSES.map((status) => ({ id: status, label: t(`status.${status}`), kind: status }));
   const rows = days.map(({ date, statuses }, n) => ({ date, counts: STATUSES.map((status) => statuses[status] ?? 0), before: before?.[n] }));
-  return html`<${StackedChart} days=${rows} parts=${parts} caption=${caption} />`;
+  return html`<${StackedChart} days=${rows} parts=${parts} caption=${caption} isShare=${isShare} />`;
 }
 
-/** @param {{ days: Day[], parts: Part[], caption: string }} props oldest day first; parts from the ground up */
-export function StackedChart({ days, parts, caption }) {
+/**
+ * @param {{ days: Day[], parts: Part[], caption: string, isShare?: boolean }} props oldest day first; parts from the ground up; `isShare`: all
+ *   days with something are of one height, and their parts are shares
+ */
+export function StackedChart({ days, parts, caption, isShare = false }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const [pointed, setPointed] = useState(/** @type {Pointed | undefined} */ (undefined));
   const colours = theme();
   // What is drawn, not who made it: a screen that is shown again must not draw again.
-  const drawn = JSON.stringify([days, parts]);
+  const drawn = JSON.stringify([days, parts, isShare]);
   useEffect(() => {
     /** @type {import("../../vendor/chart.js").default | undefined} */
     let chart;
@@ -43,7 +49,7 @@ export function StackedChart({ days, parts, caption }) {
       style.rel = "stylesheet";
       style.href = new URL("../../vendor/chart.css", import.meta.url).href;
       document.head.append(style);
-      chart = new Plot(options(Plot, place.current.clientWidth, parts, setPointed), stacked(days, parts), place.current);
+      chart = new Plot(options(Plot, place.current.clientWidth, parts, isShare, setPointed), stacked(days, parts, isShare), place.current);
     }, () => {
       // Who cannot fetch it, or leaves meanwhile, has the figures as a table.
     });
@@ -62,7 +68,7 @@ export function StackedChart({ days, parts, caption }) {
   ];
   return html`<figure class="stack">
     <div class="charted"><div class="chart" ref=${place} aria-hidden="true"></div>
-      ${pointed && days[pointed.day] && html`<${Tip} of=${days[pointed.day]} parts=${parts} at=${pointed} />`}</div>
+      ${pointed && days[pointed.day] && html`<${Tip} of=${days[pointed.day]} parts=${parts} isShare=${isShare} at=${pointed} />`}</div>
     <figcaption class="row small">${parts.map(({ id, label, kind }) => html`<span key=${id} class=${`legend ${kind}`}>${label}</span>`)}</figcaption>
     <details><summary>${t("chart.table")}</summary>
       <${Table} caption=${caption} columns=${columns} rows=${[...days].reverse()} id=${(row) => row.date} /></details>
@@ -71,12 +77,12 @@ export function StackedChart({ days, parts, caption }) {
 
 /** The day that is pointed at, and where. @typedef {{ day: number, left: number, isRight: boolean }} Pointed */
 
-/** @param {{ of: Day, parts: Part[], at: Pointed }} props */
-function Tip({ of: { date, counts, before }, parts, at }) {
+/** @param {{ of: Day, parts: Part[], isShare: boolean, at: Pointed }} props */
+function Tip({ of: { date, counts, before }, parts, isShare, at }) {
   const total = counts.reduce((sum, count) => sum + count, 0);
   return html`<div class=${`tip small ${at.isRight ? "ends" : ""}`} aria-hidden="true" style=${{ left: `${at.left}px` }}>
     <strong>${utcDay(date)}</strong>
-    ${parts.map(({ id, label, kind }, n) => counts[n] > 0 && html`<div key=${id} class="row apart"><span class=${`legend ${kind}`}>${label}</span><span>${number(counts[n])}</span></div>`).reverse()}
+    ${parts.map(({ id, label, kind }, n) => counts[n] > 0 && html`<div key=${id} class="row apart"><span class=${`legend ${kind}`}>${label}</span><span>${isShare ? percent(counts[n], total) : number(counts[n])}</span></div>`).reverse()}
     <div class="row apart total"><span>${t("usage.total")}</span><span>${number(total)}</span></div>
     ${before !== undefined && html`<div class="row apart quiet"><span>${t("chart.before")}</span><span>${number(before)}</span></div>`}
   </div>`;
@@ -86,10 +92,12 @@ function Tip({ of: { date, counts, before }, parts, at }) {
  * Times, then the sums, largest first: what is drawn later stands before it.
  * @param {Day[]} days
  * @param {Part[]} parts
+ * @param {boolean} isShare
  * @returns {import("../../vendor/chart.js").default.AlignedData}
  */
-function stacked(days, parts) {
-  const sums = parts.map((_, upTo) => days.map(({ counts }) => counts.slice(0, upTo + 1).reduce((sum, count) => sum + count, 0)));
+function stacked(days, parts, isShare) {
+  const sum = (counts) => counts.reduce((all, count) => all + count, 0);
+  const sums = parts.map((_, upTo) => days.map(({ counts }) => sum(counts.slice(0, upTo + 1)) / (isShare ? Math.max(1, sum(counts)) : 1)));
   return [days.map((row) => Date.parse(row.date) / 1000), ...sums.reverse()];
 }
 
@@ -97,10 +105,11 @@ function stacked(days, parts) {
  * @param {typeof import("../../vendor/chart.js").default} Plot
  * @param {number} width
  * @param {Part[]} parts
+ * @param {boolean} isShare
  * @param {(pointed: Pointed | undefined) => unknown} point
  * @returns {import("../../vendor/chart.js").default.Options}
  */
-function options(Plot, width, parts, point) {
+function options(Plot, width, parts, isShare, point) {
   const style = getComputedStyle(document.documentElement);
   // `light-dark()` is only worked out where a colour is used.
   const colour = (name) => {
@@ -127,10 +136,11 @@ function options(Plot, width, parts, point) {
     },
     // The marks of the axis stand at the days of the API, which are those of UTC.
     tzDate: (s) => Plot.tzDate(new Date(s * 1000), "UTC"),
-    scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
+    // The first and the last day have as much room as the others.
+    scales: { x: { range: (_, first, last) => [first - DAY_S / 2, last + DAY_S / 2] }, y: { range: (_, __, most) => [0, isShare ? 1 : Math.max(4, most * 1.05)] } },
     axes: [
-      { ...axis, size: 32, grid: { show: false }, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleDateString(locale(), { day: "numeric", month: "short", timeZone: "UTC" })) },
-      { ...axis, size: 60, incrs: WHOLE, values: (_, values) => values.map(number) },
+      { ...axis, size: 38, gap: 11, grid: { show: false }, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleDateString(locale(), { day: "numeric", month: "short", timeZone: "UTC" })) },
+      { ...axis, size: 60, incrs: isShare ? QUARTERS : WHOLE, values: (_, values) => values.map((value) => (isShare ? percent(value, 1) : number(value))) },
     ],
     series: [{}, ...parts.toReversed().map(({ kind }) => ({ fill: colour(`--${kind}-fill`), width: 0, points: { show: false }, paths: bars }))],
   };

@@ -1,7 +1,7 @@
 /** Code in the reader's language of choice, which is kept for all code. */
 import { html, useState } from "../../vendor/lib.js";
 import { t } from "../text.js";
-import { Copy } from "./buttons.js";
+import { Copy, Switch } from "./buttons.js";
 import { Icon } from "./icon.js";
 
 const KEPT = "probity.snippet";
@@ -16,8 +16,7 @@ export function Code({ title, languages, write }) {
   }
   return html`<section class="stack tight" aria-label=${title}>
     <div class="row apart"><h3>${title}</h3><${Copy} text=${text} icon=${html`<${Icon} name="copy" />`}>${t("keys.copy_code")}<//></div>
-    <div class="switch" role="group" aria-label=${t("keys.language")}>${languages.map((one) => html`<button type="button" key=${one} aria-pressed=${one === language}
-      onClick=${() => choose(one)}>${one}</button>`)}</div>
+    <${Switch} label=${t("keys.language")} options=${languages.map((one) => [one, one])} value=${language} set=${choose} />
     <pre class="code snippet" tabindex="0" aria-label=${language}>${text}</pre>
   </section>`;
 }

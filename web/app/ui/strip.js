@@ -4,13 +4,14 @@ import { html } from "../../vendor/lib.js";
 /** In this order everywhere, so that green never touches red. */
 export const STATUSES = ["passed", "risky", "unknown", "undeliverable"];
 
-/** A part that is not nothing is seen, in thousandths. */
+/** A part that is not nothing is seen, in thousandths: of a whole, and of a bar whose length is its size. */
 const LEAST = 4;
+const LEAST_FLAT = 20;
 
-/** @param {[string, number][]} parts @param {number} total @returns {[string, number, number][]} class, place, width in thousandths */
-export function placed(parts, total) {
+/** @param {[string, number][]} parts @param {number} total @param {number} [least] @returns {[string, number, number][]} class, place, width in thousandths */
+export function placed(parts, total, least = LEAST) {
   const shown = parts.filter(([, count]) => count > 0);
-  const widths = shown.map(([, count]) => Math.max(LEAST, (1000 * count) / Math.max(1, total)));
+  const widths = shown.map(([, count]) => Math.max(least, (1000 * count) / Math.max(1, total)));
   const sum = widths.reduce((all, width) => all + width, 0);
   const scale = sum > 1000 ? 1000 / sum : 1;
   let x = 0;
@@ -26,7 +27,7 @@ export const partsOf = (counts) => /** @type {[string, number][]} */ (STATUSES.m
 
 /** @param {{ parts: [string, number][], total: number, kind?: string }} props where the parts are less than all, the rest stays open */
 export function Strip({ parts, total, kind = "" }) {
-  const at = new Map(placed(parts, total).map(([name, ...place]) => [name, place]));
+  const at = new Map(placed(parts, total, kind === "flat" ? LEAST_FLAT : LEAST).map(([name, ...place]) => [name, place]));
   // All parts stand in the page from the beginning, so that they grow instead of appearing.
   return html`<svg class=${`strip ${kind}`} viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
     ${parts.map(([name]) => html`<rect key=${name} class=${name} x=${at.get(name)?.[0] ?? 0} width=${at.get(name)?.[1] ?? 0} height="10" />`)}</svg>`;
@@ -46,4 +47,18 @@ export function Donut({ parts, total }) {
       return html`<circle key=${name} class=${`${name} ${length === 0 ? "none" : ""}`} cx="50" cy="50" r="43" pathLength="100" stroke-dasharray=${`${length} 100`}
         stroke-dashoffset=${-(x / 10 + gap / 2)} />`;
     })}</g></svg>`;
+}
+
+/** Height of a curve, and the room above and below it for its line. */
+const [CURVE_HEIGHT, CURVE_ROOM] = [28, 2];
+
+/** How a figure went from day to day: a line, without an axis. @param {{ values: number[] }} props */
+export function Curve({ values }) {
+  const [most, least] = [Math.max(...values), Math.min(...values)];
+  const y = (value) => CURVE_HEIGHT - CURVE_ROOM - ((value - least) / (most - least || 1)) * (CURVE_HEIGHT - 2 * CURVE_ROOM);
+  const points = values.map((value, n) => `${(100 * n) / Math.max(1, values.length - 1)} ${y(value).toFixed(2)}`);
+  // One day is no curve; it keeps its room, so that figures stand in one line.
+  const line = values.length > 1 ? `M${points.join("L")}` : "";
+  return html`<svg class="curve" viewBox=${`0 0 100 ${CURVE_HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+    ${line && html`<path class="area" d=${`${line}V${CURVE_HEIGHT}H0z`} /><path class="line" d=${line} />`}</svg>`;
 }

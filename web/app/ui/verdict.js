@@ -3,12 +3,7 @@ import { html } from "../../vendor/lib.js";
 import { says, t } from "../text.js";
 import { Glyph } from "./icon.js";
 
-/** @param {{ of: string }} props one of passed, undeliverable, risky, unknown */
-export function Status({ of }) {
-  return html`<span class=${`badge ${of}`}>${word("status", of)}</span>`;
-}
-
-/** The same in tables: a glyph and the word. @param {{ of: string }} props */
+/** A glyph and the word. @param {{ of: string }} props one of passed, undeliverable, risky, unknown, pending */
 export function Verdict({ of }) {
   return html`<span class=${`verdict-word ${of}`}><${Glyph} of=${of} />${word("status", of)}</span>`;
 }

@@ -18,7 +18,7 @@ asOwner(async () => {
   await grace.page.goto(new URL(url, server.origin).href);
   await grace.page.getByLabel("Password", { exact: true }).fill(GRACE.password);
   await grace.page.getByRole("button", { name: "Save and sign in" }).click();
-  await grace.page.getByRole("link", { name: GRACE.name }).waitFor();
+  await grace.page.getByRole("button", { name: GRACE.name }).waitFor();
 });
 afterEach(() => [reader, grace].forEach(({ nothingWrong }) => nothingWrong()));
 

@@ -61,7 +61,7 @@ test("a platform is connected, looked at, and cleaned when its number is confirm
   await page.getByRole("row").filter({ hasText: email }).getByText("Kept").waitFor();
   await foundAtPlatform();
   await go("connections");
-  await page.getByText("Waiting for you").waitFor();
+  await page.getByText("Waiting for you", { exact: true }).waitFor();
   nothingWrong();
 });
 

@@ -50,7 +50,7 @@ test("addresses that made trouble are put on a list and found on it", async () =
   await change.getByLabel("Addresses").fill("ann@example.org\nAnn@EXAMPLE.org; nothing\n");
   await change.getByRole("button", { name: "Save" }).click();
   await page.getByText("1 added, 1 already listed, 1 invalid").waitFor();
-  await page.getByText("Bounced before: 1").waitFor();
+  await becomes(() => page.locator("dt", { hasText: "Bounced before" }).locator("+ dd").innerText(), "1");
   await look.getByLabel("Address").fill("ANN@example.org");
   await look.getByRole("button", { name: "Look up" }).click();
   await page.getByText("On these lists: Bounced before").waitFor();

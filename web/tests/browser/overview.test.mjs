@@ -19,7 +19,7 @@ const way = (engine) => ({
 
 /** A list of one address; it is over at once, or, where the server waits, not for most of a minute. */
 const list = async (email) => (await server.api("POST", "/batch-verify", { emails: [email] })).id;
-const shown = (page) => page.getByRole("region", { name: "Current and recent lists" }).locator("tbody a").evaluateAll((links) => links.map((link) => link.hash.split("/").pop()));
+const shown = (page) => page.getByRole("region", { name: "Current and recent lists" }).locator("li a").evaluateAll((links) => links.map((link) => link.hash.split("/").pop()));
 
 test("a list that is under way is shown before newer ones that are over, and a new one comes by itself", async () => {
   const slow = await list("somebody+delay-50s@catchall.sandbox.test");
@@ -110,6 +110,9 @@ test("the last days stand beside those before, and a day is told where it is poi
   const tip = page.locator(".tip");
   await tip.getByText("In the previous period").waitFor();
   await becomes(() => tip.innerText(), /Verified\s+3\s+In the previous period\s+12/);
+  await page.getByRole("group", { name: "Show" }).getByRole("button", { name: "Share" }).click();
+  await over.hover({ position: { x: width - 40, y: height / 2 } });
+  await becomes(() => tip.innerText(), /Undeliverable\s+16\.7%\s+Unknown\s+8\.3%\s+Deliverable\s+75%\s+Verified\s+12/);
   await page.unroute("**/reports/usage/daily?*");
 });
 

@@ -53,6 +53,7 @@ test("a CSV in Windows-1252 is read, its column chosen anew, and given back with
   const text = "Kunde;E-Mail-Adresse;Zweite\r\nJ\xf6rg;valid@sandbox.test;inbox_full@sandbox.test\r\n\"A; B\";valid@sandbox.test;\r\nC;;\r\n";
   await put(page, { name: "kunden.csv", mimeType: "text/csv", buffer: Buffer.from(text, "latin1") });
   await page.getByText("read as Windows-1252").waitFor();
+  await page.locator(".meta").getByText(/^\d+ bytes$/).waitFor();
   await becomes(() => column(page, "Kunde"), ["Jörg", "A; B", "C"]);
   await chosen(page, "E-Mail-Adresse").waitFor();
   const figure = (name) => page.locator(".figure", { hasText: name }).first().locator(".value").innerText();

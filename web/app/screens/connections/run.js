@@ -9,11 +9,12 @@ import { t } from "../../text.js";
 import { Button } from "../../ui/buttons.js";
 import { Note } from "../../ui/notes.js";
 import { Card } from "../../ui/page.js";
+import { Strip } from "../../ui/strip.js";
 import { Fetched, Table, useFetched } from "../../ui/table.js";
 import { toast } from "../../ui/toasts.js";
 import { reason, word } from "../../ui/verdict.js";
 import { goes, waits } from "./live.js";
-import { Stacked, Verdicts } from "./verdicts.js";
+import { Verdicts } from "./verdicts.js";
 
 /** At most so many planned actions are read for examples. */
 const EXAMPLES = 20;
@@ -123,8 +124,8 @@ function Headline({ run, counts, of }) {
 /** What is acted upon, of all contacts; while it acts, what is done of what shall be. */
 function Bar({ run }) {
   const { planned, due, done, failed } = run.actions;
-  if (run.state === "acting") return html`<${Stacked} parts=${[["", done], ["undeliverable", failed]]} total=${done + failed + due} />`;
-  return html`<${Stacked} parts=${[["", done], ["undeliverable", planned + failed]]} total=${run.rows} />`;
+  if (run.state === "acting") return html`<${Strip} parts=${[["addresses", done], ["undeliverable", failed]]} total=${done + failed + due} />`;
+  return html`<${Strip} parts=${[["addresses", done], ["undeliverable", planned + failed]]} total=${run.rows} />`;
 }
 
 /** The rest of the contacts, in sentences that can be said of them. */

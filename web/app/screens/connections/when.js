@@ -42,7 +42,7 @@ function Next({ of }) {
   const { median_s: median, longest_s: longest, webhook } = of.instafloss;
   const event = webhook.last_event_at ? time(webhook.last_event_at) : t("connections.no_event");
   const minutes = (seconds) => Math.max(1, Math.round(seconds / 60));
-  return html`${of.runs.length > 0 && html`<ul>${of.runs.map((run) => html`<li key=${run.trigger}>${t(`cause.${run.trigger}`)}: ${run.next_at ? time(run.next_at) : t("connections.when_back")}
+  return html`${of.runs.length > 0 && html`<ul>${of.runs.map((run) => html`<li key=${run.trigger}>${t("labelled", { name: t(`cause.${run.trigger}`) })} ${run.next_at ? time(run.next_at) : t("connections.when_back")}
       ${run.waits_for && html`<span class="quiet small"> ${t(`connections.waits.${run.waits_for}`)}</span>`}</li>`)}</ul>`}
     ${median !== null && html`<p class="quiet small">${t("connections.measured", { median: minutes(median), longest: minutes(longest) })}</p>`}
     ${of.runs.some((run) => run.trigger === "instafloss") && html`<p class="quiet small">${t(`connections.webhook.${webhook.state}`, { event, n: minutes(of.instafloss.without_event_s) })}${webhook.fault && html` <span lang="en">(${webhook.fault})</span>`}</p>`}

@@ -14,7 +14,7 @@ import { Ago } from "../../ui/time.js";
 import { word } from "../../ui/verdict.js";
 import { DropPage, FileButton } from "./new/drop.js";
 import { useSettled } from "./filter.js";
-import { nameOf } from "./head.js";
+import { nameOf } from "./name.js";
 
 const STATES = ["queued", "processing", "completed", "cancelled"];
 const SOURCES = ["api", "csv", "input", "widget", "integration"];

@@ -3,6 +3,7 @@ import { html, useId, useState } from "../../../vendor/lib.js";
 import { address, get, offered } from "../../api.js";
 import { number } from "../../format.js";
 import { language, t } from "../../text.js";
+import { Switch } from "../../ui/buttons.js";
 import { Check } from "../../ui/fields.js";
 import { Icon } from "../../ui/icon.js";
 import { Menu } from "../../ui/menu.js";
@@ -52,8 +53,7 @@ export function Download({ of, filter, up = false }) {
     <fieldset class="field"><legend>${t("lists.which")}</legend><div class="stack tight">${choices.map(([name, text, count]) => html`<div class="choice" key=${name}>
       <input type="radio" id=${`${id}-${name}`} name=${id} checked=${what === name} onChange=${() => setChosen(name)} />
       <label for=${`${id}-${name}`}>${text} <span class="quiet">${count}</span></label></div>`)}</div></fieldset>
-    <div class="switch" role="group" aria-label=${t("lists.format")}>${FORMATS.map((name) => html`<button type="button" key=${name} aria-pressed=${format === name}
-      onClick=${() => setFormat(name)}>${t(`format.${name}`)}</button>`)}</div>
+    <${Switch} label=${t("lists.format")} options=${FORMATS.map((name) => [name, t(`format.${name}`)])} value=${format} set=${setFormat} />
     ${kept && html`<${Check} label=${t("lists.own_columns")} checked=${own} set=${setOwn} />`}
     <a class="button primary" download href=${address(path, query)} onClick=${take}><${Icon} name="download" />${t("lists.download_as", { format: t(`format.${format}`) })}</a>
   <//>`;

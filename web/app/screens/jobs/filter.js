@@ -2,7 +2,7 @@
  * What of a list is looked at. One filter is for the whole page: each figure and bar sets it, the table shows it, the download takes
  * it, and it stands in the address.
  */
-import { useEffect, useState } from "../../../vendor/lib.js";
+import { useEffect, useMemo, useState } from "../../../vendor/lib.js";
 import { go } from "../../route.js";
 import { STATUS_OF } from "../../ui/verdict.js";
 
@@ -37,6 +37,16 @@ function fitting(filter, part) {
   if (part.reason) return { ...filter, status: STATUS_OF[part.reason] ?? "" };
   if ("status" in part && filter.reason && STATUS_OF[filter.reason] !== filter.status) return { ...filter, reason: "" };
   return filter;
+}
+
+/**
+ * What is looked for: what is clicked at once, what is typed when it has not changed for a moment.
+ * @param {RowFilter} now @returns {RowFilter}
+ */
+export function useSought(now) {
+  const typed = useSettled(now.q);
+  const sought = { ...now, q: now.q && typed };
+  return useMemo(() => sought, Object.values(sought));
 }
 
 /** A value, when it has not changed for a moment. @template T @param {T} value @returns {T} */

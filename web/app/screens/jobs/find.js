@@ -9,7 +9,7 @@ import { Field, Form } from "../../ui/fields.js";
 import { Empty, Failure } from "../../ui/notes.js";
 import { Card, Page } from "../../ui/page.js";
 import { Table } from "../../ui/table.js";
-import { Status, reason } from "../../ui/verdict.js";
+import { Verdict, reason } from "../../ui/verdict.js";
 
 /** @param {{ query: URLSearchParams }} props */
 export function Find({ query }) {
@@ -52,6 +52,6 @@ const columns = () => [
     <div class="quiet small">${time(place.created_at)}</div>` },
   { title: t("lists.row"), number: true, cell: (place) => number(place.index + 1) },
   { title: t("verify.email"), cell: (place) => place.email },
-  { title: t("lists.verdict"), cell: (place) => html`<${Status} of=${place.processed ? place.status : "pending"} />` },
+  { title: t("lists.verdict"), cell: (place) => html`<${Verdict} of=${place.processed ? place.status : "pending"} />` },
   { title: t("usage.reason"), cell: (place) => (place.reason ? reason(place.reason) : "") },
 ];

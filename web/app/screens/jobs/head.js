@@ -13,9 +13,7 @@ import { toast, toastFailure } from "../../ui/toasts.js";
 import { word } from "../../ui/verdict.js";
 import { ShareDialog } from "../shared/link.js";
 import { Download } from "./download.js";
-
-/** A list without a name is called by where it comes from. */
-export const nameOf = (of) => of.name ?? t(`trigger.${of.source}`);
+import { nameOf } from "./name.js";
 
 const path = (of) => `/app/jobs/${encodeURIComponent(of.id)}`;
 

@@ -99,7 +99,7 @@ function Paste({ text, set, send }) {
   const paste = () => send(new Blob([lines.join("\n")], { type: "text/plain" }), "", "input");
   return html`<${Form} send=${paste} submit=${t("upload.on")}>
     <${Field} label=${t("lists.addresses")} hint=${t("lists.addresses_hint")} rows=${8} required autocomplete="off" spellcheck=${false} value=${text} set=${set} />
-    <p class="quiet small">${t("lists.rows")}: ${number(lines.length)}</p>
+    <p class="quiet small">${t("labelled", { name: t("lists.rows") })} ${number(lines.length)}</p>
   <//>`;
 }
 

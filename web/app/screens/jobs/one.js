@@ -10,8 +10,9 @@ import { Fetched } from "../../ui/table.js";
 import { toast } from "../../ui/toasts.js";
 import { Download } from "./download.js";
 import { useFilter } from "./filter.js";
-import { Actions, Heading, nameOf } from "./head.js";
+import { Actions, Heading } from "./head.js";
 import { Hero } from "./hero.js";
+import { nameOf } from "./name.js";
 import { Rows } from "./rows.js";
 import { Why } from "./why.js";
 

@@ -79,7 +79,7 @@ function Reply({ row: { status, host, decided } }) {
         <li class="event"><${Icon} name="check" /><span>${t("talk.no_mail")}</span></li></ol>
       <p class="tiny quiet">${source === "cache" && `${t("lists.reply_earlier")} `}${t("lists.reply_stored")}</p>`
     : html`<p class="small quiet">${host ? t("lists.reply_none") : t("lists.reply_unasked")}</p>`}
-    ${rule && html`<p class="tiny quiet">${t("evidence.rule")}: <code>${rule}</code></p>`}
+    ${rule && html`<p class="tiny quiet">${t("labelled", { name: t("evidence.rule") })} <code>${rule}</code></p>`}
   </section>`;
 }
 

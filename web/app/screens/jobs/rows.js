@@ -7,13 +7,13 @@ import { Empty, Failure } from "../../ui/notes.js";
 import { STATUSES } from "../../ui/strip.js";
 import { Verdict, reason } from "../../ui/verdict.js";
 import { Virtual } from "../../ui/virtual.js";
-import { useSettled } from "./filter.js";
+import { useSought } from "./filter.js";
 import { Panel } from "./panel.js";
 import { useRows } from "./source.js";
 
 /** @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering }} props */
 export function Rows({ of, filter }) {
-  const rows = useRows(of, useSettled(filter.now));
+  const rows = useRows(of, useSought(filter.now));
   const [opened, setOpened] = useState(/** @type {number | undefined} */ (undefined));
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => setOpened(undefined), [filter.now]);

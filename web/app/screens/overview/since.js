@@ -12,7 +12,6 @@ import { Ago } from "../../ui/time.js";
 import { GROUPS, groupOf } from "../timeline/groups.js";
 import { named } from "../timeline/names.js";
 import { Happened } from "../timeline/sentence.js";
-import { lastVisit } from "./visit.js";
 
 const DAYS_MAX = 30;
 const DAY_MS = 86_400_000;
@@ -21,13 +20,8 @@ const TOLD = 5;
 /** Events of one call. */
 const MOST = 200;
 
-export function Since() {
-  const since = lastVisit();
-  return since === undefined ? null : html`<${Changes} since=${since} />`;
-}
-
-/** @param {{ since: number }} props */
-function Changes({ since }) {
+/** @param {{ since: number }} props the end of the last visit */
+export function Part({ since }) {
   const days = Math.min(DAYS_MAX, Math.max(1, Math.ceil((Date.now() - since) / DAY_MS)));
   const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [since]);
   const names = useFetched(named, []);

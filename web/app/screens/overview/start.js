@@ -15,8 +15,6 @@ import { Dialog } from "../../ui/dialog.js";
 import { Field, Form } from "../../ui/fields.js";
 import { Glyph } from "../../ui/icon.js";
 import { useFetched } from "../../ui/table.js";
-import { send } from "../jobs/new/sending.js";
-import { demo } from "./demo.js";
 import { hasVerified, hide, isHidden } from "./done.js";
 
 export function Start() {
@@ -37,10 +35,9 @@ function Steps({ hide: away }) {
   if (done === steps.length) return null;
   const next = steps.find((step) => !step.done);
   return html`<section class="card start" aria-labelledby="start">
-    <div class="row apart"><h2 id="start">${t("start.title")}</h2>
-      <div class="row"><span class="quiet small">${t("start.done", { done, all: steps.length })}</span>
-        <button type="button" class="button plain slim" onClick=${away}>${t("start.hide")}</button></div></div>
-    <svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width=${(100 * done) / steps.length} height="1" /></svg>
+    <div class="row apart"><div class="row"><${Share} of=${done / steps.length} />
+        <div><h2 id="start">${t("start.title")}</h2><p class="quiet small">${t("start.done", { done, all: steps.length })}</p></div></div>
+      <button type="button" class="button plain slim" onClick=${away}>${t("start.hide")}</button></div>
     <ol class="steps">${steps.map((step) => html`<${Step} key=${step.name} ...${step} isNext=${step === next} />`)}</ol>
     ${open === "name" && html`<${Naming} close=${() => setOpen("")} named=${found.refresh} />`}
     ${open === "reach" && html`<${WhatToDo} close=${() => setOpen("")} />`}
@@ -65,6 +62,10 @@ function stepsOf(of, open) {
   ].filter(Boolean));
 }
 
+/** How much is done, as a part of a ring. @param {{ of: number }} props */
+const Share = ({ of }) => html`<svg class="done-ring" viewBox="0 0 36 36" aria-hidden="true"><circle cx="18" cy="18" r="15" /><circle class="part" cx="18" cy="18" r="15"
+  pathLength="100" stroke-dasharray=${`${100 * of} 100`} transform="rotate(-90 18 18)" /></svg>`;
+
 /** @param {FirstStep & { isNext: boolean }} props */
 function Step({ name, done, isNext, act }) {
   return html`<li class=${done ? "done" : isNext ? "next" : undefined}>
@@ -79,6 +80,7 @@ function Demo({ label }) {
   const here = useHere();
   const work = async () => {
     if (!testing.value) choose(session.value?.user.id ?? "", true);
+    const [{ demo }, { send }] = await Promise.all([import("./demo.js"), import("../jobs/new/sending.js")]);
     const id = await send(demo(), { name: "demo.csv", source: "csv" }, new AbortController().signal);
     // A change of mode restarts the screen, so this one is no longer shown.
     location.hash = `#/lists/new?upload=${encodeURIComponent(id)}`;

@@ -2,15 +2,18 @@
  * The last days beside those before: figures with their change, and the bars by day. Only whole days are compared: today, which goes on,
  * stands beside them. Where there was nothing before, all days are counted, and nothing is compared.
  */
-import { html } from "../../../vendor/lib.js";
+import { html, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
 import { locale, t } from "../../text.js";
+import { Switch } from "../../ui/buttons.js";
 import { DailyChart } from "../../ui/chart.js";
 import { Empty } from "../../ui/notes.js";
-import { Figure } from "../../ui/page.js";
+import { Glyph } from "../../ui/icon.js";
+import { Card, Figure } from "../../ui/page.js";
+import { Curve } from "../../ui/strip.js";
 
 /** Statuses whose share is good or bad to have more of. */
-const GOOD = /** @type {const} */ ([["passed", 1], ["undeliverable", -1], ["unknown", -1]]);
+const GOOD = /** @type {const} */ ([["passed", 1], ["unknown", -1], ["undeliverable", -1]]);
 /** Smaller changes of a share, in points, mean nothing. */
 const LEAST = 0.1;
 
@@ -18,20 +21,28 @@ const LEAST = 0.1;
 
 /** @param {{ rows: ReportDay[], n: number }} props twice `n` whole days, and today; the last half and today are drawn */
 export function Trend({ rows, n }) {
+  const [isShare, setShare] = useState(false);
   const days = [...rows].sort((a, b) => a.date.localeCompare(b.date));
   const [whole, today] = [days.slice(0, -1), days.slice(-1)];
   const was = sums(whole.slice(0, -n));
   const compares = was.total > 0;
   const is = sums(compares ? whole.slice(-n) : days.slice(-n - 1));
   const shares = compares && is.total > 0;
-  if (is.total + sums(today).total === 0) return html`<${Empty} title=${t("overview.no_days")} action=${html`<a class="button" href="#/verify">${t("verify.title")}</a>`}>${t("overview.no_days_text")}<//>`;
-  return html`<div class="grid">
-      <${Figure} label=${t("usage.total")} value=${number(is.total)}>${compares && html`<${Change} by=${100 * (is.total / was.total - 1)} unit="percent" /> ${t("overview.was", { value: number(was.total) })}`}<//>
-      ${GOOD.map(([status, good]) => html`<${Figure} key=${status} label=${t(`status.${status}`)} value=${percent(is[status], is.total)}>
-        ${shares && html`<${Change} by=${100 * (is[status] / is.total - was[status] / was.total)} good=${good} /> ${t("overview.was", { value: percent(was[status], was.total) })}`}<//>`)}
+  const none = is.total + sums(today).total === 0;
+  if (none) return html`<${Card} title=${t("overview.days", { n })}><${Empty} title=${t("overview.no_days")} action=${html`<a class="button" href="#/verify">${t("verify.title")}</a>`}>${t("overview.no_days_text")}<//><//>`;
+  const shown = days.slice(-n - 1);
+  const share = (status) => shown.filter(({ total }) => total > 0).map(({ total, statuses }) => statuses[status] / total);
+  return html`<div class="figures">
+      <div class="card"><${Figure} label=${t("usage.total")} value=${number(is.total)}>${compares && html`<${Change} by=${100 * (is.total / was.total - 1)} unit="percent" /> ${t("overview.was", { value: number(was.total) })}`}<//>
+        <${Curve} values=${shown.map(({ total }) => total)} /></div>
+      ${GOOD.map(([status, good]) => html`<div class=${`card ${status}`} key=${status}><${Figure} label=${html`<${Glyph} of=${status} />${t(`status.${status}`)}`} value=${percent(is[status], is.total)}>
+        ${shares && html`<${Change} by=${100 * (is[status] / is.total - was[status] / was.total)} good=${good} /> ${t("overview.was", { value: percent(was[status], was.total) })}`}<//>
+        <${Curve} values=${share(status)} /></div>`)}
     </div>
-    ${compares && html`<p class="quiet small">${t("overview.compared", { n, today: number(sums(today).total) })}</p>`}
-    <${DailyChart} days=${days.slice(-n - 1)} before=${compares ? days.slice(0, -n).map(({ total }) => total) : undefined} caption=${t("overview.days", { n })} />`;
+    <${Card} title=${t("overview.days", { n })} actions=${html`<${Switch} label=${t("usage.span")} options=${[[false, t("usage.count")], [true, t("usage.share")]]} value=${isShare} set=${setShare} />`}>
+      ${compares && html`<p class="quiet small">${t("overview.compared", { n, today: number(sums(today).total) })}</p>`}
+      <${DailyChart} isShare=${isShare} days=${shown} before=${compares ? days.slice(0, -n).map(({ total }) => total) : undefined} caption=${t("overview.days", { n })} />
+    <//>`;
 }
 
 /** @param {ReportDay[]} days @returns {Record<string, number>} */

@@ -6,7 +6,7 @@ import { administrates } from "../../session.js";
 import { t } from "../../text.js";
 import { Field, Form, Select } from "../../ui/fields.js";
 import { Note } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
+import { Card, Facts } from "../../ui/page.js";
 import { Fetched, useFetched } from "../../ui/table.js";
 import { toast } from "../../ui/toasts.js";
 import { reason } from "../../ui/verdict.js";
@@ -18,8 +18,7 @@ export function Suppressions() {
   const lists = useFetched((signal) => Promise.all(LISTS.map((list) => get(path(list), {}, signal))), []);
   return html`<${Card} title=${t("suppressions.title")}>
     <p>${t("suppressions.lead")}</p>
-    <${Fetched} from=${lists} lines=${3}>${(of) => html`<ul>
-      ${of.map((one) => html`<li>${reason(one.list)}: ${number(one.count)}</li>`)}</ul>`}<//>
+    <${Fetched} from=${lists} lines=${3}>${(of) => html`<${Facts} of=${of.map((one) => [reason(one.list), number(one.count)])} />`}<//>
     <${Look} />
     ${administrates.value && html`<${Change} changed=${lists.again} />`}
   <//>`;

@@ -2,6 +2,7 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
 import { t } from "../../text.js";
+import { Switch } from "../../ui/buttons.js";
 import { Icon } from "../../ui/icon.js";
 import { Facts } from "../../ui/page.js";
 import { Table } from "../../ui/table.js";
@@ -19,9 +20,7 @@ export function Conversation({ of: verdict }) {
   const { probe, source } = verdict.evidence;
   const [plain, setPlain] = useState(false);
   if (!probe) return null;
-  const turn = html`<div class="switch" role="group" aria-label=${t("talk.show")}>
-    ${[false, true].map((as) => html`<button type="button" aria-pressed=${plain === as} onClick=${() => setPlain(as)}>${as ? t("talk.plain") : t("talk.words")}</button>`)}
-  </div>`;
+  const turn = html`<${Switch} label=${t("talk.show")} options=${[[false, t("talk.words")], [true, t("talk.plain")]]} value=${plain} set=${setPlain} />`;
   const talked = probe.steps.length > 0;
   return html`<section class="card bare" aria-labelledby="talk-title">
     <header><h2 id="talk-title">${t("talk.title")}</h2>${talked && turn}</header>

@@ -36,7 +36,7 @@ function shares(low, high) {
 
 /** A range that may be open above. */
 function range(low, high) {
-  if (high === null) return t("forecast.at_least", { low: number(low) });
+  if (high === null) return low === 0 ? t("forecast.not_yet") : t("forecast.at_least", { low: number(low) });
   return low === high ? number(low) : t("forecast.range", { low: number(low), high: number(high) });
 }
 

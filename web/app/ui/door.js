@@ -1,0 +1,21 @@
+/** The page of those who are not signed in: a form, and beside it, where there is room, what this service does. */
+import { html } from "../../vendor/lib.js";
+import { t } from "../text.js";
+import { Glyph } from "./icon.js";
+import { Brand } from "./page.js";
+
+/** A mailbox that is asked for, and what a mail server says of it. @type {[string, string, string, string][]} address, reply, its meaning, the verdict */
+const ASKED = [
+  ["anna@letter.example", "250 2.1.5 OK", "talk.yes", "passed"],
+  ["tom@letter.example", "550 5.1.1 User unknown", "talk.no", "undeliverable"],
+];
+
+/** @param {{ children?: unknown }} props */
+export function Door({ children }) {
+  return html`<div class="door"><main class="alone" id="page"><${Brand} />${children}</main>
+    <div class="art" aria-hidden="true"><div class="asked">${ASKED.map(([email, reply, meaning, verdict]) => html`
+        <p class="us"><code>${`RCPT TO:<${email}>`}</code>${t("talk.ask_rcpt", { email })}</p>
+        <p class="them"><code>${reply}</code>${t(meaning)}</p>
+        <p class=${`said ${verdict}`}><${Glyph} of=${verdict} />${t(`status.${verdict}`)}</p>`)}</div>
+      <p class="line">${t("sign-in.what")}</p></div></div>`;
+}
