@@ -13,7 +13,6 @@ pub mod cells;
 pub mod count;
 pub mod forecast;
 pub mod keeping;
-pub mod kinds;
 pub mod pieces;
 pub mod places;
 pub mod reader;

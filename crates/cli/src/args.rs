@@ -257,6 +257,29 @@ pub(crate) enum ListFormat {
     Jsonl,
 }
 
+/// Formats of a batch's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum OutputFormat {
+    /// Columns as in the input, or the address, before those of the verdict
+    Csv,
+    /// One line per row
+    Txt,
+    /// One JSON object per line
+    Jsonl,
+    /// Workbook with a sheet of the rows and one of their figures
+    Xlsx,
+}
+
+impl From<ListFormat> for OutputFormat {
+    fn from(format: ListFormat) -> Self {
+        match format {
+            ListFormat::Csv => Self::Csv,
+            ListFormat::Txt => Self::Txt,
+            ListFormat::Jsonl => Self::Jsonl,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent")]
 pub(crate) struct BatchArgs {
@@ -275,9 +298,9 @@ pub(crate) struct BatchArgs {
     /// Input format; default: detected by file name, then by content
     #[arg(long, value_enum)]
     pub format: Option<ListFormat>,
-    /// Output format; default: detected by file name, else the format of the input
+    /// Output format; default: detected by file name, else the format of the input, where standard output gets CSV for a workbook
     #[arg(long, value_enum)]
-    pub output_format: Option<ListFormat>,
+    pub output_format: Option<OutputFormat>,
     /// Work file; default: OUTPUT.probity-work
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub work: Option<PathBuf>,

@@ -13,15 +13,15 @@
 //! An interrupted run continues from the work file, whatever the cause; see [`workfile`].
 
 mod answer;
+#[cfg(feature = "xlsx")]
+mod book;
 mod feed;
 mod form;
 pub(crate) mod input;
-mod oddities;
 mod order;
 mod output;
 mod progress;
 mod request;
-mod sheets;
 mod summary;
 mod workfile;
 mod writer;
@@ -45,13 +45,13 @@ use self::answer::{AnswerTable, PutOff};
 use self::feed::{Feed, Halt};
 use self::form::Protect;
 use self::order::{Order, RowCollector};
-use self::output::{Output, OutputTarget};
+use self::output::{Output, OutputShape, OutputTarget};
 use self::progress::{ByStatus, RunProgress};
 use self::request::{BatchRequest, refuse_other};
 use self::summary::RunSummary;
 use self::workfile::{BatchHeader, Frame, Imported, WorkFile};
 use self::writer::{OutcomeWriter, Reachability};
-use crate::args::{BatchArgs, ListFormat, ReachArgs};
+use crate::args::{BatchArgs, OutputFormat, ReachArgs};
 use crate::exit::{Exit, ExitsWith};
 use crate::log;
 
@@ -73,6 +73,8 @@ struct Loaded {
     order: Order,
     answers: AnswerTable,
     put_off: HashMap<u32, PutOff>,
+    /// Whether the notes about the input were shown.
+    is_noted: bool,
 }
 
 pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result<Exit> {
@@ -139,7 +141,7 @@ fn load(request: &BatchRequest, stop: &AtomicBool) -> Result<Loaded> {
     if !work.is_new() && !request.fresh {
         if let Some(loaded) = continued(request, &mut work)? {
             let (begun, imported, order, answers, put_off) = loaded;
-            return Ok(Loaded { work, begun, imported, order, answers, put_off });
+            return Ok(Loaded { work, begun, imported, order, answers, put_off, is_noted: false });
         }
         request.say(&format!("The import in {} is incomplete or damaged; restarting it.", work.path.display()));
     }
@@ -162,7 +164,7 @@ fn load(request: &BatchRequest, stop: &AtomicBool) -> Result<Loaded> {
         request.say(&format!("note: {warning}"));
     }
     let answers = AnswerTable::new(imported.rows);
-    Ok(Loaded { work, begun, order: rows.order(), imported, answers, put_off: HashMap::new() })
+    Ok(Loaded { work, begun, order: rows.order(), imported, answers, put_off: HashMap::new(), is_noted: true })
 }
 
 type Continued = (BatchHeader, Imported, Order, AnswerTable, HashMap<u32, PutOff>);
@@ -216,22 +218,29 @@ fn continued(request: &BatchRequest, work: &mut WorkFile) -> Result<Option<Conti
 }
 
 /// Returns the output's path, format and protection.
-fn destination(args: &BatchArgs, request: &BatchRequest, loaded: &Loaded) -> (PathBuf, ListFormat, Protect) {
+fn destination(args: &BatchArgs, request: &BatchRequest, loaded: &Loaded) -> (PathBuf, OutputShape) {
     let path = request.output.clone().or_else(|| loaded.begun.output.clone()).unwrap_or_else(|| PathBuf::from("-"));
-    let by_name = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("csv" | "tsv") => Some(ListFormat::Csv),
-        Some("txt") => Some(ListFormat::Txt),
-        Some("jsonl" | "ndjson") => Some(ListFormat::Jsonl),
+    let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    let by_name = match extension.as_deref() {
+        Some("csv" | "tsv") => Some(OutputFormat::Csv),
+        Some("txt") => Some(OutputFormat::Txt),
+        Some("jsonl" | "ndjson") => Some(OutputFormat::Jsonl),
+        Some("xlsx") => Some(OutputFormat::Xlsx),
         _ => None,
     };
-    let format = request.output_format.or(loaded.begun.output_format).or(by_name).unwrap_or(loaded.imported.format);
+    // Programs read standard output as text, unless somebody asks for a workbook.
+    let is_book = cfg!(feature = "xlsx") && loaded.imported.workbook && path.as_os_str() != "-";
+    let of_input = if is_book { OutputFormat::Xlsx } else { loaded.imported.format.into() };
+    let format = request.output_format.or(loaded.begun.output_format).or(by_name).unwrap_or(of_input);
     let protect = match (args.raw, args.protect_all) {
         (true, _) => Protect::Nothing,
         (_, true) => Protect::All,
         _ if loaded.imported.workbook => Protect::All,
         _ => Protect::Ours,
     };
-    (path, format, protect)
+    let input = Path::new(&loaded.begun.input).file_name().filter(|name| *name != "-");
+    let title = input.map_or_else(|| "list".to_owned(), |name| crate::output::plain(&name.to_string_lossy()));
+    (path, OutputShape { format, protect, title })
 }
 
 /// Verifies every open address, then finishes or explains how to continue.
@@ -242,10 +251,10 @@ async fn ask(
     loaded: Loaded,
     halt: watch::Sender<Option<Halt>>,
 ) -> Result<Exit> {
-    let (path, format, protect) = destination(args, &request, &loaded);
-    let Loaded { work, begun, imported, order, answers, put_off } = loaded;
+    let (path, shape) = destination(args, &request, &loaded);
+    let Loaded { work, begun, imported, order, answers, put_off, is_noted } = loaded;
     let reader = work.reader();
-    let output = Output::open(OutputTarget::at(&path), format, protect, &imported, &reader)?;
+    let output = Output::open(OutputTarget::at(&path), shape, &imported, &reader)?;
     let open = Arc::new(open_places(&order, &answers, &put_off));
     let answered = by_status(&order, &answers);
     let (order, started) = (Arc::new(order), verifier.now());
@@ -263,7 +272,7 @@ async fn ask(
         deferred: put_off.values().map(|row| (row.row, row.not_before)).collect(),
     };
     if args.finish {
-        return finish(args, writer, imported, 0, None);
+        return finish(args, writer, (imported, is_noted), 0, None);
     }
     let (events, received) = std::sync::mpsc::channel();
     let writing = tokio::task::spawn_blocking(move || writer.run(&received));
@@ -275,7 +284,7 @@ async fn ask(
     result?;
     let halt = *halt.borrow();
     let took_ms = verifier.now().since(started);
-    finish(args, writer, imported, took_ms, halt)
+    finish(args, writer, (imported, is_noted), took_ms, halt)
 }
 
 /// Counts the verdicts by status.
@@ -305,11 +314,12 @@ fn lanes(order: &Order) -> Vec<Vec<Range<u32>>> {
     lanes
 }
 
-/// Ends a run: moves complete or requested output into place, otherwise explains how to continue.
+/// Ends a run: moves complete or requested output into place, otherwise explains how to continue. The notes of the import may have
+/// been shown already.
 fn finish(
     args: &BatchArgs,
     writer: OutcomeWriter,
-    imported: Imported,
+    (imported, is_noted): (Imported, bool),
     took_ms: i64,
     halt: Option<Halt>,
 ) -> Result<Exit> {
@@ -332,6 +342,7 @@ fn finish(
     let tally = output.finish()?;
     work.remove()?;
     let mut warnings = imported.warnings;
+    let noted = if is_noted { warnings.len() } else { 0 };
     let nobody = reach.filter(|_| !args.finish).and_then(|reach| reach.nobody(&verifier.counters()));
     warnings.extend(nobody.map(|nobody| explained(nobody).to_owned()));
     warnings.extend((unanswered > 0).then(|| format!("rows without a verdict: {unanswered}, reported as `unknown`")));
@@ -345,6 +356,7 @@ fn finish(
         unmatched: verifier.counters().unmatched,
         took_ms,
         warnings,
+        noted,
     };
     if args.json_summary {
         log::say(&summary.json());

@@ -24,6 +24,7 @@ pub mod content;
 pub mod encoding;
 mod fault;
 pub mod json;
+pub mod kinds;
 pub mod outcomes;
 mod recipients;
 pub mod rows;

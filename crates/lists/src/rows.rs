@@ -145,6 +145,12 @@ impl TextRecords {
         self.transcoder.other().map(encoding_rs::Encoding::name)
     }
 
+    /// Whether a text that is made of this one needs a byte order mark: the programs that wrote it would take UTF-8 for another
+    /// encoding. A text that is not all UTF-8 comes from such a program.
+    pub fn wants_mark(&self) -> bool {
+        self.encoding().wants_bom() || self.transcoder.other().is_some()
+    }
+
     /// The next record; `None` if it needs another piece, or after the last.
     ///
     /// # Errors

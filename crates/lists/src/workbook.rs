@@ -127,7 +127,7 @@ impl Workbook {
         let Self { package, texts, formats, parts, .. } = self;
         for (number, part) in parts.iter().enumerate() {
             // The fault only ends the reading of this sheet.
-            let mut until = |row| if take(number, row) { Ok(()) } else { Err(FileFault::Empty) };
+            let mut until = |_, row| if take(number, row) { Ok(()) } else { Err(FileFault::Empty) };
             let _ = guarded(|| {
                 let links = &Links::read(package, part)?;
                 let part = package.part(part)?.ok_or(FileFault::NoSheet)?;
@@ -164,14 +164,15 @@ impl Workbook {
         order.into_iter().map(|sheet| self.sheets[sheet].clone()).collect()
     }
 
-    /// Passes the rows of a sheet to `take`, except those without text; returns their number.
+    /// Passes the rows of a sheet to `take`, except those without text, each with its number as the spreadsheet shows it; returns how
+    /// many there are.
     ///
     /// # Errors
     /// [`FileFault`]: the sheet is missing, damaged, too wide, beyond a bound, or `take` failed.
     pub fn read(
         &mut self,
         sheet: &str,
-        mut take: impl FnMut(Vec<String>) -> Result<(), FileFault>,
+        mut take: impl FnMut(u64, Vec<String>) -> Result<(), FileFault>,
     ) -> Result<u64, FileFault> {
         let at = self.sheets.iter().position(|name| name == sheet).ok_or(FileFault::NoSheet)?;
         let Self { package, texts, formats, counted, unreadable, parts, .. } = self;

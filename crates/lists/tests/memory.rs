@@ -97,7 +97,7 @@ fn a_child_reads() {
     let read = || {
         let mut book = Workbook::open(File::open(path)?)?;
         let sheet = book.sheets()[0].clone();
-        book.read(&sheet, |_| Ok(()))
+        book.read(&sheet, |_, _| Ok(()))
     };
     let outcome = match read() {
         Ok(rows) => format!("{rows} rows"),

@@ -9,11 +9,11 @@ import { Button, Secret } from "../ui/buttons.js";
 import { Check, Field, Form, Group, Select, useEdits } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
+import { NewPassword } from "../ui/password.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
 import { Ago } from "../ui/time.js";
 import { toast, toastFailure } from "../ui/toasts.js";
 
-const PASSWORD_MIN = 12;
 /** So few codes of recovery are soon none. */
 const FEW_CODES = 3;
 /** Emails that are sent where there is a relay. */
@@ -79,8 +79,7 @@ function Password() {
 
   return html`<${Form} send=${send} submit=${t("save")}>
     <${Field} label=${t("account.current")} type="password" autocomplete="current-password" required value=${current} set=${setCurrent} />
-    <${Field} label=${t("account.new")} type="password" autocomplete="new-password" required minlength=${PASSWORD_MIN}
-      hint=${t("link.password_hint", { n: PASSWORD_MIN })} value=${next} set=${setNext} />
+    <${NewPassword} label=${t("account.new")} value=${next} set=${setNext} known=${[session.value?.user.email ?? "", session.value?.user.name ?? ""]} />
   <//>`;
 }
 

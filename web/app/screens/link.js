@@ -7,11 +7,12 @@ import { enter, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
 import { Door } from "../ui/door.js";
 import { Choice, Field, Form } from "../ui/fields.js";
+import { Icon } from "../ui/icon.js";
 import { Note } from "../ui/notes.js";
+import { NewPassword } from "../ui/password.js";
 import { Fetched, useFetched } from "../ui/table.js";
 import { toast, toastFailure } from "../ui/toasts.js";
 
-const PASSWORD_MIN = 12;
 const PATH = "/app/link";
 
 /** In a header: paths are in the logs of proxies. @param {string} token */
@@ -53,7 +54,6 @@ function Welcome({ token, link }) {
   const [code, setCode] = useState(/** @type {string | undefined} */ (undefined));
   const fresh = link.email === null;
   const kind = fresh ? "owner" : link.kind === "password" ? "reset" : "invitation";
-  const short = password !== "" && [...password].length < PASSWORD_MIN;
 
   async function send() {
     const given = { password, name: name.trim() || undefined, email: fresh ? email.trim() : undefined, code: code?.replaceAll(" ", "") || undefined };
@@ -78,11 +78,10 @@ function Welcome({ token, link }) {
       <${Field} label=${t("sign-in.email")} type="email" autocomplete="username" hint=${fresh && t("link.email_hint")}
         required=${fresh} readonly=${!fresh} value=${fresh ? email : link.email} set=${setEmail} />
       ${kind !== "reset" && html`<${Field} label=${t("link.name")} autocomplete="name" maxlength="200" value=${name} set=${setName} />`}
-      <${Field} label=${t("link.password")} type="password" autocomplete="new-password" required minlength=${PASSWORD_MIN}
-        hint=${t("link.password_hint", { n: PASSWORD_MIN })} wrong=${short ? t("link.password_short", { n: PASSWORD_MIN }) : undefined}
-        value=${password} set=${setPassword} />
+      <${NewPassword} label=${t("link.password")} value=${password} set=${setPassword} known=${[email, link.email ?? "", name, organization]} />
       ${fresh && html`<div class="begin"><${Choice} label=${t("link.begin")} value=${mode} set=${setMode}
-        options=${[["test", t("mode.test_title"), t("link.begin_test")], ["live", t("mode.live_title"), t("link.begin_live")]]} /></div>`}
+        options=${[["test", html`<${Icon} name="flask" />${t("mode.test_title")}`, t("link.begin_test")],
+          ["live", html`<${Icon} name="globe" />${t("mode.live_title")}`, t("link.begin_live")]]} /></div>`}
       ${code !== undefined && html`<${Field} label=${t("sign-in.code")} hint=${t("sign-in.code_hint")} autocomplete="one-time-code"
         required focused value=${code} set=${setCode} />`}
     <//>

@@ -116,6 +116,37 @@ test("where no stream comes, changes are asked for", async () => {
   await other.context.close();
 });
 
+test("the first page tells how strong a password is while it is typed, and a click anywhere on a card chooses it", async () => {
+  const fresh = await start();
+  const other = await newReader(browser, fresh);
+  const { page } = other;
+  try {
+    await page.goto(fresh.link);
+    await page.getByLabel("Email address").fill("olivia@letter.example");
+    const said = {
+      "four words": "2 more characters are needed.",
+      password1234: "Easy to guess.",
+      "olivia-letter!": "Easy to guess.",
+      "four words are fine": "Good.",
+      "twelve wise words are enough": "Strong.",
+    };
+    for (const [typed, told] of Object.entries(said)) {
+      await page.getByLabel("Password", { exact: true }).fill(typed);
+      await page.getByText(told).waitFor();
+    }
+    await becomes(() => page.locator(".strength .on").count(), 4);
+    await page.locator(".begin .choice").nth(1).click({ position: { x: 4, y: 4 } });
+    await becomes(() => page.getByLabel("Live mode").isChecked(), true);
+    await settled(page);
+    await picture(page, "first-welcome", { fullPage: true });
+    assert.deepEqual(await obstacles(page), []);
+    other.nothingWrong();
+  } finally {
+    await other.context.close();
+    await fresh.stop();
+  }
+});
+
 const MUTE = {
   reachable: false,
   missing: "port",

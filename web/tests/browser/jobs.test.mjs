@@ -317,7 +317,7 @@ test("a row tells of the reply that decided, and of its file's other columns", a
   const bob = panel("nonexistent@sandbox.test");
   await bob.getByRole("region", { name: "The conversation" }).waitFor();
   await bob.getByText("2 other columns of the file").click();
-  await bob.getByText("Row 4 of the file").waitFor();
+  await bob.getByText("Line 4 of the file").waitFor();
   await becomes(() => bob.locator("details dl").innerText(), /Name\s+Bob\s+City\s+Bonn/);
   await page.getByRole("gridcell", { name: "not an address" }).click();
   await panel("not an address").getByText("No mail server was probed for this verdict.").waitFor();

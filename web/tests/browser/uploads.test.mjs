@@ -138,6 +138,22 @@ test("an encoding that is a guess is chosen by its letters, and rows that are le
   assert.match(lines[5], /^4;a@sandbox\.test, b@sandbox\.test;;false;/);
 });
 
+test("rows of a sheet are named as the spreadsheet shows them, and what was changed or comes back otherwise is said", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  const cell = (place, text) => `<c r="${place}" t="inlineStr"><is><t>${text}</t></is></c>`;
+  const rows = `<row r="3">${cell("A3", "Name")}${cell("B3", "E-Mail")}</row><row r="4">${cell("A4", "Ann")}${cell("B4", "valid@sandbox.test")}</row><row r="9">${cell("A9", "Bob")}</row>`;
+  await put(page, { name: "gaps.xlsx", mimeType: "", buffer: workbook(rows) });
+  await page.getByText("Row 9 of the sheet “People”: no address").waitFor();
+  await go("lists/new");
+  await put(page, file("twice.csv", '"Name,Email"\r\n"Ann,valid@sandbox.test"\r\n"Bob,bob@sandbox.test"\r\n'));
+  await page.getByText("Each row was one cell in quotation marks.").waitFor();
+  await becomes(() => column(page, "Name"), ["Ann", "Bob"]);
+  await go("lists/new");
+  await put(page, { name: "wide.csv", mimeType: "", buffer: Buffer.from("\ufeffName\tE-Mail\nAnn\tvalid@sandbox.test\n", "utf16le") });
+  await page.getByText("Read as UTF-16. The download is UTF-8 with a byte order mark").waitFor();
+});
+
 /** The smallest workbook with these rows on its sheets. */
 function workbook(...sheets) {
   const main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";

@@ -1,5 +1,6 @@
 /**
- * The first-time walk, from the owner's link to the first list downloaded, counted in clicks; and a walk through all screens by keyboard.
+ * The first-time walk, from the owner's link to the first list downloaded, counted in clicks, on a machine with a network and on one
+ * without; and a walk through all screens by keyboard.
  *
  * `.ci/browser` has it walked in Firefox as well as in Chromium (`BROWSER=firefox`).
  */
@@ -11,6 +12,8 @@ import { start } from "./server.mjs";
 
 /** The click on the link in the terminal included. Fields are reached by the tabulator. */
 const CLICKS_MAX = 9;
+/** A machine on which no name server answers. */
+const MUTE = { sandbox: false, env: { PROBITY_DNS__NAMESERVERS: "127.0.0.1:9", PROBITY_DNS__TIMEOUT: "200ms" } };
 /** The letter behind `g`, and the heading of the screen. */
 const PLACES = {
   o: "Overview", v: "Verify an address", l: "Lists", c: "Connections", a: "Timeline", u: "Usage", k: "API keys", i: "Widget", w: "Webhooks",
@@ -35,10 +38,25 @@ after(async () => {
 });
 
 test("from the link to the first list downloaded, it is at most nine clicks", async (context) => {
-  const { page } = reader;
+  await walk(context, reader, server);
+});
+
+test("without a network, it is as many", async (context) => {
+  const mute = await start(MUTE);
+  const other = await newReader(browser, mute);
+  try {
+    await walk(context, other, mute);
+  } finally {
+    await other.context.close();
+    await mute.stop();
+  }
+});
+
+/** Walks from the link to the first list downloaded, as somebody with only the README does. */
+async function walk(context, { page, nothingWrong }, { link }) {
   const begun = performance.now();
   await page.addInitScript(countClicks);
-  await page.goto(server.link);
+  await page.goto(link);
   let clicks = 1;
   await page.getByLabel("Email address").waitFor();
   await page.getByLabel("Email address").focus();
@@ -62,8 +80,8 @@ test("from the link to the first list downloaded, it is at most nine clicks", as
   assert.match(text.split("\n")[0], /probity_status/);
   context.diagnostic(`${clicks} clicks, ${Math.round((performance.now() - begun) / 100) / 10} s without reading and thinking`);
   assert.ok(clicks <= CLICKS_MAX, `${clicks} clicks`);
-  reader.nothingWrong();
-});
+  nothingWrong();
+}
 
 test("all screens are gone to by keyboard", async () => {
   const { page, go } = reader;

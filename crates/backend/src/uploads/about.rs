@@ -3,10 +3,9 @@
 use probity_contract::error::ApiError;
 use probity_lists::COLUMNS_MAX;
 use probity_lists::absent::has_address;
+use probity_lists::kinds::ColumnKind;
 use probity_lists::remarks::TextRemarks;
 use serde::{Deserialize, Serialize};
-
-use crate::uploads::kinds::ColumnKind;
 
 /// Runs of rows in a guessed encoding that are told apart. A few rows of another origin are as many runs; of a file with more,
 /// all rows behind count as guesses.
@@ -60,7 +59,13 @@ pub struct FileFacts {
     /// Records above the header, such as a title, without their ends.
     #[serde(default)]
     pub above: Vec<String>,
-    /// Rows that do not begin in the line behind the row before: their numbers from 0, and their lines.
+    /// Whether each row was one quoted cell, whose cells were read.
+    #[serde(default)]
+    pub is_wrapped: bool,
+    /// Whether a text that is made of the file needs a byte order mark; not known for files read by older programs.
+    #[serde(default)]
+    pub wants_mark: Option<bool>,
+    /// Rows that do not begin in the line behind the row before: their numbers from 0, and their lines; in a sheet, its rows.
     #[serde(default)]
     pub(super) lines: Vec<(i64, i64)>,
     /// Whether somebody chose the encoding.
@@ -99,6 +104,8 @@ impl FileFacts {
             returns: false,
             is_quoted: false,
             above: Vec::new(),
+            is_wrapped: false,
+            wants_mark: None,
             lines: Vec::new(),
             encoding_chosen: false,
             foreign_row: None,
@@ -114,7 +121,8 @@ impl FileFacts {
     /// Whether a text that is made of the file needs a byte order mark: the programs that read it would take UTF-8 for another
     /// encoding.
     pub fn wants_bom(&self) -> bool {
-        self.windows_1252 || self.encoding.as_deref().is_some_and(|encoding| encoding != "utf-8")
+        let older = || self.windows_1252 || self.encoding.as_deref().is_some_and(|encoding| encoding != "utf-8");
+        self.wants_mark.unwrap_or_else(older)
     }
 
     /// Returns the names of the columns: those of the header or the fields, or a number for a column without a name.
@@ -147,7 +155,7 @@ impl FileFacts {
         self.guesses.get(at).is_some_and(|(first, _)| *first <= row)
     }
 
-    /// Takes note of the line in which the next row begins.
+    /// Takes note of the line in which the next row begins, or of its number in the sheet.
     pub(super) fn add_line(&mut self, row: i64, line: i64) {
         if self.lines.len() < LINES_MAX && self.line_of(row) != Some(line) {
             // Behind as many rows as are told apart, lines are not known.
@@ -156,13 +164,13 @@ impl FileFacts {
         }
     }
 
-    /// Line in which a row begins, as far as it is known.
+    /// Line in which a row begins, or its number in the sheet, as far as it is known.
     pub fn line_of(&self, row: i64) -> Option<i64> {
         let at = self.lines.partition_point(|(first, _)| *first <= row);
         match at.checked_sub(1).map(|at| self.lines[at]) {
             Some((_, 0)) => None,
             Some((first, line)) => Some(line + row - first),
-            None => Some(row + 1),
+            None => Some(row + 1 + i64::try_from(self.above.len()).unwrap_or_default()),
         }
     }
 

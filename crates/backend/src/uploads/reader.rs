@@ -19,6 +19,7 @@ use probity_lists::column::{TITLES_MAX, titles};
 use probity_lists::content::{self, HEAD_BYTES};
 use probity_lists::encoding::TextEncoding;
 use probity_lists::json;
+use probity_lists::kinds::ColumnKinds;
 use probity_lists::rows::{TextForm, TextHint, TextRows};
 use probity_lists::split::Eol;
 #[cfg(feature = "xlsx")]
@@ -36,7 +37,6 @@ use tokio::time::timeout;
 use crate::uploads::about::{FileFacts, FileKind};
 use crate::uploads::cells::{FileRow, address_of, cells};
 use crate::uploads::count::{Counter, count_rows};
-use crate::uploads::kinds::ColumnKinds;
 use crate::uploads::pieces::BodyPieces;
 
 /// Rows that determine the column.
@@ -153,7 +153,7 @@ struct Table {
     sample: Vec<FileRow>,
     /// First rows of a sheet, until titles are told from them.
     #[cfg(feature = "xlsx")]
-    early: Option<Vec<FileRow>>,
+    early: Option<Vec<(u64, FileRow)>>,
     choice: Option<ColumnChoice>,
     counter: Counter,
     kinds: ColumnKinds,
@@ -205,11 +205,13 @@ impl Table {
         self.about.guessed = records.is_guessed();
         self.about.encoding = Some(records.encoding().word().into_owned());
         self.about.windows_1252 = records.other_encoding() == Some("windows-1252");
+        self.about.wants_mark = Some(records.wants_mark());
         self.about.remarks = records.remarks();
         self.about.line_feeds = rows.first_end() == Some(Eol::Lf);
         self.about.returns = rows.first_end() == Some(Eol::Cr);
         self.about.is_quoted = rows.layout().dialect.is_some() && rows.layout().sample.is_quoted;
         self.about.above = rows.above().to_vec();
+        self.about.is_wrapped = rows.layout().dialect.is_some() && rows.layout().sample.is_wrapped;
         self.about.encoding_chosen = self.wish.encoding.is_some();
         match self.unreadable {
             Some(line) if !self.readable => Err(FileFault::NotJson(line).into()),
@@ -235,8 +237,8 @@ impl Table {
         for sheet in wanted {
             let mut stopped = None;
             self.early = Some(Vec::new());
-            let read = book.read(&sheet, |row| {
-                self.take_of_sheet(row).map_err(|unread| match unread {
+            let read = book.read(&sheet, |number, row| {
+                self.take_of_sheet(number, row).map_err(|unread| match unread {
                     Unread::File(fault) => fault,
                     other => {
                         stopped = Some(other);
@@ -259,19 +261,27 @@ impl Table {
 
     /// Takes a row of a sheet. The first ones wait until the titles above the header are known.
     #[cfg(feature = "xlsx")]
-    fn take_of_sheet(&mut self, row: FileRow) -> Result<(), Unread> {
-        let Some(early) = &mut self.early else { return self.take(row) };
-        early.push(row);
-        let bytes: usize = early.iter().flatten().map(String::len).sum();
+    fn take_of_sheet(&mut self, number: u64, row: FileRow) -> Result<(), Unread> {
+        let Some(early) = &mut self.early else { return self.take_at(number, row) };
+        early.push((number, row));
+        let bytes: usize = early.iter().flat_map(|(_, row)| row).map(String::len).sum();
         if early.len() > 2 * TITLES_MAX || bytes >= SAMPLE_BYTES { self.take_early() } else { Ok(()) }
     }
 
     #[cfg(feature = "xlsx")]
     fn take_early(&mut self) -> Result<(), Unread> {
-        let Some(rows) = self.early.take() else { return Ok(()) };
+        let Some(early) = self.early.take() else { return Ok(()) };
+        let (numbers, rows): (Vec<u64>, Vec<FileRow>) = early.into_iter().unzip();
         let titles = titles(&rows);
         self.about.above = rows[..titles].iter().map(record).collect();
-        rows.into_iter().skip(titles).try_for_each(|row| self.take(row))
+        numbers.into_iter().zip(rows).skip(titles).try_for_each(|(number, row)| self.take_at(number, row))
+    }
+
+    /// Takes a row of a sheet, with its number there.
+    #[cfg(feature = "xlsx")]
+    fn take_at(&mut self, at: u64, row: FileRow) -> Result<(), Unread> {
+        self.about.add_line(number(self.rows), number(at));
+        self.take(row)
     }
 
     fn take(&mut self, row: FileRow) -> Result<(), Unread> {

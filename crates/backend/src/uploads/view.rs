@@ -44,6 +44,8 @@ pub struct UploadView {
     guessed: bool,
     /// What was odd about the text: for each oddity, how often, and the first line.
     remarks: TextRemarks,
+    /// Whether each row was one quoted cell, whose cells were read.
+    wrapped: bool,
     delimiter: Option<char>,
     sheet: Option<String>,
     sheets: Vec<String>,
@@ -103,7 +105,7 @@ struct RowsLeftOut {
 
 #[derive(Debug, Serialize)]
 struct RowLeftOut {
-    /// Its number, counted from 1 with the header (in a sheet, with the titles above), and the line where it begins, if known.
+    /// Its number: in a sheet, the number there, otherwise counted from 1 with the header. And the line where it begins, if known.
     row: i64,
     line: Option<i64>,
     reason: &'static str,
@@ -120,10 +122,9 @@ impl RowsLeftOut {
                 Absence::Several(addresses) => ("several", Some(addresses)),
                 Absence::Guess => ("unknown_encoding", None),
             };
-            let is_sheet = about.kind == FileKind::Xlsx;
-            let line = if is_sheet { None } else { about.line_of(row) };
-            let titles = if is_sheet { i64::try_from(about.above.len()).unwrap_or_default() } else { 0 };
-            RowLeftOut { row: row + 1 + titles, line, reason, addresses }
+            let (place, is_sheet) = (about.line_of(row), about.kind == FileKind::Xlsx);
+            let number = place.filter(|_| is_sheet).unwrap_or(row + 1);
+            RowLeftOut { row: number, line: place.filter(|_| !is_sheet), reason, addresses }
         });
         Self { blank: all - several - guesses, several, unknown_encoding: guesses, first: first.collect() }
     }
@@ -179,6 +180,7 @@ impl UploadView {
             windows_1252,
             guessed,
             remarks,
+            wrapped: about.is_wrapped,
             delimiter,
             sheet,
             sheets,

@@ -41,6 +41,25 @@ pub(super) struct RowAnswer<'a> {
     pub(super) domain: Cow<'a, str>,
 }
 
+impl RowAnswer<'static> {
+    /// The answer for a line that could not be read.
+    pub(super) fn unreadable() -> Self {
+        Self {
+            status: Reason::Invalid.status().as_str(),
+            reason: Reason::Invalid.as_str(),
+            meta: UNREADABLE_ROW.into(),
+            suggestion: "".into(),
+            flags: 0,
+            domain: "".into(),
+        }
+    }
+
+    /// The answer for a row without an address: nothing is said of it but why it is left out.
+    pub(super) fn without(why: LeftOut) -> Self {
+        Self { status: "", reason: "", meta: why.meta().into(), suggestion: "".into(), flags: 0, domain: "".into() }
+    }
+}
+
 pub(super) struct OutputForm {
     pub(super) imported: Imported,
     pub(super) format: ListFormat,
@@ -55,7 +74,7 @@ impl OutputForm {
         if self.format != ListFormat::Csv {
             return;
         }
-        if self.imported.encoding.wants_bom() {
+        if self.imported.wants_mark.unwrap_or_else(|| self.imported.encoding.wants_bom()) {
             out.extend_from_slice(BOM);
         }
         if self.imported.format != ListFormat::Csv {
@@ -124,14 +143,7 @@ impl OutputForm {
     /// Writes an unreadable record with its answer. JSON output wraps a record that is not an object as a string. In other formats,
     /// the record takes the place of the address.
     pub(super) fn unreadable(&self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) {
-        let reply = RowAnswer {
-            status: Reason::Invalid.status().as_str(),
-            reason: Reason::Invalid.as_str(),
-            meta: UNREADABLE_ROW.into(),
-            suggestion: "".into(),
-            flags: 0,
-            domain: "".into(),
-        };
+        let reply = RowAnswer::unreadable();
         let text = String::from_utf8_lossy(raw);
         if object || self.format != ListFormat::Jsonl {
             return self.row(eol, &text, raw, &reply, out);
@@ -140,19 +152,6 @@ impl OutputForm {
         json_text(&text, &mut made);
         made.push(b'}');
         self.row(eol, "", &made, &reply, out);
-    }
-
-    /// Writes a row without an address: nothing is said of it but why it is left out.
-    pub(super) fn without(&self, eol: Eol, why: LeftOut, raw: &[u8], out: &mut Vec<u8>) {
-        let reply = RowAnswer {
-            status: "",
-            reason: "",
-            meta: why.meta().into(),
-            suggestion: "".into(),
-            flags: 0,
-            domain: "".into(),
-        };
-        self.row(eol, "", raw, &reply, out);
     }
 
     /// Writes the input's own columns, padded to the widest row.
@@ -329,10 +328,12 @@ mod tests {
             header: true,
             width,
             encoding: Encoding::Utf8,
+            wants_mark: None,
             suffix: String::new(),
             without: 0,
             unreadable: 0,
             workbook: false,
+            kinds: vec![],
             warnings: vec![],
         };
         OutputForm { imported, format: output, protect, names: vec![] }

@@ -4,6 +4,10 @@
 //! missing column, JSON lines of which none can be read. Oddities (a missing address, a line that is not JSON, ragged rows, invalid
 //! bytes) are kept, answered and reported.
 
+mod oddities;
+mod places;
+mod sheets;
+
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,13 +21,13 @@ use probity_lists::absent::{absence, has_address};
 use probity_lists::column::NoColumn;
 use probity_lists::encoding::Encoding;
 use probity_lists::json;
+use probity_lists::kinds::ColumnKinds;
 use probity_lists::rows::{Layout, Record, RecordKind, TextForm, TextHint, TextRows};
 use probity_lists::split::Eol;
 use ring::digest;
 
-use super::oddities::{InputOddities, remarked};
+use self::oddities::{InputOddities, remarked};
 use super::order::{ROWS_MAX, RowCollector};
-use super::sheets;
 use super::workfile::{BatchHeader, Imported, LeftOut, WorkFile};
 use crate::args::ListFormat;
 use crate::exit::{Exit, ExitsWith};
@@ -86,26 +90,28 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     let name = &begun.input;
     let source = open(Path::new(name))?;
     let mut digested = Digested::new(source);
-    let sheets::InputText { text, sheet } =
+    let sheets::InputText { text, sheet, places } =
         sheets::text_of(&mut digested).map_err(|error| anyhow!("{name}: {error:#}. Nothing was probed yet"))?;
     let hint = hint(begun, sheet.is_some()).map_err(|message| anyhow!("{name}: {message}"))?;
     let mut from = TextRows::open(text, hint).map_err(|fault| unreadable(name, fault))?;
     let plan = Plan::make(begun, from.layout()).map_err(|message| anyhow!("{name}: {message}"))?;
     let rows = RowCollector::new(begun.names, begun.trims);
-    let mut import = Import { begun, plan, work, rows, found: InputOddities::default(), name: None, stop };
+    let (found, kinds) = (InputOddities::default(), ColumnKinds::default());
+    let mut import = Import { begun, plan, work, rows, found, kinds, name: None, stop };
     import.records(&mut from)?;
-    let Import { plan, rows, found, .. } = import;
+    let Import { plan, rows, found, kinds, .. } = import;
     let (encoding, other, remarks) =
         (from.records().encoding(), from.records().other_encoding(), from.records().remarks());
+    let wants_mark = from.records().wants_mark();
     if let Some(why) = found.refusal(rows.count(), plan.column, from.layout()) {
         bail!("{name}: {why}. Nothing was probed yet");
     }
     let wrapped = from.layout().sample.is_wrapped.then(|| WRAPPED.to_owned());
     drop(from);
     let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
-    let mut warnings = found.warnings(plan.column);
+    let mut warnings = found.warnings(plan.column, &places);
     warnings.extend(wrapped);
-    warnings.extend(remarked(&remarks, other));
+    warnings.extend(remarked(&remarks, other, &places));
     let workbook = sheet.is_some();
     if let Some(sheet) = sheet {
         warnings.insert(0, sheet);
@@ -122,10 +128,12 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
         header: plan.header,
         width: u32::try_from(found.width).unwrap_or(u32::MAX),
         encoding,
+        wants_mark: Some(wants_mark),
         suffix: found.suffix,
         without: found.missing.count + found.several.count + found.guessed.count,
         unreadable: found.unreadable.count,
         workbook,
+        kinds: kinds.finish(),
         warnings,
     };
     Ok((imported, rows))
@@ -226,6 +234,8 @@ struct Import<'a> {
     work: &'a mut WorkFile,
     rows: RowCollector,
     found: InputOddities,
+    /// Kinds of the columns of CSV.
+    kinds: ColumnKinds,
     /// Header of the address column.
     name: Option<String>,
     stop: &'a AtomicBool,
@@ -256,6 +266,9 @@ impl Import<'_> {
             } else if let Some(several) = from.recipients(&record) {
                 self.recipients(&several, record.raw.end)?;
             } else {
+                if self.plan.format == ListFormat::Csv {
+                    self.kinds.row(&record.cells);
+                }
                 let guessed = record.foreign && from.records().is_guessed();
                 self.row(&record, raw, (first, guessed))?;
             }

@@ -10,10 +10,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use probity_lists::split::Eol;
 use probity_mail::address::{Address, bare_address};
 use probity_mail::facts::Facts;
 use probity_mail::facts::lists::Lists;
@@ -21,11 +22,13 @@ use probity_mail::time::Millis;
 use probity_mail::verdict::{Flags, Reason};
 
 use super::answer::{AnswerTable, bits, plain_domain};
+#[cfg(feature = "xlsx")]
+use super::book::BookForm;
 use super::form::{OutputForm, Protect, RowAnswer};
 use super::order::Order;
 use super::summary::RowTally;
 use super::workfile::{Frame, FrameReader, Imported, Scan, open_locked, output_failed};
-use crate::args::ListFormat;
+use crate::args::{ListFormat, OutputFormat};
 use crate::output::plain;
 
 /// Size of the write buffer.
@@ -88,6 +91,64 @@ impl OutputTarget {
     }
 }
 
+/// How an output is written.
+pub(crate) struct OutputShape {
+    pub format: OutputFormat,
+    pub protect: Protect,
+    /// Name of the list.
+    pub title: String,
+}
+
+/// Records as text, or as rows of a sheet.
+enum RowForm {
+    Text(Box<OutputForm>),
+    #[cfg(feature = "xlsx")]
+    Book(Box<BookForm>),
+}
+
+impl RowForm {
+    fn of(shape: OutputShape, imported: &Imported) -> Result<Self> {
+        let OutputShape { format, protect, title } = shape;
+        let text =
+            |format| Self::Text(OutputForm { imported: imported.clone(), format, protect, names: Vec::new() }.into());
+        Ok(match format {
+            OutputFormat::Csv => text(ListFormat::Csv),
+            OutputFormat::Txt => text(ListFormat::Txt),
+            OutputFormat::Jsonl => text(ListFormat::Jsonl),
+            #[cfg(feature = "xlsx")]
+            OutputFormat::Xlsx => Self::Book(BookForm::open(imported, title)?.into()),
+            #[cfg(not(feature = "xlsx"))]
+            OutputFormat::Xlsx => bail!("{title}: this program was built without workbooks; name the output .csv"),
+        })
+    }
+
+    fn row(&mut self, eol: Eol, email: &str, raw: &[u8], reply: &RowAnswer<'_>, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Text(form) => form.row(eol, email, raw, reply, out),
+            #[cfg(feature = "xlsx")]
+            Self::Book(form) => form.row(email, raw, reply)?,
+        }
+        Ok(())
+    }
+
+    fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Text(form) => form.unreadable(eol, object, raw, out),
+            #[cfg(feature = "xlsx")]
+            Self::Book(form) => form.row(&String::from_utf8_lossy(raw), raw, &RowAnswer::unreadable())?,
+        }
+        Ok(())
+    }
+
+    fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Text(form) => form.verbatim(eol, is_above, raw, out),
+            #[cfg(feature = "xlsx")]
+            Self::Book(form) => form.verbatim(is_above, raw),
+        }
+    }
+}
+
 /// Writes records with their answers.
 pub(crate) struct Output {
     target: OutputTarget,
@@ -96,7 +157,7 @@ pub(crate) struct Output {
     terminal: bool,
     scan: Scan,
     reader: FrameReader,
-    form: OutputForm,
+    form: RowForm,
     row: u32,
     begun: bool,
     ended: bool,
@@ -112,21 +173,24 @@ impl Output {
     /// Opens an output for the rows of a work file, from the first row.
     pub(crate) fn open(
         target: OutputTarget,
-        format: ListFormat,
-        protect: Protect,
+        shape: OutputShape,
         imported: &Imported,
         reader: &FrameReader,
     ) -> Result<Self> {
+        let terminal = target.path.as_os_str() == "-" && io::stdout().is_terminal();
+        if terminal && shape.format == OutputFormat::Xlsx {
+            bail!("a terminal shows no workbook; name a file with -o");
+        }
+        let form = RowForm::of(shape, imported)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, target.open()?);
         let scan = reader.scan()?.context("the work file is damaged")?;
-        let terminal = target.path.as_os_str() == "-" && std::io::stdout().is_terminal();
         Ok(Self {
             target,
             out,
             terminal,
             scan,
             reader: reader.clone(),
-            form: OutputForm { imported: imported.clone(), format, protect, names: Vec::new() },
+            form,
             row: 0,
             begun: false,
             ended: false,
@@ -141,7 +205,11 @@ impl Output {
     pub(crate) fn advance(&mut self, order: &Order, answers: &AnswerTable) -> Result<()> {
         if !self.begun {
             self.line.clear();
-            self.form.begin(&mut self.line);
+            match &self.form {
+                RowForm::Text(form) => form.begin(&mut self.line),
+                #[cfg(feature = "xlsx")]
+                RowForm::Book(_) => {}
+            }
             self.put()?;
             self.begun = true;
         }
@@ -164,7 +232,7 @@ impl Output {
         deferred: Option<&HashMap<u32, Millis>>,
     ) -> Result<bool> {
         self.line.clear();
-        let Some((place, frame)) = self.scan.next()? else { anyhow::bail!("the work file is damaged") };
+        let Some((place, frame)) = self.scan.next()? else { bail!("the work file is damaged") };
         match frame {
             Frame::Row { eol, email, raw } => {
                 let leader = order.leaders[self.row as usize];
@@ -175,7 +243,7 @@ impl Output {
                     };
                     let reply = without_verdict(email, deferred.contains_key(&leader));
                     self.tally.add(Reason::Unverified, leader != self.row);
-                    self.form.row(eol, email, raw, &reply, &mut self.line);
+                    self.form.row(eol, email, raw, &reply, &mut self.line)?;
                     (self.row, self.unanswered) = (self.row + 1, self.unanswered + 1);
                     self.put()?;
                     return Ok(true);
@@ -198,18 +266,20 @@ impl Output {
                     })?;
                 }
                 self.tally.add(packed.reason, leader != self.row);
-                self.form.row(eol, email, raw, &reply, &mut self.line);
+                self.form.row(eol, email, raw, &reply, &mut self.line)?;
                 self.row += 1;
             }
             Frame::Unreadable { eol, object, raw } => {
                 self.tally.add(Reason::Invalid, false);
-                self.form.unreadable(eol, object, raw, &mut self.line);
+                self.form.unreadable(eol, object, raw, &mut self.line)?;
             }
-            Frame::Without { eol, why, raw } => self.form.without(eol, why, raw, &mut self.line),
+            Frame::Without { eol, why, raw } => {
+                self.form.row(eol, "", raw, &RowAnswer::without(why), &mut self.line)?;
+            }
             Frame::Verbatim { eol, is_above, raw } => self.form.verbatim(eol, is_above, raw, &mut self.line),
             Frame::Imported(_) => self.ended = true,
             Frame::Begun(_) => {}
-            Frame::Answer(_) | Frame::PutOff(_) => anyhow::bail!("the work file is damaged at {place}"),
+            Frame::Answer(_) | Frame::PutOff(_) => bail!("the work file is damaged at {place}"),
         }
         self.put()?;
         Ok(true)
@@ -234,12 +304,21 @@ impl Output {
     }
 
     /// Flushes everything; moves a complete output into place.
-    pub(crate) fn finish(mut self) -> Result<RowTally> {
-        self.out.flush().map_err(|error| output_failed(error, &self.target.path))?;
-        if self.ended {
-            self.target.finish()?;
+    pub(crate) fn finish(self) -> Result<RowTally> {
+        let Self { target, mut out, form, ended, tally, .. } = self;
+        let failed = |error| output_failed(error, &target.path);
+        match form {
+            #[cfg(feature = "xlsx")]
+            RowForm::Book(form) if ended => {
+                io::copy(&mut form.finish()?, &mut out).map_err(failed)?;
+            }
+            _ => {}
         }
-        Ok(self.tally)
+        out.flush().map_err(failed)?;
+        if ended {
+            target.finish()?;
+        }
+        Ok(tally)
     }
 }
 

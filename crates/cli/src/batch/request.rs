@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use super::output::OutputTarget;
 use super::workfile::{BatchHeader, Imported};
 use super::{beside, input};
-use crate::args::{BatchArgs, ListFormat};
+use crate::args::{BatchArgs, OutputFormat};
 use crate::log;
 
 /// What the command line requests.
@@ -19,16 +19,13 @@ pub(super) struct BatchRequest {
     pub(super) begun: Option<BatchHeader>,
     pub(super) fresh: bool,
     pub(super) output: Option<PathBuf>,
-    pub(super) output_format: Option<ListFormat>,
+    pub(super) output_format: Option<OutputFormat>,
     pub(super) quiet: bool,
 }
 
 impl BatchRequest {
     pub(super) fn of(args: &BatchArgs) -> Result<Self> {
         let (output, output_format, quiet) = (args.output.clone(), args.output_format, args.quiet);
-        if output.as_deref().and_then(Path::extension).is_some_and(|end| end.eq_ignore_ascii_case("xlsx")) {
-            bail!("a batch writes no workbooks; name the output .csv, which spreadsheet programs open");
-        }
         let Some(input) = &args.input else {
             let work = args.resume.clone().context("set an input or --resume")?;
             if !work.is_file() {

@@ -40,6 +40,8 @@ pub(crate) struct RunSummary {
     /// Duration of this run, in milliseconds.
     pub took_ms: i64,
     pub warnings: Vec<String>,
+    /// How many of them, the first ones, were shown before the run.
+    pub noted: usize,
 }
 
 impl RunSummary {
@@ -70,7 +72,7 @@ impl RunSummary {
         if self.unmatched > 0 {
             lines.push(format!("note: {} replies matched no rule; to add one, see docs/replies.md", self.unmatched));
         }
-        lines.extend(self.warnings.iter().map(|warning| format!("note: {warning}")));
+        lines.extend(self.warnings.iter().skip(self.noted).map(|warning| format!("note: {warning}")));
         lines.join("\n")
     }
 
@@ -106,16 +108,25 @@ mod tests {
         for (reason, duplicate) in [(Reason::Valid, false), (Reason::Valid, true), (Reason::Invalid, false)] {
             tally.add(reason, duplicate);
         }
-        let warnings = vec!["odd".into()];
-        let mut summary =
-            RunSummary { tally, rows: 3, unreadable: 1, asked: 2, asked_now: 2, unmatched: 0, took_ms: 500, warnings };
+        let mut summary = RunSummary {
+            tally,
+            rows: 3,
+            unreadable: 1,
+            asked: 2,
+            asked_now: 2,
+            unmatched: 0,
+            took_ms: 500,
+            warnings: vec!["said before".into(), "odd".into()],
+            noted: 1,
+        };
         let json: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();
         assert_eq!(json["statuses"], serde_json::json!({"passed": 2, "undeliverable": 1, "risky": 0, "unknown": 0}));
         assert_eq!(json["reasons"].as_object().unwrap().len(), 17);
         assert_eq!((&json["per_second"], &json["unreadable"]), (&4.into(), &1.into()));
         let table = summary.table();
         assert!(table.contains("66 %") && table.contains("note: odd") && table.contains("duplicates"));
-        assert!(!table.contains("replies"));
+        assert!(!table.contains("replies") && !table.contains("said before"), "no note is shown twice");
+        assert_eq!(json["warnings"], serde_json::json!(["said before", "odd"]));
         summary.unmatched = 7;
         assert!(summary.table().contains("note: 7 replies") && summary.table().contains("docs/replies.md"));
         let json: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();

@@ -3,6 +3,8 @@
 mod bench;
 mod golden;
 mod unreadable;
+#[cfg(feature = "xlsx")]
+mod workbooks;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -67,42 +69,6 @@ async fn names_before_addresses_are_repeated_and_not_asked() {
         for ((row, begin), reason) in rows.iter().zip(begins).zip(["valid", "valid", "nonexistent"]) {
             assert!(row.starts_with(begin) && row.contains(reason), "{name}: {row}");
         }
-    }
-}
-
-#[cfg(feature = "xlsx")]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_workbook_is_read_and_comes_back_as_csv_without_formulas() {
-    let mut book = rust_xlsxwriter::Workbook::new();
-    book.add_worksheet().set_name("Cover").unwrap().write_column(0, 0, ["List", "a@x.org"]).unwrap();
-    let sheet = book.add_worksheet().set_name("Kunden").unwrap();
-    sheet.write_string(0, 0, "=title").unwrap();
-    sheet.write_row(1, 0, ["Name", "E-Mail", "Nr"]).unwrap();
-    for (row, (name, email)) in (2..).zip([("=1+1", "A <ok@x.org>"), ("B, \"C\"\nD", "none@x.org"), ("ü;ü", "")]) {
-        sheet.write_string(row, 0, name).unwrap();
-        sheet.write_string(row, 1, email).unwrap();
-        sheet.write_number(row, 2, row).unwrap();
-    }
-    let bench = Bench::new("in.xlsx", &book.save_to_buffer().unwrap());
-    let fake = Arc::new(Fake::default());
-    bench.run(&fake, "in.xlsx", "out.csv", &[]).await.unwrap();
-    let output = bench.read("out.csv");
-    assert!(output.starts_with("\"'=title\"\nName,E-Mail,Nr,probity_status,"), "{output}");
-    for begins in
-        ["\n\"'=1+1\",A <ok@x.org>,2,passed,valid,", "\n\"B, \"\"C\"\"\nD\",none@x.org,3,undeliverable,", "\nü;ü,,4,"]
-    {
-        assert!(output.contains(begins), "{begins} in {output}");
-    }
-    bench.run(&fake, "in.xlsx", "raw.csv", &["--raw"]).await.unwrap();
-    assert!(bench.read("raw.csv").contains("\n=1+1,A <ok@x.org>,2,"));
-    let refused = bench.run(&fake, "in.xlsx", "out.xlsx", &[]).await.unwrap_err();
-    assert!(format!("{refused:#}").contains("no workbooks"), "{refused:#}");
-    for (name, content, said) in
-        [("in.pdf", &b"%PDF-1.7"[..], "this is a PDF"), ("in.zip", b"PK\x05\x06", "the workbook is damaged")]
-    {
-        let bench = Bench::new(name, content);
-        let refused = bench.run(&fake, name, "out.csv", &[]).await.unwrap_err();
-        assert!(format!("{refused:#}").contains(said), "{refused:#}");
     }
 }
 

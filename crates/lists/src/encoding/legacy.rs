@@ -170,6 +170,15 @@ impl LineDecoder {
         self.other = Some(found);
     }
 
+    /// Whether a line that could be UTF-8 has the encoding of the others all the same. In East Asia, customary letters may pass for
+    /// characters of two bytes in UTF-8, but only very rare ones for characters of three: a line with such characters is UTF-8, as is
+    /// one that has no meaning in the other encoding.
+    fn is_in_other(&self, line: &[u8]) -> bool {
+        const THREE_BYTES: u8 = 0xe0;
+        line.iter().all(|byte| *byte < THREE_BYTES)
+            && self.other.is_some_and(|of| of.decode_without_bom_handling_and_without_replacement(line).is_some())
+    }
+
     /// Decodes whole lines; ends before one whose encoding is not known.
     fn known(&mut self, text: &[u8], out: &mut Vec<u8>) -> usize {
         let escapes = self.other == Some(ISO_2022_JP);
@@ -182,7 +191,7 @@ impl LineDecoder {
             let is_foreign = if line.is_ascii() {
                 escapes && line.contains(&ESCAPE)
             } else {
-                !self.keeps_utf8 || std::str::from_utf8(line).is_err()
+                std::str::from_utf8(line).is_err() || (!self.keeps_utf8 && self.is_in_other(line))
             };
             match self.other {
                 _ if !is_foreign => out.extend_from_slice(line),

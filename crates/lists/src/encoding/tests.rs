@@ -165,6 +165,15 @@ fn a_chosen_encoding_is_no_guess() {
         assert_eq!(read(word, bytes), (text(letter), false, word.to_lowercase()));
     }
     assert_eq!(read("shift_jis", b"\x83\x7c@x.org\n").0, "ポ@x.org\n");
+    // A line that could be UTF-8 is in the chosen encoding if its letters are customary there; otherwise it is UTF-8.
+    assert_eq!(read("shift_jis", b"\xc3\xa4,\xc3\xbc\n").0, "ﾃ､,ﾃｼ\n");
+    assert_eq!(read("gbk", b"\xc4\xa3,\xc4\xaa\n").0, "模,莫\n");
+    assert_eq!(read("shift_jis", "É,x\n".as_bytes()).0, "É,x\n");
+    for (encoding, text) in [(SHIFT_JIS, "会社名@x.org\n"), (EUC_JP, "東京@x.org\n"), (BIG5, "王小明@x.org\n")]
+    {
+        let mixed = [&*encoding.encode(text).0, text.as_bytes()].concat();
+        assert_eq!(read(encoding.name(), &mixed).0, text.repeat(2));
+    }
     // A mark is worth more.
     let marked = [b"\xef\xbb\xbf", &bytes[..]].concat();
     assert_eq!(read("windows-1250", &marked), (text("\u{107}"), false, "utf-8-bom".to_owned()));

@@ -59,10 +59,10 @@ enum Kind {
 }
 
 impl<R: Bounded> Sheet<'_, R> {
-    /// Passes the rows to `take`; returns their number.
+    /// Passes the rows to `take`, each with its number from 1; returns how many there are.
     pub(super) fn rows(
         &mut self,
-        take: &mut impl FnMut(Vec<String>) -> Result<(), FileFault>,
+        take: &mut impl FnMut(u64, Vec<String>) -> Result<(), FileFault>,
     ) -> Result<u64, FileFault> {
         if !self.begin()? {
             return Ok(0);
@@ -176,7 +176,7 @@ impl<R: Bounded> Sheet<'_, R> {
         tag: &Tag,
         (row, column): (u32, u32),
         content: &CellText,
-        rows: &mut Rows<'_, impl FnMut(Vec<String>) -> Result<(), FileFault>>,
+        rows: &mut Rows<'_, impl FnMut(u64, Vec<String>) -> Result<(), FileFault>>,
     ) -> Result<(), FileFault> {
         let too_long = || FileFault::CellTooLong(u64::from(row) + 1);
         let text = content.text().ok_or_else(too_long)?;
@@ -286,7 +286,7 @@ struct Rows<'a, T> {
     take: &'a mut T,
 }
 
-impl<T: FnMut(Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
+impl<T: FnMut(u64, Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
     fn cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), FileFault> {
         let link = self.link.take().filter(|_| !has_address(text));
         // Colored columns are full of cells without text.
@@ -325,7 +325,7 @@ impl<T: FnMut(Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
         self.link_addresses();
         self.given += 1;
         self.bytes = 0;
-        (self.take)(std::mem::take(&mut self.row))
+        (self.take)(u64::from(self.at) + 1, std::mem::take(&mut self.row))
     }
 
     /// Puts the addresses behind cells in their place, unless the row has an address: its name would be lost for one that is there.

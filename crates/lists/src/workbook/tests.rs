@@ -47,7 +47,7 @@ fn read(file: File) -> Result<Vec<Vec<String>>, &'static str> {
     let mut rows = Vec::new();
     let mut book = Workbook::open(file).map_err(|fault| fault.word())?;
     let sheet = book.sheets().first().cloned().ok_or("no_sheet")?;
-    let taken = book.read(&sheet, |row| {
+    let taken = book.read(&sheet, |_, row| {
         rows.push(row);
         Ok(())
     });
@@ -80,16 +80,19 @@ fn cells_are_read_as_a_reader_sees_them() {
     let mut opened = Workbook::open(saved(&mut book)).unwrap();
     assert_eq!(opened.sheets(), ["Leute", "Other"]);
     let mut rows = Vec::new();
-    let given = opened.read("Leute", |row| {
+    let mut numbers = Vec::new();
+    let given = opened.read("Leute", |number, row| {
+        numbers.push(number);
         rows.push(row);
         Ok(())
     });
     assert_eq!(given.unwrap(), 3);
     let last = ["jörg@example.org", "30.5", "2026-11-21 19:30:00", "true", "2"];
     assert_eq!(rows, [&["email", "n", "since", "ok", "sum"][..], &last, &["", "no address"]]);
-    assert_eq!(opened.read("Other", |_| Ok(())).unwrap(), 0);
+    assert_eq!(numbers, [1, 3, 6], "rows have the numbers that a spreadsheet shows");
+    assert_eq!(opened.read("Other", |_, _| Ok(())).unwrap(), 0);
     for hidden in ["Hidden", "nobody"] {
-        assert!(matches!(opened.read(hidden, |_| Ok(())), Err(FileFault::NoSheet)));
+        assert!(matches!(opened.read(hidden, |_, _| Ok(())), Err(FileFault::NoSheet)));
     }
 }
 
@@ -100,7 +103,7 @@ fn refused(file: File) -> String {
         Err(fault) => return fault.to_string(),
     };
     let sheet = book.sheets()[0].clone();
-    book.read(&sheet, |_| Ok(())).unwrap_err().to_string()
+    book.read(&sheet, |_, _| Ok(())).unwrap_err().to_string()
 }
 
 /// Bounds that take long to reach are tested in `tests/memory.rs`.
@@ -158,7 +161,7 @@ fn each_sheet_is_the_first_part_that_has_its_id() {
     let mut opened = Workbook::open(with_parts(list(), &parts)).unwrap();
     for (name, expected) in [("n0", "even"), ("n501", "odd"), ("n998", "even"), ("n999", "odd")] {
         let mut rows = Vec::new();
-        let given = opened.read(name, |row| {
+        let given = opened.read(name, |_, row| {
             rows.push(row);
             Ok(())
         });
@@ -378,8 +381,8 @@ fn the_sheet_with_the_addresses_comes_first() {
     assert_eq!(order, ["List", "Cover", "Damaged", "Deep", "Notes"]);
     assert_eq!(opened.package.left(), left);
     assert_eq!(opened.by_addresses(2, 1 << 20)[0], "Cover", "with as many, the first");
-    assert_eq!(opened.read("List", |_| Ok(())).unwrap(), 4);
-    assert_eq!(opened.read("Deep", |_| Ok(())).unwrap_err().word(), "unpacks");
+    assert_eq!(opened.read("List", |_, _| Ok(())).unwrap(), 4);
+    assert_eq!(opened.read("Deep", |_, _| Ok(())).unwrap_err().word(), "unpacks");
 }
 
 #[test]
@@ -431,7 +434,7 @@ fn links_beyond_the_bound_are_named_where_an_address_is_missing() {
     let mut book = Workbook::open(with_parts(list(), &parts)).unwrap();
     let (mut named, mut found) = (0, 0);
     let name = book.sheets()[0].clone();
-    book.read(&name, |row| {
+    book.read(&name, |_, row| {
         named += u64::from(row[0].starts_with('N'));
         found += u64::from(row[0].ends_with("@example.org"));
         Ok(())
@@ -464,7 +467,7 @@ fn a_cell_with_a_broken_number_is_blank_and_named() {
     let mut book = Workbook::open(with_parts(list(), &[(SHEET, &sheet_of(&rows))])).unwrap();
     let mut read = Vec::new();
     let sheet = book.sheets()[0].clone();
-    book.read(&sheet, |row| {
+    book.read(&sheet, |_, row| {
         read.push(row);
         Ok(())
     })

@@ -6,9 +6,9 @@
 
 mod columns;
 pub mod csv;
-mod values;
+pub mod values;
 #[cfg(feature = "xlsx")]
-mod xlsx;
+pub mod xlsx;
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ pub async fn find_download(
     let filter = RowFilter::of_download(&query)?;
     #[cfg(feature = "xlsx")]
     if query.format == FileFormat::Xlsx {
-        xlsx::check(job.rows)?;
+        xlsx::check(job.rows.max(columns.file_rows()))?;
     }
     let next_own = columns.first_own();
     Ok(JobDownload { app: app.clone(), job, query, filter, columns: columns.into(), next: 0, next_own, begun: false })

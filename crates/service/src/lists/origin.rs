@@ -5,7 +5,6 @@
 use probity_account::id::JobId;
 use probity_backend::lists::rows;
 use probity_backend::uploads::FileFacts;
-use probity_backend::uploads::about::FileKind;
 use probity_backend::uploads::cells;
 use probity_backend::uploads::without::RowsWithout;
 use probity_contract::error::ApiError;
@@ -21,8 +20,10 @@ use crate::callers::caller::Caller;
 pub struct RowOrigin {
     /// Columns other than that of the address, in order; null if the list has no file, or the file is no longer stored.
     columns: Option<Vec<NamedCell>>,
-    /// Number of the row in the file, from 1, with the header; null as above.
+    /// Line where the row begins, or its number in the sheet; null as above, or if it is not known.
     line: Option<i64>,
+    /// Sheet of a workbook; null for other files, and as above.
+    sheet: Option<String>,
 }
 
 /// Cell of a file with the name of its column.
@@ -44,7 +45,7 @@ pub async fn get_row_origin(app: &App, caller: &Caller, id: JobId, index: i64) -
         return Err(ApiError::not_found());
     }
     let Some(upload) = uploads::of_job(&mut conn, job.org, job.no).await? else {
-        return Ok(RowOrigin { columns: None, line: None });
+        return Ok(RowOrigin { columns: None, line: None, sheet: None });
     };
     let without = RowsWithout::of(uploads::skipped(&mut conn, upload.org, upload.no).await?);
     let missing = || ApiError::server_error("rows of an upload are missing");
@@ -55,11 +56,8 @@ pub async fn get_row_origin(app: &App, caller: &Caller, id: JobId, index: i64) -
     let is_address = |column: usize| upload.choice.column == i64::try_from(column).ok();
     let others = named.enumerate().filter(|(column, _)| !is_address(*column));
     let columns = others.map(|(_, (name, value))| NamedCell { name, value }).collect();
-    let line = match about.kind {
-        FileKind::Xlsx => Some(at + 1 + i64::try_from(about.above.len()).unwrap_or_default()),
-        _ => about.line_of(at),
-    };
-    Ok(RowOrigin { columns: Some(columns), line })
+    let line = about.line_of(at);
+    Ok(RowOrigin { columns: Some(columns), line, sheet: about.sheet })
 }
 
 /// Returns the place in the file of a list's row.

@@ -215,7 +215,6 @@ pub async fn hasten(
 }
 
 fn read(row: &ResultRow) -> Result<ConnectionHook> {
-    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
     Ok(record!(row => ConnectionHook {
         org = "org_no", connection = "connection_id", is_wanted = "wanted", keys, fault, failures, registered_at,
         last_event_at

@@ -86,11 +86,11 @@ function Reply({ row: { status, host, decided } }) {
 /** The other columns of the file, as long as it is kept. */
 function Origin({ of, row }) {
   const path = `/app/jobs/${encodeURIComponent(of.id)}/rows/${row.index}/origin`;
-  const origin = useFetched((signal) => (["csv", "input"].includes(of.source) ? get(path, {}, signal) : Promise.resolve({ columns: null, line: null })), [path]);
-  const { columns, line } = origin.value ?? {};
+  const origin = useFetched((signal) => (["csv", "input"].includes(of.source) ? get(path, {}, signal) : Promise.resolve({ columns: null, line: null, sheet: null })), [path]);
+  const { columns, line, sheet } = origin.value ?? {};
   if (!columns?.length) return null;
   return html`<details><summary>${t("lists.columns", { n: columns.length })}</summary>
-    ${line && html`<p class="tiny quiet">${t("lists.line", { n: number(line) })}</p>`}
+    ${line && html`<p class="tiny quiet">${sheet ? t("lists.sheet_row", { n: number(line), sheet }) : t("lists.line", { n: number(line) })}</p>`}
     <${Facts} of=${columns.map(({ name, value }) => [name, value || "–"])} /></details>`;
 }
 

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use probity_lists::absent::Absence;
 use probity_lists::encoding::Encoding;
+use probity_lists::kinds::ColumnKind;
 use probity_lists::split::{Dialect, Eol};
 use serde::{Deserialize, Serialize};
 
-use crate::args::ListFormat;
+use crate::args::{ListFormat, OutputFormat};
 use crate::batch::answer::{PutOff, StoredAnswer};
 
 /// Start of a batch. A run that differs in a compared field must not continue it.
@@ -31,7 +32,7 @@ pub(crate) struct BatchHeader {
     /// Destination of the results; not compared.
     pub output: Option<PathBuf>,
     /// `--output-format`; not compared.
-    pub output_format: Option<ListFormat>,
+    pub output_format: Option<OutputFormat>,
 }
 
 /// Findings of the import.
@@ -55,6 +56,9 @@ pub(crate) struct Imported {
     pub width: u32,
     /// Encoding of the whole input.
     pub encoding: Encoding,
+    /// Whether CSV needs a byte order mark; not known to older programs.
+    #[serde(default)]
+    pub wants_mark: Option<bool>,
     /// Suffix that makes our column names unique.
     pub suffix: String,
     /// Rows without an address, which are not counted in `rows`.
@@ -65,6 +69,9 @@ pub(crate) struct Imported {
     /// Whether the input was a workbook. Its texts are no formulas, and must be none in CSV.
     #[serde(default)]
     pub workbook: bool,
+    /// Kinds of the columns of CSV; those beyond the end are texts.
+    #[serde(default)]
+    pub kinds: Vec<ColumnKind>,
     /// Warnings about the input.
     pub warnings: Vec<String>,
 }

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 
 use probity_backend::uploads::FileFacts;
 use probity_backend::uploads::cells;
-#[cfg(feature = "xlsx")]
-use probity_backend::uploads::kinds::{self, ColumnKind};
 use probity_backend::uploads::without::RowsWithout;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::jobs::batch::{BatchRow, RowDone, RowHead, RowVerdict};
@@ -129,6 +127,13 @@ impl FileColumns {
         fields(record.as_bytes(), dialect).map(text).collect()
     }
 
+    /// Returns how many rows the uploaded file has apart from the header.
+    #[cfg(feature = "xlsx")]
+    pub(super) fn file_rows(&self) -> i64 {
+        let titles = i64::try_from(self.above().len()).unwrap_or_default();
+        self.own.as_ref().map_or(0, |own| own.upload.rows + titles - self.first_own())
+    }
+
     /// Returns how many of the columns are the file's.
     pub(super) fn own_width(&self) -> usize {
         self.own.as_ref().map_or(0, |own| own.about.width)
@@ -146,14 +151,7 @@ impl FileColumns {
     pub(super) fn values<'a>(&self, row: &'a OriginalRow) -> Vec<CellValue<'a>> {
         let ours = self.values_of_ours(row).into_iter();
         let (Some(own), Some(theirs)) = (&self.own, &row.own) else { return ours.collect() };
-        let value = |(column, cell): (usize, String)| {
-            match own.about.kind_of(column) {
-                ColumnKind::Numbers => kinds::number(&cell).map(CellValue::Number),
-                ColumnKind::Flags => kinds::flag(&cell).map(CellValue::Flag),
-                ColumnKind::Text => None,
-            }
-            .unwrap_or_else(|| Cow::<str>::Owned(cell).into())
-        };
+        let value = |(column, cell): (usize, String)| CellValue::of_kind(own.about.kind_of(column), cell.into());
         cells::cells(&own.about, theirs.clone()).into_iter().enumerate().map(value).chain(ours).collect()
     }
 

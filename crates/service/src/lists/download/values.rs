@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use probity_contract::timestamp::Timestamp;
+#[cfg(feature = "xlsx")]
+use probity_lists::kinds::{self, ColumnKind};
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum CellValue<'a> {
+pub enum CellValue<'a> {
     Blank,
     Text(Cow<'a, str>),
     Number(f64),
@@ -14,6 +16,17 @@ pub(super) enum CellValue<'a> {
 }
 
 impl<'a> CellValue<'a> {
+    /// Returns the value of a file's cell in a column of this kind.
+    #[cfg(feature = "xlsx")]
+    pub fn of_kind(kind: ColumnKind, cell: Cow<'a, str>) -> Self {
+        match kind {
+            ColumnKind::Numbers => kinds::number(&cell).map(Self::Number),
+            ColumnKind::Flags => kinds::flag(&cell).map(Self::Flag),
+            ColumnKind::Text => None,
+        }
+        .unwrap_or_else(|| cell.into())
+    }
+
     /// Returns the value as CSV has it.
     pub(super) fn into_text(self) -> Cow<'a, str> {
         match self {

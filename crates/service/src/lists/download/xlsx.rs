@@ -1,15 +1,13 @@
-//! Rows as a workbook (Office Open XML): a sheet of the rows, and one of their figures. No cell is a formula.
+//! Downloads as workbooks, written by [`book`].
 //!
-//! A string cell is displayed unchanged, so it needs no prefix. Rows are written to disk as they arrive and packed from
-//! there, so memory does not grow with the job. Both files are unnamed temporary files, which the system removes even if
-//! the process is killed. Blocking threads write while the request waits; if the client disconnects, writing stops with the
-//! next part. A request waits only briefly for a slot, because it has a deadline and the workbook needs its time.
+//! Blocking threads write while the request waits; if the client disconnects, writing stops with the next part. A request waits
+//! only briefly for a slot, because it has a deadline and the workbook needs its time.
 
+pub mod book;
 mod results;
 mod summary;
 
 use std::fs::File;
-use std::io::{Seek as _, SeekFrom};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,17 +16,13 @@ use futures_util::stream::{self, Stream};
 use probity_backend::uploads::places::{Places, UploadSlot};
 use probity_contract::error::ApiError;
 use probity_store::OrgNo;
-use rust_xlsxwriter::{Workbook, XlsxError};
-use thiserror::Error;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::mpsc;
 
-use self::results::ResultsSheet;
+use self::book::{ResultsBook, RowFigure, SHEET_ROWS_MAX, WorkbookError};
 pub(super) use self::summary::RowSummary;
 use crate::lists::download::columns::{FileColumns, OriginalRow};
 
-/// Maximum rows of a sheet, header included.
-const SHEET_ROWS_MAX: i64 = 1_048_576;
 /// Number of attempts to get a slot; with the pause between them, 5 s in total.
 const TRIES_MAX: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(250);
@@ -36,18 +30,6 @@ const PAUSE: Duration = Duration::from_millis(250);
 const AHEAD: usize = 2;
 /// Size of a part of the response, in bytes.
 const PART_BYTES: usize = 64 << 10;
-
-/// Reason why a workbook was not written.
-#[derive(Debug, Error)]
-enum WorkbookError {
-    #[error("a workbook was not written")]
-    Writing(#[from] XlsxError),
-    #[error("a temporary file failed")]
-    File(#[from] std::io::Error),
-    /// Download canceled.
-    #[error("the rows ended early")]
-    Unfinished,
-}
 
 /// Message from the reader of rows to the writer of the workbook.
 enum SheetPart {
@@ -83,9 +65,9 @@ pub(super) trait RowParts {
     async fn next(&mut self) -> Result<Option<Vec<OriginalRow>>, ApiError>;
 }
 
-/// Refuses a job with more rows than a sheet can have.
+/// Refuses a file with more rows than a sheet can have.
 pub(super) fn check(rows: i64) -> Result<(), ApiError> {
-    if rows < SHEET_ROWS_MAX {
+    if u64::try_from(rows).is_ok_and(|rows| rows < SHEET_ROWS_MAX) {
         return Ok(());
     }
     Err(ApiError::invalid("format", format_args!("a workbook can have at most {} rows; use csv", SHEET_ROWS_MAX - 1)))
@@ -123,35 +105,26 @@ pub(super) async fn pack(places: &'static Places, mut rows: impl RowParts) -> Re
     Ok(PackedWorkbook { file: tokio::fs::File::from_std(file), bytes })
 }
 
-/// Writes the whole workbook and rewinds it.
+/// Writes the whole workbook.
 fn write(
     columns: &FileColumns,
-    mut summary: RowSummary,
+    summary: RowSummary,
     mut parts: mpsc::Receiver<SheetPart>,
 ) -> Result<File, WorkbookError> {
-    let mut book = Workbook::new();
-    book.set_tempdir(tempfile::env::temp_dir())?;
     let above: Vec<_> = columns.above().iter().map(|record| columns.cells_above(record)).collect();
     let above: Vec<_> = above.into_iter().filter(|cells| !cells.is_empty()).collect();
-    let mut sheet = ResultsSheet::begin(&mut book, &above, &columns.header())?;
+    let mut book = ResultsBook::begin(&above, &columns.header(), summary)?;
     loop {
         match parts.blocking_recv() {
             Some(SheetPart::Rows(rows)) => {
                 for row in &rows {
-                    summary.count(&row.row);
-                    sheet.row(&columns.values(row))?;
+                    book.row(&columns.values(row), RowFigure::of(&row.row))?;
                 }
             }
-            Some(SheetPart::End) => break,
+            Some(SheetPart::End) => return book.finish(),
             None => return Err(WorkbookError::Unfinished),
         }
     }
-    sheet.finish()?;
-    summary.write(&mut book)?;
-    let mut file = tempfile::tempfile()?;
-    book.save_to_writer(&mut file)?;
-    file.seek(SeekFrom::Start(0))?;
-    Ok(file)
 }
 
 #[cfg(test)]

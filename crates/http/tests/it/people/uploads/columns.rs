@@ -85,12 +85,18 @@ async fn a_title_in_a_workbook_stays_above_the_header() {
     sheet.write_string(0, 0, "Contacts, May").unwrap();
     sheet.write_row(2, 0, ["Name", "E-Mail"]).unwrap();
     sheet.write_row(3, 0, ["Ann", "ann@honest-mail.com"]).unwrap();
-    sheet.write_string(4, 0, "Bob").unwrap();
+    sheet.write_string(6, 0, "Bob").unwrap();
+    sheet.write_row(8, 0, ["Cid", "user1@honest-mail.com"]).unwrap();
     let bytes = book.save_to_buffer().unwrap();
     with_ann(config(), PLENTY, async |app, browser| {
         let view = put(browser, "name=list.xlsx", bytes.clone()).await.ok(201);
-        assert_eq!((&view["columns"], &view["rows"]), (&json!(["Name", "E-Mail"]), &json!(2)));
+        assert_eq!((&view["columns"], &view["rows"]), (&json!(["Name", "E-Mail"]), &json!(3)));
+        assert_eq!(view["without"]["first"][0]["row"], 7, "the row has the number that a spreadsheet shows");
         let job = finished(app, browser, bytes.clone()).await;
+        for (index, line) in [(0, 4), (1, 9)] {
+            let origin = browser.get(&format!("/app/jobs/{job}/rows/{index}/origin")).await.ok(200);
+            assert_eq!((&origin["line"], &origin["sheet"]), (&json!(line), &json!("Sheet1")));
+        }
         let place = format!("/app/v1/batch-verify/{job}/download?columns=original");
         let csv = browser.get(&place).await;
         assert!(csv.text().starts_with("\"Contacts, May\"\r\nName,E-Mail,probity_domain,"), "{}", csv.text());

@@ -97,6 +97,20 @@ async fn an_encoding_is_chosen_where_it_is_a_guess() {
     .await;
 }
 
+#[tokio::test]
+async fn rows_that_are_quoted_as_a_whole_are_unpacked_and_that_is_said() {
+    with_ann(config(), PLENTY, async |_, browser| {
+        let list = "\"Name,Email\"\r\n\"Ann,ann@honest-mail.com\"\r\n\"Bob,user1@honest-mail.com\"\r\n";
+        let view = put(browser, "name=list.csv", list).await.ok(201);
+        assert_eq!((&view["wrapped"], &view["columns"]), (&json!(true), &json!(["Name", "Email"])));
+        assert_eq!((&view["counts"]["addresses"], &view["counts"]["invalid"]), (&json!(2), &json!(0)));
+        let usual =
+            put(browser, "name=list.csv", "\"Name\",\"Email\"\n\"Ann\",\"ann@honest-mail.com\"\n").await.ok(201);
+        assert_eq!(usual["wrapped"], false);
+    })
+    .await;
+}
+
 /// A workbook as people send it around: a cover with one address, notes, a hidden copy, and the list under a name of its own.
 fn report() -> Vec<u8> {
     let mut book = rust_xlsxwriter::Workbook::new();

@@ -279,7 +279,7 @@ async fn a_row_has_the_other_columns_of_its_file() {
         let rows = format!("/app/jobs/{}/rows", job["id"].as_str().unwrap());
         let origin = browser.get(&format!("{rows}/1/origin")).await.ok(200);
         let columns = json!([{ "name": "name", "value": "Bob" }, { "name": "city", "value": "" }]);
-        assert_eq!(origin, json!({ "columns": columns, "line": 4 }));
+        assert_eq!(origin, json!({ "columns": columns, "line": 4, "sheet": null }));
         for missing in ["2", "-1", "x"] {
             browser.get(&format!("{rows}/{missing}/origin")).await.error(404, "not_found");
         }
@@ -287,7 +287,7 @@ async fn a_row_has_the_other_columns_of_its_file() {
         assert_eq!((&row["decided"]["code"], &row["decided"]["source"]), (&json!(250), &json!("smtp")), "{row}");
         browser.delete(&place, &json!({})).await.ok(200);
         let gone = browser.get(&format!("{rows}/1/origin")).await.ok(200);
-        assert_eq!(gone, json!({ "columns": null, "line": null }));
+        assert_eq!(gone, json!({ "columns": null, "line": null, "sheet": null }));
         let other = app.org("Other Ltd", PLENTY).await;
         let (_, mut eve) = signed_in(app, &other, "eve@example.com", MemberRole::Administrator).await;
         eve.get(&format!("{rows}/1/origin")).await.error(404, "not_found");

@@ -3,7 +3,7 @@
 //! Rows go to disk as they come; what stands beside them, their widths and the filter, is written when all are known. No cell
 //! is a formula, whatever it begins with.
 
-use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
+use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
 use crate::lists::download::values::CellValue;
 
@@ -26,18 +26,18 @@ const DAY_MS: f64 = 86_400_000.0;
 const EPOCH_DAYS: f64 = 25_569.0;
 
 /// The sheet, to which rows are added.
-pub(super) struct ResultsSheet<'a> {
-    sheet: &'a mut Worksheet,
+pub(super) struct ResultsSheet {
+    sheet: Worksheet,
     moment: Format,
     header: u32,
     next: u32,
     widths: Vec<usize>,
 }
 
-impl<'a> ResultsSheet<'a> {
+impl ResultsSheet {
     /// Starts the sheet with its header, below the rows that the file has above it.
-    pub(super) fn begin(book: &'a mut Workbook, above: &[Vec<String>], header: &[String]) -> Result<Self, XlsxError> {
-        let sheet = book.add_worksheet_with_constant_memory()?.set_name(NAME)?;
+    pub(super) fn begin(mut sheet: Worksheet, above: &[Vec<String>], header: &[String]) -> Result<Self, XlsxError> {
+        sheet.set_name(NAME)?;
         let (bold, moment) = (Format::new().set_bold(), Format::new().set_num_format("yyyy-mm-dd hh:mm:ss"));
         let mut at = 0;
         for cells in above {
@@ -81,8 +81,8 @@ impl<'a> ResultsSheet<'a> {
     }
 
     /// Ends the sheet, which is the one that opens.
-    pub(super) fn finish(self) -> Result<(), XlsxError> {
-        let Self { sheet, header, next, widths, .. } = self;
+    pub(super) fn finish(self) -> Result<Worksheet, XlsxError> {
+        let Self { mut sheet, header, next, widths, .. } = self;
         for (column, width) in (0..).zip(&widths) {
             let width = u16::try_from(width.min(&WIDTH_MAX) + MARGIN_CHARS).unwrap_or(u16::MAX);
             sheet.set_column_width(column, width)?;
@@ -91,7 +91,7 @@ impl<'a> ResultsSheet<'a> {
             sheet.autofilter(header, 0, next - 1, last)?;
         }
         sheet.set_active(true);
-        Ok(())
+        Ok(sheet)
     }
 }
 

@@ -7,11 +7,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use probity_account::language::PageLanguage;
-use probity_contract::published::jobs::batch::{BatchRow, RowDone};
 use probity_letters::sheet::{SheetHeading, reason_words, status_words};
 use probity_mail::verdict::{Reason, Status};
 use rust_xlsxwriter::{Chart, ChartLegendPosition, ChartPoint, ChartSolidFill, Color, Format, Workbook};
 use rust_xlsxwriter::{Worksheet, XlsxError};
+
+use super::book::RowFigure;
 
 const NAME: &str = "summary";
 /// Verdicts in the order of the dashboard, with its colors.
@@ -33,7 +34,7 @@ const CODE: u16 = 3;
 const CHART: u16 = 6;
 
 /// Counts rows for the sheet.
-pub(in crate::lists::download) struct RowSummary {
+pub struct RowSummary {
     title: String,
     /// Words for the selected rows.
     selection: String,
@@ -55,14 +56,18 @@ impl RowSummary {
         Self { title, selection, language, rows: 0, counts: BTreeMap::new() }
     }
 
-    /// Counts a row, unless it is a row of the uploaded file without an address.
-    pub(super) fn count(&mut self, row: &BatchRow) {
-        if row.head.index.is_none() {
-            return;
-        }
+    /// Summary of all rows of a list.
+    pub fn of_all(title: String, language: PageLanguage) -> Self {
+        Self::of(title, SheetHeading::AllRows.text(language).to_owned(), language)
+    }
+
+    pub(super) fn count(&mut self, figure: RowFigure) {
+        let key = match figure {
+            RowFigure::WithoutAddress => return,
+            RowFigure::Pending => (PENDING, ""),
+            RowFigure::Verdict(status, reason) => (status, reason),
+        };
         self.rows += 1;
-        let outcome = row.done.as_ref().map(RowDone::outcome);
-        let key = outcome.map_or((PENDING, ""), |outcome| (outcome.status, outcome.reason));
         *self.counts.entry(key).or_default() += 1;
     }
 

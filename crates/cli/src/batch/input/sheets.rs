@@ -8,6 +8,10 @@ use anyhow::Result;
 use probity_lists::FileFault;
 use probity_lists::content::{self, ContentKind, HEAD_BYTES};
 
+use super::places::RowPlaces;
+#[cfg(feature = "xlsx")]
+use crate::batch::form;
+
 /// Separator of the CSV that is made of a sheet.
 pub(super) const DELIMITER: u8 = b',';
 
@@ -16,6 +20,8 @@ pub(super) struct InputText<'a> {
     pub(super) text: Box<dyn Read + 'a>,
     /// Note about the sheet, if the input is a workbook.
     pub(super) sheet: Option<String>,
+    /// Where its rows are.
+    pub(super) places: RowPlaces,
 }
 
 /// Examines the beginning of an input, and makes CSV of a workbook.
@@ -28,7 +34,9 @@ pub(super) fn text_of<'a>(from: &'a mut (impl Read + 'a)) -> Result<InputText<'a
         Ok(ContentKind::Zip) => of_workbook(&mut whole),
         Err(fault @ (FileFault::OldWorkbook | FileFault::Pdf | FileFault::Compressed)) => Err(fault.into()),
         // Odd text is answered row by row.
-        Ok(ContentKind::Text) | Err(_) => Ok(InputText { text: Box::new(whole), sheet: None }),
+        Ok(ContentKind::Text) | Err(_) => {
+            Ok(InputText { text: Box::new(whole), sheet: None, places: RowPlaces::default() })
+        }
     }
 }
 
@@ -52,18 +60,19 @@ fn of_workbook<'a>(from: &mut impl Read) -> Result<InputText<'a>> {
     file.seek(SeekFrom::Start(0))?;
     let mut book = Workbook::open(file)?;
     let mut made = BufWriter::new(tempfile::tempfile()?);
-    let mut record = Vec::new();
+    let (mut record, mut places) = (Vec::new(), RowPlaces::of_sheet());
     let mut read = None;
     for sheet in book.by_addresses(SAMPLE.0, SAMPLE.1) {
-        let rows = book.read(&sheet, |row| {
+        let rows = book.read(&sheet, |number, row| {
             record.clear();
             for (column, cell) in row.iter().enumerate() {
                 if column > 0 {
                     record.push(DELIMITER);
                 }
-                super::form::cell(cell, DELIMITER, false, &mut record);
+                form::cell(cell, DELIMITER, false, &mut record);
             }
             record.push(b'\n');
+            places.add(number, &record);
             made.write_all(&record).map_err(FileFault::Io)
         })?;
         if rows > 0 {
@@ -80,5 +89,5 @@ fn of_workbook<'a>(from: &mut impl Read) -> Result<InputText<'a>> {
         (count, row) => format!("; {count} cells could not be read and are blank, the first in row {row}"),
     };
     let note = format!("the sheet \"{sheet}\" was read, one of {sheets}{blank}");
-    Ok(InputText { text: Box::new(made), sheet: Some(note) })
+    Ok(InputText { text: Box::new(made), sheet: Some(note), places })
 }

@@ -53,18 +53,18 @@ pub fn flag(cell: &str) -> Option<bool> {
 
 /// Kinds of the columns of a file that is being read; `None` for a column with empty cells only.
 #[derive(Debug, Default)]
-pub(super) struct ColumnKinds(Vec<Option<ColumnKind>>);
+pub struct ColumnKinds(Vec<Option<ColumnKind>>);
 
 impl ColumnKinds {
     /// Takes a row of cells.
-    pub(super) fn row(&mut self, cells: &[String]) {
+    pub fn row(&mut self, cells: &[String]) {
         for (column, cell) in cells.iter().enumerate() {
             self.cell(column, cell, false);
         }
     }
 
     /// Takes a cell. `is_text`: it is a text, whatever it looks like.
-    pub(super) fn cell(&mut self, column: usize, cell: &str, is_text: bool) {
+    pub fn cell(&mut self, column: usize, cell: &str, is_text: bool) {
         if self.0.len() <= column {
             self.0.resize(column + 1, None);
         }
@@ -78,7 +78,7 @@ impl ColumnKinds {
     }
 
     /// Returns the kinds, in the order of the columns.
-    pub(super) fn finish(self) -> Vec<ColumnKind> {
+    pub fn finish(self) -> Vec<ColumnKind> {
         self.0.into_iter().map(Option::unwrap_or_default).collect()
     }
 }

@@ -4,7 +4,8 @@ use probity_lists::absent::Absence;
 use probity_lists::remarks::{Oddity, TextRemarks};
 use probity_lists::rows::{Layout, TextForm};
 
-use super::input::UNREADABLE_ROW;
+use super::UNREADABLE_ROW;
+use super::places::RowPlaces;
 
 /// Oddities of the input.
 #[derive(Debug, Default)]
@@ -61,24 +62,24 @@ impl InputOddities {
         Some(format!("no row has an address{place}{}", better_column(layout, column)))
     }
 
-    fn several_warning(&self) -> Option<String> {
+    fn several_warning(&self, places: &RowPlaces) -> Option<String> {
         let Oddity { count, line } = self.several;
         let rows = match count {
             0 => return None,
             1 => format!("1 row has {} addresses in one cell and is left out", self.in_cell),
             _ => format!("{count} rows have several addresses in one cell and are left out"),
         };
-        Some(format!("{rows}, {}; give each address a row of its own", first(count, line)))
+        Some(format!("{rows}, {}; give each address a row of its own", first(count, line, places)))
     }
 
-    pub(super) fn warnings(&self, column: usize) -> Vec<String> {
+    pub(super) fn warnings(&self, column: usize, places: &RowPlaces) -> Vec<String> {
         let mut warnings = Vec::new();
         let Oddity { count, line } = self.ragged;
         if count > 0 {
             warnings.push(format!(
                 "{} in the number of fields, {}; all rows were padded to {} fields",
                 counted(count, "row differs", "rows differ"),
-                first(count, line),
+                first(count, line, places),
                 self.width
             ));
         }
@@ -86,9 +87,9 @@ impl InputOddities {
         if count > 0 {
             let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
             let (rows, left_out) = (counted(count, "row has", "rows have"), if count == 1 { "is" } else { "are" });
-            warnings.push(format!("{rows} no address{place} and {left_out} left out, {}", first(count, line)));
+            warnings.push(format!("{rows} no address{place} and {left_out} left out, {}", first(count, line, places)));
         }
-        warnings.extend(self.several_warning());
+        warnings.extend(self.several_warning(places));
         let Oddity { count, line } = self.guessed;
         if count > 0 {
             let rows = counted(
@@ -96,7 +97,7 @@ impl InputOddities {
                 "row has an address in an unknown encoding and is left out",
                 "rows have addresses in an unknown encoding and are left out",
             );
-            warnings.push(format!("{rows}, {}; save the file as UTF-8 to verify them", first(count, line)));
+            warnings.push(format!("{rows}, {}; save the file as UTF-8 to verify them", first(count, line, places)));
         }
         let Oddity { count, line } = self.unreadable;
         if count > 0 {
@@ -107,7 +108,7 @@ impl InputOddities {
                     "line could not be read and gets `invalid`",
                     "lines could not be read and get `invalid`"
                 ),
-                first(count, line),
+                first(count, line, places),
                 self.why_unreadable
             ));
         }
@@ -116,22 +117,22 @@ impl InputOddities {
 }
 
 /// Warnings about the text itself. `other`: encoding of its lines that are not UTF-8.
-pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>) -> Vec<String> {
+pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowPlaces) -> Vec<String> {
     let mut warnings = Vec::new();
     let TextRemarks { foreign, nuls, stray, .. } = *remarks;
     if let Some(other) = other.map(|other| other.replace("windows", "Windows")) {
         let Oddity { count, line } = foreign;
         let lines = counted(count, "line is not UTF-8 and was", "lines are not UTF-8 and were");
-        warnings.push(format!("{lines} read as {other}, {}", first(count, line)));
+        warnings.push(format!("{lines} read as {other}, {}", first(count, line, places)));
     }
     if nuls.count > 0 {
         let rows = counted(nuls.count, "row has", "rows have");
-        warnings.push(format!("{rows} NUL characters, {}", first(nuls.count, nuls.line)));
+        warnings.push(format!("{rows} NUL characters, {}", first(nuls.count, nuls.line, places)));
     }
     if stray.count > 0 {
         let Oddity { count, line } = stray;
         let quotes = counted(count, "quote is never closed and was", "quotes are never closed and were");
-        warnings.push(format!("{quotes} ignored, {}", first(count, line)));
+        warnings.push(format!("{quotes} ignored, {}", first(count, line, places)));
     }
     warnings
 }
@@ -141,9 +142,10 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Says where they are: the line of the only one, or of the first.
-fn first(count: u64, line: u64) -> String {
-    if count == 1 { format!("in line {line}") } else { format!("the first in line {line}") }
+/// Says where they are: the place of the only one, or of the first.
+fn first(count: u64, line: u64, places: &RowPlaces) -> String {
+    let place = places.name(line);
+    if count == 1 { format!("in {place}") } else { format!("the first in {place}") }
 }
 
 /// Names the column that has addresses, if the requested one has none.
@@ -165,7 +167,7 @@ mod tests {
         oddities.missing.meet(5);
         oddities.unreadable(6, "no JSON".to_owned());
         assert_eq!(
-            oddities.warnings(0),
+            oddities.warnings(0, &RowPlaces::default()),
             [
                 "1 row differs in the number of fields, in line 4; all rows were padded to 3 fields".to_owned(),
                 "1 row has no address and is left out, in line 5".to_owned(),
@@ -175,13 +177,16 @@ mod tests {
         oddities.left_out(Absence::Several(3), 7);
         oddities.left_out(Absence::Guess, 8);
         assert_eq!(
-            oddities.warnings(0)[2..4],
+            oddities.warnings(0, &RowPlaces::default())[2..4],
             [
                 "1 row has 3 addresses in one cell and is left out, in line 7; give each address a row of its own",
                 "1 row has an address in an unknown encoding and is left out, in line 8; save the file as UTF-8 to verify them",
             ]
         );
         oddities.missing.meet(9);
-        assert_eq!(oddities.warnings(1)[1], "2 rows have no address (column 2) and are left out, the first in line 5");
+        assert_eq!(
+            oddities.warnings(1, &RowPlaces::default())[1],
+            "2 rows have no address (column 2) and are left out, the first in line 5"
+        );
     }
 }
