@@ -22,12 +22,12 @@ const DESCRIBED_MAX: usize = 100;
 /// Largest answer about an account of the usual size; answers that are larger than a file allows are read up to this.
 const BODY_MAX: u64 = 512 << 10;
 
-/// Seeds of a platform: 25, or as many as `PROBITY_ESP_SEEDS` says; `PROBITY_ESP_SEED` is one.
+/// Seeds of a platform: 30, or as many as `PROBITY_ESP_SEEDS` says; `PROBITY_ESP_SEED` is one.
 pub(crate) fn seeds() -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     match number("PROBITY_ESP_SEED") {
         Some(one) => vec![one],
-        None => (1..=number("PROBITY_ESP_SEEDS").unwrap_or(25)).collect(),
+        None => (1..=number("PROBITY_ESP_SEEDS").unwrap_or(30)).collect(),
     }
 }
 
