@@ -230,7 +230,7 @@ mod tests {
     /// The points fail the window in which a credit comes back, before or after it is committed.
     #[tokio::test]
     async fn a_credit_comes_back_once_whatever_fails() {
-        for point in ["widget::RETURN:before:1", "widget::MOVE:after:1", "commit/widget::MOVE:after:1"] {
+        for point in ["credits::widget::RETURN:before:1", "credits::widget::MOVE:after:1", "commit/credits::widget::MOVE:after:1"] {
             on_each_database(async |store| {
                 let (gate, keeper) = WidgetGate::start(store.clone());
                 let (kept, returned) = (enter(&gate, "a").await, enter(&gate, "b").await);
@@ -239,7 +239,7 @@ mod tests {
                 store.failpoints().trace();
                 drop(returned);
                 // The window of the return must have begun, so that no check is part of it.
-                while !store.failpoints().has_passed("widget::RETURN") {
+                while !store.failpoints().has_passed("credits::widget::RETURN") {
                     tokio::task::yield_now().await;
                 }
                 let next = enter(&gate, "c").await;
@@ -258,7 +258,7 @@ mod tests {
         on_each_database(async |store| {
             let (gate, keeper) = WidgetGate::start(store.clone());
             let returned = enter(&gate, "a").await;
-            store.failpoints().arm("widget::RETURN:before:1:error".parse().unwrap());
+            store.failpoints().arm("credits::widget::RETURN:before:1:error".parse().unwrap());
             drop(returned);
             drop(gate);
             keeper.await.unwrap();

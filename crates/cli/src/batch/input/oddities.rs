@@ -75,7 +75,8 @@ impl InputOddities {
     pub(super) fn warnings(&self, column: usize, places: &RowPlaces) -> Vec<String> {
         let mut warnings = Vec::new();
         let Oddity { count, line } = self.ragged;
-        if count > 0 {
+        // A row of a sheet ends with its last text.
+        if count > 0 && !places.is_of_sheet() {
             warnings.push(format!(
                 "{} in the number of fields, {}; all rows were padded to {} fields",
                 counted(count, "row differs", "rows differ"),

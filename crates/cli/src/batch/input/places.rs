@@ -31,6 +31,10 @@ impl RowPlaces {
         self.lines += u64::try_from((0..record.len()).filter(|at| ends(*at)).count()).unwrap_or(u64::MAX);
     }
 
+    pub(super) fn is_of_sheet(&self) -> bool {
+        self.of_sheet.is_some()
+    }
+
     fn of(&self, line: u64) -> u64 {
         let rows = self.of_sheet.as_deref().unwrap_or_default();
         let at = rows.partition_point(|(first, _)| *first <= line).checked_sub(1);
@@ -39,7 +43,7 @@ impl RowPlaces {
 
     /// Names the place of a line.
     pub(super) fn name(&self, line: u64) -> String {
-        let place = if self.of_sheet.is_some() { "row" } else { "line" };
+        let place = if self.is_of_sheet() { "row" } else { "line" };
         format!("{place} {}", self.of(line))
     }
 }

@@ -141,6 +141,7 @@ fn notes_name_the_rows_of_the_sheet() {
     let warnings = loaded.imported.warnings.join("\n");
     assert!(warnings.contains("3 addresses in one cell and is left out, in row 9"), "{warnings}");
     assert!(warnings.contains("2 rows have no address (column 2) and are left out, the first in row 10"), "{warnings}");
+    assert!(!warnings.contains("differ"), "a row of a sheet ends with its last text: {warnings}");
 }
 
 #[test]

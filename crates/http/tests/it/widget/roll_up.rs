@@ -102,7 +102,7 @@ async fn of_two_nodes_one_records_the_day() {
 /// After a failure, or a commit with an unknown outcome, the retry records the day once.
 #[tokio::test]
 async fn whatever_fails_once_the_day_is_recorded_once() {
-    let statements = ["widget::CLOSE", "activity::reports::BY_SOURCE", "jobs::summed::RECORD", "jobs::summed::REASON"];
+    let statements = ["credits::widget::CLOSE", "activity::reports::BY_SOURCE", "jobs::summed::RECORD", "jobs::summed::REASON"];
     let commit = "commit/webhooks::LISTENERS";
     let mut points: Vec<Failpoint> = statements
         .iter()
@@ -112,7 +112,7 @@ async fn whatever_fails_once_the_day_is_recorded_once() {
         })
         .collect();
     // The last point is never armed, for comparison.
-    points.push(Failpoint { name: "widget::CLOSE".into(), when: FailpointSide::Before });
+    points.push(Failpoint { name: "credits::widget::CLOSE".into(), when: FailpointSide::Before });
     TestApp::each(ServiceConfig::default(), async |app| {
         let failpoints = app.service_store.failpoints();
         for (n, point) in points.iter().enumerate() {
