@@ -230,7 +230,11 @@ mod tests {
     /// The points fail the window in which a credit comes back, before or after it is committed.
     #[tokio::test]
     async fn a_credit_comes_back_once_whatever_fails() {
-        for point in ["credits::widget::RETURN:before:1", "credits::widget::MOVE:after:1", "commit/credits::widget::MOVE:after:1"] {
+        for point in [
+            "credits::widget::RETURN:before:1",
+            "credits::widget::MOVE:after:1",
+            "commit/credits::widget::MOVE:after:1",
+        ] {
             on_each_database(async |store| {
                 let (gate, keeper) = WidgetGate::start(store.clone());
                 let (kept, returned) = (enter(&gate, "a").await, enter(&gate, "b").await);

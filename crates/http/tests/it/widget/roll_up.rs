@@ -102,7 +102,8 @@ async fn of_two_nodes_one_records_the_day() {
 /// After a failure, or a commit with an unknown outcome, the retry records the day once.
 #[tokio::test]
 async fn whatever_fails_once_the_day_is_recorded_once() {
-    let statements = ["credits::widget::CLOSE", "activity::reports::BY_SOURCE", "jobs::summed::RECORD", "jobs::summed::REASON"];
+    let statements =
+        ["credits::widget::CLOSE", "activity::reports::BY_SOURCE", "jobs::summed::RECORD", "jobs::summed::REASON"];
     let commit = "commit/webhooks::LISTENERS";
     let mut points: Vec<Failpoint> = statements
         .iter()
