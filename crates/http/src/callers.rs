@@ -1,5 +1,5 @@
 //! Who calls, whether they may, and that a POST takes effect once.
 
 pub(crate) mod auth;
-mod caller;
+pub(crate) mod caller;
 pub(crate) mod idempotency;

@@ -1,15 +1,11 @@
 //! `/v1/account`. A change is a JSON merge patch (RFC 7396), also within `address` and `notifications`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::published::accounts::account::{Account, AccountPatch};
 use probity_service::accounts::account;
-use probity_service::app::App;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 use crate::request::body::JsonBody;
 
 /// Get the account
@@ -22,10 +18,7 @@ use crate::request::body::JsonBody;
     security(("bearer" = ["read:account"])),
     responses((status = 200, description = "The account.", body = Account))
 )]
-pub(crate) async fn get_account(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<Account>, Refusal> {
+pub(crate) async fn get_account(Call(app, caller): Call) -> Answer<Account> {
     Ok(Json(account::get_account(&app, &caller).await?))
 }
 
@@ -41,10 +34,6 @@ pub(crate) async fn get_account(
     security(("bearer" = ["write:account"])),
     responses((status = 200, description = "The updated account.", body = Account))
 )]
-pub(crate) async fn patch_account(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    JsonBody(patch): JsonBody<AccountPatch>,
-) -> Result<Json<Account>, Refusal> {
+pub(crate) async fn patch_account(Call(app, caller): Call, JsonBody(patch): JsonBody<AccountPatch>) -> Answer<Account> {
     Ok(Json(account::update_account(&app, &caller, patch).await?))
 }

@@ -1,15 +1,11 @@
 //! `GET /v1/check-key`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::published::accounts::check_key::{CheckKeyQuery, CheckedKey};
 use probity_service::accounts::keys;
-use probity_service::app::App;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 
 /// Get a key's plan and credits
@@ -25,10 +21,6 @@ use crate::request::asking::Asking;
     extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "Plan and credits of the key.", body = CheckedKey))
 )]
-pub(crate) async fn check_key(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    Asking(query): Asking<CheckKeyQuery>,
-) -> Result<Json<CheckedKey>, Refusal> {
+pub(crate) async fn check_key(Call(app, caller): Call, Asking(query): Asking<CheckKeyQuery>) -> Answer<CheckedKey> {
     Ok(Json(keys::check_key(&app, &caller, query).await?))
 }

@@ -1,19 +1,15 @@
 //! `/v1/erasures`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_account::id::ErasureId;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::ErasurePath;
 use probity_contract::published::privacy::erasures::{CreateErasure, Receipt, Requested};
-use probity_service::app::App;
 use probity_service::privacy::erasures;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
@@ -34,11 +30,10 @@ use crate::request::path::PathId;
     responses((status = 200, description = "The erasure request is stored durably.", body = Requested))
 )]
 pub(crate) async fn create_erasure(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateErasure>,
-) -> Result<Json<Requested>, Refusal> {
+) -> Answer<Requested> {
     Ok(Json(erasures::create_erasure(&app, &caller, &once, asked).await?))
 }
 
@@ -54,11 +49,7 @@ pub(crate) async fn create_erasure(
     extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of erasures.", body = List<Receipt>))
 )]
-pub(crate) async fn list_erasures(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    Asking(query): Asking<PageQuery>,
-) -> Result<Json<List<Receipt>>, Refusal> {
+pub(crate) async fn list_erasures(Call(app, caller): Call, Asking(query): Asking<PageQuery>) -> Answer<List<Receipt>> {
     Ok(Json(erasures::list_erasures(&app, &caller, query).await?))
 }
 
@@ -74,10 +65,6 @@ pub(crate) async fn list_erasures(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The receipt.", body = Receipt))
 )]
-pub(crate) async fn get_erasure(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    PathId(id): PathId<ErasureId>,
-) -> Result<Json<Receipt>, Refusal> {
+pub(crate) async fn get_erasure(Call(app, caller): Call, PathId(id): PathId<ErasureId>) -> Answer<Receipt> {
     Ok(Json(erasures::get_erasure(&app, &caller, id).await?))
 }

@@ -1,18 +1,14 @@
 //! `/v1/jobs`: the jobs of an organization, whoever or whatever started them.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::page::List;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::{JobView, JobsQuery};
-use probity_service::app::App;
 use probity_service::jobs::acts;
 
 use crate::api::batch::NamedJob;
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 
 /// List jobs
@@ -27,11 +23,7 @@ use crate::request::asking::Asking;
     extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of jobs.", body = List<JobView>))
 )]
-pub(crate) async fn list_jobs(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    Asking(query): Asking<JobsQuery>,
-) -> Result<Json<List<JobView>>, Refusal> {
+pub(crate) async fn list_jobs(Call(app, caller): Call, Asking(query): Asking<JobsQuery>) -> Answer<List<JobView>> {
     Ok(Json(acts::list_jobs(&app, &caller, query).await?))
 }
 
@@ -48,10 +40,6 @@ pub(crate) async fn list_jobs(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The job.", body = JobView))
 )]
-pub(crate) async fn get_job(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<JobView>, Refusal> {
+pub(crate) async fn get_job(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<JobView> {
     Ok(Json(acts::get_job(&app, &caller, id).await?))
 }

@@ -1,20 +1,15 @@
 //! `/v1/api-keys`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
 use probity_account::id::KeyId;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::KeyPath;
 use probity_contract::published::accounts::keys::{ApiKey, CreateKey, DeletedKey, NewKey};
 use probity_service::accounts::keys;
-use probity_service::app::App;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::{Answer, Created, created};
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
@@ -31,11 +26,7 @@ use crate::request::path::PathId;
     extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of keys.", body = List<ApiKey>))
 )]
-pub(crate) async fn list_api_keys(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    Asking(query): Asking<PageQuery>,
-) -> Result<Json<List<ApiKey>>, Refusal> {
+pub(crate) async fn list_api_keys(Call(app, caller): Call, Asking(query): Asking<PageQuery>) -> Answer<List<ApiKey>> {
     Ok(Json(keys::list_keys(&app, &caller, query).await?))
 }
 
@@ -52,13 +43,11 @@ pub(crate) async fn list_api_keys(
     responses((status = 201, description = "The key, with its secret.", body = NewKey))
 )]
 pub(crate) async fn create_api_key(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateKey>,
-) -> Result<(StatusCode, Json<NewKey>), Refusal> {
-    let made = keys::create_key(&app, &caller, &once.created(), asked).await?;
-    Ok((StatusCode::CREATED, Json(made)))
+) -> Created<NewKey> {
+    Ok(created(keys::create_key(&app, &caller, &once.created(), asked).await?))
 }
 
 /// Revoke an API key
@@ -74,10 +63,6 @@ pub(crate) async fn create_api_key(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The key is revoked.", body = DeletedKey))
 )]
-pub(crate) async fn delete_api_key(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    PathId(id): PathId<KeyId>,
-) -> Result<Json<DeletedKey>, Refusal> {
+pub(crate) async fn delete_api_key(Call(app, caller): Call, PathId(id): PathId<KeyId>) -> Answer<DeletedKey> {
     Ok(Json(keys::revoke_key(&app, &caller, id).await?))
 }

@@ -3,16 +3,12 @@
 pub mod settings;
 pub mod suppressions;
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::published::accounts::organization::Organization;
 use probity_service::accounts::organization;
-use probity_service::app::App;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 
 /// Get the organization
 ///
@@ -24,9 +20,6 @@ use crate::error::Refusal;
     security(("bearer" = ["read:account"])),
     responses((status = 200, description = "The organization.", body = Organization))
 )]
-pub(crate) async fn get_organization(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<Organization>, Refusal> {
+pub(crate) async fn get_organization(Call(app, caller): Call) -> Answer<Organization> {
     Ok(Json(organization::get_organization(&app, &caller).await?))
 }

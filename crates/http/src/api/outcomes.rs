@@ -3,19 +3,16 @@
 pub(crate) mod hook;
 pub(crate) mod sources;
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::{FromRequest as _, Request, State};
+use axum::extract::{FromRequest as _, Request};
 use probity_contract::error::ApiError;
 use probity_contract::published::outcomes::report::{OUTCOMES_MAX, OutcomesReported, ReportOutcomes};
 use probity_lists::submission::SubmissionFormat;
-use probity_service::app::App;
 use probity_service::outcomes::report::{self, OutcomeReport};
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::{Answer, Refusal};
 use crate::request::body::{JsonBody, RawBody, parse};
 use crate::request::submission::format_of;
 
@@ -34,11 +31,10 @@ use crate::request::submission::format_of;
     responses((status = 200, description = "The events are stored.", body = OutcomesReported))
 )]
 pub(crate) async fn report_outcomes(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     RunOnce(once): RunOnce,
     request: Request,
-) -> Result<Json<OutcomesReported>, Refusal> {
+) -> Answer<OutcomesReported> {
     let (format, request) = format_of(request).await?;
     let events = match format {
         SubmissionFormat::Json => {

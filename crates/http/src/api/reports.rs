@@ -1,17 +1,13 @@
 //! `/v1/reports`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::page::List;
 use probity_contract::published::activity::breakdown::{BreakdownQuery, UsageBreakdown};
 use probity_contract::published::activity::reports::{DailyUsageQuery, Day, UsageQuery, UsageReport};
 use probity_service::activity::{breakdown, reports};
-use probity_service::app::App;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 
 /// Get usage
@@ -26,11 +22,7 @@ use crate::request::asking::Asking;
     extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "The report.", body = UsageReport))
 )]
-pub(crate) async fn get_usage(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    Asking(query): Asking<UsageQuery>,
-) -> Result<Json<UsageReport>, Refusal> {
+pub(crate) async fn get_usage(Call(app, caller): Call, Asking(query): Asking<UsageQuery>) -> Answer<UsageReport> {
     Ok(Json(reports::get_usage(&app, &caller, query).await?))
 }
 
@@ -48,10 +40,9 @@ pub(crate) async fn get_usage(
     responses((status = 200, description = "Usage by day.", body = List<Day>))
 )]
 pub(crate) async fn get_daily_usage(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     Asking(query): Asking<DailyUsageQuery>,
-) -> Result<Json<List<Day>>, Refusal> {
+) -> Answer<List<Day>> {
     Ok(Json(reports::get_daily_usage(&app, &caller, query).await?))
 }
 
@@ -69,9 +60,8 @@ pub(crate) async fn get_daily_usage(
     responses((status = 200, description = "Usage by part and day.", body = UsageBreakdown))
 )]
 pub(crate) async fn get_usage_breakdown(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     Asking(query): Asking<BreakdownQuery>,
-) -> Result<Json<UsageBreakdown>, Refusal> {
+) -> Answer<UsageBreakdown> {
     Ok(Json(breakdown::get_usage_breakdown(&app, &caller, query).await?))
 }

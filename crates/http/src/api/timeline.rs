@@ -1,15 +1,11 @@
 //! `GET /v1/account/timeline`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::published::activity::timeline::{Timeline, TimelineQuery};
 use probity_service::activity::timeline;
-use probity_service::app::App;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 
 /// Get the timeline
@@ -25,10 +21,6 @@ use crate::request::asking::Asking;
     extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "Account activity.", body = Timeline))
 )]
-pub(crate) async fn get_timeline(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    Asking(query): Asking<TimelineQuery>,
-) -> Result<Json<Timeline>, Refusal> {
+pub(crate) async fn get_timeline(Call(app, caller): Call, Asking(query): Asking<TimelineQuery>) -> Answer<Timeline> {
     Ok(Json(timeline::get_timeline(&app, &caller, query).await?))
 }

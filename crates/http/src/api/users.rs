@@ -1,20 +1,15 @@
 //! `/v1/users`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
 use probity_account::id::UserId;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::UserPath;
 use probity_contract::published::accounts::users::{DeletedMember, Invite, Member, MemberPatch, NewMember};
 use probity_service::accounts::users;
-use probity_service::app::App;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::{Answer, Created, created};
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
@@ -31,11 +26,7 @@ use crate::request::path::PathId;
     extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of members.", body = List<Member>))
 )]
-pub(crate) async fn list_users(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    Asking(query): Asking<PageQuery>,
-) -> Result<Json<List<Member>>, Refusal> {
+pub(crate) async fn list_users(Call(app, caller): Call, Asking(query): Asking<PageQuery>) -> Answer<List<Member>> {
     Ok(Json(users::list_members(&app, &caller, query).await?))
 }
 
@@ -51,11 +42,7 @@ pub(crate) async fn list_users(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The member.", body = Member))
 )]
-pub(crate) async fn get_user(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    PathId(id): PathId<UserId>,
-) -> Result<Json<Member>, Refusal> {
+pub(crate) async fn get_user(Call(app, caller): Call, PathId(id): PathId<UserId>) -> Answer<Member> {
     Ok(Json(users::get_member(&app, &caller, id).await?))
 }
 
@@ -75,13 +62,11 @@ pub(crate) async fn get_user(
     responses((status = 201, description = "The invited member, with the link.", body = NewMember))
 )]
 pub(crate) async fn invite_user(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<Invite>,
-) -> Result<(StatusCode, Json<NewMember>), Refusal> {
-    let invited = users::invite_member(&app, &caller, &once.created(), asked).await?;
-    Ok((StatusCode::CREATED, Json(invited)))
+) -> Created<NewMember> {
+    Ok(created(users::invite_member(&app, &caller, &once.created(), asked).await?))
 }
 
 /// Update a member
@@ -101,11 +86,10 @@ pub(crate) async fn invite_user(
     responses((status = 200, description = "The updated member.", body = Member))
 )]
 pub(crate) async fn patch_user(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(id): PathId<UserId>,
     JsonBody(patch): JsonBody<MemberPatch>,
-) -> Result<Json<Member>, Refusal> {
+) -> Answer<Member> {
     Ok(Json(users::update_member(&app, &caller, id, patch).await?))
 }
 
@@ -122,10 +106,6 @@ pub(crate) async fn patch_user(
     extensions(("x-errors" = json!(["not_found", "conflict"]))),
     responses((status = 200, description = "The member is removed.", body = DeletedMember))
 )]
-pub(crate) async fn delete_user(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    PathId(id): PathId<UserId>,
-) -> Result<Json<DeletedMember>, Refusal> {
+pub(crate) async fn delete_user(Call(app, caller): Call, PathId(id): PathId<UserId>) -> Answer<DeletedMember> {
     Ok(Json(users::remove_member(&app, &caller, id).await?))
 }

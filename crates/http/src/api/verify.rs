@@ -1,16 +1,12 @@
 //! `GET /v1/verify`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::published::verify::verdict::VerdictSchema;
 use probity_contract::published::verify::{ShownVerdict, VerifyQuery};
-use probity_service::app::App;
 use probity_service::verify::verify_address;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 
 /// Verify an address
@@ -27,10 +23,6 @@ use crate::request::asking::Asking;
     extensions(("x-errors" = json!(["invalid_request", "insufficient_credits"]))),
     responses((status = 200, description = "The verdict.", body = VerdictSchema))
 )]
-pub(crate) async fn verify_email(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    Asking(query): Asking<VerifyQuery>,
-) -> Result<Json<ShownVerdict>, Refusal> {
+pub(crate) async fn verify_email(Call(app, caller): Call, Asking(query): Asking<VerifyQuery>) -> Answer<ShownVerdict> {
     Ok(Json(verify_address(&app, &caller, query).await?))
 }

@@ -3,23 +3,18 @@
 pub(crate) mod callback_secret;
 pub(crate) mod deliveries;
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
 use probity_account::id::WebhookId;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::WebhookPath;
 use probity_contract::published::webhooks::{
     CreateWebhook, DeletedWebhook, NewWebhook, WebhookPatch, WebhookSecret, WebhookShown,
 };
-use probity_service::app::App;
 use probity_service::webhooks::acts;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::{Answer, Created, created};
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
@@ -37,10 +32,9 @@ use crate::request::path::PathId;
     responses((status = 200, description = "A page of webhooks.", body = List<WebhookShown>))
 )]
 pub(crate) async fn list_webhooks(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     Asking(query): Asking<PageQuery>,
-) -> Result<Json<List<WebhookShown>>, Refusal> {
+) -> Answer<List<WebhookShown>> {
     Ok(Json(acts::list_webhooks(&app, &caller, query).await?))
 }
 
@@ -57,13 +51,11 @@ pub(crate) async fn list_webhooks(
     responses((status = 201, description = "The webhook, with its secret.", body = NewWebhook))
 )]
 pub(crate) async fn create_webhook(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateWebhook>,
-) -> Result<(StatusCode, Json<NewWebhook>), Refusal> {
-    let made = acts::create_webhook(&app, &caller, &once.created(), asked).await?;
-    Ok((StatusCode::CREATED, Json(made)))
+) -> Created<NewWebhook> {
+    Ok(created(acts::create_webhook(&app, &caller, &once.created(), asked).await?))
 }
 
 /// Get a webhook
@@ -78,11 +70,7 @@ pub(crate) async fn create_webhook(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The webhook.", body = WebhookShown))
 )]
-pub(crate) async fn get_webhook(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    PathId(id): PathId<WebhookId>,
-) -> Result<Json<WebhookShown>, Refusal> {
+pub(crate) async fn get_webhook(Call(app, caller): Call, PathId(id): PathId<WebhookId>) -> Answer<WebhookShown> {
     Ok(Json(acts::get_webhook(&app, &caller, id).await?))
 }
 
@@ -101,11 +89,10 @@ pub(crate) async fn get_webhook(
     responses((status = 200, description = "The updated webhook.", body = WebhookShown))
 )]
 pub(crate) async fn patch_webhook(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(id): PathId<WebhookId>,
     JsonBody(patch): JsonBody<WebhookPatch>,
-) -> Result<Json<WebhookShown>, Refusal> {
+) -> Answer<WebhookShown> {
     Ok(Json(acts::change_webhook(&app, &caller, id, patch).await?))
 }
 
@@ -121,11 +108,7 @@ pub(crate) async fn patch_webhook(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The webhook is deleted.", body = DeletedWebhook))
 )]
-pub(crate) async fn delete_webhook(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    PathId(id): PathId<WebhookId>,
-) -> Result<Json<DeletedWebhook>, Refusal> {
+pub(crate) async fn delete_webhook(Call(app, caller): Call, PathId(id): PathId<WebhookId>) -> Answer<DeletedWebhook> {
     Ok(Json(acts::delete_webhook(&app, &caller, id).await?))
 }
 
@@ -143,10 +126,9 @@ pub(crate) async fn delete_webhook(
     responses((status = 200, description = "The new secret.", body = WebhookSecret))
 )]
 pub(crate) async fn rotate_webhook_secret(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(id): PathId<WebhookId>,
     RunOnce(once): RunOnce,
-) -> Result<Json<WebhookSecret>, Refusal> {
+) -> Answer<WebhookSecret> {
     Ok(Json(acts::rotate_webhook_secret(&app, &caller, id, &once).await?))
 }

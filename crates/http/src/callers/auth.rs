@@ -28,8 +28,6 @@ use crate::edge::peer::{Peer, client_ip};
 use crate::edge::shell::Assured;
 use crate::error::Refusal;
 
-pub(crate) use crate::callers::caller::CalledBy;
-
 /// When the query parameter for keys stops working (specification, section 5).
 const SUNSET: &str = "Tue, 01 Jun 2027 00:00:00 GMT";
 

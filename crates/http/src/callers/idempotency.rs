@@ -24,7 +24,7 @@ use probity_service::callers::once::{self, Beginning, KeyHolder, KeyedCall, Keye
 use probity_telemetry::metrics::Idempotent;
 use tracing::Instrument as _;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::{AppState, Call};
 use crate::error::Refusal;
 use crate::request::body::gather;
 
@@ -46,17 +46,12 @@ impl<S: Sync> FromRequestParts<S> for RunOnce {
 }
 
 /// Runs a POST once per key. Other requests pass through.
-pub(crate) async fn layer(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn layer(Call(app, caller): Call, request: Request, next: Next) -> Response {
     layered(app, Some(caller), request, next).await
 }
 
 /// Does the same for the operator, who is not a caller of the API.
-pub(crate) async fn layer_of_operator(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(crate) async fn layer_of_operator(State(app): AppState, request: Request, next: Next) -> Response {
     layered(app, None, request, next).await
 }
 

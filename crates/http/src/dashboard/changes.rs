@@ -3,20 +3,16 @@
 //!
 //! The events name a part and have none of its content: the page asks for that again. [`stream`] says how it goes on and ends.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::response::Response;
 use probity_service::activity::changes::{ChangeFeed, ChangesQuery, PageChange, follow_changes};
 use probity_service::activity::counts::{NavigationCounts, get_navigation_counts};
-use probity_service::app::App;
 use serde_json::json;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::dashboard::stream;
 use crate::dashboard::stream::PageFeed;
-use crate::error::Refusal;
+use crate::error::{Answer, Refusal};
 use crate::person::guard::Person;
 use crate::request::asking::Asking;
 
@@ -31,9 +27,8 @@ impl PageFeed for ChangeFeed {
 
 /// The changes of the parts that a page names.
 pub(crate) async fn get_changes(
-    State(app): State<Arc<App>>,
+    Call(app, caller): Call,
     person: Person,
-    CalledBy(caller): CalledBy,
     Asking(query): Asking<ChangesQuery>,
 ) -> Result<Response, Refusal> {
     let scopes = query.scopes();
@@ -42,9 +37,6 @@ pub(crate) async fn get_changes(
 }
 
 /// The counts beside the navigation.
-pub(crate) async fn get_counts(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<NavigationCounts>, Refusal> {
+pub(crate) async fn get_counts(Call(app, caller): Call) -> Answer<NavigationCounts> {
     Ok(Json(get_navigation_counts(&app, &caller).await?))
 }

@@ -1,19 +1,12 @@
 //! `GET /app/egress`: the way to mail servers.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use probity_service::app::App;
 use probity_service::operator::egress::{EgressWays, list_ways};
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 
 /// What all nodes that are alive see of their way to mail servers.
-pub(crate) async fn get_ways(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<EgressWays>, Refusal> {
+pub(crate) async fn get_ways(Call(app, caller): Call) -> Answer<EgressWays> {
     Ok(Json(list_ways(&app, &caller).await?))
 }

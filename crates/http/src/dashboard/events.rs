@@ -3,16 +3,12 @@
 //! Each event is a whole [`JobProgress`](probity_backend::lists::progress::JobProgress), so a client that missed some has missed
 //! nothing, and `Last-Event-ID` is ignored. [`stream`] says how it goes on and ends.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::response::Response;
 use probity_account::scope::Scope;
-use probity_service::app::App;
 use probity_service::lists::feed::{ListFeed, follow_list};
 
 use crate::api::batch::NamedJob;
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::dashboard::stream;
 use crate::dashboard::stream::PageFeed;
 use crate::error::Refusal;
@@ -26,9 +22,8 @@ impl PageFeed for ListFeed {
 
 /// The events of a list.
 pub(crate) async fn get_events(
-    State(app): State<Arc<App>>,
+    Call(app, caller): Call,
     person: Person,
-    CalledBy(caller): CalledBy,
     NamedJob(id): NamedJob,
 ) -> Result<Response, Refusal> {
     let feed = follow_list(&app, &caller, person.signed_in.session.id, id).await?;

@@ -2,8 +2,6 @@
 //! summary. `/app/shared` is what people without an account see by such a link; the token comes in a header, as that of one-time
 //! links.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -11,7 +9,6 @@ use axum::http::header::HeaderName;
 use probity_backend::lists::progress::JobProgress;
 use probity_backend::uploads::view::Started;
 use probity_contract::page::List;
-use probity_service::app::App;
 use probity_service::jobs::keeping::{self, DeletedList, ListPatch};
 use probity_service::jobs::mailing::{self, ListMail};
 use probity_service::lists::catalogue::{ListShown, ListsQuery, list_named_lists};
@@ -19,8 +16,8 @@ use probity_service::lists::domains::{DomainMix, count_domains};
 use probity_service::lists::sharing::{self, LinkedSummary, NewListLink, SharedList};
 
 use crate::api::batch::NamedJob;
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::{AppState, Call};
+use crate::error::{Answer, Refusal};
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 
@@ -28,119 +25,77 @@ static TOKEN: HeaderName = HeaderName::from_static("x-link-token");
 
 /// Names and tags a list.
 pub(crate) async fn patch_list(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     NamedJob(id): NamedJob,
     JsonBody(patch): JsonBody<ListPatch>,
-) -> Result<Json<JobProgress>, Refusal> {
+) -> Answer<JobProgress> {
     Ok(Json(keeping::name_list(&app, &caller, id, patch).await?))
 }
 
 /// Deletes a list that is over.
-pub(crate) async fn delete_list(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<DeletedList>, Refusal> {
+pub(crate) async fn delete_list(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<DeletedList> {
     Ok(Json(keeping::delete_list(&app, &caller, id).await?))
 }
 
 /// Has a list finished without further retries.
-pub(crate) async fn finish(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<JobProgress>, Refusal> {
+pub(crate) async fn finish(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<JobProgress> {
     Ok(Json(keeping::finish_list(&app, &caller, id).await?))
 }
 
 /// Verifies the unknown rows of a list again, as a new one.
-pub(crate) async fn verify_unknown(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<Started>, Refusal> {
+pub(crate) async fn verify_unknown(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<Started> {
     // A browser that goes away does not leave it half-done.
     let work = async move { keeping::verify_unknown_again(&app, &caller, id).await };
     Ok(Json(tokio::spawn(work).await.map_err(probity_contract::error::ApiError::server_error)??))
 }
 
 /// Rows of a list by domain.
-pub(crate) async fn get_domains(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<DomainMix>, Refusal> {
+pub(crate) async fn get_domains(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<DomainMix> {
     Ok(Json(count_domains(&app, &caller, id).await?))
 }
 
 /// Lists, newest first, with their names.
-pub(crate) async fn list_lists(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    Asking(query): Asking<ListsQuery>,
-) -> Result<Json<List<ListShown>>, Refusal> {
+pub(crate) async fn list_lists(Call(app, caller): Call, Asking(query): Asking<ListsQuery>) -> Answer<List<ListShown>> {
     Ok(Json(list_named_lists(&app, &caller, query).await?))
 }
 
 /// Whether an email comes when the list is over.
-pub(crate) async fn get_mail(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<ListMail>, Refusal> {
+pub(crate) async fn get_mail(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<ListMail> {
     Ok(Json(mailing::get_list_mail(&app, &caller, id).await?))
 }
 
 /// Has an email sent when the list is over.
-pub(crate) async fn ask_for_mail(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<ListMail>, Refusal> {
+pub(crate) async fn ask_for_mail(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<ListMail> {
     Ok(Json(mailing::request_list_mail(&app, &caller, id).await?))
 }
 
 /// Has none sent.
-pub(crate) async fn cancel_mail(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<ListMail>, Refusal> {
+pub(crate) async fn cancel_mail(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<ListMail> {
     Ok(Json(mailing::cancel_list_mail(&app, &caller, id).await?))
 }
 
 /// The link to a list's summary.
-pub(crate) async fn get_link(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<SharedList>, Refusal> {
+pub(crate) async fn get_link(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<SharedList> {
     Ok(Json(sharing::get_list_link(&app, &caller, id).await?))
 }
 
 /// Creates it.
 pub(crate) async fn create_link(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     NamedJob(id): NamedJob,
     JsonBody(asked): JsonBody<NewListLink>,
-) -> Result<Json<SharedList>, Refusal> {
+) -> Answer<SharedList> {
     Ok(Json(sharing::create_list_link(&app, &caller, id, asked).await?))
 }
 
 /// Revokes it.
-pub(crate) async fn revoke_link(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<SharedList>, Refusal> {
+pub(crate) async fn revoke_link(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<SharedList> {
     Ok(Json(sharing::revoke_list_link(&app, &caller, id).await?))
 }
 
 /// The summary that a link shows, without an account.
 pub(crate) async fn get_shared(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     headers: HeaderMap,
 ) -> Result<([(HeaderName, &'static str); 1], Json<LinkedSummary>), Refusal> {
     let token = headers.get(&TOKEN).and_then(|value| value.to_str().ok()).unwrap_or_default();

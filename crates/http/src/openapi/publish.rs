@@ -33,7 +33,7 @@ pub fn routes<S: Clone + Send + Sync + 'static>(
     document: impl Fn() -> OpenApi + Clone + Send + Sync + 'static,
 ) -> Router<S> {
     let published = Arc::new(OnceLock::new());
-    let route = |pick: fn(&Published) -> &Answer| {
+    let route = |pick: fn(&Published) -> &TaggedBody| {
         let (published, document) = (published.clone(), document.clone());
         get(async move |asked: HeaderMap| pick(published.get_or_init(|| Published::of(&document()))).to(&asked))
     };
@@ -44,8 +44,8 @@ pub fn routes<S: Clone + Send + Sync + 'static>(
 
 /// The document and its page, ready to send.
 struct Published {
-    document: Answer,
-    page: Answer,
+    document: TaggedBody,
+    page: TaggedBody,
 }
 
 impl Published {
@@ -56,21 +56,21 @@ impl Published {
     fn of(document: &OpenApi) -> Self {
         let json = serde_json::to_value(document).expect("a document is plain JSON");
         Self {
-            document: Answer::new("application/json", json.to_string()),
-            page: Answer::new("text/html; charset=utf-8", page::render(&json).into_string()),
+            document: TaggedBody::new("application/json", json.to_string()),
+            page: TaggedBody::new("text/html; charset=utf-8", page::render(&json).into_string()),
         }
     }
 }
 
 /// Response body with the tag that identifies it in a client's cache.
 #[derive(Debug)]
-struct Answer {
+struct TaggedBody {
     kind: HeaderValue,
     tag: HeaderValue,
     body: Packable,
 }
 
-impl Answer {
+impl TaggedBody {
     fn new(kind: &'static str, body: String) -> Self {
         let digest = digest::digest(&digest::SHA256, body.as_bytes());
         let tag = format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(&digest.as_ref()[..16]));

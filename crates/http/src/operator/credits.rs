@@ -1,7 +1,5 @@
 //! Credits of organizations: granted, corrected, listed.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use probity_account::id::OrgId;
@@ -9,10 +7,10 @@ use probity_contract::error::ApiError;
 use probity_contract::page::List;
 use probity_contract::published::operator::OperatorPageQuery;
 use probity_contract::published::operator::credits::{AdjustCredits, CreditAccount, GrantCredits, LedgerEntry};
-use probity_service::app::App;
 use probity_service::operator::credits;
 
-use crate::error::Refusal;
+use crate::callers::caller::AppState;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
@@ -34,10 +32,10 @@ use crate::request::path::PathId;
     responses((status = 200, description = "The new balance.", body = CreditAccount))
 )]
 pub(crate) async fn grant_credits(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     PathId(id): PathId<OrgId>,
     JsonBody(grant): JsonBody<GrantCredits>,
-) -> Result<Json<CreditAccount>, Refusal> {
+) -> Answer<CreditAccount> {
     Ok(Json(credits::grant_credits(&app, id, grant.try_into()?).await?))
 }
 
@@ -54,10 +52,10 @@ pub(crate) async fn grant_credits(
     responses((status = 200, description = "The new balance.", body = CreditAccount))
 )]
 pub(crate) async fn adjust_credits(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     PathId(id): PathId<OrgId>,
     JsonBody(adjustment): JsonBody<AdjustCredits>,
-) -> Result<Json<CreditAccount>, Refusal> {
+) -> Answer<CreditAccount> {
     Ok(Json(credits::adjust_credits(&app, id, adjustment.try_into()?).await?))
 }
 
@@ -74,9 +72,9 @@ pub(crate) async fn adjust_credits(
     responses((status = 200, description = "A page of ledger entries.", body = List<LedgerEntry>))
 )]
 pub(crate) async fn read_ledger(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     PathId(id): PathId<OrgId>,
     Asking(query): Asking<Result<OperatorPageQuery, ApiError>>,
-) -> Result<Json<List<LedgerEntry>>, Refusal> {
+) -> Answer<List<LedgerEntry>> {
     Ok(Json(credits::read_ledger(&app, id, query).await?))
 }

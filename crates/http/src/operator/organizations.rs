@@ -1,21 +1,18 @@
 //! Plans, organizations, and holds on them.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use probity_account::id::OrgId;
 use probity_contract::page::List;
 use probity_contract::published::operator::organizations::{
     CreateCustomer, CreatedCustomer, Customer, CustomerPatch, CustomerWithCredits, HoldCustomer, OrganizationsQuery,
 };
 use probity_contract::published::operator::plans::ConfiguredPlan;
-use probity_service::app::App;
 use probity_service::operator::{holds, organizations, plans};
 
+use crate::callers::caller::AppState;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::{Answer, Created, created};
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
@@ -29,7 +26,7 @@ use crate::request::path::PathId;
     tag = "Plans",
     responses((status = 200, description = "All plans, by name.", body = List<ConfiguredPlan>))
 )]
-pub(crate) async fn list_plans(State(app): State<Arc<App>>) -> Json<List<ConfiguredPlan>> {
+pub(crate) async fn list_plans(State(app): AppState) -> Json<List<ConfiguredPlan>> {
     Json(plans::list_plans(&app))
 }
 
@@ -45,9 +42,9 @@ pub(crate) async fn list_plans(State(app): State<Arc<App>>) -> Json<List<Configu
     responses((status = 200, description = "A page of organizations.", body = List<Customer>))
 )]
 pub(crate) async fn list_organizations(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Asking(query): Asking<OrganizationsQuery>,
-) -> Result<Json<List<Customer>>, Refusal> {
+) -> Answer<List<Customer>> {
     Ok(Json(organizations::list_organizations(&app, query).await?))
 }
 
@@ -65,12 +62,11 @@ pub(crate) async fn list_organizations(
     responses((status = 201, description = "The organization, with its owner's link.", body = CreatedCustomer))
 )]
 pub(crate) async fn create_organization(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateCustomer>,
-) -> Result<(StatusCode, Json<CreatedCustomer>), Refusal> {
-    let created = organizations::create_organization(&app, &once.created(), asked).await?;
-    Ok((StatusCode::CREATED, Json(created)))
+) -> Created<CreatedCustomer> {
+    Ok(created(organizations::create_organization(&app, &once.created(), asked).await?))
 }
 
 /// Get an organization
@@ -84,10 +80,7 @@ pub(crate) async fn create_organization(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The organization.", body = CustomerWithCredits))
 )]
-pub(crate) async fn read_organization(
-    State(app): State<Arc<App>>,
-    PathId(id): PathId<OrgId>,
-) -> Result<Json<CustomerWithCredits>, Refusal> {
+pub(crate) async fn read_organization(State(app): AppState, PathId(id): PathId<OrgId>) -> Answer<CustomerWithCredits> {
     Ok(Json(organizations::show_organization(&app, id).await?))
 }
 
@@ -105,10 +98,10 @@ pub(crate) async fn read_organization(
     responses((status = 200, description = "The updated organization.", body = CustomerWithCredits))
 )]
 pub(crate) async fn change_organization(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     PathId(id): PathId<OrgId>,
     JsonBody(patch): JsonBody<CustomerPatch>,
-) -> Result<Json<CustomerWithCredits>, Refusal> {
+) -> Answer<CustomerWithCredits> {
     Ok(Json(organizations::change_organization(&app, id, patch).await?))
 }
 
@@ -128,10 +121,10 @@ pub(crate) async fn change_organization(
     responses((status = 200, description = "The updated organization.", body = Customer))
 )]
 pub(crate) async fn hold_organization(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     PathId(id): PathId<OrgId>,
     JsonBody(hold): JsonBody<HoldCustomer>,
-) -> Result<Json<Customer>, Refusal> {
+) -> Answer<Customer> {
     Ok(Json(holds::hold_organization(&app, id, hold).await?))
 }
 
@@ -146,9 +139,6 @@ pub(crate) async fn hold_organization(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The updated organization.", body = Customer))
 )]
-pub(crate) async fn lift_hold(
-    State(app): State<Arc<App>>,
-    PathId(id): PathId<OrgId>,
-) -> Result<Json<Customer>, Refusal> {
+pub(crate) async fn lift_hold(State(app): AppState, PathId(id): PathId<OrgId>) -> Answer<Customer> {
     Ok(Json(holds::lift_hold(&app, id).await?))
 }

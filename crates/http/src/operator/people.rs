@@ -1,18 +1,15 @@
 //! The members of an organization, and links for those who cannot sign in.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use probity_account::id::{OrgId, UserId};
 use probity_contract::page::List;
 use probity_contract::published::operator::organizations::OneTimeLink;
 use probity_contract::published::operator::people::{CreateResetLink, CustomerMember};
-use probity_service::app::App;
 use probity_service::operator::people;
 
-use crate::error::Refusal;
+use crate::callers::caller::AppState;
+use crate::error::{Answer, Created, created};
 use crate::request::body::JsonBody;
 use crate::request::path::{PathId, PathIds};
 
@@ -27,10 +24,7 @@ use crate::request::path::{PathId, PathIds};
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "All members.", body = List<CustomerMember>))
 )]
-pub(crate) async fn list_people(
-    State(app): State<Arc<App>>,
-    PathId(id): PathId<OrgId>,
-) -> Result<Json<List<CustomerMember>>, Refusal> {
+pub(crate) async fn list_people(State(app): AppState, PathId(id): PathId<OrgId>) -> Answer<List<CustomerMember>> {
     Ok(Json(people::list_people(&app, id).await?))
 }
 
@@ -51,10 +45,10 @@ pub(crate) async fn list_people(
     responses((status = 201, description = "The link.", body = OneTimeLink))
 )]
 pub(crate) async fn make_reset_link(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     PathIds(id, user): PathIds<OrgId, UserId>,
     asked: Option<JsonBody<CreateResetLink>>,
-) -> Result<(StatusCode, Json<OneTimeLink>), Refusal> {
+) -> Created<OneTimeLink> {
     let asked = asked.map(|JsonBody(asked)| asked).unwrap_or_default();
-    Ok((StatusCode::CREATED, Json(people::create_reset_link(&app, id, user, asked).await?)))
+    Ok(created(people::create_reset_link(&app, id, user, asked).await?))
 }

@@ -2,17 +2,15 @@
 //!
 //! The token is in a header: proxies write paths into their logs, and a reader of the log could use the link first.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use probity_contract::published::accounts::people::{LinkShown, UseLink};
 use probity_service::accounts::people::link_use;
-use probity_service::app::App;
 
-use crate::error::Refusal;
+use crate::callers::caller::AppState;
+use crate::error::{Answer, Refusal};
 use crate::person::cookie;
 use crate::person::guard::Arrival;
 use crate::request::body::JsonBody;
@@ -21,16 +19,16 @@ static TOKEN: HeaderName = HeaderName::from_static("x-link-token");
 
 /// Says what a link is for, without using it.
 pub(crate) async fn get_link(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { visitor, .. }: Arrival,
     headers: HeaderMap,
-) -> Result<Json<LinkShown>, Refusal> {
+) -> Answer<LinkShown> {
     Ok(Json(link_use::get_link(&app, &visitor, token(&headers)).await?))
 }
 
 /// Sets the person's password and begins a session.
 pub(crate) async fn redeem_link(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { transport, visitor }: Arrival,
     headers: HeaderMap,
     JsonBody(given): JsonBody<UseLink>,

@@ -1,32 +1,30 @@
 //! `/app/second-factor`.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use probity_contract::published::accounts::people::{BegunSecondFactor, GivenCode, GivenPassword};
 use probity_service::accounts::people::second_factor;
-use probity_service::app::App;
 
-use crate::error::Refusal;
+use crate::callers::caller::AppState;
+use crate::error::{Answer, Refusal};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
 use crate::request::body::JsonBody;
 
 /// Shows a new secret, which a code has yet to confirm.
 pub(crate) async fn begin_second_factor(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { visitor, .. }: Arrival,
     Person(session): Person,
     JsonBody(given): JsonBody<GivenPassword>,
-) -> Result<Json<BegunSecondFactor>, Refusal> {
+) -> Answer<BegunSecondFactor> {
     Ok(Json(second_factor::begin_second_factor(&app, &visitor, &session, given).await?))
 }
 
 /// Asks for the second factor from now on, and shows the codes of recovery.
 pub(crate) async fn confirm_second_factor(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { transport, visitor }: Arrival,
     Person(session): Person,
     JsonBody(given): JsonBody<GivenCode>,
@@ -37,7 +35,7 @@ pub(crate) async fn confirm_second_factor(
 
 /// Does not ask for the second factor any more.
 pub(crate) async fn delete_second_factor(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { transport, visitor }: Arrival,
     Person(session): Person,
     JsonBody(given): JsonBody<GivenCode>,

@@ -1,7 +1,5 @@
 //! `/app/session`, `/app/sessions` and `/app/password`.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -11,9 +9,9 @@ use probity_contract::published::accounts::people::{
     ChangePassword, DeletedSession, DeletedSessions, SessionListed, SessionShown,
 };
 use probity_service::accounts::people::{password_change, sessions};
-use probity_service::app::App;
 
-use crate::error::Refusal;
+use crate::callers::caller::AppState;
+use crate::error::{Answer, Refusal};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
 use crate::request::body::JsonBody;
@@ -21,41 +19,35 @@ use crate::request::path::PathId;
 
 /// Shows the session that asks.
 pub(crate) async fn get_session(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { visitor, .. }: Arrival,
     Person(session): Person,
-) -> Result<Json<SessionShown>, Refusal> {
+) -> Answer<SessionShown> {
     Ok(Json(sessions::get_session(&app, &visitor, &session).await?))
 }
 
 /// Lists where the person is signed in.
-pub(crate) async fn list_sessions(
-    State(app): State<Arc<App>>,
-    Person(session): Person,
-) -> Result<Json<List<SessionListed>>, Refusal> {
+pub(crate) async fn list_sessions(State(app): AppState, Person(session): Person) -> Answer<List<SessionListed>> {
     Ok(Json(sessions::list_sessions(&app, &session).await?))
 }
 
 /// Ends one session of the person.
 pub(crate) async fn delete_session(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Person(session): Person,
     PathId(id): PathId<SessionId>,
-) -> Result<Json<DeletedSession>, Refusal> {
+) -> Answer<DeletedSession> {
     Ok(Json(sessions::delete_session(&app, &session, id).await?))
 }
 
 /// Ends every other session of the person.
-pub(crate) async fn delete_other_sessions(
-    State(app): State<Arc<App>>,
-    Person(session): Person,
-) -> Result<Json<DeletedSessions>, Refusal> {
+pub(crate) async fn delete_other_sessions(State(app): AppState, Person(session): Person) -> Answer<DeletedSessions> {
     Ok(Json(sessions::delete_other_sessions(&app, &session).await?))
 }
 
 /// Changes the password.
 pub(crate) async fn change_password(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { transport, visitor }: Arrival,
     Person(session): Person,
     JsonBody(given): JsonBody<ChangePassword>,

@@ -1,7 +1,5 @@
 //! `POST /app/sign-in` and `POST /app/sign-out`. A session begins with a fresh token, whatever cookie came along.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -9,16 +7,16 @@ use axum::response::{IntoResponse as _, Response};
 use probity_contract::published::accounts::people::{AskForLink, AskedForLink, SignIn, SignInOptions};
 use probity_service::accounts::people::sign_in::SignInOutcome;
 use probity_service::accounts::people::{forgotten_password, sessions, sign_in};
-use probity_service::app::App;
 
-use crate::error::Refusal;
+use crate::callers::caller::AppState;
+use crate::error::{Answer, Refusal};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
 use crate::request::body::JsonBody;
 
 /// Signs a person in.
 pub(crate) async fn sign_in(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { transport, visitor }: Arrival,
     headers: HeaderMap,
     JsonBody(given): JsonBody<SignIn>,
@@ -35,22 +33,22 @@ pub(crate) async fn sign_in(
 }
 
 /// What the page for signing in can offer.
-pub(crate) async fn get_options(State(app): State<Arc<App>>) -> Result<Json<SignInOptions>, Refusal> {
+pub(crate) async fn get_options(State(app): AppState) -> Answer<SignInOptions> {
     Ok(Json(forgotten_password::get_sign_in_options(&app).await?))
 }
 
 /// Has a link for a new password mailed, if the address is a member's.
 pub(crate) async fn ask_for_link(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { visitor, .. }: Arrival,
     JsonBody(given): JsonBody<AskForLink>,
-) -> Result<Json<AskedForLink>, Refusal> {
+) -> Answer<AskedForLink> {
     Ok(Json(forgotten_password::ask_for_link(&app, &visitor, given).await?))
 }
 
 /// Ends the session.
 pub(crate) async fn sign_out(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { transport, .. }: Arrival,
     Person(session): Person,
 ) -> Result<Response, Refusal> {

@@ -1,8 +1,6 @@
 //! `/app/sso`: single sign-on. The browser comes back to `/app/sso/callback` by a link of the provider's, so that route has neither
 //! a page token nor an origin of ours; the cookie of the sign-in stands for both.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -12,62 +10,51 @@ use probity_contract::published::accounts::people::GivenPassword;
 use probity_contract::published::accounts::sso::{BeginSso, DeletedSso, ProveDomain, SetSso, SsoShown, SsoTested};
 use probity_service::accounts::people::sso::sign_in::SsoAnswer;
 use probity_service::accounts::people::sso::{domains, setup, sign_in};
-use probity_service::app::App;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::{AppState, Call};
+use crate::error::{Answer, Refusal};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
 use crate::request::body::JsonBody;
 
 /// Shows the single sign-on of the organization.
-pub(crate) async fn get_sso(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<SsoShown>, Refusal> {
+pub(crate) async fn get_sso(Call(app, caller): Call) -> Answer<SsoShown> {
     Ok(Json(setup::get_sso(&app, &caller).await?))
 }
 
 /// Sets the provider and claims domains.
 pub(crate) async fn set_sso(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { visitor, .. }: Arrival,
     Person(session): Person,
     JsonBody(given): JsonBody<SetSso>,
-) -> Result<Json<SsoShown>, Refusal> {
+) -> Answer<SsoShown> {
     Ok(Json(setup::set_sso(&app, &visitor, &session, given).await?))
 }
 
 /// Deletes the provider.
 pub(crate) async fn delete_sso(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { visitor, .. }: Arrival,
     Person(session): Person,
     JsonBody(given): JsonBody<GivenPassword>,
-) -> Result<Json<DeletedSso>, Refusal> {
+) -> Answer<DeletedSso> {
     Ok(Json(setup::delete_sso(&app, &visitor, &session, given).await?))
 }
 
 /// Tests the provider.
-pub(crate) async fn test_sso(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<SsoTested>, Refusal> {
+pub(crate) async fn test_sso(Call(app, caller): Call) -> Answer<SsoTested> {
     Ok(Json(setup::test_sso(&app, &caller).await?))
 }
 
 /// Looks for the record that proves a domain.
-pub(crate) async fn prove_domain(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    JsonBody(given): JsonBody<ProveDomain>,
-) -> Result<Json<SsoShown>, Refusal> {
+pub(crate) async fn prove_domain(Call(app, caller): Call, JsonBody(given): JsonBody<ProveDomain>) -> Answer<SsoShown> {
     Ok(Json(domains::prove_domain(&app, &caller, &given.domain).await?))
 }
 
 /// Says where the browser goes, and has it keep what the answer must fit.
 pub(crate) async fn begin_sso(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { transport, visitor }: Arrival,
     JsonBody(given): JsonBody<BeginSso>,
 ) -> Result<Response, Refusal> {
@@ -77,7 +64,7 @@ pub(crate) async fn begin_sso(
 
 /// Begins a session, or leads to the page for signing in with a word for what was wrong.
 pub(crate) async fn finish_sso(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Arrival { transport, visitor }: Arrival,
     headers: HeaderMap,
     answer: Result<Query<SsoAnswer>, QueryRejection>,

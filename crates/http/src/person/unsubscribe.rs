@@ -15,6 +15,7 @@ use probity_letters::UnsubscribeTexts;
 use probity_service::accounts::unsubscribe::{self, UnsubscribeLink};
 use probity_service::app::App;
 
+use crate::callers::caller::AppState;
 use crate::error::{ErrorPage, Refusal};
 
 const HEADERS: [(HeaderName, HeaderValue); 3] = [
@@ -37,14 +38,14 @@ pub(crate) fn routes(app: &Arc<App>) -> Router {
     Router::new().route("/unsubscribe/{token}", methods).with_state(app.clone())
 }
 
-async fn ask(State(app): State<Arc<App>>, Path(token): Path<String>, head: HeaderMap) -> Result<Response, Refusal> {
+async fn ask(State(app): AppState, Path(token): Path<String>, head: HeaderMap) -> Result<Response, Refusal> {
     match unsubscribe::get_unsubscribe_link(&app, &token).await {
         Ok(UnsubscribeLink { kind, language }) => Ok(page(language, UnsubscribeTexts::question(language, kind))),
         Err(error) => refused(error, &head),
     }
 }
 
-async fn end(State(app): State<Arc<App>>, Path(token): Path<String>, head: HeaderMap) -> Result<Response, Refusal> {
+async fn end(State(app): AppState, Path(token): Path<String>, head: HeaderMap) -> Result<Response, Refusal> {
     match unsubscribe::redeem_unsubscribe_link(&app, &token).await {
         Ok(UnsubscribeLink { kind, language }) => Ok(page(language, UnsubscribeTexts::done(language, kind))),
         Err(error) => refused(error, &head),

@@ -19,7 +19,7 @@ use probity_telemetry::metrics::{ExpositionForm, Metrics, MetricsAccess, Observe
 use serde::Serialize;
 
 use crate::edge::peer::Peer;
-use crate::error::Refusal;
+use crate::error::{Answer, Refusal};
 
 /// State of the operator routes.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ async fn healthz() -> Json<Condition> {
 }
 
 /// Reports readiness. A 503 names the failed checks; their causes are only in the log.
-async fn readyz(State(readiness): State<Arc<Readiness>>) -> Result<Json<Condition>, Refusal> {
+async fn readyz(State(readiness): State<Arc<Readiness>>) -> Answer<Condition> {
     let failed = readiness.failed().await;
     if failed.is_empty() {
         return Ok(Json(Condition { status: "ready" }));

@@ -1,19 +1,15 @@
 //! `POST /v1/batch-verify/{id}/cancel`: an end before the end.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::batch::BatchCancelled;
-use probity_service::app::App;
 use probity_service::jobs::acts;
 use serde::de::IgnoredAny;
 
 use crate::api::batch::NamedJob;
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::Answer;
 use crate::request::body::JsonBody;
 
 /// Cancel a job
@@ -30,12 +26,11 @@ use crate::request::body::JsonBody;
     responses((status = 200, description = "Outcome of the cancellation.", body = BatchCancelled))
 )]
 pub(crate) async fn cancel_batch(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     NamedJob(id): NamedJob,
     RunOnce(once): RunOnce,
     // Nothing is to be said; what is said all the same must be JSON.
     _: Option<JsonBody<IgnoredAny>>,
-) -> Result<Json<BatchCancelled>, Refusal> {
+) -> Answer<BatchCancelled> {
     Ok(Json(acts::cancel_job(&app, &caller, id, &once).await?))
 }

@@ -3,21 +3,17 @@
 //! Where the file breaks off the transfer is cut, and an HTTP client sees that it is not whole. For `HEAD`, which asks whether
 //! there would be a file, none is written, so its length is not known.
 
-use std::sync::Arc;
-
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse as _, Response};
 use probity_contract::error::ApiError;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::batch::BatchRow;
 use probity_contract::published::jobs::download::DownloadQuery;
-use probity_service::app::App;
 use probity_service::lists::download::{csv, find_download};
 
 use crate::api::batch::NamedJob;
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::edge::shell::unsent_body;
 use crate::error::Refusal;
 use crate::request::asking::Asking;
@@ -42,8 +38,7 @@ use crate::request::asking::Asking;
     )))
 )]
 pub(crate) async fn download_batch(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     NamedJob(id): NamedJob,
     Asking(query): Asking<DownloadQuery>,
     method: Method,

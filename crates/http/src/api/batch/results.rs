@@ -2,18 +2,14 @@
 //!
 //! `GET /v1/batch-verify/{id}` is the same without `index`, for clients from before there was one; cursors are good for both.
 
-use std::sync::Arc;
-
-use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::batch::{BatchResults, ResultsQuery};
-use probity_service::app::App;
 use probity_service::lists::results::list_results;
 
 use crate::api::batch::NamedJob;
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::error::Refusal;
 use crate::request::asking::Asking;
 
@@ -36,8 +32,7 @@ static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
     responses((status = 200, description = "A page of rows.", body = BatchResults))
 )]
 pub(crate) async fn get_batch_results(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     NamedJob(id): NamedJob,
     Asking(query): Asking<ResultsQuery>,
 ) -> Result<Response, Refusal> {
@@ -57,8 +52,7 @@ pub(crate) async fn get_batch_results(
     responses((status = 200, description = "A page of rows.", body = BatchResults))
 )]
 pub(crate) async fn get_batch_results_without_index(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     named: Result<NamedJob, Refusal>,
     asked: Result<Asking<ResultsQuery>, Refusal>,
 ) -> Response {

@@ -1,17 +1,13 @@
 //! `GET /v1/batch-verify/{id}/status`: how far a job is.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::batch::BatchStatus;
-use probity_service::app::App;
 use probity_service::jobs::acts;
 
 use crate::api::batch::NamedJob;
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 
 /// Get job progress
 ///
@@ -25,10 +21,6 @@ use crate::error::Refusal;
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Progress of the job.", body = BatchStatus))
 )]
-pub(crate) async fn get_batch_status(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    NamedJob(id): NamedJob,
-) -> Result<Json<BatchStatus>, Refusal> {
+pub(crate) async fn get_batch_status(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<BatchStatus> {
     Ok(Json(acts::get_job_status(&app, &caller, id).await?))
 }

@@ -2,20 +2,17 @@
 //!
 //! The handler reads the body itself, so the Idempotency-Key is locked here, when the whole body is there.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::HeaderName;
 use axum::response::{IntoResponse as _, Response};
 use probity_contract::published::jobs::submission::{SubmitQuery, SubmittedJob};
 use probity_contract::query::{FromQuery as _, Query};
 use probity_lists::remarks::Oddity;
-use probity_service::app::App;
 use probity_service::callers::once::{KeyedCall, Once};
 use probity_service::jobs::submit::{SubmissionHead, accept_list, receive_list};
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency;
 use crate::callers::idempotency::run_once;
 use crate::error::Refusal;
@@ -36,11 +33,7 @@ use crate::request::submission::{format_of, opener};
     extensions(("x-errors" = json!(["insufficient_credits"]))),
     responses((status = 200, description = "The job.", body = SubmittedJob))
 )]
-pub(crate) async fn submit_batch(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn submit_batch(Call(app, caller): Call, request: Request) -> Result<Response, Refusal> {
     let (format, request) = format_of(request).await?;
     let key = idempotency::key(request.headers())?;
     let path = request.uri().path().to_owned();

@@ -1,16 +1,12 @@
 //! `GET /v1/changes`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::page::List;
 use probity_contract::published::connections::{ChangedVerdict, VerdictChangesQuery};
-use probity_service::app::App;
 use probity_service::connections::changes;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 
 /// List changed verdicts
@@ -27,9 +23,8 @@ use crate::request::asking::Asking;
     responses((status = 200, description = "A page of changed verdicts.", body = List<ChangedVerdict>))
 )]
 pub(crate) async fn list_changes(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     Asking(query): Asking<VerdictChangesQuery>,
-) -> Result<Json<List<ChangedVerdict>>, Refusal> {
+) -> Answer<List<ChangedVerdict>> {
     Ok(Json(changes::list_changes(&app, &caller, query).await?))
 }

@@ -1,23 +1,18 @@
 //! Connections to a platform.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
 use probity_contract::page::List;
 use probity_contract::parameters::{ConnectionPath, IntegrationPath};
 use probity_contract::published::connections::{
     ConnectionPatch, ConnectionShown, ConnectionTest, CreateConnection, DisconnectedConnection, PlatformList,
     ScheduleShown,
 };
-use probity_service::app::App;
 use probity_service::connections::{acts, schedule};
 
 use super::place::AtConnection;
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::{Answer, Created, created};
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
 
@@ -37,14 +32,12 @@ use crate::request::path::PathId;
     responses((status = 201, description = "The connection.", body = ConnectionShown))
 )]
 pub(crate) async fn create_connection(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(provider): PathId<String>,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateConnection>,
-) -> Result<(StatusCode, Json<ConnectionShown>), Refusal> {
-    let made = acts::create_connection(&app, &caller, &provider, &once.created(), asked).await?;
-    Ok((StatusCode::CREATED, Json(made)))
+) -> Created<ConnectionShown> {
+    Ok(created(acts::create_connection(&app, &caller, &provider, &once.created(), asked).await?))
 }
 
 /// Get a connection
@@ -60,10 +53,9 @@ pub(crate) async fn create_connection(
     responses((status = 200, description = "The connection.", body = ConnectionShown))
 )]
 pub(crate) async fn get_connection(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
-) -> Result<Json<ConnectionShown>, Refusal> {
+) -> Answer<ConnectionShown> {
     Ok(Json(acts::get_connection(&app, &caller, &place).await?))
 }
 
@@ -84,11 +76,10 @@ pub(crate) async fn get_connection(
     responses((status = 200, description = "The updated connection.", body = ConnectionShown))
 )]
 pub(crate) async fn patch_connection(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
     JsonBody(patch): JsonBody<ConnectionPatch>,
-) -> Result<Json<ConnectionShown>, Refusal> {
+) -> Answer<ConnectionShown> {
     Ok(Json(acts::change_connection(&app, &caller, &place, patch).await?))
 }
 
@@ -106,10 +97,9 @@ pub(crate) async fn patch_connection(
     responses((status = 200, description = "The connection is disconnected.", body = DisconnectedConnection))
 )]
 pub(crate) async fn delete_connection(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
-) -> Result<Json<DisconnectedConnection>, Refusal> {
+) -> Answer<DisconnectedConnection> {
     Ok(Json(acts::delete_connection(&app, &caller, &place).await?))
 }
 
@@ -127,11 +117,10 @@ pub(crate) async fn delete_connection(
     responses((status = 200, description = "Outcome of the test.", body = ConnectionTest))
 )]
 pub(crate) async fn test_connection(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
     RunOnce(once): RunOnce,
-) -> Result<Json<ConnectionTest>, Refusal> {
+) -> Answer<ConnectionTest> {
     Ok(Json(acts::test_connection(&app, &caller, &place, &once).await?))
 }
 
@@ -148,10 +137,9 @@ pub(crate) async fn test_connection(
     responses((status = 200, description = "The schedule.", body = ScheduleShown))
 )]
 pub(crate) async fn get_connection_schedule(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
-) -> Result<Json<ScheduleShown>, Refusal> {
+) -> Answer<ScheduleShown> {
     Ok(Json(schedule::get_schedule(&app, &caller, &place).await?))
 }
 
@@ -169,9 +157,8 @@ pub(crate) async fn get_connection_schedule(
     responses((status = 200, description = "All lists.", body = List<PlatformList>))
 )]
 pub(crate) async fn list_connection_lists(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
-) -> Result<Json<List<PlatformList>>, Refusal> {
+) -> Answer<List<PlatformList>> {
     Ok(Json(acts::list_platform_lists(&app, &caller, &place).await?))
 }

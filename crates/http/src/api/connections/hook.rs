@@ -16,6 +16,7 @@ use probity_service::app::App;
 use probity_service::connections::hooks::{find_hook, take_event};
 use serde_json::json;
 
+use crate::callers::caller::AppState;
 use crate::error::Refusal;
 use crate::request::body::{BodyLimit, RawBody};
 
@@ -31,16 +32,13 @@ pub(crate) fn routes(app: &Arc<App>) -> Router {
         .with_state(app.clone())
 }
 
-async fn look(
-    State(app): State<Arc<App>>,
-    Path((connection, secret)): Path<(String, String)>,
-) -> Result<Response, Refusal> {
+async fn look(State(app): AppState, Path((connection, secret)): Path<(String, String)>) -> Result<Response, Refusal> {
     find_hook(&app, id(&connection)?, &secret).await?;
     Ok(Json(json!({})).into_response())
 }
 
 async fn take(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Path((connection, secret)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refusal> {

@@ -1,17 +1,13 @@
 //! Platforms that can be connected.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::page::List;
 use probity_contract::parameters::IntegrationPath;
 use probity_contract::published::connections::{IntegrationDetail, IntegrationShown};
-use probity_service::app::App;
 use probity_service::connections::integrations;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 use crate::request::path::PathId;
 
 /// List integrations
@@ -25,10 +21,7 @@ use crate::request::path::PathId;
     security(("bearer" = ["read:integrations"])),
     responses((status = 200, description = "All platforms.", body = List<IntegrationShown>))
 )]
-pub(crate) async fn list_integrations(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<List<IntegrationShown>>, Refusal> {
+pub(crate) async fn list_integrations(Call(app, caller): Call) -> Answer<List<IntegrationShown>> {
     Ok(Json(integrations::list_integrations(&app, &caller).await?))
 }
 
@@ -46,9 +39,8 @@ pub(crate) async fn list_integrations(
     responses((status = 200, description = "The platform and its connections.", body = IntegrationDetail))
 )]
 pub(crate) async fn get_integration(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(provider): PathId<String>,
-) -> Result<Json<IntegrationDetail>, Refusal> {
+) -> Answer<IntegrationDetail> {
     Ok(Json(integrations::get_integration(&app, &caller, &provider).await?))
 }

@@ -1,19 +1,15 @@
 //! Review of planned actions.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::ConnectionPath;
 use probity_contract::published::connections::{ReviewDecided, ReviewDecisions, ReviewedAction};
-use probity_service::app::App;
 use probity_service::connections::review;
 
 use super::place::AtConnection;
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 
@@ -30,11 +26,10 @@ use crate::request::body::JsonBody;
     responses((status = 200, description = "A page of planned actions.", body = List<ReviewedAction>))
 )]
 pub(crate) async fn list_review(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
     Asking(query): Asking<PageQuery>,
-) -> Result<Json<List<ReviewedAction>>, Refusal> {
+) -> Answer<List<ReviewedAction>> {
     Ok(Json(review::list_review(&app, &caller, &place, query).await?))
 }
 
@@ -53,11 +48,10 @@ pub(crate) async fn list_review(
     responses((status = 200, description = "The numbers of decisions with and without an effect.", body = ReviewDecided))
 )]
 pub(crate) async fn decide_review(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<ReviewDecisions>,
-) -> Result<Json<ReviewDecided>, Refusal> {
+) -> Answer<ReviewDecided> {
     Ok(Json(review::decide_review(&app, &caller, &place, &once, asked).await?))
 }

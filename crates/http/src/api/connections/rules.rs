@@ -1,22 +1,17 @@
 //! Keyword rules of a connection, below `/keywords` and, for earlier clients, beside it.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
 use probity_contract::page::List;
 use probity_contract::parameters::{KeywordPath, RulePath};
 use probity_contract::published::connections::{
     AddKeywordRules, DeletedKeywordRule, KeywordRuleShown, KeywordRulesAdded, RulesQuery,
 };
-use probity_service::app::App;
 use probity_service::connections::rules;
 
 use super::place::{AtRule, AtRules};
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::{Answer, Created, created};
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 
@@ -33,11 +28,10 @@ use crate::request::body::JsonBody;
     responses((status = 200, description = "A page of rules.", body = List<KeywordRuleShown>))
 )]
 pub(crate) async fn list_keyword_rules(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtRules(place, kind): AtRules,
     Asking(query): Asking<RulesQuery>,
-) -> Result<Json<List<KeywordRuleShown>>, Refusal> {
+) -> Answer<List<KeywordRuleShown>> {
     Ok(Json(rules::list_keyword_rules(&app, &caller, &place, kind, query).await?))
 }
 
@@ -54,12 +48,11 @@ pub(crate) async fn list_keyword_rules(
     responses((status = 200, description = "A page of rules.", body = List<KeywordRuleShown>))
 )]
 pub(crate) async fn list_keyword_rules_by_short_path(
-    app: State<Arc<App>>,
-    caller: CalledBy,
+    call: Call,
     at: AtRules,
     query: Asking<RulesQuery>,
-) -> Result<Json<List<KeywordRuleShown>>, Refusal> {
-    list_keyword_rules(app, caller, at, query).await
+) -> Answer<List<KeywordRuleShown>> {
+    list_keyword_rules(call, at, query).await
 }
 
 /// Add keyword rules
@@ -79,14 +72,12 @@ pub(crate) async fn list_keyword_rules_by_short_path(
     responses((status = 201, description = "The rules, in the order of the request.", body = KeywordRulesAdded))
 )]
 pub(crate) async fn add_keyword_rules(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtRules(place, kind): AtRules,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<AddKeywordRules>,
-) -> Result<(StatusCode, Json<KeywordRulesAdded>), Refusal> {
-    let added = rules::add_keyword_rules(&app, &caller, &place, kind, &once.created(), asked).await?;
-    Ok((StatusCode::CREATED, Json(added)))
+) -> Created<KeywordRulesAdded> {
+    Ok(created(rules::add_keyword_rules(&app, &caller, &place, kind, &once.created(), asked).await?))
 }
 
 /// Add keyword rules, by the short path
@@ -103,13 +94,12 @@ pub(crate) async fn add_keyword_rules(
     responses((status = 201, description = "The rules, in the order of the request.", body = KeywordRulesAdded))
 )]
 pub(crate) async fn add_keyword_rules_by_short_path(
-    app: State<Arc<App>>,
-    caller: CalledBy,
+    call: Call,
     at: AtRules,
     once: RunOnce,
     asked: JsonBody<AddKeywordRules>,
-) -> Result<(StatusCode, Json<KeywordRulesAdded>), Refusal> {
-    add_keyword_rules(app, caller, at, once, asked).await
+) -> Created<KeywordRulesAdded> {
+    add_keyword_rules(call, at, once, asked).await
 }
 
 /// Delete a keyword rule
@@ -125,10 +115,9 @@ pub(crate) async fn add_keyword_rules_by_short_path(
     responses((status = 200, description = "The rule is deleted.", body = DeletedKeywordRule))
 )]
 pub(crate) async fn delete_keyword_rule(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtRule(place, kind, rule): AtRule,
-) -> Result<Json<DeletedKeywordRule>, Refusal> {
+) -> Answer<DeletedKeywordRule> {
     Ok(Json(rules::delete_keyword_rule(&app, &caller, &place, kind, rule).await?))
 }
 
@@ -144,10 +133,6 @@ pub(crate) async fn delete_keyword_rule(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The rule is deleted.", body = DeletedKeywordRule))
 )]
-pub(crate) async fn delete_keyword_rule_by_short_path(
-    app: State<Arc<App>>,
-    caller: CalledBy,
-    at: AtRule,
-) -> Result<Json<DeletedKeywordRule>, Refusal> {
-    delete_keyword_rule(app, caller, at).await
+pub(crate) async fn delete_keyword_rule_by_short_path(call: Call, at: AtRule) -> Answer<DeletedKeywordRule> {
+    delete_keyword_rule(call, at).await
 }

@@ -1,20 +1,15 @@
 //! Runs of a connection.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::{ConnectionPath, RunPath};
 use probity_contract::published::connections::{ConfirmRun, ConnectionShown, RunDetail, RunShown, StartRun};
-use probity_service::app::App;
 use probity_service::connections::runs;
 
 use super::place::{AtConnection, AtRun};
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::{Answer, Created, created};
 use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 
@@ -34,11 +29,10 @@ use crate::request::body::JsonBody;
     responses((status = 200, description = "The connection.", body = ConnectionShown))
 )]
 pub(crate) async fn sync_connection(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
     RunOnce(once): RunOnce,
-) -> Result<Json<ConnectionShown>, Refusal> {
+) -> Answer<ConnectionShown> {
     Ok(Json(runs::sync_connection(&app, &caller, &place, &once).await?))
 }
 
@@ -55,11 +49,10 @@ pub(crate) async fn sync_connection(
     responses((status = 200, description = "A page of runs.", body = List<RunShown>))
 )]
 pub(crate) async fn list_runs(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
     Asking(query): Asking<PageQuery>,
-) -> Result<Json<List<RunShown>>, Refusal> {
+) -> Answer<List<RunShown>> {
     Ok(Json(runs::list_runs(&app, &caller, &place, query).await?))
 }
 
@@ -79,14 +72,12 @@ pub(crate) async fn list_runs(
     responses((status = 201, description = "The run.", body = RunShown))
 )]
 pub(crate) async fn start_run(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtConnection(place): AtConnection,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<StartRun>,
-) -> Result<(StatusCode, Json<RunShown>), Refusal> {
-    let started = runs::start_run(&app, &caller, &place, &once.created(), asked).await?;
-    Ok((StatusCode::CREATED, Json(started)))
+) -> Created<RunShown> {
+    Ok(created(runs::start_run(&app, &caller, &place, &once.created(), asked).await?))
 }
 
 /// Get a run
@@ -101,11 +92,7 @@ pub(crate) async fn start_run(
     extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The run.", body = RunDetail))
 )]
-pub(crate) async fn get_run(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    AtRun(place, id): AtRun,
-) -> Result<Json<RunDetail>, Refusal> {
+pub(crate) async fn get_run(Call(app, caller): Call, AtRun(place, id): AtRun) -> Answer<RunDetail> {
     Ok(Json(runs::get_run(&app, &caller, &place, id).await?))
 }
 
@@ -126,12 +113,11 @@ pub(crate) async fn get_run(
     responses((status = 200, description = "The run.", body = RunShown))
 )]
 pub(crate) async fn confirm_run(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtRun(place, id): AtRun,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<ConfirmRun>,
-) -> Result<Json<RunShown>, Refusal> {
+) -> Answer<RunShown> {
     Ok(Json(runs::confirm_run(&app, &caller, &place, id, &once, asked).await?))
 }
 
@@ -149,10 +135,9 @@ pub(crate) async fn confirm_run(
     responses((status = 200, description = "The run.", body = RunShown))
 )]
 pub(crate) async fn cancel_run(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     AtRun(place, id): AtRun,
     RunOnce(once): RunOnce,
-) -> Result<Json<RunShown>, Refusal> {
+) -> Answer<RunShown> {
     Ok(Json(runs::cancel_run(&app, &caller, &place, id, &once).await?))
 }

@@ -1,15 +1,11 @@
 //! `/v1/organization/settings`. A change is a JSON merge patch (RFC 7396).
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::published::accounts::settings::{SettingsPatch, SettingsShown};
 use probity_service::accounts::settings;
-use probity_service::app::App;
 
-use crate::callers::auth::CalledBy;
-use crate::error::Refusal;
+use crate::callers::caller::Call;
+use crate::error::Answer;
 use crate::request::body::JsonBody;
 
 // For `dashboard/trial.rs`, until that names the act's type itself.
@@ -25,10 +21,7 @@ use crate::request::body::JsonBody;
     security(("bearer" = ["read:account"])),
     responses((status = 200, description = "The settings.", body = SettingsShown))
 )]
-pub(crate) async fn get_settings(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<SettingsShown>, Refusal> {
+pub(crate) async fn get_settings(Call(app, caller): Call) -> Answer<SettingsShown> {
     Ok(Json(settings::get_settings(&app, &caller).await?))
 }
 
@@ -46,9 +39,8 @@ pub(crate) async fn get_settings(
     responses((status = 200, description = "The updated settings.", body = SettingsShown))
 )]
 pub(crate) async fn patch_settings(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     JsonBody(patch): JsonBody<SettingsPatch>,
-) -> Result<Json<SettingsShown>, Refusal> {
+) -> Answer<SettingsShown> {
     Ok(Json(settings::update_settings(&app, &caller, patch).await?))
 }

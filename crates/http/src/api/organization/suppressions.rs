@@ -1,9 +1,7 @@
 //! `/v1/organization/suppressions/{list}`. Additions take the formats of `POST /v1/batch-verify`, as they stream in.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use probity_account::block::PackedBlock;
 use probity_account::suppression::SuppressionKind;
@@ -18,9 +16,9 @@ use probity_service::callers::once::{KeyedCall, Once};
 use probity_service::privacy::suppressions;
 use probity_service::privacy::suppressions::SuppressionAddition;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::{self, run_once};
-use crate::error::Refusal;
+use crate::error::{Answer, Refusal};
 use crate::request::asking::Asking;
 use crate::request::body::{JsonBody, pieces};
 use crate::request::path::PathId;
@@ -40,11 +38,10 @@ use crate::request::submission::format_of;
     responses((status = 200, description = "The list.", body = SuppressionList))
 )]
 pub(crate) async fn get_suppressions(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(list): PathId<SuppressionKind>,
     Asking(query): Asking<SuppressionLookupQuery>,
-) -> Result<Json<SuppressionList>, Refusal> {
+) -> Answer<SuppressionList> {
     Ok(Json(suppressions::get_list(&app, &caller, list, query).await?))
 }
 
@@ -64,8 +61,7 @@ pub(crate) async fn get_suppressions(
     responses((status = 200, description = "Outcome of the addition.", body = AddedTo))
 )]
 pub(crate) async fn add_suppressions(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(list): PathId<SuppressionKind>,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -82,7 +78,7 @@ pub(crate) async fn add_suppressions(
     run_once(app, caller, KeyedCall { path, key, body_hash }, work).await
 }
 
-async fn add(app: &App, once: &Once, addition: &SuppressionAddition) -> Result<Json<AddedTo>, Refusal> {
+async fn add(app: &App, once: &Once, addition: &SuppressionAddition) -> Answer<AddedTo> {
     Ok(Json(suppressions::add_addresses(app, once, addition).await?))
 }
 
@@ -128,12 +124,11 @@ fn take(app: &App, addition: &mut SuppressionAddition, full: &mut Vec<PackedBloc
     responses((status = 200, description = "Outcome of the removal.", body = RemovedFrom))
 )]
 pub(crate) async fn remove_suppressions(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(list): PathId<SuppressionKind>,
     Asking(query): Asking,
     body: Option<JsonBody<Removal>>,
-) -> Result<Json<RemovedFrom>, Refusal> {
+) -> Answer<RemovedFrom> {
     // After the body, whose faults are told first.
     let query = SuppressionRemovalQuery::from_query(&query)?;
     let removal = body.map(|JsonBody(removal)| removal);

@@ -12,7 +12,8 @@ use probity_service::app::App;
 use probity_service::outcomes::sources::{PostedEvents, take_events};
 use serde_json::{Value, json};
 
-use crate::error::Refusal;
+use crate::callers::caller::AppState;
+use crate::error::{Answer, Refusal};
 use crate::request::body::{BodyLimit, RawBody};
 
 /// Largest body, in bytes: `SendGrid` posts up to 768 KiB.
@@ -28,11 +29,11 @@ pub(crate) fn routes(app: &Arc<App>) -> Router {
 }
 
 async fn take(
-    State(app): State<Arc<App>>,
+    State(app): AppState,
     Path((id, secret)): Path<(String, String)>,
     headers: HeaderMap,
     RawBody(raw): RawBody,
-) -> Result<Json<Value>, Refusal> {
+) -> Answer<Value> {
     let id = id.parse().map_err(|_| ApiError::not_found())?;
     let readable = headers.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
     let headers: HashMap<String, String> = readable.collect();

@@ -1,22 +1,17 @@
 //! `/v1/outcome-sources`: sending services that post events.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
-use axum::http::StatusCode;
 use probity_account::id::OutcomeSourceId;
 use probity_contract::page::List;
 use probity_contract::parameters::OutcomeSourcePath;
 use probity_contract::published::outcomes::sources::{
     CreateOutcomeSource, DeletedOutcomeSource, NewOutcomeSource, OutcomeSourceShown,
 };
-use probity_service::app::App;
 use probity_service::outcomes::sources;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::{Answer, Created, created};
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
 
@@ -30,10 +25,7 @@ use crate::request::path::PathId;
     security(("bearer" = ["read:account"])),
     responses((status = 200, description = "All sources.", body = List<OutcomeSourceShown>))
 )]
-pub(crate) async fn list_outcome_sources(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<List<OutcomeSourceShown>>, Refusal> {
+pub(crate) async fn list_outcome_sources(Call(app, caller): Call) -> Answer<List<OutcomeSourceShown>> {
     Ok(Json(sources::list_sources(&app, &caller).await?))
 }
 
@@ -50,13 +42,11 @@ pub(crate) async fn list_outcome_sources(
     responses((status = 201, description = "The source, with its URL.", body = NewOutcomeSource))
 )]
 pub(crate) async fn create_outcome_source(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateOutcomeSource>,
-) -> Result<(StatusCode, Json<NewOutcomeSource>), Refusal> {
-    let made = sources::create_source(&app, &caller, &once.created(), asked).await?;
-    Ok((StatusCode::CREATED, Json(made)))
+) -> Created<NewOutcomeSource> {
+    Ok(created(sources::create_source(&app, &caller, &once.created(), asked).await?))
 }
 
 /// Delete a source of outcomes
@@ -72,9 +62,8 @@ pub(crate) async fn create_outcome_source(
     responses((status = 200, description = "The source is deleted.", body = DeletedOutcomeSource))
 )]
 pub(crate) async fn delete_outcome_source(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(id): PathId<OutcomeSourceId>,
-) -> Result<Json<DeletedOutcomeSource>, Refusal> {
+) -> Answer<DeletedOutcomeSource> {
     Ok(Json(sources::delete_source(&app, &caller, id).await?))
 }

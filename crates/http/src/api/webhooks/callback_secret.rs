@@ -1,16 +1,12 @@
 //! `/v1/webhooks/callback-secret`.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_contract::published::webhooks::callback_secret::CallbackSecret;
-use probity_service::app::App;
 use probity_service::webhooks::callback_secret;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::Answer;
 
 /// Get the callback secret
 ///
@@ -24,10 +20,7 @@ use crate::error::Refusal;
     security(("bearer" = ["write:webhooks"])),
     responses((status = 200, description = "The secret.", body = CallbackSecret))
 )]
-pub(crate) async fn get_callback_secret(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-) -> Result<Json<CallbackSecret>, Refusal> {
+pub(crate) async fn get_callback_secret(Call(app, caller): Call) -> Answer<CallbackSecret> {
     Ok(Json(callback_secret::get_callback_secret(&app, &caller).await?))
 }
 
@@ -42,10 +35,6 @@ pub(crate) async fn get_callback_secret(
     security(("bearer" = ["write:webhooks"])),
     responses((status = 200, description = "The new secret.", body = CallbackSecret))
 )]
-pub(crate) async fn rotate_callback_secret(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
-    RunOnce(once): RunOnce,
-) -> Result<Json<CallbackSecret>, Refusal> {
+pub(crate) async fn rotate_callback_secret(Call(app, caller): Call, RunOnce(once): RunOnce) -> Answer<CallbackSecret> {
     Ok(Json(callback_secret::rotate_callback_secret(&app, &caller, &once).await?))
 }

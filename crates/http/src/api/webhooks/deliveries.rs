@@ -1,20 +1,16 @@
 //! `/v1/webhooks/{id}/deliveries`, and sending to a webhook by hand.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use probity_account::id::{DeliveryId, WebhookId};
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
 use probity_contract::parameters::{DeliveryPath, WebhookPath};
 use probity_contract::published::webhooks::{DeliveriesQuery, WebhookDelivery, WebhookDeliveryDetail};
-use probity_service::app::App;
 use probity_service::webhooks::deliveries;
 
-use crate::callers::auth::CalledBy;
+use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
-use crate::error::Refusal;
+use crate::error::Answer;
 use crate::request::asking::Asking;
 use crate::request::path::{PathId, PathIds};
 
@@ -32,11 +28,10 @@ use crate::request::path::{PathId, PathIds};
     responses((status = 200, description = "A page of deliveries.", body = List<WebhookDelivery>))
 )]
 pub(crate) async fn list_webhook_deliveries(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(id): PathId<WebhookId>,
     Asking(query): Asking<Result<DeliveriesQuery, ApiError>>,
-) -> Result<Json<List<WebhookDelivery>>, Refusal> {
+) -> Answer<List<WebhookDelivery>> {
     Ok(Json(deliveries::list_deliveries(&app, &caller, id, query).await?))
 }
 
@@ -54,10 +49,9 @@ pub(crate) async fn list_webhook_deliveries(
     responses((status = 200, description = "The delivery.", body = WebhookDeliveryDetail))
 )]
 pub(crate) async fn get_webhook_delivery(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathIds(id, delivery): PathIds<WebhookId, DeliveryId>,
-) -> Result<Json<WebhookDeliveryDetail>, Refusal> {
+) -> Answer<WebhookDeliveryDetail> {
     Ok(Json(deliveries::get_delivery(&app, &caller, (id, delivery)).await?))
 }
 
@@ -75,11 +69,10 @@ pub(crate) async fn get_webhook_delivery(
     responses((status = 200, description = "The delivery.", body = WebhookDelivery))
 )]
 pub(crate) async fn test_webhook(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathId(id): PathId<WebhookId>,
     RunOnce(once): RunOnce,
-) -> Result<Json<WebhookDelivery>, Refusal> {
+) -> Answer<WebhookDelivery> {
     Ok(Json(deliveries::send_test_event(&app, &caller, id, &once).await?))
 }
 
@@ -97,10 +90,9 @@ pub(crate) async fn test_webhook(
     responses((status = 200, description = "The delivery.", body = WebhookDelivery))
 )]
 pub(crate) async fn redeliver(
-    State(app): State<Arc<App>>,
-    CalledBy(caller): CalledBy,
+    Call(app, caller): Call,
     PathIds(id, delivery): PathIds<WebhookId, DeliveryId>,
     RunOnce(once): RunOnce,
-) -> Result<Json<WebhookDelivery>, Refusal> {
+) -> Answer<WebhookDelivery> {
     Ok(Json(deliveries::resend_delivery(&app, &caller, (id, delivery), &once).await?))
 }
