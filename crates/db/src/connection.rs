@@ -256,12 +256,6 @@ impl ResultRow {
     {
         Ok(self.0.try_get(column)?)
     }
-
-    /// Parses a text column into a domain type.
-    pub fn parse<T: std::str::FromStr>(&self, column: &'static str) -> Result<T> {
-        let text: String = self.get(column)?;
-        text.parse().map_err(|_| StoreError::corrupt(format!("column {column} cannot be read")))
-    }
 }
 
 /// Arguments of a statement. Build with [`args!`](crate::args).

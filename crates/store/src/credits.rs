@@ -24,6 +24,7 @@ pub mod booked;
 pub mod hold;
 mod upkeep;
 pub mod usage;
+pub mod widget;
 mod window;
 
 use probity_account::credits::{Balance, CreditBucket, Split};
@@ -77,8 +78,7 @@ pub(crate) struct StoredLedgerEntry<'a> {
 
 pub(crate) async fn book(tx: &mut Tx, entry: StoredLedgerEntry<'_>) -> Result<()> {
     let StoredLedgerEntry { org, kind, cause, amount: (subscription, prepaid), at, fold_after } = entry;
-    tx.execute(&BOOK, args![org, kind, cause, subscription, prepaid, at, fold_after]).await?;
-    Ok(())
+    tx.execute(&BOOK, args![org, kind, cause, subscription, prepaid, at, fold_after]).await.map(drop)
 }
 
 /// Manual or planned change of an account's credits.
@@ -117,8 +117,7 @@ async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Re
     } else {
         end.zip(until).map(|(end, until)| end.max(until))
     };
-    tx.execute(&END, args![org, end]).await?;
-    Ok(())
+    tx.execute(&END, args![org, end]).await.map(drop)
 }
 
 /// Books the credits of a month, possibly zero. If they end at `until`, remaining credits end now, whatever their end: a month's
@@ -200,8 +199,7 @@ async fn put(tx: &mut Tx, booking: &CreditBooking<'_>, kind: &'static str) -> Re
         CreditBucket::Prepaid => (0, amount),
     };
     book(tx, StoredLedgerEntry { org, kind, cause, amount: split, at, fold_after: None }).await?;
-    tx.execute(&ADD, args![org, bucket.as_str(), amount]).await?;
-    Ok(())
+    tx.execute(&ADD, args![org, bucket.as_str(), amount]).await.map(drop)
 }
 
 /// Returns an organization's available credits with its accounts locked until the transaction ends.

@@ -168,8 +168,7 @@ pub async fn keep_answer(
 
 /// Releases the key of a run without a response to store. A key held by another run stays unchanged.
 pub async fn release(tx: &mut Tx, held: IdempotencyLock<'_>) -> Result<()> {
-    tx.execute(&RELEASE, args![held.org, held.key_hash, held.run]).await?;
-    Ok(())
+    tx.execute(&RELEASE, args![held.org, held.key_hash, held.run]).await.map(drop)
 }
 
 /// Removes up to `at_most` keys whose runs began before a time, oldest first; returns the number removed.

@@ -29,6 +29,7 @@ use probity_mail::verdict::{Reason, Status};
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 pub use accept::{NewJob, accept, add_block, begin, broken_off, discard, sweep};
 pub use close::{ClosedJob, cancel, force_stop};
@@ -91,6 +92,8 @@ probity_mail::named! {
         ForceStopped = "force_stopped",
     }
 }
+crate::records::names!(JobState);
+crate::records::values! { JobNo = i64, JobNo; }
 
 impl JobState {
     /// Whether the job has ended.
@@ -224,55 +227,21 @@ pub(crate) struct LockedJob {
 
 pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<LockedJob> {
     let row = tx.first(&LOCK, args![org, job]).await?.ok_or(StoreError::NotFound)?;
-    Ok(LockedJob {
-        state: row.parse("state")?,
-        test: row.get::<i64>("test")? == 1,
-        epoch: row.get("epoch")?,
-        next_chunk: row.get("next_chunk")?,
-        parts: row.get("parts")?,
-        id: row.get("id")?,
-        source: row.get("source")?,
-        connection: row.get("connection_id")?,
-        actor: row.get("actor")?,
-        purged: row.get::<Option<i64>>("purged_at")?.is_some(),
-        hurried: row.get::<Option<i64>>("hurried_at")?.is_some(),
-    })
+    Ok(record!(row => LockedJob {
+        state, test, epoch, next_chunk, parts, id, source, connection = "connection_id", actor;
+        purged: row.is_set("purged_at")?,
+        hurried: row.is_set("hurried_at")?,
+    }))
 }
 
 pub(crate) fn read(row: &ResultRow) -> Result<Job> {
-    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
-    let url: Option<Vec<u8>> = row.get("webhook_url")?;
-    let url = url.map(String::from_utf8).transpose().map_err(|error| StoreError::Corrupt(error.into()))?;
-    Ok(Job {
-        org: OrgNo(row.get("org_no")?),
-        no: JobNo(row.get("job_no")?),
-        id: row.parse("id")?,
-        test: row.get::<i64>("test")? == 1,
-        source: row.get("source")?,
-        started_by: row.get("started_by")?,
-        source_action: row.get("source_action")?,
-        actor: row.get("actor")?,
-        integration: row.get("integration")?,
-        title: row.get("title")?,
+    Ok(record!(row => Job {
+        org = "org_no", no = "job_no", id, test, source, started_by, source_action, actor, integration, title, state,
+        rows = "rows_total", repeated, charged, created_at, started_at, hurried_at, finished_at, purged_at;
         tags: tags(row.get("tags")?)?,
-        state: row.parse("state")?,
-        webhook_url: url,
-        rows: row.get("rows_total")?,
-        repeated: row.get("repeated")?,
-        counts: JobCounts {
-            processed: row.get("processed")?,
-            passed: row.get("passed")?,
-            undeliverable: row.get("undeliverable")?,
-            risky: row.get("risky")?,
-            unknown: row.get("unknown")?,
-        },
-        charged: row.get("charged")?,
-        created_at: Millis(row.get("created_at")?),
-        started_at: at("started_at")?,
-        hurried_at: at("hurried_at")?,
-        finished_at: at("finished_at")?,
-        purged_at: at("purged_at")?,
-    })
+        webhook_url: row.utf8("webhook_url")?,
+        counts: record!(row => JobCounts { processed, passed, undeliverable, risky, unknown }),
+    }))
 }
 
 fn tags(stored: Option<String>) -> Result<Vec<String>> {

@@ -18,12 +18,13 @@ pub mod nodes;
 mod number;
 pub mod outcomes;
 pub mod privacy;
+mod records;
 pub mod uploads;
 pub mod webhooks;
-pub mod widget;
 
 use probity_db as db;
 
+pub use credits::widget;
 pub use database::opening::StoreConfig;
 pub use db::error::{ErrorSource, Result, StoreError};
 #[cfg(feature = "failpoints")]

@@ -16,6 +16,7 @@ use probity_mail::time::Millis;
 
 use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::records::{ReadColumns as _, record};
 
 statements! {
     BEAT = "INSERT INTO node (id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress, \
@@ -80,7 +81,7 @@ pub struct NodeLease {
 impl NodeLease {
     fn read(row: &ResultRow) -> Result<Self> {
         let until = Millis(row.get("held_until")?);
-        Ok(Self { name: row.get("name")?, holder: row.parse("holder")?, epoch: row.get("epoch")?, until })
+        Ok(Self { name: row.get("name")?, holder: row.read("holder")?, epoch: row.get("epoch")?, until })
     }
 }
 
@@ -100,20 +101,9 @@ pub async fn beat(tx: &mut Tx, node: &StoredNode) -> Result<()> {
 /// All known nodes, oldest first, including those that died lately.
 pub async fn all(conn: &mut Conn) -> Result<Vec<StoredNode>> {
     let read = |row: &ResultRow| {
-        Ok(StoredNode {
-            id: row.parse("id")?,
-            hostname: row.get("hostname")?,
-            process: row.get("process")?,
-            roles: row.get("roles")?,
-            version: row.get("version")?,
-            sources: row.get("sources")?,
-            chunks: row.get("chunks")?,
-            imports: row.get("imports")?,
-            started_at: Millis(row.get("started_at")?),
-            seen_at: Millis(row.get("seen_at")?),
-            egress: row.get("egress")?,
-            ahead_ms: row.get("ahead_ms")?,
-        })
+        Ok(record!(row => StoredNode {
+            id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress, ahead_ms
+        }))
     };
     conn.rows(&ALL, args![]).await?.iter().map(read).collect()
 }
@@ -136,8 +126,7 @@ pub async fn take(tx: &mut Tx, name: &str, holder: NodeId, now: Millis, until: M
 /// Removes a node and releases its leases.
 pub async fn leave(tx: &mut Tx, id: NodeId) -> Result<()> {
     tx.execute(&LEAVE, args![id.to_string()]).await?;
-    tx.execute(&LET_GO, args![id.to_string()]).await?;
-    Ok(())
+    tx.execute(&LET_GO, args![id.to_string()]).await.map(drop)
 }
 
 /// Removes nodes last seen before a time, and leases that ended before it.

@@ -13,11 +13,12 @@ use probity_account::outcome::{OutcomeClass, OutcomeSource};
 use probity_mail::time::Millis;
 use serde_json::json;
 
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::hex::hex;
-use crate::db::{ResultRow, Statement, Tx, args, statements};
+use crate::db::{Statement, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
+use crate::records::ReadColumns as _;
 
 pub use states::known;
 
@@ -84,7 +85,7 @@ pub async fn add(
     };
     let texts = serde_json::Value::from(outcomes.iter().map(one).collect::<Vec<_>>()).to_string();
     let added = tx.rows(&ADD, args![org, test, now, source.as_str(), texts]).await?;
-    added.iter().map(|row| Ok((tag(row)?, class(row)?))).collect()
+    added.iter().map(|row| Ok((row.read("tag")?, row.read("class")?))).collect()
 }
 
 /// Removes up to `at_most` outcomes of an erasure's addresses that were reported before it; returns their number.
@@ -101,14 +102,4 @@ pub async fn erase(
 /// Removes up to `at_most` outcomes of events before a time; returns their number.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![before, i64::from(at_most)]).await
-}
-
-fn tag(row: &ResultRow) -> Result<SuppressionTag> {
-    let tag: Vec<u8> = row.get("tag")?;
-    tag.try_into().map_err(|_| StoreError::corrupt("the tag of an outcome"))
-}
-
-fn class(row: &ResultRow) -> Result<OutcomeClass> {
-    let name: String = row.get("class")?;
-    OutcomeClass::from_name(&name).ok_or_else(|| StoreError::corrupt("the class of an outcome"))
 }

@@ -18,6 +18,7 @@ use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::erasures;
 use crate::privacy::sealing::{SealedField, seal, unseal};
+use crate::records::{ReadColumns as _, record};
 
 pub use purge::{mark_abandoned, mark_due, mark_gone, purge};
 pub use rows::{UploadRewrite, add_block, blocks, of_org, rewrite_about, rewrite_block};
@@ -244,8 +245,7 @@ pub async fn recount(tx: &mut Tx, org: OrgNo, no: UploadNo, choice: ColumnChoice
     let ColumnContent { addresses, blank, repeated, invalid, domains } = found;
     let domains = seal(tx, org, domains_of(no), domains).await?;
     let counts = args![org, no, *addresses, *blank, *repeated, *invalid, &*domains, choice.header, choice.number(),];
-    tx.execute(&RECOUNT, counts).await?;
-    Ok(())
+    tx.execute(&RECOUNT, counts).await.map(drop)
 }
 
 /// Records the job created from an upload, in the transaction that accepts it. Returns an earlier job of it, if any, and records
@@ -317,34 +317,22 @@ async fn read(conn: &mut Conn, row: &ResultRow) -> Result<Upload> {
     let about = unseal(conn, org, about_of(no), about.unwrap_or_default()).await?;
     let domains: Option<Vec<u8>> = row.get("domains")?;
     let domains = unseal(conn, org, domains_of(no), domains.unwrap_or_default()).await?;
-    let content = ColumnContent {
-        addresses: row.get("addresses")?,
-        blank: row.get("blank")?,
-        repeated: row.get("repeated")?,
-        invalid: row.get("invalid")?,
-        domains,
-    };
+    let content = record!(row => ColumnContent { addresses, blank, repeated, invalid; domains });
     let job: Option<i64> = row.get("job_no")?;
-    let job = job.map(|no| Ok::<_, StoreError>((JobNo(no), row.parse("job_id")?))).transpose()?;
-    Ok(Upload {
+    let job = job.map(|no| Ok::<_, StoreError>((JobNo(no), row.read("job_id")?))).transpose()?;
+    Ok(record!(row => Upload {
+        id, test, source, rows = "rows_total", size, created_at, touched_at;
         org,
         no,
-        id: row.parse("id")?,
-        test: row.get::<i64>("test")? == 1,
-        source: row.get("source")?,
         user: user_of(row)?,
         about,
-        rows: row.get("rows_total")?,
-        size: row.get("size")?,
         choice: ColumnChoice { column: row.get("column_no")?, header: row.get::<i64>("header")? == 1 },
         content: Some(content).filter(|_| row.get::<i64>("counted").is_ok_and(|counted| counted == 1)),
         job,
-        created_at: Millis(row.get("created_at")?),
-        touched_at: Millis(row.get("touched_at")?),
-    })
+    }))
 }
 
 /// An empty id means that no user uploaded it: no user's id is empty.
 fn user_of(row: &ResultRow) -> Result<Option<UserId>> {
-    if row.get::<String>("user_id")?.is_empty() { Ok(None) } else { row.parse("user_id").map(Some) }
+    if row.get::<String>("user_id")?.is_empty() { Ok(None) } else { row.read("user_id").map(Some) }
 }

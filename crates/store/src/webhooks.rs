@@ -18,6 +18,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, record};
 
 /// Webhook without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,7 +181,7 @@ pub async fn rotate(
 /// Webhooks to notify of a job: the active ones of its organization and mode, whatever their topics.
 pub async fn listeners(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<JobWebhook>> {
     let listener = |row: &ResultRow| {
-        Ok(JobWebhook { id: row.parse("id")?, url: row.get("url")?, events: topics(row)?, job: row.parse("job_id")? })
+        Ok(JobWebhook { id: row.read("id")?, url: row.get("url")?, events: topics(row)?, job: row.read("job_id")? })
     };
     conn.rows(&LISTENERS, args![org, job]).await?.iter().map(listener).collect()
 }
@@ -191,7 +192,7 @@ pub async fn subscribers(conn: &mut Conn, org: OrgNo, test: bool, topic: Topic) 
     let mut found = Vec::new();
     for row in &rows {
         if topics(row)?.contains(&topic) {
-            found.push((row.parse("id")?, row.get("url")?));
+            found.push((row.read("id")?, row.get("url")?));
         }
     }
     Ok(found)
@@ -204,16 +205,11 @@ pub async fn receivers(conn: &mut Conn, wanted: &[(OrgNo, WebhookId)]) -> Result
     }
     let wanted: Vec<_> = wanted.iter().map(|(org, id)| json!({ "o": org.0, "i": id.to_string() })).collect();
     let receiver = |row: &ResultRow| {
-        let previous: Option<Vec<u8>> = row.get("previous")?;
-        let until: Option<i64> = row.get("previous_until")?;
-        Ok(WebhookReceiver {
-            org: OrgNo(row.get("org_no")?),
-            id: row.parse("id")?,
-            url: row.get("url")?,
-            active: row.get::<i64>("active")? == 1,
-            secret: row.get("secret")?,
-            previous: previous.zip(until.map(Millis)),
-        })
+        let previous: Option<Vec<u8>> = row.read("previous")?;
+        Ok(record!(row => WebhookReceiver {
+            org = "org_no", id, url, active, secret;
+            previous: previous.zip(row.read("previous_until")?),
+        }))
     };
     conn.rows(&RECEIVERS, args![json!(wanted).to_string()]).await?.iter().map(receiver).collect()
 }
@@ -250,21 +246,13 @@ fn names(topics: &[Topic]) -> String {
 
 /// Topics known only to a newer version are omitted: this version never sends them.
 fn topics(row: &ResultRow) -> Result<Vec<Topic>> {
-    let names: Vec<String> =
-        serde_json::from_str(&row.get::<String>("events")?).map_err(|error| StoreError::Corrupt(error.into()))?;
+    let names: Vec<String> = row.json("events")?;
     Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
 fn read(row: &ResultRow) -> Result<WebhookEndpoint> {
-    Ok(WebhookEndpoint {
-        org: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        test: row.get::<i64>("test")? == 1,
-        name: row.get("name")?,
-        url: row.get("url")?,
+    Ok(record!(row => WebhookEndpoint {
+        org = "org_no", id, test, name, url, active, created_at, last_delivery_at;
         events: topics(row)?,
-        active: row.get::<i64>("active")? == 1,
-        created_at: Millis(row.get("created_at")?),
-        last_delivery_at: row.get::<Option<i64>>("last_delivery_at")?.map(Millis),
-    })
+    }))
 }

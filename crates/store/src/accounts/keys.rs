@@ -9,6 +9,7 @@ use crate::accounts::organization::OrgState;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// API key without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,21 +122,16 @@ pub async fn insert(tx: &mut Tx, key: &StoredKey, hash: &[u8; 32]) -> Result<()>
         key.expires_at,
         key.public_key.as_deref(),
     ];
-    tx.execute(&INSERT, values).await?;
-    Ok(())
+    tx.execute(&INSERT, values).await.map(drop)
 }
 
 /// The key with a hash, including expired and revoked keys: the caller checks validity.
 pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<KnownKey>> {
     let Some(row) = conn.first(&BY_HASH, args![hash]).await? else { return Ok(None) };
-    Ok(Some(KnownKey {
+    Ok(Some(record!(row => KnownKey {
+        org_id, org_status, org_plan, org_rate_limit_per_minute = "org_rate", org_wished_per_minute = "org_wish";
         key: read(&row)?,
-        org_id: row.parse("org_id")?,
-        org_status: row.parse("org_status")?,
-        org_plan: row.get("org_plan")?,
-        org_rate_limit_per_minute: row.get("org_rate")?,
-        org_wished_per_minute: row.get("org_wish")?,
-    }))
+    })))
 }
 
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: KeyId) -> Result<StoredKey> {
@@ -171,33 +167,13 @@ pub async fn rename(tx: &mut Tx, org: OrgNo, id: KeyId, name: &str) -> Result<()
 pub async fn touch(tx: &mut Tx, used: &[(OrgNo, KeyId, Millis)]) -> Result<()> {
     let rows: Vec<_> =
         used.iter().map(|(org, key, at)| serde_json::json!({ "o": org.0, "k": key.to_string(), "at": at.0 })).collect();
-    tx.execute(&TOUCH, args![serde_json::Value::from(rows).to_string()]).await?;
-    Ok(())
+    tx.execute(&TOUCH, args![serde_json::Value::from(rows).to_string()]).await.map(drop)
 }
 
 fn read(row: &ResultRow) -> Result<StoredKey> {
-    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
-    let kind: String = row.get("kind")?;
-    let origins: String = row.get("origins")?;
-    let (user, successor): (Option<String>, Option<String>) = (row.get("user_id")?, row.get("replaced_by")?);
-    let successor = successor.map(|id| id.parse()).transpose();
-    Ok(StoredKey {
-        org: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        user: user.map(|id| id.parse()).transpose().map_err(|_| StoreError::corrupt("a key's user_id"))?,
-        name: row.get("name")?,
-        kind: KeyKind::from_name(&kind).ok_or_else(|| StoreError::corrupt("a key's kind"))?,
-        scopes: Scopes::from_bits(row.get("scopes")?),
-        origins: serde_json::from_str(&origins).map_err(|error| StoreError::Corrupt(error.into()))?,
-        prefix: row.get("prefix")?,
-        last4: row.get("last4")?,
-        public_key: row.get("public_key")?,
-        rate_limit_per_minute: row.get("rate_limit_per_minute")?,
-        daily_cap: row.get("daily_cap")?,
-        created_at: Millis(row.get("created_at")?),
-        expires_at: at("expires_at")?,
-        revoked_at: at("revoked_at")?,
-        replaced_by: successor.map_err(|_| StoreError::corrupt("a key's replaced_by"))?,
-        last_used_at: at("last_used_at")?,
-    })
+    Ok(record!(row => StoredKey {
+        org = "org_no", id, user = "user_id", name, kind, scopes, prefix, last4, public_key, rate_limit_per_minute,
+        daily_cap, created_at, expires_at, revoked_at, replaced_by, last_used_at;
+        origins: row.json("origins")?,
+    }))
 }

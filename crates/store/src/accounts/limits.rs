@@ -86,8 +86,7 @@ pub async fn take(tx: &mut Tx, take: &TokenRequest<'_>) -> Result<TokenGrant> {
 /// stays full.
 pub async fn give_back(tx: &mut Tx, take: &TokenRequest<'_>, n: i64) -> Result<()> {
     let back_us = take.step_us.max(1).saturating_mul(n.max(0));
-    tx.execute(&GIVE_BACK, args![take.org, take.bucket, back_us]).await?;
-    Ok(())
+    tx.execute(&GIVE_BACK, args![take.org, take.bucket, back_us]).await.map(drop)
 }
 
 /// Starts a pause of an account at a platform, or prolongs it. Its name begins with [`PLATFORM`]; the organization is 0.

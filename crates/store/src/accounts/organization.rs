@@ -13,6 +13,7 @@ use probity_mail::time::Millis;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, StatementArgs, StatementArgument as _, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, record};
 
 probity_mail::named! {
     /// State of an account. `Suspended`, `Paused` and `Banned` stop the API.
@@ -32,6 +33,7 @@ probity_mail::named! {
         NeedsIdentityVerification = "needs_identity_verification",
     }
 }
+crate::records::names!(OrgState);
 
 impl OrgState {
     /// Whether requests are rejected.
@@ -244,33 +246,15 @@ pub async fn set_hold(tx: &mut Tx, no: OrgNo, status: OrgState, reason: Option<&
 }
 
 fn read(row: &ResultRow) -> Result<OrgRecord> {
-    let started: Option<i64> = row.get("trial_started_at")?;
-    let ends: Option<i64> = row.get("trial_ends_at")?;
-    let refilled_in: Option<i64> = row.get("refilled_in")?;
-    let refills: i64 = row.get("refills")?;
-    Ok(OrgRecord {
-        no: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        name: row.get("name")?,
-        plan: row.get("plan")?,
-        status: row.parse("status")?,
-        trial: started.zip(ends).map(|(from, to)| (Millis(from), Millis(to))),
-        rate_limit_per_minute: row.get("rate_limit_per_minute")?,
-        seats_max: row.get("seats_max")?,
-        term: Term {
-            since: row.get::<Option<i64>>("plan_since")?.map(Millis),
-            plan_no: row.get("plan_no")?,
-            renews_at: row.get::<Option<i64>>("renews_at")?.map(Millis),
-            refilled: refilled_in.map(|start| (Millis(start), refills)),
-            is_low: row.get::<i64>("is_low")? == 1,
-            spent_before: row.get("spent_before")?,
-        },
-        own: OwnTerms {
-            entitled: EntitlementSet::from_bits(row.get("entitled")?),
-            unentitled: EntitlementSet::from_bits(row.get("unentitled")?),
-            low_balance: row.get("low_balance")?,
-        },
-        hold_reason: row.get("hold_reason")?,
-        created_at: Millis(row.get("created_at")?),
-    })
+    let started: Option<Millis> = row.read("trial_started_at")?;
+    let refilled_in: Option<Millis> = row.read("refilled_in")?;
+    Ok(record!(row => OrgRecord {
+        no = "org_no", id, name, plan, status, rate_limit_per_minute, seats_max, hold_reason, created_at;
+        trial: started.zip(row.read("trial_ends_at")?),
+        term: record!(row => Term {
+            since = "plan_since", plan_no, renews_at, is_low, spent_before;
+            refilled: refilled_in.zip(row.read("refills")?),
+        }),
+        own: record!(row => OwnTerms { entitled, unentitled, low_balance }),
+    }))
 }

@@ -10,6 +10,7 @@ use probity_mail::verdict::Status;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// An organization's settings. The default is that of an organization without a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,8 +69,7 @@ pub async fn write(tx: &mut Tx, org: OrgNo, settings: &OrgSettings, now: Millis)
         now,
         time_zone.as_deref(),
     ];
-    tx.execute(&WRITE, values).await?;
-    Ok(())
+    tx.execute(&WRITE, values).await.map(drop)
 }
 
 fn json<T: AsRef<str> + serde::Serialize>(texts: &[T]) -> String {
@@ -82,18 +82,15 @@ fn settings(row: &ResultRow) -> Result<OrgSettings> {
     let gate =
         |name: &String| IgnorableReason::from_name(name).ok_or_else(|| StoreError::corrupt("a reason in settings"));
     let status = |name: &String| Status::from_name(name).ok_or_else(|| StoreError::corrupt("a status in settings"));
-    Ok(OrgSettings {
+    Ok(record!(row => OrgSettings {
+        retention_days, delivery_retention_days, rate_limit_per_minute, time_zone;
         overrides: Wishes {
             ignored_reasons: names("ignored_reasons")?.iter().map(gate).collect::<Result<_>>()?,
             ignored_statuses: names("ignored_statuses")?.iter().map(status).collect::<Result<_>>()?,
             banned_words: words("banned_words")?,
             role_words: words("role_words")?,
         },
-        retention_days: row.get("retention_days")?,
-        delivery_retention_days: row.get("delivery_retention_days")?,
-        rate_limit_per_minute: row.get("rate_limit_per_minute")?,
-        time_zone: row.get("time_zone")?,
-    })
+    }))
 }
 
 fn texts(json: &[u8]) -> Result<Vec<String>> {

@@ -11,6 +11,7 @@ use crate::accounts::people::passwords::SecretHash;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, record};
 
 /// An organization's provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,14 +150,7 @@ pub async fn prove(tx: &mut Tx, org: OrgNo, domain: &str, now: Millis, look_at: 
 /// Up to `at_most` domains whose records are due to be looked up, most overdue first.
 pub async fn due(conn: &mut Conn, now: Millis, at_most: u32) -> Result<Vec<DueDomain>> {
     let rows = conn.rows(&DUE, args![now, i64::from(at_most)]).await?;
-    let due = |row: &ResultRow| {
-        Ok(DueDomain {
-            org: OrgNo(row.get("org_no")?),
-            domain: row.get("domain")?,
-            look_at: Millis(row.get("look_at")?),
-            missed_at: row.get::<Option<i64>>("missed_at")?.map(Millis),
-        })
-    };
+    let due = |row: &ResultRow| Ok(record!(row => DueDomain { org = "org_no", domain, look_at, missed_at }));
     rows.iter().map(due).collect()
 }
 
@@ -184,7 +178,7 @@ pub async fn is_proven(conn: &mut Conn, org: OrgNo, domain: &str) -> Result<bool
 
 /// The member who is bound to an account of the provider.
 pub async fn by_subject(conn: &mut Conn, org: OrgNo, subject: &SecretHash) -> Result<Option<UserId>> {
-    conn.first(&BY_SUBJECT, args![org, subject]).await?.map(|row| row.parse("user_id")).transpose()
+    conn.first(&BY_SUBJECT, args![org, subject]).await?.map(|row| row.read("user_id")).transpose()
 }
 
 /// Whether a member is bound to an account of the provider.
@@ -218,17 +212,7 @@ pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
 }
 
 fn read(row: &ResultRow) -> Result<StoredSso> {
-    let role = row.get::<Option<String>>("newcomer_role")?;
-    let role = role.map(|name| MemberRole::from_name(&name).ok_or_else(|| StoreError::corrupt("a newcomer's role")));
-    Ok(StoredSso {
-        org: OrgNo(row.get("org_no")?),
-        issuer: row.get("issuer")?,
-        client_id: row.get("client_id")?,
-        client_secret: row.get("client_secret")?,
-        required: row.get::<i64>("required")? == 1,
-        newcomer_role: role.transpose()?,
-        believed: row.get::<i64>("believed")? == 1,
-        version: row.get("version")?,
-        changed_at: Millis(row.get("changed_at")?),
-    })
+    Ok(record!(row => StoredSso {
+        org = "org_no", issuer, client_id, client_secret, required, newcomer_role, believed, version, changed_at
+    }))
 }

@@ -23,6 +23,7 @@ use crate::activity::report_mail;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 probity_mail::named! {
     /// State of a team member.
@@ -36,6 +37,7 @@ probity_mail::named! {
         Paused = "paused",
     }
 }
+crate::records::names!(UserStatus);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamMember {
@@ -110,8 +112,7 @@ pub async fn insert(tx: &mut Tx, user: &TeamMember) -> Result<()> {
         user.status.as_str(),
         user.created_at,
     ];
-    tx.execute(&INSERT, values).await?;
-    Ok(())
+    tx.execute(&INSERT, values).await.map(drop)
 }
 
 type Bytes = Option<Vec<u8>>;
@@ -200,17 +201,8 @@ fn changed(rows: u64) -> Result<()> {
 }
 
 fn read(row: &ResultRow) -> Result<TeamMember> {
-    let email: Option<Vec<u8>> = row.get("email")?;
-    let email = email.map(String::from_utf8).transpose().map_err(|error| StoreError::Corrupt(error.into()))?;
-    let role: String = row.get("role")?;
-    Ok(TeamMember {
-        org: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        email,
-        name: row.get("name")?,
-        role: MemberRole::from_name(&role).ok_or_else(|| StoreError::corrupt("a role"))?,
-        is_primary: row.get::<i64>("is_primary")? == 1,
-        status: row.parse("status")?,
-        created_at: Millis(row.get("created_at")?),
-    })
+    Ok(record!(row => TeamMember {
+        org = "org_no", id, name, role, is_primary, status, created_at;
+        email: row.utf8("email")?,
+    }))
 }

@@ -11,6 +11,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// Mail about a list, claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,21 +100,13 @@ pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: 
 
 fn read(row: &ResultRow, run: &str) -> Result<ClaimedListMail> {
     let email: Vec<u8> = row.get("email")?;
-    Ok(ClaimedListMail {
-        org: OrgNo(row.get("org_no")?),
-        job: JobNo(row.get("job_no")?),
-        user: row.parse("user_id")?,
+    Ok(record!(row => ClaimedListMail {
+        org = "org_no", job = "job_no", user = "user_id", id, title, rows = "rows_total", processed, passed,
+        finished_at, attempts;
         email: String::from_utf8(email).map_err(|error| StoreError::Corrupt(error.into()))?,
         language: language::of(row)?,
-        id: row.parse("id")?,
-        title: row.get("title")?,
-        rows: row.get("rows_total")?,
-        processed: row.get("processed")?,
-        passed: row.get("passed")?,
-        finished_at: Millis(row.get("finished_at")?),
-        attempts: row.get("attempts")?,
         run: run.to_owned(),
-    })
+    }))
 }
 
 /// Records the outcome of an attempt: retried at `again`, or finished if that is `None`. [`StoreError::LeaseLost`]: it was dropped

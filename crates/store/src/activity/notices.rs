@@ -11,6 +11,7 @@ use crate::accounts::language;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 probity_mail::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,7 @@ probity_mail::named! {
         ConnectionLost = "connection_lost",
     }
 }
+crate::records::names!(NoticeKind);
 
 /// Notice claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,19 +122,14 @@ pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: 
 }
 
 fn read(row: &ResultRow, run: &str) -> Result<ClaimedNotice> {
-    let kind: String = row.get("kind")?;
     let email: Vec<u8> = row.get("email")?;
-    Ok(ClaimedNotice {
-        org: OrgNo(row.get("org_no")?),
-        notice: kind.parse().map_err(|()| StoreError::corrupt("the kind of a notice"))?,
+    Ok(record!(row => ClaimedNotice {
+        org = "org_no", notice = "kind", org_name, created_at, attempts;
         email: String::from_utf8(email).map_err(|error| StoreError::Corrupt(error.into()))?,
         language: language::of(row)?,
-        org_name: row.get("org_name")?,
-        created_at: Millis(row.get("created_at")?),
-        attempts: row.get("attempts")?,
         connections: Vec::new(),
         run: run.to_owned(),
-    })
+    }))
 }
 
 /// Records the outcome of an attempt: retried at `again`, or finished if that is `None`. [`StoreError::LeaseLost`]: it was replaced

@@ -31,6 +31,7 @@ use crate::connections::runs::ConnectionRun;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 pub use figures::{DoneActions, WaitingConnection, done, waiting};
 pub use planning::{DuePlan, any_plan_due, due_plans, plan};
@@ -121,19 +122,12 @@ pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: 
 
 fn read(row: &ResultRow, run: &str) -> Result<ClaimedReport> {
     let email: Vec<u8> = row.get("email")?;
-    Ok(ClaimedReport {
-        org: OrgNo(row.get("org_no")?),
-        org_name: row.get("org_name")?,
-        time_zone: row.get("time_zone")?,
-        user: row.parse("user_id")?,
+    Ok(record!(row => ClaimedReport {
+        org = "org_no", org_name, time_zone, user = "user_id", kind, subject, created_at, attempts;
         email: String::from_utf8(email).map_err(|error| StoreError::Corrupt(error.into()))?,
         language: language::of(row)?,
-        kind: row.parse("kind")?,
-        subject: row.get("subject")?,
-        created_at: Millis(row.get("created_at")?),
-        attempts: row.get("attempts")?,
         run: run.to_owned(),
-    })
+    }))
 }
 
 /// Records the outcome of an attempt: retried at `again`, or finished if that is `None`. [`StoreError::LeaseLost`]: it was dropped

@@ -10,6 +10,7 @@ use crate::credits::usage::NO_PROVIDER;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, args, statements};
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 /// Sums of the largest parts of an organization by day; `$4` restricts them to one part.
 macro_rules! largest {
@@ -188,7 +189,7 @@ pub async fn by_reason(
         None => conn.rows(&BY_REASON, args![org, from_day, to_day]).await?,
         Some(connection) => conn.rows(&BY_REASON_OF_CONNECTION, args![org, from_day, to_day, connection]).await?,
     };
-    let mut sums = rows.iter().map(|row| sum(row, reason(row)?)).collect::<Result<Vec<_>>>()?;
+    let mut sums = rows.iter().map(|row| sum(row, row.read("reason")?)).collect::<Result<Vec<_>>>()?;
     sums.sort_by_key(|sum| Reason::ALL.iter().position(|reason| *reason == sum.of));
     Ok(sums)
 }
@@ -196,7 +197,7 @@ pub async fn by_reason(
 /// Usage of one source on one day, by reason, in the order of the reasons.
 pub async fn by_source(conn: &mut Conn, org: OrgNo, day: i64, source: &str) -> Result<Vec<UsageSum<Reason>>> {
     let rows = conn.rows(&BY_SOURCE, args![org, day, source]).await?;
-    let mut sums = rows.iter().map(|row| sum(row, reason(row)?)).collect::<Result<Vec<_>>>()?;
+    let mut sums = rows.iter().map(|row| sum(row, row.read("reason")?)).collect::<Result<Vec<_>>>()?;
     sums.sort_by_key(|sum| Reason::ALL.iter().position(|reason| *reason == sum.of));
     Ok(sums)
 }
@@ -214,14 +215,9 @@ pub async fn by_day(
         None => conn.rows(&BY_DAY, args![org, from_day, to_day]).await?,
         Some(connection) => conn.rows(&BY_DAY_OF_CONNECTION, args![org, from_day, to_day, connection]).await?,
     };
-    rows.iter().map(|row| sum(row, (row.get("day")?, reason(row)?))).collect()
+    rows.iter().map(|row| sum(row, (row.get("day")?, row.read("reason")?))).collect()
 }
 
 fn sum<K>(row: &ResultRow, of: K) -> Result<UsageSum<K>> {
     Ok(UsageSum { of, verified: row.get("verified")?, charged: row.get("charged")? })
-}
-
-fn reason(row: &ResultRow) -> Result<Reason> {
-    let name: String = row.get("reason")?;
-    Reason::from_name(&name).ok_or_else(|| StoreError::corrupt("a reason in the usage counters is not one of ours"))
 }

@@ -7,9 +7,10 @@ use probity_account::id::KeyId;
 use probity_mail::time::Millis;
 use serde_json::json;
 
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 statements! {
     ADD = "INSERT INTO request_log (org_no, at, id, test, key_id, method, route, status, took_ms)
@@ -63,8 +64,7 @@ pub async fn add(tx: &mut Tx, entries: &[LoggedRequest]) -> Result<()> {
             "method": of.method, "route": of.route, "status": of.status, "took": of.took_ms,
         })
     });
-    tx.execute(&ADD, args![json!(rows.collect::<Vec<_>>()).to_string()]).await?;
-    Ok(())
+    tx.execute(&ADD, args![json!(rows.collect::<Vec<_>>()).to_string()]).await.map(drop)
 }
 
 /// Removes entries of an organization that are older than its `newest` newest ones.
@@ -93,16 +93,7 @@ pub async fn page(
 }
 
 fn read(row: &ResultRow) -> Result<LoggedRequest> {
-    let key: String = row.get("key_id")?;
-    Ok(LoggedRequest {
-        org: OrgNo(row.get("org_no")?),
-        key: key.parse().map_err(|_| StoreError::corrupt("a key in the log of requests"))?,
-        test: row.get::<i64>("test")? == 1,
-        at: Millis(row.get("at")?),
-        id: row.get("id")?,
-        method: row.get("method")?,
-        route: row.get("route")?,
-        status: row.get("status")?,
-        took_ms: row.get("took_ms")?,
-    })
+    Ok(record!(row => LoggedRequest {
+        org = "org_no", key = "key_id", test, at, id, method, route, status, took_ms
+    }))
 }

@@ -14,11 +14,12 @@ use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use serde_json::json;
 
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::sealing::SealedField;
+use crate::records::{ReadColumns as _, record};
 
 pub(crate) use counting::forget;
 pub use counting::{ActionCount, counts};
@@ -46,6 +47,7 @@ probity_mail::named! {
         Ignored = "ignored",
     }
 }
+crate::records::names!(ActionState);
 
 /// Action to plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,13 +217,13 @@ pub async fn replace_fix(
     let counted = if let Some(kind) = by {
         let values = args![org, job, idx, kind.as_str(), state.as_str(), fix.as_str()];
         let Some(row) = tx.first(&REPLACE_KIND, values).await? else { return Ok(()) };
-        let reason = reason_of(&row)?;
+        let reason = row.read("reason")?;
         [(fix, reason, state, -1), (kind, reason, state, 1)]
     } else {
         let why = "the suggested address could not be verified";
         let values = args![org, job, idx, now, why, fix.as_str()];
         let Some(row) = tx.first(&DROP_PLANNED, values).await? else { return Ok(()) };
-        let reason = reason_of(&row)?;
+        let reason = row.read("reason")?;
         [(fix, reason, ActionState::Planned, -1), (fix, reason, ActionState::Ignored, 1)]
     };
     counting::add(tx, org, job, counted).await
@@ -268,25 +270,12 @@ pub(crate) async fn drop_rows(tx: &mut Tx, org: OrgNo, job: JobNo, rows: &[i64])
     Ok(())
 }
 
-pub(crate) fn reason_of(row: &ResultRow) -> Result<Reason> {
-    Reason::from_name(&row.get::<String>("reason")?).ok_or_else(|| StoreError::corrupt("an action's reason"))
-}
-
 fn kind_and_reason(row: &ResultRow) -> Result<(ContactAction, Reason)> {
-    Ok((row.parse("kind")?, reason_of(row)?))
+    Ok((row.read("kind")?, row.read("reason")?))
 }
 
 pub(crate) fn read(row: &ResultRow) -> Result<RowAction> {
-    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
-    Ok(RowAction {
-        idx: row.get("idx")?,
-        kind: row.parse("kind")?,
-        reason: reason_of(row)?,
-        state: row.parse("state")?,
-        verified_at: Millis(row.get("verified_at")?),
-        checked_at: at("checked_at")?,
-        attempts: row.get("attempts")?,
-        message: row.get("message")?,
-        settled_at: at("settled_at")?,
-    })
+    Ok(record!(row => RowAction {
+        idx, kind, reason, state, verified_at, checked_at, attempts, message, settled_at
+    }))
 }

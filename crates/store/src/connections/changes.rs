@@ -11,13 +11,13 @@ use probity_mail::time::{DAY_MS, Millis};
 use probity_mail::verdict::{Reason, Status};
 use serde_json::json;
 
-use super::actions::reason_of;
 use crate::db::error::{Result, StoreError};
 use crate::db::hex::hex;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
+use crate::records::{ReadColumns as _, record};
 
 /// A status that stays is written again after this time, in milliseconds, so that it is not forgotten.
 const REFRESH_MS: i64 = 60 * DAY_MS;
@@ -110,7 +110,7 @@ async fn known(
     let rows = tx.rows(&KNOWN, args![org, test, json!(tags).to_string()]).await?;
     let read = |row: &ResultRow| {
         let tag = row.get::<Vec<u8>>("tag")?.try_into().map_err(|_| StoreError::corrupt("an address's tag"))?;
-        Ok((tag, (status(row, "status")?, Millis(row.get("seen_at")?))))
+        Ok((tag, (row.read("status")?, row.read("seen_at")?)))
     };
     rows.iter().map(read).collect()
 }
@@ -125,17 +125,9 @@ pub async fn page(
 ) -> Result<Vec<VerdictChange>> {
     let rows = conn.rows(&PAGE, args![org, test, until, at, job, idx, at_most]).await?;
     let read = |row: &ResultRow| {
-        let connection: Option<String> = row.get("connection_id")?;
-        let connection = connection.map(|id| id.parse().map_err(|_| StoreError::corrupt("a job's connection")));
-        Ok(VerdictChange {
-            at: Millis(row.get("at")?),
-            job: JobNo(row.get("job_no")?),
-            idx: row.get("idx")?,
-            before: status(row, "before")?,
-            reason: reason_of(row)?,
-            run: row.parse("id")?,
-            connection: connection.transpose()?,
-        })
+        Ok(record!(row => VerdictChange {
+            at, job = "job_no", idx, before, reason, run = "id", connection = "connection_id"
+        }))
     };
     rows.iter().map(read).collect()
 }
@@ -159,9 +151,4 @@ pub async fn any_old(conn: &mut Conn, before: Millis) -> Result<bool> {
 /// Removes up to `at_most` statuses that no run has confirmed since a time; returns their number.
 pub async fn forget(tx: &mut Tx, before: Millis, at_most: i64) -> Result<u64> {
     tx.execute(&FORGET, args![before, at_most]).await
-}
-
-fn status(row: &ResultRow, column: &str) -> Result<Status> {
-    let name: String = row.get(column)?;
-    Status::from_name(&name).ok_or_else(|| StoreError::corrupt("the status of an address"))
 }

@@ -13,6 +13,7 @@ use super::{hooks, schedule, tokens};
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, record};
 
 /// Keyed hash of a platform and the credentials of an account.
 pub type AccountTag = [u8; 16];
@@ -54,6 +55,7 @@ probity_mail::named! {
         Credential = "credential",
     }
 }
+crate::records::names!(Disconnection);
 
 /// Memory of a connection that has not run (JSON).
 const NOTHING_LEARNED: &str = "{}";
@@ -146,7 +148,7 @@ pub async fn active(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Re
 /// Returns the organization's other connections to the account of a connection.
 pub async fn others_of_account(conn: &mut Conn, org: OrgNo, account: &[u8], id: ConnId) -> Result<Vec<ConnId>> {
     let rows = conn.rows(&OF_ACCOUNT, args![org, account, id.to_string()]).await?;
-    rows.iter().map(|row| row.parse("id")).collect()
+    rows.iter().map(|row| row.read("id")).collect()
 }
 
 /// Returns active connections to a platform, newest first.
@@ -227,7 +229,7 @@ pub async fn delete(tx: &mut Tx, org: OrgNo, id: ConnId, at: Millis) -> Result<(
     hooks::remove(tx, org, id).await?;
     tx.execute(&DELETE, args![org, id.to_string(), at, NOTHING_LEARNED]).await?;
     let row = tx.first(&TAG, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
-    tokens::drop_unused(tx, org, &account_tag(&row)?).await
+    tokens::drop_unused(tx, org, &row.read("account_tag")?).await
 }
 
 /// Stores what a run has found or created in an account, unless the connection has another account now.
@@ -270,38 +272,13 @@ fn json(settings: &ConnectionSettings) -> Result<String> {
     serde_json::to_string(settings).map_err(|error| StoreError::Corrupt(error.into()))
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| StoreError::Corrupt(error.into()))
-}
-
-fn account_tag(row: &ResultRow) -> Result<AccountTag> {
-    let tag: Vec<u8> = row.get("account_tag")?;
-    tag.try_into().map_err(|_| StoreError::corrupt("the tag of an account"))
-}
-
 fn read(row: &ResultRow) -> Result<StoredConnection> {
-    let why: Option<String> = row.get("disconnected_why")?;
-    let why = why.map(|why| match why.as_str() {
-        "deleted" => Ok(Disconnection::Deleted),
-        "credential" => Ok(Disconnection::Credential),
-        _ => Err(StoreError::corrupt("why a connection is disconnected")),
-    });
-    let time = |column| Ok::<_, StoreError>(row.get::<Option<i64>>(column)?.map(Millis));
-    Ok(StoredConnection {
-        org: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        test: row.get::<i64>("test")? == 1,
-        provider: row.get("provider")?,
-        name: row.get("name")?,
-        disconnected: time("disconnected_at")?.zip(why.transpose()?),
-        account_tag: account_tag(row)?,
-        settings: parsed(&row.get::<String>("settings")?)?,
-        memory: parsed(&row.get::<String>("memory")?)?,
-        blacklist_count: row.get("blacklist_count")?,
-        whitelist_count: row.get("whitelist_count")?,
-        watermark: time("watermark")?,
-        trusted_at: time("trusted_at")?,
-        created_at: Millis(row.get("created_at")?),
-        last_synced_at: time("last_synced_at")?,
-    })
+    let disconnected_at: Option<Millis> = row.read("disconnected_at")?;
+    Ok(record!(row => StoredConnection {
+        org = "org_no", id, test, provider, name, account_tag, blacklist_count, whitelist_count, watermark, trusted_at,
+        created_at, last_synced_at;
+        disconnected: disconnected_at.zip(row.read("disconnected_why")?),
+        settings: row.json("settings")?,
+        memory: row.json("memory")?,
+    }))
 }

@@ -208,10 +208,6 @@ fn hashes(hashes: impl Iterator<Item = [u8; 16]>) -> String {
     json!(hashes.map(|hash| [hex(&hash)]).collect::<Vec<_>>()).to_string()
 }
 
-fn hash(row: &ResultRow, column: &str) -> Result<[u8; 16]> {
-    row.get::<Vec<u8>>(column)?.try_into().map_err(|_| StoreError::corrupt("a contact's hash"))
-}
-
 /// Returns the platform's reports about these rows of a run.
 pub async fn reports(
     conn: &mut Conn,

@@ -12,6 +12,7 @@ use probity_mail::time::Millis;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// Webhook of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,15 +215,8 @@ pub async fn hasten(
 }
 
 fn read(row: &ResultRow) -> Result<ConnectionHook> {
-    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
-    Ok(ConnectionHook {
-        org: OrgNo(row.get("org_no")?),
-        connection: row.parse("connection_id")?,
-        is_wanted: row.get::<i64>("wanted")? == 1,
-        keys: row.get("keys")?,
-        fault: row.get("fault")?,
-        failures: row.get("failures")?,
-        registered_at: at("registered_at")?,
-        last_event_at: at("last_event_at")?,
-    })
+    Ok(record!(row => ConnectionHook {
+        org = "org_no", connection = "connection_id", is_wanted = "wanted", keys, fault, failures, registered_at,
+        last_event_at
+    }))
 }

@@ -16,6 +16,7 @@ use crate::db::hex::hex;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
+use crate::records::{ReadColumns as _, record};
 
 /// Keyed hash of what a rule matches.
 pub type RuleTag = [u8; 16];
@@ -133,7 +134,7 @@ pub async fn behind(
     let behind = behind.map_or(String::new(), |id| id.to_string());
     let mut found = Vec::new();
     for row in conn.rows(&BEHIND, args![org, test, behind, at_most]).await? {
-        found.push((row.parse("connection_id")?, read(conn, &row).await?));
+        found.push((row.read("connection_id")?, read(conn, &row).await?));
     }
     Ok(found)
 }
@@ -168,10 +169,8 @@ async fn read_all(conn: &mut Conn, rows: &[ResultRow]) -> Result<Vec<StoredRule>
 async fn read(conn: &mut Conn, row: &ResultRow) -> Result<StoredRule> {
     let (org, name): (i64, String) = (row.get("org_no")?, row.get("id")?);
     let body = unseal(conn, OrgNo(org), SealedField::named(BODY, &name), row.get("body")?).await?;
-    Ok(StoredRule {
-        id: row.parse("id")?,
-        kind: row.parse("kind")?,
+    Ok(record!(row => StoredRule {
+        id, kind, created_at;
         rule: serde_json::from_slice(&body).map_err(|error| StoreError::Corrupt(error.into()))?,
-        created_at: Millis(row.get("created_at")?),
-    })
+    }))
 }

@@ -27,6 +27,7 @@ use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
 use crate::jobs::{self, JobNo, NewJob};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, record};
 
 pub use claiming::{ClaimedRun, RunFence, RunSetback, accept, any_due, claim, extend, leave, set_back};
 pub(crate) use claiming::{RunAdvance, advance, held};
@@ -53,6 +54,7 @@ probity_mail::named! {
         Cancelled = "cancelled",
     }
 }
+crate::records::names!(RunState);
 
 impl RunState {
     /// Returns whether a node works on a run in this state.
@@ -238,49 +240,26 @@ pub async fn page(
 }
 
 fn pick(row: &ResultRow) -> Result<ContactPick> {
-    Ok(match row.parse("cause")? {
+    Ok(match row.read("cause")? {
         RunCause::Manual => ContactPick::All,
         RunCause::Autofloss | RunCause::Instafloss => ContactPick::Unverified,
         RunCause::DecayProtection => {
-            let at = row.get::<Option<i64>>("cut_at")?.map(Millis);
-            let cut = at.zip(row.get::<Option<Vec<u8>>>("cut_contact")?);
-            ContactPick::Oldest { cut, fresh_ppm: row.get::<Option<i64>>("fresh_ppm")?.unwrap_or(0) }
+            let at: Option<Millis> = row.read("cut_at")?;
+            let fresh_ppm: Option<i64> = row.read("fresh_ppm")?;
+            ContactPick::Oldest { cut: at.zip(row.read("cut_contact")?), fresh_ppm: fresh_ppm.unwrap_or(0) }
         }
     })
 }
 
 pub(crate) fn read(row: &ResultRow) -> Result<ConnectionRun> {
-    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
-    let brake: Option<String> = row.get("brake")?;
-    let brake = brake.map(|name| name.parse().map_err(|()| StoreError::corrupt("a run's brake"))).transpose()?;
     let together = row.get::<Option<i64>>("together_contacts")?.zip(row.get("together_actions")?);
-    Ok(ConnectionRun {
-        org: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        job: JobNo(row.get("job_no")?),
-        connection: row.parse("connection_id")?,
-        cause: row.parse("cause")?,
-        is_dry: row.get::<i64>("dry")? == 1,
-        state: row.parse("state")?,
-        fault: row.get("fault")?,
-        brake,
+    Ok(record!(row => ConnectionRun {
+        org = "org_no", id, job = "job_no", connection = "connection_id", cause, is_dry = "dry", state, fault,
+        brake, settings, account_tag, since, due_at, contacts, skipped, rows = "rows_total", next_at, failures,
+        refused_at, delay_ms, created_at, confirmed_at, finished_at;
         together: together.map(|(contacts, destructive)| BrakeCount { contacts, destructive }),
-        settings: row.get("settings")?,
-        account_tag: row.get("account_tag")?,
-        since: at("since")?,
-        due_at: at("due_at")?,
         pick: pick(row)?,
-        contacts: row.get("contacts")?,
-        skipped: row.get("skipped")?,
-        rows: row.get("rows_total")?,
-        next_at: Millis(row.get("next_at")?),
-        failures: row.get("failures")?,
-        refused_at: at("refused_at")?,
-        delay_ms: row.get("delay_ms")?,
-        created_at: Millis(row.get("created_at")?),
-        confirmed_at: at("confirmed_at")?,
-        finished_at: at("finished_at")?,
-    })
+    }))
 }
 
 /// Counts the active connections of a mode with a run that waits for confirmation, up to `at_most`.

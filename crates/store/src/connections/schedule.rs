@@ -12,6 +12,7 @@ use super::runs::{self, ConnectionRun, NewRun};
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// Pause after the first failed run, which doubles with each.
 const PAUSE_MS: i64 = 15 * 60_000;
@@ -32,6 +33,7 @@ probity_mail::named! {
         FirstRun = "first_run",
     }
 }
+crate::records::names!(ScheduleWait);
 
 /// When one kind of automatic run is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,32 +265,16 @@ pub(super) async fn done(tx: &mut Tx, run: &ConnectionRun, seen_to: Option<Milli
 }
 
 fn read(row: &ResultRow) -> Result<ConnectionSchedule> {
-    let waits: Option<String> = row.get("waits_for")?;
-    let waits =
-        waits.map(|name| ScheduleWait::from_name(&name).ok_or_else(|| StoreError::corrupt("why a schedule waits")));
-    Ok(ConnectionSchedule {
-        org: OrgNo(row.get("org_no")?),
-        connection: row.parse("connection_id")?,
-        cause: row.parse("cause")?,
-        due_at: Millis(row.get("due_at")?),
-        next_at: row.get::<Option<i64>>("next_at")?.map(Millis),
-        failures: row.get("failures")?,
-        waits_for: waits.transpose()?,
-        begun_at: Millis(row.get("begun_at")?),
-        done_at: row.get::<Option<i64>>("done_at")?.map(Millis),
-        watermark: row.get::<Option<i64>>("polled_to")?.map(Millis),
-    })
+    Ok(record!(row => ConnectionSchedule {
+        org = "org_no", connection = "connection_id", cause, due_at, next_at, failures, waits_for, begun_at,
+        done_at, watermark = "polled_to"
+    }))
 }
 
 fn read_due(row: &ResultRow) -> Result<DueSchedule> {
-    let settings: String = row.get("settings")?;
-    Ok(DueSchedule {
+    Ok(record!(row => DueSchedule {
+        test, provider, watermark, is_known, time_zone;
         schedule: read(row)?,
-        test: row.get::<i64>("test")? == 1,
-        provider: row.get("provider")?,
-        settings: serde_json::from_str(&settings).map_err(|error| StoreError::Corrupt(error.into()))?,
-        watermark: row.get::<Option<i64>>("watermark")?.map(Millis),
-        is_known: row.get::<i64>("is_known")? == 1,
-        time_zone: row.get("time_zone")?,
-    })
+        settings: row.json("settings")?,
+    }))
 }

@@ -11,6 +11,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 pub use crate::nodes::ahead::EXCHANGE_MS;
 use crate::number::OrgNo;
+use crate::records::record;
 
 statements! {
     BEGIN = "INSERT INTO account_token (org_no, account_tag, version, exchanged_at) VALUES ($1, $2, 0, $3) \
@@ -86,11 +87,5 @@ pub(super) async fn purge(tx: &mut Tx, before: Millis) -> Result<u64> {
 }
 
 fn read(row: &ResultRow) -> Result<StoredToken> {
-    Ok(StoredToken {
-        version: row.get("version")?,
-        tokens: row.get("tokens")?,
-        expires_at: row.get::<Option<i64>>("expires_at")?.map(Millis),
-        claimed_until: row.get::<Option<i64>>("claimed_until")?.map(Millis),
-        exchanged_at: Millis(row.get("exchanged_at")?),
-    })
+    Ok(record!(row => StoredToken { version, tokens, expires_at, claimed_until, exchanged_at }))
 }

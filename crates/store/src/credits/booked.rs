@@ -4,9 +4,10 @@ use probity_account::credits::{CreditBucket, Split};
 use probity_mail::time::Millis;
 
 use super::CreditBooking;
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// Marks a grant requested without an end: no grant ends before it was made.
 const FOR_GOOD: i64 = 0;
@@ -20,6 +21,7 @@ probity_mail::named! {
         Adjust = "adjust",
     }
 }
+crate::records::names!(BookingKind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerBooking {
@@ -58,8 +60,7 @@ pub async fn page(conn: &mut Conn, org: OrgNo, before: Millis, at_most: i64) -> 
 /// Stores the requested end of a grant, in its transaction, to compare it with a repeated request.
 pub async fn ask_until(tx: &mut Tx, booking: &CreditBooking<'_>, until: Option<Millis>) -> Result<()> {
     let until = until.map_or(FOR_GOOD, |until| until.0);
-    tx.execute(&ASK_UNTIL, args![booking.org, booking.cause, until]).await?;
-    Ok(())
+    tx.execute(&ASK_UNTIL, args![booking.org, booking.cause, until]).await.map(drop)
 }
 
 /// The booking of a cause, if there is one.
@@ -80,12 +81,10 @@ impl LedgerBooking {
 }
 
 fn read(row: &ResultRow) -> Result<LedgerBooking> {
-    let (kind, until): (String, Option<i64>) = (row.get("kind")?, row.get("asked_until")?);
-    Ok(LedgerBooking {
-        kind: kind.parse().map_err(|()| StoreError::corrupt("the kind of a booking"))?,
-        cause: row.get("ref")?,
-        amount: Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? },
-        at: Millis(row.get("at")?),
+    let until: Option<i64> = row.get("asked_until")?;
+    Ok(record!(row => LedgerBooking {
+        kind, cause = "ref", at;
+        amount: record!(row => Split { subscription, prepaid }),
         asked_until: until.map(|until| (until != FOR_GOOD).then_some(Millis(until))),
-    })
+    }))
 }

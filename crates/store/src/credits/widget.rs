@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, StatementBatch, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 /// A key's day, in days since 1970-01-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,7 +138,7 @@ async fn removed(tx: &mut Tx, returned: &BTreeSet<WidgetCreditName>) -> Result<B
         return Ok(changes);
     }
     for row in &tx.rows(&RETURN, args![named(returned)]).await? {
-        let of = KeyDay { org: OrgNo(row.get("org_no")?), key: row.parse("key_id")?, day: row.get("day")? };
+        let of = KeyDay { org: OrgNo(row.get("org_no")?), key: row.read("key_id")?, day: row.get("day")? };
         *changes.entry(of).or_default() -= 1;
     }
     Ok(changes)
@@ -205,7 +206,7 @@ async fn lock(
     }
     let mut taken = BTreeMap::new();
     for row in &tx.rows(&LOCK, args![listed(all)]).await? {
-        let of = KeyDay { org: OrgNo(row.get("org_no")?), key: row.parse("key_id")?, day: row.get("day")? };
+        let of = KeyDay { org: OrgNo(row.get("org_no")?), key: row.read("key_id")?, day: row.get("day")? };
         let sum = row.get::<i64>("taken")? + changes.get(&of).copied().unwrap_or(0);
         taken.insert(of, sum.max(0));
     }

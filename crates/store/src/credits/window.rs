@@ -16,11 +16,11 @@ use probity_account::id::WindowId;
 use probity_mail::time::Millis;
 use serde_json::{Value, json};
 
+use super::widget::{self, WidgetCreditName};
 use crate::credits::usage::{self, UsageDelta};
 use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, StatementBatch, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::widget::{self, WidgetCreditName};
 
 /// Charges of one window.
 #[derive(Clone, Debug)]

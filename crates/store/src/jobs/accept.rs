@@ -70,8 +70,7 @@ pub async fn add_block(tx: &mut Tx, org: OrgNo, job: JobNo, first_idx: i64, body
         return Err(StoreError::NotFound);
     }
     let body = seal(tx, org, SealedField::numbered("job_block.body", job.0, first_idx), body).await?;
-    tx.execute(&ADD_BLOCK, args![org, job, first_idx, &*body]).await?;
-    Ok(())
+    tx.execute(&ADD_BLOCK, args![org, job, first_idx, &*body]).await.map(drop)
 }
 
 /// Accepts a job whose addresses have all arrived: holds a credit for each row and makes it visible, or fails with

@@ -111,8 +111,7 @@ pub async fn add_chunks(
         let pairs = serde_json::json!(duplicates).to_string();
         tx.execute(&ADD_DUPLICATES, args![pairs, claim.org, claim.job]).await?;
     }
-    tx.execute(&EXTEND, args![claim.org, claim.job, now + lease_ms, next]).await?;
-    Ok(())
+    tx.execute(&EXTEND, args![claim.org, claim.job, now + lease_ms, next]).await.map(drop)
 }
 
 /// Inserts chunks numbered from `next`; returns the number after the last.

@@ -13,6 +13,7 @@ use crate::connections::{contacts, runs};
 use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 /// Blocks of each kind removed in one transaction: their content is overwritten, which takes time.
 const BLOCKS_AT_ONCE: i64 = 50;
@@ -76,7 +77,7 @@ pub async fn any_marked(conn: &mut Conn) -> Result<bool> {
 pub async fn purge_rows(tx: &mut Tx) -> Result<bool> {
     let Some(row) = tx.first(&MARKED, args![]).await? else { return Ok(false) };
     let (org, job) = numbers(&row)?;
-    remove_some(tx, org, job, row.parse("state")?).await?;
+    remove_some(tx, org, job, row.read("state")?).await?;
     Ok(true)
 }
 

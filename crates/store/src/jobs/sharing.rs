@@ -11,6 +11,7 @@ use crate::accounts::people::passwords::SecretHash;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, record};
 
 /// Link to a job's summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +45,7 @@ statements! {
 /// Stores a link; an earlier one of the job ends.
 pub async fn share(tx: &mut Tx, org: OrgNo, job: JobNo, token_hash: &SecretHash, share: &JobShare) -> Result<()> {
     let JobShare { named, created_at, expires_at } = *share;
-    tx.execute(&SHARE, args![org, job, token_hash, named, created_at, expires_at]).await?;
-    Ok(())
+    tx.execute(&SHARE, args![org, job, token_hash, named, created_at, expires_at]).await.map(drop)
 }
 
 /// Ends the link of a job. False if it has none.
@@ -62,7 +62,7 @@ pub async fn share_of(conn: &mut Conn, org: OrgNo, job: JobNo, now: Millis) -> R
 /// Returns the job that a link shows. Links of stopped organizations show none.
 pub async fn by_share(conn: &mut Conn, token_hash: &SecretHash, now: Millis) -> Result<Option<SharedJob>> {
     let Some(row) = conn.first(&BY_TOKEN, args![token_hash, now]).await? else { return Ok(None) };
-    if row.parse::<OrgState>("status")?.is_stopped() {
+    if row.read::<OrgState>("status")?.is_stopped() {
         return Ok(None);
     }
     let id: String = row.get("id")?;
@@ -71,9 +71,5 @@ pub async fn by_share(conn: &mut Conn, token_hash: &SecretHash, now: Millis) -> 
 }
 
 fn read(row: &ResultRow) -> Result<JobShare> {
-    Ok(JobShare {
-        named: row.get::<i64>("named")? == 1,
-        created_at: Millis(row.get("created_at")?),
-        expires_at: Millis(row.get("expires_at")?),
-    })
+    Ok(record!(row => JobShare { named, created_at, expires_at }))
 }

@@ -28,6 +28,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
+use crate::records::record;
 
 /// A job with work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,13 +172,10 @@ statements! {
 pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<OpenJob>> {
     let rows = conn.rows(&OPEN, args![now, at_most]).await?;
     let open = |row: &crate::db::ResultRow| {
-        Ok(OpenJob {
-            org: OrgNo(row.get("org_no")?),
-            job: JobNo(row.get("job_no")?),
-            test: row.get::<i64>("test")? == 1,
-            hurried: row.get::<Option<i64>>("hurried_at")?.is_some(),
-            created_at: Millis(row.get("created_at")?),
-        })
+        Ok(record!(row => OpenJob {
+            org = "org_no", job = "job_no", test, created_at;
+            hurried: row.is_set("hurried_at")?,
+        }))
     };
     rows.iter().map(open).collect()
 }
@@ -232,14 +230,11 @@ pub async fn claim_chunks(
         let chunk: i64 = row.get("chunk_no")?;
         tx.execute(&TAKE, args![org, job, chunk, now + lease_ms]).await?;
         let fence = ChunkFence { org, job, chunk, epoch: row.get::<i64>("epoch")? + 1 };
-        claimed.push(ClaimedChunk {
+        claimed.push(record!(row => ClaimedChunk {
+            size, body, left_rows, held_since;
             fence,
-            size: row.get("size")?,
-            body: row.get("body")?,
             destination: destination.clone(),
-            left_rows: row.get("left_rows")?,
-            held_since: row.get::<Option<i64>>("held_since")?.map(Millis),
-        });
+        }));
     }
     Ok(claimed)
 }
@@ -265,8 +260,7 @@ pub async fn extend(tx: &mut Tx, fences: &[ChunkFence], until: Millis) -> Result
 /// Releases a chunk, so that another worker can claim it at once.
 pub async fn free(tx: &mut Tx, fence: &ChunkFence) -> Result<()> {
     let ChunkFence { org, job, chunk, epoch } = *fence;
-    tx.execute(&FREE, args![org, job, chunk, epoch]).await?;
-    Ok(())
+    tx.execute(&FREE, args![org, job, chunk, epoch]).await.map(drop)
 }
 
 /// What a settled part changed.

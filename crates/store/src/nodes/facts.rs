@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::records::{ReadColumns as _, record};
 
 statements! {
     RECALL = "SELECT f.domain, f.host, f.catch_all, f.catch_all_until, f.accepted_until FROM {each:$1} \
@@ -61,15 +62,11 @@ pub async fn of_domains<T: Serialize>(conn: &mut Conn, wanted: &[T]) -> Result<V
 }
 
 fn fact(row: &ResultRow) -> Result<StoredDomainFact> {
-    let catch_all: Option<i64> = row.get("catch_all")?;
-    let catch_all_until: Option<i64> = row.get("catch_all_until")?;
-    let accepted_until: Option<i64> = row.get("accepted_until")?;
-    Ok(StoredDomainFact {
-        domain: row.get("domain")?,
-        host: row.get("host")?,
-        catch_all: catch_all.zip(catch_all_until).map(|(is, until)| (is != 0, Millis(until))),
-        accepted_until: accepted_until.map(Millis),
-    })
+    let catch_all: Option<bool> = row.read("catch_all")?;
+    Ok(record!(row => StoredDomainFact {
+        domain, host, accepted_until;
+        catch_all: catch_all.zip(row.read("catch_all_until")?),
+    }))
 }
 
 /// Stores facts. A part that is `None` leaves the stored one unchanged; of several facts about the same domain and host, the last
@@ -94,8 +91,7 @@ pub async fn remember(tx: &mut Tx, facts: &[StoredDomainFact]) -> Result<()> {
             "known_until": catch_all_until.max(accepted_until).unwrap_or(0),
         })
     });
-    tx.execute(&REMEMBER, args![json!(rows.collect::<Vec<_>>()).to_string()]).await?;
-    Ok(())
+    tx.execute(&REMEMBER, args![json!(rows.collect::<Vec<_>>()).to_string()]).await.map(drop)
 }
 
 /// Removes up to `at_most` rows whose parts have all expired, oldest first; returns the number removed.

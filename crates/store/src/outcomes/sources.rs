@@ -7,6 +7,7 @@ use probity_mail::time::Millis;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// Source without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,14 +104,5 @@ pub async fn touch(tx: &mut Tx, org: OrgNo, id: OutcomeSourceId, now: Millis) ->
 }
 
 fn read(row: &ResultRow) -> Result<OutcomeSourceRecord> {
-    let service: String = row.get("service")?;
-    Ok(OutcomeSourceRecord {
-        org: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        test: row.get::<i64>("test")? == 1,
-        service: OutcomeSource::from_name(&service).ok_or_else(|| StoreError::corrupt("the service of a source"))?,
-        name: row.get("name")?,
-        created_at: Millis(row.get("created_at")?),
-        last_event_at: row.get::<Option<i64>>("last_event_at")?.map(Millis),
-    })
+    Ok(record!(row => OutcomeSourceRecord { org = "org_no", id, test, service, name, created_at, last_event_at }))
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashSet};
 
 use probity_account::outcome::OutcomeClass;
 
-use super::{class, tag};
 use crate::db::error::Result;
 use crate::db::{Conn, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::suppressions::{SuppressionTag, texts};
+use crate::records::ReadColumns as _;
 
 statements! {
     KNOWN = "SELECT DISTINCT tag, class FROM outcome WHERE org_no = $1 AND test = $2 AND tag IN (SELECT {unhex:each.value ->> 0} FROM {each:$3})";
@@ -24,5 +24,5 @@ pub async fn known(
         return Ok(HashSet::new());
     }
     let rows = conn.rows(&KNOWN, args![org, test, texts(addresses)]).await?;
-    rows.iter().map(|row| Ok((tag(row)?, class(row)?))).collect()
+    rows.iter().map(|row| Ok((row.read("tag")?, row.read("class")?))).collect()
 }

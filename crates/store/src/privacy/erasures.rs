@@ -20,6 +20,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::hex::hex;
 use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, record};
 
 pub use crate::privacy::suppressions::SuppressionTag;
 pub use elsewhere::{drop_kept_answers, empty_receivers_answers};
@@ -246,7 +247,7 @@ pub async fn known(conn: &mut Conn, asked: &[(OrgNo, ErasureId)]) -> Result<Hash
             None if Millis(row.get("job_at")?) == THROUGH.0 => ErasureStage::Through,
             None => ErasureStage::Open,
         };
-        Ok(((OrgNo(row.get("org_no")?), row.parse("id")?), stage))
+        Ok(((OrgNo(row.get("org_no")?), row.read("id")?), stage))
     };
     rows.iter().map(known).collect()
 }
@@ -315,19 +316,10 @@ pub async fn complete(tx: &mut Tx, claimed: &ClaimedErasure, now: Millis) -> Res
 }
 
 fn read(row: &ResultRow) -> Result<ErasureRequest> {
-    let url: Option<Vec<u8>> = row.get("webhook_url")?;
-    let url = url.map(String::from_utf8).transpose().map_err(|error| StoreError::Corrupt(error.into()))?;
-    let removed = serde_json::from_str(&row.get::<String>("removed")?);
-    Ok(ErasureRequest {
-        org: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        test: row.get::<i64>("test")? == 1,
-        addresses: row.get("addresses")?,
-        webhook_url: url,
-        requested_at: Millis(row.get("requested_at")?),
-        known_at: Millis(row.get("known_at")?),
-        completed_at: row.get::<Option<i64>>("completed_at")?.map(Millis),
-        removed: removed.map_err(|error| StoreError::Corrupt(error.into()))?,
-        reached: (Millis(row.get("job_at")?), row.get("job_no")?),
-    })
+    Ok(record!(row => ErasureRequest {
+        org = "org_no", id, test, addresses, requested_at, known_at, completed_at;
+        webhook_url: row.utf8("webhook_url")?,
+        removed: row.json("removed")?,
+        reached: (row.read("job_at")?, row.read("job_no")?),
+    }))
 }

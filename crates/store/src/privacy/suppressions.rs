@@ -13,6 +13,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::hex::hex;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 /// Keyed hash of an address's normal form.
 pub type SuppressionTag = [u8; 16];
@@ -66,7 +67,7 @@ pub struct SuppressionChanges {
 pub async fn standing(conn: &mut Conn, org: OrgNo) -> Result<Vec<SuppressionListSize>> {
     let one = |row: &ResultRow| {
         Ok(SuppressionListSize {
-            list: list(row)?,
+            list: row.read("list")?,
             listed: row.get("listed")?,
             changed_at: Millis(row.get("changed_at")?),
         })
@@ -131,7 +132,7 @@ pub async fn find(
         for row in conn.rows(&FIND, args![org, one.list.as_str(), wanted.as_str()]).await? {
             let tag: Vec<u8> = row.get("tag")?;
             let tag = tag.try_into().map_err(|_| StoreError::corrupt("the tag of an address"))?;
-            found.push(SuppressedAddress { list: list(&row)?, tag, since: Millis(row.get("added_at")?) });
+            found.push(SuppressedAddress { list: row.read("list")?, tag, since: Millis(row.get("added_at")?) });
         }
     }
     found.sort();
@@ -148,11 +149,6 @@ async fn counted(tx: &mut Tx, org: OrgNo, list: SuppressionKind, before: i64, mo
         tx.execute(&COUNTED, args![org, list.as_str(), more]).await?;
     }
     Ok(SuppressionChanges { before, after: before + more })
-}
-
-fn list(row: &ResultRow) -> Result<SuppressionKind> {
-    let name: String = row.get("list")?;
-    SuppressionKind::from_name(&name).ok_or_else(|| StoreError::corrupt("the name of a list"))
 }
 
 /// Encodes the tags as JSON, each as an array of one, in lower-case hexadecimal.

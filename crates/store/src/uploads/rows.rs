@@ -35,8 +35,7 @@ pub async fn add_block(tx: &mut Tx, org: OrgNo, no: UploadNo, first_idx: i64, bo
         return Err(StoreError::NotFound);
     }
     let body = seal(tx, org, body_of(no, first_idx), body).await?;
-    tx.execute(&ADD, args![org, no, first_idx, &*body]).await?;
-    Ok(())
+    tx.execute(&ADD, args![org, no, first_idx, &*body]).await.map(drop)
 }
 
 /// Blocks from the one that contains row `from`: index of the first row, and content.

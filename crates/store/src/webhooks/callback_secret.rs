@@ -5,6 +5,7 @@ use probity_mail::time::Millis;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 statements! {
     FIND_SECRET = "SELECT secret, previous, previous_until FROM callback_secret WHERE org_no = $1";
@@ -59,6 +60,5 @@ async fn standing(conn: &mut Conn, org: OrgNo) -> Result<StoredCallbackSecret> {
 
 fn read(row: &ResultRow) -> Result<StoredCallbackSecret> {
     let previous: Option<Vec<u8>> = row.get("previous")?;
-    let until: Option<i64> = row.get("previous_until")?;
-    Ok(StoredCallbackSecret { secret: row.get("secret")?, previous: previous.zip(until.map(Millis)) })
+    Ok(StoredCallbackSecret { secret: row.get("secret")?, previous: previous.zip(row.read("previous_until")?) })
 }

@@ -26,6 +26,7 @@ use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal};
+use crate::records::{ReadColumns as _, record};
 
 /// [`NewDelivery::kind`] of a test delivery to a webhook.
 pub const TEST: &str = "test";
@@ -84,6 +85,7 @@ probity_mail::named! {
         Cancelled = "cancelled",
     }
 }
+crate::records::names!(OutboxState);
 
 /// Delivery to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,33 +235,19 @@ pub async fn claim(
 }
 
 fn read(row: &ResultRow, run: &str) -> Result<ClaimedDelivery> {
-    Ok(ClaimedDelivery {
-        org: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        event: row.parse("event_id")?,
-        kind: row.get("kind")?,
-        url: row.get("url")?,
+    Ok(record!(row => ClaimedDelivery {
+        org = "org_no", id, event = "event_id", kind, url, job = "job_id", signer, created_at, attempts, tried,
+        due_at = "next_at";
         content: content(row)?,
-        job: job(row)?,
-        signer: row.get("signer")?,
-        created_at: Millis(row.get("created_at")?),
-        attempts: row.get("attempts")?,
-        tried: row.get("tried")?,
-        due_at: Millis(row.get("next_at")?),
         run: run.to_owned(),
-    })
+    }))
 }
 
 fn content(row: &ResultRow) -> Result<DeliveryContent> {
-    let Some(rows) = row.get::<Option<String>>("row_list")? else {
+    if row.get::<Option<String>>("row_list")?.is_none() {
         return Ok(DeliveryContent::Bytes(row.get("body")?));
-    };
-    serde_json::from_str(&rows).map(DeliveryContent::Rows).map_err(|error| StoreError::Corrupt(error.into()))
-}
-
-fn job(row: &ResultRow) -> Result<Option<JobId>> {
-    let id: Option<String> = row.get("job_id")?;
-    id.map(|id| id.parse()).transpose().map_err(|_| StoreError::corrupt("a message's job"))
+    }
+    row.json("row_list").map(DeliveryContent::Rows)
 }
 
 /// Records the outcome of an attempt, and ends the lease. Keeps the previous outcome separately ([`before_the_last`]).
@@ -302,8 +290,7 @@ pub async fn defer(tx: &mut Tx, run: &str, until: &[(OrgNo, DeliveryId, Millis)]
     }
     let rows: Vec<_> =
         until.iter().map(|(org, id, at)| json!({ "o": org.0, "d": id.to_string(), "at": at.0 })).collect();
-    tx.execute(&DEFER, args![serde_json::Value::from(rows).to_string(), run]).await?;
-    Ok(())
+    tx.execute(&DEFER, args![serde_json::Value::from(rows).to_string(), run]).await.map(drop)
 }
 
 /// Cancels deliveries of one claim. Those that the run no longer holds stay unchanged.
@@ -312,6 +299,5 @@ pub async fn cancel(tx: &mut Tx, run: &str, which: &[(OrgNo, DeliveryId)]) -> Re
         return Ok(());
     }
     let rows: Vec<_> = which.iter().map(|(org, id)| json!({ "o": org.0, "d": id.to_string() })).collect();
-    tx.execute(&CANCEL, args![serde_json::Value::from(rows).to_string(), run]).await?;
-    Ok(())
+    tx.execute(&CANCEL, args![serde_json::Value::from(rows).to_string(), run]).await.map(drop)
 }

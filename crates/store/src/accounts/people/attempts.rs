@@ -84,14 +84,12 @@ pub async fn begin(tx: &mut Tx, slots: &[AttemptSlot], now: Millis) -> Result<st
 
 /// Forgets all failures of a slot, after a successful sign-in.
 pub async fn forget(tx: &mut Tx, slot: i64) -> Result<()> {
-    tx.execute(&FORGET, args![slot]).await?;
-    Ok(())
+    tx.execute(&FORGET, args![slot]).await.map(drop)
 }
 
 /// Takes back the last attempt of a slot, because it was not a countable failure.
 pub async fn take_back(tx: &mut Tx, slot: i64, now: Millis) -> Result<()> {
-    tx.execute(&TAKE_BACK, args![slot, now]).await?;
-    Ok(())
+    tx.execute(&TAKE_BACK, args![slot, now]).await.map(drop)
 }
 
 /// Removes up to `at_most` slots whose failures no longer count; returns the number removed.

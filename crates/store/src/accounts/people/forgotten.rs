@@ -9,10 +9,11 @@ use probity_account::language::PageLanguage;
 use probity_mail::time::Millis;
 
 use crate::accounts::language;
-use crate::accounts::people::passwords::{SecretHash, hash};
+use crate::accounts::people::passwords::SecretHash;
 use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 /// Request for a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ pub async fn any(conn: &mut Conn, now: Millis) -> Result<bool> {
 pub async fn take(tx: &mut Tx, now: Millis) -> Result<Option<ForgottenPassword>> {
     let asked = |row: &ResultRow| {
         let asked_at = Millis(row.get("asked_at")?);
-        Ok(ForgottenPassword { who: hash(row, "who")?, language: language::of(row)?, asked_at })
+        Ok(ForgottenPassword { who: row.read("who")?, language: language::of(row)?, asked_at })
     };
     tx.first(&TAKE, args![now]).await?.as_ref().map(asked).transpose()
 }
@@ -71,7 +72,7 @@ pub async fn take(tx: &mut Tx, now: Millis) -> Result<Option<ForgottenPassword>>
 pub async fn standing(tx: &mut Tx, org: OrgNo, user: UserId, now: Millis) -> Result<Option<StandingLink>> {
     let Some(row) = tx.first(&STANDING, args![org, user.to_string(), now]).await? else { return Ok(None) };
     let by_mail = row.get::<Option<Vec<u8>>>("mailed_hash")?.is_some();
-    let hash = hash(&row, "hash")?;
+    let hash: SecretHash = row.read("hash")?;
     let (created_at, expires_at) = (Millis(row.get("created_at")?), Millis(row.get("expires_at")?));
     Ok(Some(StandingLink { hash, by_mail, created_at, expires_at }))
 }

@@ -9,6 +9,7 @@ use probity_mail::time::Millis;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, record};
 
 /// Keyed hash of an address, a token or a code.
 pub type SecretHash = [u8; 32];
@@ -62,15 +63,15 @@ statements! {
 pub async fn set(tx: &mut Tx, password: &Password, now: Millis) -> Result<()> {
     let Password { org, user, who, hash, cost } = password;
     let (memory_kib, passes) = (i64::from(cost.memory_kib), i64::from(cost.passes));
-    tx.execute(&SET, args![*org, user.to_string(), who, hash, memory_kib, passes, now]).await?;
-    Ok(())
+    tx.execute(&SET, args![*org, user.to_string(), who, hash, memory_kib, passes, now]).await.map(drop)
 }
 
 /// Rehashes the same password at another cost; no effect if it was changed meanwhile.
 pub async fn upgrade(tx: &mut Tx, before: &Password, hash: &SecretHash, cost: HashCost) -> Result<()> {
     let (memory_kib, passes) = (i64::from(cost.memory_kib), i64::from(cost.passes));
-    tx.execute(&UPGRADE, args![before.org, before.user.to_string(), &before.hash, hash, memory_kib, passes]).await?;
-    Ok(())
+    tx.execute(&UPGRADE, args![before.org, before.user.to_string(), &before.hash, hash, memory_kib, passes])
+        .await
+        .map(drop)
 }
 
 /// A user's password; `None` if they have none.
@@ -89,29 +90,19 @@ pub async fn stands(tx: &mut Tx, password: &Password) -> Result<bool> {
 pub async fn candidates(conn: &mut Conn, who: &SecretHash, at_most: i64) -> Result<Vec<PasswordCandidate>> {
     let rows = conn.rows(&CANDIDATES, args![who, at_most]).await?;
     let candidate = |row: &ResultRow| {
-        Ok(PasswordCandidate { password: read(row)?, org_id: row.parse("org_id")?, org_name: row.get("org_name")? })
+        Ok(PasswordCandidate { password: read(row)?, org_id: row.read("org_id")?, org_name: row.get("org_name")? })
     };
     rows.iter().map(candidate).collect()
 }
 
 pub async fn forget(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
-    tx.execute(&FORGET, args![org, user.to_string()]).await?;
-    Ok(())
+    tx.execute(&FORGET, args![org, user.to_string()]).await.map(drop)
 }
 
 fn read(row: &ResultRow) -> Result<Password> {
     let cost = |column| u32::try_from(row.get::<i64>(column)?).map_err(|_| StoreError::corrupt("a password's cost"));
-    Ok(Password {
-        org: OrgNo(row.get("org_no")?),
-        user: row.parse("user_id")?,
-        who: hash(row, "who")?,
-        hash: hash(row, "hash")?,
+    Ok(record!(row => Password {
+        org = "org_no", user = "user_id", who, hash;
         cost: HashCost { memory_kib: cost("memory_kib")?, passes: cost("passes")? },
-    })
-}
-
-/// Reads a column that holds a hash.
-pub(crate) fn hash(row: &ResultRow, column: &'static str) -> Result<SecretHash> {
-    let bytes: Vec<u8> = row.get(column)?;
-    bytes.try_into().map_err(|_| StoreError::corrupt(format!("column {column} is no hash")))
+    }))
 }

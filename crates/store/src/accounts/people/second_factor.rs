@@ -7,6 +7,7 @@ use crate::accounts::people::passwords::SecretHash;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// A user's two-factor authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +46,7 @@ pub async fn begin(tx: &mut Tx, org: OrgNo, user: UserId, secret: &[u8]) -> Resu
 /// A user's secret, even if not yet required.
 pub async fn of(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<Option<SecondFactor>> {
     let Some(row) = conn.first(&OF, args![org, user.to_string()]).await? else { return Ok(None) };
-    Ok(Some(SecondFactor {
-        secret: row.get("secret")?,
-        confirmed_at: row.get::<Option<i64>>("confirmed_at")?.map(Millis),
-        used_step: row.get("used_step")?,
-    }))
+    Ok(Some(record!(row => SecondFactor { secret, confirmed_at, used_step })))
 }
 
 /// Uses the code of a time step; returns whether neither it nor a later one was used before. Of concurrent callers, one gets true.

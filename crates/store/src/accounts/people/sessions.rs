@@ -14,6 +14,7 @@ use crate::accounts::people::passwords::SecretHash;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// Session without its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,30 +100,20 @@ pub async fn begin(tx: &mut Tx, session: &StoredSession, token_hash: &SecretHash
     let user = user.to_string();
     let values = args![*org, id.to_string(), user.as_str(), token_hash, client.as_str(), *created_at];
     tx.execute(&INSERT, values).await?;
-    tx.execute(&TRIM, args![*org, user, at_most]).await?;
-    Ok(())
+    tx.execute(&TRIM, args![*org, user, at_most]).await.map(drop)
 }
 
 /// The session with a token, even if expired; `None` if its user may not sign in.
 pub async fn by_token(conn: &mut Conn, token_hash: &SecretHash) -> Result<Option<SignedInUser>> {
     let Some(row) = conn.first(&BY_TOKEN, args![token_hash]).await? else { return Ok(None) };
-    let email: Option<Vec<u8>> = row.get("email")?;
-    let role: String = row.get("role")?;
-    Ok(Some(SignedInUser {
+    Ok(Some(record!(row => SignedInUser {
+        name, role, is_primary, org_id, org_name, org_status, org_plan, org_rate_limit_per_minute = "org_rate",
+        org_wished_per_minute = "org_wish";
         session: read(&row)?,
-        email: email.map(String::from_utf8).transpose().map_err(|error| StoreError::Corrupt(error.into()))?,
-        name: row.get("name")?,
+        email: row.utf8("email")?,
         language: language::of(&row)?,
-        role: MemberRole::from_name(&role).ok_or_else(|| StoreError::corrupt("a person's role"))?,
-        is_primary: row.get::<i64>("is_primary")? == 1,
-        second_factor: row.get::<Option<i64>>("confirmed_at")?.is_some(),
-        org_id: row.parse("org_id")?,
-        org_name: row.get("org_name")?,
-        org_status: row.parse("org_status")?,
-        org_plan: row.get("org_plan")?,
-        org_rate_limit_per_minute: row.get("org_rate")?,
-        org_wished_per_minute: row.get("org_wish")?,
-    }))
+        second_factor: row.is_set("confirmed_at")?,
+    })))
 }
 
 /// A user's unexpired sessions, the last used first.
@@ -139,8 +130,7 @@ pub async fn of_user(
 
 /// Records the use of a session.
 pub async fn touch(tx: &mut Tx, org: OrgNo, id: SessionId, now: Millis) -> Result<()> {
-    tx.execute(&TOUCH, args![org, id.to_string(), now]).await?;
-    Ok(())
+    tx.execute(&TOUCH, args![org, id.to_string(), now]).await.map(drop)
 }
 
 /// Replaces a session's token; the former one becomes invalid. [`StoreError::NotFound`]: the session was revoked.
@@ -171,12 +161,5 @@ fn some(rows: u64) -> Result<()> {
 }
 
 fn read(row: &ResultRow) -> Result<StoredSession> {
-    Ok(StoredSession {
-        org: OrgNo(row.get("org_no")?),
-        id: row.parse("id")?,
-        user: row.parse("user_id")?,
-        client: row.get("client")?,
-        created_at: Millis(row.get("created_at")?),
-        seen_at: Millis(row.get("seen_at")?),
-    })
+    Ok(record!(row => StoredSession { org = "org_no", id, user = "user_id", client, created_at, seen_at }))
 }

@@ -12,6 +12,7 @@ use crate::activity::events::{self, AccountChange, AccountEventKind, EventActor}
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// Minimum time between a mailed invitation and the mail of its replacement, in milliseconds: repeated invitations must not fill a
 /// mailbox.
@@ -89,8 +90,7 @@ pub async fn issue(tx: &mut Tx, invitation: &Invitation) -> Result<()> {
         invitation.expires_at,
         MAIL_AGAIN_MS,
     ];
-    tx.execute(&ISSUE, values).await?;
-    Ok(())
+    tx.execute(&ISSUE, values).await.map(drop)
 }
 
 /// Target of the link with this hash, without using it; `None` if it is unknown, used or expired, or its user is paused.
@@ -134,16 +134,13 @@ pub async fn joined(tx: &mut Tx, user: &TeamMember, now: Millis) -> Result<()> {
 
 /// Ends a user's links, if they have any.
 pub async fn withdraw(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
-    tx.execute(&WITHDRAW, args![org, user.to_string()]).await?;
-    Ok(())
+    tx.execute(&WITHDRAW, args![org, user.to_string()]).await.map(drop)
 }
 
 fn found(row: &ResultRow, hash: &[u8; 32]) -> Result<LinkTarget> {
-    Ok(LinkTarget {
+    Ok(record!(row => LinkTarget {
+        org_id, org_name, expires_at;
         user: super::read(row)?,
-        org_id: row.parse("org_id")?,
-        org_name: row.get("org_name")?,
-        expires_at: Millis(row.get("expires_at")?),
         by_mail: row.get::<Vec<u8>>("hash")? != hash,
-    })
+    }))
 }

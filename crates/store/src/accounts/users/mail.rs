@@ -12,6 +12,7 @@ use crate::accounts::language;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 /// Mail claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,20 +85,14 @@ pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: 
     let rows = tx.rows(&HELD, args![run, at_most]).await?;
     let read = |row: &crate::db::ResultRow| {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|error| StoreError::Corrupt(error.into()));
-        let seed: Vec<u8> = row.get("mail_seed")?;
-        Ok(ClaimedLinkMail {
-            org: OrgNo(row.get("org_no")?),
-            user: row.parse("user_id")?,
+        Ok(record!(row => ClaimedLinkMail {
+            org = "org_no", user = "user_id", org_name, seed = "mail_seed", created_at, expires_at,
+            attempts = "mail_attempts";
             email: text(row.get("email")?)?,
-            org_name: row.get("org_name")?,
-            seed: seed.try_into().map_err(|_| StoreError::corrupt("the seed of a link"))?,
-            created_at: Millis(row.get("created_at")?),
-            expires_at: Millis(row.get("expires_at")?),
             is_member: row.get::<String>("status")? != UserStatus::Invited.as_str(),
             language: language::of(row)?,
-            attempts: row.get("mail_attempts")?,
             run: run.to_owned(),
-        })
+        }))
     };
     rows.iter().map(read).collect()
 }

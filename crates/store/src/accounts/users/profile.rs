@@ -9,6 +9,7 @@ use crate::accounts::language;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 probity_mail::named! {
     /// State of a user's identity verification.
@@ -19,6 +20,7 @@ probity_mail::named! {
         RequiresInput = "requires_input",
     }
 }
+crate::records::names!(IdentityCheck);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -112,23 +114,15 @@ statements! {
 
 pub async fn read(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<UserProfile> {
     let row = conn.first(&READ, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
-    let identity: Option<String> = row.get("identity")?;
-    let identity =
-        identity.map(|name| IdentityCheck::from_name(&name).ok_or_else(|| StoreError::corrupt("a person's identity")));
     let address: Option<Vec<u8>> = row.get("address")?;
     let address = address.map(|json| serde_json::from_slice(&json)).transpose();
-    Ok(UserProfile {
-        email_verified: row.get::<i64>("email_verified")? == 1,
-        second_factor: row.get::<Option<i64>>("confirmed_at")?.is_some(),
-        identity: identity.transpose()?,
-        phone: row.get("phone")?,
-        company: row.get("company")?,
-        vat_id: row.get("vat_id")?,
-        country: row.get("country")?,
+    Ok(record!(row => UserProfile {
+        email_verified, identity, phone, company, vat_id, country;
+        second_factor: row.is_set("confirmed_at")?,
         address: address.map_err(|error| StoreError::Corrupt(error.into()))?,
         notifications: NotificationSettings::of_bits(row.get("notifications")?),
         language: language::of(&row)?,
-    })
+    }))
 }
 
 /// Locks this user until the transaction ends.

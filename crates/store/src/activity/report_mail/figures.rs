@@ -6,6 +6,7 @@ use crate::connections::schedule::ScheduleWait;
 use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, record};
 
 /// Number of actions of one kind that runs have done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ statements! {
 
 /// Returns the actions that were done from a day (UTC) to another, in the contract's order. Test connections never act.
 pub async fn done(conn: &mut Conn, org: OrgNo, (first, last): (i64, i64)) -> Result<Vec<DoneActions>> {
-    let read = |row: &ResultRow| Ok(DoneActions { kind: row.parse("kind")?, actions: row.get("actions")? });
+    let read = |row: &ResultRow| Ok(DoneActions { kind: row.read("kind")?, actions: row.get("actions")? });
     let rows = conn.rows(&DONE, args![org, first, last]).await?;
     let mut all = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
     all.sort_by_key(|done| done.kind);
@@ -51,12 +52,10 @@ pub async fn done(conn: &mut Conn, org: OrgNo, (first, last): (i64, i64)) -> Res
 /// Returns the connections that wait for a person, by name.
 pub async fn waiting(conn: &mut Conn, org: OrgNo) -> Result<Vec<WaitingConnection>> {
     let read = |row: &ResultRow| {
-        Ok(WaitingConnection {
-            name: row.get("name")?,
+        Ok(record!(row => WaitingConnection {
+            name, planned, needs_credits;
             is_refused: row.get::<Option<String>>("disconnected_why")?.is_some(),
-            planned: row.get("planned")?,
-            needs_credits: row.get::<i64>("needs_credits")? == 1,
-        })
+        }))
     };
     let rows = conn.rows(&WAITING, args![org, ScheduleWait::Credits.as_str()]).await?;
     let mut all = rows.iter().map(read).collect::<Result<Vec<_>>>()?;

@@ -8,6 +8,7 @@ use probity_mail::time::Millis;
 use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 /// Member whose reports are to be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub async fn due_plans(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec
         let zone: Option<String> = row.get("time_zone")?;
         Ok(DuePlan {
             org: OrgNo(row.get("org_no")?),
-            user: row.parse("id")?,
+            user: row.read("id")?,
             planned: (planned != 0).then_some(Millis(planned)),
             zone: AccountZone::stored(zone.as_deref()),
         })

@@ -7,11 +7,12 @@ use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use serde_json::json;
 
-use super::{ActionState, reason_of};
+use super::ActionState;
 use crate::db::error::Result;
 use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 /// Number of a run's actions of one kind, with one reason, in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ statements! {
 pub async fn counts(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<ActionCount>> {
     let mut counted = Vec::new();
     for row in conn.rows(&COUNTS, args![org, job]).await? {
-        let (kind, reason, state) = (row.parse("kind")?, reason_of(&row)?, row.parse("state")?);
+        let (kind, reason, state) = (row.read("kind")?, row.read("reason")?, row.read("state")?);
         counted.push(ActionCount { kind, reason, state, actions: row.get("actions")? });
     }
     let place = |reason: Reason| Reason::ALL.iter().position(|known| *known == reason);

@@ -13,6 +13,7 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::{self, JobNo};
 use crate::number::OrgNo;
 use crate::privacy::sealing::unseal;
+use crate::records::ReadColumns as _;
 
 /// Planned action that waits for a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ pub async fn page(
     let rows = conn.rows(&PAGE, args![org, connection.to_string(), job, idx, at_most]).await?;
     let one = |row| -> Result<PlannedReview> {
         let row: &crate::db::ResultRow = row;
-        Ok(PlannedReview { run: row.parse("id")?, job: JobNo(row.get("job_no")?), action: read(row)? })
+        Ok(PlannedReview { run: row.read("id")?, job: JobNo(row.get("job_no")?), action: read(row)? })
     };
     rows.iter().map(one).collect()
 }

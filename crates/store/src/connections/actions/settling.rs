@@ -17,6 +17,7 @@ use crate::db::{Tx, args, statements};
 use crate::jobs::{self, JobNo};
 use crate::number::OrgNo;
 use crate::privacy::sealing::seal;
+use crate::records::ReadColumns as _;
 
 /// What a mark says of a contact that could not be fixed, because another contact had the suggested address.
 pub(crate) const TAKEN: &str = "taken";
@@ -97,7 +98,7 @@ pub async fn record(
     let (mut changed, mut counted, mut notes) = (Vec::new(), Vec::new(), MarkNotes::default());
     for fact in facts {
         let Some(row) = tx.first(&OPEN, args![org, job, fact.idx]).await? else { continue };
-        let ((kind, reason), before) = (kind_and_reason(&row)?, row.parse::<ActionState>("state")?);
+        let ((kind, reason), before) = (kind_and_reason(&row)?, row.read::<ActionState>("state")?);
         tx.execute(&RECORD, args![org, job, fact.idx, fact.state.as_str(), now]).await?;
         // An erased contact keeps no values.
         if before != ActionState::Ignored {

@@ -6,13 +6,14 @@ use probity_account::connections::ContactAction;
 use probity_account::id::ConnId;
 use probity_mail::time::Millis;
 
-use super::{hash, hashes};
+use super::hashes;
 use crate::connections::actions::TAKEN;
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
+use crate::records::{ReadColumns as _, record};
 
 /// What was done to a contact last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub async fn marks(
     contacts: impl Iterator<Item = [u8; 16]>,
 ) -> Result<HashMap<[u8; 16], ContactMark>> {
     let rows = conn.rows(&MARKS, args![org, connection.to_string(), hashes(contacts)]).await?;
-    rows.iter().map(|row| Ok((hash(row, "contact")?, read(row)?))).collect()
+    rows.iter().map(|row| Ok((row.read("contact")?, read(row)?))).collect()
 }
 
 /// The marks of those contacts of a run to which something was done, by row.
@@ -73,19 +74,11 @@ fn read(row: &ResultRow) -> Result<ContactMark> {
     let acted: Option<String> = row.get("acted")?;
     let done = match acted.as_deref() {
         Some(TAKEN) => Some(DoneBefore::Taken),
-        Some(_) => Some(DoneBefore::Done(row.parse("acted")?)),
+        Some(_) => Some(DoneBefore::Done(row.read("acted")?)),
         None => None,
     };
-    let at = row.get::<Option<i64>>("acted_at")?.map(Millis);
-    let effect = row.get::<Option<Vec<u8>>>("effect")?;
-    let effect =
-        effect.map(|effect| effect.try_into().map_err(|_| StoreError::corrupt("an action's effect"))).transpose()?;
-    Ok(ContactMark {
-        address: hash(row, "address")?,
-        job: JobNo(row.get("job_no")?),
-        seen_at: Millis(row.get("seen_at")?),
-        changed_at: row.get::<Option<i64>>("changed_at")?.map(Millis),
-        done: done.zip(at),
-        effect,
-    })
+    Ok(record!(row => ContactMark {
+        address, job = "job_no", seen_at, changed_at, effect;
+        done: done.zip(row.read("acted_at")?),
+    }))
 }

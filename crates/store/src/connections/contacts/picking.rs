@@ -9,13 +9,14 @@ use probity_account::connections::DecayShare;
 use probity_account::id::ConnId;
 use probity_mail::time::Millis;
 
-use super::{ReadContact, hash, hashes};
+use super::{ReadContact, hashes};
 use crate::connections::runs::{ConnectionRun, ContactPick};
 use crate::db::error::Result;
 use crate::db::{ResultRow, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
+use crate::records::{ReadColumns as _, record};
 
 statements! {
     FORGET_READING = "UPDATE contact_mark SET verified_at = before_at WHERE org_no = $1 AND connection_id = $2 AND job_no = $3";
@@ -45,13 +46,8 @@ pub(super) async fn known(
     let marks = hashes(contacts.iter().map(|one| one.mark));
     let rows = tx.rows(&super::KNOWN, args![org, connection.to_string(), marks]).await?;
     let known = |row: &ResultRow| {
-        let known = KnownContact {
-            address: hash(row, "address")?,
-            job: JobNo(row.get("job_no")?),
-            idx: row.get("idx")?,
-            verified_at: row.get::<Option<i64>>("verified_at")?.map(Millis),
-        };
-        Ok((hash(row, "contact")?, known))
+        let known = record!(row => KnownContact { address, job = "job_no", idx, verified_at });
+        Ok((row.read("contact")?, known))
     };
     rows.iter().map(known).collect()
 }

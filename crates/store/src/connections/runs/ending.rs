@@ -14,6 +14,7 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::{self, ClosedJob, JobNo, JobState};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 /// Outcome of a request to let a run act.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -344,7 +345,7 @@ pub(crate) async fn purged(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> 
 /// Returns active runs of banned organizations.
 pub async fn of_banned(conn: &mut Conn, at_most: i64) -> Result<Vec<(OrgNo, ConnId, JobId)>> {
     let rows = conn.rows(&OF_BANNED, args![at_most]).await?;
-    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), row.parse("connection_id")?, row.parse("id")?))).collect()
+    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), row.read("connection_id")?, row.read("id")?))).collect()
 }
 
 /// Returns whether [`forget`] would find work.

@@ -9,6 +9,7 @@ use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
 use crate::privacy::sealing::unseal;
+use crate::records::record;
 
 /// Maximum of the count of waiting deliveries.
 const COUNTED_MAX: i64 = 10_000;
@@ -211,24 +212,10 @@ async fn read(conn: &mut Conn, org: OrgNo, row: &ResultRow) -> Result<LoggedDeli
     let id: String = row.get("id")?;
     let answer = row.get::<Option<Vec<u8>>>("last_answer")?.unwrap_or_default();
     let last_answer = unseal(conn, org, super::answer_of(&id), answer).await?;
-    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
-    Ok(LoggedDelivery {
-        id: row.parse("id")?,
-        event: row.parse("event_id")?,
-        kind: row.get("kind")?,
-        url: row.get("url")?,
+    Ok(record!(row => LoggedDelivery {
+        id, event = "event_id", kind, url, job = "job_id", signer, state, attempts, next_at, first_at, last_at,
+        last_status, last_error, last_took_ms, created_at;
         content: super::content(row)?,
-        job: super::job(row)?,
-        signer: row.get("signer")?,
-        state: row.parse("state")?,
-        attempts: row.get("attempts")?,
-        next_at: Millis(row.get("next_at")?),
-        first_at: at("first_at")?,
-        last_at: at("last_at")?,
-        last_status: row.get("last_status")?,
-        last_error: row.get("last_error")?,
-        last_took_ms: row.get("last_took_ms")?,
         last_answer,
-        created_at: Millis(row.get("created_at")?),
-    })
+    }))
 }

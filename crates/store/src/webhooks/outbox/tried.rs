@@ -14,6 +14,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
+use crate::records::{ReadColumns as _, record};
 
 /// Attempts kept per delivery, including the last: those of two whole schedules and more.
 pub const ATTEMPTS_MAX: i64 = 20;
@@ -99,7 +100,7 @@ pub async fn before_the_last(
     let ids: Vec<_> = messages.iter().map(|id| [id.to_string()]).collect();
     for row in conn.rows(&OF_MESSAGES, args![org, json!(ids).to_string()]).await? {
         let one = read(conn, org, &row).await?;
-        tried.entry(row.parse("id")?).or_default().push(one);
+        tried.entry(row.read("id")?).or_default().push(one);
     }
     Ok(tried)
 }
@@ -111,19 +112,11 @@ pub(super) async fn forget(tx: &mut Tx, removed: &[ResultRow]) -> Result<()> {
     }
     let name = |row: &ResultRow| Ok::<_, StoreError>(json!([row.get::<i64>("org_no")?, row.get::<String>("id")?]));
     let names: Vec<_> = removed.iter().map(name).collect::<Result<_>>()?;
-    tx.execute(&FORGET, args![serde_json::Value::from(names).to_string()]).await?;
-    Ok(())
+    tx.execute(&FORGET, args![serde_json::Value::from(names).to_string()]).await.map(drop)
 }
 
 async fn read(conn: &mut Conn, org: OrgNo, row: &ResultRow) -> Result<EarlierAttempt> {
     let id: String = row.get("id")?;
     let answer = unseal(conn, org, answer_of(&id, row.get("attempt_no")?), row.get("answer")?).await?;
-    Ok(EarlierAttempt {
-        at: Millis(row.get("at")?),
-        url: row.get("url")?,
-        status: row.get("status")?,
-        error: row.get("error")?,
-        took_ms: row.get("took_ms")?,
-        answer,
-    })
+    Ok(record!(row => EarlierAttempt { at, url, status, error, took_ms; answer }))
 }
