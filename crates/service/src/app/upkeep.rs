@@ -97,6 +97,23 @@ struct UpkeepState {
     corrected_at: Millis,
 }
 
+/// Repeats a transaction until it handles fewer rows than it may.
+async fn in_slices<F: Future<Output = Result<u64>>>(slice: impl Fn() -> F) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if slice().await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what is older than a time.
+macro_rules! purge {
+    ($what:literal, $purge:path; $store:ident, $before:expr) => {
+        report($what, in_slices(|| $store.write(move |tx| $purge(tx, $before, ROWS_MAX).scope_boxed())).await)
+    };
+}
+
 async fn round(app: &App, going: &mut UpkeepState) {
     let now = app.now();
     let store = &app.store;
@@ -115,23 +132,25 @@ async fn round(app: &App, going: &mut UpkeepState) {
     report("the ledger", fold(store, now).await);
     report("idempotency keys", forget_answers(app, now).await);
     report("deliveries", forget_deliveries(app, now).await);
-    report("events of accounts", forget_events(store, now - EVENTS_KEEP_MS).await);
-    report("the log of requests", forget_requests(store, now - REQUESTS_KEEP_MS).await);
-    report("outcomes of mail", forget_outcomes(store, now - OUTCOMES_KEEP_MS).await);
-    report("facts of domains", forget_facts(store, now).await);
+    purge!("events of accounts", events::purge; store, now - EVENTS_KEEP_MS);
+    purge!("the log of requests", requests::purge; store, now - REQUESTS_KEEP_MS);
+    purge!("outcomes of mail", outcomes::purge; store, now - OUTCOMES_KEEP_MS);
+    purge!("facts of domains", facts::purge; store, now);
     report("rate limits", forget_limits(store, now).await);
     report("submissions that broke off", sweep_unfinished_uploads(store, now).await);
     report("jobs to be stopped", stop_jobs(store, &app.metrics, &app.callbacks, now).await);
     report("days of the widget", roll_up::run(store, &app.secrets, &app.callbacks, now).await);
-    report("credits of the widget", return_credits(store, now).await);
-    report("nonces of the widget", forget_nonces(store, now).await);
+    // Nodes that died had taken these credits of the day.
+    purge!("credits of the widget", widget::return_expired; store, now);
+    purge!("nonces of the widget", widget::purge; store, now);
     report("automatic runs", start_runs(app, now).await);
     report("runs of connections", keeping::round(store, &app.callbacks, now).await);
     report("deleted connections", forget_connections(store, now).await);
     report("old uploads", uploads::keeping::round(store, &app.metrics, app.config.uploads.keep_days, now).await);
-    report("sessions that ended", forget_sessions(app, now).await);
-    report("sign-ins at providers", forget_flows(store, now).await);
-    report("attempts to sign in", forget_attempts(store, now).await);
+    // Those past their maximum age have not been used since, either.
+    purge!("sessions that ended", sessions::purge; store, now - app.config.people.lifetimes.idle_ms);
+    purge!("sign-ins at providers", sso::purge; store, now - SSO_FLOW_MS);
+    purge!("attempts to sign in", attempts::purge; store, now);
     report("nodes that are gone", nodes::forget_gone(store, now).await);
     report("bodies from before the master key", going.sealing.go_on(store, now).await);
     report("free pages", give_back(store).await);
@@ -201,33 +220,24 @@ async fn fold(store: &Store, now: Millis) -> Result<()> {
 
 async fn forget_answers(app: &App, now: Millis) -> Result<()> {
     let before = now - ANSWERS_KEEP_MS;
-    for _ in 0..SLICES_MAX {
+    in_slices(|| async move {
         let purged = app.store.write(|tx| idempotency::purge(tx, before, ROWS_MAX).scope_boxed()).await?;
         app.metrics.answers_purged(purged);
-        if purged < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
-    Ok(())
+        Ok(purged)
+    })
+    .await
 }
 
 async fn forget_deliveries(app: &App, now: Millis) -> Result<()> {
     let keep_ms = app.config.deliveries_keep_ms;
     let (store, before, rows_before) = (&app.store, now - keep_ms, now - keep_ms.min(ROWS_KEEP_MS));
-    for _ in 0..SLICES_MAX {
-        let purged = store.write(|tx| outbox::purge_rows(tx, rows_before, ROWS_MAX).scope_boxed()).await?;
-        app.metrics.deliveries_purged(purged);
-        if purged < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
-    for _ in 0..SLICES_MAX {
-        let purged = store.write(|tx| outbox::purge(tx, before, ROWS_MAX).scope_boxed()).await?;
-        app.metrics.deliveries_purged(purged);
-        if purged < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
+    let count = |purged: &u64| app.metrics.deliveries_purged(*purged);
+    in_slices(|| async {
+        store.write(|tx| outbox::purge_rows(tx, rows_before, ROWS_MAX).scope_boxed()).await.inspect(count)
+    })
+    .await?;
+    in_slices(|| async { store.write(|tx| outbox::purge(tx, before, ROWS_MAX).scope_boxed()).await.inspect(count) })
+        .await?;
     forget_deliveries_earlier(app, now).await
 }
 
@@ -244,33 +254,6 @@ async fn forget_deliveries_earlier(app: &App, now: Millis) -> Result<()> {
     Ok(())
 }
 
-async fn forget_requests(store: &Store, before: Millis) -> Result<()> {
-    for _ in 0..SLICES_MAX {
-        if store.write(|tx| requests::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-async fn forget_events(store: &Store, before: Millis) -> Result<()> {
-    for _ in 0..SLICES_MAX {
-        if store.write(|tx| events::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-async fn forget_outcomes(store: &Store, before: Millis) -> Result<()> {
-    for _ in 0..SLICES_MAX {
-        if store.write(|tx| outcomes::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
-    Ok(())
-}
-
 async fn forget_connections(store: &Store, now: Millis) -> Result<()> {
     let before = now - CONNECTIONS_KEEP_MS;
     for _ in 0..SLICES_MAX {
@@ -280,10 +263,6 @@ async fn forget_connections(store: &Store, now: Millis) -> Result<()> {
         }
     }
     Ok(())
-}
-
-async fn forget_facts(store: &Store, now: Millis) -> Result<()> {
-    store.write(|tx| facts::purge(tx, now, ROWS_MAX).scope_boxed()).await.map(drop)
 }
 
 async fn sweep_unfinished_uploads(store: &Store, now: Millis) -> Result<()> {
@@ -297,50 +276,5 @@ async fn sweep_unfinished_uploads(store: &Store, now: Millis) -> Result<()> {
 async fn forget_limits(store: &Store, now: Millis) -> Result<()> {
     let now_us = clock::now_us(&mut store.read().await?).await?.unwrap_or(now.0.saturating_mul(1_000));
     // There may be a bucket for each widget check of the last minute.
-    for _ in 0..SLICES_MAX {
-        let purged = store.write(|tx| limits::purge(tx, now_us, ROWS_MAX).scope_boxed()).await?;
-        if purged < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Removes ended sessions, including those past their maximum age, which have not been used since.
-async fn forget_sessions(app: &App, now: Millis) -> Result<()> {
-    let since = now - app.config.people.lifetimes.idle_ms;
-    app.store.write(|tx| sessions::purge(tx, since, ROWS_MAX).scope_boxed()).await.map(drop)
-}
-
-/// Removes records of sign-ins at providers that are too old to come back.
-async fn forget_flows(store: &Store, now: Millis) -> Result<()> {
-    store.write(|tx| sso::purge(tx, now - SSO_FLOW_MS, ROWS_MAX).scope_boxed()).await.map(drop)
-}
-
-/// Returns daily widget credits that were taken by nodes that died.
-async fn return_credits(store: &Store, now: Millis) -> Result<()> {
-    for _ in 0..SLICES_MAX {
-        if store.write(|tx| widget::return_expired(tx, now, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-async fn forget_nonces(store: &Store, now: Millis) -> Result<()> {
-    for _ in 0..SLICES_MAX {
-        if store.write(|tx| widget::purge(tx, now, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-async fn forget_attempts(store: &Store, now: Millis) -> Result<()> {
-    for _ in 0..SLICES_MAX {
-        if store.write(|tx| attempts::purge(tx, now, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
-            break;
-        }
-    }
-    Ok(())
+    in_slices(|| store.write(move |tx| limits::purge(tx, now_us, ROWS_MAX).scope_boxed())).await
 }
