@@ -39,7 +39,7 @@ pub(crate) use operator::LocalOperator;
 /// A refusal of a field names the argument that sets it; `arguments` are those of [`crate::args::Cli`].
 pub(crate) async fn run(command: &AdminCommand, arguments: &[(String, String)], settings: &Settings) -> Result<Exit> {
     let answer = service::administer(settings, command).await;
-    let answer = answer.map_err(|error| flags::name_flag(command, arguments, error))?;
+    let answer = answer.map_err(|error| flags::name_flag(command, arguments, operator::explain(error)))?;
     let text = answer.render(Style::choose(command.options().json))?;
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")?;

@@ -15,7 +15,7 @@
 mod answer;
 mod feed;
 mod form;
-mod input;
+pub(crate) mod input;
 mod oddities;
 mod order;
 mod output;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::LocalOperator;
 use super::installation::print_findings;
-use super::operator::{each_with_org, refuse, with_org};
+use super::operator::{print_one, print_rows};
 use crate::args::CreditsCommand;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, field, time};
@@ -43,29 +43,28 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &CreditsCommand) 
     let app = operator.app;
     match command {
         CreditsCommand::Grant { org, bucket, amount, until, reference } => {
-            let order = CreditOrder::grant(*bucket, *amount, *until, reference.clone()).map_err(refuse)?;
+            let order = CreditOrder::grant(*bucket, *amount, *until, reference.clone())?;
             let caller = operator.act_for(org).await?;
-            let account = grant_credits(app, caller.org_id(), order).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, BookedBalance::from(account)), BALANCE)
+            let account = grant_credits(app, caller.org_id(), order).await?;
+            print_one(&caller, BookedBalance::from(account), BALANCE)
         }
         CreditsCommand::Adjust { org, bucket, amount, reference } => {
-            let order = CreditOrder::adjustment(*bucket, *amount, reference.clone()).map_err(refuse)?;
+            let order = CreditOrder::adjustment(*bucket, *amount, reference.clone())?;
             let caller = operator.act_for(org).await?;
-            let account = adjust_credits(app, caller.org_id(), order).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, BookedBalance::from(account)), BALANCE)
+            let account = adjust_credits(app, caller.org_id(), order).await?;
+            print_one(&caller, BookedBalance::from(account), BALANCE)
         }
         CreditsCommand::Ledger { org, limit } => {
             let caller = operator.act_for(org).await?;
             let page = OperatorPageQuery(PageQuery { per_page: *limit, cursor: None });
-            let entries = read_ledger(app, caller.org_id(), Ok(page)).await.map_err(refuse)?;
-            Printout::of(each_with_org(&caller, entries.data), AnswerView::Rows(LEDGER))
+            print_rows(&caller, read_ledger(app, caller.org_id(), Ok(page)).await?.data, LEDGER)
         }
         CreditsCommand::Show(some) => {
             let caller = operator.act_for(some).await?;
-            let balance = read_balance(app, caller.org_id()).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, CreditBalance::from(&balance)), BALANCE)
+            let balance = read_balance(app, caller.org_id()).await?;
+            print_one(&caller, CreditBalance::from(&balance), BALANCE)
         }
-        CreditsCommand::Audit => print_findings(audit_credits(app).await.map_err(refuse)?),
+        CreditsCommand::Audit => print_findings(audit_credits(app).await?),
     }
 }
 

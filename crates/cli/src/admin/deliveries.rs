@@ -6,7 +6,7 @@ use probity_service::operator::deliveries::{inspect_deliveries, inspect_delivery
 use serde_json::Value;
 
 use super::LocalOperator;
-use super::operator::{each_with_org, or_missing, refuse, with_org};
+use super::operator::{OrMissing as _, print_one, print_rows};
 use crate::args::{DeliveriesCommand, DeliveryArg};
 use crate::output::plain;
 use crate::output::printout::{AnswerView, Printout};
@@ -40,23 +40,21 @@ const DELIVERY: &[AnswerColumn] = &[
 ];
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &DeliveriesCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         DeliveriesCommand::List { org, state, limit } => {
             let caller = operator.act_for(org).await?;
-            let found = inspect_deliveries(operator.app, caller.org_id(), *state, *limit).await.map_err(refuse)?;
-            Printout::of(each_with_org(&caller, found), AnswerView::Rows(DELIVERIES))
+            print_rows(&caller, inspect_deliveries(app, caller.org_id(), *state, *limit).await?, DELIVERIES)
         }
         DeliveriesCommand::Show(one) => {
             let caller = operator.act_for(&one.org).await?;
-            let shown = inspect_delivery(operator.app, caller.org_id(), read_id(one)?).await;
-            let shown = shown.map_err(|error| or_missing(error, || missing(one)))?;
-            Printout::one(with_org(&caller, shown), SHOWN)
+            let shown = inspect_delivery(app, caller.org_id(), read_id(one)?).await.or_missing(|| missing(one))?;
+            print_one(&caller, shown, SHOWN)
         }
         DeliveriesCommand::Resend(one) => {
             let caller = operator.act_for(&one.org).await?;
-            let resent = resend_any_delivery(operator.app, caller.org_id(), read_id(one)?).await;
-            let resent = resent.map_err(|error| or_missing(error, || missing(one)))?;
-            Printout::one(with_org(&caller, resent), AnswerView::Rows(DELIVERIES))
+            let resent = resend_any_delivery(app, caller.org_id(), read_id(one)?).await.or_missing(|| missing(one))?;
+            print_one(&caller, resent, AnswerView::Rows(DELIVERIES))
         }
     }
 }

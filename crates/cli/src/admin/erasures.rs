@@ -14,7 +14,7 @@ use probity_service::privacy::erasures::{erase_addresses, get_erasure, list_eras
 use serde_json::Value;
 
 use super::LocalOperator;
-use super::operator::{each_with_org, or_missing, refuse, with_org};
+use super::operator::{OrMissing as _, print_one, print_rows};
 use crate::args::ErasuresCommand;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{AnswerColumn, at, cell, made, time, time_or};
@@ -36,25 +36,23 @@ fn removed(erasure: &Value) -> String {
 }
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &ErasuresCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         ErasuresCommand::Erase { org, addresses, file } => {
             let emails = read_addresses(addresses, file.as_deref())?;
             let caller = operator.act_for(org).await?;
-            let requested = erase_addresses(operator.app, &caller, &emails).await.map_err(refuse)?;
-            Printout::of(each_with_org(&caller, requested.data), AnswerView::Rows(ERASURES))
+            print_rows(&caller, erase_addresses(app, &caller, &emails).await?.data, ERASURES)
         }
         ErasuresCommand::List { org, limit } => {
             let caller = operator.act_for(org).await?;
             let page = PageQuery { per_page: *limit, cursor: None };
-            let found = list_erasures(operator.app, &caller, page).await.map_err(refuse)?;
-            Printout::of(each_with_org(&caller, found.data), AnswerView::Rows(ERASURES))
+            print_rows(&caller, list_erasures(app, &caller, page).await?.data, ERASURES)
         }
         ErasuresCommand::Show { erasure, org } => {
             let caller = operator.act_for(org).await?;
             let missing = || anyhow!("there is no erasure {erasure}; `probity erasures list` shows the last ones");
             let id: ErasureId = erasure.parse().map_err(|_| missing())?;
-            let found = get_erasure(operator.app, &caller, id).await.map_err(|error| or_missing(error, missing))?;
-            Printout::one(with_org(&caller, found), AnswerView::Rows(ERASURES))
+            print_one(&caller, get_erasure(app, &caller, id).await.or_missing(missing)?, AnswerView::Rows(ERASURES))
         }
     }
 }

@@ -8,7 +8,6 @@ use probity_service::operator::plans::list_plans;
 use serde_json::Value;
 
 use super::LocalOperator;
-use super::operator::refuse;
 use crate::exit::Exit;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{AnswerColumn, at, at_or, field, made, time};
@@ -63,7 +62,7 @@ fn lead(node: &Value) -> String {
 }
 
 pub(super) async fn show_nodes(operator: &LocalOperator<'_>) -> Result<Printout> {
-    Printout::of(list_nodes(operator.app).await.map_err(refuse)?, AnswerView::Rows(NODES))
+    Printout::of(list_nodes(operator.app).await?, AnswerView::Rows(NODES))
 }
 
 const FINDINGS: &[AnswerColumn] = &[
@@ -75,7 +74,7 @@ const FINDINGS: &[AnswerColumn] = &[
 ];
 
 pub(super) async fn audit(operator: &LocalOperator<'_>) -> Result<Printout> {
-    print_findings(audit_database(operator.app).await.map_err(refuse)?)
+    print_findings(audit_database(operator.app).await?)
 }
 
 /// Prints discrepancies, which fail the command.

@@ -29,7 +29,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::LocalOperator;
-use super::operator::{body, each_with_org, or_missing, query, refuse, staff, with_org};
+use super::operator::{MarkedObject, OrMissing as _, body, each_with_org, print_one, print_rows, query, staff};
 use crate::args::{
     ConnectArgs, ConnectionArg, ConnectionChangeArgs, IntegrationsCommand, NO_ACTION, OrgFlag, PlatformsCommand,
 };
@@ -37,15 +37,6 @@ use crate::output::printout::{AnswerView, Printout};
 
 #[cfg(test)]
 pub(super) use shown::RUN;
-
-/// A connection with its sort, which the API leaves to the key that asks.
-#[derive(Serialize)]
-struct MarkedConnection<T> {
-    /// Created for test keys.
-    test: bool,
-    #[serde(flatten)]
-    connection: T,
-}
 
 /// A connection with its automatic runs.
 #[derive(Serialize)]
@@ -56,38 +47,36 @@ struct ScheduledConnection {
 }
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &IntegrationsCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         IntegrationsCommand::Platforms(command) => platforms(operator, command).await,
         IntegrationsCommand::Connect(args) => connect(operator, args).await,
         IntegrationsCommand::List(some) => list(operator, some).await,
         IntegrationsCommand::Show(one) => {
             let (caller, place) = reach(operator, one).await?;
-            let connection = get_connection(operator.app, &caller, &place).await.map_err(refuse)?;
-            let schedule = get_schedule(operator.app, &caller, &place).await.map_err(refuse)?;
+            let connection = get_connection(app, &caller, &place).await?;
+            let schedule = get_schedule(app, &caller, &place).await?;
             let found = ScheduledConnection { connection, schedule };
-            Printout::one(with_org(&caller, found), shown::SCHEDULED)
+            print_one(&caller, found, shown::SCHEDULED)
         }
         IntegrationsCommand::Change(args) => {
             let patch: ConnectionPatch = body(read_change(args)?)?;
             let (caller, place) = reach(operator, &args.one).await?;
-            let changed = change_connection(operator.app, &caller, &place, patch).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, changed), shown::CONNECTION)
+            print_one(&caller, change_connection(app, &caller, &place, patch).await?, shown::CONNECTION)
         }
         IntegrationsCommand::Test(one) => {
             let (caller, place) = reach(operator, one).await?;
-            let tested = test_connection(operator.app, &caller, &place, &Once::unkeyed()).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, tested), AnswerView::Fields(shown::TESTED))
+            let tested = test_connection(app, &caller, &place, &Once::unkeyed()).await?;
+            print_one(&caller, tested, AnswerView::Fields(shown::TESTED))
         }
         IntegrationsCommand::Lists(one) => {
             let (caller, place) = reach(operator, one).await?;
-            let lists = list_platform_lists(operator.app, &caller, &place).await.map_err(refuse)?;
-            let printout = Printout::of(each_with_org(&caller, lists.data), AnswerView::Rows(shown::LISTS))?;
+            let printout = print_rows(&caller, list_platform_lists(app, &caller, &place).await?.data, shown::LISTS)?;
             Ok(printout.or_note("there are no lists to choose from"))
         }
         IntegrationsCommand::Delete(one) => {
             let (caller, place) = reach(operator, one).await?;
-            let deleted = delete_connection(operator.app, &caller, &place).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, deleted), shown::DELETED)
+            print_one(&caller, delete_connection(app, &caller, &place).await?, shown::DELETED)
         }
         IntegrationsCommand::Rules(command) => rules::run(operator, command).await,
         IntegrationsCommand::Run { one, dry_run } => runs::start(operator, one, *dry_run).await,
@@ -98,9 +87,8 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &IntegrationsComm
             let asked: VerdictChangesQuery = query(&since)?;
             let page = PageQuery { per_page: *limit, cursor: None };
             let caller = operator.act_for(org).await?;
-            let found =
-                list_changes(operator.app, &caller, VerdictChangesQuery { page, ..asked }).await.map_err(refuse)?;
-            let printout = Printout::of(each_with_org(&caller, found.data), AnswerView::Rows(shown::CHANGES))?;
+            let found = list_changes(app, &caller, VerdictChangesQuery { page, ..asked }).await?;
+            let printout = print_rows(&caller, found.data, shown::CHANGES)?;
             Ok(printout.or_note("no changes found"))
         }
     }
@@ -110,14 +98,13 @@ async fn platforms(operator: &LocalOperator<'_>, command: &PlatformsCommand) -> 
     match command {
         PlatformsCommand::List(org) => {
             let caller = operator.act_for(org).await?;
-            let all = list_integrations(operator.app, &caller).await.map_err(refuse)?;
-            Printout::of(each_with_org(&caller, all.data), AnswerView::Rows(shown::PLATFORMS))
+            print_rows(&caller, list_integrations(operator.app, &caller).await?.data, shown::PLATFORMS)
         }
         PlatformsCommand::Show { platform, org } => {
             let caller = operator.act_for(org).await?;
-            let found = get_integration(operator.app, &caller, platform).await;
-            let found = found.map_err(|error| or_missing(error, || unknown_platform(platform)))?;
-            Printout::one(with_org(&caller, found), shown::PLATFORM)
+            let found =
+                get_integration(operator.app, &caller, platform).await.or_missing(|| unknown_platform(platform))?;
+            print_one(&caller, found, shown::PLATFORM)
         }
     }
 }
@@ -133,10 +120,11 @@ async fn connect(operator: &LocalOperator<'_>, args: &ConnectArgs) -> Result<Pri
         asked["name"] = json!(name);
     }
     let asked: CreateConnection = body(asked)?;
-    let made = create_connection(operator.app, &caller, &args.platform, &Once::unkeyed(), asked).await;
-    let made = made.map_err(|error| or_missing(error, || unknown_platform(&args.platform)))?;
-    let made = MarkedConnection { test: args.test, connection: made };
-    Printout::one(with_org(&caller, made), shown::CONNECTION)
+    let made = create_connection(operator.app, &caller, &args.platform, &Once::unkeyed(), asked)
+        .await
+        .or_missing(|| unknown_platform(&args.platform))?;
+    let made = MarkedObject { test: args.test, object: made };
+    print_one(&caller, made, shown::CONNECTION)
 }
 
 /// Lists the connections of live keys, then those of test keys; each time the active ones first.
@@ -146,7 +134,7 @@ async fn list(operator: &LocalOperator<'_>, some: &OrgFlag) -> Result<Printout> 
     for test in [false, true] {
         let caller = staff(org.clone(), test);
         let found = read_sort(operator, &caller).await?;
-        let marked = found.into_iter().map(|connection| MarkedConnection { test, connection }).collect();
+        let marked = found.into_iter().map(|connection| MarkedObject { test, object: connection }).collect();
         all.extend(each_with_org(&caller, marked));
     }
     Ok(Printout::of(all, AnswerView::Rows(shown::CONNECTIONS))?.or_note("no connections found"))
@@ -154,16 +142,17 @@ async fn list(operator: &LocalOperator<'_>, some: &OrgFlag) -> Result<Printout> 
 
 /// Returns all connections of the caller's sort, by platform.
 async fn read_sort(operator: &LocalOperator<'_>, caller: &Caller) -> Result<Vec<ConnectionShown>> {
+    let app = operator.app;
     let (mut active, mut former) = (Vec::new(), Vec::new());
-    for platform in list_integrations(operator.app, caller).await.map_err(refuse)?.data {
+    for platform in list_integrations(app, caller).await?.data {
         if platform.connection_count + platform.disconnected_count == 0 {
             continue;
         }
-        let found = get_integration(operator.app, caller, &platform.provider).await.map_err(refuse)?;
+        let found = get_integration(app, caller, &platform.provider).await?;
         active.extend(found.connections);
         for one in found.disconnected_connections {
             let place = ConnectionPlace { provider: found.provider.clone(), id: one.id };
-            former.push(get_connection(operator.app, caller, &place).await.map_err(refuse)?);
+            former.push(get_connection(app, caller, &place).await?);
         }
     }
     active.append(&mut former);
@@ -175,12 +164,12 @@ async fn reach(operator: &LocalOperator<'_>, one: &ConnectionArg) -> Result<(Cal
     let caller = operator.act_for(&one.org).await?;
     let missing = || anyhow!("there is no connection {}; to list all: `probity integrations list`", one.connection);
     let id: ConnId = one.connection.parse().map_err(|_| missing())?;
-    for platform in list_integrations(operator.app, &caller).await.map_err(refuse)?.data {
+    for platform in list_integrations(operator.app, &caller).await?.data {
         let place = ConnectionPlace { provider: platform.provider, id };
         match get_connection(operator.app, &caller, &place).await {
             Ok(_) => return Ok((caller, place)),
             Err(error) if error.code() == Code::NotFound => {}
-            Err(error) => return Err(refuse(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(missing())

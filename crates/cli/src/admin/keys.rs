@@ -14,7 +14,7 @@ use probity_service::callers::once::Once;
 use serde_json::Value;
 
 use super::LocalOperator;
-use super::operator::{DeletedObject, each_with_org, refuse, staff, with_org};
+use super::operator::{DeletedObject, print_one, print_rows, staff};
 use crate::args::{KeysCommand, NewKeyArgs};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, field, made, moment, time_or};
@@ -31,40 +31,36 @@ pub(super) const KEYS: &[AnswerColumn] = &[
 const WHOLE: PageQuery = PageQuery { per_page: u32::MAX, cursor: None };
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &KeysCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         KeysCommand::Create(args) => {
             let caller = operator.act_for(&args.org).await?;
-            let made = create_key(operator.app, &caller, &Once::unkeyed(), new_key(args, operator.app.now()))
-                .await
-                .map_err(refuse)?;
-            Printout::one(with_org(&caller, made), NEW_KEY)
+            print_one(&caller, create_key(app, &caller, &Once::unkeyed(), new_key(args, app.now())).await?, NEW_KEY)
         }
         KeysCommand::List(some) => {
             let caller = operator.act_for(some).await?;
-            let keys = list_keys(operator.app, &caller, WHOLE).await.map_err(refuse)?;
-            Printout::of(each_with_org(&caller, keys.data), AnswerView::Rows(KEYS))
+            print_rows(&caller, list_keys(app, &caller, WHOLE).await?.data, KEYS)
         }
         KeysCommand::Rename { key, name, org } => {
-            let rename = async |caller: &Caller, id| {
-                rename_key(operator.app, caller, id, RenameKey { name: name.clone() }).await
-            };
+            let rename =
+                async |caller: &Caller, id| rename_key(app, caller, id, RenameKey { name: name.clone() }).await;
             let (caller, renamed) = of_key(operator, key, org.as_deref(), rename).await?;
-            Printout::one(with_org(&caller, renamed), AnswerView::Rows(KEYS))
+            print_one(&caller, renamed, AnswerView::Rows(KEYS))
         }
         KeysCommand::Rotate { key, overlap, org } => {
             let rotate = async |caller: &Caller, id| {
-                rotate_key(operator.app, caller, id, RotateKey { overlap_hours: Whole((*overlap).into()) }).await
+                rotate_key(app, caller, id, RotateKey { overlap_hours: Whole((*overlap).into()) }).await
             };
             let (caller, rotated) = of_key(operator, key, org.as_deref(), rotate).await?;
-            Printout::one(with_org(&caller, rotated), NEW_KEY)
+            print_one(&caller, rotated, NEW_KEY)
         }
         KeysCommand::Revoke { key, org } => {
-            let revoke = async |caller: &Caller, id| revoke_key(operator.app, caller, id).await;
+            let revoke = async |caller: &Caller, id| revoke_key(app, caller, id).await;
             let (caller, revoked) = of_key(operator, key, org.as_deref(), revoke).await?;
-            let keys = list_keys(operator.app, &caller, WHOLE).await.map_err(refuse)?.data;
+            let keys = list_keys(app, &caller, WHOLE).await?.data;
             let answer = keys.into_iter().find(|one| one.id == revoked.id).with_context(|| missing(key))?;
             let shown = DeletedObject { answer, deleted: revoked.deleted };
-            Printout::one(with_org(&caller, shown), AnswerView::Rows(KEYS))
+            print_one(&caller, shown, AnswerView::Rows(KEYS))
         }
     }
 }
@@ -96,7 +92,7 @@ async fn of_key<T>(
         match act(&caller, id).await {
             Ok(done) => return Ok((caller, done)),
             Err(error) if error.code() == Code::NotFound => {}
-            Err(error) => return Err(refuse(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     bail!(missing(key))

@@ -15,7 +15,7 @@ use probity_service::lists::slice::find_rows;
 use serde_json::Value;
 
 use super::LocalOperator;
-use super::operator::{or_missing, query, refuse, staff};
+use super::operator::{OrMissing as _, query, staff};
 use crate::args::{ListArg, ListsCommand, OrgFlag, RowsArgs};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, at_or, field, made, time};
@@ -96,13 +96,13 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &ListsCommand) ->
             let page = PageQuery { per_page: *limit, cursor: None };
             let asked =
                 JobsQuery { source: source.clone(), status: status.clone(), created_after, created_before, page };
-            let found = list_jobs(operator.app, &caller, asked).await.map_err(refuse)?;
+            let found = list_jobs(operator.app, &caller, asked).await?;
             Ok(Printout::of(found.data, LISTED)?.or_note("no lists found"))
         }
         ListsCommand::Show(one) => {
             let (caller, id) = reach(operator, one).await?;
             let progress = get_progress(operator.app, &caller, id).await;
-            Printout::one(progress.map_err(|error| or_missing(error, || missing(&one.job)))?, PROGRESS)
+            Printout::one(progress.or_missing(|| missing(&one.job))?, PROGRESS)
         }
         ListsCommand::Rows(args) => show_rows(operator, args).await,
         ListsCommand::Download(args) => download::download(operator, args).await,
@@ -144,8 +144,7 @@ async fn show_rows(operator: &LocalOperator<'_>, args: &RowsArgs) -> Result<Prin
     while let Some(at) = after.filter(|_| rows.len() < limit) {
         let (at, per_page) = (at.to_string(), (limit - rows.len()).min(ROWS_PER_READ).to_string());
         let asked = query(&[&filters[..], &[("after", &*at), ("per_page", &*per_page)]].concat())?;
-        let slice = find_rows(operator.app, &caller, id, asked).await;
-        let slice = slice.map_err(|error| or_missing(error, || missing(&args.one.job)))?;
+        let slice = find_rows(operator.app, &caller, id, asked).await.or_missing(|| missing(&args.one.job))?;
         rows.extend(slice.data);
         after = slice.next;
     }
@@ -158,8 +157,7 @@ async fn find(operator: &LocalOperator<'_>, text: &str, limit: usize, org: &OrgF
     let (mut places, mut next) = (Vec::new(), None::<String>);
     loop {
         let cursor = next.as_deref().unwrap_or_default();
-        let found =
-            find_places(operator.app, &caller, query(&[("q", text), ("next", cursor)])?).await.map_err(refuse)?;
+        let found = find_places(operator.app, &caller, query(&[("q", text), ("next", cursor)])?).await?;
         places.extend(found.data);
         next = found.next;
         if next.is_none() || places.len() >= limit {
@@ -173,5 +171,5 @@ async fn find(operator: &LocalOperator<'_>, text: &str, limit: usize, org: &OrgF
 async fn cancel(operator: &LocalOperator<'_>, one: &ListArg) -> Result<Printout> {
     let (caller, id) = reach(operator, one).await?;
     let cancelled = cancel_list(operator.app, &caller, id).await;
-    Printout::one(cancelled.map_err(|error| or_missing(error, || missing(&one.job)))?, PROGRESS)
+    Printout::one(cancelled.or_missing(|| missing(&one.job))?, PROGRESS)
 }

@@ -17,6 +17,8 @@ use serde_json::Value;
 
 use crate::args::OrgFlag;
 use crate::exit::{Exit, ExitsWith};
+use crate::output::printout::{AnswerView, Printout};
+use crate::output::table::AnswerColumn;
 
 /// Calls acts in the operator's name.
 pub(crate) struct LocalOperator<'a> {
@@ -28,7 +30,7 @@ impl LocalOperator<'_> {
     pub(crate) async fn find_org(&self, id: &str) -> Result<OrgRecord> {
         let unknown = || anyhow!("there is no organization {id}; to list all: `probity orgs list`");
         let known: OrgId = id.parse().map_err(|_| unknown())?;
-        find_organization(self.app, known).await.map_err(|error| or_missing(error, unknown))
+        find_organization(self.app, known).await.or_missing(unknown)
     }
 
     /// Returns the organization that a command names, or the only one.
@@ -44,7 +46,7 @@ impl LocalOperator<'_> {
 
     /// Returns every organization, oldest first.
     pub(crate) async fn read_orgs(&self) -> Result<Vec<OrgRecord>> {
-        read_all_organizations(self.app).await.map_err(refuse)
+        Ok(read_all_organizations(self.app).await?)
     }
 
     /// Returns the operator as the caller of acts about an organization's live data.
@@ -84,6 +86,29 @@ pub(crate) fn with_org<T>(caller: &Caller, answer: T) -> AnswerOnOrganization<T>
 pub(crate) fn each_with_org<T>(caller: &Caller, rows: Vec<T>) -> impl Iterator<Item = AnswerOnOrganization<T>> {
     let organization = caller.org_id();
     rows.into_iter().map(move |answer| AnswerOnOrganization { organization, answer })
+}
+
+/// An object with its sort, which the API leaves to the key that asks.
+#[derive(Serialize)]
+pub(crate) struct MarkedObject<T> {
+    /// Made for test keys.
+    pub(crate) test: bool,
+    #[serde(flatten)]
+    pub(crate) object: T,
+}
+
+/// Prints an answer with the caller's organization.
+pub(crate) fn print_one<T: Serialize>(caller: &Caller, answer: T, view: AnswerView) -> Result<Printout> {
+    Printout::one(with_org(caller, answer), view)
+}
+
+/// Prints a table, with the caller's organization in each row.
+pub(crate) fn print_rows<T: Serialize>(
+    caller: &Caller,
+    rows: Vec<T>,
+    columns: &'static [AnswerColumn],
+) -> Result<Printout> {
+    Printout::of(each_with_org(caller, rows), AnswerView::Rows(columns))
 }
 
 /// Maximum number of organizations that a message lists.
@@ -157,9 +182,22 @@ pub(crate) fn fail(detail: Detail) -> anyhow::Error {
     anyhow::Error::from_boxed(detail).context(ExitsWith(Exit::Local))
 }
 
-/// Maps the error of an act, with a message of the command's own for what does not exist. An act that says what is missing
-/// keeps its message.
-pub(crate) fn or_missing(error: ApiError, missing: impl FnOnce() -> anyhow::Error) -> anyhow::Error {
-    let is_unexplained = error.code() == Code::NotFound && error.message() == ApiError::not_found().message();
-    if is_unexplained { missing() } else { refuse(error) }
+/// Maps what ended a command, if that is the error of an act.
+pub(super) fn explain(error: anyhow::Error) -> anyhow::Error {
+    error.downcast().map_or_else(|other| other, refuse)
+}
+
+/// The answer of an act about something that may not exist.
+pub(crate) trait OrMissing<T> {
+    /// Replaces the error by the command's own message if nothing exists, unless the act says what is missing.
+    fn or_missing(self, missing: impl FnOnce() -> anyhow::Error) -> Result<T>;
+}
+
+impl<T> OrMissing<T> for Result<T, ApiError> {
+    fn or_missing(self, missing: impl FnOnce() -> anyhow::Error) -> Result<T> {
+        self.map_err(|error| {
+            let is_unexplained = error.code() == Code::NotFound && error.message() == ApiError::not_found().message();
+            if is_unexplained { missing() } else { error.into() }
+        })
+    }
 }

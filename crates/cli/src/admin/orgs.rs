@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::LocalOperator;
-use super::operator::{refuse, staff};
+use super::operator::staff;
 use super::users::link_text;
 use crate::args::{OrgChangeArgs, OrgsCommand, RestrictionArgs, SsoCommand};
 use crate::output::printout::{AnswerView, Printout};
@@ -87,22 +87,19 @@ struct CustomerWithLink {
 }
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &OrgsCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         OrgsCommand::Create { name, plan } => create(operator, name, plan.as_deref()).await,
-        OrgsCommand::List => {
-            Printout::of(list_all_organizations(operator.app).await.map_err(refuse)?, AnswerView::Rows(ORGANIZATIONS))
-        }
+        OrgsCommand::List => Printout::of(list_all_organizations(app).await?, AnswerView::Rows(ORGANIZATIONS)),
         OrgsCommand::Show(one) => {
             let org = operator.find_org(&one.org).await?;
-            let shown = show_organization(operator.app, org.id).await.map_err(refuse)?;
-            Printout::one(shown, AnswerView::Fields(ORGANIZATION))
+            Printout::one(show_organization(app, org.id).await?, AnswerView::Fields(ORGANIZATION))
         }
         OrgsCommand::Change(args) => {
             let patch = read_change(args)?;
             check_plan(operator, args.plan.as_deref())?;
             let org = operator.find_org(&args.one.org).await?;
-            let changed = change_organization(operator.app, org.id, patch).await.map_err(refuse)?;
-            Printout::one(changed, AnswerView::Fields(ORGANIZATION))
+            Printout::one(change_organization(app, org.id, patch).await?, AnswerView::Fields(ORGANIZATION))
         }
         OrgsCommand::Suspend(hold) => restrict(operator, hold, "suspended").await,
         OrgsCommand::Pause(hold) => restrict(operator, hold, "paused").await,
@@ -110,8 +107,7 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &OrgsCommand) -> 
         OrgsCommand::Review(hold) => restrict(operator, hold, "under_review").await,
         OrgsCommand::Lift(one) => {
             let org = operator.find_org(&one.org).await?;
-            let lifted = lift_hold(operator.app, org.id).await.map_err(refuse)?;
-            Printout::one(lifted, AnswerView::Rows(ORGANIZATIONS))
+            Printout::one(lift_hold(app, org.id).await?, AnswerView::Rows(ORGANIZATIONS))
         }
         OrgsCommand::Sso(command) => sign_on(operator, command).await,
     }
@@ -125,17 +121,11 @@ async fn sign_on(operator: &LocalOperator<'_>, command: &SsoCommand) -> Result<P
     | SsoCommand::Delete(one)) = command;
     let (app, caller) = (operator.app, staff(operator.find_org(&one.org).await?, false));
     match command {
-        SsoCommand::Show(_) => Printout::one(get_sso(app, &caller).await.map_err(refuse)?, SIGN_ON),
-        SsoCommand::Test(_) => Printout::one(test_sso(app, &caller).await.map_err(refuse)?, AnswerView::Fields(TESTED)),
-        SsoCommand::Confirm { domain, .. } => {
-            Printout::one(confirm_domain(app, &caller, domain).await.map_err(refuse)?, SIGN_ON)
-        }
-        SsoCommand::Release { domain, .. } => {
-            Printout::one(release_domain(app, &caller, domain).await.map_err(refuse)?, SIGN_ON)
-        }
-        SsoCommand::Delete(_) => {
-            Printout::one(remove_sso(app, &caller).await.map_err(refuse)?, AnswerView::Fields(DELETED))
-        }
+        SsoCommand::Show(_) => Printout::one(get_sso(app, &caller).await?, SIGN_ON),
+        SsoCommand::Test(_) => Printout::one(test_sso(app, &caller).await?, AnswerView::Fields(TESTED)),
+        SsoCommand::Confirm { domain, .. } => Printout::one(confirm_domain(app, &caller, domain).await?, SIGN_ON),
+        SsoCommand::Release { domain, .. } => Printout::one(release_domain(app, &caller, domain).await?, SIGN_ON),
+        SsoCommand::Delete(_) => Printout::one(remove_sso(app, &caller).await?, AnswerView::Fields(DELETED)),
     }
 }
 
@@ -144,7 +134,7 @@ async fn create(operator: &LocalOperator<'_>, text: &str, plan: Option<&str>) ->
     name(text).map_err(|fault| anyhow!("the name {fault}"))?;
     let (name, plan) = (text.to_owned(), plan.map(str::to_owned));
     let asked = CreateCustomer { name, plan, seats: None, rate_limit_per_minute: None, first_key: false };
-    let created = create_organization(operator.app, &Once::unkeyed(), asked).await.map_err(refuse)?;
+    let created = create_organization(operator.app, &Once::unkeyed(), asked).await?;
     let CreatedCustomer { organization, link, .. } = created;
     Printout::one(CustomerWithLink { customer: organization, link }, CREATED)
 }
@@ -158,8 +148,7 @@ pub(super) const CREATED: AnswerView = AnswerView::Text(|org| {
 async fn restrict(operator: &LocalOperator<'_>, hold: &RestrictionArgs, status: &str) -> Result<Printout> {
     let org = operator.find_org(&hold.one.org).await?;
     let asked = HoldCustomer { status: status.to_owned(), reason: hold.reason.clone() };
-    let restricted = hold_organization(operator.app, org.id, asked).await.map_err(refuse)?;
-    Printout::one(restricted, AnswerView::Rows(ORGANIZATIONS))
+    Printout::one(hold_organization(operator.app, org.id, asked).await?, AnswerView::Rows(ORGANIZATIONS))
 }
 
 /// Reads the change of an organization.

@@ -1,7 +1,6 @@
 //! Usage and timeline.
 
 use anyhow::{Result, anyhow};
-use probity_contract::error::ApiError;
 use probity_contract::published::activity::timeline::{Summary, Timeline, Window};
 use probity_service::activity::breakdown::get_usage_breakdown;
 use probity_service::activity::reports::{get_daily_usage, get_usage};
@@ -11,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::LocalOperator;
-use super::operator::{or_missing, query, refuse};
+use super::operator::{OrMissing as _, query};
 use crate::args::{TimelineArgs, UsageCommand};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, at_or, field, made, time};
@@ -80,19 +79,20 @@ fn detail(event: &Value) -> String {
 }
 
 pub(super) async fn usage(operator: &LocalOperator<'_>, command: &UsageCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         UsageCommand::Report { period, connection, org } => {
             let asked = [Some(("period", period.as_str())), connection.as_deref().map(|id| ("connection_id", id))];
             let asked = query(&asked.into_iter().flatten().collect::<Vec<_>>())?;
             let caller = operator.act_for(org).await?;
-            Printout::one(get_usage(operator.app, &caller, asked).await.map_err(refuse_connection)?, USAGE)
+            Printout::one(get_usage(app, &caller, asked).await.or_missing(no_connection)?, USAGE)
         }
         UsageCommand::Daily { days, connection, org } => {
             let days = days.to_string();
             let asked = [Some(("days", days.as_str())), connection.as_deref().map(|id| ("connection_id", id))];
             let asked = query(&asked.into_iter().flatten().collect::<Vec<_>>())?;
             let caller = operator.act_for(org).await?;
-            let days = get_daily_usage(operator.app, &caller, asked).await.map_err(refuse_connection)?;
+            let days = get_daily_usage(app, &caller, asked).await.or_missing(no_connection)?;
             Printout::of(days.data, AnswerView::Rows(DAYS))
         }
         UsageCommand::Breakdown { by, id, from, to, org } => {
@@ -100,20 +100,19 @@ pub(super) async fn usage(operator: &LocalOperator<'_>, command: &UsageCommand) 
             let asked = asked.into_iter().filter_map(|(name, value)| Some((name, value?.as_str())));
             let asked = query(&asked.collect::<Vec<_>>())?;
             let caller = operator.act_for(org).await?;
-            Printout::one(get_usage_breakdown(operator.app, &caller, asked).await.map_err(refuse)?, BREAKDOWN)
+            Printout::one(get_usage_breakdown(app, &caller, asked).await?, BREAKDOWN)
         }
         UsageCommand::Providers { days, org } => {
             let asked = query(&[("days", &days.to_string())])?;
             let caller = operator.act_for(org).await?;
-            let mix = count_providers(operator.app, &caller, asked).await.map_err(refuse)?;
-            Printout::of(mix.data, AnswerView::Rows(PROVIDERS))
+            Printout::of(count_providers(app, &caller, asked).await?.data, AnswerView::Rows(PROVIDERS))
         }
     }
 }
 
-/// Refuses a report. The only thing that may not exist is the connection.
-fn refuse_connection(error: ApiError) -> anyhow::Error {
-    or_missing(error, || anyhow!("--connection: no address was verified for such a connection"))
+/// The only thing that a report may lack is the connection.
+fn no_connection() -> anyhow::Error {
+    anyhow!("--connection: no address was verified for such a connection")
 }
 
 /// A period for people. Reasons that no address had are left out.
@@ -151,7 +150,7 @@ struct TimelineCounts {
 pub(super) async fn timeline(operator: &LocalOperator<'_>, args: &TimelineArgs) -> Result<Printout> {
     let asked = query(&[("days", &args.days.to_string()), ("limit", &args.limit.to_string())])?;
     let caller = operator.act_for(&args.org).await?;
-    let Timeline { window, summary, events, .. } = get_timeline(operator.app, &caller, asked).await.map_err(refuse)?;
+    let Timeline { window, summary, events, .. } = get_timeline(operator.app, &caller, asked).await?;
     if !args.summary {
         return Printout::of(events, AnswerView::Rows(EVENTS));
     }

@@ -9,7 +9,7 @@ use probity_service::lists::trial::try_settings;
 use serde_json::{Map, Value, json};
 
 use super::LocalOperator;
-use super::operator::{body, refuse};
+use super::operator::body;
 use crate::args::{SettingsChange, SettingsCommand};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, at_or, field, made};
@@ -32,23 +32,21 @@ const TRIAL: &[AnswerColumn] = &[
 ];
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &SettingsCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         SettingsCommand::Show(some) => {
             let caller = operator.act_for(some).await?;
-            let standing = get_settings(operator.app, &caller).await.map_err(refuse)?;
-            Printout::one(standing, AnswerView::Fields(SETTINGS))
+            Printout::one(get_settings(app, &caller).await?, AnswerView::Fields(SETTINGS))
         }
         SettingsCommand::Set(args) => {
             let patch: SettingsPatch = body(read_change("set", args)?)?;
             let caller = operator.act_for(&args.org).await?;
-            let changed = update_settings(operator.app, &caller, patch).await.map_err(refuse)?;
-            Printout::one(changed, AnswerView::Fields(SETTINGS))
+            Printout::one(update_settings(app, &caller, patch).await?, AnswerView::Fields(SETTINGS))
         }
         SettingsCommand::Try(args) => {
             let patch: SettingsPatch = body(read_change("try", args)?)?;
             let caller = operator.act_for(&args.org).await?;
-            let tried = try_settings(operator.app, &caller, patch).await.map_err(refuse)?;
-            Printout::one(tried, TRIED)
+            Printout::one(try_settings(app, &caller, patch).await?, TRIED)
         }
     }
 }

@@ -15,7 +15,7 @@ use probity_service::privacy::suppressions::{SuppressionAddition, add_addresses,
 use serde_json::Value;
 
 use super::LocalOperator;
-use super::operator::{each_with_org, query, refuse, with_org};
+use super::operator::{print_one, print_rows, query};
 use crate::args::{OrgFlag, SuppressionArgs, SuppressionsCommand};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{AnswerColumn, at, field, time_or};
@@ -30,23 +30,24 @@ const LOOKUPS: &[AnswerColumn] =
     &[at("LIST", "/list"), at("LISTED", "/lookup/listed"), time_or("SINCE", "/lookup/since", "never")];
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &SuppressionsCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         SuppressionsCommand::Count(some) => show(operator, some, query(&[])?, COUNTS).await,
         SuppressionsCommand::Find { email, org } => show(operator, org, query(&[("email", email)])?, LOOKUPS).await,
         SuppressionsCommand::Add(these) => {
             let texts = read_addresses(these)?;
             let caller = operator.act_for(&these.org).await?;
-            let mut addition = SuppressionAddition::begin(operator.app, &caller, these.list);
-            addition.take_texts(operator.app, &texts);
-            let added = add_addresses(operator.app, &Once::unkeyed(), &addition).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, added), AnswerView::Text(added_text))
+            let mut addition = SuppressionAddition::begin(app, &caller, these.list);
+            addition.take_texts(app, &texts);
+            let added = add_addresses(app, &Once::unkeyed(), &addition).await?;
+            print_one(&caller, added, AnswerView::Text(added_text))
         }
         SuppressionsCommand::Remove { these, all } => {
             let removal = if *all { None } else { Some(Removal { emails: read_addresses(these)? }) };
             let caller = operator.act_for(&these.org).await?;
             let query = SuppressionRemovalQuery { all: *all };
-            let removed = remove_addresses(operator.app, &caller, these.list, query, removal).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, removed), AnswerView::Text(removed_text))
+            let removed = remove_addresses(app, &caller, these.list, query, removal).await?;
+            print_one(&caller, removed, AnswerView::Text(removed_text))
         }
     }
 }
@@ -59,8 +60,7 @@ async fn show(
     columns: &'static [AnswerColumn],
 ) -> Result<Printout> {
     let caller = operator.act_for(some).await?;
-    let lists = get_all_lists(operator.app, &caller, query).await.map_err(refuse)?;
-    Printout::of(each_with_org(&caller, lists.data), AnswerView::Rows(columns))
+    print_rows(&caller, get_all_lists(operator.app, &caller, query).await?.data, columns)
 }
 
 /// Returns the addresses of the arguments, or of standard input if the command says so.

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::LocalOperator;
-use super::operator::{DeletedObject, body, each_with_org, or_missing, refuse, staff, with_org};
+use super::operator::{DeletedObject, OrMissing as _, body, print_one, print_rows, staff, with_org};
 use crate::args::{MemberArg, OrgFlag, UsersCommand};
 use crate::output::plain;
 use crate::output::printout::{AnswerView, Printout};
@@ -46,11 +46,11 @@ struct AnswerOnMember<T> {
 }
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &UsersCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         UsersCommand::List(some) => {
             let caller = operator.act_for(some).await?;
-            let people = list_people(operator.app, caller.org_id()).await.map_err(refuse)?;
-            Printout::of(each_with_org(&caller, people.data), AnswerView::Rows(MEMBERS))
+            print_rows(&caller, list_people(app, caller.org_id()).await?.data, MEMBERS)
         }
         UsersCommand::Invite { email, name, role, org } => {
             let asked: Invite = body(json!({ "email": email, "name": name, "role": role }))?;
@@ -62,7 +62,7 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &UsersCommand) ->
         UsersCommand::Remove(one) => remove(operator, one).await,
         UsersCommand::Sessions(one) => {
             let (caller, user) = find_member(operator, one).await?;
-            let sessions = list_member_sessions(operator.app, &caller, user).await.map_err(refuse)?;
+            let sessions = list_member_sessions(app, &caller, user).await?;
             Printout::of(
                 sessions.data.into_iter().map(|answer| AnswerOnMember { user, answer }),
                 AnswerView::Rows(SESSIONS),
@@ -72,14 +72,13 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &UsersCommand) ->
         UsersCommand::Identity { one, state } => {
             let (caller, user) = find_member(operator, one).await?;
             let identity = identity_of(state);
-            let identified = set_identity(operator.app, caller.org_id(), user, identity).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, identified), IDENTIFIED)
+            print_one(&caller, set_identity(app, caller.org_id(), user, identity).await?, IDENTIFIED)
         }
         UsersCommand::ResetLink { who, org, without_second_factor } => {
             let one = MemberArg { who: who.clone(), org: org.clone() };
             let (caller, user) = find_member(operator, &one).await?;
             let asked = CreateResetLink { without_second_factor: *without_second_factor };
-            let link = create_reset_link(operator.app, caller.org_id(), user, asked).await.map_err(refuse)?;
+            let link = create_reset_link(app, caller.org_id(), user, asked).await?;
             Printout::one(AnswerOnMember { user, answer: with_org(&caller, link) }, LINK)
         }
     }
@@ -109,10 +108,11 @@ pub(super) fn link_text(link: &Value, whose: &str, org: &str) -> String {
 }
 
 async fn invite(operator: &LocalOperator<'_>, org: &OrgFlag, asked: Invite) -> Result<Printout> {
+    let app = operator.app;
     let caller = operator.act_for(org).await?;
     // Read before the act, so that the link works at least until then.
-    let expires_at = (operator.app.now() + operator.app.config.link_life_ms).into();
-    let invited = invite_member(operator.app, &caller, &Once::unkeyed(), asked).await.map_err(refuse)?;
+    let expires_at = (app.now() + app.config.link_life_ms).into();
+    let invited = invite_member(app, &caller, &Once::unkeyed(), asked).await?;
     let link = OneTimeLink { url: invited.invitation_url, expires_at };
     Printout::one(AnswerOnMember { user: invited.member.id, answer: with_org(&caller, link) }, LINK)
 }
@@ -120,24 +120,22 @@ async fn invite(operator: &LocalOperator<'_>, org: &OrgFlag, asked: Invite) -> R
 async fn update(operator: &LocalOperator<'_>, one: &MemberArg, patch: Value) -> Result<Printout> {
     let patch: MemberPatch = body(patch)?;
     let (caller, user) = find_member(operator, one).await?;
-    let updated = update_member(operator.app, &caller, user, patch).await.map_err(refuse)?;
-    Printout::one(with_org(&caller, updated), AnswerView::Rows(MEMBERS))
+    print_one(&caller, update_member(operator.app, &caller, user, patch).await?, AnswerView::Rows(MEMBERS))
 }
 
 async fn remove(operator: &LocalOperator<'_>, one: &MemberArg) -> Result<Printout> {
     let (caller, user) = find_member(operator, one).await?;
     // Read before the act, after which nobody has this ID.
-    let answer = get_member(operator.app, &caller, user).await.map_err(refuse)?;
-    let deleted = remove_member(operator.app, &caller, user).await.map_err(refuse)?.deleted;
-    Printout::one(with_org(&caller, DeletedObject { answer, deleted }), REMOVED)
+    let answer = get_member(operator.app, &caller, user).await?;
+    let deleted = remove_member(operator.app, &caller, user).await?.deleted;
+    print_one(&caller, DeletedObject { answer, deleted }, REMOVED)
 }
 
 async fn sign_out(operator: &LocalOperator<'_>, one: &MemberArg, session: Option<&str>) -> Result<Printout> {
     let (caller, user) = find_member(operator, one).await?;
     let missing = || anyhow!("there is no such session; to list all: `probity users sessions {}`", one.who);
     let session = session.map(str::parse).transpose().map_err(|_| missing())?;
-    let ended = sign_out_member(operator.app, &caller, user, session).await;
-    let answer = ended.map_err(|error| or_missing(error, missing))?;
+    let answer = sign_out_member(operator.app, &caller, user, session).await.or_missing(missing)?;
     let view =
         AnswerView::Text(|out| format!("{} sessions of {} ended\n", field(out, "/deleted"), field(out, "/user")));
     Printout::one(AnswerOnMember { user, answer }, view)
@@ -154,7 +152,7 @@ fn identity_of(state: &str) -> Option<IdentityCheck> {
 /// Finds the one member that a command names, and the operator as the caller in the member's organization.
 async fn find_member(operator: &LocalOperator<'_>, one: &MemberArg) -> Result<(Caller, UserId)> {
     let unknown = || anyhow!("there is no member {}", one.who);
-    let found = find_people(operator.app, &one.who).await.map_err(|error| or_missing(error, unknown))?;
+    let found = find_people(operator.app, &one.who).await.or_missing(unknown)?;
     let found = found.into_iter().map(|(org, user)| (org, user.id)).collect();
     let (org, user) = choose_one(found, &one.who, one.org.as_deref())?;
     Ok((staff(operator.find_org(&org.to_string()).await?, false), user))

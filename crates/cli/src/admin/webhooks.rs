@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::LocalOperator;
 use super::deliveries::DELIVERIES;
-use super::operator::{DeletedObject, each_with_org, or_missing, refuse, staff, with_org};
+use super::operator::{DeletedObject, MarkedObject, OrMissing as _, each_with_org, print_one, staff};
 use crate::args::{OrgFlag, WebhookArg, WebhooksCommand};
 use crate::output::plain;
 use crate::output::printout::{AnswerView, Printout};
@@ -34,55 +34,47 @@ const WEBHOOKS: &[AnswerColumn] = &[
     at("NAME", "/name"),
 ];
 
-/// A webhook with its sort, which the API leaves to the key that asks.
-#[derive(Serialize)]
-struct MarkedWebhook<T> {
-    /// Receives only events of test keys.
-    test: bool,
-    #[serde(flatten)]
-    webhook: T,
-}
-
 /// A webhook with its new secret.
 #[derive(Serialize)]
 struct RotatedSecret {
     #[serde(flatten)]
-    webhook: MarkedWebhook<WebhookShown>,
+    webhook: MarkedObject<WebhookShown>,
     secret: String,
     /// Time until which the previous secret also signs.
     previous_until: Timestamp,
 }
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &WebhooksCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         WebhooksCommand::List(some) => list(operator, some).await,
         WebhooksCommand::Create { url, name, event, test, org } => {
             let caller = staff(operator.choose_org(org).await?, *test);
             let asked = read_new_webhook(url, name, event);
-            let made = create_webhook(operator.app, &caller, &Once::unkeyed(), asked).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, MarkedWebhook { test: *test, webhook: made }), SIGNED)
+            let made = create_webhook(app, &caller, &Once::unkeyed(), asked).await?;
+            print_one(&caller, MarkedObject { test: *test, object: made }, SIGNED)
         }
         WebhooksCommand::Pause(one) => set_status(operator, one, WebhookStatus::Disabled).await,
         WebhooksCommand::Resume(one) => set_status(operator, one, WebhookStatus::Active).await,
         WebhooksCommand::Remove(one) => {
             let (caller, webhook) = reach(operator, one).await?;
-            let removed = delete_webhook(operator.app, &caller, webhook.webhook.id).await;
-            let deleted = removed.map_err(|error| or_missing(error, missing(one)))?.deleted;
-            Printout::one(with_org(&caller, DeletedObject { answer: webhook, deleted }), REMOVED)
+            let removed = delete_webhook(app, &caller, webhook.object.id).await;
+            let deleted = removed.or_missing(missing(one))?.deleted;
+            print_one(&caller, DeletedObject { answer: webhook, deleted }, REMOVED)
         }
         WebhooksCommand::Test(one) => {
             let (caller, webhook) = reach(operator, one).await?;
-            let sent = send_test_event(operator.app, &caller, webhook.webhook.id, &Once::unkeyed()).await;
-            let sent = sent.map_err(|error| or_missing(error, missing(one)))?;
-            let shown = inspect_delivery(operator.app, caller.org_id(), sent.id).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, shown), AnswerView::Rows(DELIVERIES))
+            let sent =
+                send_test_event(app, &caller, webhook.object.id, &Once::unkeyed()).await.or_missing(missing(one))?;
+            print_one(&caller, inspect_delivery(app, caller.org_id(), sent.id).await?, AnswerView::Rows(DELIVERIES))
         }
         WebhooksCommand::Rotate(one) => {
             let (caller, webhook) = reach(operator, one).await?;
-            let rotated = rotate_webhook_secret(operator.app, &caller, webhook.webhook.id, &Once::unkeyed()).await;
-            let rotated = rotated.map_err(|error| or_missing(error, missing(one)))?;
+            let rotated = rotate_webhook_secret(app, &caller, webhook.object.id, &Once::unkeyed())
+                .await
+                .or_missing(missing(one))?;
             let rotated = RotatedSecret { webhook, secret: rotated.secret, previous_until: rotated.previous_until };
-            Printout::one(with_org(&caller, rotated), SIGNED)
+            print_one(&caller, rotated, SIGNED)
         }
     }
 }
@@ -103,12 +95,12 @@ async fn read_sort(
     operator: &LocalOperator<'_>,
     org: &OrgRecord,
     test: bool,
-) -> Result<(Caller, Vec<MarkedWebhook<WebhookShown>>)> {
+) -> Result<(Caller, Vec<MarkedObject<WebhookShown>>)> {
     let caller = staff(org.clone(), test);
     // All webhooks are one page.
     let page = PageQuery { per_page: u32::MAX, cursor: None };
-    let found = list_webhooks(operator.app, &caller, page).await.map_err(refuse)?.data;
-    Ok((caller, found.into_iter().map(|webhook| MarkedWebhook { test, webhook }).collect()))
+    let found = list_webhooks(operator.app, &caller, page).await?.data;
+    Ok((caller, found.into_iter().map(|webhook| MarkedObject { test, object: webhook }).collect()))
 }
 
 fn read_new_webhook(url: &str, name: &str, events: &[Topic]) -> CreateWebhook {
@@ -117,21 +109,20 @@ fn read_new_webhook(url: &str, name: &str, events: &[Topic]) -> CreateWebhook {
 }
 
 async fn set_status(operator: &LocalOperator<'_>, one: &WebhookArg, status: WebhookStatus) -> Result<Printout> {
-    let (caller, MarkedWebhook { test, webhook }) = reach(operator, one).await?;
+    let (caller, MarkedObject { test, object: webhook }) = reach(operator, one).await?;
     let patch = WebhookPatch { name: None, url: None, events: None, status: Some(status) };
-    let changed = change_webhook(operator.app, &caller, webhook.id, patch).await;
-    let webhook = changed.map_err(|error| or_missing(error, missing(one)))?;
-    Printout::one(with_org(&caller, MarkedWebhook { test, webhook }), AnswerView::Rows(WEBHOOKS))
+    let webhook = change_webhook(operator.app, &caller, webhook.id, patch).await.or_missing(missing(one))?;
+    print_one(&caller, MarkedObject { test, object: webhook }, AnswerView::Rows(WEBHOOKS))
 }
 
 /// Returns the caller for an act on a webhook of either sort, and the webhook as it is before the act. The answers of acts leave
 /// the sort out, so the webhook is looked up in the lists of both.
-async fn reach(operator: &LocalOperator<'_>, one: &WebhookArg) -> Result<(Caller, MarkedWebhook<WebhookShown>)> {
+async fn reach(operator: &LocalOperator<'_>, one: &WebhookArg) -> Result<(Caller, MarkedObject<WebhookShown>)> {
     let org = operator.choose_org(&one.org).await?;
     let id: WebhookId = one.webhook.parse().map_err(|_| missing(one)())?;
     for test in [false, true] {
         let (caller, found) = read_sort(operator, &org, test).await?;
-        if let Some(webhook) = found.into_iter().find(|found| found.webhook.id == id) {
+        if let Some(webhook) = found.into_iter().find(|found| found.object.id == id) {
             return Ok((caller, webhook));
         }
     }

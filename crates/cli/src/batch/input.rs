@@ -71,9 +71,14 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     }
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     if file.metadata().is_ok_and(|meta| meta.is_dir()) {
-        bail!("{} is a directory", path.display());
+        bail!("{} is a directory; pass a file", path.display());
     }
     Ok(Box::new(file))
+}
+
+/// Returns the name of an input in messages.
+pub(crate) fn place(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// Reads the whole input into the work file; returns its properties and the rows.

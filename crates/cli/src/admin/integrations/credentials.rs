@@ -1,24 +1,22 @@
 //! Credentials of a platform from a file or standard input. No message quotes what was read.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value};
+
+use crate::batch::input;
 
 /// Maximum size of a file with credentials: more than 20 of them at their longest.
 const BYTES_MAX: u64 = 128 << 10;
 
 /// Reads credentials by name.
 pub(super) fn read(file: &Path) -> Result<Map<String, Value>> {
-    let is_input = file.as_os_str() == "-";
-    let place = if is_input { "standard input".to_owned() } else { file.display().to_string() };
-    let unread = || format!("cannot read {place}");
-    let mut from: Box<dyn Read> =
-        if is_input { Box::new(std::io::stdin().lock()) } else { Box::new(File::open(file).with_context(unread)?) };
+    let place = input::place(file);
     let mut text = String::new();
-    from.by_ref().take(BYTES_MAX).read_to_string(&mut text).with_context(unread)?;
+    let read = input::open(file)?.take(BYTES_MAX).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read {place}"))?;
     parse(&text).with_context(|| format!("--credentials: {place}"))
 }
 

@@ -13,31 +13,32 @@ use serde_json::{Value, json};
 
 use super::{reach, shown};
 use crate::admin::LocalOperator;
-use crate::admin::operator::{body, each_with_org, or_missing, refuse, with_org};
+use crate::admin::operator::{OrMissing as _, body, print_one, print_rows};
 use crate::args::{RuleListArg, RulesCommand};
-use crate::output::printout::{AnswerView, Printout};
+use crate::output::printout::Printout;
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &RulesCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         RulesCommand::List { of, limit } => {
             let (caller, place) = reach(operator, &of.one).await?;
             let page = RulesQuery(PageQuery { per_page: *limit, cursor: None });
-            let found = list_keyword_rules(operator.app, &caller, &place, of.list, page).await.map_err(refuse)?;
-            let printout = Printout::of(each_with_org(&caller, found.data), AnswerView::Rows(shown::RULES))?;
+            let found = list_keyword_rules(app, &caller, &place, of.list, page).await?;
+            let printout = print_rows(&caller, found.data, shown::RULES)?;
             Ok(printout.or_note("no rules found"))
         }
         RulesCommand::Add { of, keywords, how, parts } => {
             let asked: AddKeywordRules = body(read_rules(&read_keywords(keywords)?, *how, parts))?;
             let (caller, place) = reach(operator, &of.one).await?;
-            let added = add_keyword_rules(operator.app, &caller, &place, of.list, &Once::unkeyed(), asked).await;
-            Printout::of(each_with_org(&caller, added.map_err(refuse)?.data), AnswerView::Rows(shown::RULES))
+            let added = add_keyword_rules(app, &caller, &place, of.list, &Once::unkeyed(), asked).await;
+            print_rows(&caller, added?.data, shown::RULES)
         }
         RulesCommand::Remove { of, rule } => {
             let (caller, place) = reach(operator, &of.one).await?;
             let id: RuleId = rule.parse().map_err(|_| missing(of, rule))?;
-            let removed = delete_keyword_rule(operator.app, &caller, &place, of.list, id).await;
-            let removed = removed.map_err(|error| or_missing(error, || missing(of, rule)))?;
-            Printout::one(with_org(&caller, removed), shown::RULE_REMOVED)
+            let removed =
+                delete_keyword_rule(app, &caller, &place, of.list, id).await.or_missing(|| missing(of, rule))?;
+            print_one(&caller, removed, shown::RULE_REMOVED)
         }
     }
 }

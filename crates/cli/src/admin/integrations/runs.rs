@@ -12,43 +12,40 @@ use probity_service::connections::runs::{cancel_run, confirm_run, get_run, list_
 
 use super::{reach, shown};
 use crate::admin::LocalOperator;
-use crate::admin::operator::{each_with_org, or_missing, refuse, with_org};
+use crate::admin::operator::{OrMissing as _, print_one, print_rows};
 use crate::args::{ConnectionArg, RunArg, RunsCommand};
-use crate::output::printout::{AnswerView, Printout};
+use crate::output::printout::Printout;
 
 pub(super) async fn start(operator: &LocalOperator<'_>, one: &ConnectionArg, dry_run: bool) -> Result<Printout> {
     let (caller, place) = reach(operator, one).await?;
     let started = start_run(operator.app, &caller, &place, &Once::unkeyed(), StartRun { dry_run }).await;
-    Printout::one(with_org(&caller, started.map_err(refuse)?), shown::RUN)
+    print_one(&caller, started?, shown::RUN)
 }
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &RunsCommand) -> Result<Printout> {
+    let app = operator.app;
     match command {
         RunsCommand::List { one, limit } => {
             let (caller, place) = reach(operator, one).await?;
             let page = PageQuery { per_page: *limit, cursor: None };
-            let found = list_runs(operator.app, &caller, &place, page).await.map_err(refuse)?;
-            let printout = Printout::of(each_with_org(&caller, found.data), AnswerView::Rows(shown::RUNS))?;
+            let printout = print_rows(&caller, list_runs(app, &caller, &place, page).await?.data, shown::RUNS)?;
             Ok(printout.or_note("no runs found"))
         }
         RunsCommand::Show(one) => {
             let (caller, place, id) = reach_run(operator, one).await?;
-            let found = get_run(operator.app, &caller, &place, id).await;
-            let found = found.map_err(|error| or_missing(error, || missing(one)))?;
-            Printout::one(with_org(&caller, found), shown::RUN)
+            print_one(&caller, get_run(app, &caller, &place, id).await.or_missing(|| missing(one))?, shown::RUN)
         }
         RunsCommand::Confirm { one, actions } => {
             let (caller, place, id) = reach_run(operator, one).await?;
             let asked = ConfirmRun { actions: Whole(*actions) };
-            let confirmed = confirm_run(operator.app, &caller, &place, id, &Once::unkeyed(), asked).await;
-            let confirmed = confirmed.map_err(|error| or_missing(error, || missing(one)))?;
-            Printout::one(with_org(&caller, confirmed), shown::RUN)
+            let confirmed =
+                confirm_run(app, &caller, &place, id, &Once::unkeyed(), asked).await.or_missing(|| missing(one))?;
+            print_one(&caller, confirmed, shown::RUN)
         }
         RunsCommand::Cancel(one) => {
             let (caller, place, id) = reach_run(operator, one).await?;
-            let cancelled = cancel_run(operator.app, &caller, &place, id, &Once::unkeyed()).await;
-            let cancelled = cancelled.map_err(|error| or_missing(error, || missing(one)))?;
-            Printout::one(with_org(&caller, cancelled), shown::RUN)
+            let cancelled = cancel_run(app, &caller, &place, id, &Once::unkeyed()).await.or_missing(|| missing(one))?;
+            print_one(&caller, cancelled, shown::RUN)
         }
     }
 }

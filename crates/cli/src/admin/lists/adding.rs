@@ -1,10 +1,8 @@
 //! A list from a file: uploaded, then verified or forecast.
 
-use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use bytes::Bytes;
 use probity_contract::error::ApiError;
 use probity_service::callers::incoming::IncomingBody;
@@ -14,8 +12,8 @@ use serde_json::Value;
 
 use super::PROGRESS;
 use crate::admin::LocalOperator;
-use crate::admin::operator::refuse;
 use crate::args::NewListArgs;
+use crate::batch::input;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, field, made, time};
 
@@ -25,16 +23,15 @@ const PIECE: usize = 64 << 10;
 /// Adds a file, or forecasts its cost.
 pub(super) async fn add(operator: &LocalOperator<'_>, args: &NewListArgs) -> Result<Printout> {
     let is_input = args.file.as_os_str() == "-";
-    let file: Box<dyn Read + Send> = if is_input { Box::new(std::io::stdin()) } else { open(&args.file)? };
-    let place = if is_input { "standard input".to_owned() } else { args.file.display().to_string() };
+    let (file, place) = (input::open(&args.file)?, input::place(&args.file));
     let caller = operator.act_for(&args.org).await?;
     let addition = read_addition(args, is_input);
     let body = |most| Ok(FileBody { place, file: Some(file), read: 0, most });
     if args.forecast {
-        let forecast = forecast_file(operator.app, &caller, addition, body).await.map_err(refuse)?;
+        let forecast = forecast_file(operator.app, &caller, addition, body).await?;
         return Printout::one(forecast, FORECAST);
     }
-    Printout::one(add_file(operator.app, &caller, addition, body).await.map_err(refuse)?, PROGRESS)
+    Printout::one(add_file(operator.app, &caller, addition, body).await?, PROGRESS)
 }
 
 fn read_addition(args: &NewListArgs, is_input: bool) -> FileAddition {
@@ -52,15 +49,6 @@ fn read_addition(args: &NewListArgs, is_input: bool) -> FileAddition {
         no_header: args.no_header,
         reference: args.reference.clone(),
     }
-}
-
-fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    // A directory can be opened, but not read.
-    if file.metadata().is_ok_and(|meta| meta.is_dir()) {
-        bail!("{} is a directory; pass a file", path.display());
-    }
-    Ok(Box::new(file))
 }
 
 /// A file on its way to the service.

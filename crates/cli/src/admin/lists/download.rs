@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{missing, reach};
 use crate::admin::LocalOperator;
-use crate::admin::operator::{fail, or_missing, query, refuse};
+use crate::admin::operator::{OrMissing as _, fail, query};
 use crate::args::{DownloadArgs, ResultsFormat};
 use crate::exit::{Exit, ExitsWith};
 use crate::output::plain;
@@ -34,9 +34,8 @@ const WRITTEN: AnswerView =
 pub(super) async fn download(operator: &LocalOperator<'_>, args: &DownloadArgs) -> Result<Printout> {
     let asked = read_options(args)?;
     let (caller, id) = reach(operator, &args.one).await?;
-    let found = find_download(operator.app, &caller, id, asked).await;
-    let found = found.map_err(|error| or_missing(error, || missing(&args.one.job)))?;
-    let content = found.write().await.map_err(refuse)?;
+    let found = find_download(operator.app, &caller, id, asked).await.or_missing(|| missing(&args.one.job))?;
+    let content = found.write().await?;
     let Some(out) = args.out.as_deref().filter(|out| out.as_os_str() != "-") else {
         write_parts(content, &mut std::io::stdout()).await?;
         return Printout::of(Vec::<WrittenFile>::new(), AnswerView::Text(|_| String::new()));

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::files::{OutcomeBatch, files, read_file};
 use super::sources;
 use crate::admin::LocalOperator;
-use crate::admin::operator::{refuse, with_org};
+use crate::admin::operator::print_one;
 use crate::args::{OutcomeForm, OutcomesCommand};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::field;
@@ -36,7 +36,7 @@ pub(in crate::admin) async fn run(operator: &LocalOperator<'_>, command: &Outcom
     };
     let caller = operator.act_for(org).await?;
     let import = OutcomeImport { operator, caller: &caller, form: *form };
-    Printout::one(with_org(&caller, import.all(path).await?), AnswerView::Text(imported_text))
+    print_one(&caller, import.all(path).await?, AnswerView::Text(imported_text))
 }
 
 /// An import of files.
@@ -61,7 +61,7 @@ impl OutcomeImport<'_> {
                 };
                 for part in report.chunks() {
                     let added = report_outcomes(self.operator.app, self.caller, &Once::unkeyed(), part).await;
-                    add(&mut sum, &added.map_err(refuse)?);
+                    add(&mut sum, &added?);
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! Sources of outcomes: URLs to which an organization's sending services post events.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -11,12 +10,12 @@ use probity_service::callers::caller::Caller;
 use probity_service::callers::once::Once;
 use probity_service::outcomes::sources::{create_source, delete_source, list_sources};
 use probity_service::store::OrgRecord;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::admin::LocalOperator;
-use crate::admin::operator::{DeletedObject, each_with_org, or_missing, refuse, staff, with_org};
+use crate::admin::operator::{DeletedObject, MarkedObject, OrMissing as _, each_with_org, print_one, staff};
 use crate::args::OutcomeSourcesCommand;
+use crate::batch::input;
 use crate::output::plain;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, field, made, time_or};
@@ -28,15 +27,6 @@ const SOURCES: &[AnswerColumn] = &[
     time_or("LAST EVENT", "/last_event_at", "never"),
     at("NAME", "/name"),
 ];
-
-/// A source with its sort, which the API leaves to the key that asks.
-#[derive(Serialize)]
-struct MarkedOutcomeSource<T> {
-    /// Its events are stored as those of test keys.
-    test: bool,
-    #[serde(flatten)]
-    source: T,
-}
 
 pub(super) async fn run(operator: &LocalOperator<'_>, command: &OutcomeSourcesCommand) -> Result<Printout> {
     match command {
@@ -53,8 +43,8 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &OutcomeSourcesCo
             let caller = staff(operator.choose_org(org).await?, *test);
             let signing_key = signing_key.as_deref().map(read_key).transpose()?;
             let asked = CreateOutcomeSource { name: name.clone(), service: *service, signing_key };
-            let made = create_source(operator.app, &caller, &Once::unkeyed(), asked).await.map_err(refuse)?;
-            Printout::one(with_org(&caller, MarkedOutcomeSource { test: *test, source: made }), CREATED)
+            let made = create_source(operator.app, &caller, &Once::unkeyed(), asked).await?;
+            print_one(&caller, MarkedObject { test: *test, object: made }, CREATED)
         }
         OutcomeSourcesCommand::Remove { source, org } => {
             let missing = || anyhow!("there is no source {source}; `probity outcomes sources list` shows all");
@@ -62,10 +52,10 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &OutcomeSourcesCo
             let id: OutcomeSourceId = source.parse().map_err(|_| missing())?;
             for test in [false, true] {
                 let (caller, found) = read_sort(operator, &org, test).await?;
-                let Some(known) = found.into_iter().find(|known| known.source.id() == id) else { continue };
+                let Some(known) = found.into_iter().find(|known| known.object.id() == id) else { continue };
                 let removed = delete_source(operator.app, &caller, id).await;
-                let deleted = removed.map_err(|error| or_missing(error, missing))?.deleted;
-                return Printout::one(with_org(&caller, DeletedObject { answer: known, deleted }), REMOVED);
+                let deleted = removed.or_missing(missing)?.deleted;
+                return print_one(&caller, DeletedObject { answer: known, deleted }, REMOVED);
             }
             Err(missing())
         }
@@ -77,21 +67,17 @@ async fn read_sort(
     operator: &LocalOperator<'_>,
     org: &OrgRecord,
     test: bool,
-) -> Result<(Caller, Vec<MarkedOutcomeSource<OutcomeSourceShown>>)> {
+) -> Result<(Caller, Vec<MarkedObject<OutcomeSourceShown>>)> {
     let caller = staff(org.clone(), test);
-    let found = list_sources(operator.app, &caller).await.map_err(refuse)?.data;
-    Ok((caller, found.into_iter().map(|source| MarkedOutcomeSource { test, source }).collect()))
+    let found = list_sources(operator.app, &caller).await?.data;
+    Ok((caller, found.into_iter().map(|source| MarkedObject { test, object: source }).collect()))
 }
 
 /// Reads a key; `-` is standard input.
 fn read_key(file: &Path) -> Result<String> {
-    let is_input = file == Path::new("-");
-    let unread =
-        || if is_input { "cannot read standard input".into() } else { format!("cannot read {}", file.display()) };
-    let from: Box<dyn Read> =
-        if is_input { Box::new(std::io::stdin().lock()) } else { Box::new(File::open(file).with_context(unread)?) };
     let mut text = String::new();
-    from.take(SIGNING_KEY_MAX_BYTES as u64 * 2).read_to_string(&mut text).with_context(unread)?;
+    let read = input::open(file)?.take(SIGNING_KEY_MAX_BYTES as u64 * 2).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read {}", input::place(file)))?;
     Ok(text.trim().to_owned())
 }
 
