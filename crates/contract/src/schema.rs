@@ -53,16 +53,21 @@ pub fn or_null(mut schema: Object) -> Object {
     schema
 }
 
-pub fn user_id() -> Object {
-    id("usr", "Member ID.")
+/// Declares schemas that fields name with `schema_with`.
+macro_rules! schemas {
+    ($($vis:vis $name:ident = $schema:expr;)+) => {$(
+        $vis fn $name() -> utoipa::openapi::schema::Object {
+            $schema
+        }
+    )+};
 }
+pub(crate) use schemas;
 
-pub fn connection_id() -> Object {
-    id("conn", "Connection ID.")
-}
-
-pub fn key_id() -> Object {
-    id("key", "Key ID.")
+schemas! {
+    pub user_id = id("usr", "Member ID.");
+    pub connection_id = id("conn", "Connection ID.");
+    pub key_id = id("key", "Key ID.");
+    pub job_id = id("job", "Job ID, used in every call for the job.");
 }
 
 /// Returns the schema of a key's scopes.
@@ -74,10 +79,6 @@ pub fn scopes() -> RefOr<Schema> {
         .description(Some("Scopes of the key, in the order of this list."))
         .examples([json!(["verify", "read:jobs"])])
         .into()
-}
-
-pub fn job_id() -> Object {
-    id("job", "Job ID, used in every call for the job.")
 }
 
 /// Returns the schema of the scopes of a new `rk` key. Duplicates count once.

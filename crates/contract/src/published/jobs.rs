@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::{
-    AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+    AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
@@ -175,16 +175,12 @@ pub fn status(state: JobState) -> &'static str {
     }
 }
 
-pub fn statuses() -> Object {
-    let means = "Job status. `queued`: accepted, not yet processing. `processing`: in progress. `completed`: \
-        finished. `cancelled`: stopped early, by the customer or by the system.";
-    schema::one_of(STATUSES, means)
-}
-
-pub fn sources() -> Object {
-    let means = "Source of the addresses. `api`: this API. `csv`: an uploaded file. `input`: pasted into the \
-        dashboard. `widget`: the widget. `zapier`: an automation. `integration`: a connected platform.";
-    schema::one_of(SOURCES, means)
+schema::schemas! {
+    pub statuses = schema::one_of(STATUSES, "Job status. `queued`: accepted, not yet processing. `processing`: in \
+        progress. `completed`: finished. `cancelled`: stopped early, by the customer or by the system.");
+    pub sources = schema::one_of(SOURCES, "Source of the addresses. `api`: this API. `csv`: an uploaded file. \
+        `input`: pasted into the dashboard. `widget`: the widget. `zapier`: an automation. `integration`: a \
+        connected platform.");
 }
 
 /// Rows by reason: each of the 16 reasons other than `valid`, in their order.

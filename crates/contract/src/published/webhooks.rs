@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use probity_account::id::{DeliveryId, EventId, JobId, WebhookId};
 use probity_account::webhook::Topic;
+use probity_store::webhooks::outbox::OutboxState;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::json;
 use utoipa::ToSchema;
@@ -231,16 +232,13 @@ pub fn fixed_headers(event: EventId) -> BTreeMap<&'static str, String> {
     ])
 }
 
-fn webhook_id() -> Object {
-    schema::id("whk", "Webhook ID.")
-}
-
-fn delivery_id() -> Object {
-    schema::id("dlv", "Delivery ID.")
-}
-
-fn job_id_or_null() -> Object {
-    schema::or_null(schema::job_id())
+schema::schemas! {
+    webhook_id = schema::id("whk", "Webhook ID.");
+    delivery_id = schema::id("dlv", "Delivery ID.");
+    job_id_or_null = schema::or_null(schema::job_id());
+    states = schema::one_of(OutboxState::ALL.map(OutboxState::as_str), "Delivery status. `waiting`: pending. \
+        `delivered`: accepted by the endpoint. `exhausted`: all attempts failed. `cancelled`: the webhook was \
+        disabled, or the subject of the message is gone.");
 }
 
 fn row_indexes() -> RefOr<Schema> {
@@ -260,15 +258,6 @@ fn headers() -> Object {
         .fold(ObjectBuilder::new(), |object, name| object.property(name, value()).required(name))
         .description(Some("Headers that are the same for each attempt. `webhook-id` identifies the event."))
         .build()
-}
-
-fn states() -> Object {
-    let means = "Delivery status. `waiting`: pending. `delivered`: accepted by the endpoint. `exhausted`: all \
-        attempts failed. `cancelled`: the webhook was disabled, or the subject of the message is gone.";
-    schema::one_of(
-        probity_store::webhooks::outbox::OutboxState::ALL.map(probity_store::webhooks::outbox::OutboxState::as_str),
-        means,
-    )
 }
 
 fn name() -> Object {

@@ -280,33 +280,15 @@ fn identity_name<S: Serializer>(identity: &Option<IdentityCheck>, to: S) -> Resu
     identity.map(IdentityCheck::as_str).serialize(to)
 }
 
-fn identity() -> Object {
-    let means = "Whether the member's identity is verified; null if it was never checked.";
-    or_null(one_of(IdentityCheck::ALL.map(IdentityCheck::as_str), means))
-}
-
-fn name() -> Object {
-    line("Member name.", "Ann Lee").build()
-}
-
-fn phone() -> Object {
-    line_or_null("Phone number.", "+49 30 123456")
-}
-
-fn organization() -> Object {
-    line_or_null("Company name.", "Example Ltd")
-}
-
-fn vat_id() -> Object {
-    line_or_null("Company VAT ID.", "DE123456789")
-}
-
-fn country() -> Object {
-    line_or_null("Country.", "DE")
-}
-
-fn postal_line() -> Object {
-    line_or_null("Line of the address.", "1 Example Street")
+crate::schema::schemas! {
+    identity = or_null(one_of(IdentityCheck::ALL.map(IdentityCheck::as_str), "Whether the member's identity is \
+        verified; null if it was never checked."));
+    name = line("Member name.", "Ann Lee").build();
+    phone = line_or_null("Phone number.", "+49 30 123456");
+    organization = line_or_null("Company name.", "Example Ltd");
+    vat_id = line_or_null("Company VAT ID.", "DE123456789");
+    country = line_or_null("Country.", "DE");
+    postal_line = line_or_null("Line of the address.", "1 Example Street");
 }
 
 fn wish() -> Object {

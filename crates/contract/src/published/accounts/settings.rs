@@ -185,16 +185,10 @@ fn role_words_or_null() -> Array {
     or_null(role_words())
 }
 
-fn retention_days() -> Object {
-    number_or_null(RETENTION_MEANS, Some(RETENTION_DAYS_MAX), 90)
-}
-
-fn delivery_retention_days() -> Object {
-    number_or_null(DELIVERY_RETENTION_MEANS, None, 7)
-}
-
-fn rate_limit() -> Object {
-    number_or_null(RATE_MEANS, None, 6_000)
+crate::schema::schemas! {
+    retention_days = number_or_null(RETENTION_MEANS, Some(RETENTION_DAYS_MAX), 90);
+    delivery_retention_days = number_or_null(DELIVERY_RETENTION_MEANS, None, 7);
+    rate_limit = number_or_null(RATE_MEANS, None, 6_000);
 }
 
 fn time_zone() -> Object {

@@ -147,24 +147,16 @@ fn maybe_status<'de, D: Deserializer<'de>>(from: D) -> Result<Option<UserStatus>
     named::read(from, [UserStatus::Active, UserStatus::Paused], UserStatus::as_str).map(Some)
 }
 
-fn role() -> Object {
-    let means = "Role of the member. `administrator`: everything. `contributor`: verify addresses, submit and \
-        cancel jobs, and view the account, the team, reports, integrations and webhooks.";
-    one_of(MemberRole::ALL.map(MemberRole::as_str), means)
-}
-
-fn mail_language() -> Object {
-    let means = "Language of the mail with the invitation. Default: that of the member who invites, else `en`.";
-    one_of(PageLanguage::ALL.map(PageLanguage::as_str), means)
-}
-
-fn status() -> Object {
-    let means = "Member status. `active`: can sign in. `invited`: has not accepted yet. `paused`: cannot sign in.";
-    one_of(UserStatus::ALL.map(UserStatus::as_str), means)
-}
-
-fn settable_status() -> Object {
-    one_of(["active", "paused"], "Whether the member can sign in.")
+schema::schemas! {
+    role = one_of(MemberRole::ALL.map(MemberRole::as_str), "Role of the member. `administrator`: everything. \
+        `contributor`: verify addresses, submit and cancel jobs, and view the account, the team, reports, \
+        integrations and webhooks.");
+    mail_language = one_of(PageLanguage::ALL.map(PageLanguage::as_str), "Language of the mail with the invitation. \
+        Default: that of the member who invites, else `en`.");
+    status = one_of(UserStatus::ALL.map(UserStatus::as_str), "Member status. `active`: can sign in. `invited`: has \
+        not accepted yet. `paused`: cannot sign in.");
+    settable_status = one_of(["active", "paused"], "Whether the member can sign in.");
+    name = schema::line_or_null("Member name.", "Ann Lee");
 }
 
 fn email() -> Object {
@@ -176,8 +168,4 @@ fn email() -> Object {
         .description(Some("Email address. Domains of private networks are accepted."))
         .examples(["ann@example.com"])
         .build()
-}
-
-fn name() -> Object {
-    schema::line_or_null("Member name.", "Ann Lee")
 }

@@ -395,55 +395,26 @@ impl JobEvent {
     }
 }
 
-fn job_kind() -> Object {
-    schema::one_of(["job"], "Type of event.")
-}
-
-fn settings_kind() -> Object {
-    schema::one_of(["settings_change"], "Type of event.")
-}
-
-fn account_kind() -> Object {
-    schema::one_of(["account_event"], "Type of event.")
-}
-
-fn connection_kind() -> Object {
-    schema::one_of(["connection_change"], "Type of event.")
-}
-
-fn connection_changes() -> Object {
-    let means = "Change. `connected`: created. `disconnected`: deleted, or refused by the platform. `reconnected`: got \
-        credentials that the platform accepts. `renamed`: got another name.";
-    schema::one_of(events::ConnectionEventKind::ALL.map(events::ConnectionEventKind::as_str), means)
-}
-
-fn happenings() -> Object {
-    schema::one_of(events::AccountEventKind::ALL.map(events::AccountEventKind::as_str), "Kind of account event.")
-}
-
-fn value_before() -> Object {
-    any_value(
-        "Previous value. For long lists, the number of `entries` and the `removed` ones, or `N entries`. Hidden \
-         values read `redacted`.",
-        90,
-    )
-}
-
-fn value_after() -> Object {
-    any_value("New value, in the same form; for long lists, with the `added` entries.", 30)
+schema::schemas! {
+    job_kind = schema::one_of(["job"], "Type of event.");
+    settings_kind = schema::one_of(["settings_change"], "Type of event.");
+    account_kind = schema::one_of(["account_event"], "Type of event.");
+    connection_kind = schema::one_of(["connection_change"], "Type of event.");
+    connection_changes = schema::one_of(events::ConnectionEventKind::ALL.map(events::ConnectionEventKind::as_str),
+        "Change. `connected`: created. `disconnected`: deleted, or refused by the platform. `reconnected`: got \
+        credentials that the platform accepts. `renamed`: got another name.");
+    happenings = schema::one_of(events::AccountEventKind::ALL.map(events::AccountEventKind::as_str),
+        "Kind of account event.");
+    value_before = any_value("Previous value. For long lists, the number of `entries` and the `removed` ones, or `N \
+        entries`. Hidden values read `redacted`.", 90);
+    value_after = any_value("New value, in the same form; for long lists, with the `added` entries.", 30);
+    actors = schema::one_of(["user", "api_key", "staff", "system"], "Kind of actor.");
+    subjects = schema::one_of(["api_key", "user", "webhook", "job"], "Kind of subject.");
 }
 
 fn any_value(means: &str, example: i64) -> Object {
     let any = SchemaType::AnyValue;
     ObjectBuilder::new().schema_type(any).description(Some(means)).examples([example]).build()
-}
-
-fn actors() -> Object {
-    schema::one_of(["user", "api_key", "staff", "system"], "Kind of actor.")
-}
-
-fn subjects() -> Object {
-    schema::one_of(["api_key", "user", "webhook", "job"], "Kind of subject.")
 }
 
 fn triggers() -> Object {

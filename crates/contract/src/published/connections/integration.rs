@@ -157,14 +157,10 @@ pub struct PlatformAction {
     pub note: Option<String>,
 }
 
-fn disconnected() -> Object {
-    schema::one_of(["disconnected"], "Always `disconnected`.")
-}
-
-fn credential_kind() -> Object {
-    let means = "Kind of value. `secret`: a key or a password. `url`: address of an installation. `text`: a name or a \
-        number. `choice`: one of `choices`.";
-    schema::one_of(["secret", "url", "text", "choice"], means)
+schema::schemas! {
+    disconnected = schema::one_of(["disconnected"], "Always `disconnected`.");
+    credential_kind = schema::one_of(["secret", "url", "text", "choice"], "Kind of value. `secret`: a key or a \
+        password. `url`: address of an installation. `text`: a name or a number. `choice`: one of `choices`.");
 }
 
 fn choices() -> RefOr<Schema> {

@@ -5,8 +5,16 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::schema;
 
-pub(super) fn rule_id() -> Object {
-    schema::id("rule", "Rule ID.")
+schema::schemas! {
+    pub(super) rule_id = schema::id("rule", "Rule ID.");
+    pub(super) action = schema::one_of(ConnectionAction::ALL.map(ConnectionAction::as_str), "Name of an action.");
+    pub(super) action_or_null = schema::or_null(schema::one_of(ConnectionAction::ALL.map(ConnectionAction::as_str),
+        "Action on contacts whose verdict passes the checks. Null until it is chosen: then contacts are only \
+        verified. The platform must have the action."));
+    pub(super) aggressiveness = schema::one_of(Aggressiveness::ALL.map(Aggressiveness::as_str), "Preset of `checks`. \
+        `normal`: mailboxes that do not exist, or that bounced or complained. `aggressive`: also mailboxes unlikely \
+        to have a reader. `custom`: the checks as set.");
+    pub(super) connection_name = schema::line("Display name.", "Newsletter").build();
 }
 
 /// Canonical name of a platform.
@@ -17,24 +25,4 @@ pub(super) fn platform_type() -> Object {
         .description(Some("Name of the platform in the API."))
         .examples(["mailchimp"])
         .build()
-}
-
-pub(super) fn action() -> Object {
-    schema::one_of(ConnectionAction::ALL.map(ConnectionAction::as_str), "Name of an action.")
-}
-
-pub(super) fn action_or_null() -> Object {
-    let means = "Action on contacts whose verdict passes the checks. Null until it is chosen: then contacts are only \
-        verified. The platform must have the action.";
-    schema::or_null(schema::one_of(ConnectionAction::ALL.map(ConnectionAction::as_str), means))
-}
-
-pub(super) fn aggressiveness() -> Object {
-    let means = "Preset of `checks`. `normal`: mailboxes that do not exist, or that bounced or complained. \
-        `aggressive`: also mailboxes unlikely to have a reader. `custom`: the checks as set.";
-    schema::one_of(Aggressiveness::ALL.map(Aggressiveness::as_str), means)
-}
-
-pub(super) fn connection_name() -> Object {
-    schema::line("Display name.", "Newsletter").build()
 }

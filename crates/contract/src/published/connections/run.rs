@@ -10,7 +10,6 @@ use probity_store::connections::runs::{ConnectionRun, RunState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::Object;
 
 use crate::published::verify::verdict::ReasonName;
 use crate::published::whole::Whole;
@@ -268,37 +267,24 @@ impl std::fmt::Debug for RunExample {
     }
 }
 
-fn triggers() -> Object {
-    let means = "What started the run. `manual`: a person or a key. `autofloss`: the daily schedule. `instafloss`: a new \
-        contact. `decay_protection`: the monthly schedule.";
-    schema::one_of(RunCause::ALL.map(RunCause::as_str), means)
-}
-
-fn states() -> Object {
-    let means = "State of the run. `reading`: contacts are read from the platform. `verifying`: they are verified. \
-        `needs_confirmation`: a person decides about the planned actions. `acting`: actions are being done. `finished`, \
-        `failed`, `cancelled`: the run is over.";
-    schema::one_of(RunState::ALL.map(RunState::as_str), means)
-}
-
-fn brakes() -> Object {
-    let means = "Why the run needs confirmation. `dry_run`: it only shows what would happen. `manual_mode`: a person \
-        decides about every action. `first_run`: no run was confirmed with the connection's present settings and rules. \
-        `too_many_actions`: a run that a schedule or a key started would unsubscribe, delete or fix more than 25 contacts and \
-        more than 10 % of them, by itself or together with earlier ones that nobody confirmed. Null in other states.";
-    schema::or_null(schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), means))
-}
-
-pub(super) fn kinds() -> Object {
-    let means = "Action on the contact. `fix`: its address is changed to the suggested one.";
-    schema::one_of(ContactAction::ALL.map(ContactAction::as_str), means)
-}
-
-fn action_states() -> Object {
-    let means = "State of the action. `planned`: waits for a decision. `due`: to be done. `done`: done. `gone`: the contact \
-        was as wanted, or no longer exists. `taken`: another contact has the suggested address. `refused`: the platform \
-        does not do this. `parked`: the platform did not understand the request. `ignored`: decided against.";
-    schema::one_of(ActionState::ALL.map(ActionState::as_str), means)
+schema::schemas! {
+    triggers = schema::one_of(RunCause::ALL.map(RunCause::as_str), "What started the run. `manual`: a person or a \
+        key. `autofloss`: the daily schedule. `instafloss`: a new contact. `decay_protection`: the monthly schedule.");
+    states = schema::one_of(RunState::ALL.map(RunState::as_str), "State of the run. `reading`: contacts are read \
+        from the platform. `verifying`: they are verified. `needs_confirmation`: a person decides about the planned \
+        actions. `acting`: actions are being done. `finished`, `failed`, `cancelled`: the run is over.");
+    brakes = schema::or_null(schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), "Why the run needs \
+        confirmation. `dry_run`: it only shows what would happen. `manual_mode`: a person decides about every \
+        action. `first_run`: no run was confirmed with the connection's present settings and rules. \
+        `too_many_actions`: a run that a schedule or a key started would unsubscribe, delete or fix more than 25 \
+        contacts and more than 10 % of them, by itself or together with earlier ones that nobody confirmed. Null in \
+        other states."));
+    pub(super) kinds = schema::one_of(ContactAction::ALL.map(ContactAction::as_str), "Action on the contact. `fix`: \
+        its address is changed to the suggested one.");
+    action_states = schema::one_of(ActionState::ALL.map(ActionState::as_str), "State of the action. `planned`: waits \
+        for a decision. `due`: to be done. `done`: done. `gone`: the contact was as wanted, or no longer exists. \
+        `taken`: another contact has the suggested address. `refused`: the platform does not do this. `parked`: the \
+        platform did not understand the request. `ignored`: decided against.");
 }
 
 #[cfg(test)]

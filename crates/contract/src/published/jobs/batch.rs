@@ -7,7 +7,7 @@ use probity_store::connections::actions::RowAction;
 use probity_store::jobs::{Job, JobState, SettledResult};
 use serde::Serialize;
 use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::error::ApiError;
@@ -75,11 +75,12 @@ struct Counters {
     num_risky: i64,
 }
 
-fn states() -> Object {
-    let means = "Job status. `starting`: accepted and being imported. `processing`: verification in progress. \
-        `completed`: every row has a verdict. `cancel`: canceled by the customer. `force_stop`: stopped by the \
-        system. More values can be added.";
-    schema::one_of(STATES, means)
+schema::schemas! {
+    states = schema::one_of(STATES, "Job status. `starting`: accepted and being imported. `processing`: verification \
+        in progress. `completed`: every row has a verdict. `cancel`: canceled by the customer. `force_stop`: stopped \
+        by the system. More values can be added.");
+    outcomes = schema::one_of(["success", "error"], "`success`: the job is stopped, and credits for unverified rows \
+        are released. `error`: the job was already complete; nothing changes.");
 }
 
 impl From<&Job> for BatchStatus {
@@ -310,10 +311,4 @@ pub struct BatchCancelled {
 
 impl BatchCancelled {
     pub const SUCCESS: &'static str = "success";
-}
-
-fn outcomes() -> Object {
-    let means = "`success`: the job is stopped, and credits for unverified rows are released. `error`: the job was \
-        already complete; nothing changes.";
-    schema::one_of(["success", "error"], means)
 }

@@ -88,16 +88,10 @@ fn service_of<'de, D: Deserializer<'de>>(from: D) -> Result<OutcomeSource, D::Er
     named::read(from, OutcomeSource::SERVICES, OutcomeSource::as_str)
 }
 
-fn source_id() -> Object {
-    id("osr", "Source ID.")
-}
-
-fn name() -> Object {
-    line("Name of the source.", "Newsletter").build()
-}
-
-fn service() -> Object {
-    one_of(OutcomeSource::SERVICES.map(OutcomeSource::as_str), "Sending service.")
+crate::schema::schemas! {
+    source_id = id("osr", "Source ID.");
+    name = line("Name of the source.", "Newsletter").build();
+    service = one_of(OutcomeSource::SERVICES.map(OutcomeSource::as_str), "Sending service.");
 }
 
 fn signing_key() -> Object {

@@ -8,7 +8,7 @@ use probity_store::privacy::erasures::ErasureRequest;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
 use crate::schema;
 use crate::timestamp::Timestamp;
@@ -85,12 +85,10 @@ pub struct Receipt {
     removed: BTreeMap<String, u64>,
 }
 
-fn erasure_id() -> Object {
-    schema::id("era", "Erasure ID.")
-}
-
-fn states() -> Object {
-    schema::one_of(["queued", "completed"], "`queued`: stored and in progress. `completed`: everything is erased.")
+schema::schemas! {
+    erasure_id = schema::id("era", "Erasure ID.");
+    states = schema::one_of(["queued", "completed"], "`queued`: stored and in progress. `completed`: everything is \
+        erased.");
 }
 
 impl From<&ErasureRequest> for Receipt {

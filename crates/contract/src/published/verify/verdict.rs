@@ -242,12 +242,10 @@ fn source() -> Object {
 
 const STAGES: [&str; 6] = ["connect", "ehlo", "starttls", "mail", "rcpt", "unsolicited"];
 
-fn stage_of_step() -> Object {
-    one_of(STAGES, "Stage that awaited a reply; `unsolicited` if the MX host sent one without a command.")
-}
-
-fn stage() -> Object {
-    or_null(one_of(STAGES, "Stage of the deciding reply; null without a reply."))
+crate::schema::schemas! {
+    stage_of_step = one_of(STAGES, "Stage that awaited a reply; `unsolicited` if the MX host sent one without a \
+        command.");
+    stage = or_null(one_of(STAGES, "Stage of the deciding reply; null without a reply."));
 }
 
 pub(super) fn passed() -> Value {
