@@ -210,7 +210,8 @@ fn no_face_has_a_way_of_its_own() {
 fn no_face_goes_to_the_store() {
     for (face, files) in faces() {
         for file in files {
-            let goes = ["probity_store", "scope_boxed", "store.read(", "store.write(", "&mut Tx", "&mut Conn"];
+            let goes =
+                ["probity_store", "scope_boxed", "work!(", "store.read(", "store.write(", "&mut Tx", "&mut Conn"];
             let found = goes.into_iter().find(|text| file.code.contains(text));
             assert_eq!(found, None, "{face}: {} goes to the store", file.room);
         }

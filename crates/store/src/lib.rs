@@ -33,8 +33,16 @@ pub use db::failpoint;
 pub use db::hex::hex;
 pub use db::{Conn, DatabasePlace, PoolUse, SchemaState, SqlDialect, Store, Tx};
 pub use number::OrgNo;
-/// Creates a transaction's closure: `store.write(|tx| async move { .. }.scope_boxed())`.
+/// Makes the work of a transaction of one call: `store.write(|tx| insert(tx, &row).scope_boxed())`.
 pub use scoped_futures::ScopedFutureExt;
+
+/// Makes the work of a transaction: `store.write(work!(|tx| { .. }))`.
+#[macro_export]
+macro_rules! work {
+    (|$tx:ident| $work:block) => {
+        |$tx| $crate::ScopedFutureExt::scope_boxed(async { $work })
+    };
+}
 
 /// Every statement of this crate.
 pub(crate) fn statements() -> Vec<&'static db::Statement> {

@@ -5,7 +5,7 @@
 
 use probity_mail::time::Millis;
 use probity_store::jobs::JobNo;
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, jobs};
+use probity_store::{OrgNo, Result, Store, jobs, work};
 use probity_telemetry::metrics::Metrics;
 
 use crate::jobs::announce;
@@ -62,19 +62,16 @@ async fn to_stop(store: &Store, now: Millis) -> Result<Vec<(OrgNo, JobNo)>> {
 
 /// Stops a job unless there is no longer a reason to; returns whether it did.
 async fn stop(store: &Store, org: OrgNo, job: JobNo, now: Millis) -> Result<bool> {
-    let stopped = store.write(|tx| {
-        async {
-            if !jobs::is_to_stop(tx, org, job, now - STALLED_MS, now).await? {
-                return Ok(false);
-            }
-            let closed = jobs::force_stop(tx, org, job, now).await?;
-            if let Some(closed) = &closed {
-                announce(tx, closed, now).await?;
-            }
-            Ok(closed.is_some())
+    let stopped = store.write(work!(|tx| {
+        if !jobs::is_to_stop(tx, org, job, now - STALLED_MS, now).await? {
+            return Ok(false);
         }
-        .scope_boxed()
-    });
+        let closed = jobs::force_stop(tx, org, job, now).await?;
+        if let Some(closed) = &closed {
+            announce(tx, closed, now).await?;
+        }
+        Ok(closed.is_some())
+    }));
     let stopped = stopped.await?;
     if stopped {
         tracing::warn!(job = job.0, "stopped a job because it stalled or its organization is banned");
@@ -95,7 +92,7 @@ mod tests {
     use probity_store::credits::{self, CreditBooking};
     use probity_store::failpoint::{ArmedFailpoint, Failpoint, FailpointAction, FailpointSide};
     use probity_store::jobs::{JobState, NewJob};
-    use probity_store::{DatabasePlace, StoreConfig};
+    use probity_store::{DatabasePlace, ScopedFutureExt as _, StoreConfig};
     use probity_telemetry::metrics::{ExpositionForm, Gauges, Observed, Start};
     use probity_trialdb::postgres;
 
@@ -117,22 +114,19 @@ mod tests {
         let org = OrgRecord::new(OrgId::new(NOW, [9; 10]), None, "metered".into(), NOW);
         let booking =
             CreditBooking { org: org.no, bucket: CreditBucket::Prepaid, amount: 1_000, cause: "first", at: NOW };
-        let made = store.write(|tx| {
-            async {
-                organization::insert(tx, &org).await?;
-                credits::grant(tx, &booking, None).await?;
-                for n in 1..=wanted {
-                    let (id, by) = (JobId::new(NOW, [n; 10]), "api");
-                    let (org, at) = (org.no, NOW);
-                    let new =
-                        NewJob { org, id, test: false, source: by, started_by: by, source_action: by, actor: None, at };
-                    jobs::begin(tx, &new).await?;
-                    jobs::accept(tx, &new, 1, None, NOW).await?;
-                }
-                organization::set_status(tx, org.no, OrgState::Banned).await.map(drop)
+        let made = store.write(work!(|tx| {
+            organization::insert(tx, &org).await?;
+            credits::grant(tx, &booking, None).await?;
+            for n in 1..=wanted {
+                let (id, by) = (JobId::new(NOW, [n; 10]), "api");
+                let (org, at) = (org.no, NOW);
+                let new =
+                    NewJob { org, id, test: false, source: by, started_by: by, source_action: by, actor: None, at };
+                jobs::begin(tx, &new).await?;
+                jobs::accept(tx, &new, 1, None, NOW).await?;
             }
-            .scope_boxed()
-        });
+            organization::set_status(tx, org.no, OrgState::Banned).await.map(drop)
+        }));
         made.await.unwrap();
         org.no
     }

@@ -8,7 +8,7 @@ use probity_account::id::NodeId;
 use probity_contract::error::ApiError;
 use probity_mail::time::Millis;
 use probity_store::nodes::{self, NodeLease, StoredNode, clock};
-use probity_store::{ScopedFutureExt as _, Store, StoreError};
+use probity_store::{Store, StoreError, work};
 
 use crate::nodes::asking::{AskingState, SharedAsking};
 use crate::nodes::roles::NodeRole;
@@ -89,22 +89,19 @@ impl NodePresence {
     ) -> Result<Vec<NodeLease>, StoreError> {
         let id = self.row.id;
         let (leases, compared): (Vec<NodeLease>, Compared) = store
-            .write(|tx| {
-                async {
-                    let asked = own();
-                    let there = clock::now(tx, asked).await?;
-                    let compared = Compared { asked, there, answered: own() };
-                    nodes::beat(tx, &self.row_at(compared, egress)).await?;
-                    // Maintenance by a wrong clock would end what has not ended. Leases are taken in the order of their names.
-                    let schedule = (self.schedules && compared.agree()).then_some(SCHEDULE);
-                    let mut leases = Vec::new();
-                    for name in schedule.into_iter().chain(self.sources.iter().map(String::as_str)) {
-                        leases.push(nodes::take(tx, name, id, there, there + LEASE_MS).await?);
-                    }
-                    Ok((leases, compared))
+            .write(work!(|tx| {
+                let asked = own();
+                let there = clock::now(tx, asked).await?;
+                let compared = Compared { asked, there, answered: own() };
+                nodes::beat(tx, &self.row_at(compared, egress)).await?;
+                // Maintenance by a wrong clock would end what has not ended. Leases are taken in the order of their names.
+                let schedule = (self.schedules && compared.agree()).then_some(SCHEDULE);
+                let mut leases = Vec::new();
+                for name in schedule.into_iter().chain(self.sources.iter().map(String::as_str)) {
+                    leases.push(nodes::take(tx, name, id, there, there + LEASE_MS).await?);
                 }
-                .scope_boxed()
-            })
+                Ok((leases, compared))
+            }))
             .await?;
         Ok(self.note(leases, compared))
     }

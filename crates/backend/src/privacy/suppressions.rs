@@ -17,7 +17,7 @@ use probity_mail::domain::SpecialUse;
 use probity_mail::time::Millis;
 use probity_store::activity::events::{self, AccountChange, EventActor};
 use probity_store::privacy::suppressions::{self, SuppressionChanges, SuppressionTag};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, Tx};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, Tx, work};
 
 use crate::secrets::Secrets;
 
@@ -93,13 +93,10 @@ impl SuppressionChange {
     pub async fn remove_all(&self, store: &Store, steps: &[BTreeSet<SuppressionTag>]) -> Result<i64, StoreError> {
         let mut removed = 0;
         for step in steps {
-            let changed = store.write_bulk(|tx| {
-                async {
-                    let changed = suppressions::remove(tx, self.org, self.list, step, self.at).await?;
-                    self.note(tx, changed).await
-                }
-                .scope_boxed()
-            });
+            let changed = store.write_bulk(work!(|tx| {
+                let changed = suppressions::remove(tx, self.org, self.list, step, self.at).await?;
+                self.note(tx, changed).await
+            }));
             let changed = changed.await?;
             removed += changed.before - changed.after;
         }
@@ -111,13 +108,10 @@ impl SuppressionChange {
         let at_most = u32::try_from(STEP).unwrap_or(u32::MAX);
         let mut removed = 0;
         loop {
-            let changed = store.write_bulk(|tx| {
-                async {
-                    let changed = suppressions::remove_some(tx, self.org, self.list, at_most, self.at).await?;
-                    self.note(tx, changed).await
-                }
-                .scope_boxed()
-            });
+            let changed = store.write_bulk(work!(|tx| {
+                let changed = suppressions::remove_some(tx, self.org, self.list, at_most, self.at).await?;
+                self.note(tx, changed).await
+            }));
             let changed = changed.await?;
             removed += changed.before - changed.after;
             if changed.after == 0 || changed.before == changed.after {

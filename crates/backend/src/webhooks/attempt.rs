@@ -17,7 +17,7 @@ use probity_contract::published::webhooks::DeliveryFailure;
 use probity_mail::time::Millis;
 use probity_store::webhooks::WebhookReceiver;
 use probity_store::webhooks::outbox::{self, AttemptResult, ClaimedDelivery, DeliveryContent, OutboxState};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{ScopedFutureExt as _, StoreError, work};
 use probity_telemetry::metrics::Delivered;
 use tokio::sync::Semaphore;
 
@@ -200,13 +200,10 @@ impl DeliveryParts {
             tracing::info!(delivery = %claimed.id, error, attempts = claimed.attempts + 1, "cannot reach an endpoint");
         }
         let says_something = !matches!(result, Err(DeliveryFailure::Unmade));
-        let recorded = self.store.write(|tx| {
-            async {
-                outbox::record(tx, claimed, &attempt).await?;
-                Ok(says_something && health::note(tx, claimed, &attempt, now).await?)
-            }
-            .scope_boxed()
-        });
+        let recorded = self.store.write(work!(|tx| {
+            outbox::record(tx, claimed, &attempt).await?;
+            Ok(says_something && health::note(tx, claimed, &attempt, now).await?)
+        }));
         if recorded.await? {
             tracing::warn!(webhook = claimed.signer, "a webhook was disabled");
         }

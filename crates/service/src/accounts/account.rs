@@ -8,7 +8,7 @@ use probity_contract::published::accounts::account::{Account, AccountPatch};
 use probity_store::accounts::users::profile::{self, UserProfile};
 use probity_store::accounts::users::{self, TeamMember};
 use probity_store::activity::events::{self, AccountChange};
-use probity_store::{Conn, ScopedFutureExt as _, StoreError};
+use probity_store::{Conn, StoreError, work};
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -24,25 +24,22 @@ pub async fn get_account(app: &App, caller: &Caller) -> Result<Account, ApiError
 /// Changes the account of the member for whom the caller acts.
 pub async fn update_account(app: &App, caller: &Caller, patch: AccountPatch) -> Result<Account, ApiError> {
     let (now, actor) = (app.now(), Some(caller.actor()));
-    let changed = app.store.write(|tx| {
-        async {
-            // Writing the name also writes role and status, which others change under the team's lock.
-            users::lock_team(tx, caller.org()).await?;
-            let id = acting_member(tx, caller).await?.id;
-            profile::lock(tx, caller.org(), id).await?;
-            let user = users::by_id(tx, caller.org(), id).await?;
-            let standing = profile::read(tx, user.org, id).await?;
-            let (new_user, new_profile) = patch.applied_to(&user, &standing);
-            let changes = changed_fields((&user, &standing), (&new_user, &new_profile));
-            if (&new_user, &new_profile) != (&user, &standing) {
-                users::write(tx, &new_user).await?;
-                profile::write(tx, user.org, id, &new_profile).await?;
-                events::add(tx, user.org, now, actor, &changes).await?;
-            }
-            Ok(Account::of(new_user, new_profile))
+    let changed = app.store.write(work!(|tx| {
+        // Writing the name also writes role and status, which others change under the team's lock.
+        users::lock_team(tx, caller.org()).await?;
+        let id = acting_member(tx, caller).await?.id;
+        profile::lock(tx, caller.org(), id).await?;
+        let user = users::by_id(tx, caller.org(), id).await?;
+        let standing = profile::read(tx, user.org, id).await?;
+        let (new_user, new_profile) = patch.applied_to(&user, &standing);
+        let changes = changed_fields((&user, &standing), (&new_user, &new_profile));
+        if (&new_user, &new_profile) != (&user, &standing) {
+            users::write(tx, &new_user).await?;
+            profile::write(tx, user.org, id, &new_profile).await?;
+            events::add(tx, user.org, now, actor, &changes).await?;
         }
-        .scope_boxed()
-    });
+        Ok(Account::of(new_user, new_profile))
+    }));
     Ok(changed.await?)
 }
 

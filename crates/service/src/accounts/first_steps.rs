@@ -7,7 +7,7 @@ use probity_store::activity::events::{self, AccountChange};
 use probity_store::activity::reports;
 use probity_store::connections::connection;
 use probity_store::jobs::{self, Job, JobFilter};
-use probity_store::{Conn, ScopedFutureExt as _};
+use probity_store::{Conn, work};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -96,21 +96,18 @@ pub async fn name_organization(
     require_administrator(caller)?;
     let named = name(&wish.name).map_err(|fault| ApiError::invalid("name", fault.to_string()))?.to_owned();
     let now = app.now();
-    let written = app.store.write(|tx| {
-        async {
-            let mut org = organization::lock(tx, caller.org()).await?;
-            let before = org.name.replace(named.clone());
-            if before.as_deref() == Some(&*named) {
-                return Ok(());
-            }
-            organization::write(tx, &org).await?;
-            let setting = "organization.name".to_owned();
-            let (before, after) = (Value::from(before), Value::from(named.clone()));
-            let change = AccountChange::SettingsChange { setting, before, after, connection: None };
-            events::add(tx, org.no, now, Some(caller.actor()), &[change]).await
+    let written = app.store.write(work!(|tx| {
+        let mut org = organization::lock(tx, caller.org()).await?;
+        let before = org.name.replace(named.clone());
+        if before.as_deref() == Some(&*named) {
+            return Ok(());
         }
-        .scope_boxed()
-    });
+        organization::write(tx, &org).await?;
+        let setting = "organization.name".to_owned();
+        let (before, after) = (Value::from(before), Value::from(named.clone()));
+        let change = AccountChange::SettingsChange { setting, before, after, connection: None };
+        events::add(tx, org.no, now, Some(caller.actor()), &[change]).await
+    }));
     written.await?;
     Ok(NamedOrganization { name: named })
 }

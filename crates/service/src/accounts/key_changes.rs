@@ -12,7 +12,7 @@ use probity_contract::published::whole::Whole;
 use probity_mail::time::Millis;
 use probity_store::accounts::keys::{self, StoredKey};
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventSubject};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{StoreError, work};
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::keys::{KEYS_MAX, no_more_than};
@@ -49,19 +49,16 @@ pub struct RotatedKey {
 pub async fn rename_key(app: &App, caller: &Caller, id: KeyId, wish: RenameKey) -> Result<ApiKey, ApiError> {
     let named = name(&wish.name).map_err(|fault| ApiError::invalid("name", fault.to_string()))?;
     let now = app.now();
-    let renamed = app.store.write(|tx| {
-        async {
-            let before = keys::by_id(tx, caller.org(), id).await?;
-            if before.name == named {
-                return Ok(before);
-            }
-            keys::rename(tx, caller.org(), id, named).await?;
-            let what = AccountChange::about(AccountEventKind::KeyRenamed, EventSubject::Key(id));
-            events::add(tx, caller.org(), now, Some(caller.actor()), &[what]).await?;
-            Ok(StoredKey { name: named.to_owned(), ..before })
+    let renamed = app.store.write(work!(|tx| {
+        let before = keys::by_id(tx, caller.org(), id).await?;
+        if before.name == named {
+            return Ok(before);
         }
-        .scope_boxed()
-    });
+        keys::rename(tx, caller.org(), id, named).await?;
+        let what = AccountChange::about(AccountEventKind::KeyRenamed, EventSubject::Key(id));
+        events::add(tx, caller.org(), now, Some(caller.actor()), &[what]).await?;
+        Ok(StoredKey { name: named.to_owned(), ..before })
+    }));
     let renamed = renamed.await?;
     app.keyring.forget();
     Ok(renamed.into())
@@ -104,30 +101,27 @@ async fn replace(
     now: Millis,
 ) -> Result<RotatedKey, ApiError> {
     let org = caller.org();
-    let written = app.store.write(|tx| {
-        async {
-            let has_room = keys::has_room(tx, org, now, KEYS_MAX).await?;
-            if !has_room && !matches!(caller, Caller::Staff { .. }) {
-                let full = format!("an organization can have at most {KEYS_MAX} keys; revoke an unused one first");
-                return Ok(Err(ApiError::conflict(full)));
-            }
-            let old = keys::by_id(tx, org, id).await?;
-            if !old.is_valid(now) {
-                return Ok(Err(ApiError::conflict("the key is revoked or expired; create a new one")));
-            }
-            // It ends with the overlap, and so would another successor.
-            if old.replaced_by.is_some() {
-                let replaced = "the key is already replaced: rotate its successor (`replaced_by`), or create a new key";
-                return Ok(Err(ApiError::conflict(replaced)));
-            }
-            keys::insert(tx, &minted.key, &minted.hash).await?;
-            keys::replace(tx, org, id, minted.key.id, end).await?;
-            let what = AccountChange::about(AccountEventKind::KeyRotated, EventSubject::Key(id));
-            events::add(tx, org, now, Some(caller.actor()), &[what]).await?;
-            let replaces = keys::by_id(tx, org, id).await?.into();
-            Ok::<_, StoreError>(Ok(RotatedKey { made: made.clone(), replaces }))
+    let written = app.store.write(work!(|tx| {
+        let has_room = keys::has_room(tx, org, now, KEYS_MAX).await?;
+        if !has_room && !matches!(caller, Caller::Staff { .. }) {
+            let full = format!("an organization can have at most {KEYS_MAX} keys; revoke an unused one first");
+            return Ok(Err(ApiError::conflict(full)));
         }
-        .scope_boxed()
-    });
+        let old = keys::by_id(tx, org, id).await?;
+        if !old.is_valid(now) {
+            return Ok(Err(ApiError::conflict("the key is revoked or expired; create a new one")));
+        }
+        // It ends with the overlap, and so would another successor.
+        if old.replaced_by.is_some() {
+            let replaced = "the key is already replaced: rotate its successor (`replaced_by`), or create a new key";
+            return Ok(Err(ApiError::conflict(replaced)));
+        }
+        keys::insert(tx, &minted.key, &minted.hash).await?;
+        keys::replace(tx, org, id, minted.key.id, end).await?;
+        let what = AccountChange::about(AccountEventKind::KeyRotated, EventSubject::Key(id));
+        events::add(tx, org, now, Some(caller.actor()), &[what]).await?;
+        let replaces = keys::by_id(tx, org, id).await?.into();
+        Ok::<_, StoreError>(Ok(RotatedKey { made: made.clone(), replaces }))
+    }));
     written.await?
 }

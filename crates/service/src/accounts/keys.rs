@@ -14,7 +14,7 @@ use probity_contract::published::whole::Whole;
 use probity_mail::time::Millis;
 use probity_store::accounts::keys;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventSubject};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{StoreError, work};
 
 use crate::app::App;
 use crate::callers::admission::own_limit;
@@ -44,26 +44,23 @@ pub async fn create_key(app: &App, caller: &Caller, once: &Once, asked: CreateKe
     wanted.rate_limit_per_minute = no_faster_than(app, caller, wanted.rate_limit_per_minute);
     let minted = minting::mint(&app.secrets, &app.config.brand, caller.org(), caller.user(), wanted, now);
     let shown = NewKey { key: minted.key.clone().into(), secret: minted.secret };
-    let has_room = app.store.write(|tx| {
-        async {
-            let is_limited = !matches!(caller, Caller::Staff { .. });
-            if is_limited && !keys::has_room(tx, caller.org(), now, KEYS_MAX).await? {
-                return Ok(false);
-            }
-            keys::insert(tx, &minted.key, &minted.hash).await?;
-            events::add(
-                tx,
-                caller.org(),
-                now,
-                Some(caller.actor()),
-                &[AccountChange::about(AccountEventKind::KeyCreated, EventSubject::Key(minted.key.id))],
-            )
-            .await?;
-            once.keep(tx, &shown).await?;
-            Ok(true)
+    let has_room = app.store.write(work!(|tx| {
+        let is_limited = !matches!(caller, Caller::Staff { .. });
+        if is_limited && !keys::has_room(tx, caller.org(), now, KEYS_MAX).await? {
+            return Ok(false);
         }
-        .scope_boxed()
-    });
+        keys::insert(tx, &minted.key, &minted.hash).await?;
+        events::add(
+            tx,
+            caller.org(),
+            now,
+            Some(caller.actor()),
+            &[AccountChange::about(AccountEventKind::KeyCreated, EventSubject::Key(minted.key.id))],
+        )
+        .await?;
+        once.keep(tx, &shown).await?;
+        Ok(true)
+    }));
     if !has_room.await? {
         let full = format!("an organization can have at most {KEYS_MAX} keys; revoke an unused one first");
         return Err(ApiError::conflict(full));
@@ -82,20 +79,17 @@ pub async fn revoke_key(app: &App, caller: &Caller, id: KeyId) -> Result<Deleted
             ));
         }
     }
-    let revoked = app.store.write(|tx| {
-        async {
-            keys::revoke(tx, caller.org(), id, now).await?;
-            events::add(
-                tx,
-                caller.org(),
-                now,
-                Some(caller.actor()),
-                &[AccountChange::about(AccountEventKind::KeyRevoked, EventSubject::Key(id))],
-            )
-            .await
-        }
-        .scope_boxed()
-    });
+    let revoked = app.store.write(work!(|tx| {
+        keys::revoke(tx, caller.org(), id, now).await?;
+        events::add(
+            tx,
+            caller.org(),
+            now,
+            Some(caller.actor()),
+            &[AccountChange::about(AccountEventKind::KeyRevoked, EventSubject::Key(id))],
+        )
+        .await
+    }));
     match revoked.await {
         Ok(()) => {}
         // The key may be revoked already; an unknown key is an error.

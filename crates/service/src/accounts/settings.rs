@@ -15,11 +15,11 @@ use probity_contract::published::accounts::settings::{
 use probity_contract::published::whole::Whole;
 use probity_mail::time::DAY_MS;
 use probity_mail::verdict::Status;
-use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::organization;
 use probity_store::accounts::organization::OrgRecord;
 use probity_store::accounts::settings::{self, OrgSettings};
 use probity_store::activity::events::{self, AccountChange};
+use probity_store::work;
 use serde_json::Value;
 
 use crate::app::App;
@@ -38,21 +38,18 @@ pub async fn update_settings(app: &App, caller: &Caller, patch: SettingsPatch) -
     let org = organization::by_no(&mut app.store.read().await?, caller.org()).await?;
     let update = SettingsUpdate::of(patch, app, &org)?;
     let (now, actor) = (app.now(), Some(caller.actor()));
-    let changed = app.store.write(|tx| {
-        async {
-            let before = settings::lock(tx, org.no).await?;
-            let after = update.applied_to(&before);
-            if after != before {
-                settings::write(tx, org.no, &after, now).await?;
-                if after.time_zone != before.time_zone {
-                    follow_zone(tx, org.no, after.time_zone.as_deref(), now).await?;
-                }
-                events::add(tx, org.no, now, actor, &differences(&before, &after)).await?;
+    let changed = app.store.write(work!(|tx| {
+        let before = settings::lock(tx, org.no).await?;
+        let after = update.applied_to(&before);
+        if after != before {
+            settings::write(tx, org.no, &after, now).await?;
+            if after.time_zone != before.time_zone {
+                follow_zone(tx, org.no, after.time_zone.as_deref(), now).await?;
             }
-            Ok(after)
+            events::add(tx, org.no, now, actor, &differences(&before, &after)).await?;
         }
-        .scope_boxed()
-    });
+        Ok(after)
+    }));
     let after = changed.await?;
     // The keyring caches keys with their limits.
     app.keyring.forget();

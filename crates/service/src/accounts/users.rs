@@ -11,8 +11,8 @@ use probity_contract::error::ApiError;
 use probity_contract::merge_patch::PatchField;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::published::accounts::users::{DeletedMember, Invite, Line, Member, MemberPatch, NewMember};
-use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::users;
+use probity_store::{ScopedFutureExt as _, work};
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -45,19 +45,16 @@ pub async fn invite_member(app: &App, caller: &Caller, once: &Once, asked: Invit
         language: asked.language,
         inviter: caller.user(),
     };
-    let invited = app.store.write(|tx| {
-        async {
-            let (user, secret) = match invite(tx, act, &wish, &app.config.plans, app.links()).await? {
-                Ok(invited) => invited,
-                Err(refused) => return Ok(Err(refused)),
-            };
-            let invitation_url = links::url(app.config.public_url.as_deref(), &secret);
-            let shown = NewMember { member: user.into(), invitation_url };
-            once.keep(tx, &shown).await?;
-            Ok(Ok(shown))
-        }
-        .scope_boxed()
-    });
+    let invited = app.store.write(work!(|tx| {
+        let (user, secret) = match invite(tx, act, &wish, &app.config.plans, app.links()).await? {
+            Ok(invited) => invited,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let invitation_url = links::url(app.config.public_url.as_deref(), &secret);
+        let shown = NewMember { member: user.into(), invitation_url };
+        once.keep(tx, &shown).await?;
+        Ok(Ok(shown))
+    }));
     Ok(invited.await??)
 }
 

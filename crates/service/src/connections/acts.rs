@@ -15,7 +15,7 @@ use probity_store::activity::events::{self, AccountChange, ConnectionEventKind};
 use probity_store::activity::notices;
 use probity_store::connections::connection::{self, AccountTag, Disconnection, StoredConnection};
 use probity_store::connections::hooks as stored_hooks;
-use probity_store::{ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{ScopedFutureExt as _, StoreError, Tx, work};
 
 use super::change::ConnectionSettingsChange;
 use super::live::{self, AcceptedCredentials};
@@ -43,17 +43,14 @@ pub async fn create_connection(
     let name = given.unwrap_or_else(|| usual_name(file, account.as_deref()));
     let new = fresh(app, caller, file, (id, name, stored.tag));
     let shown = ConnectionShown::from(new.clone());
-    let made = app.store.write(|tx| {
-        async {
-            if !connection::insert(tx, &new, &stored.sealed, CONNECTIONS_MAX).await? {
-                return Ok(false);
-            }
-            note(tx, caller, &new, ConnectionEventKind::Connected, new.created_at).await?;
-            once.keep(tx, &shown).await?;
-            Ok::<_, StoreError>(true)
+    let made = app.store.write(work!(|tx| {
+        if !connection::insert(tx, &new, &stored.sealed, CONNECTIONS_MAX).await? {
+            return Ok(false);
         }
-        .scope_boxed()
-    });
+        note(tx, caller, &new, ConnectionEventKind::Connected, new.created_at).await?;
+        once.keep(tx, &shown).await?;
+        Ok::<_, StoreError>(true)
+    }));
     if made.await? { Ok(shown) } else { Err(full()) }
 }
 
@@ -176,21 +173,18 @@ pub async fn delete_connection(
     // While there are credentials.
     hooks::remove(app, &before).await?;
     let now = app.now();
-    let deleted = app.store.write(|tx| {
-        async {
-            let locked = connection::lock(tx, before.org, before.id, before.test).await?;
-            if let Some((at, Disconnection::Deleted)) = locked.disconnected {
-                return Ok(at);
-            }
-            connection::delete(tx, locked.org, locked.id, now).await?;
-            notices::drop_repaired(tx, locked.org).await?;
-            if locked.disconnected.is_none() {
-                note(tx, caller, &locked, ConnectionEventKind::Disconnected, now).await?;
-            }
-            Ok::<_, StoreError>(now)
+    let deleted = app.store.write(work!(|tx| {
+        let locked = connection::lock(tx, before.org, before.id, before.test).await?;
+        if let Some((at, Disconnection::Deleted)) = locked.disconnected {
+            return Ok(at);
         }
-        .scope_boxed()
-    });
+        connection::delete(tx, locked.org, locked.id, now).await?;
+        notices::drop_repaired(tx, locked.org).await?;
+        if locked.disconnected.is_none() {
+            note(tx, caller, &locked, ConnectionEventKind::Disconnected, now).await?;
+        }
+        Ok::<_, StoreError>(now)
+    }));
     let disconnected_at = deleted.await?.into();
     let status = ConnectionStatus::Disconnected;
     Ok(DisconnectedConnection { id: before.id, provider: before.provider, status, disconnected_at })

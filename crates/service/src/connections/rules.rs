@@ -14,7 +14,7 @@ use probity_mail::time::Millis;
 use probity_store::activity::events::{self, AccountChange};
 use probity_store::connections::connection::{self, StoredConnection};
 use probity_store::connections::rules::{self, NewRule, StoredRule};
-use probity_store::{ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{StoreError, Tx, work};
 
 use super::{ConnectionPlace, require, visible};
 use crate::app::App;
@@ -53,18 +53,15 @@ pub async fn add_keyword_rules(
     require(app, caller, &[Entitlement::Exclusions]).await?;
     let now = app.now();
     let fresh = checked(app, &of, kind, &asked.rules)?;
-    let added = app.store.write(|tx| {
-        async {
-            let locked = connection::lock(tx, of.org, of.id, of.test).await?;
-            let Some(standing) = add_recorded(tx, caller, (&locked, kind), &fresh, now).await? else {
-                return Ok(None);
-            };
-            let shown = KeywordRulesAdded { data: standing.into_iter().map(Into::into).collect() };
-            once.keep(tx, &shown).await?;
-            Ok::<_, StoreError>(Some(shown))
-        }
-        .scope_boxed()
-    });
+    let added = app.store.write(work!(|tx| {
+        let locked = connection::lock(tx, of.org, of.id, of.test).await?;
+        let Some(standing) = add_recorded(tx, caller, (&locked, kind), &fresh, now).await? else {
+            return Ok(None);
+        };
+        let shown = KeywordRulesAdded { data: standing.into_iter().map(Into::into).collect() };
+        once.keep(tx, &shown).await?;
+        Ok::<_, StoreError>(Some(shown))
+    }));
     let full = || ApiError::conflict(format!("a {kind} can have at most {RULES_MAX} rules; delete some first"));
     added.await?.ok_or_else(full)
 }
@@ -79,15 +76,12 @@ pub async fn delete_keyword_rule(
 ) -> Result<DeletedKeywordRule, ApiError> {
     let (_, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
     let now = app.now();
-    let removed = app.store.write(|tx| {
-        async {
-            let locked = connection::lock(tx, of.org, of.id, of.test).await?;
-            let is_removed = rules::remove(tx, (of.org, of.id, kind), rule).await?;
-            record(tx, caller, (&locked, kind), now).await?;
-            Ok::<_, StoreError>(is_removed)
-        }
-        .scope_boxed()
-    });
+    let removed = app.store.write(work!(|tx| {
+        let locked = connection::lock(tx, of.org, of.id, of.test).await?;
+        let is_removed = rules::remove(tx, (of.org, of.id, kind), rule).await?;
+        record(tx, caller, (&locked, kind), now).await?;
+        Ok::<_, StoreError>(is_removed)
+    }));
     if removed.await? { Ok(DeletedKeywordRule { deleted: true, id: rule }) } else { Err(ApiError::not_found()) }
 }
 

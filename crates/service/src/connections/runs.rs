@@ -18,7 +18,7 @@ use probity_store::connections::actions::{self, RowAction};
 use probity_store::connections::connection::{self, StoredConnection};
 use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun, STARTED_BY_KEY};
 use probity_store::jobs::NewJob;
-use probity_store::{Conn, ScopedFutureExt as _, StoreError, jobs};
+use probity_store::{Conn, StoreError, jobs, work};
 
 use super::{ConnectionPlace, unlisted, visible};
 use crate::app::App;
@@ -37,15 +37,12 @@ pub async fn start_run(
 ) -> Result<RunShown, ApiError> {
     let (file, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
     let new = new_run(app, caller, (file, &of), asked.dry_run)?;
-    let started = app.store.write(|tx| {
-        async {
-            runs::end_poll(tx, of.org, of.id, new.job.at).await?;
-            let shown = RunShown::of(runs::start(tx, &new).await?, &[], new.job.at);
-            once.keep(tx, &shown).await?;
-            Ok(shown)
-        }
-        .scope_boxed()
-    });
+    let started = app.store.write(work!(|tx| {
+        runs::end_poll(tx, of.org, of.id, new.job.at).await?;
+        let shown = RunShown::of(runs::start(tx, &new).await?, &[], new.job.at);
+        once.keep(tx, &shown).await?;
+        Ok(shown)
+    }));
     let shown = started.await.map_err(refusal)?;
     app.wake.runs.notify_one();
     Ok(shown)
@@ -60,18 +57,15 @@ pub async fn sync_connection(
 ) -> Result<ConnectionShown, ApiError> {
     let (file, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
     let new = new_run(app, caller, (file, &of), false)?;
-    let started = app.store.write(|tx| {
-        async {
-            runs::end_poll(tx, of.org, of.id, new.job.at).await?;
-            if runs::going(tx, of.org, of.id).await?.is_none() {
-                runs::start(tx, &new).await?;
-            }
-            let shown = ConnectionShown::from(connection::lock(tx, of.org, of.id, of.test).await?);
-            once.keep(tx, &shown).await?;
-            Ok(shown)
+    let started = app.store.write(work!(|tx| {
+        runs::end_poll(tx, of.org, of.id, new.job.at).await?;
+        if runs::going(tx, of.org, of.id).await?.is_none() {
+            runs::start(tx, &new).await?;
         }
-        .scope_boxed()
-    });
+        let shown = ConnectionShown::from(connection::lock(tx, of.org, of.id, of.test).await?);
+        once.keep(tx, &shown).await?;
+        Ok(shown)
+    }));
     let shown = match started.await {
         // Another request was faster.
         Err(StoreError::Conflict) => ConnectionShown::from(of),
@@ -194,21 +188,18 @@ pub async fn confirm_run(
 ) -> Result<RunShown, ApiError> {
     let (_, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
     let now = app.now();
-    let confirmed = app.store.write(|tx| {
-        async {
-            runs::end_poll(tx, of.org, of.id, now).await?;
-            let outcome = runs::confirm(tx, (of.org, of.id, id), asked.actions.0, now).await?;
-            if outcome != Confirmation::Confirmed {
-                return Ok((outcome, None));
-            }
-            let run = runs::by_id(tx, of.org, of.id, id).await?;
-            let counts = actions::counts(tx, run.org, run.job).await?;
-            let shown = RunShown::of(run, &counts, now);
-            once.keep(tx, &shown).await?;
-            Ok::<_, StoreError>((outcome, Some(shown)))
+    let confirmed = app.store.write(work!(|tx| {
+        runs::end_poll(tx, of.org, of.id, now).await?;
+        let outcome = runs::confirm(tx, (of.org, of.id, id), asked.actions.0, now).await?;
+        if outcome != Confirmation::Confirmed {
+            return Ok((outcome, None));
         }
-        .scope_boxed()
-    });
+        let run = runs::by_id(tx, of.org, of.id, id).await?;
+        let counts = actions::counts(tx, run.org, run.job).await?;
+        let shown = RunShown::of(run, &counts, now);
+        once.keep(tx, &shown).await?;
+        Ok::<_, StoreError>((outcome, Some(shown)))
+    }));
     let (outcome, shown) = confirmed.await.map_err(|error| match error {
         // The run was not found; reported like an unknown connection.
         StoreError::NotFound => ApiError::not_found(),
@@ -242,20 +233,17 @@ pub async fn cancel_run(
 ) -> Result<RunShown, ApiError> {
     let (_, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
     let now = app.now();
-    let cancelled = app.store.write_bulk(|tx| {
-        async {
-            let end = runs::cancel(tx, (of.org, of.id, id), now).await?;
-            if let Some(closed) = end.and_then(|end| end.closed) {
-                announce(tx, &closed, now).await?;
-            }
-            let run = runs::by_id(tx, of.org, of.id, id).await?;
-            let counts = actions::counts(tx, run.org, run.job).await?;
-            let shown = RunShown::of(run, &counts, now);
-            once.keep(tx, &shown).await?;
-            Ok(shown)
+    let cancelled = app.store.write_bulk(work!(|tx| {
+        let end = runs::cancel(tx, (of.org, of.id, id), now).await?;
+        if let Some(closed) = end.and_then(|end| end.closed) {
+            announce(tx, &closed, now).await?;
         }
-        .scope_boxed()
-    });
+        let run = runs::by_id(tx, of.org, of.id, id).await?;
+        let counts = actions::counts(tx, run.org, run.job).await?;
+        let shown = RunShown::of(run, &counts, now);
+        once.keep(tx, &shown).await?;
+        Ok(shown)
+    }));
     let shown = cancelled.await?;
     app.callbacks.wake();
     Ok(shown)

@@ -13,8 +13,8 @@ use probity_contract::page::List;
 use probity_contract::published::jobs::batch::{BatchCancelled, BatchStatus};
 use probity_contract::published::jobs::{JobView, JobsQuery};
 use probity_mail::time::Millis;
-use probity_store::ScopedFutureExt as _;
 use probity_store::jobs::{self, JobFilter, JobState};
+use probity_store::work;
 
 use crate::app::App;
 use crate::callers::admission::running;
@@ -86,22 +86,19 @@ pub(super) async fn may_end(app: &App, caller: &Caller, id: JobId) -> Result<(),
 pub async fn cancel_job(app: &App, caller: &Caller, id: JobId, once: &Once) -> Result<BatchCancelled, ApiError> {
     may_end(app, caller, id).await?;
     let now = app.now();
-    let cancelled = app.store.write(|tx| {
-        async {
-            let status = match jobs::cancel(tx, caller.org(), id, caller.is_test(), now).await? {
-                Ok(closed) => {
-                    announce(tx, &closed, now).await?;
-                    BatchCancelled::SUCCESS
-                }
-                Err(JobState::Completed) => "error",
-                Err(_) => BatchCancelled::SUCCESS,
-            };
-            let shown = BatchCancelled { status };
-            once.keep(tx, &shown).await?;
-            Ok(shown)
-        }
-        .scope_boxed()
-    });
+    let cancelled = app.store.write(work!(|tx| {
+        let status = match jobs::cancel(tx, caller.org(), id, caller.is_test(), now).await? {
+            Ok(closed) => {
+                announce(tx, &closed, now).await?;
+                BatchCancelled::SUCCESS
+            }
+            Err(JobState::Completed) => "error",
+            Err(_) => BatchCancelled::SUCCESS,
+        };
+        let shown = BatchCancelled { status };
+        once.keep(tx, &shown).await?;
+        Ok(shown)
+    }));
     let shown = cancelled.await?;
     app.callbacks.wake();
     Ok(shown)

@@ -9,9 +9,9 @@ use probity_backend::uploads::view::Started;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::merge_patch::PatchField;
 use probity_mail::verdict::{Reason, Status};
-use probity_store::ScopedFutureExt as _;
 use probity_store::jobs::{self, Job, JobNo, NewJob};
 use probity_store::privacy::erasures;
+use probity_store::{ScopedFutureExt as _, work};
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -57,14 +57,11 @@ pub async fn name_list(app: &App, caller: &Caller, id: JobId, patch: ListPatch) 
     };
     let tags = tags.list().map(|tags| named_tags(&tags)).transpose()?;
     app.store
-        .write(|tx| {
-            async {
-                let job = jobs::by_id(tx, org, id, test).await?;
-                let title = name.clone().over(job.title);
-                jobs::name(tx, org, job.no, title.as_deref(), tags.as_deref().unwrap_or(&job.tags)).await
-            }
-            .scope_boxed()
-        })
+        .write(work!(|tx| {
+            let job = jobs::by_id(tx, org, id, test).await?;
+            let title = name.clone().over(job.title);
+            jobs::name(tx, org, job.no, title.as_deref(), tags.as_deref().unwrap_or(&job.tags)).await
+        }))
         .await?;
     get_progress(app, caller, id).await
 }
@@ -193,18 +190,15 @@ async fn unknown(app: &App, job: &Job, from: i64, to: i64) -> Result<Vec<String>
 async fn accept(app: &App, new: &NewJob, of: &Job, rows: i64) -> Result<(), ApiError> {
     let now = app.now();
     let accepted = accept_covered(app, new.org, || {
-        app.store.write(|tx| {
-            async {
-                // The copy may have addresses that were erased meanwhile.
-                if erasures::any_since(tx, new.org, new.test, new.at).await? {
-                    return Ok(false);
-                }
-                jobs::accept(tx, new, rows, None, now).await?;
-                jobs::name(tx, new.org, JobNo::of_id(new.id), of.title.as_deref(), &of.tags).await?;
-                Ok(true)
+        app.store.write(work!(|tx| {
+            // The copy may have addresses that were erased meanwhile.
+            if erasures::any_since(tx, new.org, new.test, new.at).await? {
+                return Ok(false);
             }
-            .scope_boxed()
-        })
+            jobs::accept(tx, new, rows, None, now).await?;
+            jobs::name(tx, new.org, JobNo::of_id(new.id), of.title.as_deref(), &of.tags).await?;
+            Ok(true)
+        }))
     });
     if accepted.await? {
         return Ok(());

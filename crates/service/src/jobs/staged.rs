@@ -6,7 +6,7 @@
 use probity_account::block::PackedBlock;
 use probity_contract::error::ApiError;
 use probity_store::jobs::{self, JobNo, NewJob};
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
 use crate::app::{App, plans};
 
@@ -29,17 +29,14 @@ impl StagedJob {
     pub(crate) async fn keep(&self, app: &App, first: i64, full: &mut Vec<PackedBlock>) -> Result<i64, StoreError> {
         let mut next = first;
         for blocks in full.chunks(BLOCKS_MAX) {
-            let kept = app.store.write_bulk(|tx| {
-                async {
-                    let mut idx = next;
-                    for block in blocks {
-                        jobs::add_block(tx, self.new.org, self.no, idx, &block.bytes).await?;
-                        idx += i64::try_from(block.rows).unwrap_or(i64::MAX);
-                    }
-                    Ok(idx)
+            let kept = app.store.write_bulk(work!(|tx| {
+                let mut idx = next;
+                for block in blocks {
+                    jobs::add_block(tx, self.new.org, self.no, idx, &block.bytes).await?;
+                    idx += i64::try_from(block.rows).unwrap_or(i64::MAX);
                 }
-                .scope_boxed()
-            });
+                Ok(idx)
+            }));
             next = kept.await?;
         }
         full.clear();

@@ -11,8 +11,8 @@ use probity_contract::error::ApiError;
 use probity_contract::published::jobs::submission::{SubmitQuery, SubmittedJob};
 use probity_lists::remarks::Oddity;
 use probity_lists::submission::{Intake, SubmissionFormat};
-use probity_store::ScopedFutureExt as _;
 use probity_store::jobs::{self, NewJob};
+use probity_store::work;
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -156,13 +156,10 @@ async fn accept(
     let now = app.now();
     let submitted = SubmittedJob { id: new.id };
     accept_covered(app, new.org, || {
-        app.store.write(|tx| {
-            async {
-                jobs::accept(tx, new, rows, url.as_deref(), now).await?;
-                once.keep(tx, &submitted).await
-            }
-            .scope_boxed()
-        })
+        app.store.write(work!(|tx| {
+            jobs::accept(tx, new, rows, url.as_deref(), now).await?;
+            once.keep(tx, &submitted).await
+        }))
     })
     .await?;
     Ok(submitted)

@@ -9,7 +9,7 @@ use probity_contract::timestamp::Timestamp;
 use probity_mail::time::DAY_MS;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventSubject};
 use probity_store::jobs::{self, JobShare};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{StoreError, work};
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
@@ -87,15 +87,12 @@ pub async fn create_list_link(
     let token = secret_text(random::bytes());
     let hash = app.secrets.share_link(&token);
     let share = JobShare { named: asked.named, created_at: now, expires_at: now + asked.days * DAY_MS };
-    let write = app.store.write(|tx| {
-        async {
-            let job = jobs::lock_by_id(tx, org, id, test).await?;
-            jobs::share(tx, org, job.no, &hash, &share).await?;
-            let what = AccountChange::about(AccountEventKind::ListShared, EventSubject::Job(id));
-            events::add(tx, org, now, Some(caller.actor()), &[what]).await
-        }
-        .scope_boxed()
-    });
+    let write = app.store.write(work!(|tx| {
+        let job = jobs::lock_by_id(tx, org, id, test).await?;
+        jobs::share(tx, org, job.no, &hash, &share).await?;
+        let what = AccountChange::about(AccountEventKind::ListShared, EventSubject::Job(id));
+        events::add(tx, org, now, Some(caller.actor()), &[what]).await
+    }));
     write.await?;
     Ok(SharedList { link: Some(share.into()), token: Some(token) })
 }
@@ -103,17 +100,14 @@ pub async fn create_list_link(
 /// Revokes the link to a list's summary.
 pub async fn revoke_list_link(app: &App, caller: &Caller, id: JobId) -> Result<SharedList, ApiError> {
     let (org, test, now) = (caller.org(), caller.is_test(), app.now());
-    let write = app.store.write(|tx| {
-        async {
-            let job = jobs::lock_by_id(tx, org, id, test).await?;
-            if jobs::unshare(tx, org, job.no).await? {
-                let what = AccountChange::about(AccountEventKind::ListUnshared, EventSubject::Job(id));
-                events::add(tx, org, now, Some(caller.actor()), &[what]).await?;
-            }
-            Ok::<_, StoreError>(())
+    let write = app.store.write(work!(|tx| {
+        let job = jobs::lock_by_id(tx, org, id, test).await?;
+        if jobs::unshare(tx, org, job.no).await? {
+            let what = AccountChange::about(AccountEventKind::ListUnshared, EventSubject::Job(id));
+            events::add(tx, org, now, Some(caller.actor()), &[what]).await?;
         }
-        .scope_boxed()
-    });
+        Ok::<_, StoreError>(())
+    }));
     write.await?;
     Ok(SharedList { link: None, token: None })
 }

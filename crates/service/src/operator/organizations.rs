@@ -19,7 +19,7 @@ use probity_store::accounts::organization::{self, OrgRecord, OwnTerms};
 use probity_store::accounts::users::invitations::{self, Invitation};
 use probity_store::accounts::{keys, plans};
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor, EventSubject};
-use probity_store::{Conn, OrgNo, Result as StoreResult, ScopedFutureExt as _, StoreError, Tx, credits};
+use probity_store::{Conn, OrgNo, Result as StoreResult, ScopedFutureExt as _, StoreError, Tx, credits, work};
 use serde_json::Value;
 
 use crate::app::App;
@@ -69,19 +69,16 @@ pub async fn list_organizations(app: &App, query: OrganizationsQuery) -> Result<
 /// Creates an organization and its owner, with the link with which the owner sets a password.
 pub async fn create_organization(app: &App, once: &Once, asked: CreateCustomer) -> Result<CreatedCustomer, ApiError> {
     let prepared = PreparedCustomer::of(app, &asked)?;
-    let created = app.store.write(|tx| {
-        async {
-            let org = prepared.insert(tx).await?;
-            let created = CreatedCustomer {
-                organization: show_customer(app, &org),
-                link: show_link(app, &prepared.link),
-                key: prepared.key.as_ref().map(|minted| minted.secret.clone()),
-            };
-            once.keep(tx, &created).await?;
-            Ok(created)
-        }
-        .scope_boxed()
-    });
+    let created = app.store.write(work!(|tx| {
+        let org = prepared.insert(tx).await?;
+        let created = CreatedCustomer {
+            organization: show_customer(app, &org),
+            link: show_link(app, &prepared.link),
+            key: prepared.key.as_ref().map(|minted| minted.secret.clone()),
+        };
+        once.keep(tx, &created).await?;
+        Ok(created)
+    }));
     Ok(created.await?)
 }
 

@@ -14,7 +14,7 @@ use probity_store::accounts::users::invitations::{self, Invitation};
 use probity_store::accounts::users::profile::{self, IdentityCheck};
 use probity_store::accounts::users::{self, TeamMember};
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor, EventSubject};
-use probity_store::{Conn, ScopedFutureExt as _, StoreError};
+use probity_store::{Conn, StoreError, work};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::app::App;
@@ -81,21 +81,18 @@ pub async fn create_reset_link(
     let user = users::by_id(&mut app.store.read().await?, org.no, user).await?;
     let now = app.now();
     let (link, invitation) = new_link(&app.secrets, &user, now);
-    let issued = app.store.write(|tx| {
-        async {
-            // The member may have been removed since.
-            users::by_id(tx, user.org, user.id).await?;
-            invitations::issue(tx, &invitation).await?;
-            let what = AccountChange::about(AccountEventKind::ResetLinkCreated, EventSubject::Member(user.id));
+    let issued = app.store.write(work!(|tx| {
+        // The member may have been removed since.
+        users::by_id(tx, user.org, user.id).await?;
+        invitations::issue(tx, &invitation).await?;
+        let what = AccountChange::about(AccountEventKind::ResetLinkCreated, EventSubject::Member(user.id));
+        events::add(tx, user.org, now, Some(EventActor::Staff), &[what]).await?;
+        if asked.without_second_factor && second_factor::forget(tx, user.org, user.id).await? {
+            let what = AccountChange::about(AccountEventKind::SecondFactorDisabled, EventSubject::Member(user.id));
             events::add(tx, user.org, now, Some(EventActor::Staff), &[what]).await?;
-            if asked.without_second_factor && second_factor::forget(tx, user.org, user.id).await? {
-                let what = AccountChange::about(AccountEventKind::SecondFactorDisabled, EventSubject::Member(user.id));
-                events::add(tx, user.org, now, Some(EventActor::Staff), &[what]).await?;
-            }
-            Ok::<(), StoreError>(())
         }
-        .scope_boxed()
-    });
+        Ok::<(), StoreError>(())
+    }));
     issued.await?;
     Ok(show_link(app, &link))
 }
@@ -110,19 +107,16 @@ pub async fn set_identity(
 ) -> Result<IdentifiedMember, ApiError> {
     let org = find_organization(app, org).await?;
     let now = app.now();
-    let member = app.store.write(|tx| {
-        async {
-            let member = users::by_id(tx, org.no, user).await?;
-            profile::lock(tx, org.no, user).await?;
-            if profile::read(tx, org.no, user).await?.identity != identity {
-                profile::set_identity(tx, org.no, user, identity).await?;
-                let what = [AccountChange::of_person("identity_verified")];
-                events::add(tx, org.no, now, Some(EventActor::Staff), &what).await?;
-            }
-            Ok::<_, StoreError>(member)
+    let member = app.store.write(work!(|tx| {
+        let member = users::by_id(tx, org.no, user).await?;
+        profile::lock(tx, org.no, user).await?;
+        if profile::read(tx, org.no, user).await?.identity != identity {
+            profile::set_identity(tx, org.no, user, identity).await?;
+            let what = [AccountChange::of_person("identity_verified")];
+            events::add(tx, org.no, now, Some(EventActor::Staff), &what).await?;
         }
-        .scope_boxed()
-    });
+        Ok::<_, StoreError>(member)
+    }));
     let member = CustomerMember::from(member.await?);
     Ok(IdentifiedMember { member, identity_verified: identity.map(IdentityCheck::as_str) })
 }

@@ -15,7 +15,7 @@ use probity_mail::address::bare_address;
 use probity_mail::bounce::{self, BounceText};
 use probity_mail::classify::{Meaning, Rules};
 use probity_mail::time::Millis;
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{StoreError, work};
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -120,23 +120,20 @@ pub async fn report_outcomes(
     };
     let recorder =
         OutcomeRecorder { org: caller.org(), test: caller.is_test(), source, actor: caller.actor(), at: now };
-    let stored = app.store.write(|tx| {
-        async {
-            let new = recorder.record(tx, &taken).await?;
-            let shown = OutcomesReported {
-                submitted: taken.submitted,
-                added: new.added,
-                repeated: taken.submitted - taken.invalid - taken.expired - new.added,
-                invalid: taken.invalid,
-                expired: taken.expired,
-                softened,
-                suppressed: SuppressedByOutcomes { bounced: new.bounced, complained: new.complained },
-            };
-            once.keep(tx, &shown).await?;
-            Ok::<_, StoreError>(shown)
-        }
-        .scope_boxed()
-    });
+    let stored = app.store.write(work!(|tx| {
+        let new = recorder.record(tx, &taken).await?;
+        let shown = OutcomesReported {
+            submitted: taken.submitted,
+            added: new.added,
+            repeated: taken.submitted - taken.invalid - taken.expired - new.added,
+            invalid: taken.invalid,
+            expired: taken.expired,
+            softened,
+            suppressed: SuppressedByOutcomes { bounced: new.bounced, complained: new.complained },
+        };
+        once.keep(tx, &shown).await?;
+        Ok::<_, StoreError>(shown)
+    }));
     Ok(stored.await?)
 }
 

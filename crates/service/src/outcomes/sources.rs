@@ -19,7 +19,7 @@ use probity_lists::outcomes::events;
 use probity_store::accounts::organization::{self, OrgRecord};
 use probity_store::activity::events::EventActor;
 use probity_store::outcomes::sources::{self, OutcomeSourceRecord, OutcomeSourceSecrets};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{ScopedFutureExt as _, StoreError, work};
 use probity_telemetry::metrics::LimitedBy;
 use serde_json::Value;
 
@@ -71,16 +71,13 @@ pub async fn create_source(
     let path = format!("/hooks/outcomes/{}/{secret}", source.id);
     let url = format!("{}{path}", app.config.public_url.as_deref().unwrap_or_default().trim_end_matches('/'));
     let shown = NewOutcomeSource { source: source.clone().into(), url };
-    let has_room = app.store.write(|tx| {
-        async {
-            if !sources::insert(tx, &source, &secrets, SOURCES_MAX).await? {
-                return Ok(false);
-            }
-            once.keep(tx, &shown).await?;
-            Ok::<_, StoreError>(true)
+    let has_room = app.store.write(work!(|tx| {
+        if !sources::insert(tx, &source, &secrets, SOURCES_MAX).await? {
+            return Ok(false);
         }
-        .scope_boxed()
-    });
+        once.keep(tx, &shown).await?;
+        Ok::<_, StoreError>(true)
+    }));
     if has_room.await? {
         return Ok(shown);
     }
@@ -174,14 +171,11 @@ async fn store_events(app: &App, source: &OutcomeSourceRecord, json: &Value) -> 
         actor: EventActor::System,
         at: now,
     };
-    let stored = app.store.write(|tx| {
-        async {
-            if !sources::touch(tx, source.org, source.id, now).await? {
-                return Err(StoreError::NotFound);
-            }
-            recorder.record(tx, &taken).await.map(drop)
+    let stored = app.store.write(work!(|tx| {
+        if !sources::touch(tx, source.org, source.id, now).await? {
+            return Err(StoreError::NotFound);
         }
-        .scope_boxed()
-    });
+        recorder.record(tx, &taken).await.map(drop)
+    }));
     Ok(stored.await?)
 }

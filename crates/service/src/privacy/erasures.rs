@@ -13,7 +13,7 @@ use probity_mail::address::trimmed;
 use probity_mail::time::Millis;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind};
 use probity_store::privacy::erasures::{self, ErasureSubmission, NewErasure, SuppressionTag};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{StoreError, work};
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -80,18 +80,15 @@ async fn store_request(
     let now = new.requested_at;
     // An operator's file may need more requests than usually allowed.
     let open_max = if matches!(caller, Caller::Staff { .. }) { usize::MAX } else { OPEN_MAX };
-    let stored = app.store.write(|tx| {
-        async {
-            let ErasureSubmission::Taken(requested_at) = erasures::wish(tx, new, now, open_max).await? else {
-                return Ok(None);
-            };
-            let event = AccountChange::Account(AccountEventKind::Erasure, None);
-            events::add(tx, new.org, now, Some(caller.actor()), &[event]).await?;
-            once.keep(tx, requested).await?;
-            Ok(Some(requested_at))
-        }
-        .scope_boxed()
-    });
+    let stored = app.store.write(work!(|tx| {
+        let ErasureSubmission::Taken(requested_at) = erasures::wish(tx, new, now, open_max).await? else {
+            return Ok(None);
+        };
+        let event = AccountChange::Account(AccountEventKind::Erasure, None);
+        events::add(tx, new.org, now, Some(caller.actor()), &[event]).await?;
+        once.keep(tx, requested).await?;
+        Ok(Some(requested_at))
+    }));
     stored.await
 }
 

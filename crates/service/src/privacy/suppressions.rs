@@ -14,7 +14,7 @@ use probity_contract::published::privacy::suppressions::{
 };
 use probity_lists::submission::ADDRESS_MAX_BYTES;
 use probity_store::privacy::suppressions;
-use probity_store::{OrgNo, ScopedFutureExt as _};
+use probity_store::{OrgNo, work};
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -71,16 +71,13 @@ pub async fn add_addresses(app: &App, once: &Once, addition: &SuppressionAdditio
     let steps = taken.steps();
     let (last, first) = steps.split_last().expect("there is at least one step");
     let before = change.add_all(&app.store, first).await?;
-    let added = app.store.write(|tx| {
-        async {
-            let changed = change.add(tx, last).await?;
-            let added = before + (changed.after - changed.before);
-            let shown = AddedTo::new(change.list, (taken.submitted, taken.invalid), added, changed.after);
-            once.keep(tx, &shown).await?;
-            Ok(shown)
-        }
-        .scope_boxed()
-    });
+    let added = app.store.write(work!(|tx| {
+        let changed = change.add(tx, last).await?;
+        let added = before + (changed.after - changed.before);
+        let shown = AddedTo::new(change.list, (taken.submitted, taken.invalid), added, changed.after);
+        once.keep(tx, &shown).await?;
+        Ok(shown)
+    }));
     Ok(added.await?)
 }
 

@@ -20,7 +20,7 @@ use probity_lists::absent::has_address;
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::privacy::erasures;
 use probity_store::uploads::{self, ColumnChoice, Upload};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{StoreError, work};
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -273,26 +273,23 @@ async fn accept(
     let name = FileFacts::of(&upload.about)?.name;
     let name = Some(name.trim()).filter(|name| !name.is_empty());
     let accepted = accept_covered(app, new.org, || {
-        app.store.write(|tx| {
-            async {
-                if erasures::any_since(tx, upload.org, new.test, new.at).await? {
-                    return Ok(StartOutcome::Erasing);
-                }
-                match uploads::start(tx, (upload.org, upload.id, upload.test), (new.id, upload.choice), now).await {
-                    Err(StoreError::Conflict) => return Ok(StartOutcome::Changed),
-                    Ok(Some((_, other))) => return Ok(StartOutcome::As(Some(other))),
-                    started => drop(started?),
-                }
-                if !filled.without.bits().is_empty() {
-                    uploads::skip(tx, upload.org, upload.no, filled.without.bits()).await?;
-                }
-                jobs::accept(tx, new, filled.rows, None, now).await?;
-                jobs::name(tx, new.org, JobNo::of_id(new.id), name, &[]).await?;
-                once.keep(tx, &Started { id: new.id }).await?;
-                Ok(StartOutcome::As(None))
+        app.store.write(work!(|tx| {
+            if erasures::any_since(tx, upload.org, new.test, new.at).await? {
+                return Ok(StartOutcome::Erasing);
             }
-            .scope_boxed()
-        })
+            match uploads::start(tx, (upload.org, upload.id, upload.test), (new.id, upload.choice), now).await {
+                Err(StoreError::Conflict) => return Ok(StartOutcome::Changed),
+                Ok(Some((_, other))) => return Ok(StartOutcome::As(Some(other))),
+                started => drop(started?),
+            }
+            if !filled.without.bits().is_empty() {
+                uploads::skip(tx, upload.org, upload.no, filled.without.bits()).await?;
+            }
+            jobs::accept(tx, new, filled.rows, None, now).await?;
+            jobs::name(tx, new.org, JobNo::of_id(new.id), name, &[]).await?;
+            once.keep(tx, &Started { id: new.id }).await?;
+            Ok(StartOutcome::As(None))
+        }))
     });
     match accepted.await? {
         StartOutcome::As(other) => Ok(other),

@@ -16,7 +16,7 @@ use probity_contract::published::webhooks::{
 };
 use probity_mail::time::Millis;
 use probity_store::webhooks::{self, WebhookEndpoint};
-use probity_store::{Conn, ScopedFutureExt as _, StoreError};
+use probity_store::{Conn, ScopedFutureExt as _, StoreError, work};
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -48,16 +48,13 @@ pub async fn create_webhook(
     let sealed = app.secrets.seal_webhook_secret(webhook.id, fresh.bytes());
     let shown = NewWebhook { webhook: webhook.clone().into(), secret: fresh.text() };
     let act = act_on_own_sort(caller, now);
-    let has_room = app.store.write(|tx| {
-        async {
-            if !subscriptions::make(tx, act, &webhook, &sealed).await? {
-                return Ok(false);
-            }
-            once.keep(tx, &shown).await?;
-            Ok(true)
+    let has_room = app.store.write(work!(|tx| {
+        if !subscriptions::make(tx, act, &webhook, &sealed).await? {
+            return Ok(false);
         }
-        .scope_boxed()
-    });
+        once.keep(tx, &shown).await?;
+        Ok(true)
+    }));
     if !has_room.await? {
         let full = format!("an organization can have at most {WEBHOOKS_MAX} webhooks; delete one first");
         return Err(ApiError::conflict(full));
@@ -111,15 +108,12 @@ pub async fn rotate_webhook_secret(
     let fresh = Secret::fresh();
     let sealed = app.secrets.seal_webhook_secret(id, fresh.bytes());
     let act = act_on(app, caller, id).await?;
-    let rotated = app.store.write(|tx| {
-        async {
-            let until = subscriptions::rotate(tx, act, id, &sealed).await?;
-            let shown = WebhookSecret { id, secret: fresh.text(), previous_until: until.into() };
-            once.keep(tx, &shown).await?;
-            Ok::<_, StoreError>(shown)
-        }
-        .scope_boxed()
-    });
+    let rotated = app.store.write(work!(|tx| {
+        let until = subscriptions::rotate(tx, act, id, &sealed).await?;
+        let shown = WebhookSecret { id, secret: fresh.text(), previous_until: until.into() };
+        once.keep(tx, &shown).await?;
+        Ok::<_, StoreError>(shown)
+    }));
     Ok(rotated.await?)
 }
 

@@ -11,7 +11,7 @@ use probity_contract::error::ApiError;
 use probity_contract::page::List;
 use probity_contract::published::webhooks::{DeliveriesQuery, MissingBody, WebhookDelivery, WebhookDeliveryDetail};
 use probity_store::webhooks::outbox::{self, DeliveryContent, EarlierAttempt, LoggedDelivery, OutboxState};
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+use probity_store::{OrgNo, StoreError, work};
 use serde::Serialize;
 
 use crate::app::App;
@@ -117,15 +117,12 @@ pub async fn send_test_event(
     once: &Once,
 ) -> Result<WebhookDelivery, ApiError> {
     let act = act_on(app, caller, id).await?;
-    let sent = app.store.write(|tx| {
-        async {
-            let Some(logged) = subscriptions::try_out(tx, act, id).await? else { return Ok(None) };
-            let shown = WebhookDelivery::of(logged, Vec::new());
-            once.keep(tx, &shown).await?;
-            Ok::<_, StoreError>(Some(shown))
-        }
-        .scope_boxed()
-    });
+    let sent = app.store.write(work!(|tx| {
+        let Some(logged) = subscriptions::try_out(tx, act, id).await? else { return Ok(None) };
+        let shown = WebhookDelivery::of(logged, Vec::new());
+        once.keep(tx, &shown).await?;
+        Ok::<_, StoreError>(Some(shown))
+    }));
     let Some(shown) = sent.await? else {
         let full = format!("{TESTS_WAITING_MAX} test events are already pending for this webhook; try again later");
         return Err(ApiError::conflict(full));
@@ -162,17 +159,14 @@ pub(crate) async fn schedule_again<T: Serialize + Send + Sync>(
     shown: impl Fn(LoggedDelivery, Vec<EarlierAttempt>) -> T + Send + Sync,
 ) -> Result<T, ApiError> {
     let now = app.now();
-    let sent = app.store.write(|tx| {
-        async {
-            outbox::resend(tx, org, id, now).await?;
-            let logged = outbox::by_id(tx, org, id).await?;
-            let earlier = outbox::before_the_last(tx, org, &[id]).await?.remove(&id);
-            let answer = shown(logged, earlier.unwrap_or_default());
-            once.keep(tx, &answer).await?;
-            Ok::<_, StoreError>(answer)
-        }
-        .scope_boxed()
-    });
+    let sent = app.store.write(work!(|tx| {
+        outbox::resend(tx, org, id, now).await?;
+        let logged = outbox::by_id(tx, org, id).await?;
+        let earlier = outbox::before_the_last(tx, org, &[id]).await?.remove(&id);
+        let answer = shown(logged, earlier.unwrap_or_default());
+        once.keep(tx, &answer).await?;
+        Ok::<_, StoreError>(answer)
+    }));
     let answer = sent.await?;
     app.callbacks.wake();
     Ok(answer)

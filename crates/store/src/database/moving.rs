@@ -23,6 +23,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, SqlDialect, Store, Tx, args};
 use crate::nodes;
 use crate::nodes::instance;
+use crate::work;
 
 use copy::copy;
 use schema::{Table, names, tables};
@@ -120,22 +121,19 @@ pub async fn move_to(
     let tables = tables(&mut reader).await?;
     let marked = moved_at(&mut reader).await?;
     drop(reader);
-    let moved = target.write(|tx| {
-        async {
-            take_alone(tx, &tables).await?;
-            if let Some(at) = arrived(tx, marked).await? {
-                return Ok(MoveOutcome::Before(at));
-            }
-            nobody_serves(tx, now).await?;
-            let mut reader = source.read().await?;
-            let copied = copy_all(&mut reader, tx, &tables, told).await?;
-            check(&mut reader, tx, &tables, now).await?;
-            drop(reader);
-            mark(source, tx, now).await?;
-            Ok(MoveOutcome::Done(copied))
+    let moved = target.write(work!(|tx| {
+        take_alone(tx, &tables).await?;
+        if let Some(at) = arrived(tx, marked).await? {
+            return Ok(MoveOutcome::Before(at));
         }
-        .scope_boxed()
-    });
+        nobody_serves(tx, now).await?;
+        let mut reader = source.read().await?;
+        let copied = copy_all(&mut reader, tx, &tables, told).await?;
+        check(&mut reader, tx, &tables, now).await?;
+        drop(reader);
+        mark(source, tx, now).await?;
+        Ok(MoveOutcome::Done(copied))
+    }));
     Ok(moved.await?)
 }
 

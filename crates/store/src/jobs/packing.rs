@@ -26,6 +26,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Store, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal};
+use crate::work;
 
 pub(super) const BLOCK: i64 = 1_000;
 const _: () = assert!(ROWS_MAX == 1_000, "blocks of results have as many rows as those of addresses");
@@ -117,24 +118,21 @@ async fn add(store: &Store, packing: PackingClaim, until: Millis) -> Result<Opti
     };
     let next = from + BLOCK * BLOCKS_AT_ONCE;
     let switched = next >= rows;
-    let added = store.write_bulk(|tx| {
-        async {
-            // These blocks may contain addresses that were erased from the parts meanwhile.
-            if !is_at(tx, org, job, 0, Some(packing.rewritten)).await? {
-                return Ok(false);
-            }
-            for (first, body) in &blocks {
-                let body = seal(tx, org, SealedField::numbered("result_block.body", job.0, *first), body).await?;
-                tx.execute(&ADD_RESULT_BLOCK, args![org, job, *first, &*body]).await?;
-            }
-            if switched {
-                tx.execute(&SET_PACKED, args![org, job, 1]).await?;
-            }
-            tx.execute(&HOLD_PACKING, args![org, job, until]).await?;
-            Ok(true)
+    let added = store.write_bulk(work!(|tx| {
+        // These blocks may contain addresses that were erased from the parts meanwhile.
+        if !is_at(tx, org, job, 0, Some(packing.rewritten)).await? {
+            return Ok(false);
         }
-        .scope_boxed()
-    });
+        for (first, body) in &blocks {
+            let body = seal(tx, org, SealedField::numbered("result_block.body", job.0, *first), body).await?;
+            tx.execute(&ADD_RESULT_BLOCK, args![org, job, *first, &*body]).await?;
+        }
+        if switched {
+            tx.execute(&SET_PACKED, args![org, job, 1]).await?;
+        }
+        tx.execute(&HOLD_PACKING, args![org, job, until]).await?;
+        Ok(true)
+    }));
     let next = Some(next).filter(|_| !switched);
     if switched {
         ResultSheets::of_store(store).forget(org, job);

@@ -10,7 +10,7 @@ use lru::LruCache;
 use probity_mail::time::{DAY_MS, Millis};
 use probity_store::accounts::limits;
 use probity_store::nodes::clock;
-use probity_store::{ScopedFutureExt as _, Store, StoreError};
+use probity_store::{Store, StoreError, work};
 
 use super::shared::AWAY_MS;
 
@@ -71,13 +71,10 @@ impl SharedPauses {
 
     async fn write(&self, name: &str, until: Millis, now: Millis) -> Result<(), StoreError> {
         let wait_us = until.since(now).clamp(0, PAUSE_MAX_MS) * 1_000;
-        let told = self.store.write(|tx| {
-            async {
-                let now_us = clock::now_us(tx).await?.unwrap_or(now.0 * 1_000);
-                limits::pause(tx, name, now_us + wait_us).await
-            }
-            .scope_boxed()
-        });
+        let told = self.store.write(work!(|tx| {
+            let now_us = clock::now_us(tx).await?.unwrap_or(now.0 * 1_000);
+            limits::pause(tx, name, now_us + wait_us).await
+        }));
         told.await
     }
 

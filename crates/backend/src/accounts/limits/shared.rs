@@ -18,7 +18,7 @@ use probity_mail::time::Millis;
 use probity_store::accounts::limits;
 use probity_store::accounts::limits::{TokenGrant, TokenRequest};
 use probity_store::nodes::clock;
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, work};
 
 use crate::accounts::limits::{LimitBucket, LimitState, TokenLimit};
 
@@ -133,15 +133,12 @@ impl SharedBuckets {
         let name = name(limit.bucket);
         let n = (i64::from(limit.burst) / SLICES).max(1);
         let own_us = now.0 * 1_000;
-        let taken = self.store.write(|tx| {
-            async {
-                let now_us = clock::now_us(tx).await?.unwrap_or(own_us);
-                let taken = limits::take(tx, &TokenRequest { now_us, ..asked(limit, &name, n) }).await?;
-                // Converts the database's time to this node's.
-                Ok(TokenGrant { full_at_us: taken.full_at_us - now_us + own_us, ..taken })
-            }
-            .scope_boxed()
-        });
+        let taken = self.store.write(work!(|tx| {
+            let now_us = clock::now_us(tx).await?.unwrap_or(own_us);
+            let taken = limits::take(tx, &TokenRequest { now_us, ..asked(limit, &name, n) }).await?;
+            // Converts the database's time to this node's.
+            Ok(TokenGrant { full_at_us: taken.full_at_us - now_us + own_us, ..taken })
+        }));
         taken.await
     }
 

@@ -14,7 +14,7 @@ use probity_account::id::JobId;
 use probity_account::reports::{ReportKind, ReportPeriod};
 use probity_letters::{Letter, ReportLinks};
 use probity_store::activity::report_mail::{self, ClaimedReport};
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
 use crate::accounts::mail::OutgoingMail;
 use crate::accounts::mail::worker::{AT_ONCE, LEASE_MS, Mailer, News};
@@ -53,15 +53,12 @@ impl Mailer {
             }
             let due = report_mail::due_plans(&mut conn, now, PLANS).await?;
             drop(conn);
-            let planned = self.store.write(|tx| {
-                async {
-                    for one in &due {
-                        report_mail::plan(tx, one, now).await?;
-                    }
-                    Ok(())
+            let planned = self.store.write(work!(|tx| {
+                for one in &due {
+                    report_mail::plan(tx, one, now).await?;
                 }
-                .scope_boxed()
-            });
+                Ok(())
+            }));
             planned.await?;
         }
         Ok(())

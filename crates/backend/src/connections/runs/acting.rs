@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 
 use probity_connectors::Fault;
 use probity_mail::time::Millis;
-use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::organization;
 use probity_store::connections::actions;
 use probity_store::connections::runs::{self, ConnectionRun, RunState, RunWatch};
+use probity_store::work;
 
 use super::account::RunAccount;
 use super::held::{HeldRun, RunStep, RunStop};
@@ -107,17 +107,14 @@ pub(super) async fn act(held: &HeldRun<'_>) -> Result<RunStep, RunStop> {
 }
 
 async fn finish(held: &HeldRun<'_>, now: Millis) -> Result<RunStep, RunStop> {
-    let finished = held.runs.store.write(|tx| {
-        async {
-            let state = runs::finish_acting(tx, &held.fence, now).await?;
-            // In any other state, a user still has actions to decide about.
-            if state == RunState::Finished {
-                held.report(tx, &ConnectionRun { state, ..held.run.clone() }, now).await?;
-            }
-            Ok(state)
+    let finished = held.runs.store.write(work!(|tx| {
+        let state = runs::finish_acting(tx, &held.fence, now).await?;
+        // In any other state, a user still has actions to decide about.
+        if state == RunState::Finished {
+            held.report(tx, &ConnectionRun { state, ..held.run.clone() }, now).await?;
         }
-        .scope_boxed()
-    });
+        Ok(state)
+    }));
     match finished.await? {
         // A user has decided about other actions in the meantime.
         RunState::Acting => Ok(RunStep::At(now)),

@@ -5,11 +5,11 @@
 
 use probity_connectors::{ErrorClass, Fault, TestOutcome, Testing};
 use probity_mail::time::Millis;
-use probity_store::ScopedFutureExt as _;
 use probity_store::activity::events::{self, AccountChange, ConnectionEventKind, EventActor};
 use probity_store::activity::notices::{self, NoticeKind};
 use probity_store::connections::connection::{self, Disconnection, StoredConnection};
 use probity_store::connections::runs::RunSetback;
+use probity_store::work;
 
 use super::account::RunAccount;
 use super::held::{HeldRun, RunStep, RunStop};
@@ -113,24 +113,21 @@ impl HeldRun<'_> {
         };
         let lost =
             StoredConnection { disconnected: Some((now, Disconnection::Credential)), ..account.connection.clone() };
-        let ended = self.runs.store.write_bulk(|tx| {
-            async {
-                // First: the end of a run changes the schedule, which is locked after its connection.
-                let is_news = connection::disconnect(tx, org, id, now).await?;
-                let end = self.end(tx, fault, now).await?;
-                if is_news {
-                    events::add(tx, org, now, Some(EventActor::System), std::slice::from_ref(&change)).await?;
-                    tell::connection_lost(tx, &lost, now).await?;
-                    // One dead key is one piece of news.
-                    let is_told = connection::is_other_lost(tx, &lost).await?;
-                    if self.runs.sends_mail && !is_told {
-                        notices::put(tx, org, NoticeKind::ConnectionLost, now).await?;
-                    }
+        let ended = self.runs.store.write_bulk(work!(|tx| {
+            // First: the end of a run changes the schedule, which is locked after its connection.
+            let is_news = connection::disconnect(tx, org, id, now).await?;
+            let end = self.end(tx, fault, now).await?;
+            if is_news {
+                events::add(tx, org, now, Some(EventActor::System), std::slice::from_ref(&change)).await?;
+                tell::connection_lost(tx, &lost, now).await?;
+                // One dead key is one piece of news.
+                let is_told = connection::is_other_lost(tx, &lost).await?;
+                if self.runs.sends_mail && !is_told {
+                    notices::put(tx, org, NoticeKind::ConnectionLost, now).await?;
                 }
-                Ok(end)
             }
-            .scope_boxed()
-        });
+            Ok(end)
+        }));
         let end = ended.await?;
         self.runs.callbacks.wake();
         Ok(self.failed(&end, fault))

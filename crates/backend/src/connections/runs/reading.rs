@@ -14,7 +14,7 @@ use probity_store::accounts::plans;
 use probity_store::connections::contacts::{self, ContactPage, ContactReport, ReadContact};
 use probity_store::connections::runs;
 use probity_store::jobs::NewJob;
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{ScopedFutureExt as _, StoreError, work};
 
 use super::account::RunAccount;
 use super::held::{HeldRun, RunStep, RunStop};
@@ -155,13 +155,10 @@ async fn store(held: &HeldRun<'_>, page: &ReadPage, position: &ReadPosition) -> 
     let (now, until) = (held.now(), held.lease_until());
     let states = reported::of_page(held, page, now);
     let page = ContactPage { contacts: &wanted, read, skipped, position: &position };
-    let stored = held.runs.store.write_bulk(|tx| {
-        async {
-            contacts::store_page(tx, &held.fence, &page, now, until).await?;
-            reported::store(held, tx, &states, now).await
-        }
-        .scope_boxed()
-    });
+    let stored = held.runs.store.write_bulk(work!(|tx| {
+        contacts::store_page(tx, &held.fence, &page, now, until).await?;
+        reported::store(held, tx, &states, now).await
+    }));
     stored.await?;
     held.succeed();
     Ok(())

@@ -5,7 +5,7 @@ use probity_mail::verdict::Status;
 use probity_store::connections::actions::{self, ActionState, RowAction};
 use probity_store::connections::runs::{self, RunState};
 use probity_store::jobs::{self, JobState};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{ScopedFutureExt as _, StoreError, work};
 
 use super::held::{HeldRun, RunStep, RunStop};
 use super::second_look;
@@ -35,14 +35,11 @@ pub(super) async fn verify(held: &HeldRun<'_>) -> Result<RunStep, RunStop> {
         return Ok(RunStep::At(held.now() + NOT_HERE_MS));
     }
     let now = held.now();
-    let concluded = held.runs.store.write_bulk(|tx| {
-        async {
-            let run = runs::conclude(tx, &held.fence, now).await?;
-            held.report(tx, &run, now).await?;
-            Ok(run)
-        }
-        .scope_boxed()
-    });
+    let concluded = held.runs.store.write_bulk(work!(|tx| {
+        let run = runs::conclude(tx, &held.fence, now).await?;
+        held.report(tx, &run, now).await?;
+        Ok(run)
+    }));
     let run = concluded.await?;
     if run.state == RunState::NeedsConfirmation {
         tracing::info!(run = %run.id, brake = ?run.brake, "a run waits for confirmation");

@@ -22,7 +22,7 @@ use probity_store::privacy::erasures::{
     self, ClaimedErasure, SuppressionTag, drop_kept_answers, empty_receivers_answers, record,
 };
 use probity_store::webhooks::outbox;
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
 use crate::jobs::chunk;
 use crate::privacy::erasures::names::names;
@@ -395,16 +395,13 @@ impl<'a> Sweep<'a> {
             let body = serde_json::to_vec(&Receipt::from(&done)).expect("a receipt is plain JSON");
             Callbacks::erasure_completed(done.org, done.id, url, body, now)
         });
-        let completed = self.keeper.store.write(|tx| {
-            async {
-                erasures::complete(tx, claimed, now).await?;
-                if let Some(told) = &told {
-                    outbox::put(tx, told).await?;
-                }
-                Ok(())
+        let completed = self.keeper.store.write(work!(|tx| {
+            erasures::complete(tx, claimed, now).await?;
+            if let Some(told) = &told {
+                outbox::put(tx, told).await?;
             }
-            .scope_boxed()
-        });
+            Ok(())
+        }));
         Ok(completed.await?)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use probity_account::id::WebhookId;
 use probity_store::webhooks::outbox::{self, ClaimedDelivery, SenderCapacity};
 use probity_store::webhooks::{self, WebhookReceiver};
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
 use crate::webhooks::deliver::{DeliveryParts, DeliveryStart, Due, To, Worker};
 
@@ -73,13 +73,10 @@ impl Worker {
             }
         }
         if !(later.is_empty() && unwanted.is_empty()) {
-            let handed_back = self.parts.store.write(|tx| {
-                async {
-                    outbox::defer(tx, &run, &later).await?;
-                    outbox::cancel(tx, &run, &unwanted).await
-                }
-                .scope_boxed()
-            });
+            let handed_back = self.parts.store.write(work!(|tx| {
+                outbox::defer(tx, &run, &later).await?;
+                outbox::cancel(tx, &run, &unwanted).await
+            }));
             handed_back.await?;
         }
         Ok(count)

@@ -5,10 +5,10 @@ use probity_account::id::{SessionId, UserId};
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
 use probity_contract::published::accounts::people::{DeletedSessions, SessionListed};
-use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::people::sessions;
 use probity_store::accounts::users;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventSubject};
+use probity_store::work;
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -31,21 +31,18 @@ pub async fn sign_out_member(
 ) -> Result<DeletedSessions, ApiError> {
     staff_only(caller)?;
     let (org, now) = (caller.org(), app.now());
-    let ended = app.store.write(|tx| {
-        async {
-            users::by_id(tx, org, user).await?;
-            let ended = match session {
-                Some(id) => sessions::revoke(tx, org, user, id).await.map(|()| 1)?,
-                None => sessions::revoke_all(tx, org, user, None).await?,
-            };
-            if ended > 0 {
-                let what = [AccountChange::about(AccountEventKind::SessionsRevoked, EventSubject::Member(user))];
-                events::add(tx, org, now, Some(caller.actor()), &what).await?;
-            }
-            Ok(ended)
+    let ended = app.store.write(work!(|tx| {
+        users::by_id(tx, org, user).await?;
+        let ended = match session {
+            Some(id) => sessions::revoke(tx, org, user, id).await.map(|()| 1)?,
+            None => sessions::revoke_all(tx, org, user, None).await?,
+        };
+        if ended > 0 {
+            let what = [AccountChange::about(AccountEventKind::SessionsRevoked, EventSubject::Member(user))];
+            events::add(tx, org, now, Some(caller.actor()), &what).await?;
         }
-        .scope_boxed()
-    });
+        Ok(ended)
+    }));
     Ok(DeletedSessions { deleted: ended.await? })
 }
 

@@ -8,7 +8,7 @@ use probity_store::accounts::people::passwords::{self, Password};
 use probity_store::accounts::people::sessions;
 use probity_store::accounts::users::{self, invitations};
 use probity_store::activity::events::AccountEventKind;
-use probity_store::{ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{StoreError, Tx, work};
 
 use crate::accounts::people::sessions::{OpenSession, RenewedToken, codes_left};
 use crate::accounts::people::{Visitor, WithToken, note_event, sign_in_failed};
@@ -29,20 +29,17 @@ pub async fn change_password(
     let renewed = RenewedToken::of(&app.secrets);
     // Read before the change: once the password has changed, the response must not fail.
     let codes = codes_left(&mut app.store.read().await?, &session.signed_in).await?;
-    let changed = app.store.write(|tx| {
-        async {
-            if !proven.stands(tx).await? {
-                return Ok(false);
-            }
-            passwords::set(tx, &new, now).await?;
-            sessions::revoke_all(tx, own.org, own.user, Some(own.id)).await?;
-            invitations::withdraw(tx, own.org, own.user).await?;
-            renewed.put(tx, session).await?;
-            note_event(tx, whose, AccountEventKind::PasswordChanged, now).await?;
-            Ok(true)
+    let changed = app.store.write(work!(|tx| {
+        if !proven.stands(tx).await? {
+            return Ok(false);
         }
-        .scope_boxed()
-    });
+        passwords::set(tx, &new, now).await?;
+        sessions::revoke_all(tx, own.org, own.user, Some(own.id)).await?;
+        invitations::withdraw(tx, own.org, own.user).await?;
+        renewed.put(tx, session).await?;
+        note_event(tx, whose, AccountEventKind::PasswordChanged, now).await?;
+        Ok(true)
+    }));
     if !changed.await? {
         return Err(sign_in_failed(app));
     }

@@ -17,7 +17,7 @@ use probity_store::accounts::people::passwords::SecretHash;
 use probity_store::accounts::people::second_factor;
 use probity_store::accounts::people::sessions::SignedInUser;
 use probity_store::activity::events::AccountEventKind;
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{OrgNo, StoreError, Tx, work};
 
 use crate::accounts::people::password_change::prove_password;
 use crate::accounts::people::sessions::{OpenSession, RenewedToken};
@@ -102,16 +102,13 @@ pub async fn begin_second_factor(
     let (org, user) = session.owner();
     let secret = probity_backend::secrets::random::bytes::<{ totp::SECRET_BYTES }>();
     let sealed = app.secrets.seal_second_factor(org, user, &secret);
-    let begun = app.store.write(|tx| {
-        async {
-            if !proven.stands(tx).await? {
-                return Ok(false);
-            }
-            second_factor::begin(tx, org, user, &sealed).await?;
-            Ok(true)
+    let begun = app.store.write(work!(|tx| {
+        if !proven.stands(tx).await? {
+            return Ok(false);
         }
-        .scope_boxed()
-    });
+        second_factor::begin(tx, org, user, &sealed).await?;
+        Ok(true)
+    }));
     if !begun.await.map_err(already_on)? {
         return Err(sign_in_failed(app));
     }
@@ -144,23 +141,20 @@ pub async fn confirm_second_factor(
     let hash = |code: &String| app.secrets.recovery_code(org, user, &recovery::plain(code));
     let hashes: Vec<SecretHash> = recovery_codes.iter().map(hash).collect();
     let renewed = RenewedToken::of(&app.secrets);
-    let confirmed = app.store.write(|tx| {
-        async {
-            let begun = second_factor::of(tx, org, user).await?.ok_or(StoreError::NotFound)?;
-            if begun.confirmed_at.is_some() {
-                return Err(StoreError::Conflict);
-            }
-            if !use_code(tx, &app.secrets, whose, &begun.secret, given.code.trim(), now).await? {
-                return Ok(false);
-            }
-            attempt.succeeded(tx).await?;
-            second_factor::confirm(tx, whose, &begun.secret, &hashes, now).await?;
-            renewed.put(tx, session).await?;
-            note_event(tx, whose, AccountEventKind::SecondFactorEnabled, now).await?;
-            Ok(true)
+    let confirmed = app.store.write(work!(|tx| {
+        let begun = second_factor::of(tx, org, user).await?.ok_or(StoreError::NotFound)?;
+        if begun.confirmed_at.is_some() {
+            return Err(StoreError::Conflict);
         }
-        .scope_boxed()
-    });
+        if !use_code(tx, &app.secrets, whose, &begun.secret, given.code.trim(), now).await? {
+            return Ok(false);
+        }
+        attempt.succeeded(tx).await?;
+        second_factor::confirm(tx, whose, &begun.secret, &hashes, now).await?;
+        renewed.put(tx, session).await?;
+        note_event(tx, whose, AccountEventKind::SecondFactorEnabled, now).await?;
+        Ok(true)
+    }));
     if !confirmed.await.map_err(already_on)? {
         return Err(sign_in_failed(app));
     }
@@ -180,21 +174,18 @@ pub async fn remove_second_factor(
     let (org, user) = whose;
     let attempt = attempts::begin(app.attempts(), AttemptSubject::Person(org, user), visitor.network).await?;
     let renewed = RenewedToken::of(&app.secrets);
-    let removed = app.store.write(|tx| {
-        async {
-            match use_code_of(tx, &app.secrets, whose, Some(&given.code), now).await? {
-                CodeUse::NotAsked => return Err(StoreError::NotFound),
-                CodeUse::Wrong | CodeUse::Missing => return Ok(false),
-                CodeUse::Right => {}
-            }
-            attempt.succeeded(tx).await?;
-            second_factor::forget(tx, org, user).await?;
-            renewed.put(tx, session).await?;
-            note_event(tx, whose, AccountEventKind::SecondFactorDisabled, now).await?;
-            Ok(true)
+    let removed = app.store.write(work!(|tx| {
+        match use_code_of(tx, &app.secrets, whose, Some(&given.code), now).await? {
+            CodeUse::NotAsked => return Err(StoreError::NotFound),
+            CodeUse::Wrong | CodeUse::Missing => return Ok(false),
+            CodeUse::Right => {}
         }
-        .scope_boxed()
-    });
+        attempt.succeeded(tx).await?;
+        second_factor::forget(tx, org, user).await?;
+        renewed.put(tx, session).await?;
+        note_event(tx, whose, AccountEventKind::SecondFactorDisabled, now).await?;
+        Ok(true)
+    }));
     if !removed.await? {
         return Err(sign_in_failed(app));
     }

@@ -20,7 +20,7 @@ use probity_store::accounts::people::passwords::SecretHash;
 use probity_store::accounts::people::second_factor;
 use probity_store::accounts::people::sessions::{self, SignedInUser};
 use probity_store::activity::events::AccountEventKind;
-use probity_store::{Conn, OrgNo, ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{Conn, OrgNo, ScopedFutureExt as _, StoreError, Tx, work};
 
 use crate::accounts::people::{SessionToken, Visitor, note_event};
 use crate::app::App;
@@ -120,13 +120,10 @@ pub async fn list_sessions(app: &App, session: &OpenSession) -> Result<List<Sess
 /// Ends one session of the user.
 pub async fn delete_session(app: &App, session: &OpenSession, id: SessionId) -> Result<DeletedSession, ApiError> {
     let ((org, user), now) = (session.owner(), app.now());
-    let ended = app.store.write(|tx| {
-        async {
-            sessions::revoke(tx, org, user, id).await?;
-            note_event(tx, (org, user), AccountEventKind::SessionsRevoked, now).await
-        }
-        .scope_boxed()
-    });
+    let ended = app.store.write(work!(|tx| {
+        sessions::revoke(tx, org, user, id).await?;
+        note_event(tx, (org, user), AccountEventKind::SessionsRevoked, now).await
+    }));
     ended.await?;
     Ok(DeletedSession { deleted: true, id })
 }
@@ -134,16 +131,13 @@ pub async fn delete_session(app: &App, session: &OpenSession, id: SessionId) -> 
 /// Ends all other sessions of the user.
 pub async fn delete_other_sessions(app: &App, session: &OpenSession) -> Result<DeletedSessions, ApiError> {
     let (own, now) = (&session.signed_in.session, app.now());
-    let ended = app.store.write(|tx| {
-        async {
-            let ended = sessions::revoke_all(tx, own.org, own.user, Some(own.id)).await?;
-            if ended > 0 {
-                note_event(tx, (own.org, own.user), AccountEventKind::SessionsRevoked, now).await?;
-            }
-            Ok(ended)
+    let ended = app.store.write(work!(|tx| {
+        let ended = sessions::revoke_all(tx, own.org, own.user, Some(own.id)).await?;
+        if ended > 0 {
+            note_event(tx, (own.org, own.user), AccountEventKind::SessionsRevoked, now).await?;
         }
-        .scope_boxed()
-    });
+        Ok(ended)
+    }));
     Ok(DeletedSessions { deleted: ended.await? })
 }
 

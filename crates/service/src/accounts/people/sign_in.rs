@@ -15,7 +15,7 @@ use probity_store::accounts::people::passwords::{self, Password, PasswordCandida
 use probity_store::accounts::people::sessions::{self, StoredSession};
 use probity_store::accounts::users;
 use probity_store::activity::events::AccountEventKind;
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx, work};
 
 use crate::accounts::people::browser_mark::{make_mark, read_mark};
 use crate::accounts::people::second_factor::{CodeUse, use_code_of};
@@ -115,25 +115,22 @@ async fn admit(
     attempt: SignInAttempt,
 ) -> Result<(), ApiError> {
     let now = app.now();
-    let used = app.store.write(|tx| {
-        async {
-            users::lock_team(tx, password.org).await?;
-            if !passwords::stands(tx, password).await? {
-                return Ok(CodeUse::Wrong);
-            }
-            let used = use_code_of(tx, &app.secrets, fresh.owner(), code, now).await?;
-            match used {
-                CodeUse::Right | CodeUse::NotAsked => {
-                    attempt.succeeded(tx).await?;
-                    fresh.begin(tx, now).await?;
-                }
-                CodeUse::Missing => attempt.take_back_correct(tx).await?,
-                CodeUse::Wrong => {}
-            }
-            Ok(used)
+    let used = app.store.write(work!(|tx| {
+        users::lock_team(tx, password.org).await?;
+        if !passwords::stands(tx, password).await? {
+            return Ok(CodeUse::Wrong);
         }
-        .scope_boxed()
-    });
+        let used = use_code_of(tx, &app.secrets, fresh.owner(), code, now).await?;
+        match used {
+            CodeUse::Right | CodeUse::NotAsked => {
+                attempt.succeeded(tx).await?;
+                fresh.begin(tx, now).await?;
+            }
+            CodeUse::Missing => attempt.take_back_correct(tx).await?,
+            CodeUse::Wrong => {}
+        }
+        Ok(used)
+    }));
     used.await?.allowed(app)
 }
 

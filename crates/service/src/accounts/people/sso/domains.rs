@@ -11,7 +11,7 @@ use probity_mail::time::Millis;
 use probity_store::accounts::sso;
 use probity_store::accounts::users;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind};
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+use probity_store::{OrgNo, StoreError, work};
 
 use super::records::{LOOK_EVERY_MS, has_record};
 use super::setup::shown;
@@ -61,17 +61,14 @@ pub async fn release_domain(app: &App, caller: &Caller, domain: &str) -> Result<
     // A domain that has become a mail provider's since can be released, too.
     let domain = claimed(app, org, normalize(domain)?).await?;
     let (now, actor) = (app.now(), caller.actor());
-    let released = app.store.write(|tx| {
-        async {
-            users::lock_team(tx, org).await?;
-            if sso::unprove(tx, org, &domain).await? {
-                let what = [AccountChange::Account(AccountEventKind::DomainReleased, None)];
-                events::add(tx, org, now, Some(actor), &what).await?;
-            }
-            Ok::<_, StoreError>(())
+    let released = app.store.write(work!(|tx| {
+        users::lock_team(tx, org).await?;
+        if sso::unprove(tx, org, &domain).await? {
+            let what = [AccountChange::Account(AccountEventKind::DomainReleased, None)];
+            events::add(tx, org, now, Some(actor), &what).await?;
         }
-        .scope_boxed()
-    });
+        Ok::<_, StoreError>(())
+    }));
     released.await?;
     shown(app, &mut app.store.read().await?, org).await
 }
@@ -86,17 +83,14 @@ async fn claimed(app: &App, org: OrgNo, domain: String) -> Result<String, ApiErr
 
 async fn record(app: &App, caller: &Caller, domain: &str, look_at: Option<Millis>) -> Result<SsoShown, ApiError> {
     let (org, now, actor) = (caller.org(), app.now(), caller.actor());
-    let proven = app.store.write(|tx| {
-        async {
-            users::lock_team(tx, org).await?;
-            if sso::prove(tx, org, domain, now, look_at).await? {
-                let what = [AccountChange::Account(AccountEventKind::DomainProven, None)];
-                events::add(tx, org, now, Some(actor), &what).await?;
-            }
-            Ok(())
+    let proven = app.store.write(work!(|tx| {
+        users::lock_team(tx, org).await?;
+        if sso::prove(tx, org, domain, now, look_at).await? {
+            let what = [AccountChange::Account(AccountEventKind::DomainProven, None)];
+            events::add(tx, org, now, Some(actor), &what).await?;
         }
-        .scope_boxed()
-    });
+        Ok(())
+    }));
     proven.await.map_err(|error: StoreError| match error {
         StoreError::Conflict => ApiError::conflict("the domain belongs to another organization; ask the operator"),
         other => other.into(),

@@ -11,7 +11,7 @@ use probity_mail::time::Millis;
 use probity_store::accounts::sso::{self, DueDomain};
 use probity_store::accounts::users;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor};
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+use probity_store::{OrgNo, StoreError, work};
 
 use crate::app::App;
 
@@ -72,24 +72,21 @@ async fn note(app: &App, due: &DueDomain, is_there: Option<bool>) -> Result<(), 
         _ => None,
     };
     app.store
-        .write(|tx| {
-            async {
-                users::lock_team(tx, due.org).await?;
-                if !sso::looked_up(tx, due, now + LOOK_EVERY_MS, missed_at).await? {
-                    return Ok(());
-                }
-                if event == Some(AccountEventKind::DomainReleased) {
-                    sso::unprove(tx, due.org, &due.domain).await?;
-                }
-                match event {
-                    Some(kind) => {
-                        let what = [AccountChange::Account(kind, None)];
-                        events::add(tx, due.org, now, Some(EventActor::System), &what).await
-                    }
-                    None => Ok(()),
-                }
+        .write(work!(|tx| {
+            users::lock_team(tx, due.org).await?;
+            if !sso::looked_up(tx, due, now + LOOK_EVERY_MS, missed_at).await? {
+                return Ok(());
             }
-            .scope_boxed()
-        })
+            if event == Some(AccountEventKind::DomainReleased) {
+                sso::unprove(tx, due.org, &due.domain).await?;
+            }
+            match event {
+                Some(kind) => {
+                    let what = [AccountChange::Account(kind, None)];
+                    events::add(tx, due.org, now, Some(EventActor::System), &what).await
+                }
+                None => Ok(()),
+            }
+        }))
         .await
 }

@@ -15,7 +15,7 @@ use probity_store::accounts::organization;
 use probity_store::accounts::sso::{self, ClaimedDomain, StoredSso};
 use probity_store::accounts::users;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor};
-use probity_store::{Conn, OrgNo, ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{Conn, OrgNo, StoreError, Tx, work};
 
 use super::domains::parse_domain;
 use super::provider::ProviderLink;
@@ -67,19 +67,16 @@ pub async fn set_sso(app: &App, visitor: &Visitor, session: &OpenSession, given:
     let (current, wish) = SsoWish::of(app, org, given)?;
     let proven = prove_password(app, visitor, session, &current).await?;
     let now = app.now();
-    let set = app.store.write(|tx| {
-        async {
-            if !proven.stands(tx).await? {
-                return Ok(None);
-            }
-            if !wish.write(tx, now).await? {
-                return Ok(Some(false));
-            }
-            note_event(tx, session.owner(), AccountEventKind::SsoChanged, now).await?;
-            Ok(Some(true))
+    let set = app.store.write(work!(|tx| {
+        if !proven.stands(tx).await? {
+            return Ok(None);
         }
-        .scope_boxed()
-    });
+        if !wish.write(tx, now).await? {
+            return Ok(Some(false));
+        }
+        note_event(tx, session.owner(), AccountEventKind::SsoChanged, now).await?;
+        Ok(Some(true))
+    }));
     match set.await? {
         None => Err(sign_in_failed(app)),
         Some(false) => Err(ApiError::invalid(
@@ -192,29 +189,23 @@ pub async fn delete_sso(
     let org = owner_only(&caller)?;
     let proven = prove_password(app, visitor, session, &given.current).await?;
     let (now, actor) = (app.now(), caller.actor());
-    let deleted = app.store.write(|tx| {
-        async {
-            if !proven.stands(tx).await? {
-                return Ok(false);
-            }
-            delete(tx, org, actor, now).await?;
-            Ok(true)
+    let deleted = app.store.write(work!(|tx| {
+        if !proven.stands(tx).await? {
+            return Ok(false);
         }
-        .scope_boxed()
-    });
+        delete(tx, org, actor, now).await?;
+        Ok(true)
+    }));
     if deleted.await? { Ok(DeletedSso { deleted: true }) } else { Err(sign_in_failed(app)) }
 }
 
 /// Deletes the provider of an organization in the operator's name, as for its owner, but without a password.
 pub async fn remove_sso(app: &App, caller: &Caller) -> Result<DeletedSso, ApiError> {
     let (org, now, actor) = (operator_only(caller)?, app.now(), caller.actor());
-    let deleted = app.store.write(|tx| {
-        async {
-            users::lock_team(tx, org).await?;
-            delete(tx, org, actor, now).await
-        }
-        .scope_boxed()
-    });
+    let deleted = app.store.write(work!(|tx| {
+        users::lock_team(tx, org).await?;
+        delete(tx, org, actor, now).await
+    }));
     deleted.await?;
     Ok(DeletedSso { deleted: true })
 }

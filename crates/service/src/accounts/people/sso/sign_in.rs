@@ -13,7 +13,7 @@ use probity_sso::{CodeExchange, FLOW_RANDOM_BYTES, SsoFault, SsoFlow, TokenCheck
 use probity_store::accounts::organization;
 use probity_store::accounts::sso::{self, StoredSso};
 use probity_store::accounts::users::email_domain;
-use probity_store::{OrgNo, ScopedFutureExt as _};
+use probity_store::{OrgNo, ScopedFutureExt as _, work};
 use probity_telemetry::metrics::AuthFailure;
 use serde::{Deserialize, Serialize};
 
@@ -177,17 +177,14 @@ async fn arrive(
 
 async fn begin_session(app: &App, visitor: &Visitor, arrived: Arrived) -> Result<SsoSession, SsoRefusal> {
     let now = app.now();
-    let begun = app.store.write(|tx| {
-        async {
-            let fresh = match arrived.admit(app, tx, visitor, now).await? {
-                Ok(fresh) => fresh,
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-            fresh.begin(tx, now).await?;
-            Ok::<_, probity_store::StoreError>(Ok(fresh))
-        }
-        .scope_boxed()
-    });
+    let begun = app.store.write(work!(|tx| {
+        let fresh = match arrived.admit(app, tx, visitor, now).await? {
+            Ok(fresh) => fresh,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        fresh.begin(tx, now).await?;
+        Ok::<_, probity_store::StoreError>(Ok(fresh))
+    }));
     let fresh = begun.await??;
     let session = fresh.shown(app, visitor).await.map_err(|_| SsoRefusal::Unavailable)?;
     Ok(SsoSession { session, mark: make_mark(&app.secrets, fresh.owner()) })
