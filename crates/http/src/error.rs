@@ -49,8 +49,8 @@ pub(crate) type Answer<T> = Result<Json<T>, Refusal>;
 /// What a handler answers that has made something.
 pub(crate) type Created<T> = Result<(StatusCode, Json<T>), Refusal>;
 
-pub(crate) fn created<T>(made: T) -> Created<T> {
-    Ok((StatusCode::CREATED, Json(made)))
+pub(crate) fn created<T>(made: T) -> (StatusCode, Json<T>) {
+    (StatusCode::CREATED, Json(made))
 }
 
 /// Marks an error's response that is a page for people, and gets no envelope.

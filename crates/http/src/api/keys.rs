@@ -47,7 +47,7 @@ pub(crate) async fn create_api_key(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateKey>,
 ) -> Created<NewKey> {
-    created(keys::create_key(&app, &caller, &once.created(), asked).await?)
+    Ok(created(keys::create_key(&app, &caller, &once.created(), asked).await?))
 }
 
 /// Revoke an API key

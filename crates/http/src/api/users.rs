@@ -66,7 +66,7 @@ pub(crate) async fn invite_user(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<Invite>,
 ) -> Created<NewMember> {
-    created(users::invite_member(&app, &caller, &once.created(), asked).await?)
+    Ok(created(users::invite_member(&app, &caller, &once.created(), asked).await?))
 }
 
 /// Update a member

@@ -55,7 +55,7 @@ pub(crate) async fn create_webhook(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateWebhook>,
 ) -> Created<NewWebhook> {
-    created(acts::create_webhook(&app, &caller, &once.created(), asked).await?)
+    Ok(created(acts::create_webhook(&app, &caller, &once.created(), asked).await?))
 }
 
 /// Get a webhook

@@ -26,5 +26,5 @@ pub(crate) async fn rotate_key(
     PathId(id): PathId<KeyId>,
     JsonBody(asked): JsonBody<RotateKey>,
 ) -> Created<RotatedKey> {
-    created(key_changes::rotate_key(&app, &caller, id, asked).await?)
+    Ok(created(key_changes::rotate_key(&app, &caller, id, asked).await?))
 }

@@ -32,7 +32,7 @@ pub(crate) async fn put_up(
     Asking(query): Asking<UploadQuery>,
     request: Request,
 ) -> Created<UploadView> {
-    created(receive_upload(&app, &caller, query, opener(request)).await?)
+    Ok(created(receive_upload(&app, &caller, query, opener(request)).await?))
 }
 
 /// Which wait to be started, or with `job` the one that this job was made of; and what may be put up.

@@ -66,7 +66,7 @@ pub(crate) async fn create_organization(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateCustomer>,
 ) -> Created<CreatedCustomer> {
-    created(organizations::create_organization(&app, &once.created(), asked).await?)
+    Ok(created(organizations::create_organization(&app, &once.created(), asked).await?))
 }
 
 /// Get an organization

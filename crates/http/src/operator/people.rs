@@ -50,5 +50,5 @@ pub(crate) async fn make_reset_link(
     asked: Option<JsonBody<CreateResetLink>>,
 ) -> Created<OneTimeLink> {
     let asked = asked.map(|JsonBody(asked)| asked).unwrap_or_default();
-    created(people::create_reset_link(&app, id, user, asked).await?)
+    Ok(created(people::create_reset_link(&app, id, user, asked).await?))
 }

@@ -37,7 +37,7 @@ pub(crate) async fn create_connection(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateConnection>,
 ) -> Created<ConnectionShown> {
-    created(acts::create_connection(&app, &caller, &provider, &once.created(), asked).await?)
+    Ok(created(acts::create_connection(&app, &caller, &provider, &once.created(), asked).await?))
 }
 
 /// Get a connection

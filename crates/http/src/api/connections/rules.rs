@@ -77,7 +77,7 @@ pub(crate) async fn add_keyword_rules(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<AddKeywordRules>,
 ) -> Created<KeywordRulesAdded> {
-    created(rules::add_keyword_rules(&app, &caller, &place, kind, &once.created(), asked).await?)
+    Ok(created(rules::add_keyword_rules(&app, &caller, &place, kind, &once.created(), asked).await?))
 }
 
 /// Add keyword rules, by the short path

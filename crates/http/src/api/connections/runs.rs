@@ -77,7 +77,7 @@ pub(crate) async fn start_run(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<StartRun>,
 ) -> Created<RunShown> {
-    created(runs::start_run(&app, &caller, &place, &once.created(), asked).await?)
+    Ok(created(runs::start_run(&app, &caller, &place, &once.created(), asked).await?))
 }
 
 /// Get a run

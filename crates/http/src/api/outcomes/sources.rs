@@ -46,7 +46,7 @@ pub(crate) async fn create_outcome_source(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateOutcomeSource>,
 ) -> Created<NewOutcomeSource> {
-    created(sources::create_source(&app, &caller, &once.created(), asked).await?)
+    Ok(created(sources::create_source(&app, &caller, &once.created(), asked).await?))
 }
 
 /// Delete a source of outcomes
