@@ -1,4 +1,4 @@
-//! One installation, one platform, one run with kills.
+//! One platform and one run, whose service is killed.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,15 +8,14 @@ use probity_mail::rng::Rng;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::drill_settings::{DrillSettings, Meanwhile, file_of};
+use super::drill_settings::{DrillSettings, Meanwhile};
 use super::slips::{is_nobody, misspell};
 use super::verdict::Verdict;
 use crate::serve::bench::client::{Answer, Client};
-use crate::serve::bench::node::{Installation, Node, PATIENCE, wait_within};
+use crate::serve::bench::node::{Node, PATIENCE, wait_within};
 
-const GRANTED: u32 = 10_000;
 /// Longest time between a start and its kill.
-const ALIVE: Duration = Duration::from_millis(700);
+pub(super) const ALIVE: Duration = Duration::from_millis(700);
 /// Time for a run that a person has ended to record what it did.
 const RECORDED_MAX: Duration = Duration::from_secs(10);
 /// Time between two looks at a run. An answer costs the service as much as a call to the platform.
@@ -25,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(150);
 const RUN_MAX: Duration = Duration::from_mins(3);
 
 pub(super) struct Drill {
-    pub(super) installation: Installation,
+    seed: u64,
     pub(super) world: EspWorld,
     pub(super) settings: DrillSettings,
     /// Runs the platform.
@@ -48,87 +47,58 @@ pub(super) struct Drill {
 }
 
 impl Drill {
-    pub(super) fn new(installation: Installation, seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         let mut dice = Rng::new(seed ^ 0xd811);
         let settings = DrillSettings::drawn(seed, &mut dice);
         let fixes = if settings.fixes { "fix or " } else { "" };
         println!("PROBITY_ESP_SEED={seed} {fixes}{} {:?} {:?}", settings.action, settings.vendor, settings.meanwhile);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let world = runtime.block_on(EspWorld::open(settings.vendor, settings.options.clone())).unwrap();
-        let place = installation.place.path("connectors");
-        std::fs::create_dir(&place).unwrap();
-        std::fs::write(place.join(format!("{}.toml", settings.vendor.slug())), file_of(&world)).unwrap();
-        let made = installation.run_plainly(&["master-key", "new", "master.key"]);
-        assert_eq!(made.code, Some(0), "{}", made.err);
-        let (host, master) = (world.host().to_owned(), installation.place.path("master.key"));
-        let installation = installation.counted(GRANTED).set(&[
-            "batch.lease=1s",
-            "integrations.pause=100ms",
-            "log.level=debug",
-            &format!("secrets.master_key_file={}", master.display()),
-            &format!("integrations.allow={host}"),
-            &format!("integrations.directory={}", place.display()),
-        ]);
         let slips = world.account(misspell);
         let contacts = world.account(|account| {
             let all = account.everyone().to_vec();
             all.into_iter().filter_map(|number| account.contact(number)).collect()
         });
-        let (key, connection, run) = (String::new(), String::new(), String::new());
-        let (spared, removed, corrected) = (Vec::new(), Vec::new(), Vec::new());
         Self {
-            installation,
+            seed,
             world,
             settings,
             _runtime: runtime,
             contacts,
             slips,
-            spared,
-            removed,
-            corrected,
-            key,
-            connection,
-            run,
+            spared: Vec::new(),
+            removed: Vec::new(),
+            corrected: Vec::new(),
+            key: String::new(),
+            connection: String::new(),
+            run: String::new(),
             dice,
             asked: 0,
         }
     }
 
-    /// Does everything, and judges.
-    pub(super) fn whole(mut self) {
-        let mut node = self.installation.start();
-        self.key = node.key("Live key");
-        self.begin(&node);
-        for _ in 0..self.settings.kills[0] {
-            node = self.killed(node);
-        }
-        let run = self.until(&node, &["needs_confirmation", "finished"]);
-        if run["state"] == "needs_confirmation" {
-            self.change();
-            self.confirm(&node, &run);
-            self.interfere(&node);
-            for _ in 0..self.settings.kills[1] {
-                node = self.killed(node);
-            }
-        }
-        self.until(&node, &["finished", "cancelled", "needs_confirmation"]);
-        self.until_recorded(&node);
-        Verdict::of(&self, &node).check(node);
+    /// Credentials and addresses, which must not be told.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let entered = self.world.credentials();
+        let secrets = entered.iter().filter(|(_, value)| value.len() >= 16 && !value.contains("://"));
+        let addresses = self.contacts.iter().map(|one| &one.email).chain(self.slips.values().flatten());
+        secrets.map(|(_, value)| value).chain(addresses).cloned().collect()
     }
 
     pub(super) fn ask(&mut self, client: &mut Client, method: &str, path: &str, body: &Value) -> Answer {
         self.asked += 1;
         let body = body.to_string();
         let fields = format!(
-            "Idempotency-Key: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            "Idempotency-Key: {}-{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            self.seed,
             self.asked,
             body.len()
         );
         client.exchange(method, path, &fields, &body).unwrap()
     }
 
-    /// Connects, spares somebody, and starts a run.
-    pub(super) fn begin(&mut self, node: &Node) {
+    /// Connects the platform, and spares somebody.
+    pub(super) fn connect(&mut self, node: &Node) {
         let mut client = node.client(&self.key);
         let all = format!("/v1/integrations/{}/connections", self.settings.vendor.slug());
         // The platform may fail while it is connected.
@@ -144,6 +114,10 @@ impl Drill {
         let patched = self.ask(&mut client, "PATCH", &self.connection.clone(), &settings);
         assert_eq!(patched.status, 200, "{patched:?}");
         self.spare(&mut client);
+    }
+
+    pub(super) fn start(&mut self, node: &Node) {
+        let mut client = node.client(&self.key);
         let started = self.ask(&mut client, "POST", &format!("{}/runs", self.connection), &json!({}));
         assert_eq!(started.status, 201, "{started:?}");
         self.run = format!("{}/runs/{}", self.connection, started.json()["id"].as_str().unwrap());
@@ -163,22 +137,6 @@ impl Drill {
     /// Subscribed contacts whose addresses do not exist.
     pub(super) fn doomed(&self) -> impl Iterator<Item = &EspContact> {
         self.contacts.iter().filter(|one| is_doomed(one))
-    }
-
-    /// Kills the service after some calls to the platform or some time, and starts it again.
-    fn killed(&mut self, node: Node) -> Node {
-        self.killed_within(node, 12, ALIVE)
-    }
-
-    /// Kills the service before this many calls to the platform and this time, and starts it again.
-    pub(super) fn killed_within(&mut self, node: Node, calls: usize, alive: Duration) -> Node {
-        let (calls, begun) = (self.world.ledger().total() + self.dice.below(calls), Instant::now());
-        let alive = alive.mul_f64(f64::from(u32::try_from(self.dice.below(100)).unwrap()) / 100.0);
-        while self.world.ledger().total() < calls && begun.elapsed() < alive {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        node.kill();
-        self.installation.start()
     }
 
     pub(super) fn until(&self, node: &Node, states: &[&str]) -> Value {
@@ -220,7 +178,7 @@ impl Drill {
     }
 
     /// Removes contacts at the platform and corrects addresses of others, after the run has planned to act on them.
-    fn change(&mut self) {
+    pub(super) fn change(&mut self) {
         let mut doomed = self.contacts.iter().filter(|one| is_doomed(one)).map(|one| one.number).collect::<Vec<_>>();
         for place in 0..4.min(doomed.len()) {
             let number = doomed.swap_remove(self.dice.below(doomed.len()));
@@ -238,7 +196,7 @@ impl Drill {
     }
 
     /// Does what the person does while the run acts.
-    fn interfere(&mut self, node: &Node) {
+    pub(super) fn interfere(&mut self, node: &Node) {
         if self.settings.meanwhile == Meanwhile::Nothing {
             return;
         }

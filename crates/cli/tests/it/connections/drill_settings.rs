@@ -15,8 +15,6 @@ pub(super) struct DrillSettings {
     pub(super) action: &'static str,
     /// Whether misspelled addresses are corrected instead.
     pub(super) fixes: bool,
-    /// Kills until the run waits for a person, and kills until its end.
-    pub(super) kills: [usize; 2],
     /// What a person does while the run acts.
     pub(super) meanwhile: Meanwhile,
 }
@@ -33,7 +31,7 @@ impl DrillSettings {
     pub(super) fn drawn(seed: u64, dice: &mut Rng) -> Self {
         let vendors = EspVendor::listing();
         let vendor = vendors[usize::try_from(seed).unwrap() % vendors.len()];
-        let faults = EspFaults { dead_from: None, max: 4, ..EspFaults::drawn(seed) };
+        let faults = faults(seed, dice.below(3) == 0);
         let contacts = 60 + u32::try_from(dice.below(100)).unwrap();
         let lists = 1 + u32::try_from(dice.below(3)).unwrap();
         let options = EspOptions { contacts, lists, faults, is_real_time: true, ..EspOptions::new(seed) }.sandboxed();
@@ -43,11 +41,16 @@ impl DrillSettings {
             1 => Meanwhile::Deletes,
             _ => Meanwhile::Nothing,
         };
-        let kills = [1 + dice.below(2), if meanwhile == Meanwhile::Nothing { 1 + dice.below(2) } else { 0 }];
         let action = possible[dice.below(possible.len())];
         let fixes = can_fix(vendor) && dice.below(2) == 0;
-        Self { vendor, options, action, fixes, kills, meanwhile }
+        Self { vendor, options, action, fixes, meanwhile }
     }
+}
+
+/// Faults of a run, with answers that no platform should give or without. At the fourth unreadable answer in a row, the run would end.
+fn faults(seed: u64, is_odd: bool) -> EspFaults {
+    let drawn = EspFaults { dead_from: None, ..EspFaults::drawn(seed) };
+    if is_odd { EspFaults { errors_inside: 60, empties: 60, max: 3, ..drawn } } else { EspFaults { max: 4, ..drawn } }
 }
 
 /// Actions that a platform has.

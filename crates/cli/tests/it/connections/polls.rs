@@ -7,6 +7,7 @@ use probity_espworld::{EspFaults, EspState, judge};
 use serde_json::{Value, json};
 
 use super::drill::Drill;
+use super::ground::Ground;
 use super::verdict::{Verdict, email_of, rows_of};
 use crate::serve::bench::node::{Node, wait_within};
 
@@ -29,46 +30,84 @@ pub(super) enum Nights {
     Many,
 }
 
-impl Drill {
-    /// Adds contacts to an account whose connection verifies new ones by itself, kills the service meanwhile, and judges.
+impl Ground {
+    /// Adds contacts to an account whose connection verifies new ones by itself, kills the service meanwhile, and judges. There is one
+    /// platform.
     pub(super) fn polled(mut self, nights: Nights) {
-        self.world.disturb(EspFaults::none());
-        // A later run would verify a corrected address, which is in no contact of the beginning.
-        self.settings.fixes = false;
-        let mut node = self.installation.start();
-        self.key = node.key("Live key");
-        self.begin(&node);
-        let first = self.until(&node, &["needs_confirmation", "finished"]);
-        let is_confirmed = first["state"] == "needs_confirmation" && self.dice.below(4) > 0;
-        if is_confirmed {
-            self.confirm(&node, &first);
-            self.until(&node, &["finished"]);
-        }
-        self.switch(&node, nights, true);
-        let faults = EspFaults { max: self.world.ledger().faults() + FAULTS, ..self.settings.options.faults };
-        self.world.disturb(faults);
+        self.drill().prepare_for_polls();
+        let mut node = self.begin();
+        let is_confirmed = self.drill().confirm_perhaps(&node);
+        self.drill().switch(&node, nights, true);
+        self.drill().disturb();
         for _ in 0..KILLS {
-            self.add_some();
+            self.drill().add_some();
             self.fall_night(nights);
             node = self.killed_within(node, CALLS, ALIVE);
         }
-        self.world.disturb(EspFaults::none());
-        self.add_some();
+        self.drill().world.disturb(EspFaults::none());
+        self.drill().add_some();
         self.fall_night(nights);
-        self.until_verified(&node);
-        self.switch(&node, nights, false);
-        let runs = self.until_still(&node);
+        let drill = self.drill();
+        drill.until_verified(&node);
+        drill.switch(&node, nights, false);
+        let runs = drill.until_still(&node);
         if !is_confirmed {
-            let touched = judge::touched(&self.world.effects());
+            let touched = judge::touched(&drill.world.effects());
             assert!(touched.is_empty(), "nobody has confirmed a run: {touched:?}");
         }
+        self.count_nights(nights);
+        let verdict = Verdict::over(&self.drills[0], &node, &runs);
+        verdict.check_polled();
+        node.stop();
+        self.check(&[verdict]);
+    }
+
+    fn drill(&mut self) -> &mut Drill {
+        &mut self.drills[0]
+    }
+
+    /// Makes the next night due.
+    fn fall_night(&self, nights: Nights) {
+        if nights == Nights::Many {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+            self.installation.sql(&format!(
+                "UPDATE connection_schedule SET due_at = {now}, next_at = {now} WHERE cause = 'autofloss' RETURNING 1"
+            ));
+        }
+    }
+
+    fn count_nights(&self, nights: Nights) {
         if nights == Nights::Many {
             let began = self
                 .installation
                 .sql("SELECT COUNT(*) FROM connection_run WHERE cause = 'autofloss' AND state <> 'failed'");
             assert!(began.trim().parse::<usize>().unwrap() <= KILLS + 1, "a night had two runs: {began}");
         }
-        Verdict::over(&self, &node, &runs).check_polled(node);
+    }
+}
+
+impl Drill {
+    /// Takes the faults away until polls go on.
+    fn prepare_for_polls(&mut self) {
+        self.world.disturb(EspFaults::none());
+        // A later run would verify a corrected address, which is in no contact of the beginning.
+        self.settings.fixes = false;
+    }
+
+    /// Waits for the first run, and confirms it three times out of four. Returns whether it did.
+    fn confirm_perhaps(&mut self, node: &Node) -> bool {
+        let first = self.until(node, &["needs_confirmation", "finished"]);
+        let is_confirmed = first["state"] == "needs_confirmation" && self.dice.below(4) > 0;
+        if is_confirmed {
+            self.confirm(node, &first);
+            self.until(node, &["finished"]);
+        }
+        is_confirmed
+    }
+
+    fn disturb(&self) {
+        let max = self.world.ledger().faults() + FAULTS;
+        self.world.disturb(EspFaults { errors_inside: 0, empties: 0, max, ..self.settings.options.faults });
     }
 
     fn switch(&mut self, node: &Node, nights: Nights, is_on: bool) {
@@ -88,16 +127,6 @@ impl Drill {
                 let email = format!("new.comer{}@{domain}", account.added().len());
                 account.add(&email, EspState::Subscribed, &[list])
             });
-        }
-    }
-
-    /// Makes the next night due.
-    fn fall_night(&self, nights: Nights) {
-        if nights == Nights::Many {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
-            self.installation.sql(&format!(
-                "UPDATE connection_schedule SET due_at = {now}, next_at = {now} WHERE cause = 'autofloss' RETURNING 1"
-            ));
         }
     }
 

@@ -70,11 +70,21 @@ impl Installation {
     pub(crate) fn rows_in_postgresql(&self) -> Option<String> {
         let database = self.database.as_ref()?;
         let tables = database.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").unwrap();
-        let rows = |table: &str| {
-            let select = format!("SET bytea_output = escape; SELECT one FROM \"{table}\" AS one");
-            database.query(&select).unwrap()
-        };
-        Some(tables.lines().map(rows).collect::<Vec<_>>().join("\n"))
+        let rows = |table: &str| format!("SELECT one::text FROM \"{table}\" AS one");
+        let all = tables.lines().map(rows).collect::<Vec<_>>().join(" UNION ALL ");
+        Some(database.query(&format!("SET bytea_output = escape; {all}")).unwrap())
+    }
+
+    /// Returns another installation with a copy of this one's data, which nothing may be using.
+    pub(crate) fn cloned(&self) -> Self {
+        let place = Place::new();
+        std::fs::create_dir(place.path("data")).unwrap();
+        for entry in std::fs::read_dir(self.place.path("data")).unwrap() {
+            let (name, path) = entry.map(|entry| (entry.file_name(), entry.path())).unwrap();
+            std::fs::copy(path, place.path("data").join(name)).unwrap();
+        }
+        let database = self.database.as_ref().map(|database| postgres().unwrap().clone_of(database));
+        Self { place, database, settings: self.settings.clone() }
     }
 
     /// Keeps the directory, and continues with a database of a PostgreSQL server.
