@@ -122,6 +122,7 @@ impl RowForm {
         })
     }
 
+    #[cfg_attr(not(feature = "xlsx"), expect(clippy::unnecessary_wraps, reason = "a sheet can refuse a row"))]
     fn row(&mut self, eol: Eol, email: &str, raw: &[u8], reply: &RowAnswer<'_>, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Text(form) => form.row(eol, email, raw, reply, out),
@@ -131,6 +132,7 @@ impl RowForm {
         Ok(())
     }
 
+    #[cfg_attr(not(feature = "xlsx"), expect(clippy::unnecessary_wraps, reason = "a sheet can refuse a row"))]
     fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Text(form) => form.unreadable(eol, object, raw, out),

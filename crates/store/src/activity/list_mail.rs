@@ -1,6 +1,6 @@
 //! Mail to members who want to know when a list is over: it waits here for the list, then for a relay.
 //!
-//! As with other mail, [`claim`] leases what is due to one run, and [`record`] is fenced by the run's name.
+//! As with other mail, [`claim`] leases what is due to one run, and [`record()`] is fenced by the run's name.
 
 use probity_account::id::{JobId, UserId};
 use probity_account::language::PageLanguage;

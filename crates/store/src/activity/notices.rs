@@ -1,7 +1,7 @@
 //! Mail queue for owners: mail stays here until a relay has accepted it.
 //!
 //! At most one mail of each kind is queued: a repeated event is reported once, and an event that is over is not reported. [`claim`]
-//! leases due mail to one run; [`record`] writes the outcome and is fenced by the run's name. Mail to an owner without an address
+//! leases due mail to one run; [`record()`] writes the outcome and is fenced by the run's name. Mail to an owner without an address
 //! is never claimed.
 
 use probity_account::language::PageLanguage;

@@ -1,6 +1,6 @@
 //! Reports to members: each waits here for a relay.
 //!
-//! As with other mail, [`claim`] leases what is due to one run, and [`record`] is fenced by the run's name. Whether a member gets a
+//! As with other mail, [`claim`] leases what is due to one run, and [`record()`] is fenced by the run's name. Whether a member gets a
 //! report is decided twice, when it is due and when it is claimed: members who left or switched it off get none, and none goes to
 //! restricted organizations, or to an address from which no mailed link came back.
 

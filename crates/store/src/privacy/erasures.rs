@@ -2,7 +2,7 @@
 //!
 //! A request is stored as tombstones: keyed hashes of its addresses, computed by the caller. A run that [claims](claim) it walks
 //! the organization's jobs, oldest first, and every other place that may hold an address ([`registry`]). It works in short
-//! transactions fenced by the run's name ([`record`]). If a run dies, another continues at the same job. Data erased before is not
+//! transactions fenced by the run's name ([`record()`]). If a run dies, another continues at the same job. Data erased before is not
 //! counted again.
 //!
 //! An erasure reaches data older than itself. [`after_all`] runs in the transaction that accepts a job, after the lock that
@@ -116,7 +116,7 @@ pub struct ErasureRequest {
 /// An erasure claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedErasure {
-    /// The erasure. The run keeps it in step with [`record`].
+    /// The erasure. The run keeps it in step with [`record()`].
     pub erasure: ErasureRequest,
     /// Name of the run.
     pub run: String,

@@ -1,7 +1,7 @@
 //! Outbox: deliveries to customers' endpoints, added with their event, claimed by a sender, recorded.
 //!
 //! [`put`] runs in the transaction of the event, so a delivery exists exactly if the event happened. [`claim`] leases due
-//! deliveries to one run among all nodes. [`record`] writes the outcome of an attempt and is fenced by the run's name: an attempt
+//! deliveries to one run among all nodes. [`record()`] writes the outcome of an attempt and is fenced by the run's name: an attempt
 //! that outlasts its lease changes nothing. So a delivery may be sent twice (a process died between the response and the record),
 //! but always with the same event id, by which the endpoint recognizes it.
 //!

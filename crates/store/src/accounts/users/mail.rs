@@ -1,7 +1,7 @@
 //! Invitation mail: queued with its invitation until a relay has accepted it.
 //!
 //! An invitation that is replaced, used or withdrawn takes its mail with it, so no ended link is sent. [`claim`] leases due mail to
-//! one run; [`record`] writes the outcome and is fenced by the run's name.
+//! one run; [`record()`] writes the outcome and is fenced by the run's name.
 
 use probity_account::id::UserId;
 use probity_account::language::PageLanguage;
