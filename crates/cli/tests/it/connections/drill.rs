@@ -1,9 +1,9 @@
 //! One platform and one run, whose service is killed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use probity_espworld::{EspContact, EspState, EspWorld};
+use probity_espworld::{EspContact, EspRecord, EspState, EspWorld};
 use probity_mail::rng::Rng;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -16,6 +16,8 @@ use crate::serve::bench::node::{Node, PATIENCE, wait_within};
 
 /// Longest time between a start and its kill.
 pub(super) const ALIVE: Duration = Duration::from_millis(700);
+/// Time in which the service stores the outcome of a call: it gathers them for 200 ms. In milliseconds.
+const STORED_MS: i64 = 1_000;
 /// Time for a run that a person has ended to record what it did.
 const RECORDED_MAX: Duration = Duration::from_secs(10);
 /// Time between two looks at a run. An answer costs the service as much as a call to the platform.
@@ -33,11 +35,15 @@ pub(super) struct Drill {
     pub(super) contacts: Vec<EspContact>,
     /// Contacts whose addresses are misspelled, with the right ones, if those exist.
     pub(super) slips: BTreeMap<u32, Option<String>>,
+    /// Addresses from which mail came back, as a platform of the installation says: what one of them tells is known for all.
+    pub(super) reported: BTreeSet<String>,
     /// Addresses with whitelist rules.
     pub(super) spared: Vec<String>,
     /// Contacts that were removed, and contacts that got another address, while the run waited.
     pub(super) removed: Vec<u32>,
     pub(super) corrected: Vec<u32>,
+    /// Calls whose outcome a killed service may have forgotten.
+    pub(super) forgotten: BTreeSet<usize>,
     pub(super) key: String,
     /// Path of the connection, and of its run.
     pub(super) connection: String,
@@ -66,9 +72,11 @@ impl Drill {
             _runtime: runtime,
             contacts,
             slips,
+            reported: BTreeSet::new(),
             spared: Vec::new(),
             removed: Vec::new(),
             corrected: Vec::new(),
+            forgotten: BTreeSet::new(),
             key: String::new(),
             connection: String::new(),
             run: String::new(),
@@ -193,6 +201,13 @@ impl Drill {
                 assert!(account.correct(*number, &format!("right.{number}@catchall.sandbox.test")));
             }
         });
+    }
+
+    /// Notes that the service has just been killed.
+    pub(super) fn forget(&mut self) {
+        let since = self.world.clock().now() - STORED_MS;
+        let is_late = |call: &&EspRecord| call.at >= since;
+        self.forgotten.extend(self.world.ledger().calls().iter().filter(is_late).map(|call| call.number));
     }
 
     /// Does what the person does while the run acts.

@@ -1,9 +1,11 @@
 //! One installation with several platforms, which starts, dies and is judged for all of them: a start takes longer than a run.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use aho_corasick::AhoCorasick;
+use probity_espworld::{EspContact, EspState};
 use probity_mail::rng::Rng;
 
 use super::drill::{ALIVE, Drill};
@@ -26,7 +28,11 @@ impl Ground {
     /// Prepares a platform for each seed. Their slugs differ, because the seeds follow each other.
     pub(super) fn new(installation: Installation, seeds: Range<u64>) -> Self {
         let dice = Rng::new(seeds.start ^ 0x6d0d);
-        let drills: Vec<Drill> = seeds.map(Drill::new).collect();
+        let mut drills: Vec<Drill> = seeds.map(Drill::new).collect();
+        let is_reported = |one: &&EspContact| matches!(one.state, EspState::Bounced | EspState::Complained);
+        let everyone = drills.iter().flat_map(|drill| &drill.contacts);
+        let reported: BTreeSet<String> = everyone.filter(is_reported).map(|one| one.email.clone()).collect();
+        drills.iter_mut().for_each(|drill| drill.reported.clone_from(&reported));
         let directory = installation.place.path("connectors");
         std::fs::create_dir(&directory).unwrap();
         for Drill { world, settings, .. } in &drills {
@@ -109,6 +115,7 @@ impl Ground {
             std::thread::sleep(Duration::from_millis(1));
         }
         node.kill();
+        self.drills.iter_mut().for_each(Drill::forget);
         self.installation.start()
     }
 

@@ -125,14 +125,13 @@ impl<'a> Verdict<'a> {
         assert_eq!(strayed, [], "{:?}", self.drill.spared);
     }
 
-    /// Contacts to whom something may be done: nobody is at their address, or the platform says that mail came back. Who has another
+    /// Contacts to whom something may be done: nobody is at their address, or a platform says that mail came back. Who has another
     /// address now is touched only where no look precedes.
     fn allowed(&self) -> impl Iterator<Item = u32> {
-        let Drill { contacts, spared, corrected, settings, .. } = self.drill;
+        let Drill { contacts, reported, spared, corrected, settings, .. } = self.drill;
         let has_no_look = move |number| settings.action.starts_with("update_") && self.right(number).is_none();
         let may = move |one: &&EspContact| {
-            let is_reported = matches!(one.state, EspState::Bounced | EspState::Complained);
-            (is_nobody(&one.email) || is_reported)
+            (is_nobody(&one.email) || reported.contains(&one.email))
                 && !spared.contains(&one.email)
                 && (has_no_look(one.number) || !corrected.contains(&one.number))
         };
@@ -166,15 +165,19 @@ impl<'a> Verdict<'a> {
         self.rows.iter().filter(|row| row[change] == true).map(email_of).collect()
     }
 
-    /// Contacts that were touched and are not shown so. Where a person ends a run whose last answer was lost, nobody asks again what
-    /// became of it.
+    /// Contacts that were touched and are not shown so. Where a person ends a run whose last answer was lost, or forgotten by a killed
+    /// service, nobody asks again what became of it.
     pub(super) fn unshown(&self) -> Vec<u32> {
-        let Drill { world, settings, .. } = self.drill;
+        let Drill { world, settings, forgotten, .. } = self.drill;
         let is_lost =
             |call: &&EspRecord| matches!(call.fault, Some(EspFault::LostReply | EspFault::Cut | EspFault::Empty));
         let lost: BTreeSet<usize> = match settings.meanwhile {
             Meanwhile::Nothing => BTreeSet::new(),
-            _ => world.ledger().calls().iter().filter(is_lost).map(|call| call.number).collect(),
+            _ => {
+                let lost =
+                    world.ledger().calls().iter().filter(is_lost).map(|call| call.number).collect::<BTreeSet<_>>();
+                &lost | forgotten
+            }
         };
         let is_known = |effect: &EspEffect| !lost.contains(&effect.call) && !is_prepared(effect);
         let known: Vec<_> = world.effects().into_iter().filter(is_known).collect();
