@@ -32,7 +32,9 @@ impl Ground {
         let is_reported = |one: &&EspContact| matches!(one.state, EspState::Bounced | EspState::Complained);
         let everyone = drills.iter().flat_map(|drill| &drill.contacts);
         let reported: BTreeSet<String> = everyone.filter(is_reported).map(|one| one.email.clone()).collect();
-        drills.iter_mut().for_each(|drill| drill.reported.clone_from(&reported));
+        for drill in &mut drills {
+            drill.reported.clone_from(&reported);
+        }
         let directory = installation.place.path("connectors");
         std::fs::create_dir(&directory).unwrap();
         for Drill { world, settings, .. } in &drills {

@@ -171,13 +171,11 @@ impl<'a> Verdict<'a> {
         let Drill { world, settings, forgotten, .. } = self.drill;
         let is_lost =
             |call: &&EspRecord| matches!(call.fault, Some(EspFault::LostReply | EspFault::Cut | EspFault::Empty));
-        let lost: BTreeSet<usize> = match settings.meanwhile {
-            Meanwhile::Nothing => BTreeSet::new(),
-            _ => {
-                let lost =
-                    world.ledger().calls().iter().filter(is_lost).map(|call| call.number).collect::<BTreeSet<_>>();
-                &lost | forgotten
-            }
+        let lost: BTreeSet<usize> = if settings.meanwhile == Meanwhile::Nothing {
+            BTreeSet::new()
+        } else {
+            let lost = world.ledger().calls().iter().filter(is_lost).map(|call| call.number).collect();
+            forgotten.union(&lost).copied().collect()
         };
         let is_known = |effect: &EspEffect| !lost.contains(&effect.call) && !is_prepared(effect);
         let known: Vec<_> = world.effects().into_iter().filter(is_known).collect();
