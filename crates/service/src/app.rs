@@ -30,6 +30,7 @@ use probity_backend::outcomes::sns::SnsCertificates;
 use probity_backend::privacy::erasures::{ErasureParts, Erasures};
 use probity_backend::secrets::Secrets;
 use probity_backend::uploads::UploadsConfig;
+use probity_backend::uploads::places::FilePlaces;
 use probity_backend::webhooks::Callbacks;
 use probity_backend::widget::{WidgetConfig, WidgetState};
 use probity_contract::page::Cursors;
@@ -127,6 +128,8 @@ pub struct App {
     pub presence: Arc<NodePresence>,
     /// Lists that users watch.
     pub watch: Arc<ListWatch>,
+    /// Slots for work on files.
+    pub places: FilePlaces,
     /// Slots for searches in lists.
     pub searches: Searches,
     /// Wake-ups of the tasks behind batch jobs.

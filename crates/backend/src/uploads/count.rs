@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::jobs::mailbox_key;
 use crate::uploads::about::FileFacts;
 use crate::uploads::cells::{FileRow, address_of, decoded};
-use crate::uploads::places::{FULL, Places};
+use crate::uploads::places::UploadSlot;
 
 /// Maximum number of domains kept by name, those with the most addresses.
 const DOMAINS_MAX: usize = 20_000;
@@ -26,8 +26,6 @@ const DOMAINS_MAX: usize = 20_000;
 const WITHOUT_NAMED: usize = 10;
 /// Blocks read at a time.
 const BLOCKS: i64 = 20;
-/// Slots for files that this process counts again.
-static PLACES: Places = Places::new(4, 2, FULL);
 
 /// Number of different addresses by domain, largest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,12 +117,16 @@ impl Counter {
     }
 }
 
-/// Counts an upload's rows again, with this choice. `None` if no column is chosen. Fails if too many files are being counted.
-pub async fn count(store: &Store, upload: &Upload, choice: ColumnChoice) -> Result<Option<ColumnContent>, ApiError> {
+/// Counts an upload's rows again, with this choice. `None` if no column is chosen.
+pub async fn count(
+    store: &Store,
+    upload: &Upload,
+    choice: ColumnChoice,
+    _slot: UploadSlot,
+) -> Result<Option<ColumnContent>, ApiError> {
     if choice.column.is_none() {
         return Ok(None);
     }
-    let _place = PLACES.take(upload.org)?;
     let about = FileFacts::of(&upload.about)?;
     let (mut counter, mut next) = (Counter::default(), 0);
     while next < upload.rows {

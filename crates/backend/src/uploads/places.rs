@@ -5,7 +5,7 @@
 //! one only while half of the slots are free. However slow the files of a few are, the others find a slot.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use probity_contract::error::{ApiError, Code};
 use probity_store::OrgNo;
@@ -14,12 +14,33 @@ use probity_store::OrgNo;
 pub const COME_AGAIN_S: u32 = 5;
 
 /// Message for a file without a free slot.
-pub const FULL: &str = "too many files are being read; try again";
+const FULL: &str = "too many files are being read; try again";
 
-/// Slots for one kind of work.
+/// Slots of a node.
 #[derive(Debug)]
+pub struct FilePlaces {
+    /// For files that arrive.
+    pub received: Places,
+    /// For files that are counted again.
+    pub counted: Places,
+    /// For workbooks that are written.
+    pub workbooks: Places,
+}
+
+impl Default for FilePlaces {
+    fn default() -> Self {
+        Self {
+            received: Places::new(8, 2, FULL),
+            counted: Places::new(4, 2, FULL),
+            workbooks: Places::new(2, 1, "too many workbooks are being written; try again, or use csv"),
+        }
+    }
+}
+
+/// Slots for one kind of work. Clones share them.
+#[derive(Clone, Debug)]
 pub struct Places {
-    taken: Mutex<BTreeMap<OrgNo, usize>>,
+    taken: Arc<Mutex<BTreeMap<OrgNo, usize>>>,
     in_all: usize,
     of_org: usize,
     /// Message without a free slot.
@@ -27,12 +48,12 @@ pub struct Places {
 }
 
 impl Places {
-    pub const fn new(in_all: usize, of_org: usize, full: &'static str) -> Self {
-        Self { taken: Mutex::new(BTreeMap::new()), in_all, of_org, full }
+    pub fn new(in_all: usize, of_org: usize, full: &'static str) -> Self {
+        Self { taken: Arc::default(), in_all, of_org, full }
     }
 
     /// Takes a slot, returned on drop. Fails with 503 if none is left for this organization.
-    pub fn take(&self, org: OrgNo) -> Result<UploadSlot<'_>, ApiError> {
+    pub fn take(&self, org: OrgNo) -> Result<UploadSlot, ApiError> {
         let mut taken = self.taken();
         let own = taken.get(&org).copied().unwrap_or(0);
         let there = if own == 0 { self.in_all } else { self.in_all / 2 };
@@ -41,7 +62,7 @@ impl Places {
             return Err(busy.retry_after(COME_AGAIN_S));
         }
         taken.insert(org, own + 1);
-        Ok(UploadSlot { of: self, org })
+        Ok(UploadSlot { of: self.clone(), org })
     }
 
     fn taken(&self) -> MutexGuard<'_, BTreeMap<OrgNo, usize>> {
@@ -51,12 +72,12 @@ impl Places {
 }
 
 #[derive(Debug)]
-pub struct UploadSlot<'a> {
-    of: &'a Places,
+pub struct UploadSlot {
+    of: Places,
     org: OrgNo,
 }
 
-impl Drop for UploadSlot<'_> {
+impl Drop for UploadSlot {
     fn drop(&mut self) {
         let mut taken = self.of.taken();
         match taken.get_mut(&self.org) {

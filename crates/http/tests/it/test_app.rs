@@ -407,7 +407,7 @@ pub(crate) async fn at_one_moment<T>(during: impl Future<Output = T>) -> T {
 /// Lets several maintenance rounds run.
 pub(crate) async fn upkeep() {
     for _ in 0..15 {
-        pass(Duration::from_secs(6)).await;
+        advance(Duration::from_secs(6)).await;
     }
 }
 

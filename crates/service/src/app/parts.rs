@@ -21,6 +21,7 @@ use probity_backend::nodes::verifier::Verifier;
 use probity_backend::nodes::{NodeConfig, NodePresence};
 use probity_backend::outcomes::sns::SnsCertificates;
 use probity_backend::privacy::erasures::Erasures;
+use probity_backend::uploads::places::FilePlaces;
 use probity_backend::webhooks::{Callbacks, WebhookConfig};
 use probity_backend::widget::WidgetState;
 use probity_backend::widget::gate::WidgetGate;
@@ -90,6 +91,7 @@ impl ServiceParts {
         let app = Arc::new(App {
             tokens: TokenDesk::new(&store, &platforms, &instance.secrets, clock),
             watch: Arc::new(ListWatch::new(ending.clone())),
+            places: FilePlaces::default(),
             searches: Searches::default(),
             callbacks: Callbacks::new(Arc::new(config.webhooks.guard())),
             platforms,

@@ -31,18 +31,12 @@ use crate::lists::download::csv::CsvRows;
 use crate::lists::download::xlsx::RowSummary;
 use crate::lists::filter::RowFilter;
 use probity_backend::lists::rows;
-#[cfg(feature = "xlsx")]
-use probity_backend::uploads::places::Places;
 
 /// Characters that file systems do not take.
 const UNSAFE: [char; 10] = ['/', '\\', ':', '*', '?', '"', '<', '>', '|', '\u{202e}'];
 
 /// Rows of one part; those of a block.
 const PART_ROWS: i64 = 1_000;
-
-/// Slots for workbooks being written, per process and per organization.
-#[cfg(feature = "xlsx")]
-static WORKBOOKS: Places = Places::new(2, 1, "too many workbooks are being written; try again, or use csv");
 
 /// Downloadable file, of which nothing is written yet.
 pub struct JobDownload {
@@ -118,7 +112,7 @@ impl JobDownload {
     pub async fn write(self) -> Result<FileContent, ApiError> {
         #[cfg(feature = "xlsx")]
         if self.query.format == FileFormat::Xlsx {
-            let packed = xlsx::pack(&WORKBOOKS, self).await?;
+            let packed = xlsx::pack(&self.app.places.workbooks.clone(), self).await?;
             let bytes = Some(packed.bytes);
             return Ok(FileContent { bytes, parts: Box::pin(packed.parts().map_err(Detail::from)) });
         }

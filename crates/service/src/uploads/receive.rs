@@ -12,7 +12,6 @@ use probity_backend::uploads::about::FileKind;
 use probity_backend::uploads::pieces::{BodyPieces, Piece};
 #[cfg(feature = "xlsx")]
 use probity_backend::uploads::places::COME_AGAIN_S;
-use probity_backend::uploads::places::{FULL, Places};
 use probity_backend::uploads::reader::{self, FileArrival, ReadRequest, RowBlock, Unread};
 use probity_backend::uploads::view::UploadView;
 use probity_contract::error::{ApiError, Code};
@@ -29,8 +28,6 @@ use crate::callers::caller::Caller;
 use crate::callers::incoming::IncomingBody;
 use crate::uploads::acts::get_upload;
 
-/// Slots for files being read, per process and per organization.
-static PLACES: Places = Places::new(8, 2, FULL);
 /// Pieces and blocks that are buffered.
 const AHEAD: usize = 8;
 /// Blocks per transaction.
@@ -99,7 +96,7 @@ async fn receive<B: IncomingBody>(
     query: UploadQuery,
     open: impl FnOnce(usize) -> Result<B, ApiError>,
 ) -> Result<UploadId, ApiError> {
-    let _place = PLACES.take(new.org)?;
+    let _place = app.places.received.take(new.org)?;
     let replaced = match query.replaces {
         Some(id) => Some(uploads::by_id(&mut app.store.read().await?, new.org, id, new.test).await?),
         None => None,

@@ -74,7 +74,7 @@ pub(super) fn check(rows: i64) -> Result<(), ApiError> {
 }
 
 /// Returns a slot for a workbook of an organization; 503 if none becomes available within 5 s.
-async fn place(places: &'static Places, org: OrgNo) -> Result<UploadSlot<'static>, ApiError> {
+async fn place(places: &Places, org: OrgNo) -> Result<UploadSlot, ApiError> {
     for _ in 1..TRIES_MAX {
         if let Ok(place) = places.take(org) {
             return Ok(place);
@@ -85,7 +85,7 @@ async fn place(places: &'static Places, org: OrgNo) -> Result<UploadSlot<'static
 }
 
 /// Writes the workbook of all rows, if there is a slot for it.
-pub(super) async fn pack(places: &'static Places, mut rows: impl RowParts) -> Result<PackedWorkbook, ApiError> {
+pub(super) async fn pack(places: &Places, mut rows: impl RowParts) -> Result<PackedWorkbook, ApiError> {
     let place = place(places, rows.org()).await?;
     let (sender, receiver) = mpsc::channel(AHEAD);
     let (columns, summary) = (rows.columns(), rows.summary());

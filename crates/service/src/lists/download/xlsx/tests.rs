@@ -21,7 +21,9 @@ use crate::lists::download::columns::HEADER;
 struct Generated<I>(I);
 
 /// Slots for all tests that run in parallel.
-static PLENTY: Places = Places::new(1_000, 1_000, "full");
+fn plenty() -> Places {
+    Places::new(1_000, 1_000, "full")
+}
 const ORG: OrgNo = OrgNo(1);
 
 impl<I: Iterator<Item = Vec<OriginalRow>>> RowParts for Generated<I> {
@@ -49,7 +51,7 @@ fn rows(emails: &[String]) -> Vec<OriginalRow> {
 
 /// Returns the workbook.
 async fn packed(parts: Vec<Vec<OriginalRow>>) -> Vec<u8> {
-    let packed = pack(&PLENTY, Generated(parts.into_iter())).await.unwrap();
+    let packed = pack(&plenty(), Generated(parts.into_iter())).await.unwrap();
     let length = packed.bytes;
     let bytes: Vec<u8> = packed.parts().try_collect::<Vec<Bytes>>().await.unwrap().concat();
     assert_eq!(u64::try_from(bytes.len()).unwrap(), length);
@@ -183,7 +185,7 @@ async fn a_million_rows_are_written() {
     for rows in [10_000, 1_000_000] {
         let begun = std::time::Instant::now();
         let parts = (0..rows).step_by(1_000).map(|from| (from..from + 1_000).map(row).collect());
-        let bytes = pack(&PLENTY, Generated(parts)).await.unwrap().bytes;
+        let bytes = pack(&plenty(), Generated(parts)).await.unwrap().bytes;
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
         println!("{rows} rows: {:.2?}, {bytes} bytes, {peak}", begun.elapsed());
@@ -220,9 +222,9 @@ async fn what_breaks_off_is_not_written_to_its_end() {
             }
         }
     }
-    static FEW: Places = Places::new(2, 1, "full");
+    let few = Places::new(2, 1, "full");
     for _ in 0..4 {
-        let broken = pack(&FEW, Breaking(Arc::default())).await;
+        let broken = pack(&few, Breaking(Arc::default())).await;
         assert!(broken.is_err_and(|error| error.code() == Code::ServiceUnavailable));
     }
     let (sender, receiver) = mpsc::channel(1);
@@ -241,15 +243,18 @@ async fn what_breaks_off_is_not_written_to_its_end() {
 
 #[tokio::test(start_paused = true)]
 async fn an_organization_has_one_place_and_nobody_waits_long() {
-    static FEW: Places = Places::new(2, 1, "full");
+    let few = Places::new(2, 1, "full");
     let [one, other, third] = [1, 2, 3].map(OrgNo);
-    let first = place(&FEW, one).await.unwrap();
-    let soon = tokio::time::timeout(Duration::from_secs(6), place(&FEW, one));
+    let first = place(&few, one).await.unwrap();
+    let soon = tokio::time::timeout(Duration::from_secs(6), place(&few, one));
     let refused = soon.await.expect("nobody waits for longer").unwrap_err();
     assert_eq!((refused.code(), refused.message()), (Code::ServiceUnavailable, "full"));
-    let _second = place(&FEW, other).await.unwrap();
-    assert!(place(&FEW, third).await.is_err());
-    let waiting = tokio::spawn(place(&FEW, third));
+    let _second = place(&few, other).await.unwrap();
+    assert!(place(&few, third).await.is_err());
+    let waiting = tokio::spawn({
+        let few = few.clone();
+        async move { place(&few, third).await }
+    });
     tokio::time::sleep(Duration::from_secs(2)).await;
     drop(first);
     assert!(waiting.await.unwrap().is_ok(), "what comes free is taken");
