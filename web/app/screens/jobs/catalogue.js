@@ -60,7 +60,7 @@ function Filters({ filter, set }) {
 /** @param {(tag: string) => void} choose */
 const columns = (choose) => [
   { title: t("lists.list"), cell: (list) => html`<div class="listed"><span class="kind"><${Icon} name=${ICONS[list.source] ?? "file"} /></span>
-    <span class="grow"><a href=${`#/lists/${list.id}`}>${nameOf(list)}</a><span class="tiny quiet subtitle">${list.name && html`<span>${t(`trigger.${list.source}`)}</span>`}
+    <span class="grow"><a href=${`#/lists/${list.id}`}>${nameOf(list)}</a><span class="tiny quiet subtitle">${(list.name || list.source_integration) && html`<span>${t(`trigger.${list.source}`)}</span>`}
       ${list.tags.map((tag) => html`<button type="button" key=${tag} class="chip line" onClick=${() => choose(tag)}>${tag}</button>`)}</span></span></div>` },
   { title: t("lists.verdicts"), cell: (list) => html`<${Mix} of=${list} />` },
   { title: t("status.passed"), number: true, cell: (list) => (list.processed > 0 ? html`<b>${percent(list.passed, list.processed)}</b>` : "–") },

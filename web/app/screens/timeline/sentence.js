@@ -6,6 +6,7 @@
  */
 import { html } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
+import { platformName } from "../../platforms.js";
 import { link } from "../../route.js";
 import { says, t, woven } from "../../text.js";
 import { Icon } from "../../ui/icon.js";
@@ -36,7 +37,7 @@ function Sentence({ of: event, names, providers }) {
   if (event.job) return html`<${List} of=${event} who=${who} />`;
   if (event.setting) return html`<${Setting} of=${event} who=${who} provider=${providers[event.connection_id]} />`;
   if (event.change) {
-    const what = html`<a href=${link(["connections", event.provider, event.connection_id])}>${event.provider}</a>`;
+    const what = html`<a href=${link(["connections", event.provider, event.connection_id])}>${platformName(event.provider)}</a>`;
     return said(`did.connection_${event.change}`, { who, what }) ?? without(word("event", `connection_${event.change}`), who);
   }
   const what = event.subject?.type === "job" ? html`<a href=${link(["lists", event.subject.id])}>${t("did.list")}</a>`
@@ -69,7 +70,7 @@ function Who({ of: { type, id }, names }) {
 function List({ of: { job }, who }) {
   const { id, source, status, results, source_integration: provider } = job;
   const list = html`<a href=${link(["lists", id])}>${t("did.list")}</a>`;
-  return html`${said(`did.job_${source}`, { who, list, what: provider ?? undefined }) ?? html`<p><a href=${link(["lists", id])}>${word("trigger", source)}</a></p>`}
+  return html`${said(`did.job_${source}`, { who, list, what: provider ? platformName(provider) : undefined }) ?? html`<p><a href=${link(["lists", id])}>${word("trigger", source)}</a></p>`}
     <p class="small quiet">${status !== "completed" && html`<${State} of=${status} /> `}
       ${results && t("did.results", { n: results.total, passed: number(results.passed) })}</p>`;
 }
@@ -77,7 +78,7 @@ function List({ of: { job }, who }) {
 function Setting({ of: event, who, provider }) {
   const [before, after] = apart(event.before, event.after);
   const what = html`<code>${event.setting}</code>`;
-  const place = provider && html`<a href=${link(["connections", provider, event.connection_id])}>${provider}</a>`;
+  const place = provider && html`<a href=${link(["connections", provider, event.connection_id])}>${platformName(provider)}</a>`;
   return html`${(place ? said("did.setting_of", { who, what, place }) : said("did.setting", { who, what })) ?? without(what, who)}
     ${value(before) !== value(after) && html`<p class="small change"><span class="hidden-text">${t("did.before")} </span><span class="was">${value(before)}</span>${" "}
       <span aria-hidden="true">→ </span><span class="hidden-text">${t("did.after")} </span><span>${value(after)}</span></p>`}`;
