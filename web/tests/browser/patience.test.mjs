@@ -7,17 +7,22 @@ import { newReader, settled } from "./reader.mjs";
 asOwner();
 afterEach(() => reader.nothingWrong());
 
-/** In the place of the browser's: a stream that tells once where a list stands, beats when it is told to, and is silent. */
+/**
+ * In the place of the browser's: a stream that tells once where a list stands, beats when it is told to, and is silent. The stream of
+ * changes only is silent.
+ */
 function silentStream(progress) {
   globalThis.EventSource = class extends EventTarget {
     static CLOSED = 2;
-    constructor() {
+    constructor(url) {
       super();
+      this.tells = url.includes("/app/jobs/");
+      if (!this.tells) return;
       setTimeout(() => this.dispatchEvent(new MessageEvent("progress", { data: JSON.stringify(progress) })));
       globalThis.beat = () => this.dispatchEvent(new Event("beat"));
     }
     close() {
-      globalThis.streamClosed = true;
+      if (this.tells) globalThis.streamClosed = true;
     }
   };
 }

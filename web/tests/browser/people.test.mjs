@@ -110,7 +110,7 @@ test("somebody in several organizations chooses one when they sign in", async ()
   const { url } = await server.admin("users", "invite", OWNER.email, "--org", id, "--role", "administrator");
   const there = await newReader(browser, server);
   await join(there.page, new URL(new URL(url, server.origin).hash, server.origin).href, OWNER);
-  await there.page.getByText("Second Street Ltd").waitFor();
+  await there.page.getByRole("button", { name: "Second Street Ltd" }).waitFor();
   await there.context.close();
 
   const chooses = await newReader(browser, server);
@@ -119,7 +119,7 @@ test("somebody in several organizations chooses one when they sign in", async ()
   await chooses.page.getByLabel("Organization").selectOption({ label: "Second Street Ltd" });
   await chooses.page.getByRole("button", { name: "Sign in" }).click();
   await heading(chooses.page, "Overview");
-  await chooses.page.getByText("Second Street Ltd").waitFor();
+  await chooses.page.getByRole("button", { name: "Second Street Ltd" }).waitFor();
   chooses.nothingWrong();
   await chooses.context.close();
 });
