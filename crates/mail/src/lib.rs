@@ -9,7 +9,7 @@
 //! [`classify`] (what a reply means) and [`verdict`] (what we say in the end).
 //!
 //! [`bounce`] reads mail that came back by the same rules.
-//! And what others stand on as well: [`limits`] (token buckets), [`named`] (values with names), [`rng`] (seeded
+//! And what others stand on as well: [`limits`] (token buckets), [`named!`] (values with names), [`rng`] (seeded
 //! numbers) and [`time`] (days and months).
 
 #![warn(missing_docs)]
