@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::jobs::mailbox_key;
 use crate::uploads::about::FileFacts;
 use crate::uploads::cells::{FileRow, address_of, decoded};
-use crate::uploads::places::UploadSlot;
+use crate::uploads::places::Places;
 
 /// Maximum number of domains kept by name, those with the most addresses.
 const DOMAINS_MAX: usize = 20_000;
@@ -117,16 +117,17 @@ impl Counter {
     }
 }
 
-/// Counts an upload's rows again, with this choice. `None` if no column is chosen.
+/// Counts an upload's rows again, with this choice. `None` if no column is chosen. Fails if too many files are being counted.
 pub async fn count(
     store: &Store,
     upload: &Upload,
     choice: ColumnChoice,
-    _slot: UploadSlot,
+    places: &Places,
 ) -> Result<Option<ColumnContent>, ApiError> {
     if choice.column.is_none() {
         return Ok(None);
     }
+    let _place = places.take(upload.org)?;
     let about = FileFacts::of(&upload.about)?;
     let (mut counter, mut next) = (Counter::default(), 0);
     while next < upload.rows {

@@ -16,7 +16,7 @@ pub const COME_AGAIN_S: u32 = 5;
 /// Message for a file without a free slot.
 const FULL: &str = "too many files are being read; try again";
 
-/// Slots of a node.
+/// Slots of one service. Others in the process have their own, as their organizations have the same numbers.
 #[derive(Debug)]
 pub struct FilePlaces {
     /// For files that arrive.

@@ -92,7 +92,7 @@ pub async fn choose_column(app: &App, caller: &Caller, id: UploadId, wish: Choos
 
 /// Changes the choice. Returns false if another request changed the upload.
 async fn change(app: &App, upload: &Upload, to: ColumnChoice) -> Result<bool, ApiError> {
-    let found = count(&app.store, upload, to, app.places.counted.take(upload.org)?).await?;
+    let found = count(&app.store, upload, to, &app.places.counted).await?;
     let (org, no, now) = (upload.org, upload.no, app.now());
     let change = UploadChange { from: upload.choice, to, content: found.as_ref() };
     let changed = app.store.write(|tx| uploads::choose(tx, org, no, &change, now).scope_boxed()).await;
@@ -145,8 +145,7 @@ async fn keep_days(app: &App, conn: &mut Conn, org: OrgNo) -> Result<i64, ApiErr
 /// Returns the upload with a current count of its column, because rows may have been erased.
 async fn counted(app: &App, mut upload: Upload) -> Result<Upload, ApiError> {
     if upload.content.is_none() && upload.choice.column.is_some() {
-        let slot = app.places.counted.take(upload.org)?;
-        upload.content = count(&app.store, &upload, upload.choice, slot).await?;
+        upload.content = count(&app.store, &upload, upload.choice, &app.places.counted).await?;
         if let Some(found) = &upload.content {
             let (org, no, choice) = (upload.org, upload.no, upload.choice);
             app.store.write(|tx| uploads::recount(tx, org, no, choice, found).scope_boxed()).await?;

@@ -20,7 +20,7 @@ use crate::lists::download::columns::HEADER;
 /// Parts of rows from an iterator.
 struct Generated<I>(I);
 
-/// Slots for all tests that run in parallel.
+/// More slots than a test takes.
 fn plenty() -> Places {
     Places::new(1_000, 1_000, "full")
 }
