@@ -34,6 +34,11 @@ const FAMILIES = {
     ...api.TimelineAccountEvent.properties.kind.enum, ...api.TimelineConnectionEvent.properties.change.enum.map((change) => `connection_${change}`),
     ...api.Job.properties.source.enum.map((source) => `job_${source}`),
   ],
+  setting: [
+    ...Object.keys(api.OrganizationSettings.properties).map((name) => `organization_${name}`),
+    ...Object.keys(api.ConnectionSettings.properties).filter((name) => !name.endsWith("list_count")).map((name) => `connection_${name}`),
+    ...Object.keys(api.AccountPatch.properties).map((name) => `account_${name}`),
+  ],
   delivery: api.WebhookDelivery.properties.status.enum,
   period: api.UsageReport.properties.period.enum,
   stage: api.ProbeStep.properties.stage.enum,

@@ -132,7 +132,7 @@ test("the timeline says who did what to which, as it happens, and shows one kind
   const entry = (...texts) => texts.reduce((found, hasText) => found.filter({ hasText }), entries).first();
   await server.api("PATCH", "/organization/settings", { retention_days: 12 });
   await go("timeline");
-  await entry("changed organization.retention_days", "(API key)", "12").waitFor();
+  await entry("changed how many days results are kept", "(API key)", "12").waitFor();
   await entry(`${OWNER.name} signed in`).waitFor();
   // It comes by itself, with the names of what it is about.
   const { id } = await server.api("POST", "/api-keys", { name: "Lantern", kind: "live" });
@@ -142,12 +142,12 @@ test("the timeline says who did what to which, as it happens, and shows one kind
   assert.equal(await entry("revoked the key Lantern").getByRole("link", { name: "Lantern" }).getAttribute("href"), "#/keys");
 
   await page.getByRole("group", { name: "What" }).getByRole("button", { name: /^Keys/ }).click();
-  await entry("changed organization.retention_days").waitFor({ state: "detached" });
+  await entry("changed how many days results are kept").waitFor({ state: "detached" });
   await becomes(() => page.url(), /of=keys/);
   await page.getByLabel("Who").selectOption({ label: OWNER.name });
   await page.getByText("No matching activity").waitFor();
   await page.getByRole("button", { name: "Clear the filter" }).click();
-  await entry("changed organization.retention_days").waitFor();
+  await entry("changed how many days results are kept").waitFor();
 
   await page.route("**/app/v1/users?*", (route) => route.fulfill({ json: { data: [], pagination: { next_cursor: null } } }));
   await go("timeline");

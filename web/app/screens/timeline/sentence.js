@@ -13,9 +13,7 @@ import { Icon } from "../../ui/icon.js";
 import { Ago } from "../../ui/time.js";
 import { State, word } from "../../ui/verdict.js";
 import { groupOf } from "./groups.js";
-
-/** Entries of two lists that are shown whole. */
-const FEW = 20;
+import { settingName, SettingValues } from "./setting.js";
 
 const ICONS = { lists: "file", keys: "key", team: "people", access: "lock", settings: "sliders", webhooks: "hook", connections: "plug", account: "clock" };
 /** Where people, keys and webhooks are. */
@@ -76,23 +74,8 @@ function List({ of: { job }, who }) {
 }
 
 function Setting({ of: event, who, provider }) {
-  const [before, after] = apart(event.before, event.after);
-  const what = html`<code>${event.setting}</code>`;
+  const what = settingName(event.setting);
   const place = provider && html`<a href=${link(["connections", provider, event.connection_id])}>${platformName(provider)}</a>`;
   return html`${(place ? said("did.setting_of", { who, what, place }) : said("did.setting", { who, what })) ?? without(what, who)}
-    ${value(before) !== value(after) && html`<p class="small change"><span class="hidden-text">${t("did.before")} </span><span class="was">${value(before)}</span>${" "}
-      <span aria-hidden="true">→ </span><span class="hidden-text">${t("did.after")} </span><span>${value(after)}</span></p>`}`;
-}
-
-/** Of lists that are long, what one has and the other has not; all else as it is. */
-function apart(before, after) {
-  if (before?.removed || after?.added) return [before?.removed ?? before, after?.added ?? after];
-  if (!Array.isArray(before) || !Array.isArray(after) || before.length + after.length <= FEW) return [before, after];
-  return [before.filter((one) => !after.includes(one)), after.filter((one) => !before.includes(one))];
-}
-
-function value(of) {
-  if (of === null || of === undefined) return "–";
-  if (typeof of === "boolean") return of ? t("yes") : t("no");
-  return Array.isArray(of) ? of.join(", ") || "–" : String(of);
+    <${SettingValues} of=${event} />`;
 }
