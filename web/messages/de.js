@@ -185,6 +185,8 @@ export default {
   "checks.no_catch_all": "Die Domain nimmt nicht jeden Empfänger an",
   "checks.person": "Weder Wegwerfadresse noch Funktionspostfach",
   "checks.mailbox": "Der Mailserver nimmt diesen Empfänger an",
+  "unusual.underscore": "Die Domain enthält einen Unterstrich; ob es sie gibt, entschied das DNS",
+  "unusual.not_idna2008": "Die Domain ist kein gültiger internationaler Name; ob es sie gibt, entschied das DNS",
   "checks.not_asked": "Kein Mailserver wurde abgefragt",
   "checks.good": "In Ordnung:",
   "checks.bad": "Problem:",

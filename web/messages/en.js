@@ -185,6 +185,8 @@ export default {
   "checks.no_catch_all": "The domain does not accept every recipient",
   "checks.person": "Neither a disposable address nor a role mailbox",
   "checks.mailbox": "The mail server accepts this recipient",
+  "unusual.underscore": "The domain contains an underscore, so DNS decided whether it exists",
+  "unusual.not_idna2008": "The domain is no valid international name, so DNS decided whether it exists",
   "checks.not_asked": "No mail server was probed",
   "checks.good": "In order:",
   "checks.bad": "Problem:",

@@ -185,6 +185,8 @@ export default {
   "checks.no_catch_all": "El dominio no acepta a cualquier destinatario",
   "checks.person": "Ni desechable ni genérica",
   "checks.mailbox": "El servidor de correo acepta a este destinatario",
+  "unusual.underscore": "El dominio contiene un guion bajo; el DNS decidió si existe",
+  "unusual.not_idna2008": "El dominio no es un nombre internacional válido; el DNS decidió si existe",
   "checks.not_asked": "No se consultó ningún servidor de correo",
   "checks.good": "En orden:",
   "checks.bad": "Problema:",

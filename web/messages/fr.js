@@ -185,6 +185,8 @@ export default {
   "checks.no_catch_all": "Le domaine n’accepte pas n’importe quel destinataire",
   "checks.person": "Ni jetable, ni générique",
   "checks.mailbox": "Le serveur de messagerie accepte ce destinataire",
+  "unusual.underscore": "Le domaine contient un tiret bas ; c’est le DNS qui a décidé s’il existe",
+  "unusual.not_idna2008": "Le domaine n’est pas un nom international valable ; c’est le DNS qui a décidé s’il existe",
   "checks.not_asked": "Aucun serveur de messagerie n’a été interrogé",
   "checks.good": "En ordre :",
   "checks.bad": "Problème :",

@@ -34,6 +34,7 @@ const FAMILIES = {
     ...api.TimelineAccountEvent.properties.kind.enum, ...api.TimelineConnectionEvent.properties.change.enum.map((change) => `connection_${change}`),
     ...api.Job.properties.source.enum.map((source) => `job_${source}`),
   ],
+  unusual: api.DomainEvidence.properties.note.enum,
   setting: [
     ...Object.keys(api.OrganizationSettings.properties).map((name) => `organization_${name}`),
     ...Object.keys(api.ConnectionSettings.properties).filter((name) => !name.endsWith("list_count")).map((name) => `connection_${name}`),

@@ -40,8 +40,9 @@ impl PhraseBookBuilder {
         true
     }
 
-    /// Compiles the phrases. `words` are the lists of words that `<name>` stands for.
-    pub(super) fn build(self, words: &BTreeMap<String, Vec<String>>) -> Result<PhraseBook, String> {
+    /// Compiles the phrases, and returns the pieces of text that they are made of. `words` are the lists of words that `<name>` stands
+    /// for.
+    pub(super) fn build(self, words: &BTreeMap<String, Vec<String>>) -> Result<(PhraseBook, Vec<Vec<u8>>), String> {
         let classes = words.iter().map(|(name, words)| Ok((name.as_str(), literals(name, words)?)));
         let classes: Classes<'_> = classes.collect::<Result<_, String>>()?;
         let mut sequences: BTreeMap<&[Element], Groups> = BTreeMap::new();
@@ -60,12 +61,9 @@ impl PhraseBookBuilder {
         }
         let begin = |word: &Literal| word.text.strip_prefix(b" ").unwrap_or(&word.text).to_vec();
         let texts = |name| classes.get(name).into_iter().flatten().map(begin);
-        let book = draft.compile()?;
-        Ok(PhraseBook {
-            continuations: CONTINUATIONS.into_iter().flat_map(texts).collect(),
-            links: texts(LINKS).collect(),
-            ..book
-        })
+        let (book, pieces) = draft.compile()?;
+        let continuations = CONTINUATIONS.into_iter().flat_map(texts).collect();
+        Ok((PhraseBook { continuations, links: texts(LINKS).collect(), ..book }, pieces))
     }
 }
 
@@ -155,7 +153,7 @@ impl<'d> Draft<'d> {
         class
     }
 
-    fn compile(self) -> Result<PhraseBook, String> {
+    fn compile(self) -> Result<(PhraseBook, Vec<Vec<u8>>), String> {
         let (texts, literals): (Vec<_>, Vec<_>) =
             self.literals.into_iter().map(|(text, effect)| (text.to_vec(), effect)).unzip();
         // A DFA took three times as long to build and read no faster: too large for the processor's caches.
@@ -166,7 +164,7 @@ impl<'d> Draft<'d> {
             .map_err(|error| error.to_string())?;
         let (continuations, links) = (Vec::new(), Vec::new());
         let slots = self.slots.len();
-        Ok(PhraseBook { automaton, texts, literals, classes: self.steps, slots, continuations, links })
+        Ok((PhraseBook { automaton, literals, classes: self.steps, slots, continuations, links }, texts))
     }
 }
 

@@ -157,8 +157,8 @@ pub(super) fn compile(document: &RuleFile) -> Result<Rules, RuleError> {
         rules.push(compiler.rule(written).map_err(error)?);
     }
     let Compiler { builder, providers, .. } = compiler;
-    let book = builder.build(&document.words).map_err(|what| RuleError { rule: None, line: None, what })?;
-    let spelling = Spelling::new(&document.spelling, book.pieces());
+    let (book, pieces) = builder.build(&document.words).map_err(|what| RuleError { rule: None, line: None, what })?;
+    let spelling = Spelling::new(&document.spelling, pieces.iter().map(Vec::as_slice));
     Ok(Rules::new(document.version, book, spelling, rules, providers))
 }
 

@@ -98,7 +98,6 @@ pub(super) enum After {
 #[derive(Clone, Debug)]
 pub(super) struct PhraseBook {
     pub(super) automaton: AhoCorasick,
-    pub(super) texts: Vec<Vec<u8>>,
     pub(super) literals: Vec<Effect>,
     /// The places of each list of words in sequences. A list of hundreds of words has them once.
     pub(super) classes: Vec<Vec<Step>>,
@@ -109,11 +108,6 @@ pub(super) struct PhraseBook {
 }
 
 impl PhraseBook {
-    /// The pieces of text that phrases are made of.
-    pub(super) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        self.texts.iter().map(Vec::as_slice)
-    }
-
     /// The groups of which some phrase occurs in marked words.
     pub(super) fn find(&self, marked: &[u8]) -> Groups {
         let words = &unmarked(marked)[..];
@@ -185,13 +179,13 @@ fn last_of_word(words: &[u8], at: usize) -> usize {
 }
 
 /// The last two places where a step ended, the later first; 0 is nowhere. Every text begins with all of them cleared, so they are
-/// small.
+/// small: a text of 512 bytes has fewer than 65,536 bytes of words.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ends([u32; 2]);
+struct Ends([u16; 2]);
 
 impl Ends {
     fn push(&mut self, end: usize) {
-        let end = u32::try_from(end).unwrap_or(u32::MAX);
+        let end = u16::try_from(end).unwrap_or(u16::MAX);
         if end != self.0[0] {
             self.0 = [end, self.0[0]];
         }
@@ -200,7 +194,7 @@ impl Ends {
     /// The last end at or before a start. The later end lies behind the start if the next step has the word again: `recipient` in
     /// `recipient not in recipient table`. Two steps may share the blank between them.
     fn before(self, start: usize) -> Option<usize> {
-        self.0.into_iter().filter_map(|end| usize::try_from(end).ok()).find(|end| *end > 0 && *end <= start + 1)
+        self.0.into_iter().map(usize::from).find(|end| *end > 0 && *end <= start + 1)
     }
 }
 
@@ -260,7 +254,7 @@ mod tests {
         let classes =
             classes.map(|(name, words)| (name.to_owned(), words.iter().map(|word| (*word).to_owned()).collect()));
         let (marked, _) = marked_between(text, &DialogParties::default());
-        builder.build(&classes.into()).expect("a small book").find(&marked).contains_all(&wanted)
+        builder.build(&classes.into()).expect("a small book").0.find(&marked).contains_all(&wanted)
     }
 
     #[test]

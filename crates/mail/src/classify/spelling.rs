@@ -4,7 +4,10 @@
 //! misspellings corrected, because `sendr` and `blaklisted` are words about us. A word of any phrase is never corrected. The first
 //! letter and a verb's ending must be right: `available` is not `unavailable`, `disables` is not `disabled`.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::HashSet,
+    hash::{BuildHasherDefault, DefaultHasher},
+};
 
 use super::words::is_separator;
 
@@ -23,7 +26,8 @@ const PARTS_MAX: usize = 3;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spelling {
     keys: Vec<Vec<u8>>,
-    known: BTreeSet<Vec<u8>>,
+    /// Every word of a text is looked up.
+    known: HashSet<Box<[u8]>, BuildHasherDefault<DefaultHasher>>,
 }
 
 impl Spelling {
@@ -31,7 +35,8 @@ impl Spelling {
     pub(super) fn new<'p>(keys: &[String], known: impl Iterator<Item = &'p [u8]>) -> Self {
         let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
         let words = known.flat_map(|piece| piece.split(|byte| *byte == b' ')).filter(|word| !word.is_empty());
-        let known = words.map(<[u8]>::to_vec).chain(keys.iter().cloned()).collect();
+        let own = keys.iter().map(|key| Box::<[u8]>::from(&key[..]));
+        let known = words.map(Box::<[u8]>::from).chain(own).collect();
         Self { keys, known }
     }
 
@@ -46,7 +51,9 @@ impl Spelling {
                 end += 1;
             }
             end += word.len();
-            let meant = self.meant_by(word).map(<[u8]>::to_vec).or_else(|| self.parts(word));
+            let is_word = word.iter().all(u8::is_ascii_lowercase) && !self.known.contains(word);
+            let meant =
+                if is_word { self.meant_by(word).map(<[u8]>::to_vec).or_else(|| self.parts(word)) } else { None };
             slips |= meant.is_some();
             corrected.extend_from_slice(meant.as_deref().unwrap_or(word));
         }
@@ -55,8 +62,7 @@ impl Spelling {
 
     /// The words that are written as one, a key word among them: `user account` of `useraccount`.
     fn parts(&self, word: &[u8]) -> Option<Vec<u8>> {
-        let is_word = word.len() <= LETTERS_MAX && word.iter().all(u8::is_ascii_lowercase);
-        if !is_word || self.known.contains(word) {
+        if word.len() > LETTERS_MAX {
             return None;
         }
         let parts = self.joined(word, PARTS_MAX)?;
@@ -79,8 +85,7 @@ impl Spelling {
     }
 
     fn meant_by(&self, word: &[u8]) -> Option<&[u8]> {
-        let is_word = (LETTERS_MIN..=LETTERS_MAX).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase);
-        if !is_word || self.known.contains(word) {
+        if !(LETTERS_MIN..=LETTERS_MAX).contains(&word.len()) {
             return None;
         }
         let near = self.keys.iter().filter(|key| key.len() >= LETTERS_MIN && key.first() == word.first());

@@ -8,8 +8,9 @@ use std::net::IpAddr;
 
 use serde::{Serialize, Serializer};
 
-use super::{DomainEvidence, Evidence, Finding, MxHost, ProbeEvidence, ProbeStep, Verification};
+use super::{DomainEvidence, Finding, MxHost, ProbeEvidence, ProbeStep, Verification};
 use crate::classify::DialogStage;
+use crate::domain;
 use crate::smtp::reply::Enhanced;
 
 /// One verdict, as the contract shows it.
@@ -69,7 +70,7 @@ impl<'a> VerdictView<'a> {
 
     /// The verdict with its evidence.
     pub fn explained(verification: &'a Verification) -> Self {
-        let evidence = EvidenceView::of(&verification.verdict.findings, &verification.evidence);
+        let evidence = EvidenceView::of(verification);
         Self { evidence: Some(evidence), ..Self::brief(verification) }
     }
 }
@@ -92,11 +93,12 @@ pub struct EvidenceView<'a> {
 }
 
 impl<'a> EvidenceView<'a> {
-    fn of(findings: &'a [Finding], evidence: &'a Evidence) -> Self {
+    fn of(verification: &'a Verification) -> Self {
+        let Verification { domain: name, verdict, evidence, .. } = verification;
         let timings = evidence.timings;
         Self {
-            findings: findings.iter().map(FindingView::of).collect(),
-            domain: evidence.domain.as_deref().map(DomainView::of),
+            findings: verdict.findings.iter().map(FindingView::of).collect(),
+            domain: evidence.domain.as_deref().map(|domain| DomainView::of(name, domain)),
             probe: evidence.probe.as_deref().map(ProbeView::of),
             timings_ms: TimingsView {
                 dns: timings.dns,
@@ -138,12 +140,21 @@ pub struct DomainView<'a> {
     pub null_mx: bool,
     /// The mail provider that the exchangers belong to.
     pub provider: Option<&'a str>,
+    /// What is unusual about the name; absent where nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
 }
 
 impl<'a> DomainView<'a> {
-    fn of(domain: &'a DomainEvidence) -> Self {
+    fn of(name: &str, domain: &'a DomainEvidence) -> Self {
         let mx = domain.mx.iter().map(|MxHost { preference, host }| MxView { preference: *preference, host });
-        Self { exists: domain.exists, mx: mx.collect(), null_mx: domain.null_mx, provider: domain.provider.as_deref() }
+        Self {
+            exists: domain.exists,
+            mx: mx.collect(),
+            null_mx: domain.null_mx,
+            provider: domain.provider.as_deref(),
+            note: domain::unusual(name),
+        }
     }
 }
 
@@ -274,7 +285,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::verdict::{EvidenceSource, Flags, Reason, Verdict};
+    use crate::verdict::{Evidence, EvidenceSource, Flags, Reason, Verdict};
 
     fn verification(findings: Vec<Finding>, evidence: Evidence) -> Verification {
         Verification {
@@ -388,6 +399,21 @@ mod tests {
         assert_eq!(evidence["probe"]["stage"], "rcpt");
         assert_eq!(evidence["probe"]["ip"], "192.0.2.1");
         assert!(evidence["probe"]["catch_all"].is_null());
+    }
+
+    #[test]
+    fn what_is_unusual_about_a_domain_is_noted() {
+        for (name, note) in [
+            ("example.com", None),
+            ("xn--bcher-kva.example", None),
+            ("my_shop.example.com", Some("underscore")),
+            ("xn--0.example.com", Some("not_idna2008")),
+        ] {
+            let evidence = Evidence { domain: Some(Arc::default()), ..Evidence::default() };
+            let asked = Verification { domain: name.into(), ..verification(vec![], evidence) };
+            let json = serde_json::to_value(VerdictView::explained(&asked)).unwrap();
+            assert_eq!(json["evidence"]["domain"].get("note").and_then(serde_json::Value::as_str), note, "{name}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
 import { Glyph } from "../../ui/icon.js";
 import { isAcceptance } from "../../ui/because.js";
-import { STATUS_OF, reason } from "../../ui/verdict.js";
+import { STATUS_OF, reason, word } from "../../ui/verdict.js";
 
 /** @param {{ of: any }} props a verdict with its evidence */
 export function Checks({ of: { email, status, role, disposable, evidence } }) {
@@ -27,6 +27,7 @@ export function Checks({ of: { email, status, role, disposable, evidence } }) {
       ${findings.map((finding, n) => html`<li key=${finding.reason} class=${n === 0 ? "decides" : ""}><${Glyph} of=${STATUS_OF[finding.reason] ?? "unknown"} />
         <span><span class="hidden-text">${STATUS_OF[finding.reason] === "passed" ? t("checks.good") : t("checks.bad")} </span>${reason(finding.reason)}</span><span class="small quiet">${finding.meta && html`<code>${finding.meta}</code>`} <code>${finding.rule}</code></span></li>`)}
       ${passed.map(([, text, detail]) => html`<li key=${text}><${Glyph} of="passed" /><span><span class="hidden-text">${t("checks.good")} </span>${text}</span><span class="small quiet">${detail}</span></li>`)}
+      ${domain?.note && html`<li class="quiet"><${Glyph} of="pending" /><span>${word("unusual", domain.note)}</span><span></span></li>`}
       ${!probe && html`<li class="quiet"><${Glyph} of="pending" /><span>${t("checks.not_asked")}</span><span></span></li>`}
     </ul>
   </section>`;

@@ -101,6 +101,10 @@ pub struct DomainSchema {
     /// Mail provider of the MX hosts; null if unknown.
     #[schema(required, examples("google"))]
     pub provider: Option<String>,
+    /// What is unusual about the name, though DNS can hold it: `underscore`, or `not_idna2008` for an A-label that IDNA 2008
+    /// does not allow. Absent for all other names.
+    #[schema(schema_with = unusual_name)]
+    pub note: Option<String>,
 }
 
 /// An MX host.
@@ -238,6 +242,12 @@ fn source() -> Object {
         looked up for this call. `sandbox`: the documented outcome for a test key. Null if syntax and built-in \
         lists decided.";
     or_null(one_of(sources.into_iter().filter_map(EvidenceSource::name), meaning))
+}
+
+fn unusual_name() -> Object {
+    let meaning = "What is unusual about the name, though DNS can hold it: `underscore`, or `not_idna2008` for an A-label \
+        that IDNA 2008 does not allow. Absent for all other names.";
+    one_of(["underscore", "not_idna2008"], meaning)
 }
 
 const STAGES: [&str; 6] = ["connect", "ehlo", "starttls", "mail", "rcpt", "unsolicited"];
