@@ -71,7 +71,7 @@ export function Virtual({ caption, columns, total, count, isWhole = true, row, w
   };
   const indexes = Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
   const known = active >= from && active < to;
-  return html`<div class="virtual" role="grid" tabindex="0" ref=${place} aria-label=${caption} aria-rowcount=${isWhole ? total + 1 : count === undefined ? -1 : count + 1}
+  return html`<div class="virtual" role="grid" tabindex="0" ref=${place} aria-label=${caption} style=${{ "--rows": `${shown}px` }} aria-rowcount=${isWhole ? total + 1 : count === undefined ? -1 : count + 1}
       aria-colcount=${columns.length} aria-activedescendant=${known ? `${id}-${active}` : undefined} onKeyDown=${press}>
     <div class="virtual-head" role="rowgroup"><div role="row" aria-rowindex="1">
       ${columns.map(({ title, name }) => html`<span role="columnheader" class=${name}>${title}</span>`)}
