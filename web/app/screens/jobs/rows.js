@@ -1,6 +1,7 @@
 /** The rows of a list: one bar of filters, the table, and beside it all that is known of the row that was opened. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
+import { readableDomain } from "../../idn.js";
 import { t } from "../../text.js";
 import { Glyph, Icon } from "../../ui/icon.js";
 import { Empty, Failure } from "../../ui/notes.js";
@@ -71,7 +72,7 @@ function Filters({ of, filter, rows }) {
 /** What is filtered besides the verdict and the text, in words. @returns {[string, string][]} */
 function chosen(of, { reason: why, provider, domain }) {
   const name = of.providers.find(({ id }) => id === provider)?.name ?? t("provider.other");
-  const all = /** @type {[string, string][]} */ ([["reason", why && reason(why)], ["provider", provider && name], ["domain", domain]]);
+  const all = /** @type {[string, string][]} */ ([["reason", why && reason(why)], ["provider", provider && name], ["domain", readableDomain(domain)]]);
   return all.filter(([, text]) => text);
 }
 

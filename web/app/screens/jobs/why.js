@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number, percent } from "../../format.js";
+import { readableDomain } from "../../idn.js";
 import { t } from "../../text.js";
 import { ofReason } from "../../ui/because.js";
 import { Glyph } from "../../ui/icon.js";
@@ -66,7 +67,7 @@ function Domains({ of, filter }) {
   return html`<header class="inner"><h2>${t("lists.domains")}</h2>
       ${mix.scanned < of.rows && html`<span class="tiny quiet">${t("lists.domains_part", { n: mix.scanned })}</span>`}</header>
     <ul class="meters">
-      ${mix.data.map(({ domain, ...counts }) => html`<${Line} key=${domain} label=${domain} ...${mixed(counts)} part=${{ domain }} filter=${filter} />`)}
+      ${mix.data.map(({ domain, ...counts }) => html`<${Line} key=${domain} label=${readableDomain(domain)} ...${mixed(counts)} part=${{ domain }} filter=${filter} />`)}
       ${mix.other_domains > 0 && html`<${Line} key="others" label=${t("lists.other_domains", { n: mix.other_domains })} ...${mixed(mix.others)} part=${undefined} filter=${filter} />`}
     </ul>`;
 }

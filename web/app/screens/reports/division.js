@@ -2,6 +2,7 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number, percent } from "../../format.js";
+import { readableDomain } from "../../idn.js";
 import { useMetered } from "../../plan.js";
 import { where } from "../../route.js";
 import { t } from "../../text.js";
@@ -86,5 +87,5 @@ function partsOf({ by, total, parts, days }) {
 function labelOf(by, { id, name }) {
   if (id === null) return by === "provider" ? t("usage.no_provider") : by === "key" ? t("usage.no_key") : t("usage.no_connection");
   if (by === "status") return t(`status.${id}`);
-  return by === "source" ? t(`trigger.${id}`) : name ?? id;
+  return by === "source" ? t(`trigger.${id}`) : by === "domain" ? readableDomain(id) : name ?? id;
 }

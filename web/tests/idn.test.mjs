@@ -1,0 +1,24 @@
+/** Domains in A-labels are written out where they encode a name, and only then. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readableDomain } from "../app/idn.js";
+
+/** @type {[name: string, shown: string][]} */
+const TABLE = [
+  ["example.com", "example.com"],
+  ["xn--bcher-kva.example", "bücher.example"],
+  ["mail.xn--mnchen-3ya.de", "mail.münchen.de"],
+  ["xn--fsqu00a.xn--0zwm56d", "例子.测试"],
+  ["xn--90ae.xn--p1ai", "бг.рф"],
+  ["xn--e1afmkfd.xn--90ais", "пример.бел"],
+  ["xn--strae-oqa.de", "straße.de"],
+  // They encode no name.
+  ["xn--0.example", "xn--0.example"],
+  ["xn--.example", "xn--.example"],
+  ["xn--99999999999.example", "xn--99999999999.example"],
+  ["xn--abc-.example", "xn--abc-.example"],
+];
+
+test("domains are shown as people read them", () => {
+  for (const [name, shown] of TABLE) assert.equal(readableDomain(name), shown);
+});
