@@ -51,7 +51,7 @@ use self::request::{BatchRequest, refuse_other};
 use self::summary::RunSummary;
 use self::workfile::{BatchHeader, Frame, Imported, WorkFile};
 use self::writer::{OutcomeWriter, Reachability};
-use crate::args::{BatchArgs, OutputFormat, ReachArgs};
+use crate::args::{BatchArgs, ListFormat, OutputFormat, ReachArgs};
 use crate::exit::{Exit, ExitsWith};
 use crate::log;
 
@@ -223,7 +223,8 @@ fn destination(args: &BatchArgs, request: &BatchRequest, loaded: &Loaded) -> (Pa
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
     let by_name = match extension.as_deref() {
         Some("csv" | "tsv") => Some(OutputFormat::Csv),
-        Some("txt") => Some(OutputFormat::Txt),
+        // A table stays one, whatever its file is called.
+        Some("txt") if loaded.imported.format != ListFormat::Csv => Some(OutputFormat::Txt),
         Some("jsonl" | "ndjson") => Some(OutputFormat::Jsonl),
         Some("xlsx") => Some(OutputFormat::Xlsx),
         _ => None,

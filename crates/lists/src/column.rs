@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use probity_mail::address::{bare_address, is_blank};
 
-use self::names::{NAMES, simple};
+use self::names::{NAMES, is_title, simple};
 use self::shape::unwrapped;
 use super::recipients::recipients;
 use super::split::{Dialect, Eol, Splitter, ends_half, fields, is_torn, literal_fields, unquote};
@@ -44,6 +44,8 @@ pub struct Sample {
     pub is_wrapped: bool,
     /// Whether every field is in quotes.
     pub is_quoted: bool,
+    /// Whether some rows are all in quotes, and no quote is part of a text.
+    pub has_quotes: bool,
 }
 
 impl Sample {
@@ -65,16 +67,18 @@ impl Sample {
     }
 
     fn of_trial(trial: Trial) -> Self {
-        let Trial { dialect, mut rows, quoted, .. } = trial;
+        let Trial { dialect, mut rows, quoted, torn, .. } = trial;
         let titles = titles(&rows);
         rows.drain(..titles);
         let is_quoted = quoted[titles..].iter().all(|quoted| *quoted);
-        Self { dialect, rows, titles, is_wrapped: false, is_quoted }
+        let has_quotes = torn == 0 && quoted.contains(&true);
+        Self { dialect, rows, titles, is_wrapped: false, is_quoted, has_quotes }
     }
 
     /// A sample of rows already read.
     pub fn of_rows(rows: Vec<Vec<String>>) -> Self {
-        Self { dialect: Dialect::separated(b','), rows, titles: 0, is_wrapped: false, is_quoted: false }
+        let dialect = Dialect::separated(b',');
+        Self { dialect, rows, titles: 0, is_wrapped: false, is_quoted: false, has_quotes: false }
     }
 
     /// Whether rows are the recipients of messages, as mail programs list them: nothing but addresses, and no columns of them.
@@ -103,9 +107,11 @@ impl Sample {
         several * 10 >= self.rows.len() * 9 && several > 0
     }
 
-    /// Whether the first row names an address column.
+    /// Whether the first row names an address column, or is the title of a single one.
     pub fn is_named(&self) -> bool {
-        self.rows.first().is_some_and(|row| row.iter().any(|cell| is_name(cell)))
+        let Some((first, rows)) = self.rows.split_first() else { return false };
+        let heads = |cell: &String| is_title(cell) && rows.iter().flatten().any(|cell| is_address(cell));
+        first.iter().any(|cell| is_name(cell)) || matches!(&first[..], [cell] if heads(cell))
     }
 
     /// The address column, counted from 0, and whether the first row is a header. A name decides if its column
@@ -227,9 +233,27 @@ impl Trial {
         (regularity.0 == 100, self.told(), regularity, Reverse(self.torn))
     }
 
-    /// Rows that tell of the separator: none if most rows are not cut alike, as then it is within cells.
+    /// Rows that tell of the separator: none if most rows are neither cut alike nor those of a table, as then it is within cells.
     fn told(&self) -> usize {
-        if self.regularity().0 > 50 { self.telling } else { 0 }
+        if self.regularity().0 > 50 || self.is_table() { self.telling } else { 0 }
+    }
+
+    /// Whether rows of any length have columns: the first one names them, or nine of ten have one address, in the same place.
+    fn is_table(&self) -> bool {
+        let Some((first, rows)) = self.rows.split_first() else { return false };
+        let named = first.len() > 1 && is_header(first);
+        if named && first.iter().any(|cell| is_name(cell)) {
+            return true;
+        }
+        let rows = if named { rows } else { &self.rows };
+        let place = |row: &Vec<String>| {
+            let mut places = (0..row.len()).filter(|at| is_address(&row[*at]));
+            places.next().filter(|_| places.next().is_none() && row.len() > 1)
+        };
+        let mut places: Vec<usize> = rows.iter().filter_map(place).collect();
+        places.sort_unstable();
+        let most = places.chunk_by(|a, b| a == b).map(<[usize]>::len).max().unwrap_or(0);
+        most > 1 && most * 10 >= rows.len() * 9
     }
 
     /// The percentage of records with the most common number of fields, and that number; 0 for one column.
@@ -341,6 +365,16 @@ mod tests {
             ("id,email\n1,a@x.org;b@x.org\n2,c@x.org\n", None, (b',', 1, true)),
             ("id,email\n1,a@x.org;b@x.org\n2,c@x.org;d@x.org\n", None, (b',', 1, true)),
             ("email;amount\na@x.org;1,5\nb@x.org;2,5\n", None, (b';', 0, true)),
+            // Rows of different lengths.
+            ("Name;E-Mail;X\nAnn;a@x.org\nBob;b@x.org;1\nCid;c@x.org;1;2\n", None, (b';', 1, true)),
+            ("1|a@x.org|x\n2|b@x.org|y|z\n3|c@x.org|x|y|z\n", None, (b'|', 1, false)),
+            // Titles above a single column.
+            ("Kontakt\na@x.org\n", None, (b',', 0, true)),
+            ("E-Mail 2\na@x.org\n", None, (b',', 0, true)),
+            ("Email Address (required)\na@x.org\n", None, (b',', 0, true)),
+            ("hans\na@x.org\n", None, (b',', 0, false)),
+            // A title with an address.
+            ("Export for a@x.org, 2024-05-01\nName,Email\nAnn,a@x.org\n", None, (b',', 1, true)),
             // Quotes with backslashes, and a header behind two marks.
             ("name,email\n\"Ann \\\"A, B\\\" Roe\",a@x.org\n", None, (b',', 1, true)),
             ("\u{feff}email,n\na@x.org,1\n", Some("email"), (b',', 0, true)),

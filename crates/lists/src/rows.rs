@@ -13,7 +13,7 @@ mod tests;
 use std::io::Read;
 
 use self::layout::head_length;
-use crate::column::{Sample, cells, trimmed};
+use crate::column::{Sample, cells, is_address, trimmed};
 use crate::encoding::{Encoding, Transcoder};
 use crate::recipients::recipients;
 use crate::remarks::{Oddity, TextRemarks};
@@ -176,7 +176,7 @@ impl TextRecords {
                     RecordKind::Blank
                 }
             }
-            () if self.titles > 0 && !cells.iter().any(|cell| cell.contains('@')) => {
+            () if self.titles > 0 && !cells.iter().any(|cell| is_address(cell)) => {
                 self.titles -= 1;
                 RecordKind::Above
             }
@@ -193,11 +193,21 @@ impl TextRecords {
         if raw.stray {
             self.remarks.stray.meet(raw.line);
         }
+        if raw.spans_addresses {
+            self.remarks.spanned.meet(raw.line);
+        }
         if kind == RecordKind::Row && bytes.contains(&0) {
             self.remarks.nuls.meet(raw.line);
         }
         let foreign = self.transcoder.pass(raw.last_line);
         Ok(Some(Record { raw, kind, cells, foreign }))
+    }
+
+    /// The recipients in a row that has several, where rows may.
+    pub fn recipients(&self, record: &Record) -> Option<Vec<String>> {
+        let is_recipients = self.layout.as_ref().is_some_and(|layout| layout.is_recipients);
+        let several = is_recipients.then(|| recipients(&record.cells[0]))??;
+        Some(several.into_iter().map(str::to_owned).collect())
     }
 
     /// Bytes of the last record, in UTF-8, without its line end.
@@ -307,12 +317,6 @@ impl<R: Read> TextRows<R> {
         }
     }
 
-    /// The recipients in a row that has several, where rows may.
-    pub fn recipients(&self, record: &Record) -> Option<Vec<String>> {
-        let several = self.layout().is_recipients.then(|| recipients(&record.cells[0]))??;
-        Some(several.into_iter().map(str::to_owned).collect())
-    }
-
     fn keep_above(&mut self, record: &Record) {
         let bytes = self.records.bytes(record);
         let kept = self.above_bytes + bytes.len() + 1;
@@ -341,7 +345,7 @@ impl<R: Read> TextRows<R> {
             self.line = record.raw.line;
             self.foreign = record.foreign;
             self.guessed = record.foreign && self.records.is_guessed();
-            if let Some(mut several) = self.recipients(&record) {
+            if let Some(mut several) = self.records.recipients(&record) {
                 check(&several, record.raw.line)?;
                 several.reverse();
                 self.recipients = several;

@@ -93,6 +93,8 @@ pub struct SplitRecord {
     pub last_line: u64,
     /// Whether one half of a quote is in it by mistake: quotes mean nothing then.
     pub stray: bool,
+    /// Whether several of its lines have an address of their own.
+    pub spans_addresses: bool,
 }
 
 /// Splits text that comes in pieces.
@@ -273,7 +275,8 @@ impl Splitter {
         if opens && self.scan.span.is_beyond() {
             self.doubtful = self.doubtful.max(self.scan.line_from);
         }
-        let stray = opens || (lines == 1 && self.closes(from, at));
+        let stray = opens || (lines == 1 && (self.closes(from, at) || self.is_misquoted(from, at)));
+        let spans_addresses = lines > 1 && self.scan.span.has_addresses();
         self.halved |= opens;
         self.line += lines;
         self.from = at + end.bytes().len();
@@ -282,7 +285,17 @@ impl Splitter {
             self.separators = self.separators_of(bytes);
         }
         self.scan = Scan::at(self.from);
-        SplitRecord { from, to: at, end, line, last_line: self.line, stray }
+        SplitRecord { from, to: at, end, line, last_line: self.line, stray, spans_addresses }
+    }
+
+    /// Whether this line has the cells of a row only if quotes mean nothing: one closes within a field.
+    fn is_misquoted(&self, from: usize, at: usize) -> bool {
+        let (Some(dialect), Some(separators)) = (self.dialect.filter(|_| self.scan.torn), self.separators) else {
+            return false;
+        };
+        let line = &self.text[from..at];
+        let literally = memchr::memchr_iter(dialect.delimiter, line).count();
+        separators > 0 && literally == separators && self.separators_of(line) != Some(separators)
     }
 
     /// Whether this line has the other half of a quote that opened by mistake. The first line with quotes has it, or none has.
@@ -384,6 +397,7 @@ impl<'a> Iterator for Fields<'a> {
 pub fn literal_fields(record: &[u8], delimiter: u8, most: usize) -> impl Iterator<Item = &[u8]> {
     record.splitn(most, move |byte| *byte == delimiter).map(|field| match field {
         [b'"', rest @ ..] if !rest.ends_with(b"\"") => rest,
+        [b'"', inner @ .., b'"'] => inner,
         [rest @ .., _] if ends_half(field) => rest,
         _ => field,
     })

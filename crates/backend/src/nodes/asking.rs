@@ -10,7 +10,7 @@ use crate::nodes::egress::{Check, CheckOutcome};
 /// Subject of a check without which no mail server can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Essential {
-    /// Name servers respond.
+    /// Name servers respond, and know mail servers.
     Resolver,
     /// An MX host accepts a connection.
     Port,
@@ -62,7 +62,7 @@ impl AskingState {
     pub fn obstacle(self) -> Option<&'static str> {
         match self {
             Self::Able | Self::Unchecked => None,
-            Self::NoResolver => Some("no resolver answers"),
+            Self::NoResolver => Some("no resolver finds mail servers"),
             Self::PortClosed => Some("outbound port 25 is closed"),
             Self::NoReverseName => Some("the source address has no valid reverse name (PTR)"),
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use probity_account::block::ADDRESS_MAX_BYTES;
 use probity_account::block::table::TableBlock;
 use probity_contract::error::ApiError;
-use probity_lists::absent::{Absence, absence};
+use probity_lists::absent::{Absence, absence, cleaned};
 use probity_lists::json;
 use probity_mail::address::{bare_address, trimmed};
 use probity_store::Conn;
@@ -28,9 +28,14 @@ fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, st
         _ => row.get(column).map_or("", String::as_str).into(),
     };
     match text {
-        Cow::Borrowed(text) => Cow::Borrowed(short(trimmed(text))),
-        Cow::Owned(text) => Cow::Owned(short(trimmed(&text)).to_owned()),
+        Cow::Borrowed(text) => Cow::Borrowed(meant(text)),
+        Cow::Owned(text) => Cow::Owned(meant(&text).to_owned()),
     }
+}
+
+/// Returns a text without what surrounds its address.
+fn meant(text: &str) -> &str {
+    short(cleaned(text).unwrap_or_else(|| trimmed(text)))
 }
 
 /// Returns the text in the address column of a row, or why the row has none. Rows are numbered from 0.
@@ -118,6 +123,7 @@ mod tests {
         let csv = about(FileKind::Csv, &["name", "email"]);
         let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<FileRow>();
         assert_eq!(address(&csv, &row(&["A", " a@x.org\t"]), 1), "a@x.org");
+        assert_eq!(address(&csv, &row(&["A", "mailto:a@x.org?subject=hi"]), 1), "a@x.org");
         assert_eq!(address(&csv, &row(&["A"]), 1), "");
         assert_eq!(address(&csv, &row(&[]), 1), "");
         let long = format!("{}ü", "a".repeat(ADDRESS_MAX_BYTES - 1));

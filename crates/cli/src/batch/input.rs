@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, anyhow, bail};
 use probity_backend::secrets::hex;
 use probity_lists::FileFault;
-use probity_lists::absent::{absence, has_address};
+use probity_lists::absent::{absence, cleaned, has_address};
 use probity_lists::column::NoColumn;
 use probity_lists::encoding::Encoding;
 use probity_lists::json;
@@ -263,7 +263,7 @@ impl Import<'_> {
             if first && self.plan.header {
                 self.header(&record.cells);
                 self.work.verbatim(record.raw.end, false, raw)?;
-            } else if let Some(several) = from.recipients(&record) {
+            } else if let Some(several) = from.records().recipients(&record) {
                 self.recipients(&several, record.raw.end)?;
             } else {
                 if self.plan.format == ListFormat::Csv {
@@ -283,13 +283,14 @@ impl Import<'_> {
         let (end, line) = (record.raw.end, record.raw.line);
         match self.email(&record.cells, line, first) {
             Ok(email) => {
-                if let Some(absence) = absence(&email, self.name.as_deref(), guessed) {
+                let email = cleaned(&email).unwrap_or(&email);
+                if let Some(absence) = absence(email, self.name.as_deref(), guessed) {
                     self.found.left_out(absence, line);
                     return self.work.without(end, absence.into(), raw);
                 }
-                self.found.addresses += u64::from(has_address(&email));
-                let place = self.work.row(end, &email, raw)?;
-                self.rows.add(&email, place);
+                self.found.addresses += u64::from(has_address(email));
+                let place = self.work.row(end, email, raw)?;
+                self.rows.add(email, place);
             }
             Err(Unreadable { object, why }) => {
                 self.found.unreadable(line, why);

@@ -23,7 +23,7 @@ pub(crate) type ByStatus = [u64; Status::ALL.len()];
 /// Progress of one run.
 pub(crate) struct RunProgress {
     view: View,
-    total: u64,
+    pub(crate) total: u64,
     /// Verdicts before this run.
     before: u64,
     by_status: ByStatus,
@@ -104,6 +104,13 @@ impl RunProgress {
         if line != self.said {
             log::say(&line);
             self.said = line;
+        }
+    }
+
+    /// Prints a message, unless only errors are wanted.
+    pub(crate) fn note(&self, text: &str) {
+        if self.view != View::Nothing {
+            log::say(text);
         }
     }
 

@@ -164,7 +164,21 @@ impl OutcomeWriter {
         } else if let Some(halt) = reach.judge(&self.verifier.counters()) {
             // A halt by the user takes precedence over ours.
             self.halt.send_if_modified(|now| now.is_none() && now.replace(halt).is_none());
+        } else if self.progress.done() + self.deferred.len() as u64 == self.progress.total {
+            self.warn();
         }
+    }
+
+    /// Says once that every address waits because nothing could be reached, long before patience ends.
+    fn warn(&mut self) {
+        let Some(reach) = self.reach.as_mut().filter(|reach| !reach.warned) else { return };
+        let what = match reach.nobody(&self.verifier.counters()) {
+            Some(Halt::Nameless) => "No name could be looked up so far",
+            Some(Halt::Unreachable) => "No mail server could be reached so far",
+            _ => return,
+        };
+        reach.warned = true;
+        self.progress.note(&format!("{what}; `probity doctor` finds the cause. All addresses are tried again."));
     }
 }
 
@@ -175,6 +189,8 @@ pub(crate) struct Reachability {
     nameless: HashSet<u64>,
     named: bool,
     proven: bool,
+    /// Whether it was said that nothing could be reached.
+    warned: bool,
 }
 
 impl Reachability {

@@ -46,7 +46,7 @@ async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     }
     if tried.is_empty() {
         let advice = "correct what the resolver check found, or set doctor.probe_domains to domains that receive mail";
-        return Check::fail(name, "no mail server was found to connect to", advice);
+        return Check::fail(name, "no mail server was found to connect to", advice).about(Essential::Resolver);
     }
     // A reply proves that the port is open.
     if tried.iter().any(|how| how.contains(REFUSED)) {

@@ -53,7 +53,8 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     checks
 }
 
-/// Whether an answer tells if names resolve. A resolver that serves only private names may know the domains of lists.
+/// Whether an answer about the first domain tells if names resolve. One that denies it may know the others: the port check looks
+/// them up.
 fn is_telling(answer: &DnsAnswer) -> bool {
     !matches!(answer, DnsAnswer::NoName | DnsAnswer::Empty | DnsAnswer::Failed(DnsFailure::Refused))
 }

@@ -61,6 +61,58 @@ pub(super) const NAMES: &[&str] = &[
     "privateemail",
 ];
 
+/// Words of titles above a single column of addresses, in lower case without accents.
+const TITLES: &[&str] = &[
+    "address",
+    "addresses",
+    "contact",
+    "contacts",
+    "customers",
+    "list",
+    "name",
+    "newsletter",
+    "recipient",
+    "recipients",
+    "subscriber",
+    "subscribers",
+    "users",
+    // German
+    "abonnenten",
+    "adresse",
+    "adressen",
+    "empfanger",
+    "kontakt",
+    "kontakte",
+    "kunden",
+    "liste",
+    // French, Spanish, Italian, Portuguese
+    "abonnes",
+    "adresses",
+    "clientes",
+    "clienti",
+    "clients",
+    "contactos",
+    "contatti",
+    "contatos",
+    "destinataires",
+    "destinatarios",
+    "direcciones",
+    "nom",
+    "nombre",
+    // Russian, Chinese, Japanese, Korean
+    "адрес",
+    "контакт",
+    "контакты",
+    "邮件",
+    "邮件地址",
+    "联系人",
+    "アドレス",
+    "メール",
+    "連絡先",
+    "메일",
+    "연락처",
+];
+
 /// Accented letters, each with its base letter.
 const ACCENTS: &[(&str, char)] = &[
     ("àáâãäåą", 'a'),
@@ -83,4 +135,12 @@ pub(super) fn simple(cell: &str) -> String {
 /// Whether a cell names an address column.
 pub(crate) fn is_name(cell: &str) -> bool {
     NAMES.contains(&simple(cell).as_str())
+}
+
+/// Whether a cell is the title of a single column: it has the name of an address column among other words, or what else such lists are
+/// called. Any other text may be meant as an address.
+pub(super) fn is_title(cell: &str) -> bool {
+    let words = cell.split(|c: char| !c.is_alphanumeric() && c != '-').map(simple);
+    !cell.contains('@')
+        && words.into_iter().any(|word| NAMES.contains(&word.as_str()) || TITLES.contains(&word.as_str()))
 }

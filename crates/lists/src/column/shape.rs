@@ -17,9 +17,11 @@ pub fn titles(rows: &[Vec<String>]) -> usize {
     let Some(header) = rows.iter().take(TITLES_MAX + 1).position(names) else { return 0 };
     let is_title = |row: &Vec<String>| {
         let differs = rows[header].len() == 1 || row.len() != rows[header].len() || texts(row) < texts(&rows[header]);
-        differs
+        // An address within a sentence.
+        let mentions = |cell: &String| cell.contains('@') && !is_address(cell);
+        (differs || row.iter().any(mentions))
             && row.iter().map(String::len).sum::<usize>() <= TITLE_BYTES
-            && !row.iter().any(|cell| cell.contains('@'))
+            && !row.iter().any(|cell| is_address(cell))
     };
     let is_list = is_header(&rows[header]) && rows[header + 1..].iter().flatten().any(|cell| looks_like_address(cell));
     if is_list && rows[..header].iter().all(is_title) { header } else { 0 }
@@ -38,7 +40,7 @@ pub(super) fn unwrapped(head: &[u8]) -> Option<Sample> {
     let read = DELIMITERS.map(|delimiter| {
         let dialect = Dialect::separated(delimiter);
         let rows = outer.rows.iter().map(|row| cells(row[0].as_bytes(), dialect, false)).collect();
-        Sample { dialect, rows, titles: 0, is_wrapped: true, is_quoted: false }
+        Sample { dialect, rows, titles: 0, is_wrapped: true, is_quoted: false, has_quotes: true }
     });
     let is_row = |row: &Vec<String>| row.iter().filter(|cell| is_address(cell) && !cell.contains('<')).count() == 1;
     read.into_iter().find(|sample| {

@@ -1,17 +1,81 @@
 //! Rows without an address: nobody is asked about them, and they cost nothing.
 
-use probity_mail::address::{Address, bare_address};
+use probity_mail::address::{Address, bare_address, is_blank};
 
 use serde::{Deserialize, Serialize};
 
 use crate::column::{is_address, is_name, looks_like_address, trimmed};
 use crate::recipients::recipients;
 
-/// Whether a cell of the address column holds no address: it is blank, but for characters that nobody sees and marks of an end, or
-/// repeats the header. Any other text is meant as an address, valid or not.
+/// What programs write into a cell that has no value.
+const NOTHING: [&str; 8] = ["n/a", "na", "nan", "nil", "none", "null", "undefined", "unknown"];
+/// First words of a row that sums up or ends a list.
+const SUMS: [&str; 16] = [
+    "anzahl", "count", "end", "ende", "eof", "fin", "fine", "gesamt", "nombre", "rows", "somme", "sum", "suma",
+    "summe", "total", "totale",
+];
+
+/// Whether a cell of the address column holds no address: it is blank, but for characters that nobody sees and marks of an end; it
+/// repeats the header; or it is a number or a line, says that there is no value, or sums up or ends the list. Any other text is meant as an
+/// address, valid or not.
 pub fn is_absent(cell: &str, header: Option<&str>) -> bool {
     let cell = trimmed(cell);
-    cell.is_empty() || (!cell.contains('@') && (is_name(cell) || header.is_some_and(|header| trimmed(header) == cell)))
+    if cell.contains(['@', '\u{ff20}', '\u{fe6b}']) {
+        return false;
+    }
+    let repeats = is_name(cell) || header.is_some_and(|header| trimmed(header) == cell);
+    let is_number = |c: char| c.is_numeric() || c.is_whitespace() || "-_*=~.,+/():|\u{2013}\u{2014}".contains(c);
+    repeats || cell.chars().all(is_number) || is_remark(cell)
+}
+
+/// Whether a text without an at sign stands where there is no address: a comment, a sum, the end of a list, no value.
+fn is_remark(cell: &str) -> bool {
+    let small = cell.to_lowercase();
+    let mut words = small.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let first = words.next().unwrap_or_default();
+    let sums = SUMS.contains(&first) && small.contains(|c: char| c.is_whitespace() || c == ':');
+    cell.starts_with('#') || NOTHING.contains(&&*small) || sums || (first == "eof" && words.next().is_none())
+}
+
+/// The address in a cell that has dirt around it: a link (`mailto:`), pairs of quotes or brackets, separators behind it. `None` if
+/// there is none, or if nothing or several addresses are within. Blanks alone are no dirt.
+pub fn cleaned(cell: &str) -> Option<&str> {
+    const PAIRS: [(char, char); 10] = [
+        ('"', '"'),
+        ('\'', '\''),
+        ('(', ')'),
+        ('[', ']'),
+        ('`', '`'),
+        ('\u{ab}', '\u{bb}'),
+        ('\u{2018}', '\u{2019}'),
+        ('\u{201c}', '\u{201d}'),
+        ('\u{201e}', '\u{201c}'),
+        ('\u{201a}', '\u{2018}'),
+    ];
+    let bare = trimmed(cell);
+    let mut text = bare;
+    loop {
+        let before = text;
+        text = trimmed(text.trim_end_matches([',', ';']));
+        for (open, close) in PAIRS {
+            let inner = text.strip_prefix(open).and_then(|inner| inner.strip_suffix(close));
+            text = trimmed(inner.unwrap_or(text));
+        }
+        text = without_scheme(text);
+        if text == before {
+            break;
+        }
+    }
+    let is_other = text.len() < bare.len() || bare.len() < cell.trim_matches(is_blank).len();
+    (is_other && is_address(text) && looks_like_address(text)).then_some(text)
+}
+
+/// A link without its scheme and its fields (RFC 6068); one with encoded characters stays.
+fn without_scheme(text: &str) -> &str {
+    const SCHEME: &str = "mailto:";
+    let is_link = text.get(..SCHEME.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCHEME));
+    let address = text.get(SCHEME.len()..).filter(|_| is_link).and_then(|rest| rest.split('?').next());
+    address.filter(|address| !address.contains('%')).unwrap_or(text)
 }
 
 /// Reason why a row is left out.
@@ -86,7 +150,34 @@ mod tests {
         for cell in absent {
             assert!(is_absent(cell, Some("Kontakt")), "{cell:?}");
         }
-        for cell in ["a@x.org", "a", "-", "Contact", "email@x.org", "a@x.org; b@x.org", "\u{a0}a@x.org"] {
+        for cell in [
+            "-",
+            "***",
+            "0171 123",
+            "2",
+            "NULL",
+            "n/a",
+            "#N/A",
+            "#EOF",
+            "Total: 2 rows",
+            "end of list",
+            "Summe 3",
+            "EOF",
+        ] {
+            assert!(is_absent(cell, None), "{cell:?}");
+        }
+        let meant = [
+            "a@x.org",
+            "a",
+            "Contact",
+            "email@x.org",
+            "a@x.org; b@x.org",
+            "\u{a0}a@x.org",
+            "a\u{ff20}x.org",
+            "total",
+            "endo",
+        ];
+        for cell in meant {
             assert!(!is_absent(cell, Some("Kontakt")), "{cell:?}");
         }
         assert!(!is_absent("Kontakt", None));
@@ -96,6 +187,39 @@ mod tests {
         assert_eq!(guesses.map(|cell| absence(cell, None, true)), [guess, guess, None, None]);
         assert_eq!(guesses.map(|cell| absence(cell, None, false)), [None; 4]);
         assert_eq!(absence("Kontakt", Some("Kontakt"), true), Some(Absence::Blank));
+    }
+
+    #[test]
+    fn dirt_around_an_address_is_taken_away() {
+        for cell in [
+            "mailto:a@x.org",
+            "MAILTO:a@x.org?subject=hi",
+            "(a@x.org)",
+            "'a@x.org'",
+            "\"a@x.org\"",
+            "a@x.org;",
+            "a@x.org,",
+            "\u{201c}a@x.org\u{201d}",
+            "\u{201e}a@x.org\u{201c}",
+            "\u{ab}\u{a0}a@x.org\u{a0}\u{bb}",
+            "['mailto:a@x.org'];",
+            "a@x.org\0\0",
+        ] {
+            assert_eq!(cleaned(cell), Some("a@x.org"), "{cell:?}");
+        }
+        let kept = [
+            "a@x.org",
+            " a@x.org\u{a0}",
+            "mailto:",
+            "mailto:a%2B@x.org",
+            "(a)",
+            "a@x.org; b@x.org",
+            "'a@x.org",
+            "\"a b\"@x.org",
+        ];
+        for cell in kept {
+            assert_eq!(cleaned(cell), None, "{cell:?}");
+        }
     }
 
     #[test]

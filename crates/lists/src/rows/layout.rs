@@ -58,7 +58,8 @@ impl Layout {
         let form = form.unwrap_or_else(|| match first_byte(body) {
             _ if several => TextForm::Lines,
             Some(b'{' | b'[') => TextForm::Json,
-            _ if hint.named || said.is_some() || sample.has_columns() || sample.is_named() => TextForm::Csv,
+            _ if hint.named || said.is_some() || sample.has_columns() => TextForm::Csv,
+            _ if sample.is_named() || sample.has_quotes => TextForm::Csv,
             _ => TextForm::Lines,
         });
         Self {

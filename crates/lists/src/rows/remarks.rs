@@ -40,6 +40,8 @@ pub struct TextRemarks {
     pub blank: Oddity,
     /// Rows in which a quote opens by mistake.
     pub stray: Oddity,
+    /// Rows that go over several lines with addresses, as if a quote were never closed.
+    pub spanned: Oddity,
     /// Cells of a workbook, and addresses behind its links, that could not be read, by rows.
     pub unreadable: Oddity,
 }

@@ -25,9 +25,20 @@ fn wide(text: &str) -> Vec<u8> {
 }
 
 #[test]
+fn rows_over_several_lines_with_addresses_are_remarked() {
+    let swallowed = "name,email\n\"Ann,a@x.org\nBob,b@x.org,extra\nCid,c@x.org\n\"Dee\",d@x.org\n";
+    let note = "email,note\na@x.org,\"see\nb@x.org wrote\"\n";
+    for (text, count) in [(swallowed, 1), (note, 0)] {
+        let mut rows = TextRows::open(text.as_bytes(), TextHint::default()).unwrap();
+        while rows.next_row().unwrap().is_some() {}
+        assert_eq!(rows.records().remarks().spanned, Oddity { count, line: 2 * count }, "{text}");
+    }
+}
+
+#[test]
 fn forms_are_seen_and_read() {
     type Case = (&'static [u8], TextForm, &'static [&'static [&'static str]]);
-    let table: [Case; 17] = [
+    let table: [Case; 19] = [
         (b"email,name\na@x.org,\"A, \"\"B\"\"\"\n", TextForm::Csv, &[&["email", "name"], &["a@x.org", "A, \"B\""]]),
         (b"n;email\n\"two\nlines\";a@x.org\n;\n\n", TextForm::Csv, &[&["n", "email"], &["two\nlines", "a@x.org"]]),
         (b"sep=;\r\nemail;a,b\r\na@x.org;c,d\r\n", TextForm::Csv, &[&["email", "a,b"], &["a@x.org", "c,d"]]),
@@ -42,6 +53,9 @@ fn forms_are_seen_and_read() {
         (b"email,n\na@x.org,b\0\0\n,\0\n", TextForm::Csv, &[&["email", "n"], &["a@x.org", "b\0\0"]]),
         (b"email\n\x1a", TextForm::Csv, &[&["email"]]),
         (b"n,email\n\"A,a@x.org\nB,b@x.org\n", TextForm::Csv, &[&["n", "email"], &["A", "a@x.org"], &["B", "b@x.org"]]),
+        // Quotes around each line, and one that is part of an address.
+        (b"\"a@x.org\"\n\"Lee, B <b@x.org>\"\n", TextForm::Csv, &[&["a@x.org"], &["Lee, B <b@x.org>"]]),
+        (b"\"a b\"@x.org\nb@x.org\n", TextForm::Lines, &[&["\"a b\"@x.org"], &["b@x.org"]]),
         // A quote by mistake behind a line that is none of the rows.
         (
             b"\"sep=;\"\nn;email\n\"A;a@x.org\nB;b@x.org\n",

@@ -26,7 +26,7 @@ impl Span {
     pub(super) fn add(&mut self, line: &[u8], end: (usize, Eol), dialect: Dialect, separators: Option<usize>) {
         self.lines += 1;
         self.first.get_or_insert(end);
-        if self.differs || self.lines > LINES_MAX {
+        if self.lines > LINES_MAX {
             return;
         }
         self.single = separators == Some(0);
@@ -35,7 +35,12 @@ impl Span {
         let addressed =
             text.split(char::from(dialect.delimiter)).any(|cell| looks_like_address(cell.trim().trim_matches('"')));
         self.addressed += u64::from(addressed);
-        self.differs = separators != Some(found) || (self.single && !addressed);
+        self.differs |= separators != Some(found) || (self.single && !addressed);
+    }
+
+    /// Whether several lines have an address, as rows have.
+    pub(super) fn has_addresses(&self) -> bool {
+        self.addressed > 1
     }
 
     pub(super) fn move_back(&mut self, bytes: usize) {

@@ -8,7 +8,7 @@
 
 use super::{ADDRESS_MAX_BYTES, SubmissionFault};
 use crate::FileFault;
-use crate::absent::{absence, has_address};
+use crate::absent::{absence, cleaned, has_address};
 use crate::remarks::Oddity;
 use crate::rows::{Record, RecordKind, TextForm, TextHint, TextRecords};
 
@@ -23,7 +23,8 @@ const CSV: TextHint = TextHint {
     delimiter: None,
     encoding: None,
     named: false,
-    by_name: false,
+    // A line of recipients is read as such.
+    by_name: true,
     pasted: false,
 };
 
@@ -75,6 +76,10 @@ impl CsvReader {
             if record.kind != RecordKind::Row {
                 continue;
             }
+            if let Some(several) = self.records.recipients(&record) {
+                several.iter().try_for_each(|address| self.address(&record, address, take))?;
+                continue;
+            }
             if self.choice.is_none() && self.choose(&record)? {
                 continue;
             }
@@ -96,10 +101,16 @@ impl CsvReader {
         let line = record.raw.line;
         let (column, header) = self.choice.as_ref().map_or((0, None), |of| (of.column, of.header.as_deref()));
         let address = record.cells.get(column).map_or("", String::as_str);
+        let address = cleaned(address).unwrap_or(address);
         if absence(address, header, false).is_some() {
             self.without.meet(line);
             return Ok(());
         }
+        self.address(record, address, take)
+    }
+
+    fn address(&mut self, record: &Record, address: &str, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+        let line = record.raw.line;
         if record.foreign && !address.is_ascii() {
             return Err(SubmissionFault::Line(line, NOT_UTF8));
         }

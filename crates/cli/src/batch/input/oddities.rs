@@ -120,7 +120,7 @@ impl InputOddities {
 /// Warnings about the text itself. `other`: encoding of its lines that are not UTF-8.
 pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowPlaces) -> Vec<String> {
     let mut warnings = Vec::new();
-    let TextRemarks { foreign, nuls, stray, .. } = *remarks;
+    let TextRemarks { foreign, nuls, stray, spanned, .. } = *remarks;
     if let Some(other) = other.map(|other| other.replace("windows", "Windows")) {
         let Oddity { count, line } = foreign;
         let lines = counted(count, "line is not UTF-8 and was", "lines are not UTF-8 and were");
@@ -134,6 +134,12 @@ pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowP
         let Oddity { count, line } = stray;
         let quotes = counted(count, "quote is never closed and was", "quotes are never closed and were");
         warnings.push(format!("{quotes} ignored, {}", first(count, line, places)));
+    }
+    if spanned.count > 0 {
+        let Oddity { count, line } = spanned;
+        let rows =
+            counted(count, "row goes over several lines with addresses", "rows go over several lines with addresses");
+        warnings.push(format!("{rows}, {}; check the quotes there", first(count, line, places)));
     }
     warnings
 }

@@ -31,7 +31,7 @@ fn a_live_list_waits_for_a_machine_that_can_ask() {
     let dead = format!("[dns]\nnameservers = [\"{closed}\"]\ntimeout = \"200ms\"\nattempts = 1\n");
     let mute = start(&installation, &dead);
     let (live, test) = (mute.key("Live key"), mute.key("Test key"));
-    wait_for("the first checkup", || installation.log().contains("no resolver answers").then_some(()));
+    wait_for("the first checkup", || installation.log().contains("no resolver finds mail servers").then_some(()));
     let held = list(&mut mute.client(&live), "\"valid@sandbox.test\",\"no address\"");
     let free = list(&mut mute.client(&test), "\"valid@sandbox.test\"");
     wait_for("the sandbox", || (status(&mut mute.client(&test), &free)["status"] == "completed").then_some(()));
