@@ -1,6 +1,7 @@
 //! A sheet as rows of texts, cell by cell. Its declared size, merged ranges and styles are ignored. Formulas are not evaluated:
 //! their last result is the cell's value.
 
+use probity_mail::address::bare_address;
 use quick_xml::events::Event;
 
 use super::format::Formats;
@@ -328,7 +329,7 @@ impl<T: FnMut(u64, Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
         (self.take)(u64::from(self.at) + 1, std::mem::take(&mut self.row))
     }
 
-    /// Puts the addresses behind cells in their place, unless the row has an address: its name would be lost for one that is there.
+    /// Adds the addresses behind cells to their texts, unless the row has an address.
     fn link_addresses(&mut self) {
         let linked = std::mem::take(&mut self.linked);
         let is_ignored = self.links.is_ignored(self.at);
@@ -339,7 +340,11 @@ impl<T: FnMut(u64, Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
             self.lost.meet(u64::from(self.at) + 1);
         }
         for (column, address) in linked {
-            self.row[column] = address;
+            let name = self.row[column].trim();
+            let named = format!("{name} <{address}>");
+            // Not every text can be a name before an address.
+            let is_name = !name.is_empty() && bare_address(&named) == address;
+            self.row[column] = if is_name { named } else { address };
         }
     }
 }
