@@ -55,9 +55,10 @@ fn short(text: &str) -> &str {
     &text[..text.floor_char_boundary(ADDRESS_MAX_BYTES)]
 }
 
-/// Returns a row's cells, one for each column.
+/// Returns a row's cells, one for each column. A line that is no object is the first of them: nothing is lost.
 pub fn cells(about: &FileFacts, row: FileRow) -> Vec<String> {
     let mut cells = match about.kind {
+        FileKind::Jsonl if row.first().is_some_and(|line| json::members(line).is_err()) => row,
         FileKind::Jsonl => {
             let members = row.first().and_then(|line| json::members(line).ok()).unwrap_or_default();
             let of = |name: &String| members.iter().rfind(|(member, _)| member == name);
@@ -169,6 +170,6 @@ mod tests {
         assert_eq!(cells(&about(FileKind::Csv, &["a", "b", "c"]), row(&["1"])), ["1", "", ""]);
         let json = about(FileKind::Jsonl, &["id", "tags"]);
         assert_eq!(cells(&json, row(&[r#"{"tags":["x"],"id":1.50,"other":2}"#])), ["1.50", r#"["x"]"#]);
-        assert_eq!(cells(&json, row(&["nonsense"])), ["", ""]);
+        assert_eq!(cells(&json, row(&["nonsense"])), ["nonsense", ""]);
     }
 }
