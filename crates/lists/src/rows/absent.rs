@@ -24,7 +24,7 @@ pub fn is_absent(cell: &str, header: Option<&str>) -> bool {
         return false;
     }
     let repeats = is_name(cell) || header.is_some_and(|header| trimmed(header) == cell);
-    let is_number = |c: char| c.is_numeric() || c.is_whitespace() || "-_*=~.,+/():|\u{2013}\u{2014}".contains(c);
+    let is_number = |c: char| c.is_numeric() || c.is_whitespace() || "-_*~.,/():|\u{2013}\u{2014}".contains(c);
     repeats || cell.chars().all(is_number) || is_remark(cell)
 }
 
@@ -53,6 +53,10 @@ pub fn cleaned(cell: &str) -> Option<&str> {
         ('\u{201a}', '\u{2018}'),
     ];
     let bare = trimmed(cell);
+    // A name before an address in brackets is understood as it is.
+    if bare.contains('<') {
+        return None;
+    }
     let mut text = bare;
     loop {
         let before = text;
