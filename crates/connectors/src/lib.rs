@@ -33,4 +33,4 @@ pub use reading::{
 pub use request::{CredentialFault, Credentials, HostAllowance, Method, Request, Response};
 pub use source::Source;
 pub use template::{Filter, JsonTemplate, Part, Placeholder, PlaceholderFamily, Template};
-pub use testing::{TestOutcome, Testing};
+pub use testing::{CredentialAge, TestOutcome, Testing};

@@ -23,16 +23,32 @@ pub enum TestOutcome {
     Failed(Fault),
 }
 
+/// Whether a platform has accepted the credentials before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CredentialAge {
+    /// Entered just now, perhaps with a mistake.
+    Entered,
+    /// Accepted when the customer connected.
+    Stored,
+}
+
 /// Tests the credentials of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Testing<'a> {
     file: &'a ConnectorFile,
     credentials: &'a Credentials,
+    age: CredentialAge,
 }
 
 impl<'a> Testing<'a> {
+    /// Tests credentials that a customer enters.
     pub fn new(file: &'a ConnectorFile, credentials: &'a Credentials) -> Self {
-        Self { file, credentials }
+        Self::of(file, credentials, CredentialAge::Entered)
+    }
+
+    /// Tests credentials of an age. A host that was the platform once and does not answer as one now has an outage.
+    pub fn of(file: &'a ConnectorFile, credentials: &'a Credentials, age: CredentialAge) -> Self {
+        Self { file, credentials, age }
     }
 
     /// Returns the call.
@@ -59,14 +75,9 @@ impl<'a> Testing<'a> {
         }
     }
 
-    /// Returns the outcome of a failed connection: if the customer entered the URL, it is wrong.
+    /// Returns the outcome of a failed connection: if the customer has just entered the URL, it is wrong.
     pub fn unreached(&self, fault: Fault) -> TestOutcome {
-        let fields = self.fields(|kind| kind == CredentialKind::Url);
-        if fields.is_empty() {
-            TestOutcome::Failed(fault)
-        } else {
-            TestOutcome::Wrong { fields, message: fault.message }
-        }
+        outcome(self.entered_urls(), fault)
     }
 
     /// Returns the outcome of a refused call, of the test or of the exchange of credentials for a token.
@@ -74,17 +85,21 @@ impl<'a> Testing<'a> {
         let is_address = |kind| kind == CredentialKind::Url;
         let fields = match fault.class {
             ErrorClass::Credential => self.fields(|kind| !is_address(kind)),
-            // The host responds, but is not the platform: if the customer entered the URL, it is wrong.
-            ErrorClass::Unreadable => self.fields(is_address),
-            ErrorClass::Invalid | ErrorClass::Gone if !self.fields(is_address).is_empty() => self.fields(is_address),
+            // The host responds, but is not the platform: if the customer has just entered the URL, it is wrong.
+            ErrorClass::Unreadable => self.entered_urls(),
+            ErrorClass::Invalid | ErrorClass::Gone if !self.fields(is_address).is_empty() => self.entered_urls(),
             // The platform responds, but does not know the name in the path.
             ErrorClass::Invalid | ErrorClass::Gone => self.fields(|kind| kind == CredentialKind::Text),
             _ => Vec::new(),
         };
-        if fields.is_empty() {
-            TestOutcome::Failed(fault)
-        } else {
-            TestOutcome::Wrong { fields, message: fault.message }
+        outcome(fields, fault)
+    }
+
+    /// Returns the URLs that may be mistyped.
+    fn entered_urls(&self) -> Vec<String> {
+        match self.age {
+            CredentialAge::Entered => self.fields(|kind| kind == CredentialKind::Url),
+            CredentialAge::Stored => Vec::new(),
         }
     }
 
@@ -93,3 +108,10 @@ impl<'a> Testing<'a> {
         fields.map(|field| field.name.clone()).collect()
     }
 }
+
+fn outcome(fields: Vec<String>, fault: Fault) -> TestOutcome {
+    if fields.is_empty() { TestOutcome::Failed(fault) } else { TestOutcome::Wrong { fields, message: fault.message } }
+}
+
+#[cfg(test)]
+mod tests;

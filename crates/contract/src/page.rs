@@ -103,6 +103,24 @@ impl IntoParams for PageQuery {
     }
 }
 
+/// Query of a list that has only one page. A size that no list has is an error here too.
+#[derive(Clone, Copy, Debug)]
+pub struct OnePageQuery;
+
+impl FromQuery for OnePageQuery {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
+        PerPage::USUAL.wanted(query).map(|_| Self)
+    }
+}
+
+impl IntoParams for OnePageQuery {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let means = "Resources per page, at least 1. The list has one page with all resources, whatever the number.";
+        let usual = PerPage::USUAL.default;
+        vec![query("per_page", means, per_page(usual), usual).build()]
+    }
+}
+
 impl PageQuery {
     /// Describes the parameters of a list with these page sizes.
     pub fn parameters_of(PerPage { default, max }: PerPage) -> Vec<Parameter> {

@@ -161,14 +161,8 @@ impl Platforms {
     }
 
     /// Tries credentials, within 15 s in total. An unresponsive platform is a [`TestOutcome`] too.
-    pub async fn test(
-        &self,
-        file: &ConnectorFile,
-        credentials: &Credentials,
-        account: &AccountBudget,
-    ) -> Result<TestOutcome, Fault> {
+    pub async fn test(&self, testing: Testing<'_>, account: &AccountBudget) -> Result<TestOutcome, Fault> {
         let now = self.0.clock.now();
-        let testing = Testing::new(file, credentials);
         let request = testing.request(now)?;
         Ok(match self.send_until(account, &request, now + TEST_MAX_MS).await {
             Ok(response) => testing.answer(&response),

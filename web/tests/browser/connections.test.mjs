@@ -122,7 +122,7 @@ test("a connection that runs by itself says when", async () => {
   await page.getByText(/^All contacts again: /).waitFor();
   const { settings } = await server.api("GET", `/integrations/ghost/connections/${id}`);
   assert.deepEqual([settings.autofloss, settings.instafloss, settings.decay_protection, settings.decay_days], [true, false, true, 60]);
-  await page.getByRole("checkbox", { name: /^New contacts, at once/ }).check();
+  await page.getByRole("checkbox", { name: /^New contacts, within minutes/ }).check();
   await page.getByRole("button", { name: "Save times" }).click();
   await page.getByText("this installation has no public URL for events").waitFor();
   nothingWrong();

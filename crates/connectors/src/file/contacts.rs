@@ -164,10 +164,24 @@ pub enum ContactState {
     Unknown,
 }
 
+/// Items of a record of which only some count, such as those about email among all channels.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AmongRule {
+    /// Place of the array.
+    pub records: Source,
+    /// Place in an item, and the values with which it counts.
+    pub at: Source,
+    pub is: Vec<String>,
+}
+
 /// Place of a state, and the meanings of its values. A value without a meaning is left to the next rule.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateRule {
+    /// Items of the record that are looked at one by one, in place of the record.
+    #[serde(default)]
+    pub among: Option<AmongRule>,
     pub at: Source,
     pub map: BTreeMap<String, ContactState>,
 }

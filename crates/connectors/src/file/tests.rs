@@ -124,6 +124,16 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// Customers who choose lists expect that a contact stays in the others.
+#[test]
+fn a_note_says_that_unsubscribing_reaches_beyond_the_chosen_lists() {
+    for file in Catalog::embedded().iter().filter(|file| file.can_choose_lists()) {
+        let Some(rule) = &file.actions.unsubscribe else { continue };
+        let is_said = rule.note.as_ref().is_some_and(|note| note.contains("any list"));
+        assert!(rule.scope == ContactScope::List || is_said, "{}", file.provider.name);
+    }
+}
+
 #[test]
 fn every_fault_names_its_place_and_what_would_be_right() {
     assert!(faults("[test]", "[test]").is_empty());

@@ -1,9 +1,10 @@
 //! Converts records to contacts and lists.
 
 use probity_mail::time::Millis;
+use serde_json::Value;
 
 use crate::answer::RawRecord;
-use crate::file::{ContactState, ContactsRule, DateAt, ListsRule, SinceKind};
+use crate::file::{AmongRule, ContactState, ContactsRule, DateAt, ListsRule, SinceKind, StateRule};
 use crate::source::Found;
 
 /// Maximum length of an ID, in bytes.
@@ -95,7 +96,24 @@ pub(super) fn contacts(
 }
 
 fn state(rule: &ContactsRule, found: Found<'_>) -> Option<ContactState> {
-    rule.fields.state.iter().find_map(|rule| rule.map.get(&rule.at.text(found)?).copied())
+    rule.fields.state.iter().find_map(|rule| match &rule.among {
+        None => meaning(rule, found),
+        Some(among) => items(among, found).iter().find_map(|item| meaning(rule, Found { body: item, ..found })),
+    })
+}
+
+fn meaning(rule: &StateRule, found: Found<'_>) -> Option<ContactState> {
+    rule.map.get(&rule.at.text(found)?).copied()
+}
+
+/// Returns the items that count.
+fn items(among: &AmongRule, found: Found<'_>) -> Vec<Value> {
+    let Some(Value::Array(items)) = among.records.value(found) else { return Vec::new() };
+    let counts = |item: &Value| {
+        let at = among.at.text(Found { body: item, ..found });
+        at.is_some_and(|text| among.is.contains(&text))
+    };
+    items.into_iter().filter(counts).collect()
 }
 
 fn date(rule: Option<&DateAt>, found: Found<'_>) -> Option<Millis> {

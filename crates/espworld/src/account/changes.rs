@@ -218,6 +218,17 @@ impl EspAccount {
         field
     }
 
+    /// Deletes all tags and custom fields with their values, as a customer does.
+    pub fn delete_tags_and_fields(&mut self) {
+        let fields = std::mem::take(&mut self.fields);
+        self.tags.clear();
+        for contact in self.changed.values_mut() {
+            contact.tags.clear();
+            contact.fields.retain(|key, _| !fields.iter().any(|field| field.key == *key));
+        }
+        self.views.clear();
+    }
+
     /// Writes a value to a contact's field.
     pub(crate) fn write(&mut self, number: u32, key: &str, value: &Value) -> bool {
         let Some(mut contact) = self.contact(number) else { return false };

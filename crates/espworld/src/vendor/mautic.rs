@@ -130,9 +130,13 @@ fn shown(desk: &Desk, contact: &EspContact) -> Value {
         EspState::Bounced | EspState::Complained => Some(2),
         EspState::Unsubscribed => Some(1),
     };
-    let dnc = reason.map(
-        |reason| json!({"id": contact.number, "reason": reason, "comments": "", "channel": "email", "channelId": null}),
-    );
+    let entry = |channel: &str, reason: u32| {
+        let id = contact.number;
+        json!({"id": id, "reason": reason, "comments": "", "channel": channel, "channelId": null})
+    };
+    // Some have answered a text message with STOP, which says nothing about email.
+    let stopped = (contact.number % 3 == 0).then(|| entry("sms", 1));
+    let dnc: Vec<_> = stopped.into_iter().chain(reason.map(|reason| entry("email", reason))).collect();
     let tags: Vec<_> = desk.account.tag_names(contact).into_iter().map(|tag| json!({"tag": tag})).collect();
     let mut all = Map::new();
     all.insert("id".into(), json!(id_of(contact).to_string()));
@@ -144,7 +148,7 @@ fn shown(desk: &Desk, contact: &EspContact) -> Value {
     let modified = (contact.updated > contact.created).then(|| time::iso_offset(contact.updated));
     json!({"id": id_of(contact), "isPublished": true, "dateAdded": time::iso_offset(contact.created), "dateModified": modified,
         "points": 0, "fields": {"core": core, "social": [], "personal": [], "professional": [], "all": all},
-        "tags": tags, "doNotContact": dnc.into_iter().collect::<Vec<_>>()})
+        "tags": tags, "doNotContact": dnc})
 }
 
 /// Condition `where[N][col]`, `[expr]`, `[val]`.

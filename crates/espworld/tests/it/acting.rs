@@ -182,6 +182,25 @@ fn lost_replies_and_failures_repeat_no_action() {
 }
 
 #[test]
+fn tags_and_fields_that_were_deleted_between_two_runs_are_made_again() {
+    for_each(|vendor, seed| async move {
+        let mut rig = Rig::new(vendor, seed, EspFaults::none()).await;
+        let mut rng = Rng::new(seed ^ 0xde1);
+        for kind in [ActionKind::Tag, ActionKind::Fields] {
+            let Some(deed) = deed(&rig, kind, &mut rng) else { continue };
+            act(&mut rig, deed.order.clone(), &mut BTreeMap::new()).await;
+            rig.world.account(|account| account.delete_tags_and_fields());
+            let outcomes = act(&mut rig, deed.order.clone(), &mut BTreeMap::new()).await;
+            for (contact, outcome) in deed.contacts.iter().zip(&outcomes) {
+                assert!(matches!(outcome, ActionOutcome::Done { .. }), "{kind:?} of {}: {outcome:?}", contact.email);
+                assert!(is_done(&rig, &deed, contact), "{kind:?} of {} is not done", contact.email);
+            }
+        }
+        rig.assert_welcome();
+    });
+}
+
+#[test]
 fn contacts_that_changed_their_addresses_are_left_alone() {
     for_each(|vendor, seed| async move {
         let mut rig = Rig::new(vendor, seed, EspFaults::none()).await;

@@ -93,7 +93,7 @@ impl Trial {
     }
 
     async fn test(&self, url: &str) -> TestOutcome {
-        self.platforms.test(self.file(), &self.credentials(url), &self.account()).await.unwrap()
+        self.platforms.test(Testing::new(self.file(), &self.credentials(url)), &self.account()).await.unwrap()
     }
 }
 

@@ -69,7 +69,6 @@ fn fresh(
         disconnected: None,
         account_tag,
         settings: ConnectionSettingsChange::initial(file),
-        memory: [].into(),
         blacklist_count: 0,
         whitelist_count: 0,
         watermark: None,

@@ -10,7 +10,9 @@ use probity_backend::accounts::limits::{LimitBucket, RequestLimit};
 use probity_backend::connections::access::{self, ConnectionAccess, NoAccess, SealedCredentials};
 use probity_backend::connections::tokens::NoToken;
 use probity_backend::connections::{CallCause, CallFault, TEST_MAX_MS};
-use probity_connectors::{ConnectorFile, Credentials, ErrorClass, Fault, ListRecord, TestOutcome, Testing};
+use probity_connectors::{
+    ConnectorFile, CredentialAge, Credentials, ErrorClass, Fault, ListRecord, TestOutcome, Testing,
+};
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::connections::EnteredCredentials;
 use probity_store::OrgNo;
@@ -70,7 +72,7 @@ pub(super) async fn accept(
     // Until they are accepted, nothing proves that they are of the account that they name: its limits are not theirs to use up.
     let budget = app.platforms.budget(file, &tag, &tag);
     let mut access = ConnectionAccess { file, credentials, budget, token_version: None };
-    match tried(app, caller.org(), &tag, &mut access).await? {
+    match tried(app, (caller.org(), &tag), &mut access, CredentialAge::Entered).await? {
         TestOutcome::Valid { account } => {
             Ok(AcceptedCredentials { stored: access::seal(&app.secrets, file, id, entered), account })
         }
@@ -85,7 +87,7 @@ pub(super) async fn try_stored(
     of: &StoredConnection,
     mut access: ConnectionAccess<'_>,
 ) -> Result<Option<String>, ApiError> {
-    match tried(app, of.org, &of.account_tag, &mut access).await? {
+    match tried(app, (of.org, &of.account_tag), &mut access, CredentialAge::Stored).await? {
         TestOutcome::Valid { .. } => Ok(None),
         TestOutcome::Wrong { message, .. } => Ok(Some(message)),
         TestOutcome::Failed(fault) => Err(unavailable(fault)),
@@ -95,13 +97,13 @@ pub(super) async fn try_stored(
 /// Tries credentials, within 15 s in total. An exchange for an access token goes on afterwards.
 async fn tried(
     app: &App,
-    org: OrgNo,
-    tag: &AccountTag,
+    account: (OrgNo, &AccountTag),
     access: &mut ConnectionAccess<'_>,
+    age: CredentialAge,
 ) -> Result<TestOutcome, ApiError> {
     let name = &access.file.provider.name;
     let limit = Duration::from_millis(TEST_MAX_MS.unsigned_abs());
-    tokio::time::timeout(limit, tried_at_length(app, org, tag, access)).await.unwrap_or_else(|_| {
+    tokio::time::timeout(limit, tried_at_length(app, account, access, age)).await.unwrap_or_else(|_| {
         let late = CallFault { cause: CallCause::Timeout, may_have_acted: false, wait_ms: None };
         Ok(TestOutcome::Failed(late.fault(name)))
     })
@@ -110,22 +112,21 @@ async fn tried(
 /// Tries credentials. If the platform refuses an access token, which it may end at any time, another one is tried.
 async fn tried_at_length(
     app: &App,
-    org: OrgNo,
-    tag: &AccountTag,
+    (org, tag): (OrgNo, &AccountTag),
     access: &mut ConnectionAccess<'_>,
+    age: CredentialAge,
 ) -> Result<TestOutcome, ApiError> {
     let mut refused = None;
     loop {
         let authorized = app.tokens.authorize(org, tag, access, refused).await;
-        let testing = Testing::new(access.file, &access.credentials);
+        let testing = Testing::of(access.file, &access.credentials, age);
         match authorized {
             Ok(()) => {}
             Err(NoToken::Platform(fault)) => return Ok(testing.refused(fault)),
             Err(NoToken::Unreached(fault)) => return Ok(testing.unreached(fault)),
             Err(NoToken::Store(error)) => return Err(error.into()),
         }
-        let ConnectionAccess { file, credentials, budget, .. } = &*access;
-        let outcome = app.platforms.test(file, credentials, budget).await.unwrap_or_else(TestOutcome::Failed);
+        let outcome = app.platforms.test(testing, &access.budget).await.unwrap_or_else(TestOutcome::Failed);
         if refused.is_some() || access.token_version.is_none() || !matches!(outcome, TestOutcome::Wrong { .. }) {
             return Ok(outcome);
         }

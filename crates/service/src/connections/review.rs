@@ -25,8 +25,8 @@ use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::once::Once;
 
-/// Recorded reason of an action that a user rejected.
-const BY_A_PERSON: &str = "rejected by a user";
+/// Recorded reason of an action that was rejected: by a user, a key or the operator, alone or with a rule of the whitelist.
+const REJECTED: &str = "rejected in the review";
 
 /// Lists the planned actions of runs that wait for review, in row order.
 pub async fn list_review(
@@ -115,7 +115,7 @@ pub async fn decide_review(
             let mut unchanged = Vec::new();
             for ((job, decisions), run) in by_job.iter().zip(runs_of.values()) {
                 let acts = decisions.iter().map(|(idx, word)| (*idx, act_of(*word))).collect();
-                let left = actions::decide(tx, (of.org, JobNo(*job)), &acts, Some(BY_A_PERSON), now).await?;
+                let left = actions::decide(tx, (of.org, JobNo(*job)), &acts, Some(REJECTED), now).await?;
                 unchanged.extend(left.into_iter().map(|(idx, why)| UnchangedDecision::of(*run, idx, why)));
             }
             let shown = ReviewDecided::of(given, unchanged);
@@ -158,6 +158,9 @@ fn checked(of: &StoredConnection, given: Vec<ReviewDecisionGiven>) -> Result<ByR
     }
     let mut by_run = ByRun::new();
     for (at, one) in given.into_iter().enumerate() {
+        if one.index.0 < 0 {
+            return Err(ApiError::invalid(&format!("decisions[{at}].index"), "must be at least 0"));
+        }
         if by_run.entry(one.run_id).or_default().insert(one.index.0, one.decision).is_some() {
             let field = format!("decisions[{at}]");
             return Err(ApiError::invalid(&field, "must not repeat an earlier action"));

@@ -3,8 +3,6 @@
 //! Callers encrypt the credentials, and only [`credentials`] reads them. New credentials may belong to another account of
 //! the platform, so [`reconnect`] then removes what runs have stored about the earlier one.
 
-use std::collections::BTreeMap;
-
 use probity_account::connections::ConnectionSettings;
 use probity_account::id::ConnId;
 use probity_mail::time::Millis;
@@ -32,8 +30,6 @@ pub struct StoredConnection {
     pub disconnected: Option<(Millis, Disconnection)>,
     pub account_tag: AccountTag,
     pub settings: ConnectionSettings,
-    /// IDs of tags and fields at the platform.
-    pub memory: BTreeMap<String, String>,
     pub blacklist_count: i64,
     pub whitelist_count: i64,
     /// Creation time up to which the last complete run saw every contact.
@@ -57,13 +53,10 @@ probity_mail::named! {
 }
 crate::records::names!(Disconnection);
 
-/// Memory of a connection that has not run (JSON).
-const NOTHING_LEARNED: &str = "{}";
-
 /// Columns of a connection.
 macro_rules! columns {
     () => {
-        "org_no, id, test, provider, name, disconnected_why, disconnected_at, account_tag, settings, memory, \
+        "org_no, id, test, provider, name, disconnected_why, disconnected_at, account_tag, settings, \
          blacklist_count, whitelist_count, watermark, trusted_at, created_at, last_synced_at"
     };
 }
@@ -74,7 +67,7 @@ statements! {
     COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM connection WHERE org_no = $1 \
              AND (disconnected_why IS NULL OR disconnected_why <> 'deleted') LIMIT $2) AS part) AS n";
     INSERT = "INSERT INTO connection (org_no, id, test, provider, name, status, credentials, account_tag, settings, memory, \
-              blacklist_count, whitelist_count, created_at) VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, $8, $10, 0, 0, $9)";
+              blacklist_count, whitelist_count, created_at) VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, $8, '{}', 0, 0, $9)";
     BY_ID = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND id = $2 AND test = $3");
     LOCK = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND id = $2 AND test = $3 {for_update}");
     // Limited by the maximum number of connections of an organization.
@@ -91,13 +84,12 @@ statements! {
                   AND disconnected_why = 'credential' LIMIT 1";
     WRITE = "UPDATE connection SET name = $3, settings = $4, watermark = $5, trusted_at = $6 WHERE org_no = $1 AND id = $2";
     RECONNECT = "UPDATE connection SET status = 'active', disconnected_why = NULL, disconnected_at = NULL, credentials = $3, \
-                 account_tag = $4, memory = $5, watermark = NULL, trusted_at = NULL WHERE org_no = $1 AND id = $2";
+                 account_tag = $4, watermark = NULL, trusted_at = NULL WHERE org_no = $1 AND id = $2";
     DISCONNECT = "UPDATE connection SET status = 'disconnected', disconnected_why = $3, disconnected_at = $4 \
                   WHERE org_no = $1 AND id = $2 AND status = 'active'";
     TAG = "SELECT account_tag FROM connection WHERE org_no = $1 AND id = $2";
     DELETE = "UPDATE connection SET status = 'disconnected', disconnected_why = 'deleted', disconnected_at = $3, \
-              credentials = NULL, memory = $4 WHERE org_no = $1 AND id = $2";
-    REMEMBER = "UPDATE connection SET memory = $4 WHERE org_no = $1 AND id = $2 AND account_tag = $3";
+              credentials = NULL WHERE org_no = $1 AND id = $2";
     CREDENTIALS = "SELECT credentials FROM connection WHERE org_no = $1 AND id = $2";
     OLDEST_DELETED = "SELECT org_no, id FROM connection WHERE disconnected_why = 'deleted' AND disconnected_at < $1 \
                       ORDER BY disconnected_at LIMIT 1 {skip_locked}";
@@ -119,7 +111,7 @@ pub async fn insert(tx: &mut Tx, new: &StoredConnection, credentials: &[u8], at_
     let StoredConnection { org, id, test, provider, name, account_tag, settings, created_at, .. } = new;
     let (provider, name, settings) = (provider.as_str(), name.as_str(), json(settings)?);
     let (id, tag) = (id.to_string(), account_tag.as_slice());
-    let values = args![*org, id, *test, provider, name, credentials, tag, settings, *created_at, NOTHING_LEARNED];
+    let values = args![*org, id, *test, provider, name, credentials, tag, settings, *created_at];
     tx.execute(&INSERT, values).await?;
     Ok(true)
 }
@@ -199,7 +191,7 @@ pub async fn reconnect(
         return Ok(false);
     }
     let id = connection.id.to_string();
-    tx.execute(&RECONNECT, args![connection.org, &*id, credentials, tag.as_slice(), NOTHING_LEARNED]).await?;
+    tx.execute(&RECONNECT, args![connection.org, &*id, credentials, tag.as_slice()]).await?;
     tokens::drop_unused(tx, connection.org, &connection.account_tag).await?;
     schedule::resume(tx, connection.org, &id).await?;
     hooks::resume(tx, connection.org, &id).await?;
@@ -227,21 +219,9 @@ pub async fn is_other_lost(conn: &mut Conn, of: &StoredConnection) -> Result<boo
 pub async fn delete(tx: &mut Tx, org: OrgNo, id: ConnId, at: Millis) -> Result<()> {
     schedule::pause(tx, org, &id.to_string()).await?;
     hooks::remove(tx, org, id).await?;
-    tx.execute(&DELETE, args![org, id.to_string(), at, NOTHING_LEARNED]).await?;
+    tx.execute(&DELETE, args![org, id.to_string(), at]).await?;
     let row = tx.first(&TAG, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
     tokens::drop_unused(tx, org, &row.read("account_tag")?).await
-}
-
-/// Stores what a run has found or created in an account, unless the connection has another account now.
-pub async fn remember(
-    tx: &mut Tx,
-    org: OrgNo,
-    id: ConnId,
-    tag: &AccountTag,
-    memory: &BTreeMap<String, String>,
-) -> Result<()> {
-    let memory = serde_json::json!(memory).to_string();
-    tx.execute(&REMEMBER, args![org, id.to_string(), tag.as_slice(), memory]).await.map(drop)
 }
 
 /// Returns the encrypted credentials; `None` if there are none.
@@ -279,6 +259,5 @@ fn read(row: &ResultRow) -> Result<StoredConnection> {
         created_at, last_synced_at;
         disconnected: disconnected_at.zip(row.read("disconnected_why")?),
         settings: row.json("settings")?,
-        memory: row.json("memory")?,
     }))
 }

@@ -34,7 +34,6 @@ pub(crate) fn nth(org: OrgNo, n: u8) -> StoredConnection {
         disconnected: None,
         account_tag: [n; 16],
         settings: ConnectionSettings::default(),
-        memory: [].into(),
         blacklist_count: 0,
         whitelist_count: 0,
         watermark: None,

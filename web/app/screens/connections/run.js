@@ -33,9 +33,15 @@ function Going({ run, path, again, platform, children }) {
   return html`<section class="card" aria-labelledby="run">
     <div class="row apart"><h2 id="run">${t(`run.${run.state}`)}</h2><${Stop} run=${run} path=${path} again=${again} /></div>
     ${children}
-    ${run.waits_until && html`<p class="quiet small">${t("connections.pause", { platform: platform.name, at: time(run.waits_until) })}</p>`}
+    ${run.waits_until && html`<p class="quiet small">${waiting(run, platform)}</p>`}
     <p class="quiet small">${run.dry_run ? t("connections.only_looks") : t("connections.started", { at: time(run.created_at) })}</p>
   </section>`;
+}
+
+/** Why a run waits: after a failed call, or because the platform wants it. */
+function waiting({ fault, waits_until }, platform) {
+  const at = time(waits_until);
+  return fault ? t("connections.repeats", { fault: sentence(fault), at }) : t("connections.pause", { platform: platform.name, at });
 }
 
 function Stop({ run, path, again }) {
@@ -68,7 +74,7 @@ function Decided({ run, path, platform, of, again }) {
         <h2 class="big" id="run"><${Headline} run=${run} counts=${counts} of=${of} /></h2>
         <${Bar} run=${run} />
         <p class="quiet small"><${Rest} run=${run} counts=${counts} progress=${progress} /></p>
-        ${run.fault && html`<${Note} kind=${run.state === "failed" ? "bad" : "warning"}>${sentence(run.fault)}<//>`}
+        ${run.fault && html`<${Note} kind=${run.state === "failed" ? "bad" : "warning"}>${run.waits_until ? waiting(run, platform) : sentence(run.fault)}<//>`}
         ${waits(run) && html`<${Decide} run=${run} path=${path} counts=${counts} platform=${platform} isActive=${of.status === "active"} again=${again} />`}
         ${run.state === "acting" && html`<div><${Stop} run=${run} path=${path} again=${again} /></div>`}
       </div>

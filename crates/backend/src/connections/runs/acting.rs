@@ -81,8 +81,9 @@ enum SlicesEnd<'h> {
 /// What a slice leaves to the next one.
 #[derive(Default)]
 struct Carried {
-    /// IDs found or created at the platform, once a slice has begun.
-    memory: Option<BTreeMap<String, String>>,
+    /// IDs of tags and fields found or created at the platform. They are not stored, because somebody may delete a tag there between
+    /// two runs.
+    memory: BTreeMap<String, String>,
     /// Outcomes to settle while the platform responds to the next call.
     unsettled: UnsettledActions,
 }

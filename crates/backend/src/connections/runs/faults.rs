@@ -1,9 +1,9 @@
 //! Consequences of a failed call for a run: a pause, its end, or the disconnection of its connection.
 //!
 //! Overload and outages never disconnect. Refused credentials do, if the platform's test call refuses them too, twice in a
-//! row and 10 minutes apart.
+//! row and 10 minutes apart. If only the test call accepts them, they lack a right, and the run ends after a few refusals.
 
-use probity_connectors::{ErrorClass, Fault, TestOutcome, Testing};
+use probity_connectors::{CredentialAge, ErrorClass, Fault, TestOutcome, Testing};
 use probity_mail::time::Millis;
 use probity_store::activity::events::{self, AccountChange, ConnectionEventKind, EventActor};
 use probity_store::activity::notices::{self, NoticeKind};
@@ -26,6 +26,9 @@ const WAIT_MAX_MS: i64 = 24 * 3_600_000;
 const UNREADABLE_MAX: i64 = 3;
 /// Maximum consecutive failed calls: about 1.5 days.
 const FAILURES_MAX: i64 = 44;
+/// Maximum consecutive refusals of a call with valid credentials, which lack a right: about 3 minutes. A platform may need some time for
+/// a right that was just given.
+const REFUSALS_MAX: i64 = 5;
 
 /// Returns the pause after a failure: `first`, doubled with each failure, or the wait that the platform requests. `jitter` is
 /// below 256.
@@ -34,6 +37,15 @@ fn pause_ms(first: i64, failures: i64, wait_ms: Option<i64>, jitter: u8) -> i64 
     let pause = wait_ms.map_or(own, |wait| wait.clamp(1_000, WAIT_MAX_MS));
     // Up to 20% longer, so runs that failed together do not retry together.
     pause + pause * i64::from(jitter) / 1_280
+}
+
+/// Returns whether a call will be refused again: the last one was refused for the same reason.
+fn is_hopeless(last: Option<&str>, fault: &Fault, failures: i64) -> bool {
+    last == Some(&*fault.message) && failures + 1 >= REFUSALS_MAX
+}
+
+fn stored<'a>(access: &'a ConnectionAccess<'_>) -> Testing<'a> {
+    Testing::of(access.file, &access.credentials, CredentialAge::Stored)
 }
 
 impl HeldRun<'_> {
@@ -45,7 +57,7 @@ impl HeldRun<'_> {
             // A used-up quota is not a failure: it is renewed.
             ErrorClass::Quota => {
                 let wait = fault.wait_ms.or(Some(PAUSE_MAX_MS));
-                Ok(RunStep::After(self.setback(self.failures(), wait, None)))
+                Ok(RunStep::After(self.setback(self.failures(), wait, None, &fault)))
             }
             ErrorClass::Unreadable if self.failures() < UNREADABLE_MAX => self.later(&fault).await,
             ErrorClass::Gone
@@ -56,10 +68,17 @@ impl HeldRun<'_> {
         }
     }
 
-    fn setback(&self, failures: i64, wait_ms: Option<i64>, refused_at: Option<Millis>) -> RunSetback {
+    fn setback(&self, failures: i64, wait_ms: Option<i64>, refused_at: Option<Millis>, fault: &Fault) -> RunSetback {
         let first = self.runs.platforms.pause_ms();
         let [jitter] = crate::secrets::random::bytes::<1>();
-        RunSetback { next_at: self.now() + pause_ms(first, failures, wait_ms, jitter), failures, refused_at }
+        let next_at = self.now() + pause_ms(first, failures, wait_ms, jitter);
+        // That a platform asks for a pause is no fault.
+        let is_pause = matches!(fault.class, ErrorClass::Throttled | ErrorClass::Quota);
+        let fault = (!is_pause).then(|| fault.message.clone());
+        if let Some(fault) = &fault {
+            tracing::warn!(run = %self.run.id, fault, failures, "a call of a run failed; it is repeated later");
+        }
+        RunSetback { next_at, failures, refused_at, fault }
     }
 
     async fn later(&self, fault: &Fault) -> Result<RunStep, RunStop> {
@@ -71,15 +90,23 @@ impl HeldRun<'_> {
         if failures >= FAILURES_MAX {
             return self.fail(&fault.message).await;
         }
-        Ok(RunStep::After(self.setback(failures + 1, fault.wait_ms, refused_at)))
+        Ok(RunStep::After(self.setback(failures + 1, fault.wait_ms, refused_at, fault)))
+    }
+
+    /// Handles a call that the platform refuses although it accepts the credentials.
+    async fn forbidden(&self, fault: &Fault) -> Result<RunStep, RunStop> {
+        if is_hopeless(self.run.fault.as_deref(), fault, self.failures()) {
+            return self.fail(&fault.message).await;
+        }
+        // The refusals of the credentials before are over.
+        self.later_with(fault, None).await
     }
 
     /// Sends the test call. If it still refuses the credentials after a while, disconnects the connection.
     async fn refused(&self, account: &RunAccount<'_>, fault: Fault) -> Result<RunStep, RunStop> {
         let message = match self.tried(account).await? {
             Ok(TestOutcome::Wrong { message, .. }) => message,
-            // The refusals before are over.
-            Ok(TestOutcome::Valid { .. }) => return self.later_with(&fault, None).await,
+            Ok(TestOutcome::Valid { .. }) => return self.forbidden(&fault).await,
             Ok(TestOutcome::Failed(other)) | Err(other) => return self.later(&other).await,
         };
         let (now, first) = (self.now(), self.refused_at());
@@ -88,7 +115,7 @@ impl HeldRun<'_> {
             first => {
                 let first = first.unwrap_or(now);
                 let wait = Some((first + REFUSED_MS).since(now));
-                Ok(RunStep::After(self.setback(self.failures() + 1, wait, Some(first))))
+                Ok(RunStep::After(self.setback(self.failures() + 1, wait, Some(first), &fault)))
             }
         }
     }
@@ -97,10 +124,9 @@ impl HeldRun<'_> {
     async fn tried(&self, account: &RunAccount<'_>) -> Result<Result<TestOutcome, Fault>, RunStop> {
         let mut account = account.clone();
         if let Some(fault) = self.authorize_again(&mut account).await? {
-            return Ok(Ok(Testing::new(account.access.file, &account.access.credentials).refused(fault)));
+            return Ok(Ok(stored(&account.access).refused(fault)));
         }
-        let ConnectionAccess { file, credentials, budget, .. } = &account.access;
-        Ok(self.runs.platforms.test(file, credentials, budget).await)
+        Ok(self.runs.platforms.test(stored(&account.access), &account.access.budget).await)
     }
 
     /// Ends the run and its connection together: another node would only see that the connection is disconnected.
@@ -139,6 +165,27 @@ mod tests {
     use super::*;
 
     const FIRST: i64 = 5_000;
+
+    #[test]
+    fn a_call_is_refused_a_few_times_before_the_run_ends() {
+        let fault = |message: &str| Fault {
+            class: ErrorClass::Credential,
+            status: 403,
+            wait_ms: None,
+            message: message.to_owned(),
+        };
+        let mut last = None;
+        let refusals = (0..REFUSALS_MAX).map(|failures| {
+            let is_hopeless = is_hopeless(last, &fault("Acme answered 403"), failures);
+            last = Some("Acme answered 403");
+            is_hopeless
+        });
+        assert_eq!(refusals.collect::<Vec<_>>(), [false, false, false, false, true]);
+        assert!(
+            !is_hopeless(Some("Acme answered 503"), &fault("Acme answered 403"), 20),
+            "an outage comes before the first"
+        );
+    }
 
     #[test]
     fn pauses_grow_to_an_hour_unless_the_platform_says_how_long() {

@@ -64,7 +64,7 @@ pub(super) async fn work(runs: &Runs, claimed: ClaimedRun, ending: &Cancellation
     let left = match done {
         Ok(RunStep::Moved) => Ok(()),
         Ok(RunStep::At(at)) => runs.store.write(|tx| runs::leave(tx, &fence, at).scope_boxed()).await,
-        Ok(RunStep::After(setback)) => runs.store.write(|tx| runs::set_back(tx, &fence, setback).scope_boxed()).await,
+        Ok(RunStep::After(setback)) => runs.store.write(|tx| runs::set_back(tx, &fence, &setback).scope_boxed()).await,
         Err(RunStop::Lost) => {
             tracing::info!(run = %held.run.id, "another node took over the run, or it was ended");
             Ok(())

@@ -6,8 +6,8 @@
 
 use probity_account::connections::RunCause;
 use probity_connectors::{
-    ContactRecord, ContactState, ContactsGoal, ErrorClass, ReadGoal, ReadPage, ReadPosition, ReadSince, ReadStep,
-    Reading, SinceKind,
+    ContactRecord, ContactState, ContactsGoal, ErrorClass, ListRecord, ReadGoal, ReadPage, ReadPosition, ReadSince,
+    ReadStep, Reading, SinceKind,
 };
 use probity_mail::time::Millis;
 use probity_store::accounts::plans;
@@ -40,6 +40,11 @@ pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Resul
     };
     if let Some(fault) = held.authorize(&mut account).await? {
         return held.react(&account, fault).await;
+    }
+    if position.is_none()
+        && let Some(step) = without_lists(held, &account).await?
+    {
+        return Ok(step);
     }
     let mut is_resumed = position.is_some();
     let mut reading = match begin(held, &account, position)? {
@@ -119,6 +124,26 @@ impl ReadPages<'_> {
         self.looked_at = self.held.now();
         Ok(self.held.account().await?.err())
     }
+}
+
+/// Ends a run of which a chosen list does not exist: some platforms then answer as if the list had no contacts.
+async fn without_lists(held: &HeldRun<'_>, account: &RunAccount<'_>) -> Result<Option<RunStep>, RunStop> {
+    let ConnectionAccess { file, credentials, budget, .. } = &account.access;
+    let chosen = settings_of(&held.run)?.lists;
+    if chosen.is_empty() || !file.can_choose_lists() {
+        return Ok(None);
+    }
+    let there = match held.runs.platforms.lists(file, credentials, budget).await {
+        Ok(there) => there,
+        Err(fault) => return held.react(account, fault).await.map(Some),
+    };
+    let Some(missing) = missing(&chosen, &there) else { return Ok(None) };
+    let fault = format!("{} has no list {missing}; choose the lists of the connection again", file.provider.name);
+    held.fail(&fault).await.map(Some)
+}
+
+fn missing<'a>(chosen: &'a [String], there: &[ListRecord]) -> Option<&'a String> {
+    chosen.iter().find(|id| !there.iter().any(|list| list.id == **id))
 }
 
 fn is_about_the_request(class: ErrorClass) -> bool {
@@ -251,4 +276,18 @@ async fn refill(held: &HeldRun<'_>, needed: i64) -> Result<bool, RunStop> {
         return Ok(false);
     }
     Ok(runs.store.write(|tx| plans::cover(tx, org, &runs.plans, needed, now).scope_boxed()).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chosen_list_that_does_not_exist_is_named() {
+        let list = |id: &str| ListRecord { id: id.to_owned(), name: "News".to_owned(), count: None };
+        let there = [list("news"), list("offers")];
+        let chosen = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+        assert_eq!(missing(&chosen(&["offers", "news"]), &there), None);
+        assert_eq!(missing(&chosen(&["news", "zzz999"]), &there).map(String::as_str), Some("zzz999"));
+    }
 }

@@ -161,8 +161,8 @@ async fn set_back(store: &Store, claimed: &ClaimedRun, now: Millis) {
     if failures > CALLS {
         return fail(store, claimed, now).await;
     }
-    let setback = RunSetback { next_at: now + PAUSE_MS, failures, refused_at: None };
-    store.write(|tx| runs::set_back(tx, &claimed.fence, setback).scope_boxed()).await.unwrap();
+    let setback = RunSetback { next_at: now + PAUSE_MS, failures, refused_at: None, fault: None };
+    store.write(|tx| runs::set_back(tx, &claimed.fence, &setback).scope_boxed()).await.unwrap();
 }
 
 async fn fail(store: &Store, claimed: &ClaimedRun, now: Millis) {

@@ -136,7 +136,6 @@ impl Place {
             disconnected: None,
             account_tag: [7; 16],
             settings,
-            memory: [].into(),
             blacklist_count: 0,
             whitelist_count: 0,
             watermark: None,

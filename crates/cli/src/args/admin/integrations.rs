@@ -125,7 +125,7 @@ pub(crate) struct ConnectionChangeArgs {
     /// Preset of checks
     #[arg(long, value_parser = PossibleValuesParser::new(Aggressiveness::ALL.map(Aggressiveness::as_str)))]
     pub aggressiveness: Option<String>,
-    /// Reasons to act upon besides, separated by commas
+    /// Additional reasons to act upon, separated by commas
     #[arg(long, value_name = "REASONS", value_delimiter = ',', value_parser = check())]
     pub checks: Vec<String>,
     /// Reasons not to act upon, separated by commas

@@ -55,7 +55,7 @@ pub struct RunShown {
     /// Why the run needs confirmation, with its numbers; null in other states.
     #[schema(required, examples(json!("a dry run: 12 actions are planned for 1180 contacts")))]
     pub held_reason: Option<String>,
-    /// Why the run failed, was replaced, or waits for confirmation again; null otherwise.
+    /// Why the run failed, was replaced, waits for confirmation again, or waits to repeat a call; null otherwise.
     #[schema(required, examples(json!(null)))]
     pub fault: Option<String>,
     /// Contacts that were read so far.
@@ -71,7 +71,8 @@ pub struct RunShown {
     pub actions: RunActions,
     /// Start time.
     pub created_at: Timestamp,
-    /// Time before which the run does not continue, because the platform asked for a pause; null if it does not wait.
+    /// Time before which the run does not continue: after a failed call, which `fault` describes, or because the platform asked for a
+    /// pause. Null if it does not wait.
     #[schema(required)]
     pub waits_until: Option<Timestamp>,
     /// Time at which a person confirmed it.
@@ -138,7 +139,8 @@ impl RunShown {
             state: run.state.as_str(),
             held_by: brake.map(BrakeReason::as_str),
             held_reason,
-            fault: run.fault,
+            // A run that goes on has recovered.
+            fault: run.fault.filter(|_| waits || !run.state.is_going()),
             contacts: run.contacts,
             skipped: run.skipped,
             rows: run.rows,
@@ -151,12 +153,12 @@ impl RunShown {
     }
 }
 
-/// Returns why a run waits, with the numbers that the brake saw: all actions, whatever became of them since. `together` is what it
-/// counted with earlier runs, if only that was too much.
+/// Returns why a run waits, with the number of actions that are still planned, as it is to be confirmed. A run with too many shows those
+/// that the brake saw, because fewer would not have been held. `together` is what it counted with earlier runs, if only that was too much.
 fn held_reason(brake: BrakeReason, contacts: i64, together: Option<BrakeCount>, counts: &[ActionCount]) -> String {
     let sum =
         |wanted: fn(&ActionCount) -> bool| counts.iter().filter(|count| wanted(count)).map(|count| count.actions).sum();
-    let (all, destructive): (i64, i64) = (sum(|_| true), sum(|count| count.kind.is_destructive()));
+    let all: i64 = sum(|count| count.state == ActionState::Planned);
     match brake {
         BrakeReason::Dry => format!("a dry run: {all} actions are planned for {contacts} contacts"),
         BrakeReason::ManualMode => format!("manual mode: a person decides about {all} actions for {contacts} contacts"),
@@ -165,7 +167,9 @@ fn held_reason(brake: BrakeReason, contacts: i64, together: Option<BrakeCount>, 
                 "no run was confirmed with the connection's present settings and rules: {all} actions are planned for {contacts} contacts"
             )
         }
-        BrakeReason::TooMany => too_many(BrakeCount { contacts, destructive }, together),
+        BrakeReason::TooMany => {
+            too_many(BrakeCount { contacts, destructive: sum(|count| count.kind.is_destructive()) }, together)
+        }
     }
 }
 
@@ -289,14 +293,65 @@ schema::schemas! {
 
 #[cfg(test)]
 mod tests {
+    use probity_mail::time::Millis;
+    use probity_store::OrgNo;
+    use probity_store::connections::runs::ContactPick;
+    use probity_store::jobs::JobNo;
+
     use super::*;
+
+    const NOW: Millis = Millis(1_793_534_400_000);
+
+    fn reading(next_at: Millis, fault: &str) -> ConnectionRun {
+        ConnectionRun {
+            org: OrgNo(1),
+            id: JobId::new(NOW, [1; 10]),
+            job: JobNo(1),
+            connection: ConnId::new(NOW, [1; 10]),
+            cause: RunCause::Manual,
+            is_dry: false,
+            state: RunState::Reading,
+            fault: Some(fault.to_owned()),
+            brake: None,
+            together: None,
+            settings: "{}".to_owned(),
+            account_tag: Vec::new(),
+            since: None,
+            due_at: None,
+            pick: ContactPick::All,
+            contacts: 0,
+            skipped: 0,
+            rows: 0,
+            next_at,
+            failures: 1,
+            refused_at: None,
+            delay_ms: None,
+            created_at: NOW,
+            confirmed_at: None,
+            finished_at: None,
+        }
+    }
+
+    #[test]
+    fn a_failed_call_is_shown_while_the_run_waits_to_repeat_it() {
+        let fault = "Acme answered 403";
+        let waiting = RunShown::of(reading(NOW + 5_000, fault), &[], NOW);
+        assert_eq!((waiting.fault.as_deref(), waiting.waits_until.is_some()), (Some(fault), true));
+        let going = RunShown::of(reading(NOW, fault), &[], NOW);
+        assert_eq!((going.fault, going.waits_until.is_some()), (None, false));
+        let failed = RunShown::of(ConnectionRun { state: RunState::Failed, ..reading(NOW, fault) }, &[], NOW);
+        assert_eq!(failed.fault.as_deref(), Some(fault));
+    }
 
     #[test]
     fn a_run_that_is_held_says_why_with_its_numbers() {
         let count = |kind, actions| ActionCount { kind, reason: Reason::Invalid, state: ActionState::Planned, actions };
-        let counts = [count(ContactAction::Delete, 130), count(ContactAction::UpdateTags, 7)];
+        let decided = |state| ActionCount { state, ..count(ContactAction::Delete, 2) };
+        let mut counts = vec![count(ContactAction::Delete, 130), count(ContactAction::UpdateTags, 7)];
+        // Decisions of a review are no longer planned.
+        counts.extend([decided(ActionState::Ignored), decided(ActionState::Done)]);
         let reason = held_reason(BrakeReason::TooMany, 1_000, None, &counts);
-        assert!(reason.starts_with("130 of 1000 contacts") && reason.contains("may change 100 "), "{reason}");
+        assert!(reason.starts_with("134 of 1000 contacts") && reason.contains("may change 100 "), "{reason}");
         for brake in [BrakeReason::Dry, BrakeReason::ManualMode, BrakeReason::First] {
             let reason = held_reason(brake, 1_000, None, &counts);
             assert!(reason.contains("137 actions") && reason.contains("1000 contacts"), "{reason}");

@@ -1,7 +1,7 @@
 //! Connections to a platform.
 
 use axum::Json;
-use probity_contract::page::List;
+use probity_contract::page::{List, OnePageQuery};
 use probity_contract::parameters::{ConnectionPath, IntegrationPath};
 use probity_contract::published::connections::{
     ConnectionPatch, ConnectionShown, ConnectionTest, CreateConnection, DisconnectedConnection, PlatformList,
@@ -13,6 +13,7 @@ use super::place::AtConnection;
 use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
 use crate::error::{Answer, Created, created};
+use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
 
@@ -151,14 +152,15 @@ pub(crate) async fn get_connection_schedule(
     get,
     path = "/v1/integrations/{type}/connections/{id}/lists",
     tag = "Integrations",
-    params(ConnectionPath),
+    params(ConnectionPath, OnePageQuery),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["invalid_request", "not_found", "conflict"]))),
     responses((status = 200, description = "All lists.", body = List<PlatformList>))
 )]
 pub(crate) async fn list_connection_lists(
     Call(app, caller): Call,
     AtConnection(place): AtConnection,
+    Asking(OnePageQuery): Asking<OnePageQuery>,
 ) -> Answer<List<PlatformList>> {
     Ok(Json(acts::list_platform_lists(&app, &caller, &place).await?))
 }

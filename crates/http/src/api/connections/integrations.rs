@@ -1,13 +1,14 @@
 //! Platforms that can be connected.
 
 use axum::Json;
-use probity_contract::page::List;
+use probity_contract::page::{List, OnePageQuery};
 use probity_contract::parameters::IntegrationPath;
 use probity_contract::published::connections::{IntegrationDetail, IntegrationShown};
 use probity_service::connections::integrations;
 
 use crate::callers::caller::Call;
 use crate::error::Answer;
+use crate::request::asking::Asking;
 use crate::request::path::PathId;
 
 /// List integrations
@@ -18,10 +19,15 @@ use crate::request::path::PathId;
     get,
     path = "/v1/integrations",
     tag = "Integrations",
+    params(OnePageQuery),
     security(("bearer" = ["read:integrations"])),
+    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "All platforms.", body = List<IntegrationShown>))
 )]
-pub(crate) async fn list_integrations(Call(app, caller): Call) -> Answer<List<IntegrationShown>> {
+pub(crate) async fn list_integrations(
+    Call(app, caller): Call,
+    Asking(OnePageQuery): Asking<OnePageQuery>,
+) -> Answer<List<IntegrationShown>> {
     Ok(Json(integrations::list_integrations(&app, &caller).await?))
 }
 

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use probity_account::id::OutcomeSourceId;
-use probity_contract::page::List;
+use probity_contract::page::{List, OnePageQuery};
 use probity_contract::parameters::OutcomeSourcePath;
 use probity_contract::published::outcomes::sources::{
     CreateOutcomeSource, DeletedOutcomeSource, NewOutcomeSource, OutcomeSourceShown,
@@ -12,6 +12,7 @@ use probity_service::outcomes::sources;
 use crate::callers::caller::Call;
 use crate::callers::idempotency::RunOnce;
 use crate::error::{Answer, Created, created};
+use crate::request::asking::Asking;
 use crate::request::body::JsonBody;
 use crate::request::path::PathId;
 
@@ -22,10 +23,15 @@ use crate::request::path::PathId;
     get,
     path = "/v1/outcome-sources",
     tag = "Account",
+    params(OnePageQuery),
     security(("bearer" = ["read:account"])),
+    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "All sources.", body = List<OutcomeSourceShown>))
 )]
-pub(crate) async fn list_outcome_sources(Call(app, caller): Call) -> Answer<List<OutcomeSourceShown>> {
+pub(crate) async fn list_outcome_sources(
+    Call(app, caller): Call,
+    Asking(OnePageQuery): Asking<OnePageQuery>,
+) -> Answer<List<OutcomeSourceShown>> {
     Ok(Json(sources::list_sources(&app, &caller).await?))
 }
 

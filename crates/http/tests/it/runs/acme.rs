@@ -148,6 +148,13 @@ impl Acme {
         self.state.lock().unwrap().contacts.get_mut(&id).unwrap().fields.insert(field.to_owned(), json!(value));
     }
 
+    /// Deletes all tags as another person does.
+    pub(crate) fn delete_tags(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.tags.clear();
+        state.contacts.values_mut().for_each(|contact| contact.tags.clear());
+    }
+
     /// Removes a contact as another person does.
     pub(crate) fn remove(&self, id: u32) {
         self.state.lock().unwrap().contacts.remove(&id);

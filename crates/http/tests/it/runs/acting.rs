@@ -105,10 +105,12 @@ async fn tags_and_fields_name_the_verdict() {
             (&rows[1]["updated"], &rows[1]["tagged"], &rows[0]["updated"]),
             (&json!(true), &json!(false), &json!(false))
         );
-        // Tags that exist are known from the run before.
+        // Somebody deletes the tags at the platform. The next run needs them again.
+        acme.delete_tags();
         customer.patch(json!({ "action": "update_tags" })).await;
         customer.whole_run().await;
-        assert_eq!(acme.asked("POST /v1/tags").len(), 2);
+        assert_eq!(acme.contact(2).unwrap().tags, ["p-nonexistent"]);
+        assert_eq!(acme.asked("POST /v1/tags").len(), 4);
     })
     .await;
 }
@@ -262,6 +264,8 @@ async fn a_person_decides_contact_by_contact() {
         customer.post("review/decisions", json!({ "decisions": [] })).await.error(400, "invalid_request");
         let twice = json!({ "decisions": [decide(3, "act"), decide(3, "ignore")] });
         customer.post("review/decisions", twice).await.error(400, "invalid_request");
+        let before = json!({ "decisions": [decide(-1, "act")] });
+        customer.post("review/decisions", before).await.error(400, "invalid_request");
         // The next run leaves the whitelisted one alone.
         customer.patch(json!({ "manual_mode": false })).await;
         customer.post(&format!("runs/{id}/cancel"), json!({})).await.ok(200);

@@ -214,6 +214,22 @@ async fn runs_of_others_are_not_found() {
 
 #[tokio::test]
 #[ignore = "thorough"]
+async fn a_chosen_list_that_does_not_exist_ends_the_run() {
+    with_contacts(&["ann@honest-mail.com"], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "lists": ["news", "zzz999"] })).await;
+        let id = customer.start(false).await;
+        let run = customer.until(&id, "failed").await;
+        assert_eq!(run["fault"], "Acme Mail has no list zzz999; choose the lists of the connection again");
+        assert!(acme.asked("GET /v1/lists/").is_empty(), "nothing is read");
+        customer.patch(json!({ "lists": ["news"] })).await;
+        let id = customer.start(false).await;
+        assert_eq!(customer.until(&id, "finished").await["rows"], 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
 async fn a_test_key_runs_against_the_sandbox_and_never_acts() {
     let acme = Acme::start().await;
     acme.add(1, "valid@sandbox.test", &[("news", "active")]);

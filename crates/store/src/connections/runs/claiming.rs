@@ -29,13 +29,15 @@ pub struct ClaimedRun {
 }
 
 /// Setback after which the run continues later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSetback {
     pub next_at: Millis,
     /// Consecutive failed calls.
     pub failures: i64,
     /// Time of the first consecutive refusal of the credentials.
     pub refused_at: Option<Millis>,
+    /// Reason, without addresses and credentials; `None` if the platform asked for a pause.
+    pub fault: Option<String>,
 }
 
 /// Interval at which a waiting run checks its job, in milliseconds. The end of the job also wakes the run.
@@ -58,8 +60,9 @@ statements! {
     HELD = concat!("SELECT ", columns!(), ", epoch FROM connection_run WHERE org_no = $1 AND job_no = $2 {for_update}");
     EXTEND = "UPDATE connection_run SET leased_until = $4 WHERE org_no = $1 AND job_no = $2 AND epoch = $3 \
               AND state IN ('reading', 'verifying', 'acting')";
-    LEAVE = "UPDATE connection_run SET leased_until = NULL, next_at = $4 WHERE org_no = $1 AND job_no = $2 AND epoch = $3";
-    SET_BACK = "UPDATE connection_run SET leased_until = NULL, next_at = $4, failures = $5, refused_at = $6 \
+    LEAVE = "UPDATE connection_run SET leased_until = NULL, next_at = $4, fault = NULL WHERE org_no = $1 AND job_no = $2 \
+             AND epoch = $3 AND state IN ('reading', 'verifying', 'acting')";
+    SET_BACK = "UPDATE connection_run SET leased_until = NULL, next_at = $4, failures = $5, refused_at = $6, fault = $7 \
                 WHERE org_no = $1 AND job_no = $2 AND epoch = $3";
     ADVANCE = "UPDATE connection_run SET position = $4, lists = COALESCE($5, lists), contacts = contacts + $6, \
                skipped = skipped + $9, rows_total = rows_total + $7, leased_until = $8, failures = 0, refused_at = NULL, \
@@ -119,10 +122,11 @@ pub async fn leave(tx: &mut Tx, fence: &RunFence, next_at: Millis) -> Result<()>
 }
 
 /// Ends the lease after a failed call.
-pub async fn set_back(tx: &mut Tx, fence: &RunFence, setback: RunSetback) -> Result<()> {
+pub async fn set_back(tx: &mut Tx, fence: &RunFence, setback: &RunSetback) -> Result<()> {
     let RunFence { org, job, epoch } = *fence;
-    let RunSetback { next_at, failures, refused_at } = setback;
-    tx.execute(&SET_BACK, args![org, job, epoch, next_at, failures, refused_at]).await.map(drop)
+    let RunSetback { next_at, failures, refused_at, fault } = setback;
+    let values = args![org, job, epoch, *next_at, *failures, *refused_at, fault.as_deref()];
+    tx.execute(&SET_BACK, values).await.map(drop)
 }
 
 /// Additions of a page to a run.

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use probity_account::connections::{AccountZone, BrakeReason, ConnectionSettings, ContactAction, RunCause};
 use probity_account::id::{ConnId, JobId};
 use probity_account::language::PageLanguage;
@@ -35,7 +33,6 @@ fn connection(name: &str) -> StoredConnection {
         disconnected: None,
         account_tag: [0; 16],
         settings: ConnectionSettings::default(),
-        memory: BTreeMap::new(),
         blacklist_count: 0,
         whitelist_count: 0,
         watermark: None,

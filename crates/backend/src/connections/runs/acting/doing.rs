@@ -7,9 +7,7 @@ use probity_connectors::{
     ActStep, Acting, ActionOrder, ActionOutcome, ActionTarget, ContactScope, ErrorClass, Fault, Request, Response,
     Settled,
 };
-use probity_store::ScopedFutureExt as _;
 use probity_store::connections::actions::ActionState;
-use probity_store::connections::connection;
 use probity_store::connections::runs::RunWatch;
 use serde_json::Value;
 
@@ -58,7 +56,6 @@ impl<'a> Doing<'a> {
     pub(super) fn new(held: &'a HeldRun<'a>, slice: &'a DecidedSlice<'a>, carried: &'a mut Carried) -> Self {
         let DecidedSlice { account, due: slice, seen, .. } = slice;
         let Carried { memory, unsettled } = carried;
-        let memory = memory.get_or_insert_with(|| account.connection.memory.clone());
         unsettled.begin_slice();
         Self { held, account, slice, seen, has_changed: false, memory, unsettled, open: BTreeMap::new(), parked: 0 }
     }
@@ -200,7 +197,10 @@ impl<'a> Doing<'a> {
             };
             match answered {
                 Ok(settled) => {
-                    held.succeed();
+                    // What is looked up first may be allowed to credentials that may change nothing.
+                    if !settled.is_empty() {
+                        held.succeed();
+                    }
                     self.take(&all, places, settled);
                 }
                 Err(fault) => break Some(fault),
@@ -216,7 +216,7 @@ impl<'a> Doing<'a> {
         });
         let silent: Vec<Settled> = silent.collect();
         self.take(&all, places, silent);
-        self.remember(&acting).await?;
+        self.memory.clone_from(acting.memory());
         Ok(fault)
     }
 
@@ -258,18 +258,6 @@ impl<'a> Doing<'a> {
         let contact = &self.slice.contacts[place];
         let end = (ActionState::Parked, Some(message.to_owned()));
         self.unsettled.close(contact, end, self.held.now());
-    }
-
-    /// Stores the IDs that the machine has found or created at the platform.
-    async fn remember(&mut self, acting: &Acting<'_>) -> Result<(), RunStop> {
-        if acting.memory() == self.memory {
-            return Ok(());
-        }
-        self.memory.clone_from(acting.memory());
-        let (org, id, memory) = (self.held.run.org, self.held.run.connection, &*self.memory);
-        let tag = self.account.connection.account_tag;
-        let stored = self.held.runs.store.write(|tx| connection::remember(tx, org, id, &tag, memory).scope_boxed());
-        Ok(stored.await?)
     }
 }
 

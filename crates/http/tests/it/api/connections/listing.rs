@@ -54,6 +54,9 @@ async fn platforms_are_shown_with_what_they_can_do() {
     for unknown in ["nonsense", "Trial", "trial%2Fx"] {
         app.get(&key, &format!("{ALL}/{unknown}")).await.error(404, "not_found");
     }
+    // The list has one page, but no list has pages of nothing.
+    app.get(&key, &format!("{ALL}?per_page=0")).await.error(400, "invalid_request");
+    assert_eq!(app.get(&key, &format!("{ALL}?per_page=1")).await.ok(200), list);
     app.stop().await;
 }
 
