@@ -53,6 +53,9 @@ probity_mail::named! {
 }
 crate::records::names!(Disconnection);
 
+/// IDs of tags and fields at the platform (JSON), which only older versions remember.
+const NO_MEMORY: &str = "{}";
+
 /// Columns of a connection.
 macro_rules! columns {
     () => {
@@ -67,7 +70,7 @@ statements! {
     COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM connection WHERE org_no = $1 \
              AND (disconnected_why IS NULL OR disconnected_why <> 'deleted') LIMIT $2) AS part) AS n";
     INSERT = "INSERT INTO connection (org_no, id, test, provider, name, status, credentials, account_tag, settings, memory, \
-              blacklist_count, whitelist_count, created_at) VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, $8, '{}', 0, 0, $9)";
+              blacklist_count, whitelist_count, created_at) VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, $8, $10, 0, 0, $9)";
     BY_ID = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND id = $2 AND test = $3");
     LOCK = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND id = $2 AND test = $3 {for_update}");
     // Limited by the maximum number of connections of an organization.
@@ -111,7 +114,7 @@ pub async fn insert(tx: &mut Tx, new: &StoredConnection, credentials: &[u8], at_
     let StoredConnection { org, id, test, provider, name, account_tag, settings, created_at, .. } = new;
     let (provider, name, settings) = (provider.as_str(), name.as_str(), json(settings)?);
     let (id, tag) = (id.to_string(), account_tag.as_slice());
-    let values = args![*org, id, *test, provider, name, credentials, tag, settings, *created_at];
+    let values = args![*org, id, *test, provider, name, credentials, tag, settings, *created_at, NO_MEMORY];
     tx.execute(&INSERT, values).await?;
     Ok(true)
 }
