@@ -135,7 +135,7 @@ fn shown(desk: &Desk, contact: &EspContact) -> Value {
         json!({"id": id, "reason": reason, "comments": "", "channel": channel, "channelId": null})
     };
     // Some have answered a text message with STOP, which says nothing about email.
-    let stopped = (contact.number % 3 == 0).then(|| entry("sms", 1));
+    let stopped = contact.number.is_multiple_of(3).then(|| entry("sms", 1));
     let dnc: Vec<_> = stopped.into_iter().chain(reason.map(|reason| entry("email", reason))).collect();
     let tags: Vec<_> = desk.account.tag_names(contact).into_iter().map(|tag| json!({"tag": tag})).collect();
     let mut all = Map::new();

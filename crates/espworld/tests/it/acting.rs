@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_connectors::{ActionKind, ActionOrder, ActionOutcome, ActionTarget, ContactScope, VerdictFacts};
-use probity_espworld::{EspContact, EspEffect, EspEffectKind, EspFaults, EspState, EspVendor, judge};
+use probity_espworld::{EspAccount, EspContact, EspEffect, EspEffectKind, EspFaults, EspState, EspVendor, judge};
 use probity_mail::rng::Rng;
 use probity_mail::time::Millis;
 use serde_json::json;
@@ -189,7 +189,7 @@ fn tags_and_fields_that_were_deleted_between_two_runs_are_made_again() {
         for kind in [ActionKind::Tag, ActionKind::Fields] {
             let Some(deed) = deed(&rig, kind, &mut rng) else { continue };
             act(&mut rig, deed.order.clone(), &mut BTreeMap::new()).await;
-            rig.world.account(|account| account.delete_tags_and_fields());
+            rig.world.account(EspAccount::delete_tags_and_fields);
             let outcomes = act(&mut rig, deed.order.clone(), &mut BTreeMap::new()).await;
             for (contact, outcome) in deed.contacts.iter().zip(&outcomes) {
                 assert!(matches!(outcome, ActionOutcome::Done { .. }), "{kind:?} of {}: {outcome:?}", contact.email);
