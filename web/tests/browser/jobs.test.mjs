@@ -106,6 +106,38 @@ test("rows show their verdicts as they come, also those that a reader has scroll
   for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
 });
 
+test("an opened row stays open while others are found above it, and when it is no longer found", async () => {
+  const { page, go } = reader;
+  const row = (index) => ({ index, email: `reader${index}@sandbox.test`, processed: true, status: "passed", reason: "valid", provider: null, host: null, suggestion: null, decided: null });
+  const progress = await (await page.request.get(`${server.origin}/app/jobs/${job}/progress`)).json();
+  let [found, done] = [[1, 2], 2];
+  const answers = {
+    events: (route) => route.fulfill({ status: 429, body: "" }),
+    progress: (route) => route.fulfill({ json: { ...progress, status: "processing", over: false, finished_at: null, rows: 9, processed: done, passed: done, undeliverable: 0, risky: 0, unknown: 0, reasons: { valid: done } } }),
+    "rows?*": (route) => route.fulfill({ json: { data: found.map(row), rows: 9, scanned: 9, next: null } }),
+  };
+  for (const [path, answer] of Object.entries(answers)) await page.route(`**/app/jobs/*/${path}`, answer);
+  const active = () => grid(page).evaluate((element) => document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.textContent ?? "");
+  const cell = (index) => page.getByRole("gridcell", { name: `reader${index}@sandbox.test` });
+  const panel = (index) => page.getByRole("complementary", { name: `reader${index}@sandbox.test` });
+  await go(`lists/${job}?status=passed`);
+  await cell(1).click();
+  await panel(1).waitFor();
+  [found, done] = [[0, 1, 2], 3];
+  await cell(0).waitFor();
+  await panel(1).getByText("Row 2 of 9").waitFor();
+  await becomes(active, /reader1@/);
+  // Keys go on from the row, wherever it is now.
+  await page.keyboard.press("ArrowDown");
+  await panel(2).waitFor();
+  [found, done] = [[0, 1], 4];
+  await cell(2).waitFor({ state: "detached" });
+  await panel(2).getByText("Row 3 of 9").waitFor();
+  await page.keyboard.press("ArrowUp");
+  await panel(1).waitFor();
+  for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
+});
+
 test("the rows are gone through by keyboard", async () => {
   const { page, go } = reader;
   await go(`lists/${job}`);
