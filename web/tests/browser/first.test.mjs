@@ -201,6 +201,8 @@ test("on a machine without network, a live list waits from its first row and say
     assert.deepEqual(await obstacles(page), []);
     await banner.getByRole("button", { name: "Try the sandbox" }).click();
     await banner.waitFor({ state: "detached" });
+    // A live list is no list of the sandbox.
+    await heading(page, "Lists");
     await go("verify");
     await page.getByRole("button", { name: "valid@sandbox.test" }).click();
     await page.locator(".verdict-card").getByText("valid@sandbox.test", { exact: true }).waitFor();
