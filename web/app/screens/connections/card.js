@@ -18,7 +18,7 @@ export function ConnectionCard({ platform, of }) {
   const rows = runs.value?.rows ?? [];
   const last = rows.find((run) => run.rows > 0);
   const contacts = last && t("connections.contacts", { n: last.rows });
-  return html`<div class="card compact door">
+  return html`<div class="card compact linked">
     <div class="named"><${Monogram} type=${of.type} name=${platform.name} />
       <div class="grow"><h2><a href=${link(["connections", of.type, of.id])}>${of.name}</a></h2>
         <p class="quiet small">${[platform.name, contacts].filter(Boolean).join(" · ")}</p></div></div>
