@@ -240,7 +240,7 @@ test("a file is dropped anywhere on the pages of lists, and its forecast stays i
   await drop("first.csv");
   await becomes(() => page.locator(".preview tbody tr").count(), 5);
   await page.getByText("5 of 40 rows.").waitFor();
-  for (const [width, height] of [[1_440, 900], [390, 844]]) {
+  for (const [width, height] of [[1_440, 900], [1_000, 900], [390, 844]]) {
     await page.setViewportSize({ width, height });
     for (const top of [0, 100_000]) {
       await page.evaluate((to) => scrollTo(0, to), top);
