@@ -299,6 +299,12 @@ test("figures, reasons and domains filter the rows, and the download takes what 
   assert.equal(await lines(page.getByRole("link", { name: "Download CSV" })), 4);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Remove the filter No such mailbox" }).click();
+  await rows(2);
+  // Another filter is taken instead of what was chosen before it.
+  const filtered = await downloadAs(page, "CSV");
+  await becomes(() => page.getByRole("radio", { name: "The filtered rows 2" }).isChecked(), true);
+  assert.equal(await lines(filtered), 2);
+  await page.keyboard.press("Escape");
   await page.getByRole("search").getByRole("button", { name: "Clear filters" }).click();
   await page.getByRole("button", { name: /^catchall\.sandbox\.test 1/ }).click();
   await page.getByRole("gridcell", { name: "any@catchall.sandbox.test" }).waitFor();

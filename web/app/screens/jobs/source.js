@@ -20,7 +20,7 @@ const BUSY_MS = 1_000;
  * How many rows a filter finds, where the figures of the list say so; otherwise nothing.
  * @param {import("../../live.js").Progress} of @param {Record<string, string>} filter
  */
-function countOf(of, { q, status, reason, provider, domain }) {
+export function countOf(of, { q, status, reason, provider, domain }) {
   if (q || provider || domain) return undefined;
   if (reason) return of.reasons[reason] ?? 0;
   return status === "pending" ? of.rows - of.processed : of[status];
