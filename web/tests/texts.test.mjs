@@ -37,8 +37,9 @@ const FAMILIES = {
   unusual: api.DomainEvidence.properties.note.enum,
   setting: [
     ...Object.keys(api.OrganizationSettings.properties).map((name) => `organization_${name}`),
-    ...Object.keys(api.ConnectionSettings.properties).filter((name) => !name.endsWith("list_count")).map((name) => `connection_${name}`),
-    ...Object.keys(api.AccountPatch.properties).map((name) => `account_${name}`),
+    ...Object.keys(api.ConnectionSettings.properties).map((name) => `connection_${name}`),
+    // The email address and the check of the identity are changed by acts of their own.
+    ...[...Object.keys(api.AccountPatch.properties), "email", "identity_verified"].map((name) => `account_${name}`),
   ],
   delivery: api.WebhookDelivery.properties.status.enum,
   period: api.UsageReport.properties.period.enum,
