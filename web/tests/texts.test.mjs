@@ -167,7 +167,7 @@ test("each text that a screen asks for is there, and each that is there is asked
   const asked = new Set();
   const families = [];
   for (const { text } of app) {
-    for (const [, name] of text.matchAll(/\bt\("([^"]+)"/g)) asked.add(name);
+    for (const [, name] of text.matchAll(/\b(?:t|woven|when)\("([^"]+)"/g)) asked.add(name);
     for (const [, pattern] of text.matchAll(/[`]((?:[\w-]+\.|\$\{\w+\}\.)[^`/\s]*)[`]/g)) {
       // A pattern of nothing but names would fit everything.
       if (/[a-z]/.test(pattern.replaceAll(/\$\{[^}]*\}/g, ""))) families.push(pattern);
