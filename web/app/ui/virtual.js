@@ -154,6 +154,9 @@ function roomIn(element) {
 function Line({ id, index, of, columns, top, height, active, pick }) {
   return html`<div role="row" id=${id} aria-rowindex=${index + 2} aria-selected=${active} class=${active ? "active" : undefined}
       style=${{ top: `${top}px`, height: `${height}px` }} onClick=${() => pick(index)}>
-    ${columns.map(({ name, cell }) => html`<span role="gridcell" class=${name}>${of ? cell(of, index) : "…"}</span>`)}
+    ${columns.map(({ name, cell }) => drawn(name, of ? cell(of, index) : "…"))}
   </div>`;
 }
+
+/** A cell. A text that is cut can be read by pointing at it. @param {string} name @param {unknown} value */
+const drawn = (name, value) => html`<span role="gridcell" class=${name} title=${typeof value === "string" ? value : undefined}>${value}</span>`;
