@@ -1378,7 +1378,7 @@ export default {
   "webhooks.row": "Zeilen: {what}",
   "webhooks.by_reason": "Zeilen nach Grund",
   "webhooks.state": "Status",
-  "webhooks.last": "Letzte Zustellung",
+  "webhooks.last": "Letzte erfolgreiche Zustellung",
   "webhooks.made": "Ihr neuer Webhook",
   "webhooks.secret": "Geheimnis",
   "webhooks.once": "Kopieren Sie das Geheimnis jetzt. Es signiert Ihre Zustellungen und wird nur einmal angezeigt.",

@@ -1378,7 +1378,7 @@ export default {
   "webhooks.row": "Rows: {what}",
   "webhooks.by_reason": "Rows by reason",
   "webhooks.state": "State",
-  "webhooks.last": "Last delivery",
+  "webhooks.last": "Last successful delivery",
   "webhooks.made": "Your new webhook",
   "webhooks.secret": "Secret",
   "webhooks.once": "Copy the secret now. It signs your deliveries and is shown only once.",

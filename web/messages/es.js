@@ -1378,7 +1378,7 @@ export default {
   "webhooks.row": "Filas: {what}",
   "webhooks.by_reason": "Filas por motivo",
   "webhooks.state": "Estado",
-  "webhooks.last": "Última entrega",
+  "webhooks.last": "Última entrega correcta",
   "webhooks.made": "Su webhook nuevo",
   "webhooks.secret": "Secreto",
   "webhooks.once": "Copie el secreto ahora. Firma sus entregas y solo se muestra una vez.",

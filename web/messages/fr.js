@@ -1378,7 +1378,7 @@ export default {
   "webhooks.row": "Lignes : {what}",
   "webhooks.by_reason": "Lignes par motif",
   "webhooks.state": "État",
-  "webhooks.last": "Dernière livraison",
+  "webhooks.last": "Dernière livraison réussie",
   "webhooks.made": "Votre nouveau webhook",
   "webhooks.secret": "Secret",
   "webhooks.once": "Copiez le secret maintenant. Il signe vos livraisons et n’est affiché qu’une fois.",
