@@ -209,7 +209,7 @@ export default {
   "talk.encrypted": "Ab hier verschlüsselt",
   "talk.no_mail": "Es wurde keine E-Mail verschickt",
   "timings.title": "Zeit bis zu jeder Antwort",
-  "timings.parts": "Insgesamt:",
+  "timings.parts": "Nach Phase:",
 
   "evidence.decided": "Entschieden durch",
   "evidence.rule": "Regel",
@@ -238,7 +238,7 @@ export default {
   "stage.rcpt": "Empfänger (RCPT TO)",
   "stage.unsolicited": "Unaufgefordert",
   "timing.dns": "DNS",
-  "timing.connect": "Verbindung",
+  "timing.connect": "Verbinden und Verschlüsseln",
   "timing.smtp": "SMTP",
   "timing.total": "Gesamt",
   "source.none": "keine Abfrage nötig",

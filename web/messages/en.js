@@ -209,7 +209,7 @@ export default {
   "talk.encrypted": "Encrypted from here on",
   "talk.no_mail": "No mail was sent",
   "timings.title": "Time until each reply",
-  "timings.parts": "In all:",
+  "timings.parts": "By phase:",
 
   "evidence.decided": "Decided by",
   "evidence.rule": "Rule",
@@ -238,7 +238,7 @@ export default {
   "stage.rcpt": "Recipient (RCPT TO)",
   "stage.unsolicited": "Unsolicited",
   "timing.dns": "DNS",
-  "timing.connect": "Connection",
+  "timing.connect": "Connecting and encrypting",
   "timing.smtp": "SMTP",
   "timing.total": "Total",
   "source.none": "no lookup needed",

@@ -209,7 +209,7 @@ export default {
   "talk.encrypted": "Cifrado desde aquí",
   "talk.no_mail": "No se envió ningún correo",
   "timings.title": "Tiempo hasta cada respuesta",
-  "timings.parts": "En total:",
+  "timings.parts": "Por fase:",
 
   "evidence.decided": "Decidido por",
   "evidence.rule": "Regla",
@@ -238,7 +238,7 @@ export default {
   "stage.rcpt": "Destinatario (RCPT TO)",
   "stage.unsolicited": "No solicitada",
   "timing.dns": "DNS",
-  "timing.connect": "Conexión",
+  "timing.connect": "Conexión y cifrado",
   "timing.smtp": "SMTP",
   "timing.total": "Total",
   "source.none": "no fue necesaria ninguna consulta",

@@ -209,7 +209,7 @@ export default {
   "talk.encrypted": "Chiffré à partir d’ici",
   "talk.no_mail": "Aucun e-mail n’a été envoyé",
   "timings.title": "Temps jusqu’à chaque réponse",
-  "timings.parts": "Au total :",
+  "timings.parts": "Par phase :",
 
   "evidence.decided": "Décidé par",
   "evidence.rule": "Règle",
@@ -238,7 +238,7 @@ export default {
   "stage.rcpt": "Destinataire (RCPT TO)",
   "stage.unsolicited": "Spontané",
   "timing.dns": "DNS",
-  "timing.connect": "Connexion",
+  "timing.connect": "Connexion et chiffrement",
   "timing.smtp": "SMTP",
   "timing.total": "Total",
   "source.none": "aucune interrogation nécessaire",
