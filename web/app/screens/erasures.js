@@ -56,8 +56,8 @@ function Ask({ done }) {
   return html`<${Form} send=${send} submit=${t("privacy.erase_n", { n: emails.length })} danger=${true}>
     <${Field} label=${t("privacy.addresses")} hint=${t("privacy.addresses_hint", { n: MOST })} wrong=${many} rows=${5} required
       autocomplete="off" spellcheck=${false} value=${text} set=${setText} />
-    <${Field} label=${t("privacy.sure", { n: String(emails.length) })} required pattern=${String(emails.length)} inputmode="numeric"
-      autocomplete="off" value=${sure} set=${setSure} />
+    ${emails.length > 0 && html`<${Field} label=${t("privacy.sure", { n: String(emails.length) })} required pattern=${String(emails.length)} inputmode="numeric"
+      autocomplete="off" value=${sure} set=${setSure} />`}
     <${Note} kind="warning">${t("privacy.final")}<//>
   <//>`;
 }

@@ -283,7 +283,7 @@ test("figures, reasons and domains filter the rows, and the download takes what 
   await server.finished(id);
   await go(`lists/${id}`);
   await heading(page, "2 of 6 rows are deliverable", 2);
-  await page.getByText("5 different addresses").waitFor();
+  await page.getByText("5 unique addresses").waitFor();
   await page.getByText(/credits? charged/).waitFor({ state: "detached" });
   const rows = async (n) => page.waitForFunction((count) => document.querySelector("[role=grid]")?.getAttribute("aria-rowcount") === count, String(n + 1));
   await page.getByRole("button", { name: /^Undeliverable 2 33/ }).click();

@@ -11,7 +11,7 @@ asOwner(async () => {
 });
 afterEach(() => reader.nothingWrong());
 
-const field = (page) => page.getByRole("combobox", { name: "A page, a list, a key, an act, an address" });
+const field = (page) => page.getByRole("combobox", { name: "Search pages, lists, keys or actions, or enter an address" });
 
 test("screens, acts and an address are found by their names, with nothing but the keyboard", async () => {
   const { page, go } = reader;
@@ -142,7 +142,7 @@ test("letters go to screens, keep still where somebody types, and can be switche
   await keyboard.press("Escape");
 
   await go("account");
-  await page.getByLabel("Shortcuts by letters").uncheck();
+  await page.getByLabel("Single-key shortcuts").uncheck();
   await page.getByRole("heading", { level: 1 }).click();
   await keyboard.press("n");
   await keyboard.press("?");
@@ -151,7 +151,7 @@ test("letters go to screens, keep still where somebody types, and can be switche
   await becomes(() => page.locator(".entries kbd").count(), 0);
   await keyboard.press("Escape");
   assert.match(page.url(), /#\/account$/);
-  await page.getByLabel("Shortcuts by letters").check();
+  await page.getByLabel("Single-key shortcuts").check();
 });
 
 test("the mode stays while a form has input that nobody has sent", async () => {

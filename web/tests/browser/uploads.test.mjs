@@ -57,7 +57,7 @@ test("a CSV in Windows-1252 is read, its column chosen anew, and given back with
   await becomes(() => column(page, "Kunde"), ["Jörg", "A; B", "C"]);
   await chosen(page, "E-Mail-Adresse").waitFor();
   const figure = (name) => page.locator(".figure", { hasText: name }).first().locator(".value").innerText();
-  await becomes(async () => [await figure("Different addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
+  await becomes(async () => [await figure("Unique addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
   // A click on a cell chooses its column, as one on its name does.
   await page.getByRole("cell", { name: "inbox_full@sandbox.test" }).click();
   await chosen(page, "Zweite").waitFor();
