@@ -4,7 +4,7 @@
  */
 import { html, signal, useEffect, useState } from "../vendor/lib.js";
 import { get } from "./api.js";
-import { choose, testing } from "./mode.js";
+import { testing, turn } from "./mode.js";
 import { session } from "./session.js";
 import { t } from "./text.js";
 import { Dialog } from "./ui/dialog.js";
@@ -37,8 +37,8 @@ export function lack() {
   return t(`reach.missing.${missing}`);
 }
 
-/** Goes to test mode, where the sandbox answers. */
-export const trySandbox = () => choose(session.value?.user.id ?? "", true);
+/** Goes to test mode, where the sandbox answers, and leaves pages of which it has none. */
+export const trySandbox = () => turn(session.value?.user.id ?? "", true);
 
 const ask = () => get("/app/egress").then((found) => {
   ways.value = found;

@@ -37,8 +37,9 @@ const FAMILIES = {
   unusual: api.DomainEvidence.properties.note.enum,
   setting: [
     ...Object.keys(api.OrganizationSettings.properties).map((name) => `organization_${name}`),
-    ...Object.keys(api.ConnectionSettings.properties).filter((name) => !name.endsWith("list_count")).map((name) => `connection_${name}`),
-    ...Object.keys(api.AccountPatch.properties).map((name) => `account_${name}`),
+    ...Object.keys(api.ConnectionSettings.properties).map((name) => `connection_${name}`),
+    // The email address and the check of the identity are changed by acts of their own.
+    ...[...Object.keys(api.AccountPatch.properties), "email", "identity_verified"].map((name) => `account_${name}`),
   ],
   delivery: api.WebhookDelivery.properties.status.enum,
   period: api.UsageReport.properties.period.enum,
@@ -166,7 +167,7 @@ test("each text that a screen asks for is there, and each that is there is asked
   const asked = new Set();
   const families = [];
   for (const { text } of app) {
-    for (const [, name] of text.matchAll(/\bt\("([^"]+)"/g)) asked.add(name);
+    for (const [, name] of text.matchAll(/\b(?:t|woven|when)\("([^"]+)"/g)) asked.add(name);
     for (const [, pattern] of text.matchAll(/[`]((?:[\w-]+\.|\$\{\w+\}\.)[^`/\s]*)[`]/g)) {
       // A pattern of nothing but names would fit everything.
       if (/[a-z]/.test(pattern.replaceAll(/\$\{[^}]*\}/g, ""))) families.push(pattern);

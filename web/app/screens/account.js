@@ -24,7 +24,7 @@ export function Screen() {
   return html`<${Page} title=${t("account.title")} lead=${session.value?.user.email}>
     <div class="columns">
       <${Card} title=${t("account.profile")}><${Fetched} from=${account}>${(of) => html`<${Profile} of=${of} changed=${account.set} />`}<//><//>
-      <${Card} title=${t("account.language")}>
+      <${Card} title=${t("account.display")}>
         <${Select} label=${t("account.language")} hint=${ofMail()} value=${language()} set=${(tag) => converse(tag).catch(toastFailure)} options=${Object.entries(NAMES)} />
         <${Select} label=${t("theme.title")} value=${chosen.value ?? ""} set=${(wanted) => chooseTheme(wanted || undefined)}
           options=${[["", t("theme.system")], ["light", t("theme.light")], ["dark", t("theme.dark")]]} />

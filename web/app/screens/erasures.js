@@ -2,7 +2,7 @@
 import { html, useState } from "../../vendor/lib.js";
 import { get, post } from "../api.js";
 import { useChanges } from "../changes.js";
-import { number, time } from "../format.js";
+import { number } from "../format.js";
 import { useHere } from "../route.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
@@ -10,6 +10,7 @@ import { Field, Form } from "../ui/fields.js";
 import { Empty, Note } from "../ui/notes.js";
 import { Card, Facts, Page } from "../ui/page.js";
 import { Fetched, Pages, Table, useFetched, usePages } from "../ui/table.js";
+import { Ago } from "../ui/time.js";
 import { State } from "../ui/verdict.js";
 
 const MOST = 1_000;
@@ -25,7 +26,7 @@ function Erasures({ id }) {
   const erasures = usePages("/erasures");
   useChanges("erasures", erasures.refresh);
   const columns = [
-    { title: t("privacy.requested"), cell: (of) => html`<a href=${`#/privacy/${of.id}`}>${time(of.requested_at)}</a>` },
+    { title: t("privacy.requested"), cell: (of) => html`<a href=${`#/privacy/${of.id}`}><${Ago} at=${of.requested_at} /></a>` },
     { title: t("privacy.addresses"), number: true, cell: (of) => number(of.addresses) },
     { title: t("keys.state"), cell: (of) => html`<${State} of=${of.status} />` },
   ];
@@ -55,8 +56,8 @@ function Ask({ done }) {
   return html`<${Form} send=${send} submit=${t("privacy.erase_n", { n: emails.length })} danger=${true}>
     <${Field} label=${t("privacy.addresses")} hint=${t("privacy.addresses_hint", { n: MOST })} wrong=${many} rows=${5} required
       autocomplete="off" spellcheck=${false} value=${text} set=${setText} />
-    <${Field} label=${t("privacy.sure", { n: String(emails.length) })} required pattern=${String(emails.length)} inputmode="numeric"
-      autocomplete="off" value=${sure} set=${setSure} />
+    ${emails.length > 0 && html`<${Field} label=${t("privacy.sure", { n: String(emails.length) })} required pattern=${String(emails.length)} inputmode="numeric"
+      autocomplete="off" value=${sure} set=${setSure} />`}
     <${Note} kind="warning">${t("privacy.final")}<//>
   <//>`;
 }
@@ -72,8 +73,8 @@ function Receipt({ id }) {
     <${Facts} of=${[
       [t("privacy.id"), html`<code>${of.id}</code>`],
       [t("keys.state"), html`<${State} of=${of.status} />`],
-      [t("privacy.requested"), time(of.requested_at)],
-      [t("privacy.completed"), time(of.completed_at)],
+      [t("privacy.requested"), html`<${Ago} at=${of.requested_at} />`],
+      [t("privacy.completed"), of.completed_at ? html`<${Ago} at=${of.completed_at} />` : "–"],
       [t("privacy.addresses"), number(of.addresses)],
     ]} />
     <${Table} caption=${t("privacy.receipt")} columns=${columns} rows=${Object.entries(of.removed)} id=${([table]) => table} />`}<//>`;

@@ -20,7 +20,7 @@ const GATES = {
   bounced: "bounced", disposable: "disposable", banned_words: "banned_words", role_based: "role_based", accept_all: "accept_all",
   failed_exchange: "failed_exchange", unverified: "unverified",
 };
-const STATUSES = ["undeliverable", "risky", "unknown"];
+const STATUSES = ["risky", "unknown", "undeliverable"];
 const WORDS = ["banned_words", "role_words"];
 const COUNTS = ["retention_days", "delivery_retention_days", "rate_limit_per_minute"];
 

@@ -26,7 +26,7 @@ const PATHS = {
   hook: "M10 5.5a2.5 2.5 0 1 1 3 2.4l-2.4 4.4M7.6 12.4A2.5 2.5 0 1 0 9.9 15H14M9.5 7.5 7 12M15 12.6A2.5 2.5 0 1 1 13 16",
   lock: "M5.5 9h9v7.5h-9zM7 9V6.5a3 3 0 0 1 6 0V9",
   check: "m4.5 10.5 3.7 3.7L15.5 6.5",
-  theme: "M10 3a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM10 3v14M13 5.5v9M15.5 8v4",
+  theme: "M10 3.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13z",
   overview: "M3 10.5h3.2l2-5.5 3.6 10 2-4.5H17",
   list: "M5 3.5h10a2 2 0 0 1 2 2v9a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2v-9a2 2 0 0 1 2-2zM3 8h14M3 12.25h14M8 8v8.5",
   activity: "M3.5 10a6.5 6.5 0 1 0 2-4.7L3.5 7.2M3.5 3.7v3.5H7M10 6.7V10l2.4 1.5",
@@ -43,9 +43,14 @@ const PATHS = {
   file: "M5 3h6.5L15.5 7v10H5zM11.5 3v4h4",
 };
 
+/** Lines of another width. @type {Record<string, number>} */
+const WIDTHS = { dots: 2.4 };
+/** Parts that are filled. @type {Record<string, string>} */
+const FILLED = { theme: "M10 3.5v13a6.5 6.5 0 0 0 0-13z" };
+
 /** @param {{ name: keyof typeof PATHS, large?: boolean }} props */
 export function Icon({ name, large = false }) {
-  return html`<svg class=${large ? "icon" : "icon s"} viewBox="0 0 20 20" aria-hidden="true"><path d=${PATHS[name]} /></svg>`;
+  return html`<svg class=${large ? "icon" : "icon s"} viewBox="0 0 20 20" aria-hidden="true"><path d=${PATHS[name]} stroke-width=${WIDTHS[name]} />${FILLED[name] && html`<path d=${FILLED[name]} fill="currentColor" />`}</svg>`;
 }
 
 /** The ground of a glyph, and the mark that is cut out of it. @type {Record<string, [string, string]>} */

@@ -13,6 +13,8 @@ const LISTS = 50;
 const KEYS = 100;
 /** Lists, and keys, that are shown of those that fit. */
 const SHOWN = 6;
+/** How long after a keystroke lists are looked for. */
+const TYPING_MS = 300;
 
 /** Whether the mode shows a key, and it opens something. */
 const isOfMode = ({ kind, revoked_at: revoked }) => (kind === "test") === testing.value && !revoked;
@@ -24,13 +26,12 @@ export function Palette({ close }) {
   const id = useId();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const [lists, setLists] = useState(/** @type {any[]} */ ([]));
+  const lists = useLists(text.trim());
   const [keys, setKeys] = useState(/** @type {any[]} */ ([]));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const options = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     field.current?.focus();
-    get("/app/lists", { per_page: LISTS }).then(({ data }) => setLists(data), () => {});
     if (administrates.value) get("/api-keys", { per_page: KEYS }).then(({ data }) => setKeys(data.filter(isOfMode)), () => {});
   }, []);
   const found = entries(text.trim(), lists, keys);
@@ -67,14 +68,33 @@ export function Palette({ close }) {
   <//>`;
 }
 
+/** Lists: the newest at once, and older ones whose names or tags fit the text when it has not changed for a moment. @param {string} q */
+function useLists(q) {
+  const [lists, setLists] = useState(/** @type {Map<string, any>} */ (new Map()));
+  useEffect(() => {
+    const stop = new AbortController();
+    const add = ({ data }) => setLists((before) => new Map([...before, ...data.map((list) => [list.id, list])]));
+    const ask = () => get("/app/lists", q ? { q, per_page: SHOWN } : { per_page: LISTS }, stop.signal).then(add, () => {});
+    if (!q) return void ask();
+    const timer = setTimeout(ask, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [q]);
+  return [...lists.values()];
+}
+
 /** What fits the text: an address first, then names. @param {string} text @param {any[]} lists @param {any[]} keys @returns {import("../commands.js").Command[]} */
 function entries(text, lists, keys) {
   const sought = plain(text);
-  const fits = ({ name }) => sought.split(/\s+/).every((word) => plain(name).includes(word));
-  const named = lists.filter(({ name }) => name).map(({ id, name }) => ({ id, name, kind: t("palette.list"), run: () => go(["lists", id]) }));
+  // "verify ann@example.com" is about the address.
+  const email = /\S+@\S+/.exec(text)?.[0];
+  const fits = ({ name, tags = [] }) => sought.split(/\s+/).every((word) => plain([name, ...tags].join(" ")).includes(word));
+  const named = lists.filter(({ name }) => name).map(({ id, name, tags }) => ({ id, name, tags, kind: t("palette.list"), run: () => go(["lists", id]) }));
   const opening = keys.map(({ id, name }) => ({ id, name, kind: t("palette.key"), run: () => go(["keys"], { key: id }) }));
   return [
-    ...(/\S+@\S+/.test(text) ? [{ id: "verify-this", name: t("palette.verify", { email: text }), run: () => go(["verify"], { email: text }) }] : []),
+    ...(email ? [{ id: "verify-this", name: t("palette.verify", { email }), run: () => go(["verify"], { email }) }] : []),
     ...commands().filter(fits),
     ...(sought ? [...named.filter(fits).slice(0, SHOWN), ...opening.filter(fits).slice(0, SHOWN)] : []),
   ];

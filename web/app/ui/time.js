@@ -1,10 +1,15 @@
 /** A time as how long ago it was, with the exact one to be seen when pointed at. */
-import { html } from "../../vendor/lib.js";
+import { html, signal } from "../../vendor/lib.js";
 import { ago, time } from "../format.js";
 import { t } from "../text.js";
 
+/** Counts minutes: how long ago something was is written anew with each. */
+const minute = signal(0);
+setInterval(() => { minute.value += 1; }, 60_000);
+
 /** @param {{ at: string | null | undefined, kind?: string }} props */
 export function Ago({ at, kind }) {
+  void minute.value;
   if (!at) return html`<span class=${kind}>${t("time.never")}</span>`;
   return html`<time class=${kind} datetime=${at} title=${time(at)}>${ago(at)}</time>`;
 }

@@ -25,15 +25,18 @@ const heightOfRow = () => (NARROW.matches ? 68 : 40);
 
 /**
  * @param {{ caption: string, columns: Column[], total: number, count?: number, isWhole?: boolean, row: (index: number) => any,
- *   want: (from: number, to: number) => void, empty: unknown, open?: (index: number) => void, isOpen?: boolean }} props
- *   `open` is told of the row that Enter or a click opens, and while `isOpen` of each that the reader comes to; `isWhole`: no more rows will be found; `count`: how many there will be, where that is known before; `row` gives nothing where one has not come; `want` is told which are in sight
+ *   want: (from: number, to: number) => void, empty: unknown, open?: (index: number) => void, opened?: number }} props
+ *   `open` is told of the row that Enter or a click opens, and while one is open of each that the reader comes to; `opened`: the place of the open row, -1 where it is no longer in the table; `isWhole`: no more rows will be found; `count`: how many there will be, where that is known before; `row` gives nothing where one has not come; `want` is told which are in sight
  */
-export function Virtual({ caption, columns, total, count, isWhole = true, row, want, empty, open, isOpen = false }) {
+export function Virtual({ caption, columns, total, count, isWhole = true, row, want, empty, open, opened }) {
   const id = useId();
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const height = useHeight();
   const [sight, look] = useSight(place, total > 0);
-  const [active, setActive] = useState(0);
+  const [reached, setActive] = useState(0);
+  // The place of the open row moves with what is found above it; where it ends, the reader goes on from there.
+  const active = opened !== undefined && opened >= 0 ? opened : reached;
+  useEffect(() => setActive(active), [active]);
 
   const whole = total * height;
   const shown = Math.min(whole, HEIGHT_MAX);
@@ -58,7 +61,7 @@ export function Virtual({ caption, columns, total, count, isWhole = true, row, w
     event.preventDefault();
     const next = Math.max(0, Math.min(total - 1, active + step));
     setActive(next);
-    if (isOpen) open?.(next);
+    if (opened !== undefined) open?.(next);
     if (next * height < top) look(next, scale, height);
     else if ((next + 1) * height > top + sight.view) look(next + 1 - sight.view / height, scale, height);
     if (event.key === "Enter" && open) open(active);
@@ -151,6 +154,9 @@ function roomIn(element) {
 function Line({ id, index, of, columns, top, height, active, pick }) {
   return html`<div role="row" id=${id} aria-rowindex=${index + 2} aria-selected=${active} class=${active ? "active" : undefined}
       style=${{ top: `${top}px`, height: `${height}px` }} onClick=${() => pick(index)}>
-    ${columns.map(({ name, cell }) => html`<span role="gridcell" class=${name}>${of ? cell(of, index) : "…"}</span>`)}
+    ${columns.map(({ name, cell }) => drawn(name, of ? cell(of, index) : "…"))}
   </div>`;
 }
+
+/** A cell. A text that is cut can be read by pointing at it. @param {string} name @param {unknown} value */
+const drawn = (name, value) => html`<span role="gridcell" class=${name} title=${typeof value === "string" ? value : undefined}>${value}</span>`;

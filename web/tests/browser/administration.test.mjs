@@ -248,7 +248,7 @@ test("usage is divided by key, for days of one's choice, told where it is pointe
   assert.equal(status, 200);
   const daysBehind = () => Math.floor(Date.now() / 86_400_000) - Math.floor(Date.parse(headers.get("date") ?? "") / 86_400_000);
   await go("usage");
-  await page.getByLabel("Divide by").selectOption({ label: "API key" });
+  await page.getByLabel("Group by").selectOption({ label: "API key" });
   const parts = page.getByRole("table", { name: "API key" });
   const row = parts.getByRole("row").filter({ hasText: "=Shop" });
   await row.waitFor();
@@ -262,7 +262,7 @@ test("usage is divided by key, for days of one's choice, told where it is pointe
   const lines = readFileSync(await download.path(), "utf8").split("\r\n");
   assert.ok(lines[0].includes(`"'=Shop, ""east"""`), lines[0]);
   assert.equal(lines.length, 31);
-  await page.getByLabel("Show", { exact: true }).selectOption({ label: "Days of your choice" });
+  await page.getByLabel("Show", { exact: true }).selectOption({ label: "Custom range" });
   await page.getByLabel("From", { exact: true }).fill("2020-01-01");
   await page.getByLabel("To", { exact: true }).fill("2020-01-31");
   await page.getByText("Nothing verified in this period").waitFor();

@@ -188,19 +188,21 @@ test("on a machine without network, a live list waits from its first row and say
   try {
     await becomeOwner(other, mute);
     const banner = page.getByRole("complementary", { name: "This server can't ask mail servers yet." });
-    await banner.getByText("No name server finds mail servers.").waitFor();
+    await banner.getByText("DNS lookups of mail servers fail.").waitFor();
     const { id } = await mute.api("POST", "/batch-verify", { emails: ["ann@acme-widgets.com", "no address"] });
     await go(`lists/${id}`);
     await heading(page, "This list waits", 2);
     const why = page.locator(".waits");
     await why.getByText("The list starts by itself afterwards.").waitFor();
-    await why.getByText("No name server finds mail servers.").waitFor();
+    await why.getByText("DNS lookups of mail servers fail.").waitFor();
     await page.getByText("0 of 2 verified").waitFor();
     await settled(page);
     await picture(page, "first-list-waits", { fullPage: true });
     assert.deepEqual(await obstacles(page), []);
     await banner.getByRole("button", { name: "Try the sandbox" }).click();
     await banner.waitFor({ state: "detached" });
+    // A live list is no list of the sandbox.
+    await heading(page, "Lists");
     await go("verify");
     await page.getByRole("button", { name: "valid@sandbox.test" }).click();
     await page.locator(".verdict-card").getByText("valid@sandbox.test", { exact: true }).waitFor();

@@ -128,7 +128,7 @@ test("signing out and in, with nothing but the keyboard", async () => {
   await keyboard.press("Escape");
   await becomes(() => menu.evaluate((button) => document.activeElement === button && button.getAttribute("aria-expanded")), "false");
   await keyboard.press("Enter");
-  for (const stop of ["Your account", "English", "As the system has them", "Sign out"]) {
+  for (const stop of ["Your account", "English", "Same as system", "Sign out"]) {
     await keyboard.press("Tab");
     await becomes(() => page.evaluate(() => {
       const at = document.activeElement;

@@ -106,6 +106,38 @@ test("rows show their verdicts as they come, also those that a reader has scroll
   for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
 });
 
+test("an opened row stays open while others are found above it, and when it is no longer found", async () => {
+  const { page, go } = reader;
+  const row = (index) => ({ index, email: `reader${index}@sandbox.test`, processed: true, status: "passed", reason: "valid", provider: null, host: null, suggestion: null, decided: null });
+  const progress = await (await page.request.get(`${server.origin}/app/jobs/${job}/progress`)).json();
+  let [found, done] = [[1, 2], 2];
+  const answers = {
+    events: (route) => route.fulfill({ status: 429, body: "" }),
+    progress: (route) => route.fulfill({ json: { ...progress, status: "processing", over: false, finished_at: null, rows: 9, processed: done, passed: done, undeliverable: 0, risky: 0, unknown: 0, reasons: { valid: done } } }),
+    "rows?*": (route) => route.fulfill({ json: { data: found.map(row), rows: 9, scanned: 9, next: null } }),
+  };
+  for (const [path, answer] of Object.entries(answers)) await page.route(`**/app/jobs/*/${path}`, answer);
+  const active = () => grid(page).evaluate((element) => document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.textContent ?? "");
+  const cell = (index) => page.getByRole("gridcell", { name: `reader${index}@sandbox.test` });
+  const panel = (index) => page.getByRole("complementary", { name: `reader${index}@sandbox.test` });
+  await go(`lists/${job}?status=passed`);
+  await cell(1).click();
+  await panel(1).waitFor();
+  [found, done] = [[0, 1, 2], 3];
+  await cell(0).waitFor();
+  await panel(1).getByText("Row 2 of 9").waitFor();
+  await becomes(active, /reader1@/);
+  // Keys go on from the row, wherever it is now.
+  await page.keyboard.press("ArrowDown");
+  await panel(2).waitFor();
+  [found, done] = [[0, 1], 4];
+  await cell(2).waitFor({ state: "detached" });
+  await panel(2).getByText("Row 3 of 9").waitFor();
+  await page.keyboard.press("ArrowUp");
+  await panel(1).waitFor();
+  for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
+});
+
 test("the rows are gone through by keyboard", async () => {
   const { page, go } = reader;
   await go(`lists/${job}`);
@@ -251,7 +283,7 @@ test("figures, reasons and domains filter the rows, and the download takes what 
   await server.finished(id);
   await go(`lists/${id}`);
   await heading(page, "2 of 6 rows are deliverable", 2);
-  await page.getByText("5 different addresses").waitFor();
+  await page.getByText("5 unique addresses").waitFor();
   await page.getByText(/credits? charged/).waitFor({ state: "detached" });
   const rows = async (n) => page.waitForFunction((count) => document.querySelector("[role=grid]")?.getAttribute("aria-rowcount") === count, String(n + 1));
   await page.getByRole("button", { name: /^Undeliverable 2 33/ }).click();
@@ -267,6 +299,12 @@ test("figures, reasons and domains filter the rows, and the download takes what 
   assert.equal(await lines(page.getByRole("link", { name: "Download CSV" })), 4);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Remove the filter No such mailbox" }).click();
+  await rows(2);
+  // Another filter is taken instead of what was chosen before it.
+  const filtered = await downloadAs(page, "CSV");
+  await becomes(() => page.getByRole("radio", { name: "The filtered rows 2" }).isChecked(), true);
+  assert.equal(await lines(filtered), 2);
+  await page.keyboard.press("Escape");
   await page.getByRole("search").getByRole("button", { name: "Clear filters" }).click();
   await page.getByRole("button", { name: /^catchall\.sandbox\.test 1/ }).click();
   await page.getByRole("gridcell", { name: "any@catchall.sandbox.test" }).waitFor();

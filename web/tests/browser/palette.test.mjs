@@ -11,7 +11,7 @@ asOwner(async () => {
 });
 afterEach(() => reader.nothingWrong());
 
-const field = (page) => page.getByRole("combobox", { name: "A page, a list, a key, an act, an address" });
+const field = (page) => page.getByRole("combobox", { name: "Search pages, lists, keys or actions, or enter an address" });
 
 test("screens, acts and an address are found by their names, with nothing but the keyboard", async () => {
   const { page, go } = reader;
@@ -32,6 +32,13 @@ test("screens, acts and an address are found by their names, with nothing but th
   await keyboard.press("Enter");
   await heading(page, "Verify an address");
   await becomes(() => page.getByLabel("Address", { exact: true }).inputValue(), "ann@sandbox.test");
+  // With the name of the act before it, too.
+  await keyboard.press("Control+k");
+  await focused(field(page));
+  await keyboard.type("verify cid@sandbox.test");
+  await page.getByRole("option", { name: "Verify cid@sandbox.test", exact: true, selected: true }).waitFor();
+  await keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("input")?.value === "cid@sandbox.test");
   // The same again, from there.
   await keyboard.press("Control+k");
   await focused(field(page));
@@ -69,6 +76,22 @@ test("a list is found by its name", async () => {
   await page.keyboard.type("AUTUMN");
   await page.getByRole("option", { name: "autumn.csv" }).click();
   await page.waitForURL(/#\/lists\/job_/);
+});
+
+test("a list that is not among the newest is asked for by what was typed", async () => {
+  const { page, go } = reader;
+  const id = "job_00000000000000000000000000";
+  await page.route("**/app/lists?*", (route) => {
+    const sought = new URL(route.request().url()).searchParams.get("q");
+    return route.fulfill({ json: { data: sought === "harvest" ? [{ id, name: "Harvest 2019", tags: [] }] : [], has_more: false } });
+  });
+  await go("keys");
+  await page.keyboard.press("Control+k");
+  await focused(field(page));
+  await page.keyboard.type("harvest");
+  await page.getByRole("option", { name: "Harvest 2019 List", exact: true }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.unroute("**/app/lists?*");
 });
 
 test("a key is found by its name, in the mode that it is of", async () => {
@@ -119,7 +142,7 @@ test("letters go to screens, keep still where somebody types, and can be switche
   await keyboard.press("Escape");
 
   await go("account");
-  await page.getByLabel("Shortcuts by letters").uncheck();
+  await page.getByLabel("Single-key shortcuts").uncheck();
   await page.getByRole("heading", { level: 1 }).click();
   await keyboard.press("n");
   await keyboard.press("?");
@@ -128,7 +151,7 @@ test("letters go to screens, keep still where somebody types, and can be switche
   await becomes(() => page.locator(".entries kbd").count(), 0);
   await keyboard.press("Escape");
   assert.match(page.url(), /#\/account$/);
-  await page.getByLabel("Shortcuts by letters").check();
+  await page.getByLabel("Single-key shortcuts").check();
 });
 
 test("the mode stays while a form has input that nobody has sent", async () => {

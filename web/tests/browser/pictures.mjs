@@ -78,7 +78,7 @@ function tooWide() {
   const over = page.scrollWidth - page.clientWidth;
   const shown = [...document.querySelectorAll("button, a.button, h1, h2, .chip, [role=tab]")].filter((one) => one instanceof HTMLElement && one.offsetParent && !one.closest(".cut, .hidden-text"));
   const cut = shown.filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1);
-  const two = shown.filter((one) => one.matches("button.button, a.button, .chip, .switch > button") && !one.matches("td *") && !one.closest(".who") && one.clientHeight > 0 && one.textContent && lines(one) > 1);
+  const two = shown.filter((one) => one.matches("button.button, a.button, .chip, .sample, .switch > button") && !one.matches("td *") && !one.closest(".who") && one.clientHeight > 0 && one.textContent && lines(one) > 1);
   return [...(over > 0 ? [`the page is ${over} px wider than the window`] : []), ...cut.map((one) => `cut: ${one.textContent}`), ...two.map((one) => `two lines: ${one.textContent}`)];
 
   function lines(element) {

@@ -105,7 +105,7 @@ const INSIDE = [
   ["usage", () => "usage"],
   ["usage-by-domain", () => "usage?by=domain", async (page) => {
     await page.getByRole("table", { name: "Domain" }).waitFor();
-    await page.getByLabel("Show", { exact: true }).selectOption({ label: "Days of your choice" });
+    await page.getByLabel("Show", { exact: true }).selectOption({ label: "Custom range" });
     await page.locator(".u-over").hover({ position: { x: 9, y: 90 } });
   }],
   ["usage-by-key", () => "usage?by=key", (page) => page.getByRole("table", { name: "API key" }).waitFor()],

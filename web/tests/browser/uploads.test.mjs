@@ -57,7 +57,7 @@ test("a CSV in Windows-1252 is read, its column chosen anew, and given back with
   await becomes(() => column(page, "Kunde"), ["Jörg", "A; B", "C"]);
   await chosen(page, "E-Mail-Adresse").waitFor();
   const figure = (name) => page.locator(".figure", { hasText: name }).first().locator(".value").innerText();
-  await becomes(async () => [await figure("Different addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
+  await becomes(async () => [await figure("Unique addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
   // A click on a cell chooses its column, as one on its name does.
   await page.getByRole("cell", { name: "inbox_full@sandbox.test" }).click();
   await chosen(page, "Zweite").waitFor();
@@ -240,7 +240,7 @@ test("a file is dropped anywhere on the pages of lists, and its forecast stays i
   await drop("first.csv");
   await becomes(() => page.locator(".preview tbody tr").count(), 5);
   await page.getByText("5 of 40 rows.").waitFor();
-  for (const [width, height] of [[1_440, 900], [390, 844]]) {
+  for (const [width, height] of [[1_440, 900], [1_000, 900], [390, 844]]) {
     await page.setViewportSize({ width, height });
     for (const top of [0, 100_000]) {
       await page.evaluate((to) => scrollTo(0, to), top);

@@ -1,7 +1,7 @@
 /** The account at the platform: its name here, whether its credentials work, other credentials, and its end. */
 import { html, useState } from "../../../vendor/lib.js";
 import { patch, post, remove } from "../../api.js";
-import { day, sentence, time } from "../../format.js";
+import { day, sentence } from "../../format.js";
 import { useHere } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
@@ -10,6 +10,7 @@ import { Confirm, Dialog } from "../../ui/dialog.js";
 import { Field, Form } from "../../ui/fields.js";
 import { Note } from "../../ui/notes.js";
 import { Card, Facts } from "../../ui/page.js";
+import { Ago } from "../../ui/time.js";
 import { toast } from "../../ui/toasts.js";
 import { Credentials } from "./credentials.js";
 
@@ -37,7 +38,7 @@ export function Account({ path, platform, of, set }) {
     <${Facts} of=${[
       [t("connections.platform"), platform.name],
       [t("connections.created"), day(of.created_at)],
-      [t("connections.last"), time(of.last_synced_at)],
+      [t("connections.last"), html`<${Ago} at=${of.last_synced_at} />`],
     ]} />
     ${tested && html`<div role="status"><${Note} kind=${tested.credential_valid ? "good" : "bad"}>${tested.credential_valid ? t("connections.works", { platform: platform.name }) : t("connections.works_not", { why: sentence(tested.reason) })}<//></div>`}
     ${administrates.value && html`<div class="row">

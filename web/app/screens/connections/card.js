@@ -1,11 +1,12 @@
 /** A connection as a card: what it is to, its last contacts, and what state it is in. */
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { ago, sentence, time } from "../../format.js";
+import { sentence, time } from "../../format.js";
 import { link } from "../../route.js";
-import { t } from "../../text.js";
+import { t, woven } from "../../text.js";
 import { Failure, Skeleton } from "../../ui/notes.js";
 import { useFetched } from "../../ui/table.js";
+import { Ago } from "../../ui/time.js";
 import { goes, useRuns, waits } from "./live.js";
 import { Monogram } from "./platform.js";
 import { Verdicts } from "./verdicts.js";
@@ -18,7 +19,7 @@ export function ConnectionCard({ platform, of }) {
   const rows = runs.value?.rows ?? [];
   const last = rows.find((run) => run.rows > 0);
   const contacts = last && t("connections.contacts", { n: last.rows });
-  return html`<div class="card compact door">
+  return html`<div class="card compact linked">
     <div class="named"><${Monogram} type=${of.type} name=${platform.name} />
       <div class="grow"><h2><a href=${link(["connections", of.type, of.id])}>${of.name}</a></h2>
         <p class="quiet small">${[platform.name, contacts].filter(Boolean).join(" · ")}</p></div></div>
@@ -40,7 +41,7 @@ export function ConnectionState({ of, runs }) {
   return html`<div class="connection-state" role="status"><span class=${`badge ${kind}`}>${word}</span><p class="quiet small">${more}</p></div>`;
 }
 
-/** @returns {[string, string, string]} the kind of its badge, a word, a sentence */
+/** @returns {[string, string, unknown]} the kind of its badge, a word, a sentence */
 function state(of, runs) {
   const gone = of.disconnected_at;
   if (of.disconnected_reason === "credential") return ["bad", t("connections.refused"), t("connections.refused_at", { at: time(gone) })];
@@ -50,6 +51,6 @@ function state(of, runs) {
   if (waiting) return ["warn", t("connections.waits"), t("connections.waits_for", { n: waiting.actions.planned })];
   if (!last) return ["", t("connections.new"), t("connections.new_text")];
   if (last.state === "failed") return ["bad", t("connections.failed"), sentence(last.fault ?? "")];
-  if (last.state === "cancelled") return ["", t("run.cancelled"), t("ended.cancelled", { at: time(last.finished_at) })];
-  return ["good", t("connections.fine"), t("connections.fine_text", { when: ago(last.finished_at ?? last.created_at) })];
+  if (last.state === "cancelled") return ["", t("run.cancelled"), woven("ended.cancelled", { at: html`<${Ago} at=${last.finished_at} />` })];
+  return ["good", t("connections.fine"), woven("connections.fine_text", { when: html`<${Ago} at=${last.finished_at ?? last.created_at} />` })];
 }

@@ -5,12 +5,13 @@ import { number, percent, sentence, time } from "../../format.js";
 import { useProgress } from "../../live.js";
 import { link } from "../../route.js";
 import { administrates } from "../../session.js";
-import { t } from "../../text.js";
+import { t, woven } from "../../text.js";
 import { Button } from "../../ui/buttons.js";
 import { Note } from "../../ui/notes.js";
 import { Card } from "../../ui/page.js";
 import { Strip } from "../../ui/strip.js";
 import { Fetched, Table, useFetched } from "../../ui/table.js";
+import { Ago } from "../../ui/time.js";
 import { toast } from "../../ui/toasts.js";
 import { reason, word } from "../../ui/verdict.js";
 import { goes, waits } from "./live.js";
@@ -34,9 +35,12 @@ function Going({ run, path, again, platform, children }) {
     <div class="row apart"><h2 id="run">${t(`run.${run.state}`)}</h2><${Stop} run=${run} path=${path} again=${again} /></div>
     ${children}
     ${run.waits_until && html`<p class="quiet small">${waiting(run, platform)}</p>`}
-    <p class="quiet small">${run.dry_run ? t("connections.only_looks") : t("connections.started", { at: time(run.created_at) })}</p>
+    <p class="quiet small">${run.dry_run ? t("connections.only_looks") : when("connections.started", run.created_at)}</p>
   </section>`;
 }
+
+/** @param {string} name of a text with a time @param {string} at */
+const when = (name, at) => woven(name, { at: html`<${Ago} at=${at} />` });
 
 /** Why a run waits: after a failed call, or because the platform wants it. */
 function waiting({ fault, waits_until }, platform) {
@@ -106,8 +110,8 @@ function useDetail(run, path) {
 /** What it is that one looks at. @param {import("./live.js").Run} run */
 function said(run) {
   if (waits(run)) return run.held_by ? t(`held.${run.held_by}`) : t("held.again");
-  if (goes(run)) return t("connections.started", { at: time(run.created_at) });
-  return t(`ended.${run.state}`, { at: time(run.finished_at ?? run.created_at) });
+  if (goes(run)) return when("connections.started", run.created_at);
+  return when(`ended.${run.state}`, run.finished_at ?? run.created_at);
 }
 
 /** The kind of all actions, or `several`. */

@@ -11,6 +11,7 @@ import { Choice, Form } from "../../ui/fields.js";
 import { Note } from "../../ui/notes.js";
 import { Card } from "../../ui/page.js";
 import { Table } from "../../ui/table.js";
+import { Ago } from "../../ui/time.js";
 import { goes, waits } from "./live.js";
 import { RunPanel } from "./run.js";
 import { actionOptions } from "./settings.js";
@@ -50,7 +51,7 @@ const STATES = { needs_confirmation: "warn", failed: "bad", finished: "good" };
 
 function Earlier({ of, rows, shown, more }) {
   const columns = [
-    { title: t("timeline.at"), cell: (run) => html`<a href=${link(["connections", of.type, of.id], { run: run.id })} aria-current=${run.id === shown ? "true" : undefined}>${time(run.created_at)}</a>
+    { title: t("timeline.at"), cell: (run) => html`<a href=${link(["connections", of.type, of.id], { run: run.id })} aria-current=${run.id === shown ? "true" : undefined}><${Ago} at=${run.created_at} /></a>
       <div class="quiet small">${run.dry_run ? t("connections.dry") : t(`cause.${run.trigger}`)}</div>` },
     { title: t("lists.state"), cell: (run) => html`<span class=${`badge ${STATES[run.state] ?? ""}`}>${t(`run.${run.state}`)}</span>` },
     { title: t("connections.verified"), number: true, cell: (run) => number(run.rows) },

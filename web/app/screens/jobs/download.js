@@ -1,5 +1,5 @@
 /** Takes the results of a list away: what is filtered, or one of the usual choices. */
-import { html, useId, useState } from "../../../vendor/lib.js";
+import { html, useEffect, useId, useState } from "../../../vendor/lib.js";
 import { address, get, offered } from "../../api.js";
 import { number } from "../../format.js";
 import { language, t } from "../../text.js";
@@ -9,6 +9,7 @@ import { Icon } from "../../ui/icon.js";
 import { Menu } from "../../ui/menu.js";
 import { useFetched } from "../../ui/table.js";
 import { toastFailure } from "../../ui/toasts.js";
+import { countOf } from "./source.js";
 
 const FORMATS = ["csv", "xlsx", "ndjson"];
 
@@ -23,6 +24,8 @@ const presets = () => /** @type {[string, string, string[]][]} */ ([
 export function Download({ of, filter, up = false }) {
   const id = useId();
   const [chosen, setChosen] = useState("");
+  // Whoever filters anew wants what they see.
+  useEffect(() => setChosen(""), [filter.now]);
   const [format, setFormat] = useState("csv");
   const [own, setOwn] = useState(true);
   // A list that was made of a file can be taken away with the file's columns, as long as that is kept.
@@ -44,8 +47,9 @@ export function Download({ of, filter, up = false }) {
       toastFailure(failure);
     }
   }
+  const found = countOf(of, filter.now);
   const choices = /** @type {[string, string, string][]} */ ([
-    ...(filtered ? [["filtered", t("lists.what_filtered"), ""]] : []),
+    ...(filtered ? [["filtered", t("lists.what_filtered"), found === undefined ? "" : number(found)]] : []),
     ...presets().map(([name, text, statuses]) => [name, text, number(statuses.reduce((sum, status) => sum + of[status], 0))]),
     ["all", t("lists.everything"), number(of.rows)],
   ]);

@@ -1,7 +1,7 @@
 /** Where an address, or a domain, stands in all lists, as long as their rows are kept. */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { number, time } from "../../format.js";
+import { number } from "../../format.js";
 import { link, useHere } from "../../route.js";
 import { t } from "../../text.js";
 import { Button } from "../../ui/buttons.js";
@@ -9,6 +9,7 @@ import { Field, Form } from "../../ui/fields.js";
 import { Empty, Failure } from "../../ui/notes.js";
 import { Card, Page } from "../../ui/page.js";
 import { Table } from "../../ui/table.js";
+import { Ago } from "../../ui/time.js";
 import { Verdict, reason } from "../../ui/verdict.js";
 
 /** @param {{ query: URLSearchParams }} props */
@@ -49,7 +50,7 @@ export function Find({ query }) {
 
 const columns = () => [
   { title: t("lists.list"), cell: (place) => html`<a href=${link(["lists", place.job], { q: place.email })}>${t(`trigger.${place.source}`)}</a>
-    <div class="quiet small">${time(place.created_at)}</div>` },
+    <div class="quiet small"><${Ago} at=${place.created_at} /></div>` },
   { title: t("lists.row"), number: true, cell: (place) => number(place.index + 1) },
   { title: t("verify.email"), cell: (place) => place.email },
   { title: t("lists.verdict"), cell: (place) => html`<${Verdict} of=${place.processed ? place.status : "pending"} />` },

@@ -111,6 +111,7 @@ function Sum({ of, metered }) {
   const { rows, repeated, credits } = of;
   const paid = metered && credits;
   const distinct = rows - (repeated ?? 0);
+  const differs = repeated !== null && (repeated > 0 || (paid && credits.spent !== distinct));
   const free = paid ? Math.max(0, distinct - credits.spent - credits.set_aside) : 0;
   return html`<footer class="sumup">
     <span>${t("lists.sum_rows", { n: rows })}</span>
@@ -118,6 +119,6 @@ function Sum({ of, metered }) {
     ${paid && repeated !== null && html`<i>=</i><span>${t("lists.sum_spent", { n: credits.spent })}</span>
       ${credits.set_aside > 0 && html`<i>+</i><span>${t("lists.sum_held", { n: credits.set_aside })}</span>`}
       ${free > 0 && html`<i>+</i><span>${of.status === "cancelled" ? t("lists.sum_released", { n: free }) : t("lists.sum_free", { n: free })}</span>`}`}
-    ${repeated !== null && html`<details><summary>${t("lists.sum_why")}</summary><p>${t("lists.sum_text")} ${paid && t("lists.sum_text_credits")}</p></details>`}
+    ${differs && html`<details><summary>${t("lists.sum_why")}</summary><p>${t("lists.sum_text")} ${paid && t("lists.sum_text_credits")}</p></details>`}
   </footer>`;
 }

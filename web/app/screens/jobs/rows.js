@@ -15,25 +15,42 @@ import { useRows } from "./source.js";
 /** @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering }} props */
 export function Rows({ of, filter }) {
   const rows = useRows(of, useSought(filter.now));
-  const [opened, setOpened] = useState(/** @type {number | undefined} */ (undefined));
+  const { row, at, open, shut } = useOpened(rows, filter.now);
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => setOpened(undefined), [filter.now]);
   const close = () => {
-    setOpened(undefined);
+    shut();
     /** @type {HTMLElement | null | undefined} */ (place.current?.querySelector("[role=grid]"))?.focus();
   };
   useSlash();
-  const escape = (event) => event.key === "Escape" && opened !== undefined && close();
-  const row = opened === undefined ? undefined : rows.row(opened);
+  const escape = (event) => event.key === "Escape" && at !== undefined && close();
   return html`<section id="rows" class="stack tight" aria-labelledby="rows-title"><h2 id="rows-title" class="hidden-text">${t("lists.results")}</h2>
     <${Filters} of=${of} filter=${filter} rows=${rows} />
     ${rows.failure ? html`<${Failure} of=${rows.failure} again=${rows.again} />` : html`<div class=${`card split ${row ? "with-panel" : ""}`} ref=${place} onKeyDown=${escape}>
       <div class="split-table"><${Virtual} caption=${t("lists.results")} columns=${columns(of)} total=${rows.total} count=${rows.count} isWhole=${rows.isWhole} row=${rows.row} want=${rows.want}
-        open=${setOpened} isOpen=${row !== undefined}
+        open=${open} opened=${at}
         empty=${html`<${Empty} title=${t("lists.found_none")} action=${filter.any && html`<button type="button" class="button" onClick=${filter.clear}>${t("lists.clear")}</button>`}>${t("lists.found_none_text")}<//>`} /></div>
       ${row && html`<${Panel} key=${row.index} of=${of} row=${row} close=${close} />`}
     </div>`}
   </section>`;
+}
+
+/**
+ * The row that was opened, by its own index: while a list runs, what is found above moves its place. A row that is no longer found
+ * stays as it was, for somebody reads it.
+ * @param {ReturnType<typeof useRows>} rows @param {import("./filter.js").RowFilter} filter
+ */
+function useOpened(rows, filter) {
+  const [index, setIndex] = useState(/** @type {number | undefined} */ (undefined));
+  const last = useRef(/** @type {any} */ (undefined));
+  const shut = () => setIndex(undefined);
+  useEffect(shut, [filter]);
+  const at = index === undefined ? undefined : rows.placeOf(index);
+  const known = last.current?.index === index ? last.current : undefined;
+  const row = at === undefined ? undefined : (rows.row(at) ?? known);
+  last.current = row;
+  // Without a filter a row that has not come yet has its index as its place.
+  const open = (place) => setIndex(rows.row(place)?.index ?? place);
+  return { row, at, open, shut };
 }
 
 /** A slash takes the reader to the search, unless they type. */

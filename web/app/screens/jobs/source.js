@@ -20,7 +20,7 @@ const BUSY_MS = 1_000;
  * How many rows a filter finds, where the figures of the list say so; otherwise nothing.
  * @param {import("../../live.js").Progress} of @param {Record<string, string>} filter
  */
-function countOf(of, { q, status, reason, provider, domain }) {
+export function countOf(of, { q, status, reason, provider, domain }) {
   if (q || provider || domain) return undefined;
   if (reason) return of.reasons[reason] ?? 0;
   return status === "pending" ? of.rows - of.processed : of[status];
@@ -50,6 +50,7 @@ export function useRows(of, filter) {
     scanned: source.scanned,
     failure: source.failure,
     row: source.row,
+    placeOf: source.placeOf,
     want: source.want,
     again: () => setTurn((before) => before + 1),
   };
@@ -152,6 +153,9 @@ class All extends Source {
 
   row = (index) => this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
 
+  /** Where a row stands, by its index. */
+  placeOf = (index) => index;
+
   want = (from, to) => {
     this.sight = [from, to];
     for (let page = Math.floor(from / PAGE); page * PAGE < to; page += 1) this.fetch(page);
@@ -233,6 +237,9 @@ class Sought extends Source {
   }
 
   row = (index) => this.found[index];
+
+  /** Where a row stands, by its index: -1 where it is not found any more. */
+  placeOf = (index) => this.found.findIndex((row) => row.index === index);
 
   want = (from, to) => {
     // Nothing moves under the hand of somebody who has scrolled.

@@ -2,7 +2,7 @@
 import { html } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
 import { useChanges } from "../../changes.js";
-import { clock, time } from "../../format.js";
+import { clock } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
 import { Button, Copy } from "../../ui/buttons.js";
@@ -70,7 +70,7 @@ function Request({ of }) {
     <${Facts} of=${[
       ["POST", html`<code>${request.url}</code>`],
       ...(request.job_id ? [[t("lists.list"), html`<a href=${`#/lists/${request.job_id}`}>${request.job_id}</a>`]] : []),
-      ...(last ? [[t("webhooks.sent_last"), time(last.at)]] : []),
+      ...(last ? [[t("webhooks.sent_last"), html`<${Ago} at=${last.at} />`]] : []),
     ]} />
     <h3>${t("webhooks.headers")}</h3>
     <pre class="code snippet" tabindex="0" aria-label=${t("webhooks.headers")}>${Object.entries(headers).map(([name, value]) => `${name}: ${value}`).join("\n")}</pre>

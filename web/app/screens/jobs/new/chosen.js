@@ -15,7 +15,7 @@ import { Figure, Page } from "../../../ui/page.js";
 import { Strip } from "../../../ui/strip.js";
 import { Fetched, useFetched } from "../../../ui/table.js";
 import { toastFailure } from "../../../ui/toasts.js";
-import { Forecast, MailProviders } from "./forecast.js";
+import { Brief, Forecast, MailProviders } from "./forecast.js";
 import { Encoding, LeftOut, Remarks, encodingName } from "./reading.js";
 import { Unsent, bodyOf, send } from "./sending.js";
 import { Stages } from "./stages.js";
@@ -180,6 +180,7 @@ function Start({ of, place, busy, forecast, again }) {
     ${isMute() && html`<${Note} kind="warning" title=${t("reach.title")}>${lack()} ${t("reach.list")}<//>`}
     ${!free && html`<${Fetched} from=${forecast} lines=${6}>${(found) => html`<${Forecast} of=${found} />`}<//>`}
     <${Form} send=${start} waits=${busy || (!free && !of.job && !forecast.value)} submit=${of.job ? t("upload.started") : t("lists.start", { n: of.counts.distinct })}>
+      ${!free && forecast.value && html`<${Brief} of=${forecast.value} />`}
       ${!of.job && session.value?.sends_mail && html`<${Check} label=${t("lists.mail")} checked=${mail} set=${setMail} />`}<//>
     <p class="small quiet centered">${t("forecast.no_mail")}</p>
   </section>`;

@@ -21,6 +21,12 @@ export function Forecast({ of: { counts, providers, passed, accept_all, unknown,
   </div>`;
 }
 
+/** The time and the share of deliverable addresses in a line, for where the forecast itself is out of sight. @param {{ of: any }} props */
+export function Brief({ of: { passed, time: takes } }) {
+  return html`<p class="brief small" aria-hidden="true"><span class="expected"><${Icon} name="clock" />${lasting(takes)}</span>
+    ${passed && html`<span class="expected"><${Glyph} of="passed" />${shares(passed.low, passed.high)}</span>`}</p>`;
+}
+
 /** One figure; `range`: two shares, between which it will be. */
 function Expected({ icon = undefined, kind = "", label, value, range: between = undefined, children }) {
   return html`<div class=${`figure ${kind}`}><span class="quiet small expected">${icon ?? (kind && html`<${Glyph} of=${kind} />`)}${label}</span><span class="value">${value}</span>
