@@ -36,7 +36,9 @@ export function Virtual({ caption, columns, total, count, isWhole = true, row, w
   const [reached, setActive] = useState(0);
   // The place of the open row moves with what is found above it; where it ends, the reader goes on from there.
   const active = opened !== undefined && opened >= 0 ? opened : reached;
-  useEffect(() => setActive(active), [active]);
+  useEffect(() => {
+    if (opened !== undefined && opened >= 0) setActive(opened);
+  }, [opened]);
 
   const whole = total * height;
   const shown = Math.min(whole, HEIGHT_MAX);

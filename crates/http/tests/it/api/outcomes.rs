@@ -2,6 +2,7 @@
 
 use probity_account::api_key::KeyKind;
 use probity_http::service::ServiceConfig;
+use probity_mail::time::DAY_MS;
 use serde_json::{Value, json};
 
 use crate::test_app::{Call, TestApp};
@@ -21,7 +22,7 @@ async fn is_on(app: &TestApp, key: &str, list: &str, email: &str) -> bool {
 #[tokio::test]
 async fn an_event_counts_once_and_suppresses_once() {
     TestApp::each(ServiceConfig::default(), async |app| {
-        let (_, key) = app.customer().await;
+        let (org, key) = app.customer().await;
         let (_, other) = app.customer().await;
         let events = json!([
             {"email": "Ann@example.org", "outcome": "hard_bounce", "reply": "550 5.1.1 User unknown"},
@@ -48,8 +49,8 @@ async fn an_event_counts_once_and_suppresses_once() {
         let again = app.send(report(&events).key(&key)).await.ok(200);
         assert_eq!((&again["added"], &again["repeated"]), (&json!(0), &json!(4)));
         assert!(!is_on(app, &key, "bounced", "ann@example.org").await);
-        let yesterday = json!([{"email": "ann@example.org", "outcome": "hard_bounce",
-            "at": (jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24)).to_string()}]);
+        let yesterday = jiff::Timestamp::from_millisecond(app.now(&org).await.0 - DAY_MS).unwrap();
+        let yesterday = json!([{"email": "ann@example.org", "outcome": "hard_bounce", "at": yesterday.to_string()}]);
         assert_eq!(app.send(report(&yesterday).key(&key)).await.ok(200)["suppressed"]["bounced"], 1);
     })
     .await;
