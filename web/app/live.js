@@ -25,7 +25,7 @@ const SILENCE_MS = 40_000;
 /**
  * @typedef {Counted & {
  *   id: string, status: string, over: boolean, source: string, source_integration: string | null, name: string | null, tags: string[], created_at: string, started_at: string | null,
- *   finished_at: string | null, purged_at: string | null, rows: number, repeated: number | null, reasons: Record<string, number>,
+ *   finished_at: string | null, purged_at: string | null, rows: number, repeated: number | null, without: number | null, reasons: Record<string, number>,
  *   providers: (Counted & { id: string | null, name: string | null })[],
  *   deferred: Later | null, throttled: Later | null, hurried: boolean,
  *   credits: { spent: number, set_aside: number, returned: number } | null,

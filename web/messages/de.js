@@ -664,6 +664,7 @@ export default {
   "lists.hurried": "Wird abgeschlossen: Wartende Adressen werden ein letztes Mal abgefragt.",
   "lists.see_waiting": "Anzeigen",
   "lists.sum_rows": { one: "{n} Zeile", other: "{n} Zeilen" },
+  "lists.sum_without": "{n} ohne Adresse",
   "lists.sum_repeated": { one: "{n} Dublette", other: "{n} Dubletten" },
   "lists.sum_distinct": { one: "{n} verschiedene Adresse", other: "{n} verschiedene Adressen" },
   "lists.sum_spent": { one: "{n} Credit abgebucht", other: "{n} Credits abgebucht" },

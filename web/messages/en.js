@@ -664,6 +664,7 @@ export default {
   "lists.hurried": "Completing: waiting addresses are probed one last time.",
   "lists.see_waiting": "Show them",
   "lists.sum_rows": { one: "{n} row", other: "{n} rows" },
+  "lists.sum_without": "{n} without an address",
   "lists.sum_repeated": { one: "{n} duplicate", other: "{n} duplicates" },
   "lists.sum_distinct": { one: "{n} unique address", other: "{n} unique addresses" },
   "lists.sum_spent": { one: "{n} credit charged", other: "{n} credits charged" },

@@ -664,6 +664,7 @@ export default {
   "lists.hurried": "Terminando: las direcciones en espera se consultan por última vez.",
   "lists.see_waiting": "Verlas",
   "lists.sum_rows": { one: "{n} fila", many: "{n} de filas", other: "{n} filas" },
+  "lists.sum_without": "{n} sin dirección",
   "lists.sum_repeated": { one: "{n} duplicada", many: "{n} duplicadas", other: "{n} duplicadas" },
   "lists.sum_distinct": { one: "{n} dirección distinta", many: "{n} de direcciones distintas", other: "{n} direcciones distintas" },
   "lists.sum_spent": { one: "{n} crédito cobrado", many: "{n} de créditos cobrados", other: "{n} créditos cobrados" },

@@ -664,6 +664,7 @@ export default {
   "lists.hurried": "Dernière étape : les adresses en attente sont interrogées une dernière fois.",
   "lists.see_waiting": "Les voir",
   "lists.sum_rows": { one: "{n} ligne", many: "{n} de lignes", other: "{n} lignes" },
+  "lists.sum_without": "{n} sans adresse",
   "lists.sum_repeated": { one: "{n} doublon", many: "{n} de doublons", other: "{n} doublons" },
   "lists.sum_distinct": { one: "{n} adresse distincte", many: "{n} d’adresses distinctes", other: "{n} adresses distinctes" },
   "lists.sum_spent": { one: "{n} crédit débité", many: "{n} de crédits débités", other: "{n} crédits débités" },

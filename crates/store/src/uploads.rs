@@ -169,6 +169,7 @@ statements! {
     BY_ID = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND id = $2 AND test = $3 \
            AND state IN ('ready', 'started')");
     OF_JOB = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND job_no = $2 AND state = 'started'");
+    ROWS_OF_JOB = "SELECT rows_total - header AS n FROM upload WHERE org_no = $1 AND job_no = $2 AND state = 'started'";
     LIST = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND test = $2 AND state = 'ready' \
            ORDER BY created_at DESC, upload_no DESC LIMIT $3");
 }
@@ -287,6 +288,11 @@ pub async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Up
         Some(row) => read(conn, &row).await.map(Some),
         None => Ok(None),
     }
+}
+
+/// Rows below the header of the upload that a job was made of; `None` if there is no such upload, or it is gone.
+pub async fn rows_of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<i64>> {
+    conn.first(&ROWS_OF_JOB, args![org, job]).await?.map(|row| row.get("n")).transpose()
 }
 
 /// An organization's live or test uploads without a job, newest first.

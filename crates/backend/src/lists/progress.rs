@@ -7,7 +7,7 @@ use probity_mail::facts::lists::Lists;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use probity_store::jobs::{self, Job, JobCounts, WaitingRows};
-use probity_store::{Conn, OrgNo, StoreError};
+use probity_store::{Conn, OrgNo, StoreError, uploads};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
@@ -25,6 +25,8 @@ pub struct JobProgress {
     purged_at: Option<Timestamp>,
     #[serde(flatten)]
     figures: ListFigures,
+    /// Rows of its file without an address, which the job leaves out; null if there is no file.
+    without: Option<i64>,
     /// Addresses that their servers deferred.
     deferred: Option<Later>,
     /// Addresses that our own limits throttle.
@@ -146,7 +148,9 @@ impl JobProgress {
         let reasons = jobs::reasons(conn, org, job.no).await?;
         let providers = jobs::providers(conn, org, job.no).await?;
         let set_aside = jobs::set_aside(conn, org, id).await?;
-        Ok(Self::new(&job, reasons, providers, waiting, set_aside))
+        let of_file = uploads::rows_of_job(conn, org, job.no).await?;
+        let without = of_file.map(|rows| (rows - job.rows).max(0));
+        Ok(Self { without, ..Self::new(&job, reasons, providers, waiting, set_aside) })
     }
 
     /// Whether the job is closed, so that nothing changes any more.
@@ -189,6 +193,7 @@ impl JobProgress {
             started_at: job.started_at.map(Into::into),
             purged_at: job.purged_at.map(Into::into),
             figures,
+            without: None,
             deferred: deferred.map(Into::into),
             throttled: throttled.map(Into::into),
             hurried: job.hurried_at.is_some(),

@@ -108,13 +108,14 @@ function Waits({ of, filter, readable }) {
 
 /** Rows, different addresses and credits: three numbers that go together, and why they differ. */
 function Sum({ of, metered }) {
-  const { rows, repeated, credits } = of;
+  const { rows, repeated, without, credits } = of;
   const paid = metered && credits;
   const distinct = rows - (repeated ?? 0);
   const differs = repeated !== null && (repeated > 0 || (paid && credits.spent !== distinct));
   const free = paid ? Math.max(0, distinct - credits.spent - credits.set_aside) : 0;
   return html`<footer class="sumup">
-    <span>${t("lists.sum_rows", { n: rows })}</span>
+    <span>${t("lists.sum_rows", { n: rows + (without ?? 0) })}</span>
+    ${without > 0 && html`<i>−</i><span>${t("lists.sum_without", { n: without })}</span>`}
     ${repeated !== null && html`<i>−</i><span>${t("lists.sum_repeated", { n: repeated })}</span><i>=</i><span>${t("lists.sum_distinct", { n: distinct })}</span>`}
     ${paid && repeated !== null && html`<i>=</i><span>${t("lists.sum_spent", { n: credits.spent })}</span>
       ${credits.set_aside > 0 && html`<i>+</i><span>${t("lists.sum_held", { n: credits.set_aside })}</span>`}

@@ -243,7 +243,7 @@ async fn a_forecast_says_what_is_known_and_leaves_open_what_is_not() {
 #[tokio::test]
 async fn providers_and_numbers_are_those_of_the_forecast() {
     with_ann(config(), PLENTY, async |app, browser| {
-        let list = "email\nuser1@gmail.com\nUser1@GMAIL.com\nb@yahoo.fr\nAnn <ann@honest-mail.com>\nann@honest-mail.com \n\nno address\nNo Address\n                    user2@honest-mail.com\nann@b\u{fc}cher.com\nann@xn--bcher-kva.com\n";
+        let list = "email\nuser1@gmail.com\nUser1@GMAIL.com\nb@yahoo.fr\nAnn <ann@honest-mail.com>\nann@honest-mail.com \n\nno address\nNo Address\n                    user2@honest-mail.com\nann@b\u{fc}cher.com\nann@xn--bcher-kva.com\nemail\n";
         let (_, place) = put_up(browser, "name=l", list).await;
         let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
         let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
@@ -253,6 +253,7 @@ async fn providers_and_numbers_are_those_of_the_forecast() {
         let distinct = number(&forecast["counts"]["distinct"]);
         assert_eq!(distinct, number(&result["rows"]) - number(&result["repeated"]), "{forecast} {result}");
         assert_eq!(forecast["credits"]["held"], result["rows"]);
+        assert_eq!(result["without"], 1);
         let (spent, returned) = (number(&result["credits"]["spent"]), number(&result["credits"]["returned"]));
         assert_eq!(spent + returned, number(&forecast["credits"]["held"]));
         assert_eq!(number(&forecast["credits"]["high"]), distinct);
