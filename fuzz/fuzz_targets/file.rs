@@ -28,7 +28,7 @@ fn rows_in(bytes: &[u8], hint: TextHint) -> Option<usize> {
         lines = record.raw.last_line;
         again.extend_from_slice(rows.records().bytes(&record));
         again.extend_from_slice(record.raw.end.bytes());
-        let several = rows.recipients(&record).map_or(1, |several| several.len());
+        let several = rows.records().recipients(&record).map_or(1, |several| several.len());
         count += if record.kind == RecordKind::Row { several } else { 0 };
     }
     assert_eq!(again, text, "no byte is lost");
