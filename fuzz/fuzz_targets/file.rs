@@ -10,7 +10,7 @@ use probity_lists::encoding::Decoded;
 use probity_lists::rows::{RecordKind, TextForm, TextHint, TextRows};
 use probity_lists::submission::{Intake, SubmissionFormat};
 
-const CSV: TextHint = TextHint { form: Some(TextForm::Csv), delimiter: None, encoding: None, named: false, by_name: false, pasted: false };
+const CSV: TextHint = TextHint { form: Some(TextForm::Csv), delimiter: None, encoding: None, named: false, by_name: true, pasted: false };
 
 /// Number of rows; `None` if the file is refused. Asserts that records are the whole text.
 fn rows_in(bytes: &[u8], hint: TextHint) -> Option<usize> {
