@@ -3,7 +3,7 @@ import { html, signal } from "../../vendor/lib.js";
 import { ago, time } from "../format.js";
 import { t } from "../text.js";
 
-/** Counts minutes: how long ago something was is written anew with each. */
+/** Changes once a minute, so that relative times are redrawn. */
 const minute = signal(0);
 setInterval(() => { minute.value += 1; }, 60_000);
 

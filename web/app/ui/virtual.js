@@ -26,7 +26,9 @@ const heightOfRow = () => (NARROW.matches ? 68 : 40);
 /**
  * @param {{ caption: string, columns: Column[], total: number, count?: number, isWhole?: boolean, row: (index: number) => any,
  *   want: (from: number, to: number) => void, empty: unknown, open?: (index: number) => void, opened?: number }} props
- *   `open` is told of the row that Enter or a click opens, and while one is open of each that the reader comes to; `opened`: the place of the open row, -1 where it is no longer in the table; `isWhole`: no more rows will be found; `count`: how many there will be, where that is known before; `row` gives nothing where one has not come; `want` is told which are in sight
+ *   `open` gets the place of a row to open: by Enter, by a click, and by moving while a row is open. `opened` is the place of the open
+ *   row, -1 if the table no longer has it. `isWhole`: all rows are known; `count`: their number, if it is known before. `row` returns
+ *   nothing for a row that is not loaded; `want` gets the range in sight.
  */
 export function Virtual({ caption, columns, total, count, isWhole = true, row, want, empty, open, opened }) {
   const id = useId();

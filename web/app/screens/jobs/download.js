@@ -24,7 +24,7 @@ const presets = () => /** @type {[string, string, string[]][]} */ ([
 export function Download({ of, filter, up = false }) {
   const id = useId();
   const [chosen, setChosen] = useState("");
-  // Whoever filters anew wants what they see.
+  // A new filter resets the choice to the rows in sight.
   useEffect(() => setChosen(""), [filter.now]);
   const [format, setFormat] = useState("csv");
   const [own, setOwn] = useState(true);
