@@ -25,6 +25,7 @@ use probity_backend::accounts::minting::KeyRequest;
 use probity_backend::nodes::instance::Instance;
 use probity_backend::secrets::sealing::{MASTER_KEY_BYTES, MasterKey};
 use probity_engine::clock::EngineClock;
+use probity_http::edge::shell::ShellConfig;
 use probity_http::service::{Core, ServiceConfig, Verifiers};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
@@ -164,10 +165,14 @@ impl TestApp {
         place: DatabasePlace,
         directory: TempDir,
         database: Option<TrialDatabase>,
-        config: ServiceConfig,
+        mut config: ServiceConfig,
         shared: Shared,
     ) -> Self {
         let Shared { net, sealing } = shared;
+        // Busy machines answer late.
+        if config.shell.deadline == ShellConfig::default().deadline {
+            config.shell.deadline = Duration::from_hours(1);
+        }
         EngineClock::pretend(BEGINNING);
         // Long timeout: on a busy machine, many tasks wait long for a connection.
         let opened = StoreConfig { acquire_timeout_ms: 60_000, sealing, ..StoreConfig::new(place.clone()) };
