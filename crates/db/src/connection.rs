@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, AnyPool, Connection, Row as _, SqlSafeStr, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Arguments as _, Connection, Row as _, SqlSafeStr, Transaction};
 
 use super::Store;
 use super::attached::StoreAttachments;
@@ -256,13 +256,31 @@ impl ResultRow {
     {
         Ok(self.0.try_get(column)?)
     }
+
+    /// As [`ResultRow::get`], by the place of the column.
+    pub fn at<'r, T>(&'r self, place: usize) -> Result<T>
+    where
+        T: sqlx::Decode<'r, Any> + sqlx::Type<Any>,
+    {
+        Ok(self.0.try_get(place)?)
+    }
 }
 
-/// Arguments of a statement. Build with [`args!`](crate::args).
+/// Arguments of a statement, in the order of `$1`, `$2`, ...
 #[derive(Default)]
 pub struct StatementArgs(pub(crate) AnyArguments);
 
 impl StatementArgs {
+    /// Appends a value.
+    #[must_use]
+    pub fn with<T>(mut self, value: T) -> Self
+    where
+        T: for<'q> sqlx::Encode<'q, Any> + sqlx::Type<Any>,
+    {
+        self.0.add(value).expect("plain values encode");
+        self
+    }
+
     /// Number of arguments.
     pub(crate) fn len(&self) -> usize {
         self.0.values.0.len()
@@ -279,82 +297,4 @@ impl StatementArgs {
         copied.values.0.clone_from(&self.0.values.0);
         Self(copied)
     }
-}
-
-pub trait StatementArgument {
-    /// Appends the value to the arguments.
-    fn add(self, args: &mut StatementArgs);
-
-    /// Returns the arguments with the value appended.
-    fn added(self, mut args: StatementArgs) -> StatementArgs
-    where
-        Self: Sized,
-    {
-        self.add(&mut args);
-        args
-    }
-}
-
-macro_rules! plain_arguments {
-    ($($type:ty),+) => {$(
-        impl StatementArgument for $type {
-            fn add(self, args: &mut StatementArgs) {
-                use sqlx::Arguments as _;
-                args.0.add(self).expect("plain values encode");
-            }
-        }
-    )+};
-}
-plain_arguments!(i64, Option<i64>, String, Option<String>, Vec<u8>, Option<Vec<u8>>);
-
-impl StatementArgument for &str {
-    fn add(self, args: &mut StatementArgs) {
-        self.to_owned().add(args);
-    }
-}
-
-impl StatementArgument for Option<&str> {
-    fn add(self, args: &mut StatementArgs) {
-        self.map(str::to_owned).add(args);
-    }
-}
-
-impl StatementArgument for &[u8] {
-    fn add(self, args: &mut StatementArgs) {
-        self.to_vec().add(args);
-    }
-}
-
-impl<const N: usize> StatementArgument for &[u8; N] {
-    fn add(self, args: &mut StatementArgs) {
-        self.to_vec().add(args);
-    }
-}
-
-impl StatementArgument for probity_mail::time::Millis {
-    fn add(self, args: &mut StatementArgs) {
-        self.0.add(args);
-    }
-}
-
-impl StatementArgument for Option<probity_mail::time::Millis> {
-    fn add(self, args: &mut StatementArgs) {
-        self.map(|at| at.0).add(args);
-    }
-}
-
-impl StatementArgument for bool {
-    fn add(self, args: &mut StatementArgs) {
-        i64::from(self).add(args);
-    }
-}
-
-/// Builds the arguments of a statement, in the order of `$1`, `$2`, ...
-#[macro_export]
-macro_rules! args {
-    ($($value:expr),* $(,)?) => {{
-        let args = $crate::StatementArgs::default();
-        $(let args = $crate::StatementArgument::added($value, args);)*
-        args
-    }};
 }

@@ -30,7 +30,7 @@ use sqlx::{AnyPool, Transaction};
 use tokio::sync::Semaphore;
 
 pub use attached::StoreAttachments;
-pub use connection::{Conn, ResultRow, StatementArgs, StatementArgument, Tx};
+pub use connection::{Conn, ResultRow, StatementArgs, Tx};
 pub use open::migrate::{SchemaMigration, SchemaState};
 pub use open::{DatabaseLimits, DatabasePlace, DatabaseSetup};
 pub use sql::dialect::SqlDialect;

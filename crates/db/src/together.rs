@@ -87,7 +87,6 @@ impl Tx {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args;
 
     static FIRST: Statement = Statement::new("FIRST", "UPDATE a SET n = $1");
     static SECOND: Statement = Statement::new("SECOND", "INSERT INTO b (x, y) SELECT $1, each.value FROM {each:$2}");
@@ -96,9 +95,9 @@ mod tests {
     #[test]
     fn each_statement_gets_its_own_arguments() {
         let mut together = StatementBatch::default();
-        together.add(&FIRST, args![1_i64]);
-        together.add(&SECOND, args![2_i64, "[]"]);
-        together.add(&THIRD, args![3_i64]);
+        together.add(&FIRST, StatementArgs::default().with(1_i64));
+        together.add(&SECOND, StatementArgs::default().with(2_i64).with("[]".to_owned()));
+        together.add(&THIRD, StatementArgs::default().with(3_i64));
         assert_eq!(
             together.text(SqlDialect::Sqlite),
             "UPDATE a SET n = $1; INSERT INTO b (x, y) SELECT $2, each.value FROM json_each($3) AS each; \

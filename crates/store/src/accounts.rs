@@ -1,7 +1,6 @@
 //! Accounts of customers: organizations with their settings, plans and keys, and the people who sign in.
 
 pub mod keys;
-pub(crate) mod language;
 pub mod limits;
 pub mod organization;
 pub mod people;
@@ -9,3 +8,7 @@ pub mod plans;
 pub mod settings;
 pub mod sso;
 pub mod users;
+
+crate::db::statements! {
+    [keys, limits, organization, people, plans, settings, sso, users]
+}

@@ -7,3 +7,7 @@ pub mod report_mail;
 pub mod reports;
 pub mod requests;
 pub mod timeline;
+
+crate::db::statements! {
+    [events, list_mail, notices, report_mail, reports, requests, timeline]
+}

@@ -18,20 +18,6 @@ pub mod runs;
 pub mod schedule;
 pub mod tokens;
 
-use crate::db::Statement;
-
-/// All statements of connections.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [
-        changes::STATEMENTS,
-        connection::STATEMENTS,
-        hooks::STATEMENTS,
-        rules::STATEMENTS,
-        schedule::STATEMENTS,
-        tokens::STATEMENTS,
-        &actions::all_statements(),
-        &contacts::all_statements(),
-        &runs::all_statements(),
-    ]
-    .concat()
+crate::db::statements! {
+    [actions, changes, connection, contacts, hooks, rules, runs, schedule, tokens]
 }

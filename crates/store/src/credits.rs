@@ -32,8 +32,11 @@ use probity_mail::time::Millis;
 
 use crate::credits::audit::AuditDiscrepancy;
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, Statement, Tx, args, statements};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, TypedStatements as _};
+
+use booked::BookingKind;
 
 pub use upkeep::{ReleasedHold, expire_buckets, fold, release_expired};
 pub use window::{ChargeWindow, ChargedVerifications, ChargesByOrg, CountedCalls, balances, charge, charged};
@@ -47,16 +50,12 @@ statements! {
     BALANCE = "SELECT bucket, available, held, spent FROM account WHERE org_no = $1";
     BOOKED = "SELECT kind, CAST(SUM(subscription) AS BIGINT) AS subscription, CAST(SUM(prepaid) AS BIGINT) AS prepaid \
               FROM ledger WHERE org_no = $1 AND kind IN ('grant', 'expire', 'adjust') GROUP BY kind";
-    BOOK = "INSERT INTO ledger (org_no, kind, ref, subscription, prepaid, at, fold_after) \
+    BOOK = "INSERT INTO ledger (org_no, kind, ref, at, fold_after, subscription, prepaid) \
             VALUES ($1, $2, $3, $4, $5, $6, $7)";
     ADD = "UPDATE account SET available = available + $3 WHERE org_no = $1 AND bucket = $2";
     SUBSCRIPTION = "SELECT available, held, expires_at FROM account WHERE org_no = $1 AND bucket = 'subscription'";
     END = "UPDATE account SET expires_at = $2 WHERE org_no = $1 AND bucket = 'subscription'";
-}
-
-/// All statements of this aggregate, including its submodules.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, booked::STATEMENTS, hold::STATEMENTS, upkeep::STATEMENTS, window::STATEMENTS].concat()
+    [audit, booked, hold, upkeep, usage, widget, window]
 }
 
 /// Finds every mismatch in the accounts; empty if there is none. Reads everything, one statement per rule: for tests and rare
@@ -71,14 +70,15 @@ pub(crate) struct StoredLedgerEntry<'a> {
     pub(crate) org: OrgNo,
     pub(crate) kind: &'static str,
     pub(crate) cause: &'a str,
-    pub(crate) amount: (i64, i64),
+    pub(crate) amount: Split,
     pub(crate) at: Millis,
     pub(crate) fold_after: Option<Millis>,
 }
 
 pub(crate) async fn book(tx: &mut Tx, entry: StoredLedgerEntry<'_>) -> Result<()> {
-    let StoredLedgerEntry { org, kind, cause, amount: (subscription, prepaid), at, fold_after } = entry;
-    tx.execute(&BOOK, args![org, kind, cause, subscription, prepaid, at, fold_after]).await.map(drop)
+    let Split { subscription, prepaid } = entry.amount;
+    let values = args!(entry => org, kind, cause, at, fold_after; subscription, prepaid);
+    tx.execute(&BOOK, values).await.map(drop)
 }
 
 /// Manual or planned change of an account's credits.
@@ -105,9 +105,7 @@ pub async fn grant(tx: &mut Tx, booking: &CreditBooking<'_>, until: Option<Milli
 /// Extends a subscription that receives another grant. Expired credits are removed first, so that the new ones do not expire with
 /// them. Remaining credits share the later end, where "never" is the latest: a grant shortens nothing.
 async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Result<()> {
-    let row = tx.first(&SUBSCRIPTION, args![org]).await?.ok_or(StoreError::NotFound)?;
-    let (available, held): (i64, i64) = (row.get("available")?, row.get("held")?);
-    let end = row.get::<Option<i64>>("expires_at")?.map(Millis);
+    let (available, held, end): (i64, i64, Option<Millis>) = tx.one(&SUBSCRIPTION, args![org]).await?;
     let end = if end.is_some_and(|end| end <= at) {
         let cause = format!("{}:{}", CreditBucket::Subscription.as_str(), at.0);
         upkeep::expire(tx, org, CreditBucket::Subscription.as_str(), available, &cause, at).await?;
@@ -162,17 +160,13 @@ pub async fn end_subscription(
 
 /// End of a subscription's credits; `None` if they do not expire.
 pub async fn subscription_end(conn: &mut Conn, org: OrgNo) -> Result<Option<Millis>> {
-    let row = conn.first(&SUBSCRIPTION, args![org]).await?.ok_or(StoreError::NotFound)?;
-    Ok(row.get::<Option<i64>>("expires_at")?.map(Millis))
+    let (_, _, end): (i64, i64, _) = conn.one(&SUBSCRIPTION, args![org]).await?;
+    Ok(end)
 }
 
 /// Whether jobs hold prepaid credits.
 pub async fn holds_prepaid(tx: &mut Tx, org: OrgNo) -> Result<bool> {
-    let mut held = Split::default();
-    for row in tx.rows(&AVAILABLE, args![org]).await? {
-        *part(&mut held, &row.get::<String>("bucket")?)? = row.get("held")?;
-    }
-    Ok(held.prepaid > 0)
+    Ok(split(&tx.rows(&AVAILABLE, args![org]).await?, "held")?.prepaid > 0)
 }
 
 /// Corrects an account by hand, up or down, but not below zero. If a subscription has ended, its rest is removed before credits are
@@ -189,57 +183,45 @@ pub async fn adjust(tx: &mut Tx, booking: &CreditBooking<'_>) -> Result<()> {
 
 async fn put(tx: &mut Tx, booking: &CreditBooking<'_>, kind: &'static str) -> Result<()> {
     let CreditBooking { org, bucket, amount, cause, at } = *booking;
-    let available = lock(tx, org).await?;
-    let there = of_bucket(available, bucket);
+    let there = lock(tx, org).await?.of(bucket);
     if there.checked_add(amount).is_none_or(|sum| sum < 0) {
         return Err(StoreError::InsufficientCredits { needed: amount.saturating_neg(), available: there });
     }
-    let split = match bucket {
-        CreditBucket::Subscription => (amount, 0),
-        CreditBucket::Prepaid => (0, amount),
-    };
-    book(tx, StoredLedgerEntry { org, kind, cause, amount: split, at, fold_after: None }).await?;
+    book(tx, StoredLedgerEntry { org, kind, cause, amount: in_bucket(bucket, amount), at, fold_after: None }).await?;
     tx.execute(&ADD, args![org, bucket.as_str(), amount]).await.map(drop)
 }
 
-/// Returns an organization's available credits with its accounts locked until the transaction ends.
-pub(crate) async fn locked(tx: &mut Tx, org: OrgNo) -> Result<Split> {
-    lock(tx, org).await
-}
-
-/// Locks an organization's accounts; returns the available credits.
-async fn lock(tx: &mut Tx, org: OrgNo) -> Result<Split> {
+/// Locks an organization's accounts until the transaction ends; returns the available credits.
+pub(crate) async fn lock(tx: &mut Tx, org: OrgNo) -> Result<Split> {
     let rows = tx.rows(&AVAILABLE, args![org]).await?;
     if rows.is_empty() {
         return Err(StoreError::NotFound);
     }
-    let mut available = Split::default();
-    for row in &rows {
-        *part(&mut available, &row.get::<String>("bucket")?)? = row.get("available")?;
+    split(&rows, "available")
+}
+
+/// One column of an organization's accounts, by bucket.
+fn split(rows: &[ResultRow], column: &str) -> Result<Split> {
+    let mut split = Split::default();
+    for row in rows {
+        *part(&mut split, &row.get::<String>("bucket")?)? = row.get(column)?;
     }
-    Ok(available)
+    Ok(split)
 }
 
 /// Available, held and spent credits of an organization, with their origin.
 pub async fn balance(conn: &mut Conn, org: OrgNo) -> Result<Balance> {
-    let mut balance = Balance::default();
     let rows = conn.rows(&BALANCE, args![org]).await?;
     if rows.is_empty() {
         return Err(StoreError::NotFound);
     }
-    for row in &rows {
-        let bucket: String = row.get("bucket")?;
-        *part(&mut balance.available, &bucket)? = row.get("available")?;
-        *part(&mut balance.held, &bucket)? = row.get("held")?;
-        *part(&mut balance.spent, &bucket)? = row.get("spent")?;
-    }
-    for row in conn.rows(&BOOKED, args![org]).await? {
-        let kind: String = row.get("kind")?;
-        let sum = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
-        match kind.as_str() {
-            "grant" => balance.granted = sum,
-            "expire" => balance.expired = sum,
-            _ => balance.adjusted = sum,
+    let [available, held, spent] = [split(&rows, "available")?, split(&rows, "held")?, split(&rows, "spent")?];
+    let mut balance = Balance { available, held, spent, ..Balance::default() };
+    for row in &conn.rows(&BOOKED, args![org]).await? {
+        match row.read("kind")? {
+            BookingKind::Grant => balance.granted = row.record::<Split>()?,
+            BookingKind::Expire => balance.expired = row.record::<Split>()?,
+            BookingKind::Adjust => balance.adjusted = row.record::<Split>()?,
         }
     }
     Ok(balance)
@@ -247,26 +229,18 @@ pub async fn balance(conn: &mut Conn, org: OrgNo) -> Result<Balance> {
 
 /// Available credits of an organization, read from its accounts without the ledger.
 pub async fn available(conn: &mut Conn, org: OrgNo) -> Result<Split> {
-    let mut available = Split::default();
-    for row in conn.rows(&BALANCE, args![org]).await? {
-        *part(&mut available, &row.get::<String>("bucket")?)? = row.get("available")?;
-    }
-    Ok(available)
+    split(&conn.rows(&BALANCE, args![org]).await?, "available")
 }
 
 /// Credits that an organization has spent in total.
 pub async fn spent(conn: &mut Conn, org: OrgNo) -> Result<Split> {
-    let mut spent = Split::default();
-    for row in conn.rows(&BALANCE, args![org]).await? {
-        *part(&mut spent, &row.get::<String>("bucket")?)? = row.get("spent")?;
-    }
-    Ok(spent)
+    split(&conn.rows(&BALANCE, args![org]).await?, "spent")
 }
 
-fn of_bucket(split: Split, bucket: CreditBucket) -> i64 {
+fn in_bucket(bucket: CreditBucket, amount: i64) -> Split {
     match bucket {
-        CreditBucket::Subscription => split.subscription,
-        CreditBucket::Prepaid => split.prepaid,
+        CreditBucket::Subscription => Split { subscription: amount, prepaid: 0 },
+        CreditBucket::Prepaid => Split { subscription: 0, prepaid: amount },
     }
 }
 

@@ -14,6 +14,7 @@ use probity_mail::time::Millis;
 use crate::db::error::{Result, StoreError};
 use crate::db::{ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 /// Maximum keys stored per organization.
 pub const KEPT_MAX: i64 = 100_000;
@@ -129,8 +130,7 @@ fn standing(row: &ResultRow, attempt: &IdempotentAttempt) -> Result<Option<Idemp
     if attempt.now.0 >= created_at.saturating_add(attempt.keep_ms) {
         return Ok(None);
     }
-    let status: Option<i64> = row.get("status")?;
-    let locked_until: Option<i64> = row.get("locked_until")?;
+    let (status, locked_until): (Option<i64>, Option<i64>) = (row.get("status")?, row.get("locked_until")?);
     if status.is_none() && locked_until.is_none_or(|until| attempt.now.0 >= until) {
         return Ok(None);
     }
@@ -162,8 +162,8 @@ pub async fn keep_answer(
     answer: &[u8],
     names_address: bool,
 ) -> Result<()> {
-    let args = args![held.org, held.key_hash, held.run, i64::from(status), answer, names_address];
-    if tx.execute(&KEEP_ANSWER, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    let args = args!(held => org, key_hash, run; i64::from(status), answer, names_address);
+    tx.change(&KEEP_ANSWER, args, StoreError::LeaseLost).await
 }
 
 /// Releases the key of a run without a response to store. A key held by another run stays unchanged.
@@ -173,5 +173,5 @@ pub async fn release(tx: &mut Tx, held: IdempotencyLock<'_>) -> Result<()> {
 
 /// Removes up to `at_most` keys whose runs began before a time, oldest first; returns the number removed.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![before, i64::from(at_most)]).await
+    tx.execute(&PURGE, args![before, at_most]).await
 }

@@ -2,8 +2,9 @@
 //!
 //! A job is *staged* (`Unborn`) while its addresses arrive in blocks. One short transaction ([`accept()`]) holds its credits and
 //! makes it visible. An importer claims it and splits it into *chunks*; workers claim chunks ([`claim_chunks`]) and settle results
-//! in parts ([`settle`]). Each claim gets an *epoch*; writes of an earlier holder are rejected ([`StoreError::LeaseLost`]). So each
-//! row gets one result and each credit moves once, even if workers die or stall.
+//! in parts ([`settle`]). Each claim gets an *epoch*; writes of an earlier holder are rejected
+//! ([`StoreError::LeaseLost`](crate::StoreError::LeaseLost)). So each row gets one result and each credit moves once, even if
+//! workers die or stall.
 //!
 //! Rows are locked in one order: job, chunk, hold, account.
 
@@ -26,10 +27,10 @@ use probity_account::id::JobId;
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Reason, Status};
 
-use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::db::error::Result;
+use crate::db::{Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, record, records};
 
 pub use accept::{NewJob, accept, add_block, begin, broken_off, discard, sweep};
 pub use close::{ClosedJob, cancel, force_stop};
@@ -42,7 +43,7 @@ pub use import::{ImportClaim, NewChunk, add_chunks, any_import, claim_import, fr
 pub use naming::{delete, deleted, hurry, lock_by_id, mark_deleted, name};
 pub use packing::{PackingClaim, any_to_pack, claim_packing, pack};
 pub use purge::{any_marked, any_old, due, forget, mark_due, purge_rows};
-pub use reading::{JobFilter, WaitingRows, by_id, in_progress, page, providers, reasons, set_aside, waiting};
+pub use reading::{JobFilter, WaitingRows, by_id, by_no, in_progress, page, providers, reasons, set_aside, waiting};
 pub use results::kind::OutcomeKind;
 pub(crate) use results::sheet::ResultSheets;
 pub use results::{RowResult, SettledResult, blocks, outcomes, picked, results, standing};
@@ -62,12 +63,6 @@ impl JobNo {
     /// Derives the number from an id, as for organizations.
     pub fn of_id(id: JobId) -> Self {
         Self(OrgNo::of_id(id.bits()).0)
-    }
-}
-
-impl crate::db::StatementArgument for JobNo {
-    fn add(self, args: &mut crate::db::StatementArgs) {
-        self.0.add(args);
     }
 }
 
@@ -93,7 +88,7 @@ probity_mail::named! {
     }
 }
 crate::records::names!(JobState);
-crate::records::values! { JobNo = i64, JobNo; }
+crate::records::values! { [] JobNo = i64, |value| value.0, |stored| Some(JobNo(stored)); }
 
 impl JobState {
     /// Whether the job has ended.
@@ -179,29 +174,7 @@ pub struct Job {
 
 statements! {
     LOCK = "SELECT state, test, epoch, next_chunk, parts, id, source, connection_id, actor, purged_at, hurried_at FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
-}
-
-/// All statements of this aggregate, including its submodules.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [
-        STATEMENTS,
-        accept::STATEMENTS,
-        close::STATEMENTS,
-        depth::STATEMENTS,
-        erasing::STATEMENTS,
-        import::STATEMENTS,
-        naming::STATEMENTS,
-        packing::STATEMENTS,
-        purge::STATEMENTS,
-        reading::STATEMENTS,
-        results::STATEMENTS,
-        results::sheet::STATEMENTS,
-        sharing::STATEMENTS,
-        standing::STATEMENTS,
-        summed::STATEMENTS,
-        work::STATEMENTS,
-    ]
-    .concat()
+    [accept, close, depth, erasing, import, naming, packing, purge, reading, results, sharing, standing, summed, work]
 }
 
 /// Fields needed to change a job; its row is locked.
@@ -226,30 +199,24 @@ pub(crate) struct LockedJob {
 }
 
 pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<LockedJob> {
-    let row = tx.first(&LOCK, args![org, job]).await?.ok_or(StoreError::NotFound)?;
-    Ok(record!(row => LockedJob {
-        state, test, epoch, next_chunk, parts, id, source, connection = "connection_id", actor;
-        purged: row.is_set("purged_at")?,
-        hurried: row.is_set("hurried_at")?,
-    }))
+    tx.one(&LOCK, args![org, job]).await
 }
 
-pub(crate) fn read(row: &ResultRow) -> Result<Job> {
-    Ok(record!(row => Job {
-        org = "org_no", no = "job_no", id, test, source, started_by, source_action, actor, integration, title, state,
-        rows = "rows_total", repeated, charged, created_at, started_at, hurried_at, finished_at, purged_at;
-        tags: tags(row.get("tags")?)?,
-        webhook_url: row.utf8("webhook_url")?,
-        counts: record!(row => JobCounts { processed, passed, undeliverable, risky, unknown }),
-    }))
-}
+records!(row => LockedJob {
+    state, test, epoch, next_chunk, parts, id, source, connection = "connection_id", actor;
+    purged: row.is_set("purged_at")?,
+    hurried: row.is_set("hurried_at")?,
+});
 
-fn tags(stored: Option<String>) -> Result<Vec<String>> {
-    let Some(stored) = stored else { return Ok(Vec::new()) };
-    serde_json::from_str(&stored).map_err(|error| StoreError::Corrupt(error.into()))
-}
+records!(row => Job {
+    org = "org_no", no = "job_no", id, test, source, started_by, source_action, actor, integration, title, state,
+    rows = "rows_total", repeated, charged, created_at, started_at, hurried_at, finished_at, purged_at;
+    tags: if row.get::<Option<String>>("tags")?.is_some() { row.json("tags")? } else { Vec::new() },
+    webhook_url: row.utf8("webhook_url")?,
+    counts: record!(row => JobCounts { processed, passed, undeliverable, risky, unknown }),
+});
 
-/// Columns that [`read`] needs.
+/// Columns that a [`Job`] needs.
 macro_rules! columns {
     () => {
         "org_no, job_no, id, test, source, started_by, source_action, actor, integration, state, webhook_url, rows_total, \
@@ -258,8 +225,3 @@ macro_rules! columns {
     };
 }
 pub(crate) use columns;
-
-/// One job, without a check of the key's mode; for callers that have its number.
-pub async fn by_no(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Job> {
-    reading::by_no(conn, org, job).await
-}

@@ -22,17 +22,22 @@ mod records;
 pub mod uploads;
 pub mod webhooks;
 
-use probity_db as db;
+/// The database, with arguments of this crate's types.
+mod db {
+    pub(crate) use probity_db::*;
+
+    pub(crate) use crate::records::args;
+}
 
 pub use credits::widget;
 pub use database::opening::StoreConfig;
-pub use db::error::{ErrorSource, Result, StoreError};
+pub use number::OrgNo;
+pub use probity_db::error::{ErrorSource, Result, StoreError};
 #[cfg(feature = "failpoints")]
 #[doc(hidden)]
-pub use db::failpoint;
-pub use db::hex::hex;
-pub use db::{Conn, DatabasePlace, PoolUse, SchemaState, SqlDialect, Store, Tx};
-pub use number::OrgNo;
+pub use probity_db::failpoint;
+pub use probity_db::hex::hex;
+pub use probity_db::{Conn, DatabasePlace, PoolUse, SchemaState, SqlDialect, Store, Tx};
 /// Makes the work of a transaction of one call: `store.write(|tx| insert(tx, &row).scope_boxed())`.
 pub use scoped_futures::ScopedFutureExt;
 
@@ -44,49 +49,6 @@ macro_rules! work {
     };
 }
 
-/// Every statement of this crate.
-pub(crate) fn statements() -> Vec<&'static db::Statement> {
-    [
-        nodes::ahead::STATEMENTS,
-        accounts::people::attempts::STATEMENTS,
-        &credits::audit::all_statements(),
-        nodes::clock::STATEMENTS,
-        &connections::all_statements(),
-        &credits::all_statements(),
-        &privacy::erasures::all_statements(),
-        activity::events::STATEMENTS,
-        nodes::facts::STATEMENTS,
-        idempotency::STATEMENTS,
-        nodes::instance::STATEMENTS,
-        &jobs::all_statements(),
-        accounts::keys::STATEMENTS,
-        accounts::limits::STATEMENTS,
-        nodes::STATEMENTS,
-        activity::list_mail::STATEMENTS,
-        activity::notices::STATEMENTS,
-        &activity::report_mail::all_statements(),
-        accounts::organization::STATEMENTS,
-        &webhooks::outbox::all_statements(),
-        &outcomes::all_statements(),
-        accounts::people::forgotten::STATEMENTS,
-        accounts::people::passwords::STATEMENTS,
-        accounts::plans::STATEMENTS,
-        activity::reports::STATEMENTS,
-        activity::requests::STATEMENTS,
-        &privacy::sealing::all_statements(),
-        accounts::people::second_factor::STATEMENTS,
-        accounts::people::sessions::STATEMENTS,
-        accounts::settings::STATEMENTS,
-        accounts::sso::STATEMENTS,
-        privacy::suppressions::STATEMENTS,
-        activity::timeline::STATEMENTS,
-        &uploads::all_statements(),
-        credits::usage::STATEMENTS,
-        &accounts::users::all_statements(),
-        nodes::wake::STATEMENTS,
-        webhooks::STATEMENTS,
-        webhooks::callback_secret::STATEMENTS,
-        widget::STATEMENTS,
-    ]
-    .concat()
+db::statements! {
+    [accounts, activity, connections, credits, idempotency, jobs, nodes, number, outcomes, privacy, uploads, webhooks]
 }

@@ -15,8 +15,8 @@ use probity_account::id::NodeId;
 use probity_mail::time::Millis;
 
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
-use crate::records::{ReadColumns as _, record};
+use crate::db::{Conn, Tx, args, statements};
+use crate::records::{TypedStatements as _, records};
 
 statements! {
     BEAT = "INSERT INTO node (id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress, \
@@ -36,6 +36,7 @@ statements! {
     LET_GO = "DELETE FROM lease WHERE holder = $1";
     FORGET_NODES = "DELETE FROM node WHERE seen_at < $1";
     FORGET_LEASES = "DELETE FROM lease WHERE held_until < $1";
+    [ahead, clock, facts, instance, wake]
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,55 +79,43 @@ pub struct NodeLease {
     pub until: Millis,
 }
 
-impl NodeLease {
-    fn read(row: &ResultRow) -> Result<Self> {
-        let until = Millis(row.get("held_until")?);
-        Ok(Self { name: row.get("name")?, holder: row.read("holder")?, epoch: row.get("epoch")?, until })
-    }
-}
+records!(row => NodeLease { name, holder, epoch, until = "held_until" });
 
 /// Records a heartbeat of a node, with its current work, and its time.
 pub async fn beat(tx: &mut Tx, node: &StoredNode) -> Result<()> {
-    let StoredNode { hostname, process, roles, version, sources, egress, .. } = node;
-    let texts = [hostname, process, roles, version, sources, egress].map(String::as_str);
-    let [hostname, process, roles, version, sources, egress] = texts;
-    let id = node.id.to_string();
-    let (chunks, imports, started, seen) = (node.chunks, node.imports, node.started_at, node.seen_at);
-    let ahead = node.ahead_ms;
-    let values = args![id, hostname, process, roles, version, sources, chunks, imports, started, seen, egress, ahead];
+    let values = args!(node => id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at,
+        egress, ahead_ms);
     tx.execute(&BEAT, values).await?;
     clock::record(tx, node.seen_at).await
 }
 
 /// All known nodes, oldest first, including those that died lately.
 pub async fn all(conn: &mut Conn) -> Result<Vec<StoredNode>> {
-    let read = |row: &ResultRow| {
-        Ok(record!(row => StoredNode {
-            id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress, ahead_ms
-        }))
-    };
-    conn.rows(&ALL, args![]).await?.iter().map(read).collect()
+    conn.all(&ALL, args![]).await
 }
+
+records!(row => StoredNode {
+    id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress, ahead_ms
+});
 
 /// All leases, including expired ones.
 pub async fn leases(conn: &mut Conn) -> Result<Vec<NodeLease>> {
-    conn.rows(&LEASES, args![]).await?.iter().map(NodeLease::read).collect()
+    conn.all(&LEASES, args![]).await
 }
 
 /// Takes a free lease, or extends one's own. Returns the lease as stored, under another name if another node has it. Take several
 /// in the order of their names, to prevent deadlocks between nodes.
 pub async fn take(tx: &mut Tx, name: &str, holder: NodeId, now: Millis, until: Millis) -> Result<NodeLease> {
-    tx.execute(&TAKE, args![name, holder.to_string(), now, until]).await?;
-    let standing = tx.first(&STANDING, args![name]).await?;
+    tx.execute(&TAKE, args![name, holder, now, until]).await?;
     // Its holder released it between the two statements; the next heartbeat takes it.
-    let free = NodeLease { name: name.to_owned(), holder: NodeId::from_bits(0), epoch: 0, until: now };
-    standing.map_or(Ok(free), |row| NodeLease::read(&row))
+    let free = || NodeLease { name: name.to_owned(), holder: NodeId::from_bits(0), epoch: 0, until: now };
+    Ok(tx.find(&STANDING, args![name]).await?.unwrap_or_else(free))
 }
 
 /// Removes a node and releases its leases.
 pub async fn leave(tx: &mut Tx, id: NodeId) -> Result<()> {
-    tx.execute(&LEAVE, args![id.to_string()]).await?;
-    tx.execute(&LET_GO, args![id.to_string()]).await.map(drop)
+    tx.execute(&LEAVE, args![id]).await?;
+    tx.execute(&LET_GO, args![id]).await.map(drop)
 }
 
 /// Removes nodes last seen before a time, and leases that ended before it.

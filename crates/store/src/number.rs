@@ -1,5 +1,13 @@
 //! Internal numbers of organizations: they make rows narrower than the API's ids would.
 
+use crate::db::error::Result;
+use crate::db::{Tx, args, statements};
+use crate::records::TypedStatements as _;
+
+statements! {
+    LOCK = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
+}
+
 /// An organization's number. Assigned once, never shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrgNo(pub i64);
@@ -14,8 +22,8 @@ impl OrgNo {
     }
 }
 
-impl crate::db::StatementArgument for OrgNo {
-    fn add(self, args: &mut crate::db::StatementArgs) {
-        self.0.add(args);
-    }
+/// Locks an organization's row until the transaction ends: what others add meanwhile waits.
+/// [`StoreError::NotFound`](crate::StoreError::NotFound): there is no such organization.
+pub(crate) async fn lock(tx: &mut Tx, org: OrgNo) -> Result<()> {
+    tx.one::<OrgNo>(&LOCK, args![org]).await.map(drop)
 }

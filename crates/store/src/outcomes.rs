@@ -15,10 +15,10 @@ use serde_json::json;
 
 use crate::db::error::Result;
 use crate::db::hex::hex;
-use crate::db::{Statement, Tx, args, statements};
+use crate::db::{Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
-use crate::records::ReadColumns as _;
+use crate::records::TypedStatements as _;
 
 pub use states::known;
 
@@ -37,11 +37,7 @@ statements! {
     PURGE = "WITH old AS MATERIALIZED (
             SELECT org_no, test, tag, class, day FROM outcome WHERE at < $1 ORDER BY at LIMIT $2 {skip_locked})
         DELETE FROM outcome WHERE (org_no, test, tag, class, day) IN (SELECT org_no, test, tag, class, day FROM old)";
-}
-
-/// Returns all statements of outcomes, including submodules.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, sources::STATEMENTS, states::STATEMENTS].concat()
+    [sources, states]
 }
 
 /// Key of an outcome within a mode of an organization: address, class and day of the event.
@@ -84,8 +80,7 @@ pub async fn add(
         })
     };
     let texts = serde_json::Value::from(outcomes.iter().map(one).collect::<Vec<_>>()).to_string();
-    let added = tx.rows(&ADD, args![org, test, now, source.as_str(), texts]).await?;
-    added.iter().map(|row| Ok((row.read("tag")?, row.read("class")?))).collect()
+    tx.all(&ADD, args![org, test, now, source, texts]).await
 }
 
 /// Removes up to `at_most` outcomes of an erasure's addresses that were reported before it; returns their number.
@@ -96,10 +91,10 @@ pub async fn erase(
     before: Millis,
     at_most: i64,
 ) -> Result<u64> {
-    tx.execute(&ERASE, args![org, test, erasure.to_string(), before, at_most]).await
+    tx.execute(&ERASE, args![org, test, erasure, before, at_most]).await
 }
 
 /// Removes up to `at_most` outcomes of events before a time; returns their number.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![before, i64::from(at_most)]).await
+    tx.execute(&PURGE, args![before, at_most]).await
 }

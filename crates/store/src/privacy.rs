@@ -3,3 +3,7 @@
 pub mod erasures;
 pub mod sealing;
 pub mod suppressions;
+
+crate::db::statements! {
+    [erasures, sealing, suppressions]
+}

@@ -18,7 +18,7 @@ use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::erasures;
 use crate::privacy::sealing::{SealedField, seal, unseal};
-use crate::records::{ReadColumns as _, record};
+use crate::records::{ReadColumns as _, TypedStatements as _, record};
 
 pub use purge::{mark_abandoned, mark_due, mark_gone, purge};
 pub use rows::{UploadRewrite, add_block, blocks, of_org, rewrite_about, rewrite_block};
@@ -34,11 +34,7 @@ impl UploadNo {
     }
 }
 
-impl crate::db::StatementArgument for UploadNo {
-    fn add(self, args: &mut crate::db::StatementArgs) {
-        self.0.add(args);
-    }
-}
+crate::records::values! { [] UploadNo = i64, |value| value.0, |stored| Some(UploadNo(stored)); }
 
 /// Upload about to arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,8 +152,8 @@ statements! {
     MODE = "SELECT test FROM upload WHERE org_no = $1 AND upload_no = $2";
     FINISH = "UPDATE upload SET state = 'ready', about = $3, rows_total = $4, size = $5, created_at = $6, touched_at = $6 \
               WHERE org_no = $1 AND upload_no = $2 AND state = 'arriving'";
-    CHOOSE = "UPDATE upload SET header = $3, column_no = $4, counted = $5, addresses = $6, blank = $7, repeated = $8, \
-              invalid = $9, domains = $10, touched_at = $11 WHERE org_no = $1 AND upload_no = $2 AND state = 'ready' \
+    CHOOSE = "UPDATE upload SET addresses = $1, blank = $2, repeated = $3, invalid = $4, counted = $5, domains = $6, \
+              header = $7, column_no = $8, touched_at = $9 WHERE org_no = $10 AND upload_no = $11 AND state = 'ready' \
               AND header = $12 AND COALESCE(column_no, -1) = $13";
     RECOUNT = "UPDATE upload SET counted = 1, addresses = $3, blank = $4, repeated = $5, invalid = $6, domains = $7 \
                WHERE org_no = $1 AND upload_no = $2 AND state IN ('ready', 'started') AND counted = 0 \
@@ -172,11 +168,7 @@ statements! {
     ROWS_OF_JOB = "SELECT rows_total - header AS n FROM upload WHERE org_no = $1 AND job_no = $2 AND state = 'started'";
     LIST = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND test = $2 AND state = 'ready' \
            ORDER BY created_at DESC, upload_no DESC LIMIT $3");
-}
-
-/// All statements of this aggregate, including its submodules.
-pub(crate) fn all_statements() -> Vec<&'static crate::db::Statement> {
-    [STATEMENTS, purge::STATEMENTS, rows::STATEMENTS].concat()
+    [purge, rows]
 }
 
 /// Creates an upload that waits for its rows. It stays invisible until it has arrived. [`StoreError::Conflict`]: the organization
@@ -187,17 +179,9 @@ pub async fn begin(tx: &mut Tx, new: &NewUpload, at_most: i64) -> Result<UploadN
     if i64::try_from(held).is_ok_and(|held| held >= at_most) {
         return Err(StoreError::Conflict);
     }
-    let no = UploadNo::of_id(new.id);
-    let values = args![
-        new.org,
-        no,
-        new.id.to_string(),
-        new.test,
-        new.source,
-        new.user.map(|user| user.to_string()).unwrap_or_default(),
-        new.at
-    ];
-    tx.execute(&BEGIN, values).await?;
+    let NewUpload { org, id, test, source, user, at } = new;
+    let (no, user) = (UploadNo::of_id(*id), user.map(|user| user.to_string()).unwrap_or_default());
+    tx.execute(&BEGIN, args![org, no, id, test, source, user, at]).await?;
     Ok(no)
 }
 
@@ -206,9 +190,9 @@ pub async fn begin(tx: &mut Tx, new: &NewUpload, at_most: i64) -> Result<UploadN
 pub async fn finish(tx: &mut Tx, org: OrgNo, no: UploadNo, arrived: &ArrivedUpload<'_>, now: Millis) -> Result<()> {
     let ArrivedUpload { about, rows, size, choice, content, replaces } = *arrived;
     let about = seal(tx, org, about_of(no), about).await?;
-    let test = tx.first(&MODE, args![org, no]).await?.ok_or(StoreError::NotFound)?.get::<i64>("test")? == 1;
+    let test = tx.one(&MODE, args![org, no]).await?;
     let at = erasures::after_all(tx, org, test, now).await?;
-    one(tx.execute(&FINISH, args![org, no, &*about, rows, size, at]).await?)?;
+    tx.change(&FINISH, args![org, no, about, rows, size, at], StoreError::NotFound).await?;
     if let Some(replaced) = replaces {
         purge::mark_replaced(tx, org, replaced).await?;
     }
@@ -222,30 +206,17 @@ pub async fn choose(tx: &mut Tx, org: OrgNo, no: UploadNo, change: &UploadChange
     let UploadChange { from, to, content } = *change;
     let none = ColumnContent::default();
     let found = content.unwrap_or(&none);
-    let domains = seal(tx, org, domains_of(no), &found.domains).await?.into_owned();
-    let values = args![
-        org,
-        no,
-        to.header,
-        to.column,
-        content.is_some(),
-        found.addresses,
-        found.blank,
-        found.repeated,
-        found.invalid,
-        content.map(|_| domains),
-        now,
-        from.header,
-        from.number(),
-    ];
-    if tx.execute(&CHOOSE, values).await? == 1 { Ok(()) } else { Err(StoreError::Conflict) }
+    let domains = seal(tx, org, domains_of(no), &found.domains).await?;
+    let values = args!(found => addresses, blank, repeated, invalid; content.is_some(), content.map(|_| domains), to.header,
+        to.column, now, org, no, from.header, from.number());
+    tx.change(&CHOOSE, values, StoreError::Conflict).await
 }
 
 /// Stores a recount for this choice, unless the choice has changed or another recount was faster.
 pub async fn recount(tx: &mut Tx, org: OrgNo, no: UploadNo, choice: ColumnChoice, found: &ColumnContent) -> Result<()> {
     let ColumnContent { addresses, blank, repeated, invalid, domains } = found;
     let domains = seal(tx, org, domains_of(no), domains).await?;
-    let counts = args![org, no, *addresses, *blank, *repeated, *invalid, &*domains, choice.header, choice.number(),];
+    let counts = args![org, no, addresses, blank, repeated, invalid, domains, choice.header, choice.number()];
     tx.execute(&RECOUNT, counts).await.map(drop)
 }
 
@@ -258,9 +229,8 @@ pub async fn start(
     now: Millis,
 ) -> Result<Option<(JobNo, JobId)>> {
     let no = UploadNo::of_id(id);
-    let values = args![org, no, JobNo::of_id(job), job.to_string(), now, choice.header, choice.number()];
-    let started = tx.execute(&START, values).await?;
-    if started == 1 {
+    let values = args![org, no, JobNo::of_id(job), job, now, choice.header, choice.number()];
+    if tx.execute(&START, values).await? == 1 {
         return Ok(None);
     }
     by_id(tx, org, id, test).await?.job.map(Some).ok_or(StoreError::Conflict)
@@ -268,17 +238,16 @@ pub async fn start(
 
 /// Records which rows are not in the job, in the transaction that accepts it: their bits, in the server's format.
 pub async fn skip(tx: &mut Tx, org: OrgNo, no: UploadNo, rows: &[u8]) -> Result<()> {
-    one(tx.execute(&SKIP, args![org, no, rows]).await?)
+    tx.change(&SKIP, args![org, no, rows], StoreError::NotFound).await
 }
 
 /// The rows that are not in the job; empty if all are.
 pub async fn skipped(conn: &mut Conn, org: OrgNo, no: UploadNo) -> Result<Vec<u8>> {
-    let row = conn.first(&SKIPPED, args![org, no]).await?.ok_or(StoreError::NotFound)?;
-    Ok(row.get::<Option<Vec<u8>>>("without")?.unwrap_or_default())
+    Ok(conn.one::<Option<_>>(&SKIPPED, args![org, no]).await?.unwrap_or_default())
 }
 
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UploadId, test: bool) -> Result<Upload> {
-    let row = conn.first(&BY_ID, args![org, id.to_string(), test]).await?.ok_or(StoreError::NotFound)?;
+    let row = conn.first(&BY_ID, args![org, id, test]).await?.ok_or(StoreError::NotFound)?;
     read(conn, &row).await
 }
 
@@ -292,7 +261,7 @@ pub async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Up
 
 /// Rows below the header of the upload that a job was made of; `None` if there is no such upload, or it is gone.
 pub async fn rows_of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<i64>> {
-    conn.first(&ROWS_OF_JOB, args![org, job]).await?.map(|row| row.get("n")).transpose()
+    conn.find(&ROWS_OF_JOB, args![org, job]).await
 }
 
 /// An organization's live or test uploads without a job, newest first.
@@ -305,10 +274,6 @@ pub async fn list(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Resu
     Ok(all)
 }
 
-fn one(changed: u64) -> Result<()> {
-    if changed == 1 { Ok(()) } else { Err(StoreError::NotFound) }
-}
-
 fn about_of(no: UploadNo) -> SealedField<'static> {
     SealedField::numbered("upload.about", no.0, 0)
 }
@@ -318,23 +283,21 @@ fn domains_of(no: UploadNo) -> SealedField<'static> {
 }
 
 async fn read(conn: &mut Conn, row: &ResultRow) -> Result<Upload> {
-    let (org, no) = (OrgNo(row.get("org_no")?), UploadNo(row.get("upload_no")?));
-    let about: Option<Vec<u8>> = row.get("about")?;
-    let about = unseal(conn, org, about_of(no), about.unwrap_or_default()).await?;
-    let domains: Option<Vec<u8>> = row.get("domains")?;
-    let domains = unseal(conn, org, domains_of(no), domains.unwrap_or_default()).await?;
+    let (org, no) = (row.read("org_no")?, row.read("upload_no")?);
+    let sealed = |column| Ok::<_, StoreError>(row.get::<Option<Vec<u8>>>(column)?.unwrap_or_default());
+    let about = unseal(conn, org, about_of(no), sealed("about")?).await?;
+    let domains = unseal(conn, org, domains_of(no), sealed("domains")?).await?;
     let content = record!(row => ColumnContent { addresses, blank, repeated, invalid; domains });
-    let job: Option<i64> = row.get("job_no")?;
-    let job = job.map(|no| Ok::<_, StoreError>((JobNo(no), row.read("job_id")?))).transpose()?;
+    let is_counted: bool = row.read("counted")?;
     Ok(record!(row => Upload {
         id, test, source, rows = "rows_total", size, created_at, touched_at;
         org,
         no,
         user: user_of(row)?,
         about,
-        choice: ColumnChoice { column: row.get("column_no")?, header: row.get::<i64>("header")? == 1 },
-        content: Some(content).filter(|_| row.get::<i64>("counted").is_ok_and(|counted| counted == 1)),
-        job,
+        choice: record!(row => ColumnChoice { column = "column_no", header }),
+        content: is_counted.then_some(content),
+        job: row.read::<Option<_>>("job_no")?.zip(row.read("job_id")?),
     }))
 }
 

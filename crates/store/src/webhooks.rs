@@ -17,8 +17,8 @@ use serde_json::json;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::jobs::JobNo;
-use crate::number::OrgNo;
-use crate::records::{ReadColumns as _, record};
+use crate::number::{self, OrgNo};
+use crate::records::{ReadColumns as _, TypedStatements as _, records};
 
 /// Webhook without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,16 +82,14 @@ macro_rules! columns {
 }
 
 statements! {
-    // Each concurrent creation waits for the one before, and then counts its webhook, too.
-    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM webhook WHERE org_no = $1 LIMIT $2) AS part) AS n";
-    INSERT = "INSERT INTO webhook (org_no, id, test, name, url, events, active, secret, created_at) \
+    INSERT = "INSERT INTO webhook (org_no, id, test, name, url, active, created_at, events, secret) \
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     BY_ID = concat!("SELECT ", columns!(), " FROM webhook WHERE org_no = $1 AND id = $2 AND test = $3");
     LOCK = concat!("SELECT ", columns!(), " FROM webhook WHERE org_no = $1 AND id = $2 AND test = $3 {for_update}");
     PAGE = concat!("SELECT ", columns!(), " FROM webhook WHERE org_no = $1 AND test = $2 \
             AND (created_at < $3 OR (created_at = $3 AND id < $4)) ORDER BY created_at DESC, id DESC LIMIT $5");
-    WRITE = "UPDATE webhook SET name = $3, url = $4, events = $5, active = $6 WHERE org_no = $1 AND id = $2";
+    WRITE = "UPDATE webhook SET name = $3, url = $4, active = $5, events = $6 WHERE org_no = $1 AND id = $2";
     FORGIVE = "UPDATE webhook SET failing_since = NULL, given_up = 0 WHERE org_no = $1 AND id = $2";
     REMOVE = "DELETE FROM webhook WHERE org_no = $1 AND id = $2 AND test = $3";
     // Each expression of SET reads the old row.
@@ -110,30 +108,29 @@ statements! {
     FAILED = "UPDATE webhook SET failing_since = COALESCE(failing_since, $3), given_up = given_up + $4 \
               WHERE org_no = $1 AND id = $2 RETURNING failing_since, given_up";
     DISABLE = "UPDATE webhook SET active = 0 WHERE org_no = $1 AND id = $2 AND active = 1";
+    [callback_secret, outbox]
 }
 
 /// Creates a webhook. False: its organization has `at_most` already.
 pub async fn insert(tx: &mut Tx, webhook: &WebhookEndpoint, secret: &[u8], at_most: i64) -> Result<bool> {
-    tx.first(&LOCK_ORG, args![webhook.org]).await?.ok_or(StoreError::NotFound)?;
-    let counted = tx.first(&COUNT, args![webhook.org, at_most]).await?;
-    if counted.map_or(Ok(0), |row| row.get::<i64>("n"))? >= at_most {
+    // Each concurrent creation waits for the one before, and then counts its webhook, too.
+    number::lock(tx, webhook.org).await?;
+    if tx.one::<i64>(&COUNT, args![webhook.org, at_most]).await? >= at_most {
         return Ok(false);
     }
-    let WebhookEndpoint { org, id, test, name, url, events, active, created_at, .. } = webhook;
-    let events = names(events);
-    let values = args![*org, id.to_string(), *test, name.as_str(), url.as_str(), events, *active, secret, *created_at];
+    let values = args!(webhook => org, id, test, name, url, active, created_at; names(&webhook.events), secret);
     tx.execute(&INSERT, values).await?;
     Ok(true)
 }
 
 /// One webhook, for keys of its mode (live or test).
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: WebhookId, test: bool) -> Result<WebhookEndpoint> {
-    conn.first(&BY_ID, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&BY_ID, args![org, id, test]).await
 }
 
 /// As [`by_id`], locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, org: OrgNo, id: WebhookId, test: bool) -> Result<WebhookEndpoint> {
-    tx.first(&LOCK, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    tx.one(&LOCK, args![org, id, test]).await
 }
 
 /// Webhooks, newest first, after the last one of a page; at most `at_most`.
@@ -145,23 +142,21 @@ pub async fn page(
     at_most: i64,
 ) -> Result<Vec<WebhookEndpoint>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
-    conn.rows(&PAGE, args![org, test, at, id, at_most]).await?.iter().map(read).collect()
+    conn.all(&PAGE, args![org, test, at, id, at_most]).await
 }
 
 /// Replaces name, URL, events and state of a locked webhook. Reactivation resets its failures.
 pub async fn write(tx: &mut Tx, before: &WebhookEndpoint, after: &WebhookEndpoint) -> Result<()> {
-    let WebhookEndpoint { org, id, name, url, events, active, .. } = after;
-    tx.execute(&WRITE, args![*org, id.to_string(), name.as_str(), url.as_str(), names(events), *active]).await?;
-    if *active && !before.active {
-        tx.execute(&FORGIVE, args![*org, id.to_string()]).await?;
+    tx.execute(&WRITE, args!(after => org, id, name, url, active; names(&after.events))).await?;
+    if after.active && !before.active {
+        tx.execute(&FORGIVE, args!(after => org, id)).await?;
     }
     Ok(())
 }
 
 /// Removes a webhook. Its waiting deliveries are never sent.
 pub async fn remove(tx: &mut Tx, org: OrgNo, id: WebhookId, test: bool) -> Result<()> {
-    let rows = tx.execute(&REMOVE, args![org, id.to_string(), test]).await?;
-    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    tx.change(&REMOVE, args![org, id, test], StoreError::NotFound).await
 }
 
 /// Makes `fresh` the secret. The previous one signs, too, until `previous_until`. If an earlier one still signs, it is kept and the
@@ -174,17 +169,15 @@ pub async fn rotate(
     fresh: &[u8],
     (now, previous_until): (Millis, Millis),
 ) -> Result<Millis> {
-    let row = tx.first(&ROTATE, args![org, id.to_string(), test, fresh, now, previous_until]).await?;
-    row.ok_or(StoreError::NotFound)?.get("previous_until").map(Millis)
+    tx.one(&ROTATE, args![org, id, test, fresh, now, previous_until]).await
 }
 
 /// Webhooks to notify of a job: the active ones of its organization and mode, whatever their topics.
 pub async fn listeners(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<JobWebhook>> {
-    let listener = |row: &ResultRow| {
-        Ok(JobWebhook { id: row.read("id")?, url: row.get("url")?, events: topics(row)?, job: row.read("job_id")? })
-    };
-    conn.rows(&LISTENERS, args![org, job]).await?.iter().map(listener).collect()
+    conn.all(&LISTENERS, args![org, job]).await
 }
+
+records!(row => JobWebhook { id, url, job = "job_id"; events: topics(row)? });
 
 /// Active webhooks of an organization and mode that subscribe to a topic, with their URLs.
 pub async fn subscribers(conn: &mut Conn, org: OrgNo, test: bool, topic: Topic) -> Result<Vec<(WebhookId, String)>> {
@@ -204,19 +197,17 @@ pub async fn receivers(conn: &mut Conn, wanted: &[(OrgNo, WebhookId)]) -> Result
         return Ok(Vec::new());
     }
     let wanted: Vec<_> = wanted.iter().map(|(org, id)| json!({ "o": org.0, "i": id.to_string() })).collect();
-    let receiver = |row: &ResultRow| {
-        let previous: Option<Vec<u8>> = row.read("previous")?;
-        Ok(record!(row => WebhookReceiver {
-            org = "org_no", id, url, active, secret;
-            previous: previous.zip(row.read("previous_until")?),
-        }))
-    };
-    conn.rows(&RECEIVERS, args![json!(wanted).to_string()]).await?.iter().map(receiver).collect()
+    conn.all(&RECEIVERS, args![json!(wanted).to_string()]).await
 }
+
+records!(row => WebhookReceiver {
+    org = "org_no", id, url, active, secret;
+    previous: row.read::<Option<_>>("previous")?.zip(row.read("previous_until")?),
+});
 
 /// Records a successful delivery.
 pub async fn delivered(tx: &mut Tx, org: OrgNo, id: WebhookId, at: Millis) -> Result<()> {
-    tx.execute(&DELIVERED, args![org, id.to_string(), at]).await.map(drop)
+    tx.execute(&DELIVERED, args![org, id, at]).await.map(drop)
 }
 
 /// Records a failed attempt, and whether it was the last one. `None`: the webhook no longer exists.
@@ -227,16 +218,14 @@ pub async fn failed(
     at: Millis,
     given_up: bool,
 ) -> Result<Option<WebhookFailures>> {
-    let row = tx.first(&FAILED, args![org, id.to_string(), at, i64::from(given_up)]).await?;
-    let failing = |row: ResultRow| {
-        Ok(WebhookFailures { since: Millis(row.get("failing_since")?), given_up: row.get("given_up")? })
-    };
-    row.map(failing).transpose()
+    tx.find(&FAILED, args![org, id, at, given_up]).await
 }
+
+records!(row => WebhookFailures { since = "failing_since", given_up });
 
 /// Deactivates a webhook. False: it was inactive before.
 pub async fn disable(tx: &mut Tx, org: OrgNo, id: WebhookId) -> Result<bool> {
-    Ok(tx.execute(&DISABLE, args![org, id.to_string()]).await? == 1)
+    Ok(tx.execute(&DISABLE, args![org, id]).await? == 1)
 }
 
 fn names(topics: &[Topic]) -> String {
@@ -250,9 +239,7 @@ fn topics(row: &ResultRow) -> Result<Vec<Topic>> {
     Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
-fn read(row: &ResultRow) -> Result<WebhookEndpoint> {
-    Ok(record!(row => WebhookEndpoint {
-        org = "org_no", id, test, name, url, active, created_at, last_delivery_at;
-        events: topics(row)?,
-    }))
-}
+records!(row => WebhookEndpoint {
+    org = "org_no", id, test, name, url, active, created_at, last_delivery_at;
+    events: topics(row)?,
+});

@@ -8,7 +8,7 @@ use scoped_futures::ScopedFutureExt as _;
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
 use crate::error::{Result, StoreError};
-use crate::{SqlDialect, Store, args};
+use crate::{SqlDialect, StatementArgs, Store};
 
 /// Divisor of the file size: up to an eighth may stay free. Free pages are reused, and a file that shrinks and grows again only
 /// costs writes.
@@ -27,7 +27,8 @@ impl Store {
         let wanted = (free - (pages / SPARE_PART).max(SPARE_PAGES)).min(pages_max.into());
         let Ok(given @ 1..) = u64::try_from(wanted) else { return Ok(0) };
         let text = format!("PRAGMA incremental_vacuum({given})");
-        let work = self.write_bulk(|tx| tx.execute_made(text.as_str().into(), args![], false).scope_boxed());
+        let work =
+            self.write_bulk(|tx| tx.execute_made(text.as_str().into(), StatementArgs::default(), false).scope_boxed());
         work.await.map(|_| given)
     }
 
@@ -61,7 +62,7 @@ impl Store {
     }
 
     async fn pragma(&self, name: &'static str) -> Result<i64> {
-        let rows = self.read().await?.rows_made(format!("PRAGMA {name}"), args![]).await?;
+        let rows = self.read().await?.rows_made(format!("PRAGMA {name}"), StatementArgs::default()).await?;
         rows.first().ok_or(StoreError::NotFound)?.get(name)
     }
 }

@@ -34,13 +34,15 @@ impl Statement {
     }
 }
 
-/// Declares a file's statements and puts them into its list, `STATEMENTS`.
+/// Declares a module's statements, and their list with those of its parts: the function `statements`.
 #[macro_export]
 macro_rules! statements {
-    ($($name:ident = $text:expr;)+) => {
+    ($($name:ident = $text:expr;)* $([$($part:ident),+ $(,)?])?) => {
         $(static $name: $crate::Statement =
-            $crate::Statement::new(concat!(module_path!(), "::", stringify!($name)), $text);)+
-        /// All statements of this file.
-        pub(crate) static STATEMENTS: &[&$crate::Statement] = &[$(&$name),+];
+            $crate::Statement::new(concat!(module_path!(), "::", stringify!($name)), $text);)*
+        /// All statements of this module and its parts.
+        pub(crate) fn statements() -> Vec<&'static $crate::Statement> {
+            [vec![$(&$name),*], $($($part::statements()),+)?].concat()
+        }
     };
 }

@@ -7,9 +7,9 @@ use probity_mail::time::Millis;
 
 use crate::accounts::organization::OrgState;
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
-use crate::number::OrgNo;
-use crate::records::record;
+use crate::db::{Conn, Tx, args, statements};
+use crate::number::{self, OrgNo};
+use crate::records::{TypedStatements as _, damaged, records};
 
 /// API key without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,12 +66,10 @@ pub struct KnownKey {
 }
 
 statements! {
-    // Each concurrent creation waits for the one before, and then counts its key, too.
-    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM api_key WHERE org_no = $1 AND revoked_at IS NULL \
              AND (expires_at IS NULL OR expires_at > $2) LIMIT $3) AS part) AS n";
-    INSERT = "INSERT INTO api_key (org_no, id, user_id, name, kind, scopes, origins, hash, prefix, last4, \
-              rate_limit_per_minute, daily_cap, created_at, expires_at, public_key) \
+    INSERT = "INSERT INTO api_key (org_no, id, user_id, name, kind, scopes, prefix, last4, rate_limit_per_minute, \
+              daily_cap, created_at, expires_at, public_key, origins, hash) \
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
     BY_HASH = "SELECT k.org_no, k.id, k.user_id, k.name, k.kind, k.scopes, k.origins, k.prefix, k.last4, k.public_key, \
                k.rate_limit_per_minute, k.daily_cap, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, o.id AS org_id, \
@@ -97,70 +95,53 @@ statements! {
 
 /// Whether an organization has fewer than `at_most` valid keys. It stays so until the transaction ends.
 pub async fn has_room(tx: &mut Tx, org: OrgNo, now: Millis, at_most: i64) -> Result<bool> {
-    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
-    let counted = tx.first(&COUNT, args![org, now, at_most]).await?;
-    Ok(counted.map_or(Ok(0), |row| row.get::<i64>("n"))? < at_most)
+    // Each concurrent creation waits for the one before, and then counts its key, too.
+    number::lock(tx, org).await?;
+    Ok(tx.one::<i64>(&COUNT, args![org, now, at_most]).await? < at_most)
 }
 
 /// Adds a key. [`StoreError::Conflict`]: its hash or its id exists.
 pub async fn insert(tx: &mut Tx, key: &StoredKey, hash: &[u8; 32]) -> Result<()> {
-    let origins = serde_json::to_string(&key.origins).map_err(|error| StoreError::Corrupt(error.into()))?;
-    let values = args![
-        key.org,
-        key.id.to_string(),
-        key.user.map(|user| user.to_string()),
-        key.name.as_str(),
-        key.kind.as_str(),
-        key.scopes.bits(),
-        origins,
-        hash,
-        key.prefix.as_str(),
-        key.last4.as_str(),
-        key.rate_limit_per_minute,
-        key.daily_cap,
-        key.created_at,
-        key.expires_at,
-        key.public_key.as_deref(),
-    ];
+    let origins = serde_json::to_string(&key.origins).map_err(damaged)?;
+    let values = args!(key => org, id, user, name, kind, scopes, prefix, last4, rate_limit_per_minute, daily_cap,
+        created_at, expires_at, public_key; origins, hash);
     tx.execute(&INSERT, values).await.map(drop)
 }
 
 /// The key with a hash, including expired and revoked keys: the caller checks validity.
 pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<KnownKey>> {
-    let Some(row) = conn.first(&BY_HASH, args![hash]).await? else { return Ok(None) };
-    Ok(Some(record!(row => KnownKey {
-        org_id, org_status, org_plan, org_rate_limit_per_minute = "org_rate", org_wished_per_minute = "org_wish";
-        key: read(&row)?,
-    })))
+    conn.find(&BY_HASH, args![hash]).await
 }
 
+records!(row => KnownKey {
+    org_id, org_status, org_plan, org_rate_limit_per_minute = "org_rate", org_wished_per_minute = "org_wish";
+    key: row.record()?,
+});
+
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: KeyId) -> Result<StoredKey> {
-    conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&BY_ID, args![org, id]).await
 }
 
 /// Keys of an organization, newest first, after the last one of a page; at most `at_most`.
 pub async fn page(conn: &mut Conn, org: OrgNo, after: Option<(Millis, KeyId)>, at_most: i64) -> Result<Vec<StoredKey>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
-    conn.rows(&PAGE, args![org, at, id, at_most]).await?.iter().map(read).collect()
+    conn.all(&PAGE, args![org, at, id, at_most]).await
 }
 
 /// Revokes a key permanently. [`StoreError::NotFound`]: it does not exist, or is already revoked.
 pub async fn revoke(tx: &mut Tx, org: OrgNo, id: KeyId, now: Millis) -> Result<()> {
-    let rows = tx.execute(&REVOKE, args![org, id.to_string(), now]).await?;
-    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    tx.change(&REVOKE, args![org, id, now], StoreError::NotFound).await
 }
 
 /// Gives a key its successor, and has it expire at a time, unless it ends earlier. [`StoreError::NotFound`]: it does not exist,
 /// is revoked, or has a successor.
 pub async fn replace(tx: &mut Tx, org: OrgNo, id: KeyId, by: KeyId, end: Millis) -> Result<()> {
-    let rows = tx.execute(&REPLACE, args![org, id.to_string(), end, by.to_string()]).await?;
-    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    tx.change(&REPLACE, args![org, id, end, by], StoreError::NotFound).await
 }
 
 /// Renames a key. [`StoreError::NotFound`]: it does not exist.
 pub async fn rename(tx: &mut Tx, org: OrgNo, id: KeyId, name: &str) -> Result<()> {
-    let rows = tx.execute(&RENAME, args![org, id.to_string(), name]).await?;
-    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    tx.change(&RENAME, args![org, id, name], StoreError::NotFound).await
 }
 
 /// Records the last use of keys.
@@ -170,10 +151,8 @@ pub async fn touch(tx: &mut Tx, used: &[(OrgNo, KeyId, Millis)]) -> Result<()> {
     tx.execute(&TOUCH, args![serde_json::Value::from(rows).to_string()]).await.map(drop)
 }
 
-fn read(row: &ResultRow) -> Result<StoredKey> {
-    Ok(record!(row => StoredKey {
-        org = "org_no", id, user = "user_id", name, kind, scopes, prefix, last4, public_key, rate_limit_per_minute,
-        daily_cap, created_at, expires_at, revoked_at, replaced_by, last_used_at;
-        origins: row.json("origins")?,
-    }))
-}
+records!(row => StoredKey {
+    org = "org_no", id, user = "user_id", name, kind, scopes, prefix, last4, public_key, rate_limit_per_minute,
+    daily_cap, created_at, expires_at, revoked_at, replaced_by, last_used_at;
+    origins: row.json("origins")?,
+});

@@ -11,6 +11,7 @@
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{TypedStatements as _, records};
 
 /// A bucket that is full only after this many microseconds was written with a wrong clock: limits are per minute.
 const ABSURD_US: i64 = 120 * 1_000_000;
@@ -70,6 +71,8 @@ pub struct TokenGrant {
     pub full_at_us: i64,
 }
 
+records!(row => TokenGrant { granted, full_at_us });
+
 /// Takes up to `n` tokens. An unused bucket is full.
 pub async fn take(tx: &mut Tx, take: &TokenRequest<'_>) -> Result<TokenGrant> {
     let TokenRequest { org, bucket, now_us, .. } = *take;
@@ -77,9 +80,8 @@ pub async fn take(tx: &mut Tx, take: &TokenRequest<'_>) -> Result<TokenGrant> {
     let most = take.n.clamp(0, burst);
     let empty_us = now_us.saturating_add(step_us.saturating_mul(burst));
     let enough_us = empty_us.saturating_sub(step_us.saturating_mul(most));
-    let row = tx.first(&TAKE, args![org, bucket, now_us, step_us, most, enough_us, empty_us]).await?;
-    let row = row.ok_or_else(|| StoreError::corrupt("a rate bucket was neither made nor changed"))?;
-    Ok(TokenGrant { granted: row.get("granted")?, full_at_us: row.get("full_at_us")? })
+    let taken = tx.find(&TAKE, args![org, bucket, now_us, step_us, most, enough_us, empty_us]).await?;
+    taken.ok_or_else(|| StoreError::corrupt("a rate bucket was neither made nor changed"))
 }
 
 /// Returns `n` unused tokens of a [`TokenRequest`] with the same bucket and step. A bucket that is full by now, or was removed,
@@ -96,12 +98,12 @@ pub async fn pause(tx: &mut Tx, name: &str, until_us: i64) -> Result<()> {
 
 /// Returns the end of a pause, which may be over; `None` if there is none.
 pub async fn paused_until_us(conn: &mut Conn, name: &str) -> Result<Option<i64>> {
-    conn.first(&PAUSED, args![OrgNo(0), name]).await?.map(|row| row.get("full_at_us")).transpose()
+    conn.find(&PAUSED, args![OrgNo(0), name]).await
 }
 
 /// Removes up to `at_most` buckets that are full, or blocked for long by a wrong clock; returns the number removed. Scans all
 /// buckets: one for each key and account at a platform used lately, and for each widget visitor of the last minute.
 pub async fn purge(tx: &mut Tx, now_us: i64, at_most: u32) -> Result<u64> {
     let (absurd_us, of_platforms_us) = (now_us.saturating_add(ABSURD_US), now_us.saturating_add(PLATFORM_ABSURD_US));
-    tx.execute(&PURGE, args![now_us, absurd_us, of_platforms_us, i64::from(at_most)]).await
+    tx.execute(&PURGE, args![now_us, absurd_us, of_platforms_us, at_most]).await
 }

@@ -11,9 +11,9 @@ use probity_account::plans::{EntitlementSet, Period, Plan};
 use probity_mail::time::Millis;
 
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, StatementArgs, StatementArgument as _, Tx, args, statements};
+use crate::db::{Conn, StatementArgs, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{TypedStatements as _, record, records};
 
 probity_mail::named! {
     /// State of an account. `Suspended`, `Paused` and `Banned` stop the API.
@@ -126,14 +126,12 @@ impl OrgRecord {
 
     /// Creates an active organization.
     pub fn new(id: OrgId, name: Option<String>, plan: String, now: Millis) -> Self {
-        let no = OrgNo::of_id(id.bits());
-        let status = OrgState::Active;
         Self {
-            no,
+            no: OrgNo::of_id(id.bits()),
             id,
             name,
             plan,
-            status,
+            status: OrgState::Active,
             trial: None,
             rate_limit_per_minute: None,
             seats_max: None,
@@ -175,9 +173,9 @@ fn changeable(org: &OrgRecord) -> StatementArgs {
     let (refilled_in, refills) = org.term.refilled.unzip();
     args![
         org.no,
-        org.name.as_deref(),
-        org.plan.as_str(),
-        org.status.as_str(),
+        &org.name,
+        &org.plan,
+        org.status,
         trial_start,
         trial_end,
         org.rate_limit_per_minute,
@@ -187,21 +185,18 @@ fn changeable(org: &OrgRecord) -> StatementArgs {
         org.term.renews_at,
         refilled_in,
         refills.unwrap_or(0),
-        org.own.entitled.bits(),
-        org.own.unentitled.bits(),
+        org.own.entitled,
+        org.own.unentitled,
         org.own.low_balance,
-        i64::from(org.term.is_low),
-        org.hold_reason.as_deref(),
+        org.term.is_low,
+        &org.hold_reason,
         org.term.spent_before,
     ]
 }
 
 /// Adds an organization with empty accounts.
 pub async fn insert(tx: &mut Tx, org: &OrgRecord) -> Result<()> {
-    let mut values = changeable(org);
-    org.id.to_string().add(&mut values);
-    org.created_at.add(&mut values);
-    tx.execute(&INSERT, values).await?;
+    tx.execute(&INSERT, changeable(org).with(org.id.to_string()).with(org.created_at.0)).await?;
     for bucket in ["subscription", "prepaid"] {
         tx.execute(&INSERT_ACCOUNT, args![org.no, bucket]).await?;
     }
@@ -209,27 +204,26 @@ pub async fn insert(tx: &mut Tx, org: &OrgRecord) -> Result<()> {
 }
 
 pub async fn by_no(conn: &mut Conn, no: OrgNo) -> Result<OrgRecord> {
-    conn.first(&BY_NO, args![no]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&BY_NO, args![no]).await
 }
 
 pub async fn by_id(conn: &mut Conn, id: OrgId) -> Result<OrgRecord> {
-    conn.first(&BY_ID, args![id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&BY_ID, args![id]).await
 }
 
 /// Organizations in creation order, after a given one; at most `at_most`.
 pub async fn page(conn: &mut Conn, after: Option<OrgNo>, at_most: i64) -> Result<Vec<OrgRecord>> {
-    let after = after.unwrap_or(OrgNo(i64::MIN));
-    conn.rows(&PAGE, args![after, at_most]).await?.iter().map(read).collect()
+    conn.all(&PAGE, args![after.unwrap_or(OrgNo(i64::MIN)), at_most]).await
 }
 
 /// The organization with a number, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, no: OrgNo) -> Result<OrgRecord> {
-    tx.first(&LOCK, args![no]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    tx.one(&LOCK, args![no]).await
 }
 
 /// Writes the changeable columns of an organization, which must be locked.
 pub async fn write(tx: &mut Tx, org: &OrgRecord) -> Result<()> {
-    if tx.execute(&WRITE, changeable(org)).await? == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    tx.change(&WRITE, changeable(org), StoreError::NotFound).await
 }
 
 /// Changes an organization's status; returns the former one. Clears the reason.
@@ -245,16 +239,12 @@ pub async fn set_hold(tx: &mut Tx, no: OrgNo, status: OrgState, reason: Option<&
     Ok(before)
 }
 
-fn read(row: &ResultRow) -> Result<OrgRecord> {
-    let started: Option<Millis> = row.read("trial_started_at")?;
-    let refilled_in: Option<Millis> = row.read("refilled_in")?;
-    Ok(record!(row => OrgRecord {
-        no = "org_no", id, name, plan, status, rate_limit_per_minute, seats_max, hold_reason, created_at;
-        trial: started.zip(row.read("trial_ends_at")?),
-        term: record!(row => Term {
-            since = "plan_since", plan_no, renews_at, is_low, spent_before;
-            refilled: refilled_in.zip(row.read("refills")?),
-        }),
-        own: record!(row => OwnTerms { entitled, unentitled, low_balance }),
-    }))
-}
+records!(row => OrgRecord {
+    no = "org_no", id, name, plan, status, rate_limit_per_minute, seats_max, hold_reason, created_at;
+    trial: row.read::<Option<_>>("trial_started_at")?.zip(row.read("trial_ends_at")?),
+    term: record!(row => Term {
+        since = "plan_since", plan_no, renews_at, is_low, spent_before;
+        refilled: row.read::<Option<_>>("refilled_in")?.zip(row.read("refills")?),
+    }),
+    own: record!(row => OwnTerms { entitled, unentitled, low_balance }),
+});

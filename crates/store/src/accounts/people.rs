@@ -5,3 +5,7 @@ pub mod forgotten;
 pub mod passwords;
 pub mod second_factor;
 pub mod sessions;
+
+crate::db::statements! {
+    [attempts, forgotten, passwords, second_factor, sessions]
+}

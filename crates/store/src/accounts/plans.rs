@@ -19,6 +19,7 @@ use crate::credits::{self, CreditBooking, CreditsAtPlanChange};
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 statements! {
     // A restricted organization waits: when it is reactivated, it gets the month of that time. The same applies to an unconfigured
@@ -57,14 +58,12 @@ pub async fn open(tx: &mut Tx, new: &OrgRecord, plan: &Plan) -> Result<OrgRecord
 
 /// Organizations on these plans whose next month has begun, the longest waiting first.
 pub async fn due(conn: &mut Conn, plans: &Plans, now: Millis, at_most: i64) -> Result<Vec<OrgNo>> {
-    let rows = conn.rows(&DUE, args![now, names(plans.all().map(|plan| &*plan.name)), at_most]).await?;
-    rows.iter().map(|row| row.get("org_no").map(OrgNo)).collect()
+    conn.all(&DUE, args![now, names(plans.all().map(|plan| &*plan.name)), at_most]).await
 }
 
 /// Names of unconfigured plans that organizations are on.
 pub async fn unknown(conn: &mut Conn, plans: &Plans, at_most: i64) -> Result<Vec<String>> {
-    let rows = conn.rows(&UNKNOWN, args![names(plans.all().map(|plan| &*plan.name)), at_most]).await?;
-    rows.iter().map(|row| row.get("plan")).collect()
+    conn.all(&UNKNOWN, args![names(plans.all().map(|plan| &*plan.name)), at_most]).await
 }
 
 fn names<'a>(of: impl Iterator<Item = &'a str>) -> String {
@@ -123,8 +122,8 @@ pub async fn change(tx: &mut Tx, no: OrgNo, plans: &Plans, to: &Plan, now: Milli
     }
     org.term.spent_before = credits::spent(tx, no).await?.prepaid;
     if to.is_unlimited() {
-        put(tx, &org, (CreditBucket::Prepaid, UNLIMITED), &format!("unlimited:{}", org.term.plan_no), None, now)
-            .await?;
+        let cause = format!("unlimited:{}", org.term.plan_no);
+        put(tx, &org, (CreditBucket::Prepaid, UNLIMITED), &cause, None, now).await?;
     }
     if on_trial {
         org.trial = org.trial.map(|(begun, _)| (begun, now));
@@ -164,18 +163,21 @@ pub async fn threshold_changed(tx: &mut Tx, org: &mut OrgRecord) -> Result<()> {
 /// this month's refills, none. Returns whether they are available now. Trials and restricted accounts get none.
 pub async fn cover(tx: &mut Tx, no: OrgNo, plans: &Plans, needed: CreditCount, now: Millis) -> Result<bool> {
     let mut org = organization::lock(tx, no).await?;
-    let missing = needed.saturating_sub(credits::locked(tx, no).await?.total());
+    let missing = needed.saturating_sub(credits::lock(tx, no).await?.total());
     if missing <= 0 {
         return Ok(true);
     }
     let Some(Refilling { month, times, credits }) = refilling(&org, plans, missing, now) else { return Ok(false) };
     let cause = format!("refill:{}:{}:{}", org.term.plan_no, month.0, times);
     put(tx, &org, (CreditBucket::Prepaid, credits), &cause, None, now).await?;
-    events::add(tx, no, now, Some(EventActor::System), &[AccountChange::Account(AccountEventKind::AutoRefill, None)])
-        .await?;
+    record_event(tx, no, AccountEventKind::AutoRefill, now).await?;
     org.term.refilled = Some((month, times));
     organization::write(tx, &org).await?;
     Ok(true)
+}
+
+async fn record_event(tx: &mut Tx, no: OrgNo, kind: AccountEventKind, now: Millis) -> Result<()> {
+    events::add(tx, no, now, Some(EventActor::System), &[AccountChange::Account(kind, None)]).await
 }
 
 /// Refills that cover what is missing.
@@ -257,14 +259,7 @@ pub async fn cross(
     }
     organization::write(tx, &org).await?;
     if org.term.is_low {
-        events::add(
-            tx,
-            no,
-            now,
-            Some(EventActor::System),
-            &[AccountChange::Account(AccountEventKind::LowBalance, None)],
-        )
-        .await?;
+        record_event(tx, no, AccountEventKind::LowBalance, now).await?;
         if by_mail {
             notices::put(tx, no, NoticeKind::LowBalance, now).await?;
         }

@@ -5,12 +5,12 @@
 
 use probity_account::overrides::{IgnorableReason, Wishes};
 use probity_mail::time::Millis;
-use probity_mail::verdict::Status;
+use serde_json::json;
 
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
-use crate::number::OrgNo;
-use crate::records::record;
+use crate::db::{Conn, Tx, args, statements};
+use crate::number::{self, OrgNo};
+use crate::records::{TypedStatements as _, damaged, records};
 
 /// An organization's settings. The default is that of an organization without a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,11 +30,9 @@ pub struct OrgSettings {
 statements! {
     READ = "SELECT ignored_reasons, ignored_statuses, banned_words, role_words, retention_days, delivery_retention_days, \
             rate_limit_per_minute, time_zone FROM org_settings WHERE org_no = $1";
-    // Serializes changes of settings, even for an organization without a row.
-    LOCK = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     WRITE = "INSERT INTO org_settings (org_no, ignored_reasons, ignored_statuses, banned_words, role_words, retention_days, \
              delivery_retention_days, rate_limit_per_minute, changed_at, time_zone) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+             VALUES ($5, $6, $7, $8, $9, $1, $2, $3, $10, $4) \
              ON CONFLICT (org_no) DO UPDATE SET ignored_reasons = excluded.ignored_reasons, \
              ignored_statuses = excluded.ignored_statuses, banned_words = excluded.banned_words, \
              role_words = excluded.role_words, retention_days = excluded.retention_days, \
@@ -43,56 +41,36 @@ statements! {
 }
 
 pub async fn read(conn: &mut Conn, org: OrgNo) -> Result<OrgSettings> {
-    let row = conn.first(&READ, args![org]).await?;
-    row.as_ref().map_or_else(|| Ok(OrgSettings::default()), settings)
+    Ok(conn.find(&READ, args![org]).await?.unwrap_or_default())
 }
 
 /// An organization's settings, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, org: OrgNo) -> Result<OrgSettings> {
-    tx.first(&LOCK, args![org]).await?.ok_or(StoreError::NotFound)?;
+    // Serializes changes of settings, even for an organization without a row.
+    number::lock(tx, org).await?;
     read(tx, org).await
 }
 
 pub async fn write(tx: &mut Tx, org: OrgNo, settings: &OrgSettings, now: Millis) -> Result<()> {
-    let OrgSettings { overrides, retention_days, delivery_retention_days, rate_limit_per_minute, time_zone } = settings;
-    let gates: Vec<_> = overrides.ignored_reasons.iter().map(|gate| gate.as_str()).collect();
-    let statuses: Vec<_> = overrides.ignored_statuses.iter().map(|status| status.as_str()).collect();
-    let values = args![
-        org,
-        json(&gates),
-        json(&statuses),
-        json(&overrides.banned_words).into_bytes(),
-        json(&overrides.role_words).into_bytes(),
-        *retention_days,
-        *delivery_retention_days,
-        *rate_limit_per_minute,
-        now,
-        time_zone.as_deref(),
-    ];
+    let Wishes { ignored_reasons, ignored_statuses, banned_words, role_words } = &settings.overrides;
+    let gates: Vec<_> = ignored_reasons.iter().map(|gate| gate.as_str()).collect();
+    let (gates, statuses) = (json!(gates).to_string(), json!(ignored_statuses).to_string());
+    let (banned, roles) = (json!(banned_words).to_string().into_bytes(), json!(role_words).to_string().into_bytes());
+    let values = args!(settings => retention_days, delivery_retention_days, rate_limit_per_minute, time_zone;
+        org, gates, statuses, banned, roles, now);
     tx.execute(&WRITE, values).await.map(drop)
 }
 
-fn json<T: AsRef<str> + serde::Serialize>(texts: &[T]) -> String {
-    serde_json::to_string(texts).expect("texts are plain JSON")
-}
+records!(row => OrgSettings {
+    retention_days, delivery_retention_days, rate_limit_per_minute, time_zone;
+    overrides: Wishes {
+        ignored_reasons: row.json::<Vec<String>>("ignored_reasons")?.iter().map(gate).collect::<Result<_>>()?,
+        ignored_statuses: row.json("ignored_statuses")?,
+        banned_words: serde_json::from_str(&row.text("banned_words")?).map_err(damaged)?,
+        role_words: serde_json::from_str(&row.text("role_words")?).map_err(damaged)?,
+    },
+});
 
-fn settings(row: &ResultRow) -> Result<OrgSettings> {
-    let names = |column: &str| -> Result<Vec<String>> { texts(row.get::<String>(column)?.as_bytes()) };
-    let words = |column: &str| -> Result<Vec<String>> { texts(&row.get::<Vec<u8>>(column)?) };
-    let gate =
-        |name: &String| IgnorableReason::from_name(name).ok_or_else(|| StoreError::corrupt("a reason in settings"));
-    let status = |name: &String| Status::from_name(name).ok_or_else(|| StoreError::corrupt("a status in settings"));
-    Ok(record!(row => OrgSettings {
-        retention_days, delivery_retention_days, rate_limit_per_minute, time_zone;
-        overrides: Wishes {
-            ignored_reasons: names("ignored_reasons")?.iter().map(gate).collect::<Result<_>>()?,
-            ignored_statuses: names("ignored_statuses")?.iter().map(status).collect::<Result<_>>()?,
-            banned_words: words("banned_words")?,
-            role_words: words("role_words")?,
-        },
-    }))
-}
-
-fn texts(json: &[u8]) -> Result<Vec<String>> {
-    serde_json::from_slice(json).map_err(|error| StoreError::Corrupt(error.into()))
+fn gate(name: &String) -> Result<IgnorableReason> {
+    IgnorableReason::from_name(name).ok_or_else(|| StoreError::corrupt("a reason in settings"))
 }

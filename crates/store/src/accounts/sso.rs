@@ -9,9 +9,9 @@ use probity_mail::time::Millis;
 
 use crate::accounts::people::passwords::SecretHash;
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{TypedStatements as _, records};
 
 /// An organization's provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,32 +87,23 @@ statements! {
 
 /// The provider of an organization, if it has one.
 pub async fn of(conn: &mut Conn, org: OrgNo) -> Result<Option<StoredSso>> {
-    conn.first(&READ, args![org]).await?.as_ref().map(read).transpose()
+    conn.find(&READ, args![org]).await
 }
 
 /// Whether any organization has a provider.
 pub async fn any(conn: &mut Conn) -> Result<bool> {
-    Ok(conn.first(&ANY, args![]).await?.is_some())
+    conn.has(&ANY, args![]).await
 }
 
 /// The provider of the organization whose domain this is.
 pub async fn by_domain(conn: &mut Conn, domain: &str) -> Result<Option<StoredSso>> {
-    conn.first(&BY_DOMAIN, args![domain]).await?.as_ref().map(read).transpose()
+    conn.find(&BY_DOMAIN, args![domain]).await
 }
 
 /// Writes an organization's provider. Lock the team first.
 pub async fn write(tx: &mut Tx, sso: &StoredSso) -> Result<()> {
-    let values = args![
-        sso.org,
-        sso.issuer.as_str(),
-        sso.client_id.as_str(),
-        sso.client_secret.as_slice(),
-        sso.required,
-        sso.newcomer_role.map(MemberRole::as_str),
-        sso.believed,
-        sso.version,
-        sso.changed_at,
-    ];
+    let values =
+        args!(sso => org, issuer, client_id, client_secret, required, newcomer_role, believed, version, changed_at);
     tx.execute(&WRITE, values).await.map(drop)
 }
 
@@ -120,17 +111,12 @@ pub async fn write(tx: &mut Tx, sso: &StoredSso) -> Result<()> {
 pub async fn remove(tx: &mut Tx, org: OrgNo) -> Result<()> {
     tx.execute(&RELEASE_ALL, args![org]).await?;
     forget_all(tx, org).await?;
-    if tx.execute(&REMOVE, args![org]).await? == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    tx.change(&REMOVE, args![org], StoreError::NotFound).await
 }
 
 /// Domains that an organization claims, by name.
 pub async fn domains(conn: &mut Conn, org: OrgNo) -> Result<Vec<ClaimedDomain>> {
-    let rows = conn.rows(&DOMAINS, args![org]).await?;
-    let claimed = |row: &ResultRow| {
-        let time = |column| Ok::<_, StoreError>(row.get::<Option<i64>>(column)?.map(Millis));
-        Ok(ClaimedDomain { domain: row.get("domain")?, proven_at: time("proven_at")?, missed_at: time("missed_at")? })
-    };
-    let mut domains: Vec<ClaimedDomain> = rows.iter().map(claimed).collect::<Result<_>>()?;
+    let mut domains: Vec<ClaimedDomain> = conn.all(&DOMAINS, args![org]).await?;
     domains.sort_by(|one, other| one.domain.cmp(&other.domain));
     Ok(domains)
 }
@@ -149,16 +135,13 @@ pub async fn prove(tx: &mut Tx, org: OrgNo, domain: &str, now: Millis, look_at: 
 
 /// Up to `at_most` domains whose records are due to be looked up, most overdue first.
 pub async fn due(conn: &mut Conn, now: Millis, at_most: u32) -> Result<Vec<DueDomain>> {
-    let rows = conn.rows(&DUE, args![now, i64::from(at_most)]).await?;
-    let due = |row: &ResultRow| Ok(record!(row => DueDomain { org = "org_no", domain, look_at, missed_at }));
-    rows.iter().map(due).collect()
+    conn.all(&DUE, args![now, at_most]).await
 }
 
 /// Records a lookup: the time of the next one, and the time since which the record has been missing. False if the domain was
 /// proven again, released or looked up since it was due.
 pub async fn looked_up(tx: &mut Tx, due: &DueDomain, next: Millis, missed_at: Option<Millis>) -> Result<bool> {
-    let values = args![due.org, due.domain.as_str(), due.look_at, next, missed_at];
-    Ok(tx.execute(&LOOKED, values).await? == 1)
+    Ok(tx.execute(&LOOKED, args!(due => org, domain, look_at; next, missed_at)).await? == 1)
 }
 
 /// Ends the proof of a domain, which stays claimed; returns whether there was one.
@@ -173,27 +156,27 @@ pub async fn release(tx: &mut Tx, org: OrgNo, domain: &str) -> Result<()> {
 
 /// Whether a domain is proven for this organization.
 pub async fn is_proven(conn: &mut Conn, org: OrgNo, domain: &str) -> Result<bool> {
-    Ok(conn.first(&IS_PROVEN, args![org, domain]).await?.is_some())
+    conn.has(&IS_PROVEN, args![org, domain]).await
 }
 
 /// The member who is bound to an account of the provider.
 pub async fn by_subject(conn: &mut Conn, org: OrgNo, subject: &SecretHash) -> Result<Option<UserId>> {
-    conn.first(&BY_SUBJECT, args![org, subject]).await?.map(|row| row.read("user_id")).transpose()
+    conn.find(&BY_SUBJECT, args![org, subject]).await
 }
 
 /// Whether a member is bound to an account of the provider.
 pub async fn is_bound(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<bool> {
-    Ok(conn.first(&OF_USER, args![org, user.to_string()]).await?.is_some())
+    conn.has(&OF_USER, args![org, user]).await
 }
 
 /// Binds a member to an account of the provider. [`StoreError::Conflict`]: one of both is bound.
 pub async fn bind(tx: &mut Tx, org: OrgNo, user: UserId, subject: &SecretHash) -> Result<()> {
-    tx.execute(&BIND, args![org, user.to_string(), subject]).await.map(drop)
+    tx.execute(&BIND, args![org, user, subject]).await.map(drop)
 }
 
 /// Ends the binding of a member.
 pub async fn forget(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
-    tx.execute(&FORGET, args![org, user.to_string()]).await.map(drop)
+    tx.execute(&FORGET, args![org, user]).await.map(drop)
 }
 
 /// Ends the bindings of all members.
@@ -208,11 +191,11 @@ pub async fn use_up(tx: &mut Tx, org: OrgNo, flow: &SecretHash, now: Millis) -> 
 
 /// Forgets up to `at_most` used sign-ins from before a time, oldest first; returns the number.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![before, i64::from(at_most)]).await
+    tx.execute(&PURGE, args![before, at_most]).await
 }
 
-fn read(row: &ResultRow) -> Result<StoredSso> {
-    Ok(record!(row => StoredSso {
-        org = "org_no", issuer, client_id, client_secret, required, newcomer_role, believed, version, changed_at
-    }))
-}
+records!(row => StoredSso {
+    org = "org_no", issuer, client_id, client_secret, required, newcomer_role, believed, version, changed_at
+});
+records!(row => ClaimedDomain { domain, proven_at, missed_at });
+records!(row => DueDomain { org = "org_no", domain, look_at, missed_at });

@@ -21,9 +21,9 @@ use crate::accounts::people::{passwords, second_factor, sessions};
 use crate::accounts::sso;
 use crate::activity::report_mail;
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 probity_mail::named! {
     /// State of a team member.
@@ -55,7 +55,7 @@ pub struct TeamMember {
 }
 
 statements! {
-    INSERT = "INSERT INTO users (org_no, id, email, email_key, name, role, is_primary, status, created_at) \
+    INSERT = "INSERT INTO users (org_no, id, name, role, is_primary, status, created_at, email, email_key) \
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     PRIMARY = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
                WHERE org_no = $1 AND is_primary = 1";
@@ -77,11 +77,7 @@ statements! {
     SET_EMAIL = "UPDATE users SET email = $3, email_key = $4, email_verified = 0 WHERE org_no = $1 AND id = $2";
     REMOVE = "DELETE FROM users WHERE org_no = $1 AND id = $2 AND is_primary = 0";
     RELEASE_KEYS = "UPDATE api_key SET user_id = NULL WHERE org_no = $1 AND user_id = $2";
-}
-
-/// All statements about users.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, profile::STATEMENTS, invitations::STATEMENTS, mail::STATEMENTS].concat()
+    [profile, invitations, mail]
 }
 
 /// Key for comparing addresses, ignoring case. `None` if it is not an address. Names of private networks are allowed: a team may
@@ -101,17 +97,7 @@ pub fn email_domain(email: &str) -> Option<String> {
 /// address is invalid.
 pub async fn insert(tx: &mut Tx, user: &TeamMember) -> Result<()> {
     let (email, key) = stored_email(user.email.as_deref())?;
-    let values = args![
-        user.org,
-        user.id.to_string(),
-        email,
-        key,
-        user.name.as_deref(),
-        user.role.as_str(),
-        user.is_primary,
-        user.status.as_str(),
-        user.created_at,
-    ];
+    let values = args!(user => org, id, name, role, is_primary, status, created_at; email, key);
     tx.execute(&INSERT, values).await.map(drop)
 }
 
@@ -125,28 +111,28 @@ fn stored_email(email: Option<&str>) -> Result<(Bytes, Bytes)> {
 
 /// The owner of an organization.
 pub async fn primary(conn: &mut Conn, org: OrgNo) -> Result<TeamMember> {
-    conn.first(&PRIMARY, args![org]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&PRIMARY, args![org]).await
 }
 
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<TeamMember> {
-    conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&BY_ID, args![org, id]).await
 }
 
 /// The user with an id, in any organization: for operators. Scans all users.
 pub async fn anywhere(conn: &mut Conn, id: UserId) -> Result<Option<TeamMember>> {
-    conn.first(&ANYWHERE, args![id.to_string()]).await?.as_ref().map(read).transpose()
+    conn.find(&ANYWHERE, args![id]).await
 }
 
 /// The member with an address, however it is written.
 pub async fn member(conn: &mut Conn, org: OrgNo, email: &str) -> Result<Option<TeamMember>> {
     let Some(key) = email_key(email) else { return Ok(None) };
-    conn.first(&MEMBER, args![org, key]).await?.as_ref().map(read).transpose()
+    conn.find(&MEMBER, args![org, key]).await
 }
 
 /// All users with an address, of any organization and status, oldest first; at most 100.
 pub async fn by_email(conn: &mut Conn, email: &str) -> Result<Vec<TeamMember>> {
     let Some(key) = email_key(email) else { return Ok(Vec::new()) };
-    conn.rows(&BY_EMAIL, args![key]).await?.iter().map(read).collect()
+    conn.all(&BY_EMAIL, args![key]).await
 }
 
 /// Members of an organization, newest first, after the last one of a page; at most `at_most`.
@@ -157,37 +143,36 @@ pub async fn page(
     at_most: i64,
 ) -> Result<Vec<TeamMember>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
-    conn.rows(&PAGE, args![org, at, id, at_most]).await?.iter().map(read).collect()
+    conn.all(&PAGE, args![org, at, id, at_most]).await
 }
 
 /// Number of members, including invited and paused ones.
 pub async fn seats_used(conn: &mut Conn, org: OrgNo) -> Result<i64> {
-    conn.first(&SEATS, args![org]).await?.ok_or(StoreError::NotFound)?.get("seats")
+    conn.one(&SEATS, args![org]).await
 }
 
 /// Locks the team until the transaction ends.
 pub async fn lock_team(tx: &mut Tx, org: OrgNo) -> Result<()> {
-    tx.first(&LOCK_TEAM, args![org]).await?.map(drop).ok_or(StoreError::NotFound)
+    tx.one::<OrgNo>(&LOCK_TEAM, args![org]).await.map(drop)
 }
 
 /// Writes a member's name, role and status; the rest stays unchanged. Lock the team before reading the member, so that none of the
 /// three is outdated.
 pub async fn write(tx: &mut Tx, user: &TeamMember) -> Result<()> {
-    let (name, role, status) = (user.name.as_deref(), user.role.as_str(), user.status.as_str());
-    changed(tx.execute(&WRITE, args![user.org, user.id.to_string(), name, role, status]).await?)
+    tx.change(&WRITE, args!(user => org, id, name, role, status), StoreError::NotFound).await
 }
 
 /// Changes a member's address, which is unverified then. [`StoreError::Conflict`]: another member has it.
 pub async fn set_email(tx: &mut Tx, org: OrgNo, id: UserId, email: &str) -> Result<()> {
     let (email, key) = stored_email(Some(email))?;
-    changed(tx.execute(&SET_EMAIL, args![org, id.to_string(), email, key]).await?)
+    tx.change(&SET_EMAIL, args![org, id, email, key], StoreError::NotFound).await
 }
 
 /// Removes a member with their link and all their sign-in data. Their API keys stay and act for the owner.
 /// [`StoreError::NotFound`]: there is no such member, or they are the owner.
 pub async fn remove(tx: &mut Tx, org: OrgNo, id: UserId) -> Result<()> {
-    changed(tx.execute(&REMOVE, args![org, id.to_string()]).await?)?;
-    tx.execute(&RELEASE_KEYS, args![org, id.to_string()]).await?;
+    tx.change(&REMOVE, args![org, id], StoreError::NotFound).await?;
+    tx.execute(&RELEASE_KEYS, args![org, id]).await?;
     sessions::revoke_all(tx, org, id, None).await?;
     passwords::forget(tx, org, id).await?;
     sso::forget(tx, org, id).await?;
@@ -196,13 +181,7 @@ pub async fn remove(tx: &mut Tx, org: OrgNo, id: UserId) -> Result<()> {
     invitations::withdraw(tx, org, id).await
 }
 
-fn changed(rows: u64) -> Result<()> {
-    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
-}
-
-fn read(row: &ResultRow) -> Result<TeamMember> {
-    Ok(record!(row => TeamMember {
-        org = "org_no", id, name, role, is_primary, status, created_at;
-        email: row.utf8("email")?,
-    }))
-}
+records!(row => TeamMember {
+    org = "org_no", id, name, role, is_primary, status, created_at;
+    email: row.utf8("email")?,
+});

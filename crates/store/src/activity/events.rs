@@ -15,12 +15,14 @@ use serde_json::{Value, json};
 use crate::db::error::{Result, StoreError};
 use crate::db::{ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{FromRow, ReadColumns as _, damaged};
 
 pub use kinds::{AccountEventKind, ConnectionEventKind};
 pub use recorded::{REDACTED, recorded};
 
-/// Originator of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Originator of an event, as events and jobs store it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "id", rename_all = "snake_case")]
 pub enum EventActor {
     /// A signed-in team member.
     User(UserId),
@@ -31,10 +33,13 @@ pub enum EventActor {
     System,
 }
 
-/// Key, member, webhook or job that an account event is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Key, member, webhook or job that an account event is about, as events store it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "id", rename_all = "snake_case")]
 pub enum EventSubject {
+    #[serde(rename = "api_key")]
     Key(KeyId),
+    #[serde(rename = "user")]
     Member(UserId),
     Webhook(WebhookId),
     Job(JobId),
@@ -117,12 +122,12 @@ pub async fn add(
     let mut no = at.0.saturating_mul(NUMBERS_PER_MS);
     for what in happened {
         let connection = match what {
-            AccountChange::SettingsChange { connection, .. } => connection.map(|id| id.to_string()),
-            AccountChange::ConnectionChange { connection, .. } => Some(connection.to_string()),
+            AccountChange::SettingsChange { connection, .. } => *connection,
+            AccountChange::ConnectionChange { connection, .. } => Some(*connection),
             AccountChange::Account(..) => None,
         };
         let body = body(what, actor);
-        while tx.execute(&ADD, args![org, no, at, what.kind(), connection.as_deref(), body.as_slice()]).await? == 0 {
+        while tx.execute(&ADD, args![org, no, at, what.kind(), connection, &body]).await? == 0 {
             no += 1;
         }
         no += 1;
@@ -132,106 +137,39 @@ pub async fn add(
 
 /// Removes up to `at_most` events from before a time, oldest first; returns the number removed.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![before, i64::from(at_most)]).await
-}
-
-/// Stored form of an actor, which jobs use, too; and of a subject.
-#[derive(Serialize, Deserialize)]
-struct StoredActor {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-}
-
-impl From<EventActor> for StoredActor {
-    fn from(actor: EventActor) -> Self {
-        let (kind, id) = match actor {
-            EventActor::User(id) => ("user", Some(id.to_string())),
-            EventActor::ApiKey(id) => ("api_key", Some(id.to_string())),
-            EventActor::Staff => ("staff", None),
-            EventActor::System => ("system", None),
-        };
-        Self { kind: kind.to_owned(), id }
-    }
-}
-
-impl TryFrom<StoredActor> for EventActor {
-    type Error = StoreError;
-
-    fn try_from(stored: StoredActor) -> Result<Self> {
-        let damaged = || StoreError::corrupt("an actor cannot be read");
-        match (stored.kind.as_str(), stored.id) {
-            ("user", Some(id)) => Ok(Self::User(id.parse().map_err(|_| damaged())?)),
-            ("api_key", Some(id)) => Ok(Self::ApiKey(id.parse().map_err(|_| damaged())?)),
-            ("staff", None) => Ok(Self::Staff),
-            ("system", None) => Ok(Self::System),
-            _ => Err(damaged()),
-        }
-    }
+    tx.execute(&PURGE, args![before, at_most]).await
 }
 
 impl EventActor {
     /// The actor as stored with jobs.
     pub fn to_json(self) -> String {
-        serde_json::to_string(&StoredActor::from(self)).expect("an actor is plain JSON")
+        serde_json::to_string(&self).expect("an actor is plain JSON")
     }
 
     /// Parses the output of [`EventActor::to_json`].
     pub fn from_json(json: &str) -> Result<Self> {
-        let stored: StoredActor = serde_json::from_str(json).map_err(|error| StoreError::Corrupt(error.into()))?;
-        stored.try_into()
-    }
-}
-
-impl From<EventSubject> for StoredActor {
-    fn from(subject: EventSubject) -> Self {
-        let (kind, id) = match subject {
-            EventSubject::Key(id) => ("api_key", id.to_string()),
-            EventSubject::Member(id) => ("user", id.to_string()),
-            EventSubject::Webhook(id) => ("webhook", id.to_string()),
-            EventSubject::Job(id) => ("job", id.to_string()),
-        };
-        Self { kind: kind.to_owned(), id: Some(id) }
-    }
-}
-
-impl TryFrom<StoredActor> for EventSubject {
-    type Error = StoreError;
-
-    fn try_from(stored: StoredActor) -> Result<Self> {
-        let damaged = || StoreError::corrupt("an event's subject");
-        let id = stored.id.ok_or_else(damaged)?;
-        match stored.kind.as_str() {
-            "api_key" => Ok(Self::Key(id.parse().map_err(|_| damaged())?)),
-            "user" => Ok(Self::Member(id.parse().map_err(|_| damaged())?)),
-            "webhook" => Ok(Self::Webhook(id.parse().map_err(|_| damaged())?)),
-            "job" => Ok(Self::Job(id.parse().map_err(|_| damaged())?)),
-            _ => Err(damaged()),
-        }
+        serde_json::from_str(json).map_err(damaged)
     }
 }
 
 #[derive(Deserialize)]
 struct Body {
-    actor: Option<StoredActor>,
+    actor: Option<EventActor>,
     /// Missing in events from before subjects were recorded.
-    subject: Option<StoredActor>,
+    subject: Option<EventSubject>,
     #[serde(default)]
     setting: String,
     #[serde(default)]
     before: Value,
     #[serde(default)]
     after: Value,
-    #[serde(default)]
-    kind: String,
+    kind: Option<AccountEventKind>,
     #[serde(default)]
     provider: String,
-    change: Option<String>,
+    change: Option<ConnectionEventKind>,
 }
 
 fn body(what: &AccountChange, actor: Option<EventActor>) -> Vec<u8> {
-    let actor = actor.map(StoredActor::from);
     let body = match what {
         AccountChange::SettingsChange { setting, before, after, .. } => {
             let (before, after) = recorded(setting, before, after);
@@ -242,32 +180,26 @@ fn body(what: &AccountChange, actor: Option<EventActor>) -> Vec<u8> {
         }
         AccountChange::Account(kind, None) => json!({ "kind": kind.as_str(), "actor": actor }),
         AccountChange::Account(kind, Some(subject)) => {
-            json!({ "kind": kind.as_str(), "subject": StoredActor::from(*subject), "actor": actor })
+            json!({ "kind": kind.as_str(), "subject": subject, "actor": actor })
         }
     };
     serde_json::to_vec(&body).expect("an event is plain JSON")
 }
 
 /// Reads an event from its columns `at`, `kind`, `connection_id` and `body`.
-pub(crate) fn read(row: &ResultRow) -> Result<StoredAccountEvent> {
-    let body: Vec<u8> = row.get("body")?;
-    let body: Body = serde_json::from_slice(&body).map_err(|error| StoreError::Corrupt(error.into()))?;
-    let connection: Option<String> = row.get("connection_id")?;
-    let connection =
-        connection.map(|id| id.parse()).transpose().map_err(|_| StoreError::corrupt("an event's connection"))?;
-    let kind: String = row.get("kind")?;
-    let damaged = || StoreError::corrupt("an event's kind");
-    let what = if kind == SETTINGS_CHANGE {
-        AccountChange::SettingsChange { setting: body.setting, before: body.before, after: body.after, connection }
-    } else if let Some(name) = body.change {
-        let change = ConnectionEventKind::from_name(&name);
-        let connection = connection.ok_or_else(damaged)?;
-        AccountChange::ConnectionChange { connection, provider: body.provider, change: change.ok_or_else(damaged)? }
-    } else {
-        let known = AccountEventKind::from_name(&body.kind);
-        let subject = body.subject.map(EventSubject::try_from).transpose()?;
-        AccountChange::Account(known.ok_or_else(damaged)?, subject)
-    };
-    let actor = body.actor.map(EventActor::try_from).transpose()?;
-    Ok(StoredAccountEvent { at: Millis(row.get("at")?), what, actor })
+impl FromRow for StoredAccountEvent {
+    fn from_row(row: &ResultRow) -> Result<Self> {
+        let body: Body = serde_json::from_str(&row.text("body")?).map_err(damaged)?;
+        let connection: Option<ConnId> = row.read("connection_id")?;
+        let unread = || StoreError::corrupt("an event's kind");
+        let what = if row.get::<String>("kind")? == SETTINGS_CHANGE {
+            AccountChange::SettingsChange { setting: body.setting, before: body.before, after: body.after, connection }
+        } else if let Some(change) = body.change {
+            let connection = connection.ok_or_else(unread)?;
+            AccountChange::ConnectionChange { connection, provider: body.provider, change }
+        } else {
+            AccountChange::Account(body.kind.ok_or_else(unread)?, body.subject)
+        };
+        Ok(Self { at: row.read("at")?, what, actor: body.actor })
+    }
 }

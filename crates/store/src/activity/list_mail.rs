@@ -6,12 +6,11 @@ use probity_account::id::{JobId, UserId};
 use probity_account::language::PageLanguage;
 use probity_mail::time::Millis;
 
-use crate::accounts::language;
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 /// Mail about a list, claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +48,7 @@ statements! {
             SELECT org_no, job_no, user_id FROM list_mail WHERE next_at IS NOT NULL AND next_at <= $1
             AND (lease_until IS NULL OR lease_until <= $1) ORDER BY next_at LIMIT $2 {skip_locked})
         UPDATE list_mail SET lease_until = $3, run = $4 WHERE (org_no, job_no, user_id) IN (SELECT org_no, job_no, user_id FROM due)";
-    HELD = "SELECT m.org_no, m.job_no, m.user_id, m.attempts, u.email, u.language, j.id, j.title, j.rows_total, j.processed, j.passed, \
+    HELD = "SELECT m.org_no, m.job_no, m.user_id, m.attempts, m.run, u.email, u.language, j.id, j.title, j.rows_total, j.processed, j.passed, \
             j.finished_at FROM list_mail m JOIN users u ON u.org_no = m.org_no AND u.id = m.user_id \
             JOIN job j ON j.org_no = m.org_no AND j.job_no = m.job_no WHERE m.next_at IS NOT NULL AND m.run = $1 \
             AND u.email IS NOT NULL AND u.status = 'active' AND j.deleted_at IS NULL AND j.finished_at IS NOT NULL ORDER BY m.next_at LIMIT $2";
@@ -64,17 +63,17 @@ statements! {
 
 /// Has a member told when a list is over.
 pub async fn ask(tx: &mut Tx, org: OrgNo, job: JobNo, user: UserId, now: Millis) -> Result<()> {
-    tx.execute(&ASK, args![org, job, user.to_string(), now]).await.map(drop)
+    tx.execute(&ASK, args![org, job, user, now]).await.map(drop)
 }
 
 /// Has a member not told.
 pub async fn unask(tx: &mut Tx, org: OrgNo, job: JobNo, user: UserId) -> Result<()> {
-    tx.execute(&UNASK, args![org, job, user.to_string()]).await.map(drop)
+    tx.execute(&UNASK, args![org, job, user]).await.map(drop)
 }
 
 /// Whether a member is told when a list is over.
 pub async fn asked(conn: &mut Conn, org: OrgNo, job: JobNo, user: UserId) -> Result<bool> {
-    Ok(conn.first(&ASKED, args![org, job, user.to_string()]).await?.is_some())
+    conn.has(&ASKED, args![org, job, user]).await
 }
 
 /// Has the mail about a list sent, which is over.
@@ -84,38 +83,31 @@ pub(crate) async fn due(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Res
 
 /// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.
 pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+    conn.has(&ANY_DUE, args![now]).await
 }
 
 /// Leases up to `at_most` due mails to a run. `run` must be a text that no other claim uses: a random one. Mail about lists that were
 /// deleted, and to members who left, is dropped.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<ClaimedListMail>> {
-    let at_most = i64::from(at_most);
     if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
         return Ok(Vec::new());
     }
     tx.execute(&DROP, args![run]).await?;
-    tx.rows(&HELD, args![run, at_most]).await?.iter().map(|row| read(row, run)).collect()
+    tx.all(&HELD, args![run, at_most]).await
 }
 
-fn read(row: &ResultRow, run: &str) -> Result<ClaimedListMail> {
-    let email: Vec<u8> = row.get("email")?;
-    Ok(record!(row => ClaimedListMail {
-        org = "org_no", job = "job_no", user = "user_id", id, title, rows = "rows_total", processed, passed,
-        finished_at, attempts;
-        email: String::from_utf8(email).map_err(|error| StoreError::Corrupt(error.into()))?,
-        language: language::of(row)?,
-        run: run.to_owned(),
-    }))
-}
+records!(row => ClaimedListMail {
+    org = "org_no", job = "job_no", user = "user_id", id, title, rows = "rows_total", processed, passed, finished_at,
+    attempts, run;
+    email: row.text("email")?,
+    language: row.language()?,
+});
 
 /// Records the outcome of an attempt: retried at `again`, or finished if that is `None`. [`StoreError::LeaseLost`]: it was dropped
 /// meanwhile, or another run has it.
 pub async fn record(tx: &mut Tx, claimed: &ClaimedListMail, again: Option<Millis>) -> Result<()> {
-    let ClaimedListMail { org, job, user, run, .. } = claimed;
-    let rows = match again {
-        Some(at) => tx.execute(&AGAIN, args![*org, *job, user.to_string(), run.as_str(), at]).await?,
-        None => tx.execute(&OVER, args![*org, *job, user.to_string(), run.as_str()]).await?,
-    };
-    if rows == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    match again {
+        Some(at) => tx.change(&AGAIN, args!(claimed => org, job, user, run; at), StoreError::LeaseLost).await,
+        None => tx.change(&OVER, args!(claimed => org, job, user, run), StoreError::LeaseLost).await,
+    }
 }

@@ -7,11 +7,10 @@
 use probity_account::language::PageLanguage;
 use probity_mail::time::Millis;
 
-use crate::accounts::language;
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 probity_mail::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +60,7 @@ statements! {
             AND org_no IN (SELECT users.org_no FROM users WHERE users.org_no = notice.org_no AND users.is_primary = 1
             AND users.email IS NOT NULL) ORDER BY next_at LIMIT $2 {skip_locked})
         UPDATE notice SET lease_until = $3, run = $4 WHERE (org_no, kind) IN (SELECT org_no, kind FROM due)";
-    HELD = "SELECT n.org_no, n.kind, n.created_at, n.attempts, u.email, u.language, o.name AS org_name FROM notice n \
+    HELD = "SELECT n.org_no, n.kind, n.created_at, n.attempts, n.run, u.email, u.language, o.name AS org_name FROM notice n \
             JOIN users u ON u.org_no = n.org_no AND u.is_primary = 1 JOIN org o ON o.org_no = n.org_no \
             WHERE n.run = $1 AND u.email IS NOT NULL ORDER BY n.next_at LIMIT $2";
     AGAIN = "UPDATE notice SET attempts = attempts + 1, next_at = $4, lease_until = NULL, run = NULL \
@@ -87,8 +86,7 @@ pub async fn drop_repaired(tx: &mut Tx, org: OrgNo) -> Result<()> {
 }
 
 async fn lost(tx: &mut Tx, org: OrgNo) -> Result<Vec<(String, String)>> {
-    let rows = tx.rows(&LOST, args![org, NAMED_MAX]).await?;
-    rows.iter().map(|row| Ok((row.get("name")?, row.get("provider")?))).collect()
+    tx.all(&LOST, args![org, NAMED_MAX]).await
 }
 
 /// Drops a notice whose event is over.
@@ -98,47 +96,38 @@ pub async fn drop_one(tx: &mut Tx, org: OrgNo, notice: NoticeKind) -> Result<()>
 
 /// Mail waiting for a relay, including links for new users and reports; counted up to 10,000. For the metrics.
 pub async fn waiting(conn: &mut Conn) -> Result<i64> {
-    let counted = conn.first(&COUNT_WAITING, args![COUNTED_MAX]).await?;
-    Ok(counted.map_or(Ok(0), |row| row.get::<i64>("waiting"))?.min(COUNTED_MAX))
+    Ok(conn.one::<i64>(&COUNT_WAITING, args![COUNTED_MAX]).await?.min(COUNTED_MAX))
 }
 
 /// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.
 pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+    conn.has(&ANY_DUE, args![now]).await
 }
 
 /// Leases up to `at_most` due notices to a run. `run` must be a text that no other claim uses: a random one.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<ClaimedNotice>> {
-    let at_most = i64::from(at_most);
     if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
         return Ok(Vec::new());
     }
-    let rows = tx.rows(&HELD, args![run, at_most]).await?;
-    let mut claimed: Vec<ClaimedNotice> = rows.iter().map(|row| read(row, run)).collect::<Result<_>>()?;
+    let mut claimed: Vec<ClaimedNotice> = tx.all(&HELD, args![run, at_most]).await?;
     for notice in claimed.iter_mut().filter(|claimed| claimed.notice == NoticeKind::ConnectionLost) {
         notice.connections = lost(tx, notice.org).await?;
     }
     Ok(claimed)
 }
 
-fn read(row: &ResultRow, run: &str) -> Result<ClaimedNotice> {
-    let email: Vec<u8> = row.get("email")?;
-    Ok(record!(row => ClaimedNotice {
-        org = "org_no", notice = "kind", org_name, created_at, attempts;
-        email: String::from_utf8(email).map_err(|error| StoreError::Corrupt(error.into()))?,
-        language: language::of(row)?,
-        connections: Vec::new(),
-        run: run.to_owned(),
-    }))
-}
+records!(row => ClaimedNotice {
+    org = "org_no", notice = "kind", org_name, created_at, attempts, run;
+    email: row.text("email")?,
+    language: row.language()?,
+    connections: Vec::new(),
+});
 
 /// Records the outcome of an attempt: retried at `again`, or finished if that is `None`. [`StoreError::LeaseLost`]: it was replaced
 /// or dropped meanwhile, or another run has it.
 pub async fn record(tx: &mut Tx, claimed: &ClaimedNotice, again: Option<Millis>) -> Result<()> {
-    let ClaimedNotice { org, notice, run, .. } = claimed;
-    let rows = match again {
-        Some(at) => tx.execute(&AGAIN, args![*org, notice.as_str(), run.as_str(), at]).await?,
-        None => tx.execute(&OVER, args![*org, notice.as_str(), run.as_str()]).await?,
-    };
-    if rows == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    match again {
+        Some(at) => tx.change(&AGAIN, args!(claimed => org, notice, run; at), StoreError::LeaseLost).await,
+        None => tx.change(&OVER, args!(claimed => org, notice, run), StoreError::LeaseLost).await,
+    }
 }

@@ -26,12 +26,11 @@ use probity_account::language::PageLanguage;
 use probity_account::reports::ReportKind;
 use probity_mail::time::Millis;
 
-use crate::accounts::language;
 use crate::connections::runs::ConnectionRun;
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 pub use figures::{DoneActions, WaitingConnection, done, waiting};
 pub use planning::{DuePlan, any_plan_due, due_plans, plan};
@@ -72,7 +71,7 @@ statements! {
             AND (lease_until IS NULL OR lease_until <= $1) ORDER BY next_at LIMIT $2 {skip_locked})
         UPDATE report_mail SET lease_until = $3, run = $4 \
         WHERE (org_no, user_id, kind, subject) IN (SELECT org_no, user_id, kind, subject FROM due)";
-    HELD = concat!("SELECT m.org_no, m.user_id, m.kind, m.subject, m.created_at, m.attempts, u.email, u.language, o.name AS org_name, s.time_zone \
+    HELD = concat!("SELECT m.org_no, m.user_id, m.kind, m.subject, m.created_at, m.attempts, m.run, u.email, u.language, o.name AS org_name, s.time_zone \
             FROM report_mail m JOIN users u ON u.org_no = m.org_no AND u.id = m.user_id JOIN org o ON o.org_no = m.org_no \
             LEFT JOIN org_settings s ON s.org_no = m.org_no WHERE m.next_at IS NOT NULL AND m.run = $1 AND ",
             gets!("m.kind"), " ORDER BY m.next_at LIMIT $2");
@@ -86,67 +85,55 @@ statements! {
     OVER_PERIOD = "UPDATE report_mail SET attempts = attempts + 1, next_at = NULL, lease_until = NULL, run = NULL \
                    WHERE org_no = $1 AND user_id = $2 AND kind = $3 AND subject = $4 AND run = $5";
     FORGET = "DELETE FROM report_mail WHERE org_no = $1 AND user_id = $2";
-}
-
-/// Returns all statements of reports, including submodules.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, figures::STATEMENTS, planning::STATEMENTS].concat()
+    [figures, planning]
 }
 
 /// Has a run reported to the members who want that, in place of a report of it that is not sent yet. Of a connection's polls, one is
 /// reported per day: strangers who sign up cause them.
 pub async fn of_run(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     if run.cause == RunCause::Instafloss
-        && tx.execute(&FIRST_POLL, args![run.org, run.connection.to_string(), now.utc_day()]).await? == 0
+        && tx.execute(&FIRST_POLL, args![run.org, run.connection, now.utc_day()]).await? == 0
     {
         return Ok(());
     }
-    tx.execute(&OF_RUN, args![run.org, run.id.to_string(), now]).await.map(drop)
+    tx.execute(&OF_RUN, args![run.org, run.id, now]).await.map(drop)
 }
 
 /// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.
 pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+    conn.has(&ANY_DUE, args![now]).await
 }
 
 /// Leases up to `at_most` due reports to a run. `run` must be a text that no other claim uses: a random one. Reports that nobody
 /// gets any more are dropped.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<ClaimedReport>> {
-    let at_most = i64::from(at_most);
     if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
         return Ok(Vec::new());
     }
     tx.execute(&DROP, args![run]).await?;
-    tx.rows(&HELD, args![run, at_most]).await?.iter().map(|row| read(row, run)).collect()
+    tx.all(&HELD, args![run, at_most]).await
 }
 
-fn read(row: &ResultRow, run: &str) -> Result<ClaimedReport> {
-    let email: Vec<u8> = row.get("email")?;
-    Ok(record!(row => ClaimedReport {
-        org = "org_no", org_name, time_zone, user = "user_id", kind, subject, created_at, attempts;
-        email: String::from_utf8(email).map_err(|error| StoreError::Corrupt(error.into()))?,
-        language: language::of(row)?,
-        run: run.to_owned(),
-    }))
-}
+records!(row => ClaimedReport {
+    org = "org_no", org_name, time_zone, user = "user_id", kind, subject, created_at, attempts, run;
+    email: row.text("email")?,
+    language: row.language()?,
+});
 
 /// Records the outcome of an attempt: retried at `again`, or finished if that is `None`. [`StoreError::LeaseLost`]: it was dropped
 /// meanwhile, or another run has it.
 pub async fn record(tx: &mut Tx, claimed: &ClaimedReport, again: Option<Millis>) -> Result<()> {
-    let ClaimedReport { org, user, kind, subject, run, .. } = claimed;
-    let (user, kind) = (user.to_string(), kind.as_str());
-    let rows = if let Some(at) = again {
-        tx.execute(&AGAIN, args![*org, user, kind, subject.as_str(), run.as_str(), at]).await?
-    } else {
-        let over = if claimed.kind == ReportKind::Run { &OVER_RUN } else { &OVER_PERIOD };
-        tx.execute(over, args![*org, user, kind, subject.as_str(), run.as_str()]).await?
-    };
-    if rows == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    let held = args!(claimed => org, user, kind, subject, run);
+    match again {
+        Some(at) => tx.change(&AGAIN, held.with(at.0), StoreError::LeaseLost).await,
+        None if claimed.kind == ReportKind::Run => tx.change(&OVER_RUN, held, StoreError::LeaseLost).await,
+        None => tx.change(&OVER_PERIOD, held, StoreError::LeaseLost).await,
+    }
 }
 
 /// Removes the reports of a member who leaves.
 pub(crate) async fn forget(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
-    tx.execute(&FORGET, args![org, user.to_string()]).await.map(drop)
+    tx.execute(&FORGET, args![org, user]).await.map(drop)
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use probity_mail::verdict::Reason;
 
 use crate::credits::usage::NO_PROVIDER;
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, args, statements};
 use crate::number::OrgNo;
-use crate::records::ReadColumns as _;
+use crate::records::{FromRow, TypedStatements as _, records};
 
 /// Sums of the largest parts of an organization by day; `$4` restricts them to one part.
 macro_rules! largest {
@@ -49,18 +49,13 @@ statements! {
         WHERE org_no = $1 AND day >= $2 AND day <= $3";
     ANY_VERIFIED = "SELECT 1 AS one FROM usage_day WHERE org_no = $1 AND verified > 0 LIMIT 1";
     BY_REASON = "SELECT reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
-        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 GROUP BY reason";
-    BY_REASON_OF_CONNECTION =
-        "SELECT reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
-        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 AND connection_id = $4 GROUP BY reason";
+        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 AND connection_id = COALESCE($4, connection_id) GROUP BY reason";
     KNOWS_CONNECTION = "SELECT 1 AS one FROM usage_day WHERE org_no = $1 AND connection_id = $2 LIMIT 1";
     BY_SOURCE = "SELECT reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
         FROM usage_day WHERE org_no = $1 AND day = $2 AND source = $3 GROUP BY reason";
     BY_DAY = "SELECT day, reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
-        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 GROUP BY day, reason ORDER BY day";
-    BY_DAY_OF_CONNECTION =
-        "SELECT day, reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
-        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 AND connection_id = $4 GROUP BY day, reason ORDER BY day";
+        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 AND connection_id = COALESCE($4, connection_id)
+        GROUP BY day, reason ORDER BY day";
 }
 
 /// Addresses and credits of a part of an organization's usage.
@@ -87,16 +82,15 @@ pub struct ProviderUsage {
 
 /// An organization's usage by mail provider between two days, both included, the provider with the most addresses first.
 pub async fn by_provider(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64) -> Result<Vec<ProviderUsage>> {
-    let read = |row: &ResultRow| {
-        let provider: String = row.get("provider")?;
-        let provider = Some(provider).filter(|id| id != NO_PROVIDER);
-        Ok(ProviderUsage { provider, verified: row.get("verified")?, unknown: row.get("unknown")? })
-    };
-    let rows = conn.rows(&BY_PROVIDER, args![org, from_day, to_day]).await?;
-    let mut all = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let mut all: Vec<ProviderUsage> = conn.all(&BY_PROVIDER, args![org, from_day, to_day]).await?;
     all.sort_by(|a, b| (b.verified, &a.provider).cmp(&(a.verified, &b.provider)));
     Ok(all)
 }
+
+records!(row => ProviderUsage {
+    verified, unknown;
+    provider: Some(row.read("provider")?).filter(|id: &String| id != NO_PROVIDER),
+});
 
 probity_mail::named! {
     /// Dimension by which usage is divided.
@@ -132,9 +126,8 @@ pub async fn by_part(
         UsageDimension::Provider => &LARGEST_PROVIDERS,
         UsageDimension::Domain => &LARGEST_DOMAINS,
     };
-    let rows = conn.rows(statement, args![org, from_day, to_day, only, at_most]).await?;
     let mut sums: Vec<UsageSum<(i64, String)>> =
-        rows.iter().map(|row| sum(row, (row.get("day")?, row.get("part")?))).collect::<Result<_>>()?;
+        conn.all(statement, args![org, from_day, to_day, only, at_most]).await?;
     sums.sort_by(|a, b| a.of.cmp(&b.of));
     Ok(sums)
 }
@@ -145,36 +138,31 @@ async fn by_status(
     (from_day, to_day): (i64, i64),
     only: Option<&str>,
 ) -> Result<Vec<UsageSum<(i64, String)>>> {
-    let mut sums: BTreeMap<(i64, &str), (i64, i64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(i64, String), (i64, i64)> = BTreeMap::new();
     for sum in by_day(conn, org, from_day, to_day, None).await? {
         let status = sum.of.1.status().as_str();
         if only.is_none_or(|only| only == status) {
-            let (verified, charged) = sums.entry((sum.of.0, status)).or_default();
+            let (verified, charged) = sums.entry((sum.of.0, status.to_owned())).or_default();
             (*verified, *charged) = (*verified + sum.verified, *charged + sum.charged);
         }
     }
-    let sum = |((day, status), (verified, charged)): ((i64, &str), (i64, i64))| UsageSum {
-        of: (day, status.to_owned()),
-        verified,
-        charged,
-    };
+    let sum = |((day, status), (verified, charged))| UsageSum { of: (day, status), verified, charged };
     Ok(sums.into_iter().map(sum).collect())
 }
 
 /// Addresses that an organization verified between two days, both included.
 pub async fn verified_between(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64) -> Result<i64> {
-    let row = conn.first(&VERIFIED_BETWEEN, args![org, from_day, to_day]).await?;
-    row.ok_or(StoreError::NotFound)?.get("verified")
+    conn.one(&VERIFIED_BETWEEN, args![org, from_day, to_day]).await
 }
 
 /// Whether this organization ever verified anything.
 pub async fn any_verified(conn: &mut Conn, org: OrgNo) -> Result<bool> {
-    Ok(conn.first(&ANY_VERIFIED, args![org]).await?.is_some())
+    conn.has(&ANY_VERIFIED, args![org]).await
 }
 
 /// Whether this organization ever verified anything for a connection.
 pub async fn knows_connection(conn: &mut Conn, org: OrgNo, connection: &str) -> Result<bool> {
-    Ok(conn.first(&KNOWS_CONNECTION, args![org, connection]).await?.is_some())
+    conn.has(&KNOWS_CONNECTION, args![org, connection]).await
 }
 
 /// An organization's usage by reason between two days, both included, in the order of the reasons; of one connection if given.
@@ -185,21 +173,17 @@ pub async fn by_reason(
     to_day: i64,
     connection: Option<&str>,
 ) -> Result<Vec<UsageSum<Reason>>> {
-    let rows = match connection {
-        None => conn.rows(&BY_REASON, args![org, from_day, to_day]).await?,
-        Some(connection) => conn.rows(&BY_REASON_OF_CONNECTION, args![org, from_day, to_day, connection]).await?,
-    };
-    let mut sums = rows.iter().map(|row| sum(row, row.read("reason")?)).collect::<Result<Vec<_>>>()?;
-    sums.sort_by_key(|sum| Reason::ALL.iter().position(|reason| *reason == sum.of));
-    Ok(sums)
+    Ok(in_order(conn.all(&BY_REASON, args![org, from_day, to_day, connection]).await?))
 }
 
 /// Usage of one source on one day, by reason, in the order of the reasons.
 pub async fn by_source(conn: &mut Conn, org: OrgNo, day: i64, source: &str) -> Result<Vec<UsageSum<Reason>>> {
-    let rows = conn.rows(&BY_SOURCE, args![org, day, source]).await?;
-    let mut sums = rows.iter().map(|row| sum(row, row.read("reason")?)).collect::<Result<Vec<_>>>()?;
+    Ok(in_order(conn.all(&BY_SOURCE, args![org, day, source]).await?))
+}
+
+fn in_order(mut sums: Vec<UsageSum<Reason>>) -> Vec<UsageSum<Reason>> {
     sums.sort_by_key(|sum| Reason::ALL.iter().position(|reason| *reason == sum.of));
-    Ok(sums)
+    sums
 }
 
 /// An organization's usage by day and reason between two days, both included, in the order of the days; empty sums are omitted; of
@@ -211,13 +195,12 @@ pub async fn by_day(
     to_day: i64,
     connection: Option<&str>,
 ) -> Result<Vec<UsageSum<(i64, Reason)>>> {
-    let rows = match connection {
-        None => conn.rows(&BY_DAY, args![org, from_day, to_day]).await?,
-        Some(connection) => conn.rows(&BY_DAY_OF_CONNECTION, args![org, from_day, to_day, connection]).await?,
-    };
-    rows.iter().map(|row| sum(row, (row.get("day")?, row.read("reason")?))).collect()
+    conn.all(&BY_DAY, args![org, from_day, to_day, connection]).await
 }
 
-fn sum<K>(row: &ResultRow, of: K) -> Result<UsageSum<K>> {
-    Ok(UsageSum { of, verified: row.get("verified")?, charged: row.get("charged")? })
+impl<K: FromRow> FromRow for UsageSum<K> {
+    /// The part is in the first columns.
+    fn from_row(row: &ResultRow) -> Result<Self> {
+        Ok(Self { of: K::from_row(row)?, verified: row.get("verified")?, charged: row.get("charged")? })
+    }
 }

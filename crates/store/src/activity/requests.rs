@@ -8,9 +8,9 @@ use probity_mail::time::Millis;
 use serde_json::json;
 
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 statements! {
     ADD = "INSERT INTO request_log (org_no, at, id, test, key_id, method, route, status, took_ms)
@@ -74,7 +74,7 @@ pub async fn trim(tx: &mut Tx, org: OrgNo, newest: i64) -> Result<u64> {
 
 /// Removes at most `at_most` entries from before a time; returns their number.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![before, i64::from(at_most)]).await
+    tx.execute(&PURGE, args![before, at_most]).await
 }
 
 /// Returns an organization's entries behind a position, newest first.
@@ -89,11 +89,9 @@ pub async fn page(
     let (at, id) = after.unwrap_or((Millis(i64::MAX), String::new()));
     let (from, to) = filter.statuses.unwrap_or((0, i64::MAX));
     let values = args![org, test, at, id, filter.key, filter.method, filter.route, from, to, at_most];
-    conn.rows(&PAGE, values).await?.iter().map(read).collect()
+    conn.all(&PAGE, values).await
 }
 
-fn read(row: &ResultRow) -> Result<LoggedRequest> {
-    Ok(record!(row => LoggedRequest {
-        org = "org_no", key = "key_id", test, at, id, method, route, status, took_ms
-    }))
-}
+records!(row => LoggedRequest {
+    org = "org_no", key = "key_id", test, at, id, method, route, status, took_ms
+});

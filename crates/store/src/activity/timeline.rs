@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use probity_mail::time::Millis;
 
-use crate::activity::events::{self, SETTINGS_CHANGE, StoredAccountEvent};
+use crate::activity::events::{SETTINGS_CHANGE, StoredAccountEvent};
 use crate::db::error::Result;
-use crate::db::{Conn, Store, args, statements};
-use crate::jobs::{self, Job, columns};
+use crate::db::{Conn, Statement, StatementArgs, Store, args, statements};
+use crate::jobs::{Job, columns};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 /// Rows per read of [`count_events`] and [`count_jobs`].
 const COUNTED_AT_ONCE: i64 = 1_000;
@@ -19,13 +20,13 @@ const COUNTED_AT_ONCE: i64 = 1_000;
 statements! {
     EVENTS = "SELECT at, kind, connection_id, body FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
               ORDER BY at DESC, event_no DESC LIMIT $4";
-    KINDS = "SELECT at, event_no, kind FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
+    KINDS = "SELECT kind, at, event_no FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
              AND (at < $4 OR (at = $4 AND event_no < $5)) ORDER BY at DESC, event_no DESC LIMIT $6";
     // A job appears at the start of its processing, or before that at its acceptance. All along one index.
     JOBS = concat!("SELECT ", columns!(), " FROM job WHERE org_no = $1 AND test = $2 AND state <> 'unborn' \
         AND COALESCE(started_at, created_at) >= $3 AND COALESCE(started_at, created_at) < $4 \
         ORDER BY COALESCE(started_at, created_at) DESC, job_no DESC LIMIT $5");
-    STARTERS = "SELECT job_no, COALESCE(started_at, created_at) AS at, started_by FROM job \
+    STARTERS = "SELECT started_by, COALESCE(started_at, created_at) AS at, job_no FROM job \
         WHERE org_no = $1 AND test = $2 AND state <> 'unborn' \
         AND COALESCE(started_at, created_at) >= $3 AND COALESCE(started_at, created_at) < $4 \
         AND (COALESCE(started_at, created_at) < $5 OR (COALESCE(started_at, created_at) = $5 AND job_no < $6)) \
@@ -48,26 +49,33 @@ pub async fn newest_events(
     to: Millis,
     at_most: i64,
 ) -> Result<Vec<StoredAccountEvent>> {
-    conn.rows(&EVENTS, args![org, from, to, at_most]).await?.iter().map(events::read).collect()
+    conn.all(&EVENTS, args![org, from, to, at_most]).await
 }
 
 /// Number of events in `from..to`, without a limit: read 1,000 at a time along the list's index.
 pub async fn count_events(store: &Store, org: OrgNo, from: Millis, to: Millis) -> Result<EventCounts> {
-    let mut counted = EventCounts::default();
+    let kinds = count(store, &KINDS, |at, no| args![org, from, to, at, no, COUNTED_AT_ONCE]).await?;
+    let settings_changes = kinds.get(&Some(SETTINGS_CHANGE.to_owned())).copied().unwrap_or_default();
+    Ok(EventCounts { settings_changes, account_events: kinds.values().sum::<u64>() - settings_changes })
+}
+
+/// Counts the rows of a list by their first column, some at a time: `page` has the arguments for those behind a time and a number.
+async fn count(
+    store: &Store,
+    statement: &'static Statement,
+    page: impl Fn(i64, i64) -> StatementArgs,
+) -> Result<BTreeMap<Option<String>, u64>> {
+    let mut counted = BTreeMap::new();
     let (mut at, mut no) = (i64::MAX, i64::MAX);
     loop {
-        let rows = store.read().await?.rows(&KINDS, args![org, from, to, at, no, COUNTED_AT_ONCE]).await?;
-        for row in &rows {
-            match row.get::<String>("kind")?.as_str() {
-                SETTINGS_CHANGE => counted.settings_changes += 1,
-                _ => counted.account_events += 1,
-            }
+        let rows: Vec<(Option<String>, i64, i64)> = store.read().await?.all(statement, page(at, no)).await?;
+        let is_last = i64::try_from(rows.len()).is_ok_and(|read| read < COUNTED_AT_ONCE);
+        for row in rows {
+            (at, no) = (row.1, row.2);
+            *counted.entry(row.0).or_default() += 1;
         }
-        match rows.last() {
-            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= COUNTED_AT_ONCE) => {
-                (at, no) = (last.get("at")?, last.get("event_no")?);
-            }
-            _ => return Ok(counted),
+        if is_last {
+            return Ok(counted);
         }
     }
 }
@@ -80,7 +88,7 @@ pub async fn newest_jobs(
     (from, to): (Millis, Millis),
     at_most: i64,
 ) -> Result<Vec<Job>> {
-    conn.rows(&JOBS, args![org, test, from, to, at_most]).await?.iter().map(jobs::read).collect()
+    conn.all(&JOBS, args![org, test, from, to, at_most]).await
 }
 
 /// Number of jobs in `from..to`, as selected by [`newest_jobs`], by what started them, without a limit: read 1,000 at a time along
@@ -92,18 +100,5 @@ pub async fn count_jobs(
     from: Millis,
     to: Millis,
 ) -> Result<BTreeMap<Option<String>, u64>> {
-    let mut counted = BTreeMap::new();
-    let (mut at, mut no) = (i64::MAX, i64::MAX);
-    loop {
-        let rows = store.read().await?.rows(&STARTERS, args![org, test, from, to, at, no, COUNTED_AT_ONCE]).await?;
-        for row in &rows {
-            *counted.entry(row.get("started_by")?).or_default() += 1;
-        }
-        match rows.last() {
-            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= COUNTED_AT_ONCE) => {
-                (at, no) = (last.get("at")?, last.get("job_no")?);
-            }
-            _ => return Ok(counted),
-        }
-    }
+    count(store, &STARTERS, |at, no| args![org, test, from, to, at, no, COUNTED_AT_ONCE]).await
 }

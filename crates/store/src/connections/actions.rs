@@ -15,11 +15,11 @@ use probity_mail::verdict::Reason;
 use serde_json::json;
 
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::sealing::SealedField;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{TypedStatements as _, listed, records};
 
 pub(crate) use counting::forget;
 pub use counting::{ActionCount, counts};
@@ -149,11 +149,7 @@ statements! {
                  AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3}) RETURNING kind, reason";
     DROP_OPEN = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 \
                  AND state IN ('planned', 'due')";
-}
-
-/// Returns all statements of actions, including submodules.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, counting::STATEMENTS, review::STATEMENTS, settling::STATEMENTS].concat()
+    [counting, review, settling]
 }
 
 /// Plans actions in the transaction that settles their rows; the job's row is locked. Rows with an action keep it.
@@ -166,12 +162,9 @@ pub async fn plan(
     if planned.is_empty() {
         return Ok(());
     }
-    let rows: Vec<_> = planned
-        .iter()
-        .map(|action| json!([action.idx, action.kind.as_str(), Reason::as_str(action.reason), action.verified_at.0]))
-        .collect();
-    let added = tx.rows(&PLAN, args![json!(rows).to_string(), org, job, connection.to_string()]).await?;
-    let added = added.iter().map(kind_and_reason).collect::<Result<Vec<_>>>()?;
+    let row = |of: &PlannedAction| json!([of.idx, of.kind, of.reason.as_str(), of.verified_at.0]);
+    let rows: Vec<_> = planned.iter().map(row).collect();
+    let added: Vec<_> = tx.all(&PLAN, args![json!(rows).to_string(), org, job, connection]).await?;
     counting::add(tx, org, job, added.into_iter().map(|(kind, reason)| (kind, reason, ActionState::Planned, 1))).await
 }
 
@@ -180,24 +173,22 @@ pub async fn copies(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Re
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<[i64; 1]> = rows.iter().map(|idx| [*idx]).collect();
-    let found = conn.rows(&COPIES, args![org, job, json!(rows).to_string()]).await?;
-    found.iter().map(|row| Ok((row.get("idx")?, row.get("first_idx")?))).collect()
+    conn.all(&COPIES, args![org, job, listed(rows)]).await
 }
 
 /// Returns due actions from a row on, in row order.
 pub async fn due(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most: i64) -> Result<Vec<RowAction>> {
-    conn.rows(&DUE, args![org, job, from, at_most]).await?.iter().map(read).collect()
+    conn.all(&DUE, args![org, job, from, at_most]).await
 }
 
 /// Returns planned fixes from a row on whose suggestions are not verified.
 pub async fn unchecked(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most: i64) -> Result<Vec<RowAction>> {
-    conn.rows(&UNCHECKED, args![org, job, from, at_most]).await?.iter().map(read).collect()
+    conn.all(&UNCHECKED, args![org, job, from, at_most]).await
 }
 
 /// Returns the actions of the rows in `from..to`.
 pub async fn standing(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<RowAction>> {
-    conn.rows(&STANDING, args![org, job, from, to]).await?.iter().map(read).collect()
+    conn.all(&STANDING, args![org, job, from, to]).await
 }
 
 /// Returns the place of the values before an action.
@@ -215,15 +206,13 @@ pub async fn replace_fix(
 ) -> Result<()> {
     let fix = ContactAction::Fix;
     let counted = if let Some(kind) = by {
-        let values = args![org, job, idx, kind.as_str(), state.as_str(), fix.as_str()];
-        let Some(row) = tx.first(&REPLACE_KIND, values).await? else { return Ok(()) };
-        let reason = row.read("reason")?;
+        let replaced = tx.find(&REPLACE_KIND, args![org, job, idx, kind, state, fix]).await?;
+        let Some(reason) = replaced else { return Ok(()) };
         [(fix, reason, state, -1), (kind, reason, state, 1)]
     } else {
         let why = "the suggested address could not be verified";
-        let values = args![org, job, idx, now, why, fix.as_str()];
-        let Some(row) = tx.first(&DROP_PLANNED, values).await? else { return Ok(()) };
-        let reason = row.read("reason")?;
+        let dropped = tx.find(&DROP_PLANNED, args![org, job, idx, now, why, fix]).await?;
+        let Some(reason) = dropped else { return Ok(()) };
         [(fix, reason, ActionState::Planned, -1), (fix, reason, ActionState::Ignored, 1)]
     };
     counting::add(tx, org, job, counted).await
@@ -244,7 +233,7 @@ pub async fn tried(tx: &mut Tx, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<
 
 /// Moves all actions of a locked run from one state to another.
 pub(crate) async fn move_all(tx: &mut Tx, org: OrgNo, job: JobNo, from: ActionState, to: ActionState) -> Result<()> {
-    tx.execute(&MOVE, args![org, job, from.as_str(), to.as_str()]).await?;
+    tx.execute(&MOVE, args![org, job, from, to]).await?;
     counting::move_all(tx, org, job, from, to).await
 }
 
@@ -257,25 +246,14 @@ pub(crate) async fn drop_open(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) 
 
 /// Ignores the planned and due actions of these rows.
 pub(crate) async fn drop_rows(tx: &mut Tx, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<()> {
-    let rows = json!(rows.iter().map(|idx| [*idx]).collect::<Vec<_>>()).to_string();
     for state in [ActionState::Planned, ActionState::Due] {
-        let mut counted = Vec::new();
-        for row in tx.rows(&DROP_ROWS, args![org, job, &*rows, state.as_str()]).await? {
-            let (kind, reason) = kind_and_reason(&row)?;
-            counted.push((kind, reason, state, -1));
-            counted.push((kind, reason, ActionState::Ignored, 1));
-        }
-        counting::add(tx, org, job, counted).await?;
+        let dropped: Vec<_> = tx.all(&DROP_ROWS, args![org, job, listed(rows), state]).await?;
+        let deltas = |(kind, reason)| [(kind, reason, state, -1), (kind, reason, ActionState::Ignored, 1)];
+        counting::add(tx, org, job, dropped.into_iter().flat_map(deltas)).await?;
     }
     Ok(())
 }
 
-fn kind_and_reason(row: &ResultRow) -> Result<(ContactAction, Reason)> {
-    Ok((row.read("kind")?, row.read("reason")?))
-}
-
-pub(crate) fn read(row: &ResultRow) -> Result<RowAction> {
-    Ok(record!(row => RowAction {
-        idx, kind, reason, state, verified_at, checked_at, attempts, message, settled_at
-    }))
-}
+records!(row => RowAction {
+    idx, kind, reason, state, verified_at, checked_at, attempts, message, settled_at
+});

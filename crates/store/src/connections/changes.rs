@@ -4,20 +4,20 @@
 //! transaction that settles a row ([`note`]). Unknown is no verdict: it neither counts as a change nor replaces what was known.
 //! A change names its row; the address is in the job, and disappears with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use probity_account::id::{ConnId, ErasureId, JobId};
 use probity_mail::time::{DAY_MS, Millis};
 use probity_mail::verdict::{Reason, Status};
 use serde_json::json;
 
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::hex::hex;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{TypedStatements as _, listed, records};
 
 /// A status that stays is written again after this time, in milliseconds, so that it is not forgotten.
 const REFRESH_MS: i64 = 60 * DAY_MS;
@@ -106,13 +106,8 @@ async fn known(
     (org, test): (OrgNo, bool),
     tags: impl Iterator<Item = &SuppressionTag>,
 ) -> Result<BTreeMap<SuppressionTag, (Status, Millis)>> {
-    let tags: BTreeSet<[String; 1]> = tags.map(|tag| [hex(tag)]).collect();
-    let rows = tx.rows(&KNOWN, args![org, test, json!(tags).to_string()]).await?;
-    let read = |row: &ResultRow| {
-        let tag = row.get::<Vec<u8>>("tag")?.try_into().map_err(|_| StoreError::corrupt("an address's tag"))?;
-        Ok((tag, (row.read("status")?, row.read("seen_at")?)))
-    };
-    rows.iter().map(read).collect()
+    let known: Vec<_> = tx.all(&KNOWN, args![org, test, listed(tags.map(|tag| hex(tag)))]).await?;
+    Ok(known.into_iter().map(|(tag, status, seen_at)| (tag, (status, seen_at))).collect())
 }
 
 /// Returns changes between two times, oldest first, after the place of the last one of a page: its time, job and row.
@@ -123,14 +118,10 @@ pub async fn page(
     (at, job, idx): (Millis, JobNo, i64),
     at_most: i64,
 ) -> Result<Vec<VerdictChange>> {
-    let rows = conn.rows(&PAGE, args![org, test, until, at, job, idx, at_most]).await?;
-    let read = |row: &ResultRow| {
-        Ok(record!(row => VerdictChange {
-            at, job = "job_no", idx, before, reason, run = "id", connection = "connection_id"
-        }))
-    };
-    rows.iter().map(read).collect()
+    conn.all(&PAGE, args![org, test, until, at, job, idx, at_most]).await
 }
+
+records!(row => VerdictChange { at, job = "job_no", idx, before, reason, run = "id", connection = "connection_id" });
 
 /// Removes up to `at_most` statuses of an erasure's addresses that are older than it; returns their number.
 pub async fn erase(
@@ -140,12 +131,12 @@ pub async fn erase(
     before: Millis,
     at_most: i64,
 ) -> Result<u64> {
-    tx.execute(&ERASE, args![org, test, erasure.to_string(), before, at_most]).await
+    tx.execute(&ERASE, args![org, test, erasure, before, at_most]).await
 }
 
 /// Returns whether [`forget`] would find work.
 pub async fn any_old(conn: &mut Conn, before: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_OLD, args![before]).await?.is_some())
+    conn.has(&ANY_OLD, args![before]).await
 }
 
 /// Removes up to `at_most` statuses that no run has confirmed since a time; returns their number.

@@ -8,10 +8,10 @@ use probity_account::id::ConnId;
 use probity_mail::time::Millis;
 
 use super::{hooks, schedule, tokens};
-use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
-use crate::number::OrgNo;
-use crate::records::{ReadColumns as _, record};
+use crate::db::error::Result;
+use crate::db::{Conn, Tx, args, statements};
+use crate::number::{self, OrgNo};
+use crate::records::{TypedStatements as _, damaged, records};
 
 /// Keyed hash of a platform and the credentials of an account.
 pub type AccountTag = [u8; 16];
@@ -65,12 +65,10 @@ macro_rules! columns {
 }
 
 statements! {
-    // Concurrent creations wait for each other, so each counts the connections before it.
-    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM connection WHERE org_no = $1 \
              AND (disconnected_why IS NULL OR disconnected_why <> 'deleted') LIMIT $2) AS part) AS n";
-    INSERT = "INSERT INTO connection (org_no, id, test, provider, name, status, credentials, account_tag, settings, memory, \
-              blacklist_count, whitelist_count, created_at) VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, $8, $10, 0, 0, $9)";
+    INSERT = "INSERT INTO connection (org_no, id, test, provider, name, account_tag, created_at, settings, memory, credentials, \
+              status, blacklist_count, whitelist_count) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'active', 0, 0)";
     BY_ID = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND id = $2 AND test = $3");
     LOCK = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND id = $2 AND test = $3 {for_update}");
     // Limited by the maximum number of connections of an organization.
@@ -85,7 +83,7 @@ statements! {
     OF_ACCOUNT = "SELECT id FROM connection WHERE org_no = $1 AND account_tag = $2 AND id <> $3";
     OTHER_LOST = "SELECT 1 AS one FROM connection WHERE org_no = $1 AND account_tag = $2 AND id <> $3 \
                   AND disconnected_why = 'credential' LIMIT 1";
-    WRITE = "UPDATE connection SET name = $3, settings = $4, watermark = $5, trusted_at = $6 WHERE org_no = $1 AND id = $2";
+    WRITE = "UPDATE connection SET name = $3, watermark = $4, trusted_at = $5, settings = $6 WHERE org_no = $1 AND id = $2";
     RECONNECT = "UPDATE connection SET status = 'active', disconnected_why = NULL, disconnected_at = NULL, credentials = $3, \
                  account_tag = $4, watermark = NULL, trusted_at = NULL WHERE org_no = $1 AND id = $2";
     DISCONNECT = "UPDATE connection SET status = 'disconnected', disconnected_why = $3, disconnected_at = $4 \
@@ -111,39 +109,36 @@ pub async fn insert(tx: &mut Tx, new: &StoredConnection, credentials: &[u8], at_
     if !has_room(tx, new.org, at_most).await? {
         return Ok(false);
     }
-    let StoredConnection { org, id, test, provider, name, account_tag, settings, created_at, .. } = new;
-    let (provider, name, settings) = (provider.as_str(), name.as_str(), json(settings)?);
-    let (id, tag) = (id.to_string(), account_tag.as_slice());
-    let values = args![*org, id, *test, provider, name, credentials, tag, settings, *created_at, NO_MEMORY];
+    let values = args!(new => org, id, test, provider, name, account_tag, created_at; json(&new.settings)?, NO_MEMORY,
+        credentials);
     tx.execute(&INSERT, values).await?;
     Ok(true)
 }
 
 async fn has_room(tx: &mut Tx, org: OrgNo, at_most: i64) -> Result<bool> {
-    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
-    let counted = tx.first(&COUNT, args![org, at_most]).await?;
-    Ok(counted.map_or(Ok(0), |row| row.get::<i64>("n"))? < at_most)
+    // Concurrent creations wait for each other, so each counts the connections before it.
+    number::lock(tx, org).await?;
+    Ok(tx.one::<i64>(&COUNT, args![org, at_most]).await? < at_most)
 }
 
 /// Returns a connection, for keys of its mode (live or test).
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: ConnId, test: bool) -> Result<StoredConnection> {
-    conn.first(&BY_ID, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&BY_ID, args![org, id, test]).await
 }
 
 /// Returns a connection like [`by_id`], locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, org: OrgNo, id: ConnId, test: bool) -> Result<StoredConnection> {
-    tx.first(&LOCK, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    tx.one(&LOCK, args![org, id, test]).await
 }
 
 /// Returns active connections to all platforms, newest first.
 pub async fn active(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<Vec<StoredConnection>> {
-    conn.rows(&ACTIVE, args![org, test, at_most]).await?.iter().map(read).collect()
+    conn.all(&ACTIVE, args![org, test, at_most]).await
 }
 
 /// Returns the organization's other connections to the account of a connection.
 pub async fn others_of_account(conn: &mut Conn, org: OrgNo, account: &[u8], id: ConnId) -> Result<Vec<ConnId>> {
-    let rows = conn.rows(&OF_ACCOUNT, args![org, account, id.to_string()]).await?;
-    rows.iter().map(|row| row.read("id")).collect()
+    conn.all(&OF_ACCOUNT, args![org, account, id]).await
 }
 
 /// Returns active connections to a platform, newest first.
@@ -154,7 +149,7 @@ pub async fn active_of(
     provider: &str,
     at_most: i64,
 ) -> Result<Vec<StoredConnection>> {
-    conn.rows(&ACTIVE_OF, args![org, test, provider, at_most]).await?.iter().map(read).collect()
+    conn.all(&ACTIVE_OF, args![org, test, provider, at_most]).await
 }
 
 /// Returns disconnected connections to a platform, newest first.
@@ -165,18 +160,17 @@ pub async fn former_of(
     provider: &str,
     at_most: i64,
 ) -> Result<Vec<StoredConnection>> {
-    conn.rows(&FORMER_OF, args![org, test, provider, at_most]).await?.iter().map(read).collect()
+    conn.all(&FORMER_OF, args![org, test, provider, at_most]).await
 }
 
 /// Returns the platform of each disconnected connection, newest first.
 pub async fn former_providers(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<Vec<String>> {
-    conn.rows(&FORMER, args![org, test, at_most]).await?.iter().map(|row| row.get("provider")).collect()
+    conn.all(&FORMER, args![org, test, at_most]).await
 }
 
 /// Replaces name, settings, watermark and trust of a locked connection.
 pub async fn write(tx: &mut Tx, connection: &StoredConnection) -> Result<()> {
-    let StoredConnection { org, id, name, settings, watermark, trusted_at, .. } = connection;
-    let values = args![*org, id.to_string(), name.as_str(), json(settings)?, *watermark, *trusted_at];
+    let values = args!(connection => org, id, name, watermark, trusted_at; json(&connection.settings)?);
     tx.execute(&WRITE, values).await.map(drop)
 }
 
@@ -193,74 +187,69 @@ pub async fn reconnect(
     if was_deleted && !has_room(tx, connection.org, at_most).await? {
         return Ok(false);
     }
-    let id = connection.id.to_string();
-    tx.execute(&RECONNECT, args![connection.org, &*id, credentials, tag.as_slice()]).await?;
-    tokens::drop_unused(tx, connection.org, &connection.account_tag).await?;
-    schedule::resume(tx, connection.org, &id).await?;
-    hooks::resume(tx, connection.org, &id).await?;
+    let StoredConnection { org, id, account_tag, .. } = connection;
+    tx.execute(&RECONNECT, args![org, id, credentials, tag]).await?;
+    tokens::drop_unused(tx, *org, account_tag).await?;
+    schedule::resume(tx, *org, *id).await?;
+    hooks::resume(tx, *org, *id).await?;
     Ok(true)
 }
 
 /// Disconnects an active connection because the platform refuses its credentials, which are kept. Returns false if it was
 /// not active.
 pub async fn disconnect(tx: &mut Tx, org: OrgNo, id: ConnId, at: Millis) -> Result<bool> {
-    let id = id.to_string();
     // First, because every change of a connection locks it before its schedules.
-    let is_active = tx.execute(&DISCONNECT, args![org, &*id, Disconnection::Credential.as_str(), at]).await? == 1;
-    schedule::pause(tx, org, &id).await?;
-    hooks::pause(tx, org, &id).await?;
+    let is_active = tx.execute(&DISCONNECT, args![org, id, Disconnection::Credential, at]).await? == 1;
+    schedule::pause(tx, org, id).await?;
+    hooks::pause(tx, org, id).await?;
     Ok(is_active)
 }
 
 /// Returns whether the platform refuses the same credentials in another connection of the organization.
 pub async fn is_other_lost(conn: &mut Conn, of: &StoredConnection) -> Result<bool> {
-    let values = args![of.org, of.account_tag.as_slice(), of.id.to_string()];
-    Ok(conn.first(&OTHER_LOST, values).await?.is_some())
+    conn.has(&OTHER_LOST, args!(of => org, account_tag, id)).await
 }
 
 /// Deletes a locked connection and erases its credentials.
 pub async fn delete(tx: &mut Tx, org: OrgNo, id: ConnId, at: Millis) -> Result<()> {
-    schedule::pause(tx, org, &id.to_string()).await?;
+    schedule::pause(tx, org, id).await?;
     hooks::remove(tx, org, id).await?;
-    tx.execute(&DELETE, args![org, id.to_string(), at]).await?;
-    let row = tx.first(&TAG, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
-    tokens::drop_unused(tx, org, &row.read("account_tag")?).await
+    tx.execute(&DELETE, args![org, id, at]).await?;
+    let tag = tx.one(&TAG, args![org, id]).await?;
+    tokens::drop_unused(tx, org, &tag).await
 }
 
 /// Returns the encrypted credentials; `None` if there are none.
 pub async fn credentials(conn: &mut Conn, org: OrgNo, id: ConnId) -> Result<Option<Vec<u8>>> {
-    conn.first(&CREDENTIALS, args![org, id.to_string()]).await?.map_or(Ok(None), |row| row.get("credentials"))
+    Ok(conn.find(&CREDENTIALS, args![org, id]).await?.flatten())
 }
 
 /// Removes up to `at_most` rows of the connection that was deleted first, before a time, itself last, or else tokens of
 /// connections that were never made. Returns their number.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    let Some(row) = tx.first(&OLDEST_DELETED, args![before]).await? else { return tokens::purge(tx, before).await };
-    let (org, id): (i64, String) = (row.get("org_no")?, row.get("id")?);
+    let oldest: Option<(OrgNo, ConnId)> = tx.find(&OLDEST_DELETED, args![before]).await?;
+    let Some((org, id)) = oldest else { return tokens::purge(tx, before).await };
     let mut removed = 0;
     for part in [&DROP_RULES, &DROP_MARKS, &DROP_SCHEDULES] {
         let left = i64::from(at_most).saturating_sub(i64::try_from(removed).unwrap_or(i64::MAX));
         if left == 0 {
             return Ok(removed);
         }
-        removed += tx.execute(part, args![org, id.as_str(), left]).await?;
+        removed += tx.execute(part, args![org, id, left]).await?;
     }
     if removed < u64::from(at_most) {
-        removed += tx.execute(&DROP, args![org, id.as_str()]).await?;
+        removed += tx.execute(&DROP, args![org, id]).await?;
     }
     Ok(removed)
 }
 
 fn json(settings: &ConnectionSettings) -> Result<String> {
-    serde_json::to_string(settings).map_err(|error| StoreError::Corrupt(error.into()))
+    serde_json::to_string(settings).map_err(damaged)
 }
 
-fn read(row: &ResultRow) -> Result<StoredConnection> {
-    let disconnected_at: Option<Millis> = row.read("disconnected_at")?;
-    Ok(record!(row => StoredConnection {
-        org = "org_no", id, test, provider, name, account_tag, blacklist_count, whitelist_count, watermark, trusted_at,
-        created_at, last_synced_at;
-        disconnected: disconnected_at.zip(row.read("disconnected_why")?),
-        settings: row.json("settings")?,
-    }))
-}
+records!(row => StoredConnection {
+    org = "org_no", id, test, provider, name, account_tag, blacklist_count, whitelist_count, watermark, trusted_at,
+    created_at, last_synced_at;
+    disconnected: row.read::<Option<_>>("disconnected_at")?.zip(row.read("disconnected_why")?),
+    settings: row.json("settings")?,
+});

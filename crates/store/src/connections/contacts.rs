@@ -19,11 +19,12 @@ use serde_json::json;
 use super::runs::{RunAdvance, RunFence, RunState, advance, held};
 use crate::db::error::{Result, StoreError};
 use crate::db::hex::hex;
-use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::{self, JobNo, JobState};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
 use crate::privacy::suppressions::SuppressionTag;
+use crate::records::{TypedStatements as _, damaged, listed};
 
 pub use blocks::{RunContact, contacts};
 pub(crate) use erasing::forget;
@@ -39,6 +40,7 @@ probity_mail::named! {
         Complained = "complained",
     }
 }
+crate::records::names!(ContactReport);
 
 /// Contact that was read. Without `Debug`, because it contains an address.
 #[derive(Clone, PartialEq, Eq)]
@@ -92,11 +94,7 @@ statements! {
     REPORTS = "SELECT idx, report FROM contact_report WHERE org_no = $1 AND job_no = $2 \
                AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3})";
     LISTS = "SELECT id, lists FROM connection_run WHERE org_no = $1 AND job_no = $2";
-}
-
-/// Returns all statements of contacts, including submodules.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, blocks::STATEMENTS, erasing::STATEMENTS, marks::STATEMENTS, picking::STATEMENTS].concat()
+    [blocks, erasing, marks, picking]
 }
 
 /// Stores a page of a held run that is reading, and extends the lease. Skips contacts that are rows already, and those
@@ -201,11 +199,7 @@ async fn mark<'a>(
         json!([hex(mark), hex(&one.contact.address), one.idx, one.contact.changed_at.map(|at| at.0)])
     };
     let rows: Vec<_> = last.iter().map(row).collect();
-    tx.execute(&MARK, args![json!(rows).to_string(), org, connection.to_string(), job, now]).await.map(drop)
-}
-
-fn hashes(hashes: impl Iterator<Item = [u8; 16]>) -> String {
-    json!(hashes.map(|hash| [hex(&hash)]).collect::<Vec<_>>()).to_string()
+    tx.execute(&MARK, args![json!(rows).to_string(), org, connection, job, now]).await.map(drop)
 }
 
 /// Returns the platform's reports about these rows of a run.
@@ -215,14 +209,7 @@ pub async fn reports(
     job: JobNo,
     rows: impl Iterator<Item = i64>,
 ) -> Result<BTreeMap<i64, ContactReport>> {
-    let rows: Vec<[i64; 1]> = rows.map(|idx| [idx]).collect();
-    let found = conn.rows(&REPORTS, args![org, job, json!(rows).to_string()]).await?;
-    let report = |row: &ResultRow| {
-        let name: String = row.get("report")?;
-        let report = ContactReport::from_name(&name);
-        Ok((row.get("idx")?, report.ok_or_else(|| StoreError::corrupt("a contact's report"))?))
-    };
-    found.iter().map(report).collect()
+    conn.all(&REPORTS, args![org, job, listed(rows)]).await
 }
 
 /// Lists of a run, by number.
@@ -234,12 +221,10 @@ struct ListNumbers {
 
 impl ListNumbers {
     async fn of(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Self> {
-        let Some(row) = conn.first(&LISTS, args![org, job]).await? else { return Ok(Self::default()) };
-        let Some(sealed) = row.get::<Option<Vec<u8>>>("lists")? else { return Ok(Self::default()) };
-        let id: String = row.get("id")?;
+        let found: Option<(String, Option<Vec<u8>>)> = conn.find(&LISTS, args![org, job]).await?;
+        let Some((id, Some(sealed))) = found else { return Ok(Self::default()) };
         let json = unseal(conn, org, Self::place(&id), sealed).await?;
-        let ids = serde_json::from_slice(&json).map_err(|error| StoreError::Corrupt(error.into()))?;
-        Ok(Self { ids, has_new: false })
+        Ok(Self { ids: serde_json::from_slice(&json).map_err(damaged)?, has_new: false })
     }
 
     fn place(id: &str) -> SealedField<'_> {

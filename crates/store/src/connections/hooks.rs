@@ -10,9 +10,9 @@ use probity_account::id::ConnId;
 use probity_mail::time::Millis;
 
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{ReadColumns as _, TypedStatements as _, records};
 
 /// Webhook of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,78 +126,68 @@ statements! {
 /// Has a locked connection's webhook registered, or removed at the platform. No effect if that is so.
 pub async fn want(tx: &mut Tx, (org, connection): (OrgNo, ConnId), is_wanted: bool, now: Millis) -> Result<()> {
     let statement = if is_wanted { &WANT } else { &UNWANT };
-    tx.execute(statement, args![org, connection.to_string(), now]).await.map(drop)
+    tx.execute(statement, args![org, connection, now]).await.map(drop)
 }
 
 /// Has the webhook of a locked connection registered again, if it is wanted: its lists have changed.
 pub async fn renew(tx: &mut Tx, (org, connection): (OrgNo, ConnId), now: Millis) -> Result<()> {
-    tx.execute(&RENEW, args![org, connection.to_string(), now]).await.map(drop)
+    tx.execute(&RENEW, args![org, connection, now]).await.map(drop)
 }
 
 /// Stops the work on a connection that is disconnected.
-pub(super) async fn pause(tx: &mut Tx, org: OrgNo, connection: &str) -> Result<()> {
+pub(super) async fn pause(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
     tx.execute(&PAUSE, args![org, connection]).await.map(drop)
 }
 
 /// Looks at the webhook of a reconnected connection at once: the account may be another one.
-pub(super) async fn resume(tx: &mut Tx, org: OrgNo, connection: &str) -> Result<()> {
+pub(super) async fn resume(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
     tx.execute(&LOOK_NOW, args![org, connection]).await?;
     tx.execute(&RESUME, args![org, connection]).await.map(drop)
 }
 
 /// Forgets a webhook: events are rejected.
 pub async fn remove(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
-    tx.execute(&REMOVE, args![org, connection.to_string()]).await.map(drop)
+    tx.execute(&REMOVE, args![org, connection]).await.map(drop)
 }
 
 /// Forgets a webhook that was removed at the platform. If it is wanted again, it is looked at again.
 pub async fn remove_unwanted(tx: &mut Tx, org: OrgNo, connection: ConnId, now: Millis) -> Result<()> {
-    let id = connection.to_string();
-    if tx.execute(&REMOVE_UNWANTED, args![org, &*id]).await? == 0 {
-        tx.execute(&LOOK, args![org, &*id, now]).await?;
+    if tx.execute(&REMOVE_UNWANTED, args![org, connection]).await? == 0 {
+        tx.execute(&LOOK, args![org, connection, now]).await?;
     }
     Ok(())
 }
 
 /// Returns a connection's webhook.
 pub async fn of_connection(conn: &mut Conn, org: OrgNo, connection: ConnId) -> Result<Option<ConnectionHook>> {
-    conn.first(&OF, args![org, connection.to_string()]).await?.as_ref().map(read).transpose()
+    conn.find(&OF, args![org, connection]).await
 }
 
 /// Returns the webhook of any organization's connection, with the name of its platform.
 pub async fn addressed(conn: &mut Conn, connection: ConnId) -> Result<Option<(ConnectionHook, String)>> {
-    let Some(row) = conn.first(&ADDRESSED, args![connection.to_string()]).await? else { return Ok(None) };
-    Ok(Some((read(&row)?, row.get("provider")?)))
+    let Some(row) = conn.first(&ADDRESSED, args![connection]).await? else { return Ok(None) };
+    Ok(Some((row.record::<ConnectionHook>()?, row.get("provider")?)))
 }
 
 /// Returns whether [`claim`] would find work, without writing.
 pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+    conn.has(&ANY_DUE, args![now]).await
 }
 
 /// Takes up the webhook that has been due longest, until a time.
 pub async fn claim(tx: &mut Tx, now: Millis, until: Millis) -> Result<Option<ClaimedHook>> {
     let Some(row) = tx.first(&DUE, args![now]).await? else { return Ok(None) };
-    let hook = read(&row)?;
-    tx.execute(&TAKE, args![hook.org, hook.connection.to_string(), until]).await?;
+    let hook = row.record::<ConnectionHook>()?;
+    tx.execute(&TAKE, args![hook.org, hook.connection, until]).await?;
     Ok(Some(ClaimedHook { hook, version: row.get::<i64>("version")? + 1, until }))
 }
 
 /// Stores a step of the work. Fails with [`StoreError::LeaseLost`] if somebody else has taken it up, or it was removed.
 pub async fn write(tx: &mut Tx, claimed: &ClaimedHook, to: HookProgress<'_>) -> Result<()> {
-    let ClaimedHook { hook, version, until } = claimed;
-    let values = args![
-        hook.org,
-        hook.connection.to_string(),
-        *version,
-        to.keys,
-        to.fault,
-        to.failures,
-        to.registered_at,
-        *until,
-        to.next_at,
-    ];
-    if tx.execute(&WRITE, values).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    let ClaimedHook { hook: ConnectionHook { org, connection, .. }, version, until } = claimed;
+    let HookProgress { keys, fault, failures, registered_at, next_at } = to;
+    let values = args![org, connection, version, keys, fault, failures, registered_at, until, next_at];
+    tx.change(&WRITE, values, StoreError::LeaseLost).await
 }
 
 /// Records an event, and makes the next poll due soon, unless it is due earlier. Returns the time of the next poll.
@@ -207,16 +197,12 @@ pub async fn hasten(
     haste: PollHaste,
     now: Millis,
 ) -> Result<Option<Millis>> {
-    let id = connection.to_string();
-    tx.execute(&HASTEN, args![org, &*id, now + haste.after_ms, haste.apart_ms]).await?;
-    tx.execute(&HEARD, args![org, &*id, now]).await?;
-    let Some(row) = tx.first(&NEXT_POLL, args![org, &*id]).await? else { return Ok(None) };
-    Ok(row.get::<Option<i64>>("next_at")?.map(Millis))
+    tx.execute(&HASTEN, args![org, connection, now + haste.after_ms, haste.apart_ms]).await?;
+    tx.execute(&HEARD, args![org, connection, now]).await?;
+    Ok(tx.find(&NEXT_POLL, args![org, connection]).await?.flatten())
 }
 
-fn read(row: &ResultRow) -> Result<ConnectionHook> {
-    Ok(record!(row => ConnectionHook {
-        org = "org_no", connection = "connection_id", is_wanted = "wanted", keys, fault, failures, registered_at,
-        last_event_at
-    }))
-}
+records!(row => ConnectionHook {
+    org = "org_no", connection = "connection_id", is_wanted = "wanted", keys, fault, failures, registered_at,
+    last_event_at
+});

@@ -11,12 +11,12 @@ use probity_account::id::{ConnId, RuleId};
 use probity_mail::time::Millis;
 use serde_json::json;
 
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::hex::hex;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
-use crate::records::{ReadColumns as _, record};
+use crate::records::{ReadColumns as _, damaged, listed, record};
 
 /// Keyed hash of what a rule matches.
 pub type RuleTag = [u8; 16];
@@ -65,8 +65,8 @@ pub async fn add(
     (present, at_most): (i64, i64),
     now: Millis,
 ) -> Result<Option<Vec<StoredRule>>> {
-    let tags = serde_json::Value::from(rules.iter().map(|new| json!([hex(&new.tag)])).collect::<Vec<_>>());
-    let known = tx.rows(&KNOWN, args![org, connection.to_string(), kind.as_str(), tags.to_string()]).await?;
+    let tags = listed(rules.iter().map(|new| hex(&new.tag)));
+    let known = tx.rows(&KNOWN, args![org, connection, kind, tags]).await?;
     let mut standing = BTreeMap::new();
     for row in &known {
         let tag: Vec<u8> = row.get("tag")?;
@@ -77,7 +77,8 @@ pub async fn add(
         if standing.contains_key(tag.as_slice()) {
             continue;
         }
-        let body = sealed(tx, org, *id, rule).await?;
+        let plain = serde_json::to_vec(rule).map_err(damaged)?;
+        let body = seal(tx, org, SealedField::named(BODY, &id.to_string()), &plain).await?;
         fresh.push(json!({ "i": id.to_string(), "t": hex(tag), "b": hex(&body) }));
         standing.insert(tag.to_vec(), StoredRule { id: *id, kind, rule: rule.clone(), created_at: now });
     }
@@ -85,8 +86,7 @@ pub async fn add(
     if present.saturating_add(more) > at_most {
         return Ok(None);
     }
-    let fresh = serde_json::Value::from(fresh).to_string();
-    tx.execute(&ADD, args![org, connection.to_string(), kind.as_str(), now, fresh]).await?;
+    tx.execute(&ADD, args![org, connection, kind, now, json!(fresh).to_string()]).await?;
     count(tx, org, connection, kind, more).await?;
     if kind == RuleKind::Blacklist && more > 0 {
         widen(tx, org, connection).await?;
@@ -102,19 +102,19 @@ pub async fn page(
     at_most: i64,
 ) -> Result<Vec<StoredRule>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
-    let rows = conn.rows(&PAGE, args![org, connection.to_string(), kind.as_str(), at, id, at_most]).await?;
+    let rows = conn.rows(&PAGE, args![org, connection, kind, at, id, at_most]).await?;
     read_all(conn, &rows).await
 }
 
 /// Returns all rules of a connection, in any order.
 pub async fn all(conn: &mut Conn, org: OrgNo, connection: ConnId) -> Result<Vec<StoredRule>> {
-    let rows = conn.rows(&ALL, args![org, connection.to_string()]).await?;
+    let rows = conn.rows(&ALL, args![org, connection]).await?;
     read_all(conn, &rows).await
 }
 
 /// Removes a rule of a locked connection. Returns false if there is none.
 pub async fn remove(tx: &mut Tx, (org, connection, kind): (OrgNo, ConnId, RuleKind), id: RuleId) -> Result<bool> {
-    let removed = tx.execute(&REMOVE, args![org, connection.to_string(), kind.as_str(), id.to_string()]).await?;
+    let removed = tx.execute(&REMOVE, args![org, connection, kind, id]).await?;
     if removed == 1 {
         count(tx, org, connection, kind, -1).await?;
         if kind == RuleKind::Whitelist {
@@ -144,19 +144,14 @@ async fn count(tx: &mut Tx, org: OrgNo, connection: ConnId, kind: RuleKind, more
         RuleKind::Blacklist => &BLACKLISTED,
         RuleKind::Whitelist => &WHITELISTED,
     };
-    tx.execute(counter, args![org, connection.to_string(), more]).await.map(drop)
+    tx.execute(counter, args![org, connection, more]).await.map(drop)
 }
 
 async fn widen(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
-    tx.execute(&WIDEN, args![org, connection.to_string()]).await.map(drop)
+    tx.execute(&WIDEN, args![org, connection]).await.map(drop)
 }
 
 const BODY: &str = "connection_rule.body";
-
-async fn sealed(tx: &mut Tx, org: OrgNo, id: RuleId, rule: &KeywordRule) -> Result<Vec<u8>> {
-    let plain = serde_json::to_vec(rule).map_err(|error| StoreError::Corrupt(error.into()))?;
-    Ok(seal(tx, org, SealedField::named(BODY, &id.to_string()), &plain).await?.into_owned())
-}
 
 async fn read_all(conn: &mut Conn, rows: &[ResultRow]) -> Result<Vec<StoredRule>> {
     let mut all = Vec::with_capacity(rows.len());
@@ -167,10 +162,10 @@ async fn read_all(conn: &mut Conn, rows: &[ResultRow]) -> Result<Vec<StoredRule>
 }
 
 async fn read(conn: &mut Conn, row: &ResultRow) -> Result<StoredRule> {
-    let (org, name): (i64, String) = (row.get("org_no")?, row.get("id")?);
-    let body = unseal(conn, OrgNo(org), SealedField::named(BODY, &name), row.get("body")?).await?;
+    let name: String = row.get("id")?;
+    let body = unseal(conn, row.read("org_no")?, SealedField::named(BODY, &name), row.get("body")?).await?;
     Ok(record!(row => StoredRule {
         id, kind, created_at;
-        rule: serde_json::from_slice(&body).map_err(|error| StoreError::Corrupt(error.into()))?,
+        rule: serde_json::from_slice(&body).map_err(damaged)?,
     }))
 }

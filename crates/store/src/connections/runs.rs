@@ -23,11 +23,11 @@ use probity_account::id::{ConnId, JobId};
 use probity_mail::time::Millis;
 
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::jobs::{self, JobNo, NewJob};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{ReadColumns as _, TypedStatements as _, records};
 
 pub use claiming::{ClaimedRun, RunFence, RunSetback, accept, any_due, claim, extend, leave, set_back};
 pub(crate) use claiming::{RunAdvance, advance, held};
@@ -169,20 +169,7 @@ statements! {
     WAITING_CONNECTIONS = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM connection c WHERE c.org_no = $1 AND c.test = $2 \
                            AND c.status = 'active' AND EXISTS (SELECT 1 FROM connection_run r WHERE r.org_no = c.org_no \
                            AND r.connection_id = c.id AND r.state = 'needs_confirmation') LIMIT $3) AS part) AS n";
-}
-
-/// Returns all statements of runs, including submodules.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [
-        STATEMENTS,
-        braking::STATEMENTS,
-        claiming::STATEMENTS,
-        ending::STATEMENTS,
-        polls::STATEMENTS,
-        replacing::STATEMENTS,
-        watch::STATEMENTS,
-    ]
-    .concat()
+    [braking, claiming, ending, polls, replacing, watch]
 }
 
 /// Starts a run with its staged job. Fails with [`StoreError::NotFound`] if the connection does not exist or is
@@ -190,41 +177,27 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
 pub async fn start(tx: &mut Tx, new: &NewRun) -> Result<ConnectionRun> {
     let NewJob { org, id, test, at, .. } = new.job;
     let job = jobs::begin(tx, &new.job).await?;
-    let connection = new.connection.to_string();
-    let values = args![
-        org,
-        &*connection,
-        id.to_string(),
-        job,
-        new.cause.as_str(),
-        new.is_dry,
-        &*new.settings,
-        new.since,
-        at,
-        test,
-    ];
-    if tx.execute(&START, values).await? != 1 {
-        return Err(StoreError::NotFound);
-    }
-    tx.execute(&OF_CONNECTION, args![org, job, &*connection]).await?;
+    let NewRun { connection, cause, is_dry, settings, since, .. } = new;
+    let values = args![org, connection, id, job, cause, is_dry, settings, since, at, test];
+    tx.change(&START, values, StoreError::NotFound).await?;
+    tx.execute(&OF_CONNECTION, args![org, job, connection]).await?;
     wake::ring(tx, WakeUp::Runs).await?;
     by_job(tx, org, job).await?.ok_or(StoreError::NotFound)
 }
 
 /// Returns a run of a connection.
 pub async fn by_id(conn: &mut Conn, org: OrgNo, connection: ConnId, id: JobId) -> Result<ConnectionRun> {
-    let row = conn.first(&BY_ID, args![org, id.to_string(), connection.to_string()]).await?;
-    row.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&BY_ID, args![org, id, connection]).await
 }
 
 /// Returns the run of a job; `None` if the job is not a run.
 pub async fn by_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<ConnectionRun>> {
-    conn.first(&BY_JOB, args![org, job]).await?.as_ref().map(read).transpose()
+    conn.find(&BY_JOB, args![org, job]).await
 }
 
 /// Returns the active run of a connection, if any.
 pub async fn going(conn: &mut Conn, org: OrgNo, connection: ConnId) -> Result<Option<ConnectionRun>> {
-    conn.first(&GOING, args![org, connection.to_string()]).await?.as_ref().map(read).transpose()
+    conn.find(&GOING, args![org, connection]).await
 }
 
 /// Returns runs of a connection, newest first, after the last one of a page, at most `at_most`.
@@ -236,7 +209,7 @@ pub async fn page(
     at_most: i64,
 ) -> Result<Vec<ConnectionRun>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
-    conn.rows(&PAGE, args![org, connection.to_string(), at, id, at_most]).await?.iter().map(read).collect()
+    conn.all(&PAGE, args![org, connection, at, id, at_most]).await
 }
 
 fn pick(row: &ResultRow) -> Result<ContactPick> {
@@ -251,18 +224,20 @@ fn pick(row: &ResultRow) -> Result<ContactPick> {
     })
 }
 
-pub(crate) fn read(row: &ResultRow) -> Result<ConnectionRun> {
-    let together = row.get::<Option<i64>>("together_contacts")?.zip(row.get("together_actions")?);
-    Ok(record!(row => ConnectionRun {
-        org = "org_no", id, job = "job_no", connection = "connection_id", cause, is_dry = "dry", state, fault,
-        brake, settings, account_tag, since, due_at, contacts, skipped, rows = "rows_total", next_at, failures,
-        refused_at, delay_ms, created_at, confirmed_at, finished_at;
-        together: together.map(|(contacts, destructive)| BrakeCount { contacts, destructive }),
-        pick: pick(row)?,
-    }))
+records!(row => ConnectionRun {
+    org = "org_no", id, job = "job_no", connection = "connection_id", cause, is_dry = "dry", state, fault, brake, settings,
+    account_tag, since, due_at, contacts, skipped, rows = "rows_total", next_at, failures, refused_at, delay_ms,
+    created_at, confirmed_at, finished_at;
+    together: together(row)?,
+    pick: pick(row)?,
+});
+
+fn together(row: &ResultRow) -> Result<Option<BrakeCount>> {
+    let counts = row.get::<Option<i64>>("together_contacts")?.zip(row.get("together_actions")?);
+    Ok(counts.map(|(contacts, destructive)| BrakeCount { contacts, destructive }))
 }
 
 /// Counts the active connections of a mode with a run that waits for confirmation, up to `at_most`.
 pub async fn count_waiting_connections(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<i64> {
-    conn.first(&WAITING_CONNECTIONS, args![org, test, at_most]).await?.map_or(Ok(0), |row| row.get("n"))
+    conn.one(&WAITING_CONNECTIONS, args![org, test, at_most]).await
 }

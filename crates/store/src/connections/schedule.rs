@@ -9,10 +9,10 @@ use probity_account::id::ConnId;
 use probity_mail::time::Millis;
 
 use super::runs::{self, ConnectionRun, NewRun};
-use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::error::Result;
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 /// Pause after the first failed run, which doubles with each.
 const PAUSE_MS: i64 = 15 * 60_000;
@@ -136,8 +136,7 @@ statements! {
 
 /// Returns the schedules of a connection, those that are switched on.
 pub async fn of_connection(conn: &mut Conn, org: OrgNo, connection: ConnId) -> Result<Vec<ConnectionSchedule>> {
-    let rows = conn.rows(&OF, args![org, connection.to_string()]).await?;
-    let mut found: Vec<_> = rows.iter().map(read).collect::<Result<_>>()?;
+    let mut found: Vec<ConnectionSchedule> = conn.all(&OF, args![org, connection]).await?;
     let place = |of: &ConnectionSchedule| RunCause::ALL.iter().position(|cause| *cause == of.cause);
     found.sort_by_key(place);
     Ok(found)
@@ -145,7 +144,7 @@ pub async fn of_connection(conn: &mut Conn, org: OrgNo, connection: ConnId) -> R
 
 /// Returns all schedules of an organization.
 pub async fn of_org(conn: &mut Conn, org: OrgNo) -> Result<Vec<ConnectionSchedule>> {
-    conn.rows(&OF_ORG, args![org]).await?.iter().map(read).collect()
+    conn.all(&OF_ORG, args![org]).await
 }
 
 /// Returns how long the new contacts of polls waited for their verdicts since a time, in milliseconds, newest first.
@@ -155,50 +154,49 @@ pub async fn delays(
     since: Millis,
     at_most: i64,
 ) -> Result<Vec<i64>> {
-    let rows = conn.rows(&DELAYS, args![org, connection.to_string(), since, at_most]).await?;
-    rows.iter().map(|row| row.get("delay_ms")).collect()
+    conn.all(&DELAYS, args![org, connection, since, at_most]).await
 }
 
 /// Switches a kind of run of a locked connection on, with its first slot. No effect if it is on.
 pub async fn add(tx: &mut Tx, place: (OrgNo, ConnId, RunCause), due_at: Millis, now: Millis) -> Result<()> {
     let (org, connection, cause) = place;
-    tx.execute(&ADD, args![org, connection.to_string(), cause.as_str(), due_at, now]).await.map(drop)
+    tx.execute(&ADD, args![org, connection, cause, due_at, now]).await.map(drop)
 }
 
 /// Switches a kind of run off.
 pub async fn remove(tx: &mut Tx, (org, connection, cause): (OrgNo, ConnId, RunCause)) -> Result<()> {
-    tx.execute(&DROP, args![org, connection.to_string(), cause.as_str()]).await.map(drop)
+    tx.execute(&DROP, args![org, connection, cause]).await.map(drop)
 }
 
 /// Moves the next slot, unless it is due already.
 pub async fn reschedule(tx: &mut Tx, place: (OrgNo, ConnId, RunCause), to: Millis, now: Millis) -> Result<()> {
     let (org, connection, cause) = place;
-    tx.execute(&MOVE, args![org, connection.to_string(), cause.as_str(), to, now]).await.map(drop)
+    tx.execute(&MOVE, args![org, connection, cause, to, now]).await.map(drop)
 }
 
 /// Stops the schedules of a connection that is disconnected. Their slots stay.
-pub(super) async fn pause(tx: &mut Tx, org: OrgNo, connection: &str) -> Result<()> {
+pub(super) async fn pause(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
     tx.execute(&PAUSE, args![org, connection]).await.map(drop)
 }
 
 /// Resumes the schedules of a reconnected connection. A slot that was missed is due at once.
-pub(super) async fn resume(tx: &mut Tx, org: OrgNo, connection: &str) -> Result<()> {
+pub(super) async fn resume(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
     tx.execute(&RESUME, args![org, connection]).await.map(drop)
 }
 
 /// Returns schedules that are due, of active connections without a run in progress and of unrestricted organizations.
 pub async fn due(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<DueSchedule>> {
-    let rows = conn.rows(&DUE, args![now, at_most]).await?;
-    rows.iter().map(read_due).collect()
+    conn.all(&DUE, args![now, at_most]).await
 }
 
 /// Returns the polls of a connection if they are due, under the same conditions as [`due`](due()).
 pub async fn due_poll(conn: &mut Conn, org: OrgNo, connection: ConnId, now: Millis) -> Result<Option<DueSchedule>> {
-    conn.first(&DUE_POLL, args![now, org, connection.to_string()]).await?.as_ref().map(read_due).transpose()
+    conn.find(&DUE_POLL, args![now, org, connection]).await
 }
 
 /// Starts the run of a due schedule, and moves the schedule to its next slot. Returns `None` if the schedule is no longer due:
-/// another node was faster, it was switched off, or the slot has had its run. Fails with [`StoreError::Conflict`] if the connection has a run in progress.
+/// another node was faster, it was switched off, or the slot has had its run. Fails with
+/// [`StoreError::Conflict`](crate::StoreError::Conflict) if the connection has a run in progress.
 pub async fn start(
     tx: &mut Tx,
     due: &ConnectionSchedule,
@@ -207,52 +205,46 @@ pub async fn start(
     decay_days: i64,
 ) -> Result<Option<ConnectionRun>> {
     let now = new.job.at;
-    let (org, connection, cause) = (due.org, due.connection.to_string(), due.cause);
-    let Some(row) = tx.first(&LOCK, args![org, &*connection, cause.as_str()]).await? else { return Ok(None) };
-    let locked = read(&row)?;
+    let ConnectionSchedule { org, connection, cause, .. } = *due;
+    let locked: Option<ConnectionSchedule> = tx.find(&LOCK, args![org, connection, cause]).await?;
+    let Some(locked) = locked else { return Ok(None) };
     if locked.due_at != due.due_at || locked.next_at.is_none_or(|at| at > now) {
         return Ok(None);
     }
     // A clock that was ahead may have started the run of this slot before.
-    if tx.first(&TAKEN, args![org, &*connection, cause.as_str(), locked.due_at]).await?.is_some() {
-        tx.execute(&ADVANCE, args![org, &*connection, cause.as_str(), next]).await?;
+    if tx.has(&TAKEN, args![org, connection, cause, locked.due_at]).await? {
+        tx.execute(&ADVANCE, args![org, connection, cause, next]).await?;
         return Ok(None);
     }
     let run = runs::start(tx, new).await?;
-    let (mut cut, mut fresh) = (None, None);
+    let (mut cut, mut fresh): (Option<(Millis, Vec<u8>)>, _) = (None, None);
     if cause == RunCause::DecayProtection {
-        let counted = tx.first(&CONTACTS, args![org, &*connection, CONTACTS_MAX]).await?;
-        let contacts = counted.map_or(Ok(0), |row| row.get::<i64>("n"))?;
+        let contacts = tx.one(&CONTACTS, args![org, connection, CONTACTS_MAX]).await?;
         let last = locked.done_at.unwrap_or(locked.begun_at);
         let share = DecayShare::at(now, contacts, decay_days, locked.begun_at, last);
-        let row = tx.first(&CUT, args![org, &*connection, share.quota]).await?;
-        cut = row
-            .map(|row| Ok::<_, StoreError>((row.get::<i64>("verified_at")?, row.get::<Vec<u8>>("contact")?)))
-            .transpose()?;
+        cut = tx.find(&CUT, args![org, connection, share.quota]).await?;
         fresh = Some(share.fresh_ppm);
     }
     let (cut_at, cut_contact) = cut.unzip();
     tx.execute(&SLOT, args![org, run.job, locked.due_at, cut_at, cut_contact, fresh]).await?;
-    tx.execute(&ADVANCE, args![org, &*connection, cause.as_str(), next]).await?;
+    tx.execute(&ADVANCE, args![org, connection, cause, next]).await?;
     runs::by_job(tx, org, run.job).await
 }
 
 /// Postpones a due slot.
 pub async fn postpone(tx: &mut Tx, due: &ConnectionSchedule, to: Millis, why: ScheduleWait, now: Millis) -> Result<()> {
-    let (org, connection) = (due.org, due.connection.to_string());
-    tx.execute(&POSTPONE, args![org, connection, due.cause.as_str(), to, why.as_str(), now]).await.map(drop)
+    tx.execute(&POSTPONE, args!(due => org, connection, cause; to, why, now)).await.map(drop)
 }
 
 /// Gives the slot of a failed run back, to be tried again after a pause or in the next night.
 pub(super) async fn failed(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     let Some(slot) = run.due_at else { return Ok(()) };
-    let connection = run.connection.to_string();
-    let locked = tx.first(&LOCK, args![run.org, &*connection, run.cause.as_str()]).await?;
-    let Some(locked) = locked.as_ref().map(read).transpose()? else { return Ok(()) };
+    let locked: Option<ConnectionSchedule> = tx.find(&LOCK, args!(run => org, connection, cause)).await?;
+    let Some(locked) = locked else { return Ok(()) };
     let pause = PAUSE_MS.saturating_mul(1 << locked.failures.clamp(0, 10)).min(PAUSE_MAX_MS);
     let polls = run.cause == RunCause::Instafloss;
     let at = locked.next_at.filter(|next| !polls && *next < now + pause).unwrap_or(now + pause);
-    tx.execute(&FAILED, args![run.org, connection, run.cause.as_str(), slot, at]).await.map(drop)
+    tx.execute(&FAILED, args!(run => org, connection, cause; slot, at)).await.map(drop)
 }
 
 /// Records a complete run. `seen_to`: creation date up to which a poll has seen every contact.
@@ -260,21 +252,16 @@ pub(super) async fn done(tx: &mut Tx, run: &ConnectionRun, seen_to: Option<Milli
     if run.due_at.is_none() {
         return Ok(());
     }
-    let connection = run.connection.to_string();
-    tx.execute(&DONE, args![run.org, connection, run.cause.as_str(), run.created_at, seen_to]).await.map(drop)
+    tx.execute(&DONE, args!(run => org, connection, cause, created_at; seen_to)).await.map(drop)
 }
 
-fn read(row: &ResultRow) -> Result<ConnectionSchedule> {
-    Ok(record!(row => ConnectionSchedule {
-        org = "org_no", connection = "connection_id", cause, due_at, next_at, failures, waits_for, begun_at,
-        done_at, watermark = "polled_to"
-    }))
-}
+records!(row => ConnectionSchedule {
+    org = "org_no", connection = "connection_id", cause, due_at, next_at, failures, waits_for, begun_at,
+    done_at, watermark = "polled_to"
+});
 
-fn read_due(row: &ResultRow) -> Result<DueSchedule> {
-    Ok(record!(row => DueSchedule {
-        test, provider, watermark, is_known, time_zone;
-        schedule: read(row)?,
-        settings: row.json("settings")?,
-    }))
-}
+records!(row => DueSchedule {
+    test, provider, watermark, is_known, time_zone;
+    schedule: row.record()?,
+    settings: row.json("settings")?,
+});

@@ -8,10 +8,10 @@ use probity_mail::time::Millis;
 
 use super::connection::AccountTag;
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 pub use crate::nodes::ahead::EXCHANGE_MS;
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 statements! {
     BEGIN = "INSERT INTO account_token (org_no, account_tag, version, exchanged_at) VALUES ($1, $2, 0, $3) \
@@ -32,7 +32,7 @@ statements! {
 
 /// Returns the tokens of an account, if it has exchanged its credentials.
 pub async fn of_account(conn: &mut Conn, org: OrgNo, tag: &AccountTag) -> Result<Option<StoredToken>> {
-    conn.first(&OF, args![org, tag.as_slice()]).await?.as_ref().map(read).transpose()
+    conn.find(&OF, args![org, tag.as_slice()]).await
 }
 
 /// Begins an exchange, unless a token is fresh or another process exchanges. `refused` is the version of a token that the platform
@@ -44,8 +44,7 @@ pub async fn claim(
     now: Millis,
 ) -> Result<TokenTurn> {
     tx.execute(&BEGIN, args![org, tag.as_slice(), now]).await?;
-    let row = tx.first(&LOCK, args![org, tag.as_slice()]).await?.ok_or(StoreError::NotFound)?;
-    let stored = read(&row)?;
+    let stored: StoredToken = tx.one(&LOCK, args![org, tag]).await?;
     if stored.is_fresh(now) && refused != Some(stored.version) {
         return Ok(TokenTurn::Valid(stored));
     }
@@ -67,8 +66,7 @@ pub async fn store(
     (tokens, expires_at): (&[u8], Millis),
     now: Millis,
 ) -> Result<()> {
-    let stored = tx.execute(&STORE, args![org, tag.as_slice(), version, tokens, expires_at, now]).await?;
-    if stored == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    tx.change(&STORE, args![org, tag, version, tokens, expires_at, now], StoreError::LeaseLost).await
 }
 
 /// Ends an exchange without a result.
@@ -86,6 +84,4 @@ pub(super) async fn purge(tx: &mut Tx, before: Millis) -> Result<u64> {
     tx.execute(&PURGE, args![before]).await
 }
 
-fn read(row: &ResultRow) -> Result<StoredToken> {
-    Ok(record!(row => StoredToken { version, tokens, expires_at, claimed_until, exchanged_at }))
-}
+records!(row => StoredToken { version, tokens, expires_at, claimed_until, exchanged_at });

@@ -17,8 +17,9 @@ mod tests;
 use probity_mail::time::Millis;
 
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Statement, Store};
+use crate::db::{Conn, ResultRow, Statement, StatementArgs, Store, statements};
 use crate::number::OrgNo;
+use crate::records::record;
 
 pub(crate) use accounts::accounts;
 
@@ -105,10 +106,6 @@ pub struct AuditDiscrepancy {
     pub found: i64,
 }
 
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [accounts::STATEMENTS, rows::STATEMENTS, sums::STATEMENTS].concat()
-}
-
 /// Checks everything that single statements can. They read the ledger, the accounts, and every row of jobs, chunks and counters by
 /// reason, but no results. Deliveries of finished jobs are purged in time, so only jobs closed since `messages_since` must have
 /// theirs.
@@ -148,12 +145,13 @@ async fn differing(
     conn: &mut Conn,
     invariant: Invariant,
     statement: &'static Statement,
-    args: crate::db::StatementArgs,
+    args: StatementArgs,
 ) -> Result<Vec<AuditDiscrepancy>> {
-    let read = |row: &ResultRow| {
-        let (org, subject) = (OrgNo(row.get("org")?), row.get("subject")?);
-        Ok(AuditDiscrepancy { invariant, org, subject, said: row.get("said")?, found: row.get("found")? })
-    };
+    let read = |row: &ResultRow| Ok(record!(row => AuditDiscrepancy { org, subject, said, found; invariant }));
     let rows = conn.rows(statement, args).await?.iter().map(read).collect::<Result<Vec<_>>>()?;
     Ok(rows.into_iter().filter(|at| at.said != at.found).collect())
+}
+
+statements! {
+    [accounts, rows, sums]
 }

@@ -1,13 +1,13 @@
 //! Ledger rows for credits added to or removed from an account, other than by spending: the rows that users ask about.
 
-use probity_account::credits::{CreditBucket, Split};
+use probity_account::credits::Split;
 use probity_mail::time::Millis;
 
-use super::CreditBooking;
+use super::{CreditBooking, in_bucket};
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 /// Marks a grant requested without an end: no grant ends before it was made.
 const FOR_GOOD: i64 = 0;
@@ -46,12 +46,10 @@ statements! {
 /// Bookings before a time, newest first. A page includes all rows of its last moment, so it may exceed `at_most`; the next page
 /// begins before the last row's time.
 pub async fn page(conn: &mut Conn, org: OrgNo, before: Millis, at_most: i64) -> Result<Vec<LedgerBooking>> {
-    let rows = conn.rows(&PAGE, args![org, before, at_most]).await?;
-    let mut page = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let mut page: Vec<LedgerBooking> = conn.all(&PAGE, args![org, before, at_most]).await?;
     let Some(last) = page.last().map(|row| row.at) else { return Ok(page) };
     page.retain(|row| row.at > last);
-    let moment = conn.rows(&MOMENT, args![org, last]).await?;
-    let mut moment = moment.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let mut moment: Vec<LedgerBooking> = conn.all(&MOMENT, args![org, last]).await?;
     moment.sort_by(|a, b| (a.kind.as_str(), &a.cause).cmp(&(b.kind.as_str(), &b.cause)));
     page.extend(moment);
     Ok(page)
@@ -65,26 +63,19 @@ pub async fn ask_until(tx: &mut Tx, booking: &CreditBooking<'_>, until: Option<M
 
 /// The booking of a cause, if there is one.
 pub async fn of_cause(conn: &mut Conn, org: OrgNo, kind: BookingKind, cause: &str) -> Result<Option<LedgerBooking>> {
-    conn.first(&ONE, args![org, kind.as_str(), cause]).await?.as_ref().map(read).transpose()
+    conn.find(&ONE, args![org, kind, cause]).await
 }
 
 impl LedgerBooking {
     /// Whether it matches a booking; for a grant, including the requested end.
     pub fn is(&self, booking: &CreditBooking<'_>, until: Option<Millis>) -> bool {
-        let amount = match booking.bucket {
-            CreditBucket::Subscription => Split { subscription: booking.amount, prepaid: 0 },
-            CreditBucket::Prepaid => Split { subscription: 0, prepaid: booking.amount },
-        };
         let is_until = self.asked_until.is_none_or(|asked| asked == until);
-        self.amount == amount && self.cause == booking.cause && is_until
+        self.amount == in_bucket(booking.bucket, booking.amount) && self.cause == booking.cause && is_until
     }
 }
 
-fn read(row: &ResultRow) -> Result<LedgerBooking> {
-    let until: Option<i64> = row.get("asked_until")?;
-    Ok(record!(row => LedgerBooking {
-        kind, cause = "ref", at;
-        amount: record!(row => Split { subscription, prepaid }),
-        asked_until: until.map(|until| (until != FOR_GOOD).then_some(Millis(until))),
-    }))
-}
+records!(row => LedgerBooking {
+    kind, cause = "ref", at;
+    amount: row.record()?,
+    asked_until: row.get::<Option<i64>>("asked_until")?.map(|until| (until != FOR_GOOD).then_some(Millis(until))),
+});

@@ -7,6 +7,7 @@ use super::{StoredLedgerEntry, book, lock};
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 statements! {
     PLACE = "INSERT INTO hold (org_no, id, subscription, prepaid, created_at) VALUES ($1, $2, $3, $4, $5)";
@@ -27,8 +28,7 @@ pub async fn place(tx: &mut Tx, org: OrgNo, id: &str, n: i64, at: Millis) -> Res
         tx.execute(&MOVE, args![org, bucket, -amount, amount, 0_i64]).await?;
     }
     tx.execute(&PLACE, args![org, id, held.subscription, held.prepaid, at]).await?;
-    let amount = (held.subscription, held.prepaid);
-    book(tx, StoredLedgerEntry { org, kind: "hold", cause: id, amount, at, fold_after: None }).await
+    book(tx, StoredLedgerEntry { org, kind: "hold", cause: id, amount: held, at, fold_after: None }).await
 }
 
 /// Part of a hold to settle.
@@ -61,7 +61,7 @@ pub async fn settle(tx: &mut Tx, part: &HoldPart<'_>) -> Result<()> {
     write(tx, part, rest, taken, given).await?;
     for (kind, amount) in [("capture", taken), ("release", given)] {
         if amount.total() > 0 {
-            let (amount, fold_after) = ((amount.subscription, amount.prepaid), Some(at + super::FOLD_AFTER_MS));
+            let fold_after = Some(at + super::FOLD_AFTER_MS);
             book(tx, StoredLedgerEntry { org, kind, cause, amount, at, fold_after }).await?;
         }
     }
@@ -81,13 +81,11 @@ pub async fn release_rest(tx: &mut Tx, org: OrgNo, id: &str, cause: &str, at: Mi
 
 /// Credits left in a hold; 0 if it is gone.
 pub async fn left(conn: &mut Conn, org: OrgNo, id: &str) -> Result<i64> {
-    let Some(row) = conn.first(&LEFT, args![org, id]).await? else { return Ok(0) };
-    Ok(row.get::<i64>("subscription")? + row.get::<i64>("prepaid")?)
+    Ok(conn.find::<Split>(&LEFT, args![org, id]).await?.unwrap_or_default().total())
 }
 
 async fn find(tx: &mut Tx, org: OrgNo, id: &str) -> Result<Split> {
-    let row = tx.first(&FIND, args![org, id]).await?.ok_or(StoreError::LeaseLost)?;
-    Ok(Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? })
+    tx.find(&FIND, args![org, id]).await?.ok_or(StoreError::LeaseLost)
 }
 
 async fn write(tx: &mut Tx, part: &HoldPart<'_>, rest: Split, taken: Split, given: Split) -> Result<()> {

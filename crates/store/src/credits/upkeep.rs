@@ -10,6 +10,7 @@ use super::{StoredLedgerEntry, book, part};
 use crate::db::error::Result;
 use crate::db::{Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, TypedStatements as _};
 
 statements! {
     // Found by their times, locked in key order, and checked again once locked.
@@ -43,8 +44,7 @@ pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<R
     let rows = tx.rows(&ENDED_HOLDS, args![now, at_most]).await?;
     let mut released = ReleasedHold { holds: rows.len(), credits: 0 };
     for row in &rows {
-        let (org, id): (_, String) = (OrgNo(row.get("org_no")?), row.get("id")?);
-        let left = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
+        let ((org, id), left) = (row.record::<(OrgNo, String)>()?, row.record::<Split>()?);
         released.credits = released.credits.saturating_add(left.total());
         // The order in which accounts are locked everywhere.
         for (bucket, amount) in [("prepaid", left.prepaid), ("subscription", left.subscription)] {
@@ -53,20 +53,8 @@ pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<R
             }
         }
         tx.execute(&DROP_HOLD, args![org, id.as_str()]).await?;
-        let cause = format!("ended:{id}");
-        let amount = (left.subscription, left.prepaid);
-        book(
-            tx,
-            StoredLedgerEntry {
-                org,
-                kind: "release",
-                cause: &cause,
-                amount,
-                at: now,
-                fold_after: Some(now + super::FOLD_AFTER_MS),
-            },
-        )
-        .await?;
+        let (cause, fold_after) = (format!("ended:{id}"), Some(now + super::FOLD_AFTER_MS));
+        book(tx, StoredLedgerEntry { org, kind: "release", cause: &cause, amount: left, at: now, fold_after }).await?;
     }
     Ok(released)
 }
@@ -74,11 +62,9 @@ pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<R
 /// Expires at most `at_most` ended subscriptions; returns their number. Credits held now and released later expire in the next
 /// round.
 pub async fn expire_buckets(tx: &mut Tx, now: Millis, at_most: i64) -> Result<usize> {
-    let rows = tx.rows(&ENDED_BUCKETS, args![now, at_most]).await?;
-    for row in &rows {
-        let bucket: String = row.get("bucket")?;
-        let cause = format!("{bucket}:{}", now.0);
-        expire(tx, OrgNo(row.get("org_no")?), &bucket, row.get("available")?, &cause, now).await?;
+    let rows: Vec<(OrgNo, String, i64)> = tx.all(&ENDED_BUCKETS, args![now, at_most]).await?;
+    for (org, bucket, available) in &rows {
+        expire(tx, *org, bucket, *available, &format!("{bucket}:{}", now.0), now).await?;
     }
     Ok(rows.len())
 }
@@ -95,23 +81,21 @@ pub(super) async fn expire(
     if available == 0 {
         return Ok(());
     }
-    let mut gone = Split::default();
-    *part(&mut gone, bucket)? = available;
+    let mut amount = Split::default();
+    *part(&mut amount, bucket)? = available;
     tx.execute(&EMPTY_BUCKET, args![org, bucket]).await?;
-    let amount = (gone.subscription, gone.prepaid);
     book(tx, StoredLedgerEntry { org, kind: "expire", cause, amount, at: now, fold_after: None }).await
 }
 
 /// Folds at most `at_most` old ledger rows of live calls into one row per organization, kind and day, so that the ledger does not
 /// grow with the calls; returns the rows folded. Only deleted rows are summed, so several nodes may fold at once.
 pub async fn fold(tx: &mut Tx, now: Millis, at_most: u32) -> Result<usize> {
-    let taken = tx.rows(&TAKE_OLD, args![now, i64::from(at_most)]).await?;
+    let taken = tx.rows(&TAKE_OLD, args![now, at_most]).await?;
     // In key order, to prevent deadlocks between nodes.
     let mut sums: BTreeMap<(OrgNo, String), Split> = BTreeMap::new();
     for row in &taken {
-        let sum = sums.entry((OrgNo(row.get("org_no")?), row.get("kind")?)).or_default();
-        let old = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
-        *sum = super::sum(*sum, old)?;
+        let sum = sums.entry(row.record()?).or_default();
+        *sum = super::sum(*sum, row.record::<Split>()?)?;
     }
     if !sums.is_empty() {
         let rows = sums

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::db::error::Result;
 use crate::db::{Conn, StatementBatch, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 statements! {
     ADD = "INSERT INTO usage_day (org_no, day, source, connection_id, reason, verified, charged)
@@ -155,8 +156,7 @@ pub type DomainDay = (OrgNo, i64, String);
 
 /// Counted domains older than their organization's retention of results, or than `usual_days`.
 pub async fn old_domains(conn: &mut Conn, today: i64, usual_days: i64, at_most: i64) -> Result<Vec<DomainDay>> {
-    let rows = conn.rows(&OLD_DOMAINS, args![today, usual_days, at_most]).await?;
-    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), row.get("day")?, row.get("part")?))).collect()
+    conn.all(&OLD_DOMAINS, args![today, usual_days, at_most]).await
 }
 
 /// Removes counted domains. The sums of the day keep their addresses.

@@ -13,9 +13,9 @@ use probity_mail::time::Millis;
 use serde_json::json;
 
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, StatementBatch, Tx, args, statements};
+use crate::db::{Conn, StatementBatch, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::ReadColumns as _;
+use crate::records::{ReadColumns as _, TypedStatements as _, records};
 
 /// A key's day, in days since 1970-01-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +53,9 @@ pub struct WidgetCreditName {
     pub org: OrgNo,
     pub nonce: String,
 }
+
+records!(row => KeyDay { org = "org_no", key = "key_id", day });
+records!(row => WidgetCreditName { org = "org_no", nonce });
 
 /// Whether a check may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +140,8 @@ async fn removed(tx: &mut Tx, returned: &BTreeSet<WidgetCreditName>) -> Result<B
     if returned.is_empty() {
         return Ok(changes);
     }
-    for row in &tx.rows(&RETURN, args![named(returned)]).await? {
-        let of = KeyDay { org: OrgNo(row.get("org_no")?), key: row.read("key_id")?, day: row.get("day")? };
+    let days: Vec<KeyDay> = tx.all(&RETURN, args![named(returned)]).await?;
+    for of in days {
         *changes.entry(of).or_default() -= 1;
     }
     Ok(changes)
@@ -170,9 +173,7 @@ fn named(credits: &BTreeSet<WidgetCreditName>) -> String {
 
 /// Returns up to `at_most` credits whose checks must be over: their nodes died, or could not return them. Returns the number.
 pub async fn return_expired(tx: &mut Tx, now: Millis, at_most: u32) -> Result<u64> {
-    let read = |row: &ResultRow| Ok(WidgetCreditName { org: OrgNo(row.get("org_no")?), nonce: row.get("nonce")? });
-    let rows = tx.rows(&EXPIRED, args![now, i64::from(at_most)]).await?;
-    let expired: BTreeSet<WidgetCreditName> = rows.iter().map(read).collect::<Result<_>>()?;
+    let expired: BTreeSet<WidgetCreditName> = tx.all(&EXPIRED, args![now, at_most]).await?;
     settle(tx, &[], &expired).await?;
     Ok(u64::try_from(expired.len()).unwrap_or(u64::MAX))
 }
@@ -187,8 +188,7 @@ async fn unused(tx: &mut Tx, asked: &[WidgetCheck]) -> Result<BTreeSet<(OrgNo, S
         asked.iter().map(|ask| ((ask.of.org, ask.nonce.as_str()), ask.expires_at)).collect();
     let rows = rows.into_iter().map(|((org, nonce), at)| json!({ "o": org.0, "n": nonce, "e": at.0 }));
     let rows = json!(rows.collect::<Vec<_>>()).to_string();
-    let read = |row: &ResultRow| Ok((OrgNo(row.get("org_no")?), row.get("nonce")?));
-    tx.rows(&USE, args![rows]).await?.iter().map(read).collect()
+    tx.all(&USE, args![rows]).await
 }
 
 /// Locks the days that checks want to take from and those that change; returns the credits taken from each after the changes.
@@ -206,7 +206,7 @@ async fn lock(
     }
     let mut taken = BTreeMap::new();
     for row in &tx.rows(&LOCK, args![listed(all)]).await? {
-        let of = KeyDay { org: OrgNo(row.get("org_no")?), key: row.read("key_id")?, day: row.get("day")? };
+        let of = row.record::<KeyDay>()?;
         let sum = row.get::<i64>("taken")? + changes.get(&of).copied().unwrap_or(0);
         taken.insert(of, sum.max(0));
     }
@@ -220,8 +220,7 @@ fn listed(changes: impl IntoIterator<Item = (KeyDay, i64)>) -> String {
 
 /// Unclosed days before `before` on which an organization's widget was used, oldest first.
 pub async fn days_over(conn: &mut Conn, before: i64, at_most: i64) -> Result<Vec<(OrgNo, i64)>> {
-    let read = |row: &ResultRow| Ok((OrgNo(row.get("org_no")?), row.get("day")?));
-    conn.rows(&OVER, args![before, at_most]).await?.iter().map(read).collect()
+    conn.all(&OVER, args![before, at_most]).await
 }
 
 /// Closes an organization's day. False: another node has.
@@ -231,5 +230,5 @@ pub async fn close_day(tx: &mut Tx, org: OrgNo, day: i64) -> Result<bool> {
 
 /// Removes up to `at_most` expired nonces; returns the number removed.
 pub async fn purge(tx: &mut Tx, now: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![now, i64::from(at_most)]).await
+    tx.execute(&PURGE, args![now, at_most]).await
 }

@@ -21,6 +21,7 @@ use crate::credits::usage::{self, UsageDelta};
 use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, StatementBatch, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::ReadColumns as _;
 
 /// Charges of one window.
 #[derive(Clone, Debug)]
@@ -100,9 +101,8 @@ pub async fn charged(conn: &mut Conn, window: &ChargeWindow) -> Result<ChargesBy
     for (org, available) in sums(&conn.rows(&BALANCES, args![orgs.as_str()]).await?)? {
         charged.insert(org, ChargedVerifications { spent: Split::default(), available });
     }
-    for row in &conn.rows(&CHARGED, args![orgs, window.id.to_string()]).await? {
-        let spent = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
-        charged.entry(OrgNo(row.get("org_no")?)).or_default().spent = spent;
+    for row in &conn.rows(&CHARGED, args![orgs, window.id]).await? {
+        charged.entry(row.read("org_no")?).or_default().spent = row.record::<Split>()?;
     }
     Ok(charged)
 }
@@ -119,7 +119,7 @@ fn list<'a>(orgs: impl Iterator<Item = &'a OrgNo>) -> String {
 fn sums(rows: &[ResultRow]) -> Result<BTreeMap<OrgNo, Split>> {
     let mut sums: BTreeMap<OrgNo, Split> = BTreeMap::new();
     for row in rows {
-        let sum = sums.entry(OrgNo(row.get("org_no")?)).or_default();
+        let sum = sums.entry(row.read("org_no")?).or_default();
         *super::part(sum, &row.get::<String>("bucket")?)? = row.get("available")?;
     }
     Ok(sums)
@@ -145,5 +145,5 @@ fn put(together: &mut StatementBatch, window: &ChargeWindow, charged: &ChargesBy
     }
     let fold_after = window.at + super::FOLD_AFTER_MS;
     let entries = Value::from(entries).to_string();
-    together.add(&BOOK, args![entries, window.id.to_string(), window.at, fold_after]);
+    together.add(&BOOK, args![entries, window.id, window.at, fold_after]);
 }

@@ -11,6 +11,7 @@ use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
 use crate::privacy::erasures;
 use crate::privacy::sealing::{SealedField, seal};
+use crate::records::TypedStatements as _;
 
 /// A job to submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +32,9 @@ pub struct NewJob {
 }
 
 statements! {
-    BEGIN = "INSERT INTO job (org_no, job_no, id, test, source, started_by, source_action, actor, state, is_open, \
-             rows_total, processed, passed, undeliverable, risky, unknown, charged, epoch, next_chunk, created_at, \
-             progress_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'unborn', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, $9, $9)";
+    BEGIN = "INSERT INTO job (org_no, id, test, source, started_by, source_action, actor, created_at, progress_at, job_no, \
+             state, is_open, rows_total, processed, passed, undeliverable, risky, unknown, charged, epoch, next_chunk) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, 'unborn', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)";
     ADD_BLOCK = "INSERT INTO job_block (org_no, job_no, first_idx, body) VALUES ($1, $2, $3, $4)";
     BORN = "UPDATE job SET state = 'queued', is_open = 1, rows_total = $3, webhook_url = $4, created_at = $5, \
             progress_at = $5 WHERE org_no = $1 AND job_no = $2 AND state = 'unborn' AND purged_at IS NULL";
@@ -47,17 +48,7 @@ statements! {
 /// Creates a staged job. It stays invisible until it is accepted.
 pub async fn begin(tx: &mut Tx, job: &NewJob) -> Result<JobNo> {
     let no = JobNo::of_id(job.id);
-    let values = args![
-        job.org,
-        no,
-        job.id.to_string(),
-        job.test,
-        job.source,
-        job.started_by,
-        job.source_action,
-        job.actor.as_deref(),
-        job.at,
-    ];
+    let values = args!(job => org, id, test, source, started_by, source_action, actor, at; no);
     tx.execute(&BEGIN, values).await?;
     Ok(no)
 }
@@ -70,7 +61,7 @@ pub async fn add_block(tx: &mut Tx, org: OrgNo, job: JobNo, first_idx: i64, body
         return Err(StoreError::NotFound);
     }
     let body = seal(tx, org, SealedField::numbered("job_block.body", job.0, first_idx), body).await?;
-    tx.execute(&ADD_BLOCK, args![org, job, first_idx, &*body]).await.map(drop)
+    tx.execute(&ADD_BLOCK, args![org, job, first_idx, body]).await.map(drop)
 }
 
 /// Accepts a job whose addresses have all arrived: holds a credit for each row and makes it visible, or fails with
@@ -98,8 +89,7 @@ pub async fn discard(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result
 
 /// Submissions that began before a time and never finished.
 pub async fn broken_off(conn: &mut Conn, before: Millis, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
-    let rows = conn.rows(&BROKEN_OFF, args![before, at_most]).await?;
-    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))).collect()
+    conn.all(&BROKEN_OFF, args![before, at_most]).await
 }
 
 /// Discards those submissions that were not accepted meanwhile, and leaves their rows to [`super::purge_rows`]; returns the number

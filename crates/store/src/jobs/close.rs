@@ -7,9 +7,10 @@ use super::{JobNo, JobState, lock};
 use crate::activity::list_mail;
 use crate::connections::runs;
 use crate::credits::hold;
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::{Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 /// A job closed just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +26,6 @@ statements! {
     FIND = "SELECT job_no FROM job WHERE org_no = $1 AND id = $2 AND test = $3 AND state <> 'unborn' AND deleted_at IS NULL";
 }
 
-/// Closes a job whose last row has its result.
-pub(super) async fn complete(tx: &mut Tx, org: OrgNo, job: JobNo, id: &str, now: Millis) -> Result<ClosedJob> {
-    close(tx, org, job, id, JobState::Completed, now).await
-}
-
 /// Cancels a job for its customer and releases its unspent credits, once. `None` if it was closed before; the state says how.
 pub async fn cancel(
     tx: &mut Tx,
@@ -38,8 +34,8 @@ pub async fn cancel(
     test: bool,
     now: Millis,
 ) -> Result<std::result::Result<ClosedJob, JobState>> {
-    let found = tx.first(&FIND, args![org, id.to_string(), test]).await?.ok_or(StoreError::NotFound)?;
-    stop(tx, org, JobNo(found.get("job_no")?), JobState::Cancelled, now).await
+    let job = tx.one(&FIND, args![org, id, test]).await?;
+    stop(tx, org, job, JobState::Cancelled, now).await
 }
 
 /// Stops a job for the system: it stalled for too long, or its account was restricted.
@@ -61,9 +57,16 @@ async fn stop(
     close(tx, org, job, &locked.id, state, now).await.map(Ok)
 }
 
-/// The state prevents any further settlement. Remaining chunks, up to a thousand, are removed when the job is packed.
-async fn close(tx: &mut Tx, org: OrgNo, job: JobNo, id: &str, state: JobState, now: Millis) -> Result<ClosedJob> {
-    tx.execute(&CLOSE, args![org, job, state.as_str(), now]).await?;
+/// Closes a job. Its state prevents any further settlement. Remaining chunks, up to a thousand, are removed when the job is packed.
+pub(super) async fn close(
+    tx: &mut Tx,
+    org: OrgNo,
+    job: JobNo,
+    id: &str,
+    state: JobState,
+    now: Millis,
+) -> Result<ClosedJob> {
+    tx.execute(&CLOSE, args![org, job, state, now]).await?;
     list_mail::due(tx, org, job, now).await?;
     runs::closed_job(tx, org, job, now).await?;
     let released = hold::release_rest(tx, org, id, &format!("closed:{id}"), now).await?;

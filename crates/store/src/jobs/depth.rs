@@ -4,6 +4,7 @@ use probity_mail::time::Millis;
 
 use crate::db::error::Result;
 use crate::db::{Conn, args, statements};
+use crate::records::TypedStatements as _;
 
 /// Maximum counted of each kind.
 const COUNTED_MAX: i64 = 10_000;
@@ -38,16 +39,8 @@ pub struct JobQueueDepth {
 }
 
 pub async fn depth(conn: &mut Conn, now: Millis) -> Result<JobQueueDepth> {
-    let mut depth = JobQueueDepth::default();
-    if let Some(row) = conn.first(&OPEN_JOBS, args![COUNTED_MAX]).await? {
-        (depth.queued, depth.importing) = (row.get("queued")?, row.get("importing")?);
-        (depth.ready, depth.processing) = (row.get("ready")?, row.get("processing")?);
-    }
-    if let Some(row) = conn.first(&READY_CHUNKS, args![COUNTED_MAX, now]).await? {
-        depth.chunks = row.get("ready")?;
-    }
-    if let Some(row) = conn.first(&FIRST_QUEUED, args![]).await? {
-        depth.first_queued_at = Some(Millis(row.get("created_at")?));
-    }
-    Ok(depth)
+    let (queued, importing, ready, processing) = conn.one(&OPEN_JOBS, args![COUNTED_MAX]).await?;
+    let chunks = conn.one(&READY_CHUNKS, args![COUNTED_MAX, now]).await?;
+    let first_queued_at = conn.find(&FIRST_QUEUED, args![]).await?;
+    Ok(JobQueueDepth { queued, importing, ready, processing, first_queued_at, chunks })
 }

@@ -18,14 +18,15 @@ use super::results::kind::OutcomeKind;
 use super::results::part;
 use super::{JobNo, JobState, lock, unshare};
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
 use crate::privacy::suppressions::{self, SuppressionTag};
+use crate::records::{TypedStatements as _, damaged};
 
 statements! {
     // The staged job of a run may be as old as an erasure; it is not accepted while one is open.
-    OLDER = "SELECT job_no, created_at FROM job WHERE org_no = $1 AND test = $2 AND (state <> 'unborn' OR connection_id IS NOT NULL) \
+    OLDER = "SELECT created_at, job_no FROM job WHERE org_no = $1 AND test = $2 AND (state <> 'unborn' OR connection_id IS NOT NULL) \
              AND packed < 3 AND created_at <= $3 AND (created_at > $4 OR (created_at = $4 AND job_no > $5)) \
              ORDER BY created_at, job_no LIMIT $6";
     BLOCK = "SELECT body FROM job_block WHERE org_no = $1 AND job_no = $2 AND first_idx = $3";
@@ -78,19 +79,18 @@ pub async fn older(
     behind: (Millis, i64),
     at_most: i64,
 ) -> Result<Vec<(Millis, JobNo)>> {
-    let rows = conn.rows(&OLDER, args![org, test, up_to, behind.0, behind.1, at_most]).await?;
-    rows.iter().map(|row| Ok((Millis(row.get("created_at")?), JobNo(row.get("job_no")?)))).collect()
+    conn.all(&OLDER, args![org, test, up_to, behind.0, behind.1, at_most]).await
 }
 
 /// Rewrites a block of addresses; returns the number changed.
 pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, job: JobNo, first: i64, anew: &BodyRewrite<'_>) -> Result<u64> {
     let locked = lock(tx, org, job).await?;
-    let Some(row) = tx.first(&BLOCK, args![org, job, first]).await? else { return Ok(0) };
+    let Some(body) = tx.find(&BLOCK, args![org, job, first]).await? else { return Ok(0) };
     let place = SealedField::numbered("job_block.body", job.0, first);
-    let body = unseal(tx, org, place, row.get("body")?).await?;
+    let body = unseal(tx, org, place, body).await?;
     let Some((body, changed)) = anew(&body)? else { return Ok(0) };
     let body = seal(tx, org, place, &body).await?;
-    tx.execute(&SET_BLOCK, args![org, job, first, &*body]).await?;
+    tx.execute(&SET_BLOCK, args![org, job, first, body]).await?;
     unshare(tx, org, job).await?;
     if locked.state == JobState::Importing {
         tx.execute(&STOP_IMPORT, args![org, job]).await?;
@@ -101,10 +101,9 @@ pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, job: JobNo, first: i64, anew
 /// Chunks after a number, lowest first.
 pub async fn chunks(conn: &mut Conn, org: OrgNo, job: JobNo, behind: i64, at_most: i64) -> Result<Vec<(i64, Vec<u8>)>> {
     let mut chunks = Vec::new();
-    for row in conn.rows(&CHUNKS, args![org, job, behind, at_most]).await? {
-        let no: i64 = row.get("chunk_no")?;
-        let place = SealedField::numbered("chunk.body", job.0, no);
-        chunks.push((no, unseal(conn, org, place, row.get("body")?).await?));
+    let found: Vec<(i64, Vec<u8>)> = conn.all(&CHUNKS, args![org, job, behind, at_most]).await?;
+    for (no, body) in found {
+        chunks.push((no, unseal(conn, org, SealedField::numbered("chunk.body", job.0, no), body).await?));
     }
     Ok(chunks)
 }
@@ -112,12 +111,12 @@ pub async fn chunks(conn: &mut Conn, org: OrgNo, job: JobNo, behind: i64, at_mos
 /// Rewrites a chunk and revokes its lease; returns the number of rows changed.
 pub async fn rewrite_chunk(tx: &mut Tx, org: OrgNo, job: JobNo, chunk: i64, anew: &BodyRewrite<'_>) -> Result<u64> {
     lock(tx, org, job).await?;
-    let Some(row) = tx.first(&CHUNK, args![org, job, chunk]).await? else { return Ok(0) };
+    let Some(body) = tx.find(&CHUNK, args![org, job, chunk]).await? else { return Ok(0) };
     let place = SealedField::numbered("chunk.body", job.0, chunk);
-    let body = unseal(tx, org, place, row.get("body")?).await?;
+    let body = unseal(tx, org, place, body).await?;
     let Some((body, changed)) = anew(&body)? else { return Ok(0) };
     let body = seal(tx, org, place, &body).await?;
-    tx.execute(&SET_CHUNK, args![org, job, chunk, &*body]).await?;
+    tx.execute(&SET_CHUNK, args![org, job, chunk, body]).await?;
     Ok(changed)
 }
 
@@ -130,11 +129,7 @@ pub async fn erased_since(
     tags: &BTreeSet<SuppressionTag>,
 ) -> Result<HashSet<SuppressionTag>> {
     lock(tx, org, job).await?;
-    let rows = tx.rows(&ERASED_SINCE, args![org, job, suppressions::texts(tags)]).await?;
-    let tag = |row: &ResultRow| {
-        SuppressionTag::try_from(row.get::<Vec<u8>>("tag")?).map_err(|_| StoreError::corrupt("a tombstone"))
-    };
-    rows.iter().map(tag).collect()
+    tx.all(&ERASED_SINCE, args![org, job, suppressions::texts(tags)]).await
 }
 
 /// Waits for settlements of a job in progress: later ones see the erasures ([`erased_since`]).
@@ -155,14 +150,14 @@ pub async fn results_behind(
     at_most: i64,
     what: ErasedRows<'_>,
 ) -> Result<Vec<(i64, bool)>> {
-    let (statement, number) = match results {
-        StoredResultsKind::Parts => (&PARTS, "part_no"),
-        StoredResultsKind::Blocks => (&RESULT_BLOCKS, "first_idx"),
+    let statement = match results {
+        StoredResultsKind::Parts => &PARTS,
+        StoredResultsKind::Blocks => &RESULT_BLOCKS,
     };
     let mut found = Vec::new();
-    for row in conn.rows(statement, args![org, job, behind, at_most]).await? {
-        let no: i64 = row.get(number)?;
-        let body = unseal(conn, org, results.place(job, no), row.get("body")?).await?;
+    let bodies: Vec<(i64, Vec<u8>)> = conn.all(statement, args![org, job, behind, at_most]).await?;
+    for (no, body) in bodies {
+        let body = unseal(conn, org, results.place(job, no), body).await?;
         found.push((no, results.stripped(no, &body, what)?.is_some()));
     }
     Ok(found)
@@ -181,12 +176,12 @@ pub async fn strip_results(
         StoredResultsKind::Parts => (&PART, &SET_PART),
         StoredResultsKind::Blocks => (&RESULT_BLOCK, &SET_RESULT_BLOCK),
     };
-    let Some(row) = tx.first(read, args![org, job, no]).await? else { return Ok(0) };
+    let Some(body) = tx.find(read, args![org, job, no]).await? else { return Ok(0) };
     let place = results.place(job, no);
-    let body = unseal(tx, org, place, row.get("body")?).await?;
+    let body = unseal(tx, org, place, body).await?;
     let Some((body, changed)) = results.stripped(no, &body, what)? else { return Ok(0) };
     let body = seal(tx, org, place, &body).await?;
-    tx.execute(write, args![org, job, no, &*body]).await?;
+    tx.execute(write, args![org, job, no, body]).await?;
     tx.execute(&REWRITTEN, args![org, job]).await?;
     unshare(tx, org, job).await?;
     Ok(changed)
@@ -204,11 +199,11 @@ impl StoredResultsKind {
         match self {
             Self::Parts => part::rewritten(body, |indexes, block| strip(block, |place| indexes[place], what)),
             Self::Blocks => {
-                let mut block = ResultBlock::decode(body).map_err(|error| StoreError::Corrupt(error.into()))?;
+                let mut block = ResultBlock::decode(body).map_err(damaged)?;
                 let index = |place: usize| no + i64::try_from(place).unwrap_or(i64::MAX - no);
                 match strip(&mut block, index, what)? {
                     0 => Ok(None),
-                    changed => Ok(Some((block.encode().map_err(|error| StoreError::Corrupt(error.into()))?, changed))),
+                    changed => Ok(Some((block.encode().map_err(damaged)?, changed))),
                 }
             }
         }

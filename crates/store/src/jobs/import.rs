@@ -10,6 +10,7 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal};
+use crate::records::{TypedStatements as _, records};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportClaim {
@@ -49,7 +50,7 @@ statements! {
     // Its work is discarded, as if nobody had claimed it.
     LET_GO = "UPDATE job SET state = 'queued', leased_until = NULL WHERE org_no = $1 AND job_no = $2 AND state = 'importing' \
               AND epoch = $3";
-    ADD_CHUNK = "INSERT INTO chunk (org_no, job_no, chunk_no, ready_at, size, body, destination, source, epoch) \
+    ADD_CHUNK = "INSERT INTO chunk (ready_at, size, destination, source, org_no, job_no, chunk_no, body, epoch) \
                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)";
     ADD_DUPLICATES = "INSERT INTO job_duplicate (org_no, job_no, idx, first_idx) SELECT $2, $3, \
                       CAST(each.value ->> 0 AS BIGINT), CAST(each.value ->> 1 AS BIGINT) FROM {each:$1}";
@@ -58,17 +59,18 @@ statements! {
 
 /// Whether [`claim_import`] would find work: reads only, so that an idle importer never takes the writer's turn.
 pub async fn any_import(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY, args![now]).await?.is_some())
+    conn.has(&ANY, args![now]).await
 }
 
 /// Claims the oldest job that nobody imports.
 pub async fn claim_import(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Option<ImportClaim>> {
-    let Some(row) = tx.first(&NEXT, args![now]).await? else { return Ok(None) };
-    let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
+    let next: Option<ImportClaim> = tx.find(&NEXT, args![now]).await?;
+    let Some(ImportClaim { org, job, epoch, rows }) = next else { return Ok(None) };
     tx.execute(&TAKE, args![org, job, now + lease_ms, now, now - LATELY_MS]).await?;
-    let epoch = row.get::<i64>("epoch")? + 1;
-    Ok(Some(ImportClaim { org, job, epoch, rows: row.get("rows_total")? }))
+    Ok(Some(ImportClaim { org, job, epoch: epoch + 1, rows }))
 }
+
+records!(row => ImportClaim { org = "org_no", job = "job_no", epoch, rows = "rows_total" });
 
 async fn fence(tx: &mut Tx, claim: &ImportClaim) -> Result<super::LockedJob> {
     let locked = lock(tx, claim.org, claim.job).await?;
@@ -119,8 +121,7 @@ pub(super) async fn insert(tx: &mut Tx, org: OrgNo, job: JobNo, next: i64, chunk
     let mut number = next;
     for chunk in chunks {
         let body = seal(tx, org, SealedField::numbered("chunk.body", job.0, number), &chunk.body).await?;
-        let (destination, source) = (&*chunk.destination, &*chunk.source);
-        let values = args![org, job, number, chunk.ready_at, chunk.size, &*body, destination, source];
+        let values = args!(chunk => ready_at, size, destination, source; org, job, number, body);
         tx.execute(&ADD_CHUNK, values).await?;
         number += 1;
     }

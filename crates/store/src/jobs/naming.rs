@@ -8,6 +8,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 statements! {
     NAME = "UPDATE job SET title = $3, tags = $4 WHERE org_no = $1 AND job_no = $2";
@@ -26,10 +27,7 @@ statements! {
 /// Sets the name and tags of a job; `None` removes the name.
 pub async fn name(tx: &mut Tx, org: OrgNo, job: JobNo, title: Option<&str>, tags: &[String]) -> Result<()> {
     let tags = (!tags.is_empty()).then(|| serde_json::json!(tags).to_string());
-    match tx.execute(&NAME, args![org, job, title, tags]).await? {
-        1 => Ok(()),
-        _ => Err(StoreError::NotFound),
-    }
+    tx.change(&NAME, args![org, job, title, tags], StoreError::NotFound).await
 }
 
 /// Has a job finished without further retries: all that waits is due now. False if it is closed.
@@ -66,8 +64,7 @@ pub async fn delete(
 
 /// Deleted jobs whose rows can be removed now.
 pub async fn deleted(conn: &mut Conn, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
-    let rows = conn.rows(&DELETED, args![at_most]).await?;
-    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))).collect()
+    conn.all(&DELETED, args![at_most]).await
 }
 
 /// Marks those of the jobs that are still [`deleted`] and not marked; returns the number marked.

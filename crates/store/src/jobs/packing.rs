@@ -26,6 +26,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Store, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal};
+use crate::records::{self, TypedStatements as _, records};
 use crate::work;
 
 pub(super) const BLOCK: i64 = 1_000;
@@ -74,24 +75,21 @@ pub struct PackingClaim {
 
 /// Whether [`claim_packing`] would find work: reads only, so that an idle packer never takes the writer's turn.
 pub async fn any_to_pack(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_TO_PACK, args![now]).await?.is_some())
+    conn.has(&ANY_TO_PACK, args![now]).await
 }
 
 /// Claims the closed job that has waited longest for packing; `None` if all are packed or claimed.
 pub async fn claim_packing(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Option<PackingClaim>> {
-    let Some(row) = tx.first(&CLAIM_PACKING, args![now]).await? else { return Ok(None) };
-    let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
-    tx.execute(&HOLD_PACKING, args![org, job, now + lease_ms]).await?;
-    let switched = row.get::<i64>("packed")? == 1;
-    Ok(Some(PackingClaim {
-        org,
-        job,
-        rows: row.get("rows_total")?,
-        switched,
-        rewritten: row.get("rewritten")?,
-        next: None,
-    }))
+    let claimed: Option<PackingClaim> = tx.find(&CLAIM_PACKING, args![now]).await?;
+    let Some(packing) = claimed else { return Ok(None) };
+    tx.execute(&HOLD_PACKING, args!(packing => org, job; now + lease_ms)).await?;
+    Ok(Some(packing))
 }
+
+records!(row => PackingClaim {
+    org = "org_no", job = "job_no", rows = "rows_total", switched = "packed", rewritten;
+    next: None,
+});
 
 /// Does one step, a short transaction, and extends the lease to `until`. `None` if no step is left: the job is packed, or another
 /// holder was faster.
@@ -105,10 +103,7 @@ async fn add(store: &Store, packing: PackingClaim, until: Millis) -> Result<Opti
         let mut conn = store.read().await?;
         let from = match packing.next {
             Some(next) => next,
-            None => match conn.first(&LAST_BLOCK, args![org, job]).await? {
-                Some(last) => last.get::<i64>("first_idx")? + BLOCK,
-                None => 0,
-            },
+            None => conn.find::<i64>(&LAST_BLOCK, args![org, job]).await?.map_or(0, |last| last + BLOCK),
         };
         let mut blocks = Vec::new();
         for first in (from..rows).step_by(1_000).take(usize::try_from(BLOCKS_AT_ONCE).unwrap_or(1)) {
@@ -125,10 +120,10 @@ async fn add(store: &Store, packing: PackingClaim, until: Millis) -> Result<Opti
         }
         for (first, body) in &blocks {
             let body = seal(tx, org, SealedField::numbered("result_block.body", job.0, *first), body).await?;
-            tx.execute(&ADD_RESULT_BLOCK, args![org, job, *first, &*body]).await?;
+            tx.execute(&ADD_RESULT_BLOCK, args![org, job, first, body]).await?;
         }
         if switched {
-            tx.execute(&SET_PACKED, args![org, job, 1]).await?;
+            tx.execute(&SET_PACKED, args![org, job, 1_i64]).await?;
         }
         tx.execute(&HOLD_PACKING, args![org, job, until]).await?;
         Ok(true)
@@ -170,9 +165,8 @@ pub(super) async fn remove_work(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<b
 
 /// Whether a job is still in this state, with its results unchanged if that matters; locks its row.
 async fn is_at(tx: &mut Tx, org: OrgNo, job: JobNo, packed: i64, rewritten: Option<i64>) -> Result<bool> {
-    let Some(row) = tx.first(&PACKED_NOW, args![org, job]).await? else { return Ok(false) };
-    let same = rewritten.is_none_or(|rewritten| row.get("rewritten").is_ok_and(|now: i64| now == rewritten));
-    Ok(row.get::<i64>("packed")? == packed && same)
+    let now: Option<(i64, i64)> = tx.find(&PACKED_NOW, args![org, job]).await?;
+    Ok(now.is_some_and(|now| now.0 == packed && rewritten.is_none_or(|rewritten| now.1 == rewritten)))
 }
 
 /// Builds the block of the rows in `from..to`.
@@ -193,5 +187,5 @@ async fn block(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> R
         let place = usize::try_from(idx - from).map_err(|_| damaged())?;
         *block.rows.get_mut(place).ok_or_else(damaged)? = Some(StoredOutcome { kind, back, copies, at, suggestion });
     }
-    block.encode().map_err(|error| StoreError::Corrupt(error.into()))
+    block.encode().map_err(records::damaged)
 }

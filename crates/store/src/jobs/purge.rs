@@ -11,9 +11,9 @@ use probity_mail::time::{DAY_MS, Millis};
 use super::{JobNo, JobState, lock, unshare};
 use crate::connections::{contacts, runs};
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::ReadColumns as _;
+use crate::records::TypedStatements as _;
 
 /// Blocks of each kind removed in one transaction: their content is overwritten, which takes time.
 const BLOCKS_AT_ONCE: i64 = 50;
@@ -47,8 +47,7 @@ statements! {
 
 /// Jobs whose rows have reached their organization's retention, or `usual_days`.
 pub async fn due(conn: &mut Conn, now: Millis, usual_days: i64, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
-    let rows = conn.rows(&DUE, args![now, usual_days, DAY_MS, at_most]).await?;
-    rows.iter().map(numbers).collect()
+    conn.all(&DUE, args![now, usual_days, DAY_MS, at_most]).await
 }
 
 /// Marks those jobs that are still [`due`]; returns the number marked.
@@ -70,14 +69,13 @@ pub async fn mark_due(tx: &mut Tx, due: &[(OrgNo, JobNo)], now: Millis, usual_da
 
 /// Whether [`purge_rows`] would find work.
 pub async fn any_marked(conn: &mut Conn) -> Result<bool> {
-    Ok(conn.first(&ANY_MARKED, args![]).await?.is_some())
+    conn.has(&ANY_MARKED, args![]).await
 }
 
 /// Removes a part of the rows of one marked job. False if there is nothing left to remove.
 pub async fn purge_rows(tx: &mut Tx) -> Result<bool> {
-    let Some(row) = tx.first(&MARKED, args![]).await? else { return Ok(false) };
-    let (org, job) = numbers(&row)?;
-    remove_some(tx, org, job, row.read("state")?).await?;
+    let Some((org, job, state)) = tx.find(&MARKED, args![]).await? else { return Ok(false) };
+    remove_some(tx, org, job, state).await?;
     Ok(true)
 }
 
@@ -95,22 +93,17 @@ pub(super) async fn remove_some(tx: &mut Tx, org: OrgNo, job: JobNo, state: JobS
 
 /// Whether [`forget`] would find work.
 pub async fn any_old(conn: &mut Conn, before: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_OLD, args![before]).await?.is_some())
+    conn.has(&ANY_OLD, args![before]).await
 }
 
 /// Removes jobs that ended before a time and have no rows left; returns the number removed.
 pub async fn forget(tx: &mut Tx, before: Millis, at_most: i64) -> Result<usize> {
-    let old = tx.rows(&OLD, args![before, at_most]).await?;
-    for row in &old {
-        let (org, job) = numbers(row)?;
+    let old: Vec<(OrgNo, JobNo)> = tx.all(&OLD, args![before, at_most]).await?;
+    for (org, job) in &old {
         tx.execute(&DROP_REASONS, args![org, job]).await?;
         tx.execute(&DROP_PROVIDERS, args![org, job]).await?;
-        unshare(tx, org, job).await?;
+        unshare(tx, *org, *job).await?;
         tx.execute(&DROP_JOB, args![org, job]).await?;
     }
     Ok(old.len())
-}
-
-fn numbers(row: &ResultRow) -> Result<(OrgNo, JobNo)> {
-    Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))
 }

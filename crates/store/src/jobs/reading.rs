@@ -4,11 +4,12 @@ use probity_account::id::JobId;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 
-use super::{Job, JobCounts, JobNo, columns, read};
+use super::{Job, JobCounts, JobNo, columns};
 use crate::credits::hold;
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, args, statements};
 use crate::number::OrgNo;
+use crate::records::{ReadColumns as _, TypedStatements as _, record};
 
 /// Job filter. Empty texts and `None` match all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,14 +49,14 @@ statements! {
     REASONS = "SELECT reason, n FROM job_reason WHERE org_no = $1 AND job_no = $2";
 }
 
-pub(super) async fn by_no(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Job> {
-    conn.first(&BY_NO, args![org, job]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+/// One job, without a check of the key's mode; for callers that have its number.
+pub async fn by_no(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Job> {
+    conn.one(&BY_NO, args![org, job]).await
 }
 
 /// The job with an id, for keys of its mode (live or test).
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: JobId, test: bool) -> Result<Job> {
-    let row = conn.first(&BY_ID, args![org, id.to_string(), test]).await?;
-    row.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&BY_ID, args![org, id, test]).await
 }
 
 /// Jobs, newest first, after the last one of a page; at most `at_most`.
@@ -67,33 +68,21 @@ pub async fn page(
     at_most: i64,
 ) -> Result<Vec<Job>> {
     let (at, no) = after.unwrap_or((Millis(i64::MAX), JobNo(i64::MAX)));
-    let values = args![
-        org,
-        filter.test,
-        filter.source.as_deref().unwrap_or(""),
-        filter.status.as_deref().unwrap_or(""),
-        filter.created_from.unwrap_or(Millis(i64::MIN)),
-        filter.created_before.unwrap_or(Millis(i64::MAX)),
-        at,
-        no,
-        at_most,
-    ];
-    conn.rows(&PAGE, values).await?.iter().map(read).collect()
+    let JobFilter { test, source, status, created_from, created_before } = filter;
+    let (source, status) = (source.as_deref().unwrap_or(""), status.as_deref().unwrap_or(""));
+    let (from, before) = (created_from.unwrap_or(Millis(i64::MIN)), created_before.unwrap_or(Millis(i64::MAX)));
+    let values = args![org, test, source, status, from, before, at, no, at_most];
+    conn.all(&PAGE, values).await
 }
 
 /// Jobs that have not ended, oldest first; at most `at_most`.
 pub async fn in_progress(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<Vec<Job>> {
-    conn.rows(&IN_PROGRESS, args![org, test, at_most]).await?.iter().map(read).collect()
+    conn.all(&IN_PROGRESS, args![org, test, at_most]).await
 }
 
 /// A job's rows by reason, in the order of the reasons; reasons without rows are omitted.
 pub async fn reasons(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<(Reason, i64)>> {
-    let mut counted = Vec::new();
-    for row in conn.rows(&REASONS, args![org, job]).await? {
-        let name: String = row.get("reason")?;
-        let reason = Reason::from_name(&name).ok_or_else(|| StoreError::corrupt("a job's reason"))?;
-        counted.push((reason, row.get("n")?));
-    }
+    let mut counted: Vec<(Reason, i64)> = conn.all(&REASONS, args![org, job]).await?;
     counted.sort_by_key(|(reason, _)| Reason::ALL.iter().position(|known| known == reason));
     Ok(counted)
 }
@@ -101,12 +90,9 @@ pub async fn reasons(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<(Rea
 /// A job's rows by mail provider and status, the largest provider first; `None` for rows of no known provider.
 pub async fn providers(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<(Option<String>, JobCounts)>> {
     let read = |row: &ResultRow| {
-        let count = |column| row.get::<i64>(column);
-        let [passed, undeliverable] = [count("passed")?, count("undeliverable")?];
-        let [risky, unknown] = [count("risky")?, count("unknown")?];
-        let processed = passed + undeliverable + risky + unknown;
-        let provider: String = row.get("provider")?;
-        Ok((Some(provider).filter(|id| !id.is_empty()), JobCounts { processed, passed, undeliverable, risky, unknown }))
+        let counts = record!(row => JobCounts { passed, undeliverable, risky, unknown; processed: 0 });
+        let provider = Some(row.get("provider")?).filter(|id: &String| !id.is_empty());
+        Ok((provider, JobCounts { processed: counts.passed + counts.failed(), ..counts }))
     };
     let rows = conn.rows(&PROVIDERS, args![org, job]).await?;
     let mut counted = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
@@ -127,9 +113,8 @@ pub struct WaitingRows {
 /// Addresses of a job that wait for a later time: those that servers deferred, and those that our own limits throttle.
 pub async fn waiting(conn: &mut Conn, org: OrgNo, job: JobNo, now: Millis) -> Result<[Option<WaitingRows>; 2]> {
     let Some(row) = conn.first(&WAITING, args![org, job, now]).await? else { return Ok([None, None]) };
-    let part = |addresses: &str, first: &str, last: &str| -> Result<Option<WaitingRows>> {
-        let (first, last): (Option<i64>, Option<i64>) = (row.get(first)?, row.get(last)?);
-        let times = first.zip(last).map(|(first, last)| (Millis(first), Millis(last)));
+    let part = |addresses: &str, first, last| -> Result<Option<WaitingRows>> {
+        let times = row.read::<Option<Millis>>(first)?.zip(row.read(last)?);
         let Some((first_at, last_at)) = times else { return Ok(None) };
         Ok(Some(WaitingRows { addresses: row.get::<Option<i64>>(addresses)?.unwrap_or_default(), first_at, last_at }))
     };

@@ -20,6 +20,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, unseal};
+use crate::records::{self, TypedStatements as _};
 
 /// Result of one address, shared by all rows with that address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,16 +51,15 @@ statements! {
               WHERE j.org_no = $1 AND j.job_no = $2 AND j.packed > 0 AND b.first_idx >= $3 AND b.first_idx < $4 \
               ORDER BY b.first_idx";
     OF_CHUNK = "SELECT part_no, body FROM result_part WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 ORDER BY part_no";
+    [sheet]
 }
 
 /// Address blocks from the one that begins at `from`: index of the first address, and content.
 pub async fn blocks(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most: i64) -> Result<Vec<(i64, Vec<u8>)>> {
-    let rows = conn.rows(&BLOCKS, args![org, job, from, at_most]).await?;
-    let mut blocks = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let first: i64 = row.get("first_idx")?;
-        let place = SealedField::numbered("job_block.body", job.0, first);
-        blocks.push((first, unseal(conn, org, place, row.get("body")?).await?));
+    let mut blocks: Vec<(i64, Vec<u8>)> = conn.all(&BLOCKS, args![org, job, from, at_most]).await?;
+    for (first, body) in &mut blocks {
+        let place = SealedField::numbered("job_block.body", job.0, *first);
+        *body = unseal(conn, org, place, std::mem::take(body)).await?;
     }
     Ok(blocks)
 }
@@ -116,17 +116,16 @@ pub(super) async fn packed(
     from: i64,
     to: i64,
 ) -> Result<Option<Vec<(i64, SettledResult)>>> {
-    let blocks = conn.rows(&PACKED, args![org, job, from - from % BLOCK, to]).await?;
+    let blocks: Vec<(i64, Vec<u8>)> = conn.all(&PACKED, args![org, job, from - from % BLOCK, to]).await?;
     if blocks.is_empty() {
         return Ok(None);
     }
     ResultSheets::of_connection(conn).forget(org, job);
     let mut found = Vec::new();
-    for row in &blocks {
-        let first: i64 = row.get("first_idx")?;
+    for (first, body) in blocks {
         let place = SealedField::numbered("result_block.body", job.0, first);
-        let body = unseal(conn, org, place, row.get("body")?).await?;
-        let block = ResultBlock::decode(&body).map_err(|error| StoreError::Corrupt(error.into()))?;
+        let body = unseal(conn, org, place, body).await?;
+        let block = ResultBlock::decode(&body).map_err(records::damaged)?;
         let kinds =
             block.kinds.iter().map(|kind| OutcomeKind::from_bytes(kind).map(Arc::new)).collect::<Result<Vec<_>>>()?;
         let outcomes = (first..).zip(block.rows).filter(|(idx, _)| (from..to).contains(idx));
@@ -159,9 +158,10 @@ pub(super) fn damaged() -> StoreError {
 /// Rows of a chunk that have results: for a holder that follows one who died or released it unfinished.
 pub async fn standing(conn: &mut Conn, fence: &ChunkFence) -> Result<BTreeSet<i64>> {
     let mut standing = BTreeSet::new();
-    for row in conn.rows(&OF_CHUNK, args![fence.org, fence.job, fence.chunk]).await? {
-        let place = SealedField::numbered("result_part.body", fence.job.0, row.get("part_no")?);
-        let body = unseal(conn, fence.org, place, row.get("body")?).await?;
+    let parts: Vec<(i64, Vec<u8>)> = conn.all(&OF_CHUNK, args!(fence => org, job, chunk)).await?;
+    for (no, body) in parts {
+        let place = SealedField::numbered("result_part.body", fence.job.0, no);
+        let body = unseal(conn, fence.org, place, body).await?;
         standing.extend(part::indexes(&body)?);
     }
     Ok(standing)

@@ -8,10 +8,10 @@ use probity_mail::time::Millis;
 use super::JobNo;
 use crate::accounts::organization::OrgState;
 use crate::accounts::people::passwords::SecretHash;
-use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::error::Result;
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{ReadColumns as _, TypedStatements as _, record, records};
 
 /// Link to a job's summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct SharedJob {
 }
 
 statements! {
-    SHARE = "INSERT INTO list_share (org_no, job_no, token_hash, named, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6) \
+    SHARE = "INSERT INTO list_share (named, created_at, expires_at, org_no, job_no, token_hash) VALUES ($1, $2, $3, $4, $5, $6) \
              ON CONFLICT (org_no, job_no) DO UPDATE SET token_hash = excluded.token_hash, named = excluded.named, \
              created_at = excluded.created_at, expires_at = excluded.expires_at";
     UNSHARE = "DELETE FROM list_share WHERE org_no = $1 AND job_no = $2";
@@ -44,8 +44,7 @@ statements! {
 
 /// Stores a link; an earlier one of the job ends.
 pub async fn share(tx: &mut Tx, org: OrgNo, job: JobNo, token_hash: &SecretHash, share: &JobShare) -> Result<()> {
-    let JobShare { named, created_at, expires_at } = *share;
-    tx.execute(&SHARE, args![org, job, token_hash, named, created_at, expires_at]).await.map(drop)
+    tx.execute(&SHARE, args!(share => named, created_at, expires_at; org, job, token_hash)).await.map(drop)
 }
 
 /// Ends the link of a job. False if it has none.
@@ -55,8 +54,7 @@ pub async fn unshare(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<bool> {
 
 /// Returns the link of a job, unless its time is over.
 pub async fn share_of(conn: &mut Conn, org: OrgNo, job: JobNo, now: Millis) -> Result<Option<JobShare>> {
-    let row = conn.first(&OF_JOB, args![org, job, now]).await?;
-    row.as_ref().map(read).transpose()
+    conn.find(&OF_JOB, args![org, job, now]).await
 }
 
 /// Returns the job that a link shows. Links of stopped organizations show none.
@@ -65,11 +63,7 @@ pub async fn by_share(conn: &mut Conn, token_hash: &SecretHash, now: Millis) -> 
     if row.read::<OrgState>("status")?.is_stopped() {
         return Ok(None);
     }
-    let id: String = row.get("id")?;
-    let id = id.parse().map_err(|_| StoreError::corrupt("the id of a shared job"))?;
-    Ok(Some(SharedJob { org: OrgNo(row.get("org_no")?), id, test: row.get::<i64>("test")? == 1, share: read(&row)? }))
+    Ok(Some(record!(row => SharedJob { org = "org_no", id, test; share: row.record::<JobShare>()? })))
 }
 
-fn read(row: &ResultRow) -> Result<JobShare> {
-    Ok(record!(row => JobShare { named, created_at, expires_at }))
-}
+records!(row => JobShare { named, created_at, expires_at });

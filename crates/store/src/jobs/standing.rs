@@ -11,8 +11,9 @@ use probity_mail::time::Millis;
 
 use super::{JobNo, lock};
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 /// How long a job counts as held after its last lease, in milliseconds: one day. Work that fails at every worker is claimed again
 /// within minutes; a day without a claim means that it was not the job's turn.
@@ -39,12 +40,12 @@ statements! {
 
 /// Open jobs that have stalled since a time, including those of restricted organizations.
 pub async fn stalled(conn: &mut Conn, since: Millis, now: Millis, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
-    numbers(&conn.rows(&STALLED, args![since, now - LATELY_MS, at_most]).await?)
+    conn.all(&STALLED, args![since, now - LATELY_MS, at_most]).await
 }
 
 /// Open jobs of banned organizations.
 pub async fn of_banned(conn: &mut Conn, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
-    numbers(&conn.rows(&OF_BANNED, args![at_most]).await?)
+    conn.all(&OF_BANNED, args![at_most]).await
 }
 
 /// Open jobs of an organization, oldest first, after the last one of a page; at most `at_most`. Includes their acceptance times.
@@ -55,22 +56,17 @@ pub async fn open_of(
     at_most: i64,
 ) -> Result<Vec<(Millis, JobNo)>> {
     let (at, no) = after.unwrap_or((Millis(i64::MIN), JobNo(i64::MIN)));
-    let rows = conn.rows(&OPEN_OF, args![org, at, no, at_most]).await?;
-    rows.iter().map(|row| Ok((Millis(row.get("created_at")?), JobNo(row.get("job_no")?)))).collect()
+    conn.all(&OPEN_OF, args![org, at, no, at_most]).await
 }
 
 /// Whether a job is still [`stalled`] or of a banned organization ([`of_banned`]). It stays so until the transaction ends: lifting
 /// a restriction waits for the job's row.
 pub async fn is_to_stop(tx: &mut Tx, org: OrgNo, job: JobNo, since: Millis, now: Millis) -> Result<bool> {
     lock(tx, org, job).await?;
-    Ok(tx.first(&IS_TO_STOP, args![org, job, since, now - LATELY_MS]).await?.is_some())
+    tx.has(&IS_TO_STOP, args![org, job, since, now - LATELY_MS]).await
 }
 
 /// Restarts the timers of an organization's jobs after it was restricted or reactivated.
 pub async fn waits(tx: &mut Tx, org: OrgNo, now: Millis) -> Result<()> {
     tx.execute(&WAITS, args![org, now]).await.map(drop)
-}
-
-fn numbers(rows: &[ResultRow]) -> Result<Vec<(OrgNo, JobNo)>> {
-    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))).collect()
 }

@@ -30,10 +30,10 @@ pub struct VerificationSum {
 
 statements! {
     // The calls that it sums up captured its credits, so it charges nothing itself, and its rows count as removed.
-    RECORD = "INSERT INTO job (org_no, job_no, id, test, source, started_by, source_action, actor, state, is_open, rows_total, \
-              processed, passed, undeliverable, risky, unknown, charged, epoch, next_chunk, created_at, started_at, \
-              finished_at, progress_at, purged_at, packed) VALUES ($1, $2, $3, 0, $4, $5, $6, $7, 'completed', 0, $8, $8, $9, \
-              $10, $11, $12, 0, 0, 0, $13, $13, $13, $13, $13, 3) ON CONFLICT DO NOTHING";
+    RECORD = "INSERT INTO job (org_no, id, source, started_by, source_action, actor, created_at, started_at, finished_at, \
+              progress_at, purged_at, job_no, rows_total, processed, passed, undeliverable, risky, unknown, test, state, \
+              is_open, charged, epoch, next_chunk, packed) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7, $7, $7, $8, $9, $9, \
+              $10, $11, $12, $13, 0, 'completed', 0, 0, 0, 0, 3) ON CONFLICT DO NOTHING";
     REASON = "INSERT INTO job_reason (org_no, job_no, reason, n) VALUES ($1, $2, $3, $4)";
 }
 
@@ -44,21 +44,9 @@ pub async fn record(tx: &mut Tx, summed: &VerificationSum) -> Result<Option<Clos
         counts.add(*reason, *rows);
     }
     let job = JobNo::of_id(summed.id);
-    let values = args![
-        summed.org,
-        job,
-        summed.id.to_string(),
-        summed.source,
-        summed.started_by,
-        summed.source_action.as_str(),
-        summed.actor.as_str(),
-        counts.processed,
-        counts.passed,
-        counts.undeliverable,
-        counts.risky,
-        counts.unknown,
-        summed.at,
-    ];
+    let JobCounts { processed, passed, undeliverable, risky, unknown } = counts;
+    let values = args!(summed => org, id, source, started_by, source_action, actor, at; job, processed, passed, undeliverable,
+        risky, unknown);
     if tx.execute(&RECORD, values).await? == 0 {
         return Ok(None);
     }

@@ -28,7 +28,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
-use crate::records::record;
+use crate::records::{TypedStatements as _, listed, record, records};
 
 /// A job with work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,8 +147,8 @@ statements! {
     FREE = "UPDATE chunk SET leased_until = NULL WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 AND epoch = $4";
     HOLDER = "SELECT epoch FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 {for_update}";
     // A new epoch: after an unanswered commit, a repeated write would defer rows twice.
-    STAY = "UPDATE chunk SET ready_at = $4, leased_until = NULL, epoch = epoch + 1, size = $5, left_rows = $6, \
-            held_since = COALESCE(held_since, $7) WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
+    STAY = "UPDATE chunk SET ready_at = $7, leased_until = NULL, epoch = epoch + 1, size = $1, left_rows = $2, \
+            held_since = COALESCE(held_since, $3) WHERE org_no = $4 AND job_no = $5 AND chunk_no = $6";
     DONE = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     LEFT = "SELECT chunk_no FROM chunk WHERE org_no = $1 AND job_no = $2 LIMIT 1";
     ADD_PART = "INSERT INTO result_part (org_no, job_no, part_no, chunk_no, body) VALUES ($1, $2, $3, $4, $5)";
@@ -170,15 +170,10 @@ statements! {
 /// Jobs with a claimable chunk: the oldest of each organization first, then the second of each, and so on. Excludes restricted
 /// organizations ([`crate::accounts::organization::OrgState::is_stopped`]).
 pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<OpenJob>> {
-    let rows = conn.rows(&OPEN, args![now, at_most]).await?;
-    let open = |row: &crate::db::ResultRow| {
-        Ok(record!(row => OpenJob {
-            org = "org_no", job = "job_no", test, created_at;
-            hurried: row.is_set("hurried_at")?,
-        }))
-    };
-    rows.iter().map(open).collect()
+    conn.all(&OPEN, args![now, at_most]).await
 }
+
+records!(row => OpenJob { org = "org_no", job = "job_no", test, created_at; hurried: row.is_set("hurried_at")? });
 
 /// Time, in milliseconds, after which any source may claim chunks reserved for one that servers know: its node may be gone.
 pub const SOURCE_MS: i64 = 3_600_000;
@@ -197,14 +192,10 @@ pub async fn heads(
     now: Millis,
     at_most: i64,
 ) -> Result<Vec<ChunkGroup>> {
-    let texts = |texts: Vec<[&str; 1]>| json!(texts).to_string();
-    let (sources, without) =
-        (texts(sources.iter().map(|name| [&**name]).collect()), texts(without.iter().map(|name| [*name]).collect()));
-    let rows = conn.rows(&HEADS, args![org, job, now, now - SOURCE_MS, sources, without, at_most, HEADS_AMONG]).await?;
-    let head = |row: &crate::db::ResultRow| {
-        Ok(ChunkGroup { org, job, destination: row.get("destination")?, source: row.get("source")? })
-    };
-    rows.iter().map(head).collect()
+    let (sources, without) = (listed(sources.iter().map(|name| &**name)), listed(without));
+    let values = args![org, job, now, now - SOURCE_MS, sources, without, at_most, HEADS_AMONG];
+    let heads: Vec<(String, String)> = conn.all(&HEADS, values).await?;
+    Ok(heads.into_iter().map(|(destination, source)| ChunkGroup { org, job, destination, source }).collect())
 }
 
 /// Claims up to `at_most` chunks of a group. Empty if there are none left, or the job is closed.
@@ -215,14 +206,12 @@ pub async fn claim_chunks(
     lease_ms: i64,
     at_most: i64,
 ) -> Result<Vec<ClaimedChunk>> {
-    let ChunkGroup { org, job, destination, source } = head;
-    let (org, job) = (*org, *job);
+    let ChunkGroup { org, job, ref destination, ref source } = *head;
     if !matches!(lock(tx, org, job).await?.state, JobState::Ready | JobState::Processing) {
         return Ok(Vec::new());
     }
     let mut claimed = Vec::new();
-    let wanted = args![org, job, &**destination, &**source, now, at_most];
-    let free = tx.rows(&FREE_CHUNKS, wanted).await?;
+    let free = tx.rows(&FREE_CHUNKS, args![org, job, destination, source, now, at_most]).await?;
     if !free.is_empty() {
         tx.execute(&START, args![org, job, now, now - LATELY_MS]).await?;
     }
@@ -249,18 +238,14 @@ pub async fn body(conn: &mut Conn, claimed: &ClaimedChunk) -> Result<Vec<u8>> {
 /// Extends the leases of chunks. [`StoreError::LeaseLost`]: another holder has one of them, or its job was closed.
 pub async fn extend(tx: &mut Tx, fences: &[ChunkFence], until: Millis) -> Result<()> {
     for fence in fences {
-        let ChunkFence { org, job, chunk, epoch } = *fence;
-        if tx.execute(&EXTEND, args![org, job, chunk, epoch, until]).await? != 1 {
-            return Err(StoreError::LeaseLost);
-        }
+        tx.change(&EXTEND, args!(fence => org, job, chunk, epoch; until), StoreError::LeaseLost).await?;
     }
     Ok(())
 }
 
 /// Releases a chunk, so that another worker can claim it at once.
 pub async fn free(tx: &mut Tx, fence: &ChunkFence) -> Result<()> {
-    let ChunkFence { org, job, chunk, epoch } = *fence;
-    tx.execute(&FREE, args![org, job, chunk, epoch]).await.map(drop)
+    tx.execute(&FREE, args!(fence => org, job, chunk, epoch)).await.map(drop)
 }
 
 /// What a settled part changed.
@@ -281,8 +266,7 @@ pub async fn settle(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart, now:
 pub async fn settle_rows(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart, now: Millis) -> Result<SettledChange> {
     let ChunkFence { org, job, chunk, epoch } = *fence;
     let locked = lock(tx, org, job).await?;
-    let holder = tx.first(&HOLDER, args![org, job, chunk]).await?;
-    let holder = holder.map(|row| row.get::<i64>("epoch")).transpose()?;
+    let holder = tx.find::<i64>(&HOLDER, args![org, job, chunk]).await?;
     if locked.state != JobState::Processing || holder != Some(epoch) {
         return Err(StoreError::LeaseLost);
     }
@@ -303,9 +287,8 @@ pub async fn settle_rows(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart,
     let numbers = Numbers { next_chunk: next, parts, progress_at: Some(now).filter(|_| comes_on) };
     count(tx, fence, &new, charged, numbers).await?;
     if let Some(stay) = &settled.stay {
-        let ChunkRelease { ready_at, size, left_rows, since } = stay;
-        let ready_at = if locked.hurried { now } else { *ready_at };
-        tx.execute(&STAY, args![org, job, chunk, ready_at, *size, left_rows.as_slice(), *since]).await?;
+        let ready_at = if locked.hurried { now } else { stay.ready_at };
+        tx.execute(&STAY, args!(stay => size, left_rows, since; org, job, chunk, ready_at)).await?;
     }
     let new = new.into_iter().map(|row| row.idx).collect();
     let closed = if settled.done { end_chunk(tx, fence, &locked.id, now).await? } else { None };
@@ -324,10 +307,10 @@ fn soon<'c>(locked: &LockedJob, chunks: &'c [NewChunk], now: Millis) -> Cow<'c, 
 async fn end_chunk(tx: &mut Tx, fence: &ChunkFence, id: &str, now: Millis) -> Result<Option<ClosedJob>> {
     let ChunkFence { org, job, chunk, .. } = *fence;
     tx.execute(&DONE, args![org, job, chunk]).await?;
-    if tx.first(&LEFT, args![org, job]).await?.is_some() {
+    if tx.has(&LEFT, args![org, job]).await? {
         return Ok(None);
     }
-    close::complete(tx, org, job, id, now).await.map(Some)
+    close::close(tx, org, job, id, JobState::Completed, now).await.map(Some)
 }
 
 /// Results whose rows have none yet. An address is in one chunk at a time, so only the chunk's own parts can have one: from an
@@ -354,7 +337,7 @@ async fn add_parts(
         last += 1;
         let body = part::encode(part, now)?;
         let body = seal(tx, org, SealedField::numbered("result_part.body", job.0, last), &body).await?;
-        tx.execute(&ADD_PART, args![org, job, last, chunk, &*body]).await?;
+        tx.execute(&ADD_PART, args![org, job, last, chunk, body]).await?;
     }
     Ok(last)
 }

@@ -51,42 +51,6 @@ pub struct ClockLimits {
     pub facts_ms: i64,
 }
 
-// $1: now, the new end of anything that ends later than $2. $3: maximum duration of a lock; in a pause, how much sooner it ends.
-statements! {
-    LEASE = "UPDATE lease SET held_until = $1 WHERE held_until > $2";
-    NODE = "UPDATE node SET seen_at = $1 WHERE seen_at > $2";
-    CHUNK = "UPDATE chunk SET leased_until = $1 WHERE leased_until > $2";
-    CHUNK_READY = "UPDATE chunk SET ready_at = CASE WHEN ready_at - $3 > $1 THEN ready_at - $3 ELSE $1 END WHERE ready_at > $2";
-    IMPORT = "UPDATE job SET leased_until = $1 WHERE is_open = 1 AND leased_until > $2";
-    PACKING = "UPDATE job SET keeper_until = $1 WHERE packed < 2 AND keeper_until > $2";
-    HOLD = "UPDATE hold SET expires_at = $1 WHERE expires_at > $2";
-    // A lock ends at most that long after its creation, so the index of creation times finds it.
-    LOCK = "UPDATE idempotency SET locked_until = $1 WHERE status IS NULL AND created_at > CAST($2 AS BIGINT) - $3 - 1000 \
-            AND locked_until > $2";
-    OUTBOX = "UPDATE outbox SET lease_until = $1 WHERE state = 'waiting' AND lease_until > $2";
-    OUTBOX_NEXT = "UPDATE outbox SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE state = 'waiting' AND next_at > $2";
-    NOTICE = "UPDATE notice SET lease_until = $1 WHERE lease_until > $2";
-    NOTICE_NEXT = "UPDATE notice SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2";
-    LIST_MAIL = "UPDATE list_mail SET lease_until = $1 WHERE lease_until > $2";
-    LIST_MAIL_NEXT = "UPDATE list_mail SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2";
-    REPORT_MAIL = "UPDATE report_mail SET lease_until = $1 WHERE lease_until > $2";
-    REPORT_MAIL_NEXT = "UPDATE report_mail SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2";
-    REPORTS = "UPDATE users SET reports_at = $1 WHERE reports_at > $2";
-    MAIL = "UPDATE invitation SET mail_lease_until = $1 WHERE mail_lease_until > $2";
-    MAIL_NEXT = "UPDATE invitation SET mail_next_at = CASE WHEN mail_next_at - $3 > $1 THEN mail_next_at - $3 ELSE $1 END WHERE mail_next_at > $2";
-    FORGOTTEN = "UPDATE forgotten_password SET asked_at = $1 WHERE asked_at > $2";
-    ERASURE = "UPDATE erasure SET leased_until = $1 WHERE completed_at IS NULL AND leased_until > $2";
-    RUN = "UPDATE connection_run SET leased_until = $1 WHERE state IN ('reading', 'verifying', 'acting') AND leased_until > $2";
-    RUN_NEXT = "UPDATE connection_run SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE state IN ('reading', 'verifying', 'acting') AND next_at > $2";
-    SCHEDULE = "UPDATE connection_schedule SET next_at = $1 WHERE next_at > $2";
-    SCHEDULE_DONE = "UPDATE connection_schedule SET done_at = $1 WHERE done_at > $2";
-    HOOK = "UPDATE connection_hook SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2";
-    TOKEN = "UPDATE account_token SET claimed_until = $1 WHERE claimed_until > $2";
-    DOMAIN = "UPDATE sso_domain SET look_at = CASE WHEN look_at - $3 > $1 THEN look_at - $3 ELSE $1 END WHERE look_at > $2";
-    PASS = "UPDATE widget_pass SET held_until = $1 WHERE held_until > $2";
-    FACT = "UPDATE domain_fact SET known_until = $1, catch_all_until = $1, accepted_until = $1 WHERE known_until > $2";
-}
-
 /// Kind of time that is too far ahead.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -100,44 +64,56 @@ enum Kind {
     Wait(i64),
 }
 
-fn rules(longest: &ClockLimits) -> [(&'static Statement, Kind); 30] {
-    use Kind::{Lease, Lock, Pause, Wait};
-    let ClockLimits { node_ms, work_ms, lock_ms, facts_ms } = *longest;
-    [
-        // Another process on this SQLite may hold a node's lease and be alive; its sources tell it apart.
-        (&LEASE, Wait(node_ms)),
-        // Heartbeat, by which a node counts as alive for a while.
-        (&NODE, Wait(0)),
-        (&CHUNK, Lease(work_ms)),
-        (&CHUNK_READY, Pause),
-        (&IMPORT, Lease(work_ms)),
-        (&PACKING, Lease(PACKING_MS)),
-        (&HOLD, Lease(HOLDS_MS)),
-        (&LOCK, Lock(lock_ms)),
-        (&OUTBOX, Lease(work_ms)),
-        (&OUTBOX_NEXT, Pause),
-        (&NOTICE, Lease(MAIL_LEASE_MS)),
-        (&NOTICE_NEXT, Pause),
-        (&LIST_MAIL, Lease(MAIL_LEASE_MS)),
-        (&LIST_MAIL_NEXT, Pause),
-        (&REPORT_MAIL, Lease(MAIL_LEASE_MS)),
-        (&REPORT_MAIL_NEXT, Pause),
-        (&REPORTS, Wait(REPORTS_MS)),
-        (&MAIL, Lease(MAIL_LEASE_MS)),
-        (&MAIL_NEXT, Pause),
-        (&FORGOTTEN, Wait(0)),
-        (&ERASURE, Lease(work_ms)),
-        (&RUN, Lease(work_ms)),
-        (&RUN_NEXT, Pause),
-        (&SCHEDULE, Wait(NIGHTS_MS)),
-        // The share of decay protection counts from there.
-        (&SCHEDULE_DONE, Wait(0)),
-        (&HOOK, Pause),
-        (&TOKEN, Lease(EXCHANGE_MS)),
-        (&DOMAIN, Pause),
-        (&PASS, Lease(HOLDS_MS)),
-        (&FACT, Wait(facts_ms)),
-    ]
+/// Declares statements, each with the kind of its time.
+macro_rules! correcting_statements {
+    (|$longest:ident| $($name:ident = $text:expr, $kind:expr;)+) => {
+        statements! { $($name = $text;)+ }
+
+        fn rules($longest: &ClockLimits) -> Vec<(&'static Statement, Kind)> {
+            use Kind::{Lease, Lock, Pause, Wait};
+            vec![$((&$name, $kind)),+]
+        }
+    };
+}
+
+// $1: now, the new end of anything that ends later than $2. $3: maximum duration of a lock; in a pause, how much sooner it ends.
+correcting_statements! {
+    |longest|
+    // Another process on this SQLite may hold a node's lease and be alive; its sources tell it apart.
+    LEASE = "UPDATE lease SET held_until = $1 WHERE held_until > $2", Wait(longest.node_ms);
+    // Heartbeat, by which a node counts as alive for a while.
+    NODE = "UPDATE node SET seen_at = $1 WHERE seen_at > $2", Wait(0);
+    CHUNK = "UPDATE chunk SET leased_until = $1 WHERE leased_until > $2", Lease(longest.work_ms);
+    CHUNK_READY = "UPDATE chunk SET ready_at = CASE WHEN ready_at - $3 > $1 THEN ready_at - $3 ELSE $1 END WHERE ready_at > $2", Pause;
+    IMPORT = "UPDATE job SET leased_until = $1 WHERE is_open = 1 AND leased_until > $2", Lease(longest.work_ms);
+    PACKING = "UPDATE job SET keeper_until = $1 WHERE packed < 2 AND keeper_until > $2", Lease(PACKING_MS);
+    HOLD = "UPDATE hold SET expires_at = $1 WHERE expires_at > $2", Lease(HOLDS_MS);
+    // A lock ends at most that long after its creation, so the index of creation times finds it.
+    LOCK = "UPDATE idempotency SET locked_until = $1 WHERE status IS NULL AND created_at > CAST($2 AS BIGINT) - $3 - 1000 \
+            AND locked_until > $2", Lock(longest.lock_ms);
+    OUTBOX = "UPDATE outbox SET lease_until = $1 WHERE state = 'waiting' AND lease_until > $2", Lease(longest.work_ms);
+    OUTBOX_NEXT = "UPDATE outbox SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE state = 'waiting' AND next_at > $2", Pause;
+    NOTICE = "UPDATE notice SET lease_until = $1 WHERE lease_until > $2", Lease(MAIL_LEASE_MS);
+    NOTICE_NEXT = "UPDATE notice SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2", Pause;
+    LIST_MAIL = "UPDATE list_mail SET lease_until = $1 WHERE lease_until > $2", Lease(MAIL_LEASE_MS);
+    LIST_MAIL_NEXT = "UPDATE list_mail SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2", Pause;
+    REPORT_MAIL = "UPDATE report_mail SET lease_until = $1 WHERE lease_until > $2", Lease(MAIL_LEASE_MS);
+    REPORT_MAIL_NEXT = "UPDATE report_mail SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2", Pause;
+    REPORTS = "UPDATE users SET reports_at = $1 WHERE reports_at > $2", Wait(REPORTS_MS);
+    MAIL = "UPDATE invitation SET mail_lease_until = $1 WHERE mail_lease_until > $2", Lease(MAIL_LEASE_MS);
+    MAIL_NEXT = "UPDATE invitation SET mail_next_at = CASE WHEN mail_next_at - $3 > $1 THEN mail_next_at - $3 ELSE $1 END WHERE mail_next_at > $2", Pause;
+    FORGOTTEN = "UPDATE forgotten_password SET asked_at = $1 WHERE asked_at > $2", Wait(0);
+    ERASURE = "UPDATE erasure SET leased_until = $1 WHERE completed_at IS NULL AND leased_until > $2", Lease(longest.work_ms);
+    RUN = "UPDATE connection_run SET leased_until = $1 WHERE state IN ('reading', 'verifying', 'acting') AND leased_until > $2", Lease(longest.work_ms);
+    RUN_NEXT = "UPDATE connection_run SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE state IN ('reading', 'verifying', 'acting') AND next_at > $2", Pause;
+    SCHEDULE = "UPDATE connection_schedule SET next_at = $1 WHERE next_at > $2", Wait(NIGHTS_MS);
+    // The share of decay protection counts from there.
+    SCHEDULE_DONE = "UPDATE connection_schedule SET done_at = $1 WHERE done_at > $2", Wait(0);
+    HOOK = "UPDATE connection_hook SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2", Pause;
+    TOKEN = "UPDATE account_token SET claimed_until = $1 WHERE claimed_until > $2", Lease(EXCHANGE_MS);
+    DOMAIN = "UPDATE sso_domain SET look_at = CASE WHEN look_at - $3 > $1 THEN look_at - $3 ELSE $1 END WHERE look_at > $2", Pause;
+    PASS = "UPDATE widget_pass SET held_until = $1 WHERE held_until > $2", Lease(HOLDS_MS);
+    FACT = "UPDATE domain_fact SET known_until = $1, catch_all_until = $1, accepted_until = $1 WHERE known_until > $2", Wait(longest.facts_ms);
 }
 
 /// When the correction runs.

@@ -10,6 +10,7 @@ use probity_mail::time::Millis;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::nodes::instance;
+use crate::records::TypedStatements as _;
 
 /// Name under which the latest time is recorded, in milliseconds since 1970.
 const LATEST: &str = "clock";
@@ -26,8 +27,7 @@ pub async fn now_us(conn: &mut Conn) -> Result<Option<i64>> {
     if conn.takes_callers_time() {
         return Ok(None);
     }
-    let row = conn.first(&NOW, args![]).await?;
-    row.ok_or_else(|| StoreError::corrupt("the server does not say what time it is"))?.get("now_us").map(Some)
+    conn.one(&NOW, args![]).await.map(Some)
 }
 
 /// The database's time, or `own` if it has no clock.

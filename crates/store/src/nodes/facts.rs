@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
-use crate::records::{ReadColumns as _, record};
+use crate::db::{Conn, Tx, args, statements};
+use crate::records::{TypedStatements as _, records};
 
 statements! {
     RECALL = "SELECT f.domain, f.host, f.catch_all, f.catch_all_until, f.accepted_until FROM {each:$1} \
@@ -53,21 +53,18 @@ type Parts = (Option<(bool, Millis)>, Option<Millis>);
 /// Facts about domains at MX hosts, requested as pairs of domain and host, in no order; unknown pairs are omitted. Expired parts
 /// are included until they are purged.
 pub async fn recall<T: Serialize>(conn: &mut Conn, wanted: &[T]) -> Result<Vec<StoredDomainFact>> {
-    conn.rows(&RECALL, args![json!(wanted).to_string()]).await?.iter().map(fact).collect()
+    conn.all(&RECALL, args![json!(wanted).to_string()]).await
 }
 
 /// Facts about domains at all MX hosts, each domain requested as an array of one; in no order.
 pub async fn of_domains<T: Serialize>(conn: &mut Conn, wanted: &[T]) -> Result<Vec<StoredDomainFact>> {
-    conn.rows(&OF_DOMAINS, args![json!(wanted).to_string()]).await?.iter().map(fact).collect()
+    conn.all(&OF_DOMAINS, args![json!(wanted).to_string()]).await
 }
 
-fn fact(row: &ResultRow) -> Result<StoredDomainFact> {
-    let catch_all: Option<bool> = row.read("catch_all")?;
-    Ok(record!(row => StoredDomainFact {
-        domain, host, accepted_until;
-        catch_all: catch_all.zip(row.read("catch_all_until")?),
-    }))
-}
+records!(row => StoredDomainFact {
+    domain, host, accepted_until;
+    catch_all: row.read::<Option<_>>("catch_all")?.zip(row.read("catch_all_until")?),
+});
 
 /// Stores facts. A part that is `None` leaves the stored one unchanged; of several facts about the same domain and host, the last
 /// counts.
@@ -96,5 +93,5 @@ pub async fn remember(tx: &mut Tx, facts: &[StoredDomainFact]) -> Result<()> {
 
 /// Removes up to `at_most` rows whose parts have all expired, oldest first; returns the number removed.
 pub async fn purge(tx: &mut Tx, now: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![now, i64::from(at_most)]).await
+    tx.execute(&PURGE, args![now, at_most]).await
 }

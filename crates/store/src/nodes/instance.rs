@@ -4,6 +4,7 @@
 
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
+use crate::records::TypedStatements as _;
 
 statements! {
     VALUE = "SELECT value FROM instance WHERE name = $1";
@@ -16,12 +17,12 @@ statements! {
 
 /// The text of a name, if one was set.
 pub async fn value(conn: &mut Conn, name: &str) -> Result<Option<String>> {
-    conn.first(&VALUE, args![name]).await?.map(|row| row.get("value")).transpose()
+    conn.find(&VALUE, args![name]).await
 }
 
 /// The text of a name, fixed until the transaction ends.
 pub(crate) async fn shared(tx: &mut Tx, name: &str) -> Result<Option<String>> {
-    tx.first(&SHARED, args![name]).await?.map(|row| row.get("value")).transpose()
+    tx.find(&SHARED, args![name]).await
 }
 
 /// Locks a text exclusively until the transaction ends; waits for all [`shared`] locks.

@@ -5,9 +5,9 @@ use probity_account::outcome::OutcomeSource;
 use probity_mail::time::Millis;
 
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
-use crate::number::OrgNo;
-use crate::records::record;
+use crate::db::{Conn, Tx, args, statements};
+use crate::number::{self, OrgNo};
+use crate::records::{ReadColumns as _, TypedStatements as _, record, records};
 
 /// Source without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +38,8 @@ macro_rules! columns {
 }
 
 statements! {
-    // Each concurrent creation waits for the one before, and then counts its source, too.
-    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outcome_source WHERE org_no = $1 LIMIT $2) AS part) AS n";
-    INSERT = "INSERT INTO outcome_source (org_no, id, test, service, name, hash, signing_key, created_at) \
+    INSERT = "INSERT INTO outcome_source (org_no, id, test, service, name, created_at, hash, signing_key) \
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     ALL = concat!("SELECT ", columns!(), " FROM outcome_source WHERE org_no = $1 AND test = $2 ORDER BY created_at DESC, id DESC \
           LIMIT $3");
@@ -57,29 +55,19 @@ pub async fn insert(
     secrets: &OutcomeSourceSecrets,
     at_most: i64,
 ) -> Result<bool> {
-    let OutcomeSourceRecord { org, id, test, service, name, created_at, .. } = source;
-    tx.first(&LOCK_ORG, args![*org]).await?.ok_or(StoreError::NotFound)?;
-    let counted = tx.first(&COUNT, args![*org, at_most]).await?;
-    if counted.map_or(Ok(0), |row| row.get::<i64>("n"))? >= at_most {
+    // Each concurrent creation waits for the one before, and then counts its source, too.
+    number::lock(tx, source.org).await?;
+    if tx.one::<i64>(&COUNT, args![source.org, at_most]).await? >= at_most {
         return Ok(false);
     }
-    let values = args![
-        *org,
-        id.to_string(),
-        *test,
-        service.as_str(),
-        name.as_str(),
-        &secrets.hash[..],
-        secrets.signing_key.clone(),
-        *created_at
-    ];
+    let values = args!(source => org, id, test, service, name, created_at; &secrets.hash, &secrets.signing_key);
     tx.execute(&INSERT, values).await?;
     Ok(true)
 }
 
 /// Returns an organization's sources of a mode, newest first, at most `at_most`.
 pub async fn all(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<Vec<OutcomeSourceRecord>> {
-    conn.rows(&ALL, args![org, test, at_most]).await?.iter().map(read).collect()
+    conn.all(&ALL, args![org, test, at_most]).await
 }
 
 /// Returns a source of any organization, with its secrets.
@@ -87,22 +75,18 @@ pub async fn by_id(
     conn: &mut Conn,
     id: OutcomeSourceId,
 ) -> Result<Option<(OutcomeSourceRecord, OutcomeSourceSecrets)>> {
-    let Some(row) = conn.first(&BY_ID, args![id.to_string()]).await? else { return Ok(None) };
-    let secrets = OutcomeSourceSecrets { hash: row.get("hash")?, signing_key: row.get("signing_key")? };
-    Ok(Some((read(&row)?, secrets)))
+    let Some(row) = conn.first(&BY_ID, args![id]).await? else { return Ok(None) };
+    Ok(Some((row.record::<OutcomeSourceRecord>()?, record!(row => OutcomeSourceSecrets { hash, signing_key }))))
 }
 
 /// Removes a source. Its outcomes stay.
 pub async fn remove(tx: &mut Tx, org: OrgNo, id: OutcomeSourceId, test: bool) -> Result<()> {
-    let removed = tx.execute(&REMOVE, args![org, id.to_string(), test]).await?;
-    if removed == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    tx.change(&REMOVE, args![org, id, test], StoreError::NotFound).await
 }
 
 /// Notes that a source has posted. False: it was removed meanwhile.
 pub async fn touch(tx: &mut Tx, org: OrgNo, id: OutcomeSourceId, now: Millis) -> Result<bool> {
-    Ok(tx.execute(&TOUCH, args![org, id.to_string(), now]).await? == 1)
+    Ok(tx.execute(&TOUCH, args![org, id, now]).await? == 1)
 }
 
-fn read(row: &ResultRow) -> Result<OutcomeSourceRecord> {
-    Ok(record!(row => OutcomeSourceRecord { org = "org_no", id, test, service, name, created_at, last_event_at }))
-}
+records!(row => OutcomeSourceRecord { org = "org_no", id, test, service, name, created_at, last_event_at });

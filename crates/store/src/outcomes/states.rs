@@ -8,7 +8,7 @@ use crate::db::error::Result;
 use crate::db::{Conn, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::suppressions::{SuppressionTag, texts};
-use crate::records::ReadColumns as _;
+use crate::records::TypedStatements as _;
 
 statements! {
     KNOWN = "SELECT DISTINCT tag, class FROM outcome WHERE org_no = $1 AND test = $2 AND tag IN (SELECT {unhex:each.value ->> 0} FROM {each:$3})";
@@ -23,6 +23,5 @@ pub async fn known(
     if addresses.is_empty() {
         return Ok(HashSet::new());
     }
-    let rows = conn.rows(&KNOWN, args![org, test, texts(addresses)]).await?;
-    rows.iter().map(|row| Ok((row.read("tag")?, row.read("class")?))).collect()
+    conn.all(&KNOWN, args![org, test, texts(addresses)]).await
 }

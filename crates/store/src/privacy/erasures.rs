@@ -18,9 +18,9 @@ use probity_mail::time::Millis;
 
 use crate::db::error::{Result, StoreError};
 use crate::db::hex::hex;
-use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
-use crate::number::OrgNo;
-use crate::records::{ReadColumns as _, record};
+use crate::db::{Conn, Tx, args, statements};
+use crate::number::{self, OrgNo};
+use crate::records::{TypedStatements as _, listed, records};
 
 pub use crate::privacy::suppressions::SuppressionTag;
 pub use elsewhere::{drop_kept_answers, empty_receivers_answers};
@@ -38,7 +38,6 @@ macro_rules! columns {
 }
 
 statements! {
-    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     NEWEST_JOB = "SELECT created_at FROM job WHERE org_no = $1 AND test = $2 ORDER BY created_at DESC LIMIT 1";
     NEWEST_UPLOAD = "SELECT created_at FROM upload WHERE org_no = $1 ORDER BY created_at DESC LIMIT 1";
     NEWEST_MESSAGE = "SELECT created_at FROM outbox WHERE org_no = $1 ORDER BY created_at DESC LIMIT 1";
@@ -72,11 +71,7 @@ statements! {
               WHERE org_no = $1 AND id = $2 AND run = $3 AND completed_at IS NULL";
     COMPLETE = "UPDATE erasure SET completed_at = $4, leased_until = NULL, run = NULL \
                 WHERE org_no = $1 AND id = $2 AND run = $3 AND completed_at IS NULL";
-}
-
-/// All statements of erasures, including submodules.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, elsewhere::STATEMENTS].concat()
+    [elsewhere]
 }
 
 /// A new erasure request.
@@ -145,7 +140,7 @@ pub enum ErasureSubmission {
 /// [`StoreError::NotFound`]: the organization does not exist.
 pub async fn wish(tx: &mut Tx, new: &NewErasure, now: Millis, open_max: usize) -> Result<ErasureSubmission> {
     // Until the transaction ends, no job or other request can be added.
-    tx.first(&LOCK_ORG, args![new.org]).await?.ok_or(StoreError::NotFound)?;
+    number::lock(tx, new.org).await?;
     let at_most = i64::try_from(open_max).unwrap_or(i64::MAX);
     if tx.rows(&OPEN_OF, args![new.org, new.test, at_most]).await?.len() >= open_max {
         return Ok(ErasureSubmission::Full);
@@ -157,54 +152,50 @@ pub async fn wish(tx: &mut Tx, new: &NewErasure, now: Millis, open_max: usize) -
 
 /// Records a request as written elsewhere; false if it is known. [`StoreError::NotFound`]: the organization does not exist.
 pub async fn request(tx: &mut Tx, new: &NewErasure, now: Millis) -> Result<bool> {
-    tx.first(&LOCK_ORG, args![new.org]).await?.ok_or(StoreError::NotFound)?;
-    let id = new.id.to_string();
-    let url = new.webhook_url.as_ref().map(|url| url.as_bytes().to_vec());
+    number::lock(tx, new.org).await?;
+    let url = new.webhook_url.as_deref().map(str::as_bytes);
     let count = i64::try_from(new.tags.len()).unwrap_or(i64::MAX);
-    if tx.execute(&ADD, args![new.org, &*id, new.test, count, url, new.requested_at, now, NOTHING]).await? == 0 {
+    if tx.execute(&ADD, args![new.org, new.id, new.test, count, url, new.requested_at, now, NOTHING]).await? == 0 {
         return Ok(false);
     }
-    let tags: Vec<_> = new.tags.iter().map(|tag| [hex(tag)]).collect();
-    tx.execute(&ADD_TOMBSTONES, args![serde_json::json!(tags).to_string(), new.org, id]).await?;
+    tx.execute(&ADD_TOMBSTONES, args![listed(new.tags.iter().map(|tag| hex(tag))), new.org, new.id]).await?;
     Ok(true)
 }
 
 /// Acceptance time of the newest data that erasures process.
 async fn newest(conn: &mut Conn, org: OrgNo, test: bool) -> Result<Millis> {
-    let job = conn.first(&NEWEST_JOB, args![org, test]).await?;
+    let job = conn.find(&NEWEST_JOB, args![org, test]).await?;
     // Test keys see no uploads.
-    let upload = if test { None } else { conn.first(&NEWEST_UPLOAD, args![org]).await? };
+    let upload = if test { None } else { conn.find(&NEWEST_UPLOAD, args![org]).await? };
     // Of both live and test jobs: an erasure that reaches a little further only empties endpoint responses.
-    let message = conn.first(&NEWEST_MESSAGE, args![org]).await?;
-    let found = [job, upload, message].into_iter().flatten().map(|row| row.get::<i64>("created_at"));
-    let newest = found.collect::<Result<Vec<_>>>()?.into_iter().max();
-    Ok(Millis(newest.unwrap_or(i64::MIN)))
+    let message = conn.find(&NEWEST_MESSAGE, args![org]).await?;
+    Ok(job.max(upload).max(message).unwrap_or(Millis(i64::MIN)))
 }
 
 /// Time for new data of an organization, `now` or later, that no erasure reaches. Until the transaction ends, none can be
 /// requested.
 pub(crate) async fn after_all(tx: &mut Tx, org: OrgNo, test: bool, now: Millis) -> Result<Millis> {
-    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
-    let newest = tx.first(&NEWEST, args![org, test]).await?.map(|row| row.get::<i64>("requested_at")).transpose()?;
+    number::lock(tx, org).await?;
+    let newest = tx.find::<i64>(&NEWEST, args![org, test]).await?;
     Ok(newest.map_or(now, |newest| Millis(newest + 1).max(now)))
 }
 
 /// Whether an erasure was open at any time since `since`: copies made since then may hold erased addresses. Until the transaction
 /// ends, none can be requested.
 pub async fn any_since(tx: &mut Tx, org: OrgNo, test: bool, since: Millis) -> Result<bool> {
-    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
-    Ok(tx.first(&SINCE, args![org, test, since]).await?.is_some())
+    number::lock(tx, org).await?;
+    tx.has(&SINCE, args![org, test, since]).await
 }
 
 /// Whether an erasure of live or test jobs is open. Until the transaction ends, none can be requested.
 pub(crate) async fn any_open_of(tx: &mut Tx, org: OrgNo, test: bool) -> Result<bool> {
-    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
-    Ok(tx.first(&OPEN_OF, args![org, test, 1]).await?.is_some())
+    number::lock(tx, org).await?;
+    tx.has(&OPEN_OF, args![org, test, 1_i64]).await
 }
 
 /// The erasure with an id, for keys of its mode (live or test).
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: ErasureId, test: bool) -> Result<ErasureRequest> {
-    conn.first(&BY_ID, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    conn.one(&BY_ID, args![org, id, test]).await
 }
 
 /// Erasures, newest first, after the last one of a page.
@@ -216,52 +207,48 @@ pub async fn page(
     at_most: i64,
 ) -> Result<Vec<ErasureRequest>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
-    conn.rows(&PAGE, args![org, test, at, id, at_most]).await?.iter().map(read).collect()
+    conn.all(&PAGE, args![org, test, at, id, at_most]).await
 }
 
 /// Erasures of all organizations in the order in which this database learned of them, after a position.
 pub async fn known_since(conn: &mut Conn, place: &(Millis, String), at_most: i64) -> Result<Vec<ErasureRequest>> {
-    conn.rows(&KNOWN_SINCE, args![place.0, &*place.1, at_most]).await?.iter().map(read).collect()
+    conn.all(&KNOWN_SINCE, args![place.0, &*place.1, at_most]).await
 }
 
 pub async fn tags(conn: &mut Conn, org: OrgNo, id: ErasureId) -> Result<HashSet<SuppressionTag>> {
-    let rows = conn.rows(&TOMBSTONES, args![org, id.to_string()]).await?;
-    let tag = |row: &ResultRow| {
-        SuppressionTag::try_from(row.get::<Vec<u8>>("tag")?).map_err(|_| StoreError::corrupt("a tombstone"))
-    };
-    rows.iter().map(tag).collect()
+    conn.all(&TOMBSTONES, args![org, id]).await
 }
 
 /// Whether [`claim`] would find work: reads only.
 pub async fn any_open(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_OPEN, args![now]).await?.is_some())
+    conn.has(&ANY_OPEN, args![now]).await
 }
 
 /// Which of these erasures the database has, with their progress.
 pub async fn known(conn: &mut Conn, asked: &[(OrgNo, ErasureId)]) -> Result<HashMap<(OrgNo, ErasureId), ErasureStage>> {
     let asked: Vec<_> = asked.iter().map(|(org, id)| serde_json::json!([org.0, id.to_string()])).collect();
-    let rows = conn.rows(&KNOWN, args![serde_json::Value::from(asked).to_string()]).await?;
-    let known = |row: &ResultRow| {
-        let stage = match row.get::<Option<i64>>("completed_at")? {
+    let found: Vec<_> = conn.all(&KNOWN, args![serde_json::Value::from(asked).to_string()]).await?;
+    let known = |(org, id, job_at, completed_at): (_, _, Millis, Option<Millis>)| {
+        let stage = match completed_at {
             Some(_) => ErasureStage::Completed,
-            None if Millis(row.get("job_at")?) == THROUGH.0 => ErasureStage::Through,
+            None if job_at == THROUGH.0 => ErasureStage::Through,
             None => ErasureStage::Open,
         };
-        Ok(((OrgNo(row.get("org_no")?), row.read("id")?), stage))
+        ((org, id), stage)
     };
-    rows.iter().map(known).collect()
+    Ok(found.into_iter().map(known).collect())
 }
 
 /// Restarts an open erasure that another copy of this database recorded as completed. False if that is known already, or the
 /// erasure is not open.
 pub async fn do_again(tx: &mut Tx, org: OrgNo, id: ErasureId, now: Millis) -> Result<bool> {
-    Ok(tx.execute(&DO_AGAIN, args![org, id.to_string(), now]).await? == 1)
+    Ok(tx.execute(&DO_AGAIN, args![org, id, now]).await? == 1)
 }
 
 /// Whether an open erasure is being repeated: this database learned of it, or of its completion ([`do_again`]), after the request,
 /// because it was restored from a backup.
 pub async fn any_done_again(conn: &mut Conn) -> Result<bool> {
-    Ok(conn.first(&DONE_AGAIN, args![]).await?.is_some())
+    conn.has(&DONE_AGAIN, args![]).await
 }
 
 /// Selects the organization whose erasure is claimed next.
@@ -287,14 +274,12 @@ pub async fn claim(
     run: &str,
     turn: ErasureTurn,
 ) -> Result<Option<ClaimedErasure>> {
-    let only_again = i64::from(turn.only_again);
-    let mut found = tx.first(&OPEN, args![now, turn.after, only_again]).await?;
+    let mut found: Option<ErasureRequest> = tx.find(&OPEN, args![now, turn.after, turn.only_again]).await?;
     if found.is_none() {
-        found = tx.first(&OPEN, args![now, OrgNo(i64::MIN), only_again]).await?;
+        found = tx.find(&OPEN, args![now, OrgNo(i64::MIN), turn.only_again]).await?;
     }
-    let Some(row) = found else { return Ok(None) };
-    let erasure = read(&row)?;
-    tx.execute(&TAKE, args![erasure.org, erasure.id.to_string(), now + lease_ms, run]).await?;
+    let Some(erasure) = found else { return Ok(None) };
+    tx.execute(&TAKE, args!(erasure => org, id; now + lease_ms, run)).await?;
     Ok(Some(ClaimedErasure { erasure, run: run.to_owned() }))
 }
 
@@ -304,22 +289,19 @@ pub async fn record(tx: &mut Tx, claimed: &ClaimedErasure, until: Millis) -> Res
     let ClaimedErasure { erasure, run } = claimed;
     let removed = serde_json::json!(erasure.removed).to_string();
     let (job_at, job_no) = erasure.reached;
-    let values = args![erasure.org, erasure.id.to_string(), &**run, removed, job_at, job_no, until];
-    if tx.execute(&RECORD, values).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    let values = args!(erasure => org, id; run, removed, job_at, job_no, until);
+    tx.change(&RECORD, values, StoreError::LeaseLost).await
 }
 
 /// Records completion.
 pub async fn complete(tx: &mut Tx, claimed: &ClaimedErasure, now: Millis) -> Result<()> {
     let ClaimedErasure { erasure, run } = claimed;
-    let done = tx.execute(&COMPLETE, args![erasure.org, erasure.id.to_string(), &**run, now]).await?;
-    if done == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    tx.change(&COMPLETE, args!(erasure => org, id; run, now), StoreError::LeaseLost).await
 }
 
-fn read(row: &ResultRow) -> Result<ErasureRequest> {
-    Ok(record!(row => ErasureRequest {
-        org = "org_no", id, test, addresses, requested_at, known_at, completed_at;
-        webhook_url: row.utf8("webhook_url")?,
-        removed: row.json("removed")?,
-        reached: (row.read("job_at")?, row.read("job_no")?),
-    }))
-}
+records!(row => ErasureRequest {
+    org = "org_no", id, test, addresses, requested_at, known_at, completed_at;
+    webhook_url: row.utf8("webhook_url")?,
+    removed: row.json("removed")?,
+    reached: (row.read("job_at")?, row.read("job_no")?),
+});

@@ -22,9 +22,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, Statement, Store, Tx, args, statements};
+use crate::db::{Conn, Store, Tx, args, statements};
 use crate::nodes::instance;
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 use keys::MadeKeys;
 pub(crate) use keys::MasterKeys;
@@ -43,11 +44,7 @@ statements! {
     ADD_KEY = "INSERT INTO org_key (org_no, wrapped) VALUES ($1, $2) ON CONFLICT (org_no) DO NOTHING";
     KEYS = "SELECT org_no, wrapped FROM org_key WHERE org_no > $1 ORDER BY org_no LIMIT $2 {for_update}";
     REWRAP = "UPDATE org_key SET wrapped = $2 WHERE org_no = $1";
-}
-
-/// All statements of encryption, including submodules.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, earlier::STATEMENTS].concat()
+    [earlier]
 }
 
 /// Column and row of a body within its organization.
@@ -146,8 +143,8 @@ async fn data_key(conn: &mut Conn, keys: &MasterKeys, org: OrgNo) -> Result<Opti
     if let Some(key) = made.or_else(|| keys.cached(org)) {
         return Ok(Some(key));
     }
-    let Some(row) = conn.first(&KEY, args![org]).await? else { return Ok(None) };
-    let key = keys.unwrapped(org, &row.get::<Vec<u8>>("wrapped")?)?;
+    let Some(wrapped) = conn.find::<Vec<u8>>(&KEY, args![org]).await? else { return Ok(None) };
+    let key = keys.unwrapped(org, &wrapped)?;
     keys.keep(org, &key);
     Ok(Some(key))
 }
@@ -177,18 +174,17 @@ pub type RewrapKey<'a> = dyn Fn(OrgNo, &[u8]) -> Option<Vec<u8>> + Sync + 'a;
 pub async fn rewrap(tx: &mut Tx, to: &dyn Sealing, anew: &RewrapKey<'_>) -> Result<u64> {
     // Comes first, so that no key is created meanwhile ([`make_key`]).
     instance::lock(tx, FINGERPRINT).await?;
-    let (mut last, mut count) = (i64::MIN, 0);
+    let (mut last, mut count) = (OrgNo(i64::MIN), 0);
     loop {
-        let rows = tx.rows(&KEYS, args![last, KEYS_AT_ONCE]).await?;
-        for row in &rows {
-            last = row.get("org_no")?;
-            let wrapped = anew(OrgNo(last), &row.get::<Vec<u8>>("wrapped")?);
+        let keys: Vec<(OrgNo, Vec<u8>)> = tx.all(&KEYS, args![last, KEYS_AT_ONCE]).await?;
+        for (org, wrapped) in &keys {
+            let wrapped = anew(*org, wrapped);
             let wrapped =
                 wrapped.ok_or_else(|| StoreError::corrupt("a data key is wrapped under another master key"))?;
-            tx.execute(&REWRAP, args![last, wrapped]).await?;
-            count += 1;
+            tx.execute(&REWRAP, args![org, wrapped]).await?;
+            (last, count) = (*org, count + 1);
         }
-        if i64::try_from(rows.len()).is_ok_and(|read| read < KEYS_AT_ONCE) {
+        if i64::try_from(keys.len()).is_ok_and(|read| read < KEYS_AT_ONCE) {
             instance::set(tx, FINGERPRINT, to.fingerprint()).await?;
             return Ok(count);
         }

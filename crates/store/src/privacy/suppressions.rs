@@ -7,13 +7,12 @@ use std::collections::BTreeSet;
 
 use probity_account::suppression::SuppressionKind;
 use probity_mail::time::Millis;
-use serde_json::json;
 
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::hex::hex;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::ReadColumns as _;
+use crate::records::{TypedStatements as _, listed, records};
 
 /// Keyed hash of an address's normal form.
 pub type SuppressionTag = [u8; 16];
@@ -57,6 +56,9 @@ pub struct SuppressedAddress {
     pub since: Millis,
 }
 
+records!(row => SuppressionListSize { list, listed, changed_at });
+records!(row => SuppressedAddress { list, tag, since = "added_at" });
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuppressionChanges {
     pub before: i64,
@@ -65,14 +67,7 @@ pub struct SuppressionChanges {
 
 /// An organization's lists that are not empty, in the order of [`SuppressionKind::ALL`].
 pub async fn standing(conn: &mut Conn, org: OrgNo) -> Result<Vec<SuppressionListSize>> {
-    let one = |row: &ResultRow| {
-        Ok(SuppressionListSize {
-            list: row.read("list")?,
-            listed: row.get("listed")?,
-            changed_at: Millis(row.get("changed_at")?),
-        })
-    };
-    let mut standing = conn.rows(&STANDING, args![org]).await?.iter().map(one).collect::<Result<Vec<_>>>()?;
+    let mut standing: Vec<SuppressionListSize> = conn.all(&STANDING, args![org]).await?;
     standing.sort_by_key(|one| one.list);
     Ok(standing)
 }
@@ -86,7 +81,7 @@ pub async fn add(
     now: Millis,
 ) -> Result<SuppressionChanges> {
     let before = lock(tx, org, list, now).await?;
-    let added = tx.execute(&ADD, args![org, list.as_str(), now, texts(tags)]).await?;
+    let added = tx.execute(&ADD, args![org, list, now, texts(tags)]).await?;
     counted(tx, org, list, before, i64::try_from(added).unwrap_or(i64::MAX)).await
 }
 
@@ -99,7 +94,7 @@ pub async fn remove(
     now: Millis,
 ) -> Result<SuppressionChanges> {
     let before = lock(tx, org, list, now).await?;
-    let removed = tx.execute(&REMOVE, args![org, list.as_str(), texts(tags)]).await?;
+    let removed = tx.execute(&REMOVE, args![org, list, texts(tags)]).await?;
     counted(tx, org, list, before, -i64::try_from(removed).unwrap_or(i64::MAX)).await
 }
 
@@ -112,7 +107,7 @@ pub async fn remove_some(
     now: Millis,
 ) -> Result<SuppressionChanges> {
     let before = lock(tx, org, list, now).await?;
-    let removed = tx.execute(&REMOVE_SOME, args![org, list.as_str(), i64::from(at_most)]).await?;
+    let removed = tx.execute(&REMOVE_SOME, args![org, list, at_most]).await?;
     counted(tx, org, list, before, -i64::try_from(removed).unwrap_or(i64::MAX)).await
 }
 
@@ -129,29 +124,24 @@ pub async fn find(
     let wanted = texts(tags);
     let mut found = Vec::new();
     for one in lists {
-        for row in conn.rows(&FIND, args![org, one.list.as_str(), wanted.as_str()]).await? {
-            let tag: Vec<u8> = row.get("tag")?;
-            let tag = tag.try_into().map_err(|_| StoreError::corrupt("the tag of an address"))?;
-            found.push(SuppressedAddress { list: row.read("list")?, tag, since: Millis(row.get("added_at")?) });
-        }
+        found.extend(conn.all::<Vec<SuppressedAddress>, _>(&FIND, args![org, one.list, &wanted]).await?);
     }
     found.sort();
     Ok(found)
 }
 
 async fn lock(tx: &mut Tx, org: OrgNo, list: SuppressionKind, now: Millis) -> Result<i64> {
-    let row = tx.first(&LOCK, args![org, list.as_str(), now]).await?;
-    row.ok_or_else(|| StoreError::corrupt("a count that was just written is not there"))?.get("listed")
+    tx.one(&LOCK, args![org, list, now]).await
 }
 
 async fn counted(tx: &mut Tx, org: OrgNo, list: SuppressionKind, before: i64, more: i64) -> Result<SuppressionChanges> {
     if more != 0 {
-        tx.execute(&COUNTED, args![org, list.as_str(), more]).await?;
+        tx.execute(&COUNTED, args![org, list, more]).await?;
     }
     Ok(SuppressionChanges { before, after: before + more })
 }
 
 /// Encodes the tags as JSON, each as an array of one, in lower-case hexadecimal.
 pub(crate) fn texts(tags: &BTreeSet<SuppressionTag>) -> String {
-    serde_json::Value::from(tags.iter().map(|tag| json!([hex(tag)])).collect::<Vec<_>>()).to_string()
+    listed(tags.iter().map(|tag| hex(tag)))
 }

@@ -6,6 +6,7 @@ use super::UploadNo;
 use crate::db::error::Result;
 use crate::db::{Tx, args, statements};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 /// Rows removed in one transaction: 50 blocks or more.
 const ROWS_AT_ONCE: i64 = 50_000;
@@ -50,29 +51,24 @@ pub async fn mark_due(
     broken_off: Millis,
     at_most: i64,
 ) -> Result<(usize, usize)> {
-    let due = tx.rows(&DUE, args![now, keep_days, DAY_MS, at_most]).await?;
-    let broken = tx.rows(&BROKEN_OFF, args![broken_off, at_most]).await?;
-    for row in &due {
-        mark_gone(tx, OrgNo(row.get("org_no")?), UploadNo(row.get("upload_no")?)).await?;
+    let due: Vec<_> = tx.all(&DUE, args![now, keep_days, DAY_MS, at_most]).await?;
+    let broken: Vec<_> = tx.all(&BROKEN_OFF, args![broken_off, at_most]).await?;
+    for (org, no) in &due {
+        mark_gone(tx, *org, *no).await?;
     }
-    for row in &broken {
-        mark_abandoned(tx, OrgNo(row.get("org_no")?), UploadNo(row.get("upload_no")?)).await?;
+    for (org, no) in &broken {
+        mark_abandoned(tx, *org, *no).await?;
     }
     Ok((due.len(), broken.len()))
 }
 
 /// Removes a part of the rows of one gone upload, finally the upload. False if there is none left.
 pub async fn purge(tx: &mut Tx) -> Result<bool> {
-    let Some(row) = tx.first(&GONE, args![]).await? else { return Ok(false) };
-    let (org, no) = (OrgNo(row.get("org_no")?), UploadNo(row.get("upload_no")?));
-    match tx.first(&FIRST, args![org, no]).await? {
-        Some(first) => {
-            let end = first.get::<i64>("first_idx")? + ROWS_AT_ONCE;
-            tx.execute(&DROP_BLOCKS, args![org, no, end]).await?;
-        }
-        None => {
-            tx.execute(&DROP_UPLOAD, args![org, no]).await?;
-        }
-    }
+    let gone: Option<(OrgNo, UploadNo)> = tx.find(&GONE, args![]).await?;
+    let Some((org, no)) = gone else { return Ok(false) };
+    match tx.find::<i64>(&FIRST, args![org, no]).await? {
+        Some(first) => tx.execute(&DROP_BLOCKS, args![org, no, first + ROWS_AT_ONCE]).await?,
+        None => tx.execute(&DROP_UPLOAD, args![org, no]).await?,
+    };
     Ok(true)
 }

@@ -7,6 +7,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
+use crate::records::TypedStatements as _;
 
 statements! {
     LOCK = "SELECT state FROM upload WHERE org_no = $1 AND upload_no = $2 {for_update}";
@@ -30,21 +31,19 @@ fn body_of(no: UploadNo, first_idx: i64) -> SealedField<'static> {
 
 /// Stores a block of rows that starts at this index. [`StoreError::NotFound`]: the upload was swept, or has arrived.
 pub async fn add_block(tx: &mut Tx, org: OrgNo, no: UploadNo, first_idx: i64, body: &[u8]) -> Result<()> {
-    let state = tx.first(&LOCK, args![org, no]).await?.map(|row| row.get::<String>("state")).transpose()?;
+    let state: Option<String> = tx.find(&LOCK, args![org, no]).await?;
     if state.as_deref() != Some("arriving") {
         return Err(StoreError::NotFound);
     }
     let body = seal(tx, org, body_of(no, first_idx), body).await?;
-    tx.execute(&ADD, args![org, no, first_idx, &*body]).await.map(drop)
+    tx.execute(&ADD, args![org, no, first_idx, body]).await.map(drop)
 }
 
 /// Blocks from the one that contains row `from`: index of the first row, and content.
 pub async fn blocks(conn: &mut Conn, org: OrgNo, no: UploadNo, from: i64, at_most: i64) -> Result<Vec<(i64, Vec<u8>)>> {
-    let rows = conn.rows(&BLOCKS, args![org, no, from, at_most]).await?;
-    let mut blocks = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let first = row.get("first_idx")?;
-        blocks.push((first, unseal(conn, org, body_of(no, first), row.get("body")?).await?));
+    let mut blocks: Vec<(i64, Vec<u8>)> = conn.all(&BLOCKS, args![org, no, from, at_most]).await?;
+    for (first, body) in &mut blocks {
+        *body = unseal(conn, org, body_of(no, *first), std::mem::take(body)).await?;
     }
     Ok(blocks)
 }
@@ -61,23 +60,22 @@ pub async fn rewrite_block(
     anew: &UploadRewrite<'_>,
 ) -> Result<u64> {
     tx.first(&LOCK, args![org, no]).await?;
-    let Some(row) = tx.first(&BLOCK, args![org, no, first_idx]).await? else { return Ok(0) };
-    let body = unseal(tx, org, body_of(no, first_idx), row.get("body")?).await?;
+    let Some(body) = tx.find(&BLOCK, args![org, no, first_idx]).await? else { return Ok(0) };
+    let body = unseal(tx, org, body_of(no, first_idx), body).await?;
     let Some((body, changed)) = anew(&body)? else { return Ok(0) };
     let body = seal(tx, org, body_of(no, first_idx), &body).await?;
-    tx.execute(&PUT, args![org, no, first_idx, &*body]).await?;
+    tx.execute(&PUT, args![org, no, first_idx, body]).await?;
     tx.execute(&UNCOUNTED, args![org, no]).await?;
     Ok(changed)
 }
 
 /// Rewrites an upload's description; returns the number of changes.
 pub async fn rewrite_about(tx: &mut Tx, org: OrgNo, no: UploadNo, anew: &UploadRewrite<'_>) -> Result<u64> {
-    let row = tx.first(&ABOUT, args![org, no]).await?;
-    let Some(about) = row.map(|row| row.get::<Option<Vec<u8>>>("about")).transpose()?.flatten() else { return Ok(0) };
+    let Some(about) = tx.find(&ABOUT, args![org, no]).await?.flatten() else { return Ok(0) };
     let about = unseal(tx, org, about_of(no), about).await?;
     let Some((about, changed)) = anew(&about)? else { return Ok(0) };
     let about = seal(tx, org, about_of(no), &about).await?;
-    tx.execute(&SET_ABOUT, args![org, no, &*about]).await?;
+    tx.execute(&SET_ABOUT, args![org, no, about]).await?;
     Ok(changed)
 }
 
@@ -90,6 +88,5 @@ pub async fn of_org(
     after: UploadNo,
     at_most: i64,
 ) -> Result<Vec<UploadNo>> {
-    let rows = conn.rows(&OF_ORG, args![org, test, after, up_to, at_most]).await?;
-    rows.iter().map(|row| Ok(UploadNo(row.get("upload_no")?))).collect()
+    conn.all(&OF_ORG, args![org, test, after, up_to, at_most]).await
 }

@@ -3,9 +3,9 @@
 use probity_mail::time::Millis;
 
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::ReadColumns as _;
+use crate::records::{TypedStatements as _, records};
 
 statements! {
     FIND_SECRET = "SELECT secret, previous, previous_until FROM callback_secret WHERE org_no = $1";
@@ -51,14 +51,14 @@ pub async fn rotate(
 
 /// An organization's secret, if it has one.
 pub async fn find_secret(conn: &mut Conn, org: OrgNo) -> Result<Option<StoredCallbackSecret>> {
-    conn.first(&FIND_SECRET, args![org]).await?.as_ref().map(read).transpose()
+    conn.find(&FIND_SECRET, args![org]).await
 }
 
 async fn standing(conn: &mut Conn, org: OrgNo) -> Result<StoredCallbackSecret> {
     find_secret(conn, org).await?.ok_or_else(|| StoreError::corrupt("a secret was removed while it was read"))
 }
 
-fn read(row: &ResultRow) -> Result<StoredCallbackSecret> {
-    let previous: Option<Vec<u8>> = row.get("previous")?;
-    Ok(StoredCallbackSecret { secret: row.get("secret")?, previous: previous.zip(row.read("previous_until")?) })
-}
+records!(row => StoredCallbackSecret {
+    secret;
+    previous: row.read::<Option<_>>("previous")?.zip(row.read("previous_until")?),
+});

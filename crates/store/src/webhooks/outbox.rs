@@ -22,11 +22,11 @@ pub use tried::{ATTEMPTS_MAX, EARLIER_ANSWER_MAX, EarlierAttempt, before_the_las
 
 use crate::db::error::{Result, StoreError};
 use crate::db::hex::hex;
-use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal};
-use crate::records::{ReadColumns as _, record};
+use crate::records::{ReadColumns as _, TypedStatements as _, listed, records};
 
 /// [`NewDelivery::kind`] of a test delivery to a webhook.
 pub const TEST: &str = "test";
@@ -50,7 +50,7 @@ statements! {
             ORDER BY next_at LIMIT $2 {skip_locked})
         UPDATE outbox SET lease_until = $3, run = $4
         WHERE (org_no, id) IN (SELECT org_no, id FROM due)
-        RETURNING org_no, id, event_id, kind, url, body, signer, attempts, tried, next_at, created_at, job_id, row_list";
+        RETURNING org_no, id, event_id, kind, url, body, signer, attempts, tried, run, next_at, created_at, job_id, row_list";
     // A response received while addresses were being erased may repeat one of them.
     RECORD = "UPDATE outbox SET state = $4, attempts = attempts + 1, tried = tried + 1, next_at = $5, lease_until = NULL, run = NULL,
             first_at = COALESCE(first_at, $6), last_at = $6, last_status = $7, last_error = $8, last_took_ms = $9,
@@ -64,11 +64,7 @@ statements! {
     CANCEL = "UPDATE outbox SET state = 'cancelled', lease_until = NULL, run = NULL
         WHERE run = $2 AND state = 'waiting' AND (org_no, id) IN
             (SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'd' FROM {each:$1})";
-}
-
-/// All statements about deliveries and their secrets.
-pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, deliveries::STATEMENTS, tried::STATEMENTS].concat()
+    [deliveries, tried]
 }
 
 probity_mail::named! {
@@ -207,14 +203,13 @@ impl SenderCapacity<'_> {
     }
 
     fn not_of(self) -> String {
-        let each: Vec<[i64; 1]> = self.not_of.iter().map(|org| [org.0]).collect();
-        serde_json::json!(each).to_string()
+        listed(self.not_of.iter().map(|org| org.0))
     }
 }
 
 /// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.
 pub async fn any_due(conn: &mut Conn, now: Millis, room: SenderCapacity<'_>) -> Result<bool> {
-    Ok(conn.first(&ANY_DUE, args![now, room.not_of()]).await?.is_some())
+    conn.has(&ANY_DUE, args![now, room.not_of()]).await
 }
 
 /// Leases due deliveries to a run, up to its capacity, earliest due first. `run` must be a text that no other claim uses: a random
@@ -227,21 +222,17 @@ pub async fn claim(
     room: SenderCapacity<'_>,
 ) -> Result<Vec<ClaimedDelivery>> {
     let values = args![now, i64::from(room.at_most), now + lease_ms, run, room.not_of()];
-    let rows = tx.rows(&CLAIM, values).await?;
-    let mut claimed: Vec<ClaimedDelivery> = rows.iter().map(|row| read(row, run)).collect::<Result<_>>()?;
+    let mut claimed: Vec<ClaimedDelivery> = tx.all(&CLAIM, values).await?;
     // Returned rows are in table order.
     claimed.sort_by_key(|one| (one.due_at, one.id));
     Ok(claimed)
 }
 
-fn read(row: &ResultRow, run: &str) -> Result<ClaimedDelivery> {
-    Ok(record!(row => ClaimedDelivery {
-        org = "org_no", id, event = "event_id", kind, url, job = "job_id", signer, created_at, attempts, tried,
-        due_at = "next_at";
-        content: content(row)?,
-        run: run.to_owned(),
-    }))
-}
+records!(row => ClaimedDelivery {
+    org = "org_no", id, event = "event_id", kind, url, job = "job_id", signer, created_at, attempts, tried,
+    due_at = "next_at", run;
+    content: content(row)?,
+});
 
 fn content(row: &ResultRow) -> Result<DeliveryContent> {
     if row.get::<Option<String>>("row_list")?.is_none() {
@@ -260,22 +251,12 @@ pub async fn record(tx: &mut Tx, claimed: &ClaimedDelivery, attempt: &AttemptRes
     // Endpoints may repeat the addresses that they were sent.
     let answer = &attempt.answer[..attempt.answer.len().min(ANSWER_MAX)];
     // An empty response stays empty: encrypted, it would look like content.
-    let answer =
-        if answer.is_empty() { None } else { Some(seal(tx, claimed.org, answer_of(&id), answer).await?.into_owned()) };
-    let args = args![
-        claimed.org,
-        &*id,
-        claimed.run.as_str(),
-        attempt.state.as_str(),
-        attempt.next_at,
-        attempt.at,
-        attempt.status.map(i64::from),
-        attempt.error,
-        attempt.took_ms,
-        answer,
-        claimed.url.as_str(),
-    ];
-    if tx.execute(&RECORD, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    let answer = if answer.is_empty() { None } else { Some(seal(tx, claimed.org, answer_of(&id), answer).await?) };
+    let ClaimedDelivery { org, run, url, .. } = claimed;
+    let AttemptResult { at, took_ms, error, state, next_at, .. } = attempt;
+    let status = attempt.status.map(i64::from);
+    let values = args![org, id, run, state, next_at, at, status, error, took_ms, answer, url];
+    tx.change(&RECORD, values, StoreError::LeaseLost).await
 }
 
 /// Storage place of a delivery's response.

@@ -8,6 +8,7 @@ use probity_mail::time::Millis;
 
 use crate::db::error::{Result, StoreError};
 use crate::db::{Tx, args, statements};
+use crate::records::TypedStatements as _;
 
 /// Delay policy for attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,15 +62,15 @@ pub async fn begin(tx: &mut Tx, slots: &[AttemptSlot], now: Millis) -> Result<st
     let mut wait_until = None;
     for slot in &slots {
         tx.execute(&ENSURE, args![slot.no]).await?;
-        let row = tx.first(&LOCK, args![slot.no]).await?;
-        let row = row.ok_or_else(|| StoreError::corrupt("a counter of attempts was removed while it was locked"))?;
-        let counts = Millis(row.get("forget_at")?) > now;
-        let next_at = Millis(row.get("next_at")?);
+        let counter: Option<(i64, Millis, Millis)> = tx.find(&LOCK, args![slot.no]).await?;
+        let removed = || StoreError::corrupt("a counter of attempts was removed while it was locked");
+        let (counted, next_at, forget_at) = counter.ok_or_else(removed)?;
+        let counts = forget_at > now;
         // No delay leads to this time: a wrong clock wrote it.
         if counts && next_at > now && next_at.since(now) <= slot.backoff.longest_ms {
             wait_until = wait_until.max(Some(next_at));
         }
-        failures.push(if counts { row.get::<i64>("failures")? } else { 0 });
+        failures.push(if counts { counted } else { 0 });
     }
     if let Some(until) = wait_until {
         return Ok(Err(until));
@@ -94,7 +95,7 @@ pub async fn take_back(tx: &mut Tx, slot: i64, now: Millis) -> Result<()> {
 
 /// Removes up to `at_most` slots whose failures no longer count; returns the number removed.
 pub async fn purge(tx: &mut Tx, now: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![now, i64::from(at_most)]).await
+    tx.execute(&PURGE, args![now, at_most]).await
 }
 
 #[cfg(test)]

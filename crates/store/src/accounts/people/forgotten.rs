@@ -8,12 +8,11 @@ use probity_account::id::UserId;
 use probity_account::language::PageLanguage;
 use probity_mail::time::Millis;
 
-use crate::accounts::language;
 use crate::accounts::people::passwords::SecretHash;
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::ReadColumns as _;
+use crate::records::{TypedStatements as _, records};
 
 /// Request for a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,33 +50,32 @@ statements! {
 
 /// Stores a request; one of the same address takes its place.
 pub async fn ask(tx: &mut Tx, asked: &ForgottenPassword) -> Result<()> {
-    tx.execute(&ASK, args![&asked.who, asked.language.map(PageLanguage::as_str), asked.asked_at]).await.map(drop)
+    tx.execute(&ASK, args!(asked => who, language, asked_at)).await.map(drop)
 }
 
 /// Whether [`take`] would find a request: reads only.
 pub async fn any(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY, args![now]).await?.is_some())
+    conn.has(&ANY, args![now]).await
 }
 
 /// Removes the earliest request and returns it, to be served in this transaction.
 pub async fn take(tx: &mut Tx, now: Millis) -> Result<Option<ForgottenPassword>> {
-    let asked = |row: &ResultRow| {
-        let asked_at = Millis(row.get("asked_at")?);
-        Ok(ForgottenPassword { who: row.read("who")?, language: language::of(row)?, asked_at })
-    };
-    tx.first(&TAKE, args![now]).await?.as_ref().map(asked).transpose()
+    tx.find(&TAKE, args![now]).await
 }
+
+records!(row => ForgottenPassword { who, asked_at; language: row.language()? });
 
 /// The links of a member that work now.
 pub async fn standing(tx: &mut Tx, org: OrgNo, user: UserId, now: Millis) -> Result<Option<StandingLink>> {
-    let Some(row) = tx.first(&STANDING, args![org, user.to_string(), now]).await? else { return Ok(None) };
-    let by_mail = row.get::<Option<Vec<u8>>>("mailed_hash")?.is_some();
-    let hash: SecretHash = row.read("hash")?;
-    let (created_at, expires_at) = (Millis(row.get("created_at")?), Millis(row.get("expires_at")?));
-    Ok(Some(StandingLink { hash, by_mail, created_at, expires_at }))
+    tx.find(&STANDING, args![org, user, now]).await
 }
+
+records!(row => StandingLink {
+    hash, created_at, expires_at;
+    by_mail: row.read::<Option<SecretHash>>("mailed_hash")?.is_some(),
+});
 
 /// Has a member's mailed link mailed once more; it then works until `expires_at`.
 pub async fn mail_again(tx: &mut Tx, org: OrgNo, user: UserId, now: Millis, expires_at: Millis) -> Result<()> {
-    tx.execute(&AGAIN, args![org, user.to_string(), now, expires_at]).await.map(drop)
+    tx.execute(&AGAIN, args![org, user, now, expires_at]).await.map(drop)
 }

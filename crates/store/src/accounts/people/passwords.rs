@@ -6,10 +6,10 @@
 use probity_account::id::{OrgId, UserId};
 use probity_mail::time::Millis;
 
-use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::error::Result;
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{TypedStatements as _, records};
 
 /// Keyed hash of an address, a token or a code.
 pub type SecretHash = [u8; 32];
@@ -61,48 +61,36 @@ statements! {
 
 /// Sets a user's password, in place of the former one.
 pub async fn set(tx: &mut Tx, password: &Password, now: Millis) -> Result<()> {
-    let Password { org, user, who, hash, cost } = password;
-    let (memory_kib, passes) = (i64::from(cost.memory_kib), i64::from(cost.passes));
-    tx.execute(&SET, args![*org, user.to_string(), who, hash, memory_kib, passes, now]).await.map(drop)
+    let HashCost { memory_kib, passes } = password.cost;
+    tx.execute(&SET, args!(password => org, user, who, hash; memory_kib, passes, now)).await.map(drop)
 }
 
 /// Rehashes the same password at another cost; no effect if it was changed meanwhile.
 pub async fn upgrade(tx: &mut Tx, before: &Password, hash: &SecretHash, cost: HashCost) -> Result<()> {
-    let (memory_kib, passes) = (i64::from(cost.memory_kib), i64::from(cost.passes));
-    tx.execute(&UPGRADE, args![before.org, before.user.to_string(), &before.hash, hash, memory_kib, passes])
-        .await
-        .map(drop)
+    let HashCost { memory_kib, passes } = cost;
+    tx.execute(&UPGRADE, args!(before => org, user, hash; hash, memory_kib, passes)).await.map(drop)
 }
 
 /// A user's password; `None` if they have none.
 pub async fn of(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<Option<Password>> {
-    conn.first(&OF, args![org, user.to_string()]).await?.as_ref().map(read).transpose()
+    conn.find(&OF, args![org, user]).await
 }
 
 /// Whether a password read before is still the user's, and they may still sign in. If the team is locked, true until the
 /// transaction ends.
 pub async fn stands(tx: &mut Tx, password: &Password) -> Result<bool> {
-    let values = args![password.org, password.user.to_string(), &password.hash];
-    Ok(tx.first(&STANDS, values).await?.is_some())
+    tx.has(&STANDS, args!(password => org, user, hash)).await
 }
 
 /// Passwords of an address's users who may sign in, at most `at_most`, always in the same order.
 pub async fn candidates(conn: &mut Conn, who: &SecretHash, at_most: i64) -> Result<Vec<PasswordCandidate>> {
-    let rows = conn.rows(&CANDIDATES, args![who, at_most]).await?;
-    let candidate = |row: &ResultRow| {
-        Ok(PasswordCandidate { password: read(row)?, org_id: row.read("org_id")?, org_name: row.get("org_name")? })
-    };
-    rows.iter().map(candidate).collect()
+    conn.all(&CANDIDATES, args![who, at_most]).await
 }
 
 pub async fn forget(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
-    tx.execute(&FORGET, args![org, user.to_string()]).await.map(drop)
+    tx.execute(&FORGET, args![org, user]).await.map(drop)
 }
 
-fn read(row: &ResultRow) -> Result<Password> {
-    let cost = |column| u32::try_from(row.get::<i64>(column)?).map_err(|_| StoreError::corrupt("a password's cost"));
-    Ok(record!(row => Password {
-        org = "org_no", user = "user_id", who, hash;
-        cost: HashCost { memory_kib: cost("memory_kib")?, passes: cost("passes")? },
-    }))
-}
+records!(row => HashCost { memory_kib, passes });
+records!(row => Password { org = "org_no", user = "user_id", who, hash; cost: row.record()? });
+records!(row => PasswordCandidate { org_id, org_name; password: row.record()? });

@@ -7,7 +7,7 @@ use crate::accounts::people::passwords::SecretHash;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 /// A user's two-factor authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,19 +39,19 @@ statements! {
 
 /// Stores a new secret, not yet required. [`StoreError::Conflict`]: it is required already.
 pub async fn begin(tx: &mut Tx, org: OrgNo, user: UserId, secret: &[u8]) -> Result<()> {
-    let rows = tx.execute(&BEGIN, args![org, user.to_string(), secret]).await?;
-    if rows == 0 { Err(StoreError::Conflict) } else { Ok(()) }
+    tx.change(&BEGIN, args![org, user, secret], StoreError::Conflict).await
 }
 
 /// A user's secret, even if not yet required.
 pub async fn of(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<Option<SecondFactor>> {
-    let Some(row) = conn.first(&OF, args![org, user.to_string()]).await? else { return Ok(None) };
-    Ok(Some(record!(row => SecondFactor { secret, confirmed_at, used_step })))
+    conn.find(&OF, args![org, user]).await
 }
+
+records!(row => SecondFactor { secret, confirmed_at, used_step });
 
 /// Uses the code of a time step; returns whether neither it nor a later one was used before. Of concurrent callers, one gets true.
 pub async fn use_step(tx: &mut Tx, org: OrgNo, user: UserId, step: i64) -> Result<bool> {
-    Ok(tx.execute(&USE_STEP, args![org, user.to_string(), step]).await? == 1)
+    Ok(tx.execute(&USE_STEP, args![org, user, step]).await? == 1)
 }
 
 /// Requires this encrypted secret from now on, with these recovery codes in place of all others. [`StoreError::Conflict`]: it is
@@ -63,29 +63,26 @@ pub async fn confirm(
     codes: &[SecretHash],
     now: Millis,
 ) -> Result<()> {
-    let user = user.to_string();
-    if tx.execute(&CONFIRM, args![org, user.as_str(), now, secret]).await? == 0 {
-        return Err(StoreError::Conflict);
-    }
-    tx.execute(&FORGET_CODES, args![org, user.as_str()]).await?;
+    tx.change(&CONFIRM, args![org, user, now, secret], StoreError::Conflict).await?;
+    tx.execute(&FORGET_CODES, args![org, user]).await?;
     for hash in codes {
-        tx.execute(&ADD_CODE, args![org, user.as_str(), hash]).await?;
+        tx.execute(&ADD_CODE, args![org, user, hash]).await?;
     }
     Ok(())
 }
 
 /// Uses up a recovery code; returns whether it was valid.
 pub async fn use_recovery_code(tx: &mut Tx, org: OrgNo, user: UserId, hash: &SecretHash) -> Result<bool> {
-    Ok(tx.execute(&USE_CODE, args![org, user.to_string(), hash]).await? == 1)
+    Ok(tx.execute(&USE_CODE, args![org, user, hash]).await? == 1)
 }
 
 /// Recovery codes that a user has left.
 pub async fn recovery_codes_left(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<i64> {
-    conn.first(&CODES_LEFT, args![org, user.to_string()]).await?.ok_or(StoreError::NotFound)?.get("n")
+    conn.one(&CODES_LEFT, args![org, user]).await
 }
 
 /// Removes a user's secret and codes; returns whether there was one, required or not.
 pub async fn forget(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<bool> {
-    tx.execute(&FORGET_CODES, args![org, user.to_string()]).await?;
-    Ok(tx.execute(&FORGET, args![org, user.to_string()]).await? == 1)
+    tx.execute(&FORGET_CODES, args![org, user]).await?;
+    Ok(tx.execute(&FORGET, args![org, user]).await? == 1)
 }

@@ -8,13 +8,12 @@ use probity_account::language::PageLanguage;
 use probity_account::role::MemberRole;
 use probity_mail::time::Millis;
 
-use crate::accounts::language;
 use crate::accounts::organization::OrgState;
 use crate::accounts::people::passwords::SecretHash;
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 /// Session without its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +70,8 @@ pub struct SignedInUser {
 }
 
 statements! {
-    INSERT = "INSERT INTO session (org_no, id, user_id, token_hash, client, created_at, seen_at) \
-              VALUES ($1, $2, $3, $4, $5, $6, $6)";
+    INSERT = "INSERT INTO session (org_no, id, user_id, client, created_at, seen_at, token_hash) \
+              VALUES ($1, $2, $3, $4, $5, $5, $6)";
     TRIM = "DELETE FROM session WHERE org_no = $1 AND user_id = $2 AND id NOT IN (\
             SELECT id FROM session WHERE org_no = $1 AND user_id = $2 ORDER BY seen_at DESC, id DESC LIMIT $3)";
     BY_TOKEN = "SELECT s.org_no, s.id, s.user_id, s.client, s.created_at, s.seen_at, u.email, u.name, u.language, u.role, u.is_primary, \
@@ -96,25 +95,23 @@ statements! {
 
 /// Begins a session. Keeps the user's `at_most` most recently used sessions, including this one.
 pub async fn begin(tx: &mut Tx, session: &StoredSession, token_hash: &SecretHash, at_most: i64) -> Result<()> {
-    let StoredSession { org, id, user, client, created_at, .. } = session;
-    let user = user.to_string();
-    let values = args![*org, id.to_string(), user.as_str(), token_hash, client.as_str(), *created_at];
-    tx.execute(&INSERT, values).await?;
-    tx.execute(&TRIM, args![*org, user, at_most]).await.map(drop)
+    tx.execute(&INSERT, args!(session => org, id, user, client, created_at; token_hash)).await?;
+    tx.execute(&TRIM, args!(session => org, user; at_most)).await.map(drop)
 }
 
 /// The session with a token, even if expired; `None` if its user may not sign in.
 pub async fn by_token(conn: &mut Conn, token_hash: &SecretHash) -> Result<Option<SignedInUser>> {
-    let Some(row) = conn.first(&BY_TOKEN, args![token_hash]).await? else { return Ok(None) };
-    Ok(Some(record!(row => SignedInUser {
-        name, role, is_primary, org_id, org_name, org_status, org_plan, org_rate_limit_per_minute = "org_rate",
-        org_wished_per_minute = "org_wish";
-        session: read(&row)?,
-        email: row.utf8("email")?,
-        language: language::of(&row)?,
-        second_factor: row.is_set("confirmed_at")?,
-    })))
+    conn.find(&BY_TOKEN, args![token_hash]).await
 }
+
+records!(row => SignedInUser {
+    name, role, is_primary, org_id, org_name, org_status, org_plan, org_rate_limit_per_minute = "org_rate",
+    org_wished_per_minute = "org_wish";
+    session: row.record()?,
+    email: row.utf8("email")?,
+    language: row.language()?,
+    second_factor: row.is_set("confirmed_at")?,
+});
 
 /// A user's unexpired sessions, the last used first.
 pub async fn of_user(
@@ -125,41 +122,35 @@ pub async fn of_user(
     now: Millis,
 ) -> Result<Vec<StoredSession>> {
     let (seen_after, begun_after) = (now - lifetimes.idle_ms, now - lifetimes.absolute_ms);
-    conn.rows(&OF_USER, args![org, user.to_string(), seen_after, begun_after]).await?.iter().map(read).collect()
+    conn.all(&OF_USER, args![org, user, seen_after, begun_after]).await
 }
 
 /// Records the use of a session.
 pub async fn touch(tx: &mut Tx, org: OrgNo, id: SessionId, now: Millis) -> Result<()> {
-    tx.execute(&TOUCH, args![org, id.to_string(), now]).await.map(drop)
+    tx.execute(&TOUCH, args![org, id, now]).await.map(drop)
 }
 
 /// Replaces a session's token; the former one becomes invalid. [`StoreError::NotFound`]: the session was revoked.
 pub async fn renew(tx: &mut Tx, org: OrgNo, id: SessionId, token_hash: &SecretHash) -> Result<()> {
-    some(tx.execute(&RENEW, args![org, id.to_string(), token_hash]).await?)
+    tx.change(&RENEW, args![org, id, token_hash], StoreError::NotFound).await
 }
 
 /// Ends one of a user's sessions. [`StoreError::NotFound`]: they have no such session.
 pub async fn revoke(tx: &mut Tx, org: OrgNo, user: UserId, id: SessionId) -> Result<()> {
-    some(tx.execute(&REVOKE, args![org, user.to_string(), id.to_string()]).await?)
+    tx.change(&REVOKE, args![org, user, id], StoreError::NotFound).await
 }
 
 /// Ends all of a user's sessions, except `but` if given; returns the number ended.
 pub async fn revoke_all(tx: &mut Tx, org: OrgNo, user: UserId, but: Option<SessionId>) -> Result<u64> {
     match but {
-        Some(id) => tx.execute(&REVOKE_OTHERS, args![org, user.to_string(), id.to_string()]).await,
-        None => tx.execute(&REVOKE_ALL, args![org, user.to_string()]).await,
+        Some(id) => tx.execute(&REVOKE_OTHERS, args![org, user, id]).await,
+        None => tx.execute(&REVOKE_ALL, args![org, user]).await,
     }
 }
 
 /// Removes up to `at_most` sessions unused since a time, oldest first; returns the number removed.
 pub async fn purge(tx: &mut Tx, since: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![since, i64::from(at_most)]).await
+    tx.execute(&PURGE, args![since, at_most]).await
 }
 
-fn some(rows: u64) -> Result<()> {
-    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
-}
-
-fn read(row: &ResultRow) -> Result<StoredSession> {
-    Ok(record!(row => StoredSession { org = "org_no", id, user = "user_id", client, created_at, seen_at }))
-}
+records!(row => StoredSession { org = "org_no", id, user = "user_id", client, created_at, seen_at });

@@ -10,9 +10,9 @@ use probity_mail::time::Millis;
 use super::{TeamMember, UserStatus};
 use crate::activity::events::{self, AccountChange, AccountEventKind, EventActor};
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 /// Minimum time between a mailed invitation and the mail of its replacement, in milliseconds: repeated invitations must not fill a
 /// mailbox.
@@ -62,7 +62,7 @@ statements! {
              THEN invitation.created_at + $9 ELSE excluded.mail_next_at END, mail_lease_until = NULL, mail_run = NULL, \
              created_at = excluded.created_at, expires_at = excluded.expires_at";
     LOOK = "SELECT u.org_no, u.id, u.email, u.name, u.role, u.is_primary, u.status, u.created_at, o.id AS org_id, \
-            o.name AS org_name, i.hash, i.expires_at FROM invitation i \
+            o.name AS org_name, CASE WHEN i.hash = $1 THEN 0 ELSE 1 END AS by_mail, i.expires_at FROM invitation i \
             JOIN users u ON u.org_no = i.org_no AND u.id = i.user_id JOIN org o ON o.org_no = i.org_no \
             WHERE (i.hash = $1 OR i.mailed_hash = $1) AND i.expires_at > $2 AND u.status <> 'paused'";
     SPEND = "DELETE FROM invitation WHERE (hash = $1 OR mailed_hash = $1) AND expires_at > $2";
@@ -74,28 +74,16 @@ statements! {
 
 /// Issues an invitation and ends the former one. If that was mailed recently, the new mail waits for some minutes.
 pub async fn issue(tx: &mut Tx, invitation: &Invitation) -> Result<()> {
-    let (hash, seed) = match &invitation.mailed {
-        Some(mailed) => (Some(mailed.hash.to_vec()), Some(mailed.seed.to_vec())),
-        None => (None, None),
-    };
-    let state = if hash.is_some() { "waiting" } else { "none" };
-    let values = args![
-        invitation.org,
-        invitation.user.to_string(),
-        &invitation.hash,
-        hash,
-        seed,
-        state,
-        invitation.created_at,
-        invitation.expires_at,
-        MAIL_AGAIN_MS,
-    ];
+    let (mailed_hash, seed) = invitation.mailed.as_ref().map(|mailed| (mailed.hash, mailed.seed)).unzip();
+    let state = if mailed_hash.is_some() { "waiting" } else { "none" };
+    let Invitation { org, user, hash, created_at, expires_at, .. } = invitation;
+    let values = args![org, user, hash, mailed_hash, seed, state, created_at, expires_at, MAIL_AGAIN_MS];
     tx.execute(&ISSUE, values).await.map(drop)
 }
 
 /// Target of the link with this hash, without using it; `None` if it is unknown, used or expired, or its user is paused.
 pub async fn look(conn: &mut Conn, hash: &[u8; 32], now: Millis) -> Result<Option<LinkTarget>> {
-    conn.first(&LOOK, args![hash, now]).await?.map(|row| found(&row, hash)).transpose()
+    conn.find(&LOOK, args![hash, now]).await
 }
 
 /// Redeems a link: its user is a member from now on, and is returned. [`StoreError::NotFound`]: [`look`] would find nothing, or
@@ -103,11 +91,11 @@ pub async fn look(conn: &mut Conn, hash: &[u8; 32], now: Millis) -> Result<Optio
 pub async fn redeem(tx: &mut Tx, hash: &[u8; 32], now: Millis) -> Result<TeamMember> {
     let LinkTarget { mut user, by_mail, .. } = look(tx, hash, now).await?.ok_or(StoreError::NotFound)?;
     // Of two concurrent calls, the second waits here and finds nothing left to remove.
-    super::changed(tx.execute(&SPEND, args![hash, now]).await?)?;
+    tx.change(&SPEND, args![hash, now], StoreError::NotFound).await?;
     if by_mail {
-        tx.execute(&VERIFY, args![user.org, user.id.to_string()]).await?;
+        tx.execute(&VERIFY, args![user.org, user.id]).await?;
     }
-    if tx.execute(&ACCEPT, args![user.org, user.id.to_string()]).await? == 1 {
+    if tx.execute(&ACCEPT, args![user.org, user.id]).await? == 1 {
         user.status = UserStatus::Active;
         joined(tx, &user, now).await?;
     }
@@ -117,10 +105,9 @@ pub async fn redeem(tx: &mut Tx, hash: &[u8; 32], now: Millis) -> Result<TeamMem
 /// Accepts an invitation without its link, for a user who has proven their address otherwise; ends their links. No effect on
 /// members.
 pub async fn accept(tx: &mut Tx, user: &TeamMember, now: Millis) -> Result<()> {
-    let (org, id) = (user.org, user.id.to_string());
-    tx.execute(&VERIFY, args![org, id.as_str()]).await?;
-    if tx.execute(&ACCEPT, args![org, id]).await? == 1 {
-        withdraw(tx, org, user.id).await?;
+    tx.execute(&VERIFY, args!(user => org, id)).await?;
+    if tx.execute(&ACCEPT, args!(user => org, id)).await? == 1 {
+        withdraw(tx, user.org, user.id).await?;
         joined(tx, user, now).await?;
     }
     Ok(())
@@ -134,13 +121,7 @@ pub async fn joined(tx: &mut Tx, user: &TeamMember, now: Millis) -> Result<()> {
 
 /// Ends a user's links, if they have any.
 pub async fn withdraw(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
-    tx.execute(&WITHDRAW, args![org, user.to_string()]).await.map(drop)
+    tx.execute(&WITHDRAW, args![org, user]).await.map(drop)
 }
 
-fn found(row: &ResultRow, hash: &[u8; 32]) -> Result<LinkTarget> {
-    Ok(record!(row => LinkTarget {
-        org_id, org_name, expires_at;
-        user: super::read(row)?,
-        by_mail: row.get::<Vec<u8>>("hash")? != hash,
-    }))
-}
+records!(row => LinkTarget { org_id, org_name, expires_at, by_mail; user: row.record()? });

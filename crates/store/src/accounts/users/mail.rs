@@ -8,11 +8,10 @@ use probity_account::language::PageLanguage;
 use probity_mail::time::Millis;
 
 use super::UserStatus;
-use crate::accounts::language;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, records};
 
 /// Mail claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +57,7 @@ statements! {
             AND (mail_lease_until IS NULL OR mail_lease_until <= $1) ORDER BY mail_next_at LIMIT $2 {skip_locked})
         UPDATE invitation SET mail_lease_until = $3, mail_run = $4
         WHERE (org_no, user_id) IN (SELECT org_no, user_id FROM due)";
-    HELD = "SELECT i.org_no, i.user_id, i.mail_seed, i.mail_attempts, i.created_at, i.expires_at, COALESCE(i.mail_language, u.language) AS language, u.email, u.status, o.name AS org_name \
+    HELD = "SELECT i.org_no, i.user_id, i.mail_seed, i.mail_attempts, i.mail_run, i.created_at, i.expires_at, COALESCE(i.mail_language, u.language) AS language, u.email, u.status, o.name AS org_name \
             FROM invitation i JOIN users u ON u.org_no = i.org_no AND u.id = i.user_id JOIN org o ON o.org_no = i.org_no \
             WHERE i.mail_run = $1 AND i.mail_state = 'waiting' AND u.email IS NOT NULL ORDER BY i.mail_next_at LIMIT $2";
     RECORD = "UPDATE invitation SET mail_state = $4, mail_attempts = mail_attempts + 1, mail_next_at = $5, \
@@ -68,34 +67,29 @@ statements! {
 
 /// Sets the language of a person's mail with a link. `None`: their own.
 pub async fn speak(tx: &mut Tx, org: OrgNo, user: UserId, language: Option<PageLanguage>) -> Result<()> {
-    tx.execute(&SPEAK, args![org, user.to_string(), language.map(PageLanguage::as_str)]).await.map(drop)
+    tx.execute(&SPEAK, args![org, user, language]).await.map(drop)
 }
 
 /// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.
 pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+    conn.has(&ANY_DUE, args![now]).await
 }
 
 /// Leases up to `at_most` due mails to a run, earliest due first. `run` must be a text that no other claim uses: a random one.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<ClaimedLinkMail>> {
-    let at_most = i64::from(at_most);
     if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
         return Ok(Vec::new());
     }
-    let rows = tx.rows(&HELD, args![run, at_most]).await?;
-    let read = |row: &crate::db::ResultRow| {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|error| StoreError::Corrupt(error.into()));
-        Ok(record!(row => ClaimedLinkMail {
-            org = "org_no", user = "user_id", org_name, seed = "mail_seed", created_at, expires_at,
-            attempts = "mail_attempts";
-            email: text(row.get("email")?)?,
-            is_member: row.get::<String>("status")? != UserStatus::Invited.as_str(),
-            language: language::of(row)?,
-            run: run.to_owned(),
-        }))
-    };
-    rows.iter().map(read).collect()
+    tx.all(&HELD, args![run, at_most]).await
 }
+
+records!(row => ClaimedLinkMail {
+    org = "org_no", user = "user_id", org_name, seed = "mail_seed", created_at, expires_at, attempts = "mail_attempts",
+    run = "mail_run";
+    email: row.text("email")?,
+    is_member: row.read::<UserStatus>("status")? != UserStatus::Invited,
+    language: row.language()?,
+});
 
 /// Records the outcome of an attempt, and ends the lease. [`StoreError::LeaseLost`]: another run has the mail, or its invitation
 /// has ended.
@@ -105,6 +99,5 @@ pub async fn record(tx: &mut Tx, claimed: &ClaimedLinkMail, outcome: LinkMailOut
         LinkMailOutcome::Again(at) => ("waiting", at),
         LinkMailOutcome::Failed => ("failed", now),
     };
-    let args = args![claimed.org, claimed.user.to_string(), claimed.run.as_str(), state, next_at];
-    if tx.execute(&RECORD, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    tx.change(&RECORD, args!(claimed => org, user, run; state, next_at), StoreError::LeaseLost).await
 }

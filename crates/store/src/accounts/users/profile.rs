@@ -5,11 +5,10 @@ use probity_account::language::PageLanguage;
 use probity_account::reports::ReportKind;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::language;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::record;
+use crate::records::{TypedStatements as _, damaged, records};
 
 probity_mail::named! {
     /// State of a user's identity verification.
@@ -80,6 +79,10 @@ impl NotificationSettings {
     }
 }
 
+crate::records::values! {
+    [] NotificationSettings = i64, |wishes| wishes.bits(), |bits| Some(Self::of_bits(bits));
+}
+
 /// Account details of a user that their team does not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserProfile {
@@ -107,48 +110,36 @@ statements! {
             f.confirmed_at FROM users u LEFT JOIN second_factor f ON f.org_no = u.org_no AND f.user_id = u.id \
             WHERE u.org_no = $1 AND u.id = $2";
     LOCK = "SELECT id FROM users WHERE org_no = $1 AND id = $2 {for_update}";
-    WRITE = "UPDATE users SET phone = $3, company = $4, vat_id = $5, country = $6, address = $7, notifications = $8, language = $9 \
-             WHERE org_no = $1 AND id = $2";
+    WRITE = "UPDATE users SET phone = $1, company = $2, vat_id = $3, country = $4, notifications = $5, language = $6, address = $7 \
+             WHERE org_no = $8 AND id = $9";
     SET_IDENTITY = "UPDATE users SET identity = $3 WHERE org_no = $1 AND id = $2";
 }
 
 pub async fn read(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<UserProfile> {
-    let row = conn.first(&READ, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
-    let address: Option<Vec<u8>> = row.get("address")?;
-    let address = address.map(|json| serde_json::from_slice(&json)).transpose();
-    Ok(record!(row => UserProfile {
-        email_verified, identity, phone, company, vat_id, country;
-        second_factor: row.is_set("confirmed_at")?,
-        address: address.map_err(|error| StoreError::Corrupt(error.into()))?,
-        notifications: NotificationSettings::of_bits(row.get("notifications")?),
-        language: language::of(&row)?,
-    }))
+    conn.one(&READ, args![org, id]).await
 }
+
+records!(row => UserProfile {
+    email_verified, identity, phone, company, vat_id, country, notifications;
+    second_factor: row.is_set("confirmed_at")?,
+    address: row.utf8("address")?.map(|json| serde_json::from_str(&json)).transpose().map_err(damaged)?,
+    language: row.language()?,
+});
 
 /// Locks this user until the transaction ends.
 pub async fn lock(tx: &mut Tx, org: OrgNo, id: UserId) -> Result<()> {
-    tx.first(&LOCK, args![org, id.to_string()]).await?.map(drop).ok_or(StoreError::NotFound)
+    tx.one::<UserId>(&LOCK, args![org, id]).await.map(drop)
 }
 
 /// Writes a user's self-reported details: neither their verification nor their sign-in.
 pub async fn write(tx: &mut Tx, org: OrgNo, id: UserId, profile: &UserProfile) -> Result<()> {
     let json = |address: &PostalAddress| serde_json::to_vec(address).expect("an address is plain JSON");
-    let values = args![
-        org,
-        id.to_string(),
-        profile.phone.as_deref(),
-        profile.company.as_deref(),
-        profile.vat_id.as_deref(),
-        profile.country.as_deref(),
-        profile.address.as_ref().map(json),
-        profile.notifications.bits(),
-        profile.language.map(PageLanguage::as_str),
-    ];
-    super::changed(tx.execute(&WRITE, values).await?)
+    let address = profile.address.as_ref().map(json);
+    let values = args!(profile => phone, company, vat_id, country, notifications, language; address, org, id);
+    tx.change(&WRITE, values, StoreError::NotFound).await
 }
 
 /// Records a user's identity verification.
 pub async fn set_identity(tx: &mut Tx, org: OrgNo, id: UserId, identity: Option<IdentityCheck>) -> Result<()> {
-    let name = identity.map(IdentityCheck::as_str);
-    super::changed(tx.execute(&SET_IDENTITY, args![org, id.to_string(), name]).await?)
+    tx.change(&SET_IDENTITY, args![org, id, identity], StoreError::NotFound).await
 }

@@ -4,9 +4,9 @@ use probity_account::connections::ContactAction;
 
 use crate::connections::schedule::ScheduleWait;
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, args, statements};
+use crate::db::{Conn, args, statements};
 use crate::number::OrgNo;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{TypedStatements as _, records};
 
 /// Number of actions of one kind that runs have done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,24 +42,22 @@ statements! {
 
 /// Returns the actions that were done from a day (UTC) to another, in the contract's order. Test connections never act.
 pub async fn done(conn: &mut Conn, org: OrgNo, (first, last): (i64, i64)) -> Result<Vec<DoneActions>> {
-    let read = |row: &ResultRow| Ok(DoneActions { kind: row.read("kind")?, actions: row.get("actions")? });
-    let rows = conn.rows(&DONE, args![org, first, last]).await?;
-    let mut all = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let mut all: Vec<DoneActions> = conn.all(&DONE, args![org, first, last]).await?;
     all.sort_by_key(|done| done.kind);
     Ok(all)
 }
 
+records!(row => DoneActions { kind, actions });
+
 /// Returns the connections that wait for a person, by name.
 pub async fn waiting(conn: &mut Conn, org: OrgNo) -> Result<Vec<WaitingConnection>> {
-    let read = |row: &ResultRow| {
-        Ok(record!(row => WaitingConnection {
-            name, planned, needs_credits;
-            is_refused: row.get::<Option<String>>("disconnected_why")?.is_some(),
-        }))
-    };
-    let rows = conn.rows(&WAITING, args![org, ScheduleWait::Credits.as_str()]).await?;
-    let mut all = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let mut all: Vec<WaitingConnection> = conn.all(&WAITING, args![org, ScheduleWait::Credits]).await?;
     all.retain(|one| one.is_refused || one.planned > 0 || one.needs_credits);
     all.sort();
     Ok(all)
 }
+
+records!(row => WaitingConnection {
+    name, planned, needs_credits;
+    is_refused: row.get::<Option<String>>("disconnected_why")?.is_some(),
+});

@@ -6,9 +6,9 @@ use probity_account::reports::ReportPlan;
 use probity_mail::time::Millis;
 
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::records::ReadColumns as _;
+use crate::records::{TypedStatements as _, records};
 
 /// Member whose reports are to be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,36 +37,32 @@ statements! {
 
 /// Whether [`due_plans`] would find any.
 pub async fn any_plan_due(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_PLAN_DUE, args![now]).await?.is_some())
+    conn.has(&ANY_PLAN_DUE, args![now]).await
 }
 
 /// Returns members whose reports are to be planned, the longest due first.
 pub async fn due_plans(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<DuePlan>> {
-    let read = |row: &ResultRow| {
-        let planned: i64 = row.get("reports_at")?;
-        let zone: Option<String> = row.get("time_zone")?;
-        Ok(DuePlan {
-            org: OrgNo(row.get("org_no")?),
-            user: row.read("id")?,
-            planned: (planned != 0).then_some(Millis(planned)),
-            zone: AccountZone::stored(zone.as_deref()),
-        })
-    };
-    conn.rows(&DUE_PLANS, args![now, at_most]).await?.iter().map(read).collect()
+    conn.all(&DUE_PLANS, args![now, at_most]).await
 }
+
+records!(row => DuePlan {
+    org = "org_no", user = "id";
+    planned: Some(row.read("reports_at")?).filter(|planned| *planned != Millis(0)),
+    zone: AccountZone::stored(row.get::<Option<String>>("time_zone")?.as_deref()),
+});
 
 /// Queues the reports of a member that are due, and sets the time of the next ones. No effect if another node was faster.
 pub async fn plan(tx: &mut Tx, due: &DuePlan, now: Millis) -> Result<()> {
-    let (user, planned) = (due.user.to_string(), due.planned.unwrap_or(Millis(0)));
+    let (user, planned) = (due.user, due.planned.unwrap_or(Millis(0)));
     let made = ReportPlan::at(&due.zone, due.user, due.planned, now);
-    if tx.execute(&ADVANCE, args![due.org, &*user, planned, made.next]).await? == 0 {
+    if tx.execute(&ADVANCE, args![due.org, user, planned, made.next]).await? == 0 {
         return Ok(());
     }
     for period in made.due {
         let Some((_, end)) = period.times(&due.zone) else { continue };
         let (kind, first) = (period.kind().as_str(), period.first());
-        tx.execute(&ADD, args![due.org, &*user, kind, &*first, now, end]).await?;
-        tx.execute(&DROP_OTHERS, args![due.org, &*user, kind, &*first]).await?;
+        tx.execute(&ADD, args![due.org, user, kind, &*first, now, end]).await?;
+        tx.execute(&DROP_OTHERS, args![due.org, user, kind, &*first]).await?;
     }
     Ok(())
 }

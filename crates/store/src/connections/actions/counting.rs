@@ -12,7 +12,7 @@ use crate::db::error::Result;
 use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
-use crate::records::ReadColumns as _;
+use crate::records::{TypedStatements as _, records};
 
 /// Number of a run's actions of one kind, with one reason, in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +43,13 @@ statements! {
 
 /// Returns the actions of a run by kind, reason and state, in the contract's order.
 pub async fn counts(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<ActionCount>> {
-    let mut counted = Vec::new();
-    for row in conn.rows(&COUNTS, args![org, job]).await? {
-        let (kind, reason, state) = (row.read("kind")?, row.read("reason")?, row.read("state")?);
-        counted.push(ActionCount { kind, reason, state, actions: row.get("actions")? });
-    }
+    let mut counted: Vec<ActionCount> = conn.all(&COUNTS, args![org, job]).await?;
     let place = |reason: Reason| Reason::ALL.iter().position(|known| *known == reason);
-    counted.sort_by_key(|count: &ActionCount| (count.kind, place(count.reason), count.state));
+    counted.sort_by_key(|count| (count.kind, place(count.reason), count.state));
     Ok(counted)
 }
+
+records!(row => ActionCount { kind, reason, state, actions });
 
 /// Adds the actions among deltas that were done to those of a day. Reports read them after the run may have been removed.
 pub(super) async fn add_done(
@@ -93,8 +91,8 @@ pub(super) async fn add(
 
 /// Moves whole counters to another state.
 pub(super) async fn move_all(tx: &mut Tx, org: OrgNo, job: JobNo, from: ActionState, to: ActionState) -> Result<()> {
-    tx.execute(&MOVE, args![org, job, from.as_str(), to.as_str()]).await?;
-    tx.execute(&EMPTY, args![org, job, from.as_str()]).await.map(drop)
+    tx.execute(&MOVE, args![org, job, from, to]).await?;
+    tx.execute(&EMPTY, args![org, job, from]).await.map(drop)
 }
 
 /// Removes the counters of a run.

@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity_account::id::{ConnId, JobId};
 use probity_mail::time::Millis;
-use serde_json::json;
 
-use super::{ActionState, RowAction, columns, counting, kind_and_reason, read, undo_of};
+use super::{ActionState, RowAction, columns, counting, undo_of};
 use crate::connections::runs::{self, RunState};
 use crate::db::error::Result;
 use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::{self, JobNo};
 use crate::number::OrgNo;
 use crate::privacy::sealing::unseal;
-use crate::records::ReadColumns as _;
+use crate::records::{TypedStatements as _, listed, records};
 
 /// Planned action that waits for a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,17 +72,14 @@ pub async fn page(
     at_most: i64,
 ) -> Result<Vec<PlannedReview>> {
     let (job, idx) = after.unwrap_or((JobNo(i64::MIN), i64::MIN));
-    let rows = conn.rows(&PAGE, args![org, connection.to_string(), job, idx, at_most]).await?;
-    let one = |row| -> Result<PlannedReview> {
-        let row: &crate::db::ResultRow = row;
-        Ok(PlannedReview { run: row.read("id")?, job: JobNo(row.get("job_no")?), action: read(row)? })
-    };
-    rows.iter().map(one).collect()
+    conn.all(&PAGE, args![org, connection, job, idx, at_most]).await
 }
+
+records!(row => PlannedReview { run = "id", job = "job_no"; action: row.record()? });
 
 /// Returns planned actions of a run from a row on, in row order.
 pub async fn planned(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most: i64) -> Result<Vec<RowAction>> {
-    conn.rows(&PLANNED, args![org, job, from, at_most]).await?.iter().map(read).collect()
+    conn.all(&PLANNED, args![org, job, from, at_most]).await
 }
 
 /// Returns those of a run's rows whose actions wait for a decision.
@@ -91,21 +87,20 @@ pub async fn waiting(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> R
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let found = conn.rows(&WAITING, args![org, job, listed(rows.iter().copied())]).await?;
-    found.iter().map(|row| row.get("idx")).collect()
+    conn.all(&WAITING, args![org, job, listed(rows)]).await
 }
 
 /// Returns the first actions of a run, in any state.
 pub async fn examples(conn: &mut Conn, org: OrgNo, job: JobNo, at_most: i64) -> Result<Vec<RowAction>> {
-    conn.rows(&EXAMPLES, args![org, job, at_most]).await?.iter().map(read).collect()
+    conn.all(&EXAMPLES, args![org, job, at_most]).await
 }
 
 /// Returns the values (JSON) that contacts of these rows had before their actions, where they are kept.
 pub async fn values_before(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<BTreeMap<i64, Vec<u8>>> {
     let mut values = BTreeMap::new();
-    for row in conn.rows(&BEFORE, args![org, job, listed(rows.iter().copied())]).await? {
-        let idx = row.get("idx")?;
-        values.insert(idx, unseal(conn, org, undo_of(job, idx), row.get("undo")?).await?);
+    let found: Vec<(i64, Vec<u8>)> = conn.all(&BEFORE, args![org, job, listed(rows)]).await?;
+    for (idx, undo) in found {
+        values.insert(idx, unseal(conn, org, undo_of(job, idx), undo).await?);
     }
     Ok(values)
 }
@@ -136,16 +131,13 @@ pub async fn decide(
         let rows = decisions.iter().filter(|(_, one)| **one == decision).map(|(idx, _)| *idx);
         let is_over = (state == ActionState::Ignored).then_some(now);
         let text = message.filter(|_| state == ActionState::Ignored);
-        let values = args![org, job, listed(rows), state.as_str(), is_over, text];
-        let mut counted = Vec::new();
-        for row in &tx.rows(&DECIDE, values).await? {
-            let (kind, reason) = kind_and_reason(row)?;
-            counted.push((kind, reason, ActionState::Planned, -1));
-            counted.push((kind, reason, state, 1));
-            left.remove(&row.get("idx")?);
-            acts |= state == ActionState::Due;
+        let decided: Vec<(i64, _, _)> = tx.all(&DECIDE, args![org, job, listed(rows), state, is_over, text]).await?;
+        acts |= state == ActionState::Due && !decided.is_empty();
+        for (idx, ..) in &decided {
+            left.remove(idx);
         }
-        counting::add(tx, org, job, counted).await?;
+        let deltas = |(_, kind, reason)| [(kind, reason, ActionState::Planned, -1), (kind, reason, state, 1)];
+        counting::add(tx, org, job, decided.into_iter().flat_map(deltas)).await?;
     }
     if acts {
         runs::act(tx, &run, now).await?;
@@ -162,12 +154,7 @@ async fn undecidable(
     rows: BTreeSet<i64>,
 ) -> Result<BTreeMap<i64, Undecidable>> {
     let mut why: BTreeMap<_, _> = rows.iter().map(|idx| (*idx, Undecidable::NoAction)).collect();
-    for row in tx.rows(&KNOWN, args![org, job, listed(rows.into_iter())]).await? {
-        why.insert(row.get("idx")?, Undecidable::DecidedBefore);
-    }
+    let known: Vec<i64> = tx.all(&KNOWN, args![org, job, listed(rows)]).await?;
+    why.extend(known.into_iter().map(|idx| (idx, Undecidable::DecidedBefore)));
     Ok(why)
-}
-
-fn listed(rows: impl Iterator<Item = i64>) -> String {
-    json!(rows.map(|idx| [idx]).collect::<Vec<_>>()).to_string()
 }

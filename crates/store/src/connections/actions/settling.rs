@@ -9,7 +9,7 @@ use probity_account::id::ConnId;
 use probity_mail::time::Millis;
 use serde_json::{Value, json};
 
-use super::{ActionState, RowAction, SettledAction, counting, kind_and_reason, undo_of};
+use super::{ActionState, RowAction, SettledAction, counting, undo_of};
 use crate::connections::runs::{self, RunFence, RunState, held};
 use crate::db::error::{Result, StoreError};
 use crate::db::hex::hex;
@@ -17,7 +17,7 @@ use crate::db::{Tx, args, statements};
 use crate::jobs::{self, JobNo};
 use crate::number::OrgNo;
 use crate::privacy::sealing::seal;
-use crate::records::ReadColumns as _;
+use crate::records::{TypedStatements as _, listed};
 
 /// What a mark says of a contact that could not be fixed, because another contact had the suggested address.
 pub(crate) const TAKEN: &str = "taken";
@@ -62,10 +62,8 @@ pub async fn settle(
     }
     let (mut changed, mut counted, mut notes) = (Vec::new(), Vec::new(), MarkNotes::default());
     for ((state, message), actions) in alike {
-        let rows: Vec<[i64; 1]> = actions.keys().map(|idx| [*idx]).collect();
-        let values = args![org, job, json!(rows).to_string(), state.as_str(), message, now];
-        for row in tx.rows(&SETTLE, values).await? {
-            let (idx, (kind, reason)) = (row.get("idx")?, kind_and_reason(&row)?);
+        let settled: Vec<_> = tx.all(&SETTLE, args![org, job, listed(actions.keys()), state, message, now]).await?;
+        for (idx, kind, reason) in settled {
             counted.push((kind, reason, ActionState::Due, -1));
             counted.push((kind, reason, state, 1));
             changed.push((idx, kind, RowAction::leaves_as_wanted(kind, state)));
@@ -97,9 +95,9 @@ pub async fn record(
     let run = runs::lock(tx, org, job).await?;
     let (mut changed, mut counted, mut notes) = (Vec::new(), Vec::new(), MarkNotes::default());
     for fact in facts {
-        let Some(row) = tx.first(&OPEN, args![org, job, fact.idx]).await? else { continue };
-        let ((kind, reason), before) = (kind_and_reason(&row)?, row.read::<ActionState>("state")?);
-        tx.execute(&RECORD, args![org, job, fact.idx, fact.state.as_str(), now]).await?;
+        let open = tx.find(&OPEN, args![org, job, fact.idx]).await?;
+        let Some((kind, reason, before)) = open else { continue };
+        tx.execute(&RECORD, args![org, job, fact.idx, fact.state, now]).await?;
         // An erased contact keeps no values.
         if before != ActionState::Ignored {
             keep_undo(tx, (org, job), fact).await?;
@@ -117,16 +115,16 @@ pub async fn record(
 
 /// Records that open actions were performed in some of their contacts' lists, whatever becomes of them in the others.
 pub async fn begin(tx: &mut Tx, (org, job): (OrgNo, JobNo), rows: impl Iterator<Item = i64>) -> Result<()> {
-    let rows: Vec<[i64; 1]> = rows.map(|idx| [idx]).collect();
-    if rows.is_empty() {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
         return Ok(());
     }
-    tx.execute(&BEGIN, args![org, job, json!(rows).to_string(), PARTLY]).await.map(drop)
+    tx.execute(&BEGIN, args![org, job, listed(rows), PARTLY]).await.map(drop)
 }
 
 async fn keep_undo(tx: &mut Tx, (org, job): (OrgNo, JobNo), action: &SettledAction) -> Result<()> {
     let Some(undo) = &action.undo else { return Ok(()) };
-    let undo = seal(tx, org, undo_of(job, action.idx), undo).await?.into_owned();
+    let undo = seal(tx, org, undo_of(job, action.idx), undo).await?;
     tx.execute(&KEEP_UNDO, args![org, job, action.idx, undo]).await.map(drop)
 }
 
@@ -153,7 +151,7 @@ impl MarkNotes {
             notes.push(json!([hex(&mark), acted, effect.map(|effect| hex(&effect))]));
         }
         if !notes.is_empty() {
-            tx.execute(&MARK, args![org, connection.to_string(), json!(notes).to_string(), now]).await?;
+            tx.execute(&MARK, args![org, connection, json!(notes).to_string(), now]).await?;
         }
         Ok(())
     }

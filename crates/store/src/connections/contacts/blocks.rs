@@ -16,6 +16,7 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
+use crate::records::{TypedStatements as _, damaged};
 
 const BLOCK: i64 = 1_000;
 
@@ -46,10 +47,6 @@ pub(super) fn contacts_of(job: JobNo, first: i64) -> SealedField<'static> {
     SealedField::numbered("contact_block.body", job.0, first)
 }
 
-pub(super) fn damaged<E: Into<crate::db::error::ErrorSource>>(error: E) -> StoreError {
-    StoreError::Corrupt(error.into())
-}
-
 /// Appends contacts after the `rows` of a staged job, whose row is locked.
 pub(super) async fn append(tx: &mut Tx, (org, job): (OrgNo, JobNo), rows: i64, new: &[NewContact<'_>]) -> Result<()> {
     if new.is_empty() {
@@ -57,10 +54,10 @@ pub(super) async fn append(tx: &mut Tx, (org, job): (OrgNo, JobNo), rows: i64, n
     }
     let first = rows - rows % BLOCK;
     let (mut addresses, mut contacts) = if rows > first {
-        let addresses = tx.first(&ADDRESSES, args![org, job, first]).await?.ok_or_else(missing)?;
-        let contacts = tx.first(&CONTACTS, args![org, job, first]).await?.ok_or_else(missing)?;
-        let addresses = unseal(tx, org, addresses_of(job, first), addresses.get("body")?).await?;
-        let contacts = unseal(tx, org, contacts_of(job, first), contacts.get("body")?).await?;
+        let addresses = tx.find(&ADDRESSES, args![org, job, first]).await?.ok_or_else(missing)?;
+        let contacts = tx.find(&CONTACTS, args![org, job, first]).await?.ok_or_else(missing)?;
+        let addresses = unseal(tx, org, addresses_of(job, first), addresses).await?;
+        let contacts = unseal(tx, org, contacts_of(job, first), contacts).await?;
         (filling(&addresses)?, filling(&contacts)?)
     } else {
         (Filling::default(), Filling::default())
@@ -96,9 +93,9 @@ async fn write(
     contacts: &mut Filling,
 ) -> Result<()> {
     let (Some(addresses), Some(contacts)) = (addresses.take(), contacts.take()) else { return Ok(()) };
-    let body = seal(tx, org, addresses_of(job, first), &addresses.bytes).await?.into_owned();
+    let body = seal(tx, org, addresses_of(job, first), &addresses.bytes).await?;
     tx.execute(&SET_ADDRESSES, args![org, job, first, body]).await?;
-    let body = seal(tx, org, contacts_of(job, first), &contacts.bytes).await?.into_owned();
+    let body = seal(tx, org, contacts_of(job, first), &contacts.bytes).await?;
     tx.execute(&SET_CONTACTS, args![org, job, first, body]).await.map(drop)
 }
 
@@ -125,8 +122,8 @@ pub async fn contacts(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> 
     let lists = ListNumbers::of(conn, org, job).await?;
     for of_block in rows.chunk_by(|a, b| a / BLOCK == b / BLOCK) {
         let first = of_block[0] - of_block[0] % BLOCK;
-        let row = conn.first(&CONTACTS, args![org, job, first]).await?.ok_or_else(missing)?;
-        let body = unseal(conn, org, contacts_of(job, first), row.get("body")?).await?;
+        let body = conn.find(&CONTACTS, args![org, job, first]).await?.ok_or_else(missing)?;
+        let body = unseal(conn, org, contacts_of(job, first), body).await?;
         let block = AddressBlock::decode(&body).map_err(damaged)?;
         for (idx, entry) in (first..).zip(block.iter()) {
             if of_block.binary_search(&idx).is_ok()
@@ -137,9 +134,10 @@ pub async fn contacts(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> 
             }
         }
     }
-    for row in conn.rows(&OTHER_LISTS, args![org, job, *lowest, highest + 1]).await? {
-        let list = lists.id(row.get("list_no")?)?;
-        if let Some(contact) = found.get_mut(&row.get::<i64>("idx")?)
+    let others: Vec<(i64, i64)> = conn.all(&OTHER_LISTS, args![org, job, lowest, highest + 1]).await?;
+    for (idx, list) in others {
+        let list = lists.id(list)?;
+        if let Some(contact) = found.get_mut(&idx)
             && !contact.lists.iter().any(|known| known == list)
         {
             contact.lists.push(list.to_owned());

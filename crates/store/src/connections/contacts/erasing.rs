@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use probity_account::block::{AddressBlock, ERASED};
-use serde_json::json;
 
-use super::blocks::{contacts_of, damaged};
+use super::blocks::contacts_of;
 use crate::connections::actions;
 use crate::db::error::Result;
 use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::{self, JobNo};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{seal, unseal};
+use crate::records::{TypedStatements as _, damaged, listed};
 
 statements! {
     BEHIND = "SELECT first_idx FROM contact_block WHERE org_no = $1 AND job_no = $2 AND first_idx > $3 ORDER BY first_idx LIMIT $4";
@@ -34,15 +34,14 @@ statements! {
 
 /// Returns blocks of contacts after an index, lowest first.
 pub async fn blocks_behind(conn: &mut Conn, org: OrgNo, job: JobNo, behind: i64, at_most: i64) -> Result<Vec<i64>> {
-    let rows = conn.rows(&BEHIND, args![org, job, behind, at_most]).await?;
-    rows.iter().map(|row| row.get("first_idx")).collect()
+    conn.all(&BEHIND, args![org, job, behind, at_most]).await
 }
 
 /// Removes the contacts of erased rows from a block, and ignores their open actions. Returns the number removed.
 pub async fn erase_rows(tx: &mut Tx, (org, job): (OrgNo, JobNo), first: i64, rows: &BTreeSet<i64>) -> Result<u64> {
     jobs::lock(tx, org, job).await?;
-    let Some(row) = tx.first(&BLOCK, args![org, job, first]).await? else { return Ok(0) };
-    let body = unseal(tx, org, contacts_of(job, first), row.get("body")?).await?;
+    let Some(body) = tx.find(&BLOCK, args![org, job, first]).await? else { return Ok(0) };
+    let body = unseal(tx, org, contacts_of(job, first), body).await?;
     let block = AddressBlock::decode(&body).map_err(damaged)?;
     let mut erased = Vec::new();
     let left = |(idx, entry)| {
@@ -57,10 +56,9 @@ pub async fn erase_rows(tx: &mut Tx, (org, job): (OrgNo, JobNo), first: i64, row
         return Ok(0);
     }
     let body = AddressBlock::encode(&entries).map_err(damaged)?;
-    let body = seal(tx, org, contacts_of(job, first), &body).await?.into_owned();
+    let body = seal(tx, org, contacts_of(job, first), &body).await?;
     tx.execute(&SET_BLOCK, args![org, job, first, body]).await?;
-    let rows: Vec<[i64; 1]> = erased.iter().map(|idx| [*idx]).collect();
-    tx.execute(&FORGET_VALUES, args![org, job, json!(rows).to_string()]).await?;
+    tx.execute(&FORGET_VALUES, args![org, job, listed(&erased)]).await?;
     actions::drop_rows(tx, org, job, &erased).await?;
     Ok(u64::try_from(erased.len()).unwrap_or(u64::MAX))
 }

@@ -6,14 +6,14 @@ use probity_account::connections::ContactAction;
 use probity_account::id::ConnId;
 use probity_mail::time::Millis;
 
-use super::hashes;
 use crate::connections::actions::TAKEN;
 use crate::db::error::Result;
-use crate::db::{Conn, ResultRow, args, statements};
+use crate::db::hex::hex;
+use crate::db::{Conn, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{FromColumn, ReadColumns as _, listed, records};
 
 /// What was done to a contact last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,26 +59,26 @@ pub async fn marks(
     connection: ConnId,
     contacts: impl Iterator<Item = [u8; 16]>,
 ) -> Result<HashMap<[u8; 16], ContactMark>> {
-    let rows = conn.rows(&MARKS, args![org, connection.to_string(), hashes(contacts)]).await?;
-    rows.iter().map(|row| Ok((row.read("contact")?, read(row)?))).collect()
+    let contacts = listed(contacts.map(|contact| hex(&contact)));
+    let rows = conn.rows(&MARKS, args![org, connection, contacts]).await?;
+    rows.iter().map(|row| Ok((row.read("contact")?, row.record::<ContactMark>()?))).collect()
 }
 
 /// The marks of those contacts of a run to which something was done, by row.
 pub async fn acted(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<BTreeMap<i64, ContactMark>> {
-    let rows: Vec<[i64; 1]> = rows.iter().map(|idx| [*idx]).collect();
-    let found = conn.rows(&ACTED, args![org, job, serde_json::json!(rows).to_string()]).await?;
-    found.iter().map(|row| Ok((row.get("idx")?, read(row)?))).collect()
+    let found = conn.rows(&ACTED, args![org, job, listed(rows)]).await?;
+    found.iter().map(|row| Ok((row.get("idx")?, row.record::<ContactMark>()?))).collect()
 }
 
-fn read(row: &ResultRow) -> Result<ContactMark> {
-    let acted: Option<String> = row.get("acted")?;
-    let done = match acted.as_deref() {
-        Some(TAKEN) => Some(DoneBefore::Taken),
-        Some(_) => Some(DoneBefore::Done(row.read("acted")?)),
-        None => None,
-    };
-    Ok(record!(row => ContactMark {
-        address, job = "job_no", seen_at, changed_at, effect;
-        done: done.zip(row.read("acted_at")?),
-    }))
+records!(row => ContactMark {
+    address, job = "job_no", seen_at, changed_at, effect;
+    done: row.read::<Option<DoneBefore>>("acted")?.zip(row.read("acted_at")?),
+});
+
+impl FromColumn for DoneBefore {
+    type Stored = String;
+
+    fn from_stored(stored: String) -> Option<Self> {
+        if stored == TAKEN { Some(Self::Taken) } else { ContactAction::from_name(&stored).map(Self::Done) }
+    }
 }

@@ -9,14 +9,15 @@ use probity_account::connections::DecayShare;
 use probity_account::id::ConnId;
 use probity_mail::time::Millis;
 
-use super::{ReadContact, hashes};
+use super::ReadContact;
 use crate::connections::runs::{ConnectionRun, ContactPick};
 use crate::db::error::Result;
-use crate::db::{ResultRow, Tx, args, statements};
+use crate::db::hex::hex;
+use crate::db::{Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
-use crate::records::{ReadColumns as _, record};
+use crate::records::{ReadColumns as _, listed, records};
 
 statements! {
     FORGET_READING = "UPDATE contact_mark SET verified_at = before_at WHERE org_no = $1 AND connection_id = $2 AND job_no = $3";
@@ -43,14 +44,12 @@ pub(super) async fn known(
     if contacts.is_empty() {
         return Ok(HashMap::new());
     }
-    let marks = hashes(contacts.iter().map(|one| one.mark));
-    let rows = tx.rows(&super::KNOWN, args![org, connection.to_string(), marks]).await?;
-    let known = |row: &ResultRow| {
-        let known = record!(row => KnownContact { address, job = "job_no", idx, verified_at });
-        Ok((row.read("contact")?, known))
-    };
-    rows.iter().map(known).collect()
+    let marks = listed(contacts.iter().map(|one| hex(&one.mark)));
+    let rows = tx.rows(&super::KNOWN, args![org, connection, marks]).await?;
+    rows.iter().map(|row| Ok((row.read("contact")?, row.record::<KnownContact>()?))).collect()
 }
+
+records!(row => KnownContact { address, job = "job_no", idx, verified_at });
 
 /// Returns whether a contact becomes a row of a run, or is one.
 pub(super) fn picks(run: &ConnectionRun, contact: &ReadContact, known: Option<&KnownContact>) -> bool {
@@ -74,12 +73,11 @@ pub(crate) async fn forget_reading(tx: &mut Tx, run: &ConnectionRun) -> Result<(
     if run.rows == 0 {
         return Ok(());
     }
-    tx.execute(&FORGET_READING, args![run.org, run.connection.to_string(), run.job]).await.map(drop)
+    tx.execute(&FORGET_READING, args![run.org, run.connection, run.job]).await.map(drop)
 }
 
 /// Retires the contacts of a complete run's share that it has not met.
 pub(crate) async fn retire(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     let ContactPick::Oldest { cut: Some((at, last)), .. } = &run.pick else { return Ok(()) };
-    let connection = run.connection.to_string();
-    tx.execute(&RETIRE, args![run.org, connection, run.job, now, *at, &last[..]]).await.map(drop)
+    tx.execute(&RETIRE, args!(run => org, connection, job; now, at, last)).await.map(drop)
 }

@@ -8,9 +8,10 @@ use probity_account::connections::{
 
 use super::ending::Standing;
 use super::{ConnectionRun, ContactPick, STARTED_BY_KEY};
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::{Tx, args, statements};
 use crate::jobs;
+use crate::records::{TypedStatements as _, damaged};
 
 /// Runs of a connection since a time that acted without confirmation, in the account of a run.
 macro_rules! unasked {
@@ -36,7 +37,7 @@ statements! {
 
 /// Returns the settings with which a run started.
 pub(super) fn settings_of(run: &ConnectionRun) -> Result<ConnectionSettings> {
-    serde_json::from_str(&run.settings).map_err(|error| StoreError::Corrupt(error.into()))
+    serde_json::from_str(&run.settings).map_err(damaged)
 }
 
 /// Returns why a run with this number of planned actions that cannot be undone has to wait, and stores what later runs count
@@ -58,7 +59,7 @@ pub(super) async fn held_by(
         together: earlier(tx, run, together_ms(settings.decay_days)).await?.with(own, run.pick == ContactPick::All),
     };
     let held_by = brake(facts);
-    let unasked = (held_by.is_none() && !facts.is_watched).then_some(1);
+    let unasked = (held_by.is_none() && !facts.is_watched).then_some(1_i64);
     let together = Some(facts.together).filter(|_| held_by == Some(BrakeReason::TooMany) && !own.is_too_many());
     let (contacts, actions) = together.map(|count| (count.contacts, count.destructive)).unzip();
     tx.execute(&COUNTED, args![run.org, run.job, unasked, contacts, actions]).await?;
@@ -77,8 +78,7 @@ async fn is_watched(tx: &mut Tx, run: &ConnectionRun) -> Result<bool> {
 /// Counts what earlier runs did without confirmation.
 async fn earlier(tx: &mut Tx, run: &ConnectionRun, within_ms: i64) -> Result<UnaskedRuns> {
     let since = run.created_at + -within_ms;
-    let values = || args![run.org, run.connection.to_string(), since, run.account_tag.as_slice()];
-    let contacts = tx.first(&CONTACTS, values()).await?.ok_or(StoreError::NotFound)?;
-    let actions = tx.first(&ACTIONS, values()).await?.ok_or(StoreError::NotFound)?;
-    Ok(UnaskedRuns { some: contacts.get("of_some")?, all: contacts.get("of_all")?, destructive: actions.get("n")? })
+    let values = || args!(run => org, connection; since, &run.account_tag);
+    let (some, all) = tx.one(&CONTACTS, values()).await?;
+    Ok(UnaskedRuns { some, all, destructive: tx.one(&ACTIONS, values()).await? })
 }

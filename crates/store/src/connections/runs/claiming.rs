@@ -2,13 +2,14 @@
 
 use probity_mail::time::Millis;
 
-use super::{ConnectionRun, RunState, columns, read};
+use super::{ConnectionRun, RunState, columns};
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::{self, JobNo, JobState, NewJob};
 use crate::number::OrgNo;
 use crate::privacy::erasures;
 use crate::privacy::sealing::{SealedField, seal, unseal};
+use crate::records::{ReadColumns as _, TypedStatements as _, listed};
 
 /// Claimed run and its epoch. Writes of an earlier holder are rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,35 +65,31 @@ statements! {
              AND epoch = $3 AND state IN ('reading', 'verifying', 'acting')";
     SET_BACK = "UPDATE connection_run SET leased_until = NULL, next_at = $4, failures = $5, refused_at = $6, fault = $7 \
                 WHERE org_no = $1 AND job_no = $2 AND epoch = $3";
-    ADVANCE = "UPDATE connection_run SET position = $4, lists = COALESCE($5, lists), contacts = contacts + $6, \
-               skipped = skipped + $9, rows_total = rows_total + $7, leased_until = $8, failures = 0, refused_at = NULL, \
-               oldest_at = CASE WHEN oldest_at < $10 THEN oldest_at ELSE COALESCE($10, oldest_at) END \
-               WHERE org_no = $1 AND job_no = $2 AND epoch = $3";
+    ADVANCE = "UPDATE connection_run SET position = $10, lists = COALESCE($1, lists), contacts = contacts + $2, \
+               skipped = skipped + $5, rows_total = rows_total + $3, leased_until = $4, failures = 0, refused_at = NULL, \
+               oldest_at = CASE WHEN oldest_at < $6 THEN oldest_at ELSE COALESCE($6, oldest_at) END \
+               WHERE org_no = $7 AND job_no = $8 AND epoch = $9";
     ACCEPT = "UPDATE connection_run SET state = 'verifying', position = NULL, watermark = $4, leased_until = NULL, next_at = $5, \
               failures = 0, refused_at = NULL WHERE org_no = $1 AND job_no = $2 AND epoch = $3";
 }
 
-fn each(orgs: &[OrgNo]) -> String {
-    serde_json::json!(orgs.iter().map(|org| [org.0]).collect::<Vec<_>>()).to_string()
-}
-
 /// Returns whether [`claim`] would find work, without writing.
 pub async fn any_due(conn: &mut Conn, now: Millis, without: &[OrgNo]) -> Result<bool> {
-    Ok(conn.first(&ANY_DUE, args![now, each(without)]).await?.is_some())
+    conn.has(&ANY_DUE, args![now, listed(without.iter().map(|org| org.0))]).await
 }
 
 /// Claims the run that has been due longest, of an unrestricted organization that is not in `without`.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, without: &[OrgNo]) -> Result<Option<ClaimedRun>> {
-    let Some(row) = tx.first(&NEXT, args![now, each(without)]).await? else { return Ok(None) };
-    let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
+    let next: Option<(OrgNo, JobNo)> = tx.find(&NEXT, args![now, listed(without.iter().map(|org| org.0))]).await?;
+    let Some((org, job)) = next else { return Ok(None) };
     tx.execute(&TAKE, args![org, job, now + lease_ms]).await?;
     let row = tx.first(&CLAIMED, args![org, job]).await?.ok_or(StoreError::NotFound)?;
-    let run = read(&row)?;
+    let run = row.record::<ConnectionRun>()?;
     let position = match row.get::<Option<Vec<u8>>>("position")? {
         Some(sealed) => Some(unseal(tx, org, position_of(&run.id.to_string()), sealed).await?),
         None => None,
     };
-    let test = row.get::<Option<i64>>("test")?.is_some_and(|test| test == 1);
+    let test = row.read::<Option<bool>>("test")?.unwrap_or_default();
     Ok(Some(ClaimedRun { fence: RunFence { org, job, epoch: row.get("epoch")? }, run, test, position }))
 }
 
@@ -104,28 +101,25 @@ fn position_of(id: &str) -> SealedField<'_> {
 /// another state.
 pub(crate) async fn held(tx: &mut Tx, fence: &RunFence, state: RunState) -> Result<ConnectionRun> {
     let row = tx.first(&HELD, args![fence.org, fence.job]).await?.ok_or(StoreError::LeaseLost)?;
-    let run = read(&row)?;
+    let run = row.record::<ConnectionRun>()?;
     let is_held = row.get::<i64>("epoch")? == fence.epoch && run.state == state;
     if is_held { Ok(run) } else { Err(StoreError::LeaseLost) }
 }
 
 /// Extends the lease. Fails with [`StoreError::LeaseLost`] if another node holds the run, or if it has ended.
 pub async fn extend(tx: &mut Tx, fence: &RunFence, until: Millis) -> Result<()> {
-    let RunFence { org, job, epoch } = *fence;
-    if tx.execute(&EXTEND, args![org, job, epoch, until]).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    tx.change(&EXTEND, args!(fence => org, job, epoch; until), StoreError::LeaseLost).await
 }
 
 /// Ends the lease and makes the run due at a time. No effect if another node holds the run.
 pub async fn leave(tx: &mut Tx, fence: &RunFence, next_at: Millis) -> Result<()> {
-    let RunFence { org, job, epoch } = *fence;
-    tx.execute(&LEAVE, args![org, job, epoch, next_at]).await.map(drop)
+    tx.execute(&LEAVE, args!(fence => org, job, epoch; next_at)).await.map(drop)
 }
 
 /// Ends the lease after a failed call.
 pub async fn set_back(tx: &mut Tx, fence: &RunFence, setback: &RunSetback) -> Result<()> {
-    let RunFence { org, job, epoch } = *fence;
     let RunSetback { next_at, failures, refused_at, fault } = setback;
-    let values = args![org, job, epoch, *next_at, *failures, *refused_at, fault.as_deref()];
+    let values = args!(fence => org, job, epoch; next_at, failures, refused_at, fault);
     tx.execute(&SET_BACK, values).await.map(drop)
 }
 
@@ -146,10 +140,9 @@ pub(crate) struct RunAdvance<'a> {
 /// Records a page of a held run.
 pub(crate) async fn advance(tx: &mut Tx, fence: &RunFence, page: RunAdvance<'_>) -> Result<()> {
     let RunFence { org, job, epoch } = *fence;
-    let position = seal(tx, org, position_of(page.id), page.position).await?.into_owned();
-    let values =
-        args![org, job, epoch, position, page.lists, page.contacts, page.rows, page.until, page.skipped, page.oldest];
-    if tx.execute(&ADVANCE, values).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+    let position = seal(tx, org, position_of(page.id), page.position).await?;
+    let values = args!(page => lists, contacts, rows, until, skipped, oldest; org, job, epoch, position);
+    tx.change(&ADVANCE, values, StoreError::LeaseLost).await
 }
 
 /// Accepts the job of a run whose contacts are all read, with at least one row. Returns false if an open erasure may have
@@ -173,7 +166,6 @@ pub async fn accept(
         return Ok(false);
     }
     jobs::accept(tx, new, run.rows, None, now).await?;
-    let RunFence { org, job, epoch } = *fence;
-    let accepted = tx.execute(&ACCEPT, args![org, job, epoch, watermark, now + VERIFYING_MS]).await?;
-    if accepted == 1 { Ok(true) } else { Err(StoreError::LeaseLost) }
+    let values = args!(fence => org, job, epoch; watermark, now + VERIFYING_MS);
+    tx.change(&ACCEPT, values, StoreError::LeaseLost).await.map(|()| true)
 }

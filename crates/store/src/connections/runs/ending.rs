@@ -6,7 +6,7 @@ use probity_mail::time::Millis;
 
 use super::claiming::held;
 use super::replacing::{lock_waiting, replace};
-use super::{ConnectionRun, ContactPick, RunFence, RunState, braking, by_id, by_job, columns, read};
+use super::{ConnectionRun, ContactPick, RunFence, RunState, braking, by_id, by_job, columns};
 use crate::connections::actions::{self, ActionState};
 use crate::connections::{contacts, schedule};
 use crate::db::error::{Result, StoreError};
@@ -14,7 +14,7 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::jobs::{self, ClosedJob, JobNo, JobState};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
-use crate::records::ReadColumns as _;
+use crate::records::{TypedStatements as _, records};
 
 /// Outcome of a request to let a run act.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub(super) async fn set(
     fault: Option<&str>,
     now: Millis,
 ) -> Result<()> {
-    tx.execute(&SET_STATE, args![run.org, run.job, to.as_str(), fault, None::<&str>, now]).await.map(drop)
+    tx.execute(&SET_STATE, args![run.org, run.job, to, fault, None::<&str>, now]).await.map(drop)
 }
 
 /// Returns whether every contact has a verdict after a run with this cause: of this run, or of an earlier one.
@@ -113,12 +113,12 @@ pub async fn conclude(tx: &mut Tx, fence: &RunFence, now: Millis) -> Result<Conn
         None => RunState::Acting,
     };
     let shown = held_by.filter(|_| to == RunState::NeedsConfirmation).map(BrakeReason::as_str);
-    tx.execute(&SET_STATE, args![run.org, run.job, to.as_str(), None::<&str>, shown, now]).await?;
+    tx.execute(&SET_STATE, args![run.org, run.job, to, None::<&str>, shown, now]).await?;
     if to == RunState::Acting {
         actions::move_all(tx, run.org, run.job, ActionState::Planned, ActionState::Due).await?;
     }
     synced(tx, &run, now).await?;
-    again(tx, &run).await
+    lock(tx, run.org, run.job).await
 }
 
 /// Ends a held run without contacts to verify. A poll that found nothing leaves no trace, because there are many.
@@ -134,15 +134,10 @@ pub async fn finish_empty(tx: &mut Tx, fence: &RunFence, now: Millis) -> Result<
     Ok(())
 }
 
-async fn again(tx: &mut Tx, run: &ConnectionRun) -> Result<ConnectionRun> {
-    let row = tx.first(&LOCK, args![run.org, run.job]).await?.ok_or(StoreError::NotFound)?;
-    read(&row)
-}
-
 /// Records that every contact of the account was read.
 async fn synced(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     let moves = is_whole(run.cause);
-    tx.execute(&SYNCED, args![run.org, run.connection.to_string(), now, run.job, moves]).await?;
+    tx.execute(&SYNCED, args![run.org, run.connection, now, run.job, moves]).await?;
     let seen_to = if run.cause == RunCause::Instafloss { measure(tx, run, now).await? } else { None };
     contacts::retire(tx, run, now).await?;
     schedule::done(tx, run, seen_to).await
@@ -151,8 +146,7 @@ async fn synced(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
 /// Records how long the new contacts of a poll have waited for their verdicts. Returns the run's watermark.
 async fn measure(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<Option<Millis>> {
     tx.execute(&MEASURE, args![run.org, run.job, now]).await?;
-    let row = tx.first(&SEEN_TO, args![run.org, run.job]).await?;
-    Ok(row.map_or(Ok(None), |row| row.get::<Option<i64>>("watermark"))?.map(Millis))
+    Ok(tx.find(&SEEN_TO, args![run.org, run.job]).await?.flatten())
 }
 
 /// Undoes what a run that ends without verdicts has noted: its contacts count as they did before, and its slot is due again.
@@ -174,16 +168,15 @@ pub(super) struct Standing {
 }
 
 async fn standing(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<Standing> {
-    let row = tx.first(&STANDING, args![org, connection.to_string()]).await?.ok_or(StoreError::NotFound)?;
-    Ok(Standing {
-        active: row.get::<String>("status")? == "active",
-        test: row.get::<i64>("test")? == 1,
-        trusted: row.get::<Option<i64>>("trusted_at")?.is_some(),
-        account_tag: row.get("account_tag")?,
-        settings: serde_json::from_str(&row.get::<String>("settings")?)
-            .map_err(|error| StoreError::Corrupt(error.into()))?,
-    })
+    tx.one(&STANDING, args![org, connection]).await
 }
+
+records!(row => Standing {
+    test, account_tag;
+    active: row.get::<String>("status")? == "active",
+    trusted: row.is_set("trusted_at")?,
+    settings: row.json("settings")?,
+});
 
 /// Lets a run act if it has this number of planned actions, and trusts its connection from now on, unless its settings or
 /// keyword rules ask for more than the run has shown. Fails with [`StoreError::Conflict`] if another run of the connection is active.
@@ -219,7 +212,7 @@ pub async fn confirm(
     actions::move_all(tx, org, job, ActionState::Planned, ActionState::Due).await?;
     tx.execute(&CONFIRM, args![org, job, now]).await?;
     if !connected.settings.ask_for_more_than(&braking::settings_of(&run)?) {
-        tx.execute(&TRUST, args![org, connection.to_string(), now, job]).await?;
+        tx.execute(&TRUST, args![org, connection, now, job]).await?;
     }
     Ok(Confirmation::Confirmed)
 }
@@ -232,8 +225,7 @@ pub(crate) async fn act(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result
 }
 
 pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<ConnectionRun> {
-    let row = tx.first(&LOCK, args![org, job]).await?.ok_or(StoreError::NotFound)?;
-    read(&row)
+    tx.one(&LOCK, args![org, job]).await
 }
 
 /// Ends a held run without due actions: the run is finished, or waits for a user if others are undecided.
@@ -287,9 +279,8 @@ pub async fn put_back(tx: &mut Tx, fence: &RunFence, fault: &str, now: Millis) -
     actions::move_all(tx, run.org, run.job, ActionState::Due, ActionState::Planned).await?;
     // A run that was never held waits for a user from now on, as in manual mode, so that single decisions can be carried out.
     let brake = run.brake.unwrap_or(BrakeReason::ManualMode).as_str();
-    let to = RunState::NeedsConfirmation.as_str();
-    tx.execute(&SET_STATE, args![run.org, run.job, to, Some(fault), Some(brake), now]).await?;
-    again(tx, &run).await
+    tx.execute(&SET_STATE, args![run.org, run.job, RunState::NeedsConfirmation, fault, brake, now]).await?;
+    lock(tx, run.org, run.job).await
 }
 
 async fn lock_held(tx: &mut Tx, fence: &RunFence) -> Result<ConnectionRun> {
@@ -333,8 +324,8 @@ pub(crate) async fn closed_job(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis)
 
 /// Returns whether a job is a run that acts. Its rows are locked until the transaction ends.
 pub(crate) async fn is_acting(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<bool> {
-    let row = tx.first(&LOCK, args![org, job]).await?;
-    Ok(row.as_ref().map(read).transpose()?.is_some_and(|run| run.state == RunState::Acting))
+    let run: Option<ConnectionRun> = tx.find(&LOCK, args![org, job]).await?;
+    Ok(run.is_some_and(|run| run.state == RunState::Acting))
 }
 
 /// Ends a waiting run whose rows are being removed.
@@ -344,21 +335,19 @@ pub(crate) async fn purged(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> 
 
 /// Returns active runs of banned organizations.
 pub async fn of_banned(conn: &mut Conn, at_most: i64) -> Result<Vec<(OrgNo, ConnId, JobId)>> {
-    let rows = conn.rows(&OF_BANNED, args![at_most]).await?;
-    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), row.read("connection_id")?, row.read("id")?))).collect()
+    conn.all(&OF_BANNED, args![at_most]).await
 }
 
 /// Returns whether [`forget`] would find work.
 pub async fn any_old(conn: &mut Conn, before: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_OLD, args![before]).await?.is_some())
+    conn.has(&ANY_OLD, args![before]).await
 }
 
 /// Removes runs that ended before a time. Returns the number removed.
 pub async fn forget(tx: &mut Tx, before: Millis, at_most: i64) -> Result<usize> {
-    let old = tx.rows(&OLD, args![before, at_most]).await?;
-    for row in &old {
-        let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
-        actions::forget(tx, org, job).await?;
+    let old: Vec<(OrgNo, JobNo)> = tx.all(&OLD, args![before, at_most]).await?;
+    for (org, job) in &old {
+        actions::forget(tx, *org, *job).await?;
         tx.execute(&DROP, args![org, job]).await?;
     }
     Ok(old.len())

@@ -11,6 +11,7 @@ use crate::db::error::Result;
 use crate::db::{Tx, args, statements};
 use crate::jobs::{self, JobNo};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 /// Reason why the older run has ended.
 const REPLACED: &str = "a newer run replaced it";
@@ -23,8 +24,8 @@ statements! {
 /// Locks the runs of a connection that wait for a user, in the order in which a confirmation locks: job, run, connection.
 pub(super) async fn lock_waiting(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<Vec<ConnectionRun>> {
     let mut waiting = Vec::new();
-    for row in tx.rows(&WAITING, args![org, connection.to_string()]).await? {
-        let job = JobNo(row.get("job_no")?);
+    let found: Vec<JobNo> = tx.all(&WAITING, args![org, connection]).await?;
+    for job in found {
         jobs::lock(tx, org, job).await?;
         let run = lock(tx, org, job).await?;
         waiting.extend((run.state == RunState::NeedsConfirmation).then_some(run));

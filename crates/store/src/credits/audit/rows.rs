@@ -9,6 +9,7 @@ use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, args, statements};
 use crate::jobs::{self, Job, JobCounts, JobNo, JobState, SettledResult};
 use crate::number::OrgNo;
+use crate::records::TypedStatements as _;
 
 /// Rows read at a time.
 const SLICE: i64 = 10_000;
@@ -28,8 +29,7 @@ pub(super) async fn jobs_after(
     at_most: i64,
 ) -> Result<Vec<(OrgNo, JobNo)>> {
     let (org, job) = last.unwrap_or((OrgNo(i64::MIN), JobNo(i64::MIN)));
-    let rows = conn.rows(&JOBS_AFTER, args![org, job, at_most]).await?;
-    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))).collect()
+    conn.all(&JOBS_AFTER, args![org, job, at_most]).await
 }
 
 /// Returns the discrepancies of a job's rows, within one snapshot; nothing if the job is gone.
@@ -65,20 +65,16 @@ pub(super) async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Ve
 async fn open(conn: &mut Conn, found: &mut Found<'_>, seen: &Seen) -> Result<()> {
     let job = found.job;
     let imported = matches!(job.state, JobState::Ready | JobState::Processing);
-    let repeated = match conn.first(&REPEATED, args![job.org, job.no]).await? {
-        Some(row) if imported => row.get("repeated")?,
-        _ => 0,
-    };
+    let repeated = if imported { conn.one::<i64>(&REPEATED, args![job.org, job.no]).await? } else { 0 };
     let left = job.rows - repeated - seen.first_rows;
     if !job.test {
-        let hold = conn.first(&HOLD, args![job.org, job.id.to_string()]).await?;
-        let amount = hold.map_or(Ok(0), |row| row.get("amount"))?;
-        found.compare(Invariant::HoldOfOpen, "", left, amount);
+        let amount = conn.find(&HOLD, args![job.org, job.id]).await?;
+        found.compare(Invariant::HoldOfOpen, "", left, amount.unwrap_or(0));
     }
     if imported {
-        let row = conn.first(&IN_CHUNKS, args![job.org, job.no]).await?.ok_or(StoreError::NotFound)?;
+        let addresses = conn.one(&IN_CHUNKS, args![job.org, job.no]).await?;
         // A chunk keeps its size while parts of it are settled.
-        found.compare(Invariant::WorkLost, "", left, left.min(row.get("addresses")?));
+        found.compare(Invariant::WorkLost, "", left, left.min(addresses));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use probity_trialdb::postgres;
 
 use super::schema::{Column, Table, tables};
 use super::{copy_all, made, take_alone};
-use crate::db::{ColumnType, Conn, StatementArgs, StatementArgument as _, args};
+use crate::db::{ColumnType, Conn, StatementArgs, args};
 use crate::{DatabasePlace, ScopedFutureExt as _, SqlDialect, Store, StoreConfig};
 
 /// More rows than one statement takes.
@@ -47,15 +47,13 @@ fn value(table: &Table, column: &Column, rules: &Rules, n: i64, args: StatementA
     let empty = rules.null && n % 2 == 0;
     let joined = JOINED.iter().find(|(name, joined, _)| *name == table.name && *joined == column.name);
     match column.kind {
-        ColumnType::Whole if empty => None::<i64>.added(args),
-        ColumnType::Whole if rules.key => (i64::MAX - n).added(args),
-        ColumnType::Whole => joined.map_or(1, |(.., value)| *value).added(args),
-        ColumnType::Text if empty => None::<&str>.added(args),
-        ColumnType::Text => {
-            rules.allowed.clone().unwrap_or_else(|| format!("{n}: it's \"ünï\\code\" 📬\n")).added(args)
-        }
-        ColumnType::Bytes if empty => None::<Vec<u8>>.added(args),
-        ColumnType::Bytes => [&[0, 0xff, b'\\'][..], &n.to_be_bytes()].concat().added(args),
+        ColumnType::Whole if empty => args.with(None::<i64>),
+        ColumnType::Whole if rules.key => args.with(i64::MAX - n),
+        ColumnType::Whole => args.with(joined.map_or(1, |(.., value)| *value)),
+        ColumnType::Text if empty => args.with(None::<String>),
+        ColumnType::Text => args.with(rules.allowed.clone().unwrap_or_else(|| format!("{n}: it's \"ünï\\code\" 📬\n"))),
+        ColumnType::Bytes if empty => args.with(None::<Vec<u8>>),
+        ColumnType::Bytes => args.with([&[0, 0xff, b'\\'][..], &n.to_be_bytes()].concat()),
         ColumnType::Double => unreachable!("no table has one yet"),
     }
 }

@@ -6,6 +6,7 @@ use probity_mail::verdict::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::db::error::{Result, StoreError};
+use crate::records::damaged;
 
 /// An outcome without its row, its time and its suggestion.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +93,7 @@ impl OutcomeKind {
     }
 
     pub(in crate::jobs) fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let stored = serde_json::from_slice(bytes).map_err(|error| StoreError::Corrupt(error.into()))?;
+        let stored = serde_json::from_slice(bytes).map_err(damaged)?;
         let Stored(reason, findings, meta, rule, smtp_code, enhanced, host, source, flags, charged, provider) = stored;
         let known = |name: &String| Reason::from_name(name).ok_or_else(|| StoreError::corrupt("a result's reason"));
         Ok(Self {

@@ -19,6 +19,7 @@ use super::RowResult;
 use super::kind::OutcomeKind;
 use crate::db::error::{Result, StoreError};
 use crate::jobs::results;
+use crate::records;
 
 /// Maximum results of one part.
 pub(in crate::jobs) const PART_MAX: usize = ROWS_MAX;
@@ -52,13 +53,13 @@ pub(in crate::jobs) fn encode(results: &[&RowResult], at: Millis) -> Result<Vec<
     let length = u32::try_from(indexes.len()).map_err(|_| damaged())?;
     let mut body = length.to_le_bytes().to_vec();
     body.extend(indexes);
-    body.extend(block.encode().map_err(|error| StoreError::Corrupt(error.into()))?);
+    body.extend(block.encode().map_err(records::damaged)?);
     Ok(body)
 }
 
 pub(in crate::jobs) fn decode(body: &[u8]) -> Result<ResultPart> {
     let (indexes, block) = split(body)?;
-    let block = ResultBlock::decode(block).map_err(|error| StoreError::Corrupt(error.into()))?;
+    let block = ResultBlock::decode(block).map_err(records::damaged)?;
     if indexes.len() != block.rows.len() {
         return Err(damaged());
     }
@@ -77,7 +78,7 @@ pub(in crate::jobs) fn rewritten(
 ) -> Result<Option<(Vec<u8>, u64)>> {
     let (indexes, block) = split(body)?;
     let head = body.len() - block.len();
-    let mut block = ResultBlock::decode(block).map_err(|error| StoreError::Corrupt(error.into()))?;
+    let mut block = ResultBlock::decode(block).map_err(records::damaged)?;
     if indexes.len() != block.rows.len() {
         return Err(damaged());
     }
@@ -86,7 +87,7 @@ pub(in crate::jobs) fn rewritten(
         return Ok(None);
     }
     let mut anew = body[..head].to_vec();
-    anew.extend(block.encode().map_err(|error| StoreError::Corrupt(error.into()))?);
+    anew.extend(block.encode().map_err(records::damaged)?);
     Ok(Some((anew, changed)))
 }
 

@@ -28,6 +28,7 @@ use crate::jobs::results;
 use crate::jobs::{JobNo, packing};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, unseal};
+use crate::records::TypedStatements as _;
 
 /// Rows of cached sheets besides the one being read: 64 MB. Shared data counts as the equivalent number of rows.
 const ROWS_KEPT: usize = 4_000_000;
@@ -167,8 +168,8 @@ pub(in crate::jobs) async fn outcomes(
     let Some(shared) = caught_up(conn, org, job).await? else { return Ok(Vec::new()) };
     let sheet = shared.lock().await;
     let mut found: Vec<_> = sheet.within(from, to).map(|(idx, entry)| (idx, sheet.standing(idx, entry))).collect();
-    for row in conn.rows(&DUPLICATES, args![org, job, from, to]).await? {
-        let (idx, first): (i64, i64) = (row.get("idx")?, row.get("first_idx")?);
+    let duplicates: Vec<(i64, i64)> = conn.all(&DUPLICATES, args![org, job, from, to]).await?;
+    for (idx, first) in duplicates {
         found.extend(sheet.within(first, first + 1).map(|(first, entry)| (idx, sheet.standing(first, entry))));
     }
     drop(sheet);
@@ -184,16 +185,17 @@ pub(in crate::jobs) async fn picked(
     rows: &[i64],
 ) -> Result<Vec<(i64, SettledResult)>> {
     let (mut wanted, mut found) = (rows.iter().copied().collect::<BTreeSet<_>>(), Vec::new());
-    if conn.first(&SETTLED, args![org, job]).await?.is_none() {
+    if !conn.has(&SETTLED, args![org, job]).await? {
         return Ok(found);
     }
     let mut before = i64::MAX;
     while !wanted.is_empty() {
-        let parts = conn.rows(&BEFORE, args![org, job, before, FEW_PARTS]).await?;
-        for row in &parts {
-            before = row.get("part_no")?;
-            let place = SealedField::numbered("result_part.body", job.0, before);
-            let body = unseal(conn, org, place, row.get("body")?).await?;
+        let parts: Vec<(i64, Vec<u8>)> = conn.all(&BEFORE, args![org, job, before, FEW_PARTS]).await?;
+        let is_last = i64::try_from(parts.len()).is_ok_and(|read| read < FEW_PARTS);
+        for (no, body) in parts {
+            before = no;
+            let place = SealedField::numbered("result_part.body", job.0, no);
+            let body = unseal(conn, org, place, body).await?;
             if part::indexes(&body)?.iter().any(|idx| wanted.contains(idx)) {
                 let ResultPart { kinds, rows } = part::decode(&body)?;
                 for (idx, outcome) in rows.into_iter().filter(|(idx, _)| wanted.remove(idx)) {
@@ -202,7 +204,7 @@ pub(in crate::jobs) async fn picked(
                 }
             }
         }
-        if i64::try_from(parts.len()).is_ok_and(|read| read < FEW_PARTS) {
+        if is_last {
             break;
         }
     }
@@ -212,17 +214,17 @@ pub(in crate::jobs) async fn picked(
 /// The sheet of a job, with everything settled by now. `None`: the job is packed.
 async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc<Mutex<Sheet>>>> {
     let sheets = ResultSheets::of_connection(conn);
-    let Some(settled) = conn.first(&SETTLED, args![org, job]).await? else {
+    let settled: Option<(i64, i64)> = conn.find(&SETTLED, args![org, job]).await?;
+    let Some((parts, rewritten)) = settled else {
         sheets.forget(org, job);
         return Ok(None);
     };
     let shared = sheets.of((org, job));
     let mut sheet = shared.lock().await;
-    let rewritten = settled.get("rewritten")?;
     if sheet.rewritten != rewritten {
         *sheet = Sheet { rewritten, ..Sheet::default() };
     }
-    if sheet.last < settled.get("parts")? {
+    if sheet.last < parts {
         sheet.catch_up(conn, org, job).await?;
     }
     sheets.has((org, job), sheet.weight());
@@ -234,15 +236,15 @@ impl Sheet {
     /// Reads what was settled since the last read.
     async fn catch_up(&mut self, conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<()> {
         loop {
-            let rows = conn.rows(&SINCE, args![org, job, self.last, PARTS]).await?;
-            for row in &rows {
-                let no: i64 = row.get("part_no")?;
+            let parts: Vec<(i64, Vec<u8>)> = conn.all(&SINCE, args![org, job, self.last, PARTS]).await?;
+            let is_last = i64::try_from(parts.len()).is_ok_and(|read| read < PARTS);
+            for (no, body) in parts {
                 let place = SealedField::numbered("result_part.body", job.0, no);
-                let body = unseal(conn, org, place, row.get("body")?).await?;
+                let body = unseal(conn, org, place, body).await?;
                 self.add(part::decode(&body)?)?;
                 self.last = no;
             }
-            if i64::try_from(rows.len()).is_ok_and(|read| read < PARTS) {
+            if is_last {
                 return Ok(());
             }
             // Sorting 100,000 rows takes milliseconds.

@@ -30,7 +30,7 @@ statements! {
 /// one that becomes an earlier attempt meanwhile ([`crate::webhooks::outbox`]) is found there.
 pub async fn empty_receivers_answers(tx: &mut Tx, org: OrgNo, test: bool, before: Millis, at_most: i64) -> Result<u64> {
     let last = tx.execute(&EMPTY_ANSWERS, args![org, before, test, at_most]).await?;
-    Ok(last + tx.execute(&EMPTY_TRIED, args![org, before, test, at_most, &[][..]]).await?)
+    Ok(last + tx.execute(&EMPTY_TRIED, args![org, before, test, at_most, Vec::<u8>::new()]).await?)
 }
 
 /// Drops stored responses that may name an address, of requests up to a time; returns their number. A repetition of such a request

@@ -6,7 +6,7 @@
 
 use super::{MARK, SEALED, SealedField, unseal};
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Statement, StatementArgs, StatementArgument, Tx, args, statements};
+use crate::db::{Conn, ResultRow, Statement, StatementArgs, Tx, args, statements};
 use crate::number::OrgNo;
 
 /// Rows of a column after a position, in key order, with their bodies if not encrypted.
@@ -125,8 +125,8 @@ impl Key {
     /// The key as the first arguments of a statement.
     fn args(&self, column: &Column) -> StatementArgs {
         let org = args![self.org];
-        let args = if column.key.contains(&ID) { self.id.as_str().added(org) } else { org };
-        self.numbers.iter().fold(args, |args, number| (*number).added(args))
+        let args = if column.key.contains(&ID) { org.with(self.id.clone()) } else { org };
+        self.numbers.iter().fold(args, |args, number| args.with(*number))
     }
 
     fn place<'k>(&'k self, column: &Column) -> SealedField<'k> {
@@ -180,8 +180,7 @@ pub async fn find(
 ) -> Result<(PlainBodies, Option<SealingProgress>)> {
     let column = COLUMNS.get(behind.column).ok_or_else(|| StoreError::corrupt("a column that does not exist"))?;
     let mark = [&MARK[..], &[SEALED]].concat();
-    let values = at_most.added(mark.added(behind.key.args(column)));
-    let rows = conn.rows(column.find, values).await?;
+    let rows = conn.rows(column.find, behind.key.args(column).with(mark).with(at_most)).await?;
     let mut bodies = Vec::new();
     let mut last = None;
     for row in &rows {
@@ -206,8 +205,7 @@ pub async fn seal(tx: &mut Tx, found: &PlainBodies) -> Result<u64> {
         let (org, place) = (OrgNo(key.org), key.place(found.column));
         let plain = unseal(tx, org, place, stored.clone()).await?;
         let body = super::seal(tx, org, place, &plain).await?.into_owned();
-        let values = stored.clone().added(body.added(key.args(found.column)));
-        sealed += tx.execute(found.column.seal, values).await?;
+        sealed += tx.execute(found.column.seal, key.args(found.column).with(body).with(stored.clone())).await?;
     }
     Ok(sealed)
 }

@@ -5,11 +5,11 @@ use probity_mail::time::{DAY_MS, Millis};
 
 use super::{DeliveryContent, OutboxState, tried};
 use crate::db::error::{Result, StoreError};
-use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::db::{Conn, ResultRow, Statement, StatementArgs, Tx, args, statements};
 use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
 use crate::privacy::sealing::unseal;
-use crate::records::record;
+use crate::records::{TypedStatements as _, record};
 
 /// Maximum of the count of waiting deliveries.
 const COUNTED_MAX: i64 = 10_000;
@@ -116,7 +116,7 @@ pub async fn page(
     at_most: i64,
 ) -> Result<Vec<LoggedDelivery>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
-    let rows = conn.rows(&PAGE, args![org, at, id, state.map(OutboxState::as_str), at_most]).await?;
+    let rows = conn.rows(&PAGE, args![org, at, id, state, at_most]).await?;
     read_all(conn, org, &rows).await
 }
 
@@ -130,74 +130,67 @@ pub async fn of_webhook(
     at_most: i64,
 ) -> Result<Vec<LoggedDelivery>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
-    let values = args![org, webhook.to_string(), at, id, state.map(OutboxState::as_str), at_most];
+    let values = args![org, webhook, at, id, state, at_most];
     let rows = conn.rows(&OF_SIGNER, values).await?;
     read_all(conn, org, &rows).await
 }
 
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<LoggedDelivery> {
-    let row = conn.first(&BY_ID, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
+    let row = conn.first(&BY_ID, args![org, id]).await?.ok_or(StoreError::NotFound)?;
     read(conn, org, &row).await
 }
 
 /// Makes a delivery due now, with all its attempts, whatever its state. An attempt in progress continues and is not recorded.
 /// [`StoreError::NotFound`]: it does not exist.
 pub async fn resend(tx: &mut Tx, org: OrgNo, id: DeliveryId, now: Millis) -> Result<()> {
-    let rows = tx.execute(&RESEND, args![org, id.to_string(), now]).await?;
-    if rows == 0 { Err(StoreError::NotFound) } else { wake::ring(tx, WakeUp::Outbox).await }
+    tx.change(&RESEND, args![org, id, now], StoreError::NotFound).await?;
+    wake::ring(tx, WakeUp::Outbox).await
 }
 
 /// Removes up to `at_most` deliveries that do not wait and were created before a time, oldest first, with their attempts; returns
 /// the number removed.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    let removed = tx.rows(&PURGE, args![before, i64::from(at_most)]).await?;
-    tried::forget(tx, &removed).await?;
-    Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
+    removed(tx, &PURGE, args![before, at_most]).await
 }
 
 /// As [`purge`], for deliveries about rows: endpoints may have repeated their content.
 pub async fn purge_rows(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    let removed = tx.rows(&PURGE_ROWS, args![before, i64::from(at_most)]).await?;
+    removed(tx, &PURGE_ROWS, args![before, at_most]).await
+}
+
+/// Removes deliveries with their attempts; returns the number removed.
+async fn removed(tx: &mut Tx, statement: &'static Statement, args: StatementArgs) -> Result<u64> {
+    let removed: Vec<(OrgNo, String)> = tx.all(statement, args).await?;
     tried::forget(tx, &removed).await?;
     Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
 }
 
 /// Finished deliveries older than their organization's retention, in any order.
 pub async fn kept_too_long(conn: &mut Conn, now: Millis, at_most: u32) -> Result<Vec<(OrgNo, String)>> {
-    let rows = conn.rows(&OF_SHORTER, args![now, DAY_MS, i64::from(at_most)]).await?;
-    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), row.get("id")?))).collect()
+    conn.all(&OF_SHORTER, args![now, DAY_MS, at_most]).await
 }
 
 /// Removes those of these deliveries that still exceed their retention, with their attempts; returns the number removed.
 pub async fn purge_kept_too_long(tx: &mut Tx, messages: &[(OrgNo, String)], now: Millis) -> Result<u64> {
-    let messages: Vec<_> = messages.iter().map(|(org, id)| serde_json::json!([org.0, id])).collect();
-    let messages = serde_json::Value::from(messages).to_string();
-    let removed = tx.rows(&PURGE_SHORTER, args![messages, now, DAY_MS]).await?;
-    tried::forget(tx, &removed).await?;
-    Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
+    let messages = tried::pairs(messages);
+    removed(tx, &PURGE_SHORTER, args![messages, now, DAY_MS]).await
 }
 
 /// Removes up to `at_most` deliveries to a deleted webhook with their attempts, including waiting ones and those in progress;
 /// returns the number removed.
 pub async fn remove_of_webhook(tx: &mut Tx, org: OrgNo, webhook: WebhookId, at_most: u32) -> Result<u64> {
-    let removed = tx.rows(&REMOVE_OF_SIGNER, args![org, webhook.to_string(), i64::from(at_most)]).await?;
-    tried::forget(tx, &removed).await?;
-    Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
+    removed(tx, &REMOVE_OF_SIGNER, args![org, webhook, at_most]).await
 }
 
 /// Number of waiting deliveries of the kind [`super::TEST`] to a webhook, counted up to `at_most`.
 pub async fn tests_waiting(conn: &mut Conn, org: OrgNo, webhook: WebhookId, at_most: i64) -> Result<i64> {
-    let counted = conn.first(&TESTS_WAITING, args![org, webhook.to_string(), at_most]).await?;
-    counted.map_or(Ok(0), |row| row.get("waiting"))
+    conn.one(&TESTS_WAITING, args![org, webhook, at_most]).await
 }
 
 /// Size of the queue, for the metrics.
 pub async fn depth(conn: &mut Conn) -> Result<OutboxDepth> {
-    let counted = conn.first(&COUNT_WAITING, args![COUNTED_MAX]).await?;
-    let waiting = counted.map_or(Ok(0), |row| row.get("waiting"))?;
-    let first = conn.first(&FIRST_DUE, args![]).await?;
-    let first_due_at = first.map(|row| row.get("next_at")).transpose()?.map(Millis);
-    Ok(OutboxDepth { waiting, first_due_at })
+    let waiting = conn.one(&COUNT_WAITING, args![COUNTED_MAX]).await?;
+    Ok(OutboxDepth { waiting, first_due_at: conn.find(&FIRST_DUE, args![]).await? })
 }
 
 async fn read_all(conn: &mut Conn, org: OrgNo, rows: &[ResultRow]) -> Result<Vec<LoggedDelivery>> {

@@ -10,11 +10,11 @@ use probity_mail::time::Millis;
 use serde_json::json;
 
 use super::ClaimedDelivery;
-use crate::db::error::{Result, StoreError};
+use crate::db::error::Result;
 use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
-use crate::records::{ReadColumns as _, record};
+use crate::records::{ReadColumns as _, listed, record};
 
 /// Attempts kept per delivery, including the last: those of two whole schedules and more.
 pub const ATTEMPTS_MAX: i64 = 20;
@@ -51,9 +51,7 @@ pub struct EarlierAttempt {
 /// Stores the outcome of a delivery's last attempt before the next one is recorded. No effect if the lease is lost.
 pub(super) async fn keep_last(tx: &mut Tx, claimed: &ClaimedDelivery) -> Result<()> {
     let id = claimed.id.to_string();
-    let Some(last) = tx.first(&LAST, args![claimed.org, id.as_str(), claimed.run.as_str()]).await? else {
-        return Ok(());
-    };
+    let Some(last) = tx.first(&LAST, args!(claimed => org, id, run)).await? else { return Ok(()) };
     let answer = last.get::<Option<Vec<u8>>>("last_answer")?.unwrap_or_default();
     let mut answer = unseal(tx, claimed.org, super::answer_of(&id), answer).await?;
     answer.truncate(EARLIER_ANSWER_MAX);
@@ -62,18 +60,12 @@ pub(super) async fn keep_last(tx: &mut Tx, claimed: &ClaimedDelivery) -> Result<
     if !answer.is_empty() {
         answer = seal(tx, claimed.org, answer_of(&id, no), &answer).await?.into_owned();
     }
-    let values = args![
-        claimed.org,
-        id.as_str(),
-        no,
-        last.get::<i64>("last_at")?,
-        last.get::<String>("url")?,
-        last.get::<Option<i64>>("last_status")?,
-        last.get::<Option<String>>("last_error")?,
-        last.get::<Option<i64>>("last_took_ms")?.unwrap_or_default(),
-        answer.as_slice(),
-    ];
-    tx.execute(&KEEP, values).await?;
+    let EarlierAttempt { at, url, status, error, took_ms, answer } = record!(last => EarlierAttempt {
+        at = "last_at", url, status = "last_status", error = "last_error";
+        took_ms: last.get::<Option<i64>>("last_took_ms")?.unwrap_or_default(),
+        answer,
+    });
+    tx.execute(&KEEP, args![claimed.org, &id, no, at, url, status, error, took_ms, answer]).await?;
     // Counts this attempt and the one being recorded.
     let gone = no + 1 - ATTEMPTS_MAX;
     if gone > 0 {
@@ -97,8 +89,7 @@ pub async fn before_the_last(
     if messages.is_empty() {
         return Ok(tried);
     }
-    let ids: Vec<_> = messages.iter().map(|id| [id.to_string()]).collect();
-    for row in conn.rows(&OF_MESSAGES, args![org, json!(ids).to_string()]).await? {
+    for row in conn.rows(&OF_MESSAGES, args![org, listed(messages)]).await? {
         let one = read(conn, org, &row).await?;
         tried.entry(row.read("id")?).or_default().push(one);
     }
@@ -106,13 +97,16 @@ pub async fn before_the_last(
 }
 
 /// Removes the attempts of removed deliveries, which these rows name.
-pub(super) async fn forget(tx: &mut Tx, removed: &[ResultRow]) -> Result<()> {
+pub(super) async fn forget(tx: &mut Tx, removed: &[(OrgNo, String)]) -> Result<()> {
     if removed.is_empty() {
         return Ok(());
     }
-    let name = |row: &ResultRow| Ok::<_, StoreError>(json!([row.get::<i64>("org_no")?, row.get::<String>("id")?]));
-    let names: Vec<_> = removed.iter().map(name).collect::<Result<_>>()?;
-    tx.execute(&FORGET, args![serde_json::Value::from(names).to_string()]).await.map(drop)
+    tx.execute(&FORGET, args![pairs(removed)]).await.map(drop)
+}
+
+/// Encodes the keys of deliveries as JSON, each as an array of organization and id.
+pub(super) fn pairs(messages: &[(OrgNo, String)]) -> String {
+    json!(messages.iter().map(|(org, id)| json!([org.0, id])).collect::<Vec<_>>()).to_string()
 }
 
 async fn read(conn: &mut Conn, org: OrgNo, row: &ResultRow) -> Result<EarlierAttempt> {
