@@ -15,8 +15,7 @@ use probity_store::webhooks::outbox::OutboxState;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, SchemaType, Type};
 
 use crate::merge_patch::given;
 use crate::schema;
@@ -239,16 +238,16 @@ schema::schemas! {
     states = schema::one_of(OutboxState::ALL.map(OutboxState::as_str), "Delivery status. `waiting`: pending. \
         `delivered`: accepted by the endpoint. `exhausted`: all attempts failed. `cancelled`: the webhook was \
         disabled, or the subject of the message is gone.");
-}
-
-fn row_indexes() -> RefOr<Schema> {
-    let index = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
-    ArrayBuilder::new()
-        .schema_type([Type::Array, Type::Null].into_iter().collect::<utoipa::openapi::schema::SchemaType>())
-        .items(index)
-        .description(Some("Indexes of the job's rows in the message; null if the message is not about rows."))
-        .examples([json!([0, 1])])
-        .into()
+    row_indexes: ArrayBuilder = schema::array(ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
+        "Indexes of the job's rows in the message; null if the message is not about rows.", json!([0, 1]))
+        .schema_type(SchemaType::from_iter([Type::Array, Type::Null]));
+    name: ObjectBuilder = schema::line("Display name.", "Our CRM");
+    url: ObjectBuilder = schema::text(1..=URL_MAX, "Endpoint URL: HTTP or HTTPS, without credentials. It must not lead to a \
+        private, loopback, link-local or other special-purpose address.", "https://www.example.com/probity");
+    topics: ArrayBuilder =
+        list_of_topics("Events that the endpoint receives, in the order of this list.").unique_items(true);
+    chosen_topics: ArrayBuilder =
+        list_of_topics("Events to subscribe to. Duplicates count once.").min_items(Some(1));
 }
 
 fn headers() -> Object {
@@ -260,47 +259,10 @@ fn headers() -> Object {
         .build()
 }
 
-fn name() -> Object {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(200))
-        .pattern(Some(schema::name_pattern()))
-        .description(Some("Display name."))
-        .examples(["Our CRM"])
-        .build()
-}
-
-fn url() -> Object {
-    let means = "Endpoint URL: HTTP or HTTPS, without credentials. It must not lead to a private, loopback, \
-        link-local or other special-purpose address.";
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(URL_MAX))
-        .description(Some(means))
-        .examples(["https://www.example.com/probity"])
-        .build()
-}
-
-fn topic() -> Object {
-    let names: Vec<String> = Topic::all().map(|topic| topic.to_string()).collect();
-    schema::one_of(names.iter().map(String::as_str), "Event that a webhook can subscribe to.")
-}
-
-fn topics() -> RefOr<Schema> {
-    list_of_topics("Events that the endpoint receives, in the order of this list.").unique_items(true).into()
-}
-
-fn chosen_topics() -> RefOr<Schema> {
-    list_of_topics("Events to subscribe to. Duplicates count once.").min_items(Some(1)).into()
-}
-
 fn list_of_topics(description: &str) -> ArrayBuilder {
-    ArrayBuilder::new()
-        .items(topic())
-        .description(Some(description))
-        .examples([json!(["status.undeliverable", "job.finished"])])
+    let names: Vec<String> = Topic::all().map(|topic| topic.to_string()).collect();
+    let topic = schema::one_of(names.iter().map(String::as_str), "Event that a webhook can subscribe to.");
+    schema::array(topic, description, json!(["status.undeliverable", "job.finished"]))
 }
 
 impl From<probity_store::webhooks::WebhookEndpoint> for WebhookShown {

@@ -1,10 +1,11 @@
 //! Delivery with its body.
 
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 use super::WebhookDelivery;
+use crate::schema;
 
 /// A delivery with its body.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -31,14 +32,8 @@ pub enum MissingBody {
     ScopeMissing,
 }
 
-fn missing_body() -> Object {
-    let means = "Cause of a missing body. `rows_gone`: the rows were deleted, or no longer match the event. \
-        `scope_missing`: the key lacks the scope that reads the subject of the event, `read:jobs` or \
-        `read:integrations`. Null if there is a body.";
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-        .enum_values(Some([Some("rows_gone"), Some("scope_missing"), None]))
-        .description(Some(means))
-        .examples([serde_json::Value::Null])
-        .build()
+schema::schemas! {
+    missing_body = schema::with_example(schema::or_null(schema::one_of(["rows_gone", "scope_missing"], "Cause of a missing \
+        body. `rows_gone`: the rows were deleted, or no longer match the event. `scope_missing`: the key lacks the scope that \
+        reads the subject of the event, `read:jobs` or `read:integrations`. Null if there is a body.")), Value::Null);
 }
