@@ -34,7 +34,7 @@ struct Route {
     methods: UtoipaMethodRouter<Arc<App>>,
     /// The handler reads the body itself, piece by piece, and sees to repetitions: the layer for them would hold the whole body.
     streams: bool,
-    /// GET spends credits. HEAD is then no method of the path (RFC 9110 §15.5.6): its answer would have to be paid for.
+    /// GET spends credits, so it is the only method ([`only_get`]).
     spends: bool,
     /// The organization's own limit does not slow these requests, because they are what raises it.
     is_never_slowed: bool,
@@ -177,15 +177,17 @@ fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, RouteGuard) -
         let guard = RouteGuard { app: app.clone(), needs: needs(&paths), pace, has_modes };
         let methods =
             if streams { methods } else { methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer)) };
-        let mut methods = behind(methods, guard);
-        if spends {
-            let refused = async || ([(header::ALLOW, "GET")], Refusal(ApiError::method_not_allowed()));
-            methods = methods.head(refused).fallback(refused);
-        }
-        (schemas, paths, methods)
+        let methods = behind(methods, guard);
+        (schemas, paths, if spends { only_get(methods) } else { methods })
     };
     let routes = contents().map(guarded).fold(OpenApiRouter::new(), OpenApiRouter::routes);
     Router::from(routes).with_state(app.clone())
+}
+
+/// Makes GET the only method of a path. HEAD is none (RFC 9110 §15.5.6): its answer would have to be paid for.
+pub(crate) fn only_get(methods: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
+    let refused = async || ([(header::ALLOW, "GET")], Refusal(ApiError::of(Code::MethodNotAllowed)));
+    methods.head(refused).fallback(refused)
 }
 
 /// Builds the response under `/v1` and `/app` of a node that does not serve the API: 503, because the request only reached the

@@ -8,23 +8,3 @@ pub(crate) mod download;
 pub(crate) mod results;
 pub(crate) mod status;
 pub(crate) mod submit;
-
-use axum::extract::{FromRequestParts, Path};
-use axum::http::request::Parts;
-use probity_account::id::JobId;
-use probity_contract::error::ApiError;
-
-use crate::error::Refusal;
-
-/// The job that a path names. An id that cannot be read is one that nobody has.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NamedJob(pub(crate) JobId);
-
-impl<S: Send + Sync> FromRequestParts<S> for NamedJob {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        let Path(id) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| ApiError::not_found())?;
-        Ok(id.parse().map(Self).map_err(|_| ApiError::not_found())?)
-    }
-}

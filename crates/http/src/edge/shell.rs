@@ -30,7 +30,8 @@ use tracing::Instrument as _;
 
 use crate::edge::listen::{HEADERS_BYTES_MAX, HEADERS_MAX};
 use crate::edge::peer::Peer;
-use crate::error::{ErrorPage, Marked, Refusal, write_into};
+use crate::error::Refusal;
+use crate::error::{ErrorPage, Marked, write_into};
 use crate::request::body::{BodyReading, BodyRules};
 
 /// Headers that the response gets even if its route panics or exceeds the deadline. An extension of every request, set at most
@@ -73,7 +74,7 @@ pub fn shell(routes: Router, config: ShellConfig, clock: EngineClock) -> Router 
     let edge = Arc::new(Edge { config, clock, ids: RequestIds::drawn() });
     routes
         .fallback(async || Refusal(ApiError::not_found()))
-        .method_not_allowed_fallback(async || Refusal(ApiError::method_not_allowed()))
+        .method_not_allowed_fallback(async || Refusal(ApiError::of(Code::MethodNotAllowed)))
         .layer(from_fn_with_state(edge, pass))
 }
 

@@ -19,7 +19,7 @@ use probity_telemetry::metrics::{ExpositionForm, Metrics, MetricsAccess, Observe
 use serde::Serialize;
 
 use crate::edge::peer::Peer;
-use crate::error::{Answer, Refusal};
+use crate::handler::{Answer, Refusal};
 
 /// State of the operator routes.
 #[derive(Clone)]

@@ -8,8 +8,7 @@ use probity_contract::published::verify::WidgetCheckQuery;
 use probity_contract::query::{FromQuery as _, Query};
 use probity_service::widget::checks::{FirstNonce, check_address, issue_nonce};
 
-use crate::callers::caller::AppState;
-use crate::error::Answer;
+use crate::handler::{Answer, AppState, answer};
 use crate::widget::entry;
 
 /// `GET /v1/widget/nonce?key=`
@@ -24,5 +23,5 @@ pub(crate) async fn verify(State(app): AppState, parts: Parts) -> Answer<WidgetA
     let now = app.now();
     let visitor = entry::enter(&app, &parts, now).await?;
     let query = WidgetCheckQuery::from_query(&Query::of(&parts.uri))?;
-    Ok(Json(check_address(&app, &visitor, query, now).await?))
+    answer(check_address(&app, &visitor, query, now).await)
 }

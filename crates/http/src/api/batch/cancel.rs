@@ -1,16 +1,12 @@
 //! `POST /v1/batch-verify/{id}/cancel`: an end before the end.
 
-use axum::Json;
+use probity_account::id::JobId;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::batch::BatchCancelled;
 use probity_service::jobs::acts;
 use serde::de::IgnoredAny;
 
-use crate::api::batch::NamedJob;
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::Answer;
-use crate::request::body::JsonBody;
+use crate::handler::{Answer, Call, JsonBody, PathId, RunOnce, answer};
 
 /// Cancel a job
 ///
@@ -22,15 +18,14 @@ use crate::request::body::JsonBody;
     tag = "Verification",
     params(JobPath),
     security(("bearer" = ["write:jobs"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Outcome of the cancellation.", body = BatchCancelled))
 )]
 pub(crate) async fn cancel_batch(
     Call(app, caller): Call,
-    NamedJob(id): NamedJob,
+    PathId(id): PathId<JobId>,
     RunOnce(once): RunOnce,
     // Nothing is to be said; what is said all the same must be JSON.
     _: Option<JsonBody<IgnoredAny>>,
 ) -> Answer<BatchCancelled> {
-    Ok(Json(acts::cancel_job(&app, &caller, id, &once).await?))
+    answer(acts::cancel_job(&app, &caller, id, &once).await)
 }

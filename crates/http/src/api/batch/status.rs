@@ -1,13 +1,11 @@
 //! `GET /v1/batch-verify/{id}/status`: how far a job is.
 
-use axum::Json;
+use probity_account::id::JobId;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::batch::BatchStatus;
 use probity_service::jobs::acts;
 
-use crate::api::batch::NamedJob;
-use crate::callers::caller::Call;
-use crate::error::Answer;
+use crate::handler::{Answer, Call, PathId, answer};
 
 /// Get job progress
 ///
@@ -18,9 +16,8 @@ use crate::error::Answer;
     tag = "Verification",
     params(JobPath),
     security(("bearer" = ["read:jobs"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Progress of the job.", body = BatchStatus))
 )]
-pub(crate) async fn get_batch_status(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<BatchStatus> {
-    Ok(Json(acts::get_job_status(&app, &caller, id).await?))
+pub(crate) async fn get_batch_status(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<BatchStatus> {
+    answer(acts::get_job_status(&app, &caller, id).await)
 }
