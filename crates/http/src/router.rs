@@ -14,7 +14,7 @@ use probity_account::scope::Scope;
 use probity_contract::error::{ApiError, Code};
 use probity_service::app::App;
 use probity_service::callers::admission::{LimitChoice, Need};
-use utoipa::openapi::OpenApi;
+use utoipa::openapi::{OpenApi, Paths};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
@@ -50,6 +50,20 @@ fn moded(methods: UtoipaMethodRouter<Arc<App>>) -> Route {
     Route { has_modes: true, ..plain(methods) }
 }
 
+/// Serves the same by the path without `/keywords`, for earlier clients.
+fn by_short_path((schemas, long, methods): UtoipaMethodRouter<Arc<App>>) -> UtoipaMethodRouter<Arc<App>> {
+    let mut short = Paths::new();
+    for (path, mut item) in long.paths {
+        for (_, operation) in openapi::operations_mut(&mut item) {
+            operation.operation_id = operation.operation_id.take().map(|id| format!("{id}_by_short_path"));
+            operation.summary = operation.summary.take().map(|summary| format!("{summary}, by the short path"));
+            operation.description = Some("Does the same as the path with `/keywords`.".to_owned());
+        }
+        short.paths.insert(path.replace("/keywords/", "/"), item);
+    }
+    (schemas, short, methods)
+}
+
 /// Every route under a key, by path.
 fn contents() -> impl Iterator<Item = Route> {
     let first = verification().into_iter().chain(account_and_keys()).chain(team()).chain(usage());
@@ -61,11 +75,11 @@ fn verification() -> Vec<Route> {
         Route { spends: true, ..moded(routes!(verify::verify_email)) },
         plain(routes!(check_key::check_key)),
         Route { streams: true, ..moded(routes!(batch::submit::submit_batch)) },
-        moded(routes!(batch::status::get_batch_status)),
+        moded(routes!(batch::get_batch_status)),
         moded(routes!(batch::results::get_batch_results)),
         moded(routes!(batch::results::get_batch_results_without_index)),
         moded(routes!(batch::download::download_batch)),
-        moded(routes!(batch::cancel::cancel_batch)),
+        moded(routes!(batch::cancel_batch)),
         moded(routes!(jobs::list_jobs)),
         moded(routes!(jobs::get_job)),
     ]
@@ -134,11 +148,8 @@ fn integrations() -> Vec<Route> {
         moded(routes!(connections::review::decide_review)),
         moded(routes!(connections::rules::list_keyword_rules, connections::rules::add_keyword_rules)),
         moded(routes!(connections::rules::delete_keyword_rule)),
-        moded(routes!(
-            connections::rules::list_keyword_rules_by_short_path,
-            connections::rules::add_keyword_rules_by_short_path
-        )),
-        moded(routes!(connections::rules::delete_keyword_rule_by_short_path)),
+        moded(by_short_path(routes!(connections::rules::list_keyword_rules, connections::rules::add_keyword_rules))),
+        moded(by_short_path(routes!(connections::rules::delete_keyword_rule))),
     ]
 }
 
@@ -220,7 +231,7 @@ pub(crate) fn paths_with_modes() -> Vec<(String, bool)> {
 ///
 /// # Panics
 /// Panics if an annotation names an unknown scope. This is a programming error that every start reveals.
-fn needs(paths: &utoipa::openapi::Paths) -> Arc<[(Method, Need)]> {
+fn needs(paths: &Paths) -> Arc<[(Method, Need)]> {
     let items = paths.paths.values();
     let named = items.flat_map(openapi::methods).map(|(method, operation)| {
         let method = Method::from_bytes(method.as_bytes()).expect("names of methods are tokens");

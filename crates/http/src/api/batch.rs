@@ -3,8 +3,51 @@
 //! A job that is another organization's, that was made with the other sort of key, or whose id cannot be read is not found:
 //! the three look alike.
 
-pub(crate) mod cancel;
 pub(crate) mod download;
 pub(crate) mod results;
-pub(crate) mod status;
 pub(crate) mod submit;
+
+use probity_account::id::JobId;
+use probity_contract::parameters::JobPath;
+use probity_contract::published::jobs::batch::{BatchCancelled, BatchStatus};
+use probity_service::jobs::acts;
+use serde::de::IgnoredAny;
+
+use crate::handler::{Answer, Call, JsonBody, PathId, RunOnce, answer};
+
+/// Get job progress
+///
+/// Returns the status and, once processing has begun, the counters. Progress is `emailsProcessed / numImported`.
+#[utoipa::path(
+    get,
+    path = "/v1/batch-verify/{id}/status",
+    tag = "Verification",
+    params(JobPath),
+    security(("bearer" = ["read:jobs"])),
+    responses((status = 200, description = "Progress of the job.", body = BatchStatus))
+)]
+pub(crate) async fn get_batch_status(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<BatchStatus> {
+    answer(acts::get_job_status(&app, &caller, id).await)
+}
+
+/// Cancel a job
+///
+/// Stops the job. Releases the credits of unverified rows, then responds. Verified rows keep their verdicts. A completed
+/// job cannot be canceled: `status` is `error`. A job that is a run of a connection also requires `write:integrations`.
+#[utoipa::path(
+    post,
+    path = "/v1/batch-verify/{id}/cancel",
+    tag = "Verification",
+    params(JobPath),
+    security(("bearer" = ["write:jobs"])),
+    responses((status = 200, description = "Outcome of the cancellation.", body = BatchCancelled))
+)]
+pub(crate) async fn cancel_batch(
+    Call(app, caller): Call,
+    PathId(id): PathId<JobId>,
+    RunOnce(once): RunOnce,
+    // Nothing is to be said; what is said all the same must be JSON.
+    _: Option<JsonBody<IgnoredAny>>,
+) -> Answer<BatchCancelled> {
+    answer(acts::cancel_job(&app, &caller, id, &once).await)
+}

@@ -1,4 +1,4 @@
-//! Keyword rules of a connection, below `/keywords` and, for earlier clients, beside it.
+//! Keyword rules of a connection. The router serves them beside `/keywords`, too.
 
 use probity_contract::page::List;
 use probity_contract::parameters::{KeywordPath, RulePath};
@@ -29,25 +29,6 @@ pub(crate) async fn list_keyword_rules(
     answer(rules::list_keyword_rules(&app, &caller, &place, kind, query).await)
 }
 
-/// List keyword rules, by the short path
-///
-/// Does the same as the path with `/keywords`.
-#[utoipa::path(
-    get,
-    path = "/v1/integrations/{type}/connections/{id}/{kind}",
-    tag = "Integrations",
-    params(KeywordPath, RulesQuery),
-    security(("bearer" = ["read:integrations"])),
-    responses((status = 200, description = "A page of rules.", body = List<KeywordRuleShown>))
-)]
-pub(crate) async fn list_keyword_rules_by_short_path(
-    call: Call,
-    at: PathId<AtRules>,
-    query: Asking<RulesQuery>,
-) -> Answer<List<KeywordRuleShown>> {
-    list_keyword_rules(call, at, query).await
-}
-
 /// Add keyword rules
 ///
 /// Adds 1 to 1,000 rules: all of them, or none if one is wrong. A rule that matches the same as an existing one is not
@@ -73,28 +54,6 @@ pub(crate) async fn add_keyword_rules(
     created(rules::add_keyword_rules(&app, &caller, &place, kind, &once.created(), asked).await)
 }
 
-/// Add keyword rules, by the short path
-///
-/// Does the same as the path with `/keywords`.
-#[utoipa::path(
-    post,
-    path = "/v1/integrations/{type}/connections/{id}/{kind}",
-    tag = "Integrations",
-    params(KeywordPath),
-    request_body(content = AddKeywordRules, description = "Rules to add."),
-    security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["conflict"]))),
-    responses((status = 201, description = "The rules, in the order of the request.", body = KeywordRulesAdded))
-)]
-pub(crate) async fn add_keyword_rules_by_short_path(
-    call: Call,
-    at: PathId<AtRules>,
-    once: RunOnce,
-    asked: JsonBody<AddKeywordRules>,
-) -> Created<KeywordRulesAdded> {
-    add_keyword_rules(call, at, once, asked).await
-}
-
 /// Delete a keyword rule
 ///
 /// Deletes the rule from its list. After a whitelist rule is deleted, the next run waits for confirmation.
@@ -111,19 +70,4 @@ pub(crate) async fn delete_keyword_rule(
     PathId(AtRule { list, rule_id }): PathId<AtRule>,
 ) -> Answer<DeletedKeywordRule> {
     answer(rules::delete_keyword_rule(&app, &caller, &list.place, list.kind, rule_id).await)
-}
-
-/// Delete a keyword rule, by the short path
-///
-/// Does the same as the path with `/keywords`.
-#[utoipa::path(
-    delete,
-    path = "/v1/integrations/{type}/connections/{id}/{kind}/{rule_id}",
-    tag = "Integrations",
-    params(RulePath),
-    security(("bearer" = ["write:integrations"])),
-    responses((status = 200, description = "The rule is deleted.", body = DeletedKeywordRule))
-)]
-pub(crate) async fn delete_keyword_rule_by_short_path(call: Call, at: PathId<AtRule>) -> Answer<DeletedKeywordRule> {
-    delete_keyword_rule(call, at).await
 }
