@@ -41,7 +41,7 @@ pub use labels::{
 };
 pub use mail::Mail;
 pub use platforms::PlatformCalls;
-pub use requests::{AnsweredRequest, Http, InFlight, Observer};
+pub use requests::{AnsweredRequest, Http, InFlight, Observer, method_label};
 pub use verdicts::VerdictCounters;
 pub use webhooks::Webhooks;
 pub use widget::WidgetCounters;

@@ -35,6 +35,11 @@ const STATUSES: [u16; 22] =
     [200, 201, 401, 402, 429, 400, 404, 204, 304, 403, 405, 408, 409, 413, 415, 422, 431, 499, 500, 502, 503, 504];
 const OTHER: &str = "other";
 
+/// Returns the label of a method. A method can be any token that a client invents, so those without a label are not repeated.
+pub fn method_label(method: &str) -> &'static str {
+    METHODS.into_iter().find(|known| *known == method).unwrap_or("OTHER")
+}
+
 type Requests = Family<[(&'static str, String); 3], Counter>;
 type Durations = Family<[(&'static str, String); 2], Histogram, fn() -> Histogram>;
 
