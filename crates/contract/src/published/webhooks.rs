@@ -3,7 +3,6 @@
 pub mod callback_secret;
 mod deliveries;
 mod deliveries_query;
-mod detail;
 mod failure;
 
 use std::borrow::Cow;
@@ -22,7 +21,6 @@ use crate::schema;
 use crate::timestamp::Timestamp;
 
 pub use deliveries_query::DeliveriesQuery;
-pub use detail::{MissingBody, WebhookDeliveryDetail};
 pub use failure::DeliveryFailure;
 
 /// Maximum length of an endpoint's URL, in bytes.
@@ -182,6 +180,31 @@ pub struct WebhookDelivery {
     pub earlier_attempts: Vec<DeliveryAttempt>,
 }
 
+/// A delivery with its body.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct WebhookDeliveryDetail {
+    /// The delivery, as listed.
+    #[serde(flatten)]
+    pub delivery: WebhookDelivery,
+    /// Body of the request; null if it is missing. A body about rows is built when it is sent: this is the body as it would be
+    /// sent now, without rows that no longer match the event.
+    #[schema(required, examples(r#"{"type":"test","timestamp":"2026-11-21T10:04:17.765Z","data":{}}"#))]
+    pub body: Option<String>,
+    /// Cause of a missing body; null if there is a body.
+    #[schema(required, schema_with = missing_body)]
+    pub missing_body: Option<MissingBody>,
+}
+
+/// Cause of a missing body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingBody {
+    /// The rows were deleted, or no longer match the event.
+    RowsGone,
+    /// The caller lacks the scope that reads the subject of the event.
+    ScopeMissing,
+}
+
 /// Request of a delivery. The body is built when it is sent; timestamp and signature are new for each attempt.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DeliveryRequest {
@@ -241,6 +264,9 @@ schema::schemas! {
     row_indexes: ArrayBuilder = schema::array(ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
         "Indexes of the job's rows in the message; null if the message is not about rows.", json!([0, 1]))
         .schema_type(SchemaType::from_iter([Type::Array, Type::Null]));
+    missing_body = schema::with_example(schema::or_null(schema::one_of(["rows_gone", "scope_missing"], "Cause of a missing \
+        body. `rows_gone`: the rows were deleted, or no longer match the event. `scope_missing`: the key lacks the scope that \
+        reads the subject of the event, `read:jobs` or `read:integrations`. Null if there is a body.")), json!(null));
     name: ObjectBuilder = schema::line("Display name.", "Our CRM");
     url: ObjectBuilder = schema::text(1..=URL_MAX, "Endpoint URL: HTTP or HTTPS, without credentials. It must not lead to a \
         private, loopback, link-local or other special-purpose address.", "https://www.example.com/probity");
