@@ -12,7 +12,6 @@
 
 pub(crate) mod checks;
 mod entry;
-pub(crate) mod preview;
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ use probity_telemetry::metrics::AuthFailure;
 
 use crate::edge::access::LoggedCaller;
 use crate::edge::peer::{Peer, client_ip};
-use crate::edge::shell::Assured;
+use crate::edge::shell::assure;
 use crate::error::Refusal;
 
 /// When the query parameter for keys stops working (specification, section 5).
@@ -74,9 +74,7 @@ pub(crate) async fn layer(State(it): State<RouteGuard>, mut request: Request, ne
             Err(error)
         }
     };
-    if let Some(assured) = request.extensions().get::<Assured>() {
-        assured.put(headers);
-    }
+    assure(request.extensions(), headers);
     match passed {
         Ok((known, caller)) => {
             app.keyring.note_use(&known, now);

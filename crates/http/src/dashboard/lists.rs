@@ -20,8 +20,7 @@ use probity_service::lists::sharing::{self, LinkedSummary, NewListLink, SharedLi
 use probity_service::lists::slice::{RowsQuery, RowsSlice, find_rows};
 
 use crate::handler::{Answer, AppState, Asking, Call, JsonBody, PathId, Refusal, answer};
-
-static TOKEN: HeaderName = HeaderName::from_static("x-link-token");
+use crate::person::links;
 
 /// Names and tags a list.
 pub(crate) async fn patch_list(
@@ -120,7 +119,6 @@ pub(crate) async fn get_shared(
     State(app): AppState,
     headers: HeaderMap,
 ) -> Result<([(HeaderName, &'static str); 1], Json<LinkedSummary>), Refusal> {
-    let token = headers.get(&TOKEN).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let summary = sharing::get_linked_summary(&app, token).await?;
+    let summary = sharing::get_linked_summary(&app, links::token(&headers)).await?;
     Ok(([(HeaderName::from_static("x-robots-tag"), "noindex")], Json(summary)))
 }

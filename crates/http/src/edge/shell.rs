@@ -16,7 +16,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderName, HeaderValue, StatusCode, Version, header};
+use axum::http::{Extensions, HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt as _, stream};
@@ -37,12 +37,12 @@ use crate::request::body::{BodyReading, BodyRules};
 /// Headers that the response gets even if its route panics or exceeds the deadline. An extension of every request, set at most
 /// once.
 #[derive(Clone, Default)]
-pub(crate) struct Assured(Arc<OnceLock<Vec<(HeaderName, HeaderValue)>>>);
+struct Assured(Arc<OnceLock<Vec<(HeaderName, HeaderValue)>>>);
 
-impl Assured {
-    /// Sets the headers.
-    pub(crate) fn put(&self, headers: Vec<(HeaderName, HeaderValue)>) {
-        let first = self.0.set(headers);
+/// Sets the headers that the response to a request gets in any case.
+pub(crate) fn assure(request: &Extensions, headers: Vec<(HeaderName, HeaderValue)>) {
+    if let Some(Assured(assured)) = request.get() {
+        let first = assured.set(headers);
         debug_assert!(first.is_ok(), "filled once");
     }
 }

@@ -16,7 +16,7 @@ use secrecy::ExposeSecret as _;
 use subtle::ConstantTimeEq as _;
 
 use crate::callers::auth;
-use crate::edge::shell::Assured;
+use crate::edge::shell::assure;
 use crate::error::Refusal;
 use crate::operator::Operator;
 
@@ -48,9 +48,7 @@ fn admitted(operator: &Operator, request: &Request) -> Result<(), Refusal> {
     match refused.as_ref().and_then(|state| state.retry_after_s(now)) {
         Some(retry_after_s) => {
             app.metrics.accounts().limited(LimitedBy::Address);
-            if let (Some(assured), Some(state)) = (request.extensions().get::<Assured>(), &refused) {
-                assured.put(auth::shown(state).to_vec());
-            }
+            assure(request.extensions(), refused.iter().flat_map(auth::shown).collect());
             Err(ApiError::rate_limited(retry_after_s).into())
         }
         None => Err(ApiError::invalid_api_key().into()),

@@ -35,6 +35,6 @@ pub(crate) async fn redeem_link(
 }
 
 /// The token of the request; a request without one is an attempt like any other.
-fn token(headers: &HeaderMap) -> &str {
+pub(crate) fn token(headers: &HeaderMap) -> &str {
     headers.get(&TOKEN).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

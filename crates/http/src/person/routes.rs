@@ -15,7 +15,7 @@ use crate::person::guard;
 use crate::person::guard::PageGuard;
 use crate::person::{links, own, second_factor, sessions, sign_in, sso};
 use crate::router;
-use crate::widget::preview;
+use crate::widget::checks;
 
 pub use crate::person::guard::PageAccess;
 use PageAccess::{Administrator, Anybody, May, Running, Session};
@@ -79,7 +79,7 @@ fn of_organization() -> Vec<PageRoute> {
         row("PATCH", "/app/keys/{id}", May(Scope::WriteKeys), organization::patch_key),
         row("POST", "/app/keys/{id}/rotate", May(Scope::WriteKeys), organization::rotate_key),
         row("PATCH", "/app/organization", Administrator, organization::name_it),
-        row("GET", "/app/widget/preview", Running, preview::preview),
+        row("GET", "/app/widget/preview", Running, checks::preview),
     ]
 }
 

@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{FromRef, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -34,12 +34,6 @@ pub struct Ops {
     pub readers: Arc<Readers>,
 }
 
-impl FromRef<Ops> for Arc<Readiness> {
-    fn from_ref(ops: &Ops) -> Self {
-        ops.readiness.clone()
-    }
-}
-
 /// Builds the operator routes.
 pub fn routes(ops: Ops) -> Router {
     Router::new()
@@ -60,8 +54,8 @@ async fn healthz() -> Json<Condition> {
 }
 
 /// Reports readiness. A 503 names the failed checks; their causes are only in the log.
-async fn readyz(State(readiness): State<Arc<Readiness>>) -> Answer<Condition> {
-    let failed = readiness.failed().await;
+async fn readyz(State(ops): State<Ops>) -> Answer<Condition> {
+    let failed = ops.readiness.failed().await;
     if failed.is_empty() {
         return Ok(Json(Condition { status: "ready" }));
     }
