@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{FromRef, FromRequestParts, Path, State};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
-use probity_contract::error::ApiError;
+use axum::http::{StatusCode, header};
+use axum::routing::MethodRouter;
+use probity_contract::error::{ApiError, Code};
 use probity_contract::query::{FromQuery, Query};
 use probity_service::app::App;
 use probity_service::callers::caller::Caller;
@@ -73,4 +74,10 @@ pub(crate) fn answer<T>(shown: Result<T, ApiError>) -> Answer<T> {
 /// Answers with what an act has made.
 pub(crate) fn created<T>(made: Result<T, ApiError>) -> Created<T> {
     Ok((StatusCode::CREATED, Json(made?)))
+}
+
+/// Makes GET the only method of a path. HEAD is none (RFC 9110 §15.5.6): its answer would have to be paid for.
+pub(crate) fn only_get(methods: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
+    let refused = async || ([(header::ALLOW, "GET")], Refusal(ApiError::of(Code::MethodNotAllowed)));
+    methods.head(refused).fallback(refused)
 }

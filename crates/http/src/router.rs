@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{Method, header};
+use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, any};
 use probity_account::scope::Scope;
@@ -25,7 +25,7 @@ use crate::api::{
 };
 use crate::callers::auth::RouteGuard;
 use crate::callers::{auth, idempotency};
-use crate::error::Refusal;
+use crate::handler::{Refusal, only_get};
 use crate::{openapi, person};
 
 /// One path, and how its requests differ from those of other paths.
@@ -193,12 +193,6 @@ fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, RouteGuard) -
     };
     let routes = contents().map(guarded).fold(OpenApiRouter::new(), OpenApiRouter::routes);
     Router::from(routes).with_state(app.clone())
-}
-
-/// Makes GET the only method of a path. HEAD is none (RFC 9110 §15.5.6): its answer would have to be paid for.
-pub(crate) fn only_get(methods: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
-    let refused = async || ([(header::ALLOW, "GET")], Refusal(ApiError::of(Code::MethodNotAllowed)));
-    methods.head(refused).fallback(refused)
 }
 
 /// Builds the response under `/v1` and `/app` of a node that does not serve the API: 503, because the request only reached the

@@ -19,7 +19,7 @@ use axum::Router;
 use axum::routing::get;
 use probity_service::app::App;
 
-use crate::router::only_get;
+use crate::handler::only_get;
 
 /// `/v1/widget/nonce` and `/v1/widget/verify`.
 pub(crate) fn routes(app: &Arc<App>) -> Router {
