@@ -2,7 +2,8 @@
 //!
 //! An act is a public function of the service that takes its parts (`app: &App`). A *step* is a call that changes the database, made
 //! with a transaction (`tx`). Acts of two faces that share a step share the function that makes it; a face that had its own would
-//! check in another order and answer with other errors.
+//! check in another order and answer with other errors. A face cannot make a step itself, nor have one made by the backend that an
+//! act makes too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,6 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// Faces that bind acts: crate and name in the table.
 const FACES: [(&str, &str); 2] = [("http", "HTTP"), ("cli", "command line")];
+/// The crate of acts.
+const SERVICE: &str = "probity_service";
+/// The crate of workers, meters and secrets behind them.
+const BACKEND: &str = "probity_backend";
 /// Where the table of acts stands.
 const TABLE: &str = "docs/acts.md";
 /// Steps that are part of acts which differ, and why.
@@ -24,18 +29,23 @@ const PARTS: &[(&str, &str)] = &[
     ("sessions::revoke_all", "so does a new password"),
 ];
 
+/// Functions of the backend that make steps of acts and that a face calls, and why.
+const WORK: &[(&str, &str)] =
+    &[("accounts::mail::forgotten::issue", "the mail worker makes the link that an act has asked for")];
+
 /// A file of a crate: module path and code without tests.
 struct Source {
     room: String,
     code: String,
 }
 
-/// A function of the service.
+/// A function of the service or of the backend.
 struct Function {
     name: String,
     room: String,
     /// First sentence about it.
     summary: String,
+    is_public: bool,
     /// Whether it is public and takes the service's parts.
     is_act: bool,
     body: String,
@@ -90,9 +100,10 @@ fn functions(service: &[Source]) -> Vec<Function> {
             let body = lines[at..at + length].join("\n");
             let name: String = rest.chars().take_while(|c| is_word(*c)).collect();
             let parameters = body.split_once('(').map_or("", |(_, parameters)| parameters.trim_start());
+            let is_public = before.trim_start().starts_with("pub ");
             let is_act = before.starts_with("pub ") && parameters.starts_with("app: &");
             let summary = about.split(". ").next().unwrap_or_default().trim().trim_end_matches('.').to_owned();
-            found.push(Function { name, room: room.clone(), summary, is_act, body });
+            found.push(Function { name, room: room.clone(), summary, is_public, is_act, body });
         }
     }
     found
@@ -111,16 +122,21 @@ fn calls<'a>(code: &'a str, name: &str) -> Vec<&'a str> {
     code.match_indices(name).filter(is_call).map(|(at, _)| &code[..at]).collect()
 }
 
-/// Reports whether a file of a face calls an act: by its module, or imported by name.
-fn binds(face: &Source, act: &Function) -> bool {
-    let imports = face.code.split("use probity_service::").skip(1).filter_map(|rest| rest.split(';').next());
+/// Reports whether a file of a face calls a function of a crate: by its module, or imported by name.
+fn binds(face: &Source, from: &str, act: &Function) -> bool {
+    let calls = calls(&face.code, &act.name);
+    if calls.is_empty() {
+        return false;
+    }
+    let opening = format!("use {from}::");
+    let imports = face.code.split(&opening).skip(1).filter_map(|rest| rest.split(';').next());
     let imports: BTreeSet<&str> = imports.flat_map(|import| import.split(|c| !is_word(c))).collect();
     let is_imported = imports.contains(act.name.as_str());
     let is_in_module = |before: &str| {
         let segment = before.strip_suffix("::").and_then(|path| path.rsplit(|c| !is_word(c)).next());
         segment.is_some_and(|segment| segment.starts_with(char::is_lowercase))
     };
-    !imports.is_empty() && calls(&face.code, &act.name).iter().any(|before| is_imported || is_in_module(before))
+    !imports.is_empty() && calls.iter().any(|before| is_imported || is_in_module(before))
 }
 
 /// Returns the calls with a transaction in a function.
@@ -136,8 +152,13 @@ fn steps(function: &Function) -> BTreeSet<String> {
     ["tx,", "tx)"].into_iter().flat_map(|tx| function.body.match_indices(tx)).filter_map(at_transaction).collect()
 }
 
-/// Returns the faces that reach each function, through the acts that they call.
-fn reached<'a>(functions: &[Function], faces: &[(&'a str, Vec<Source>)]) -> Vec<BTreeSet<&'a str>> {
+/// Returns the faces that reach each function of a crate, through those of its functions that they can call and do.
+fn reached<'a>(
+    functions: &[Function],
+    faces: &[(&'a str, Vec<Source>)],
+    from: &str,
+    can_call: fn(&Function) -> bool,
+) -> Vec<BTreeSet<&'a str>> {
     let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, function) in functions.iter().enumerate() {
         named.entry(&function.name).or_default().push(index);
@@ -158,7 +179,7 @@ fn reached<'a>(functions: &[Function], faces: &[(&'a str, Vec<Source>)]) -> Vec<
         .collect();
     let mut reached = vec![BTreeSet::new(); functions.len()];
     for (face, files) in faces {
-        let is_bound = |act: &Function| act.is_act && files.iter().any(|file| binds(file, act));
+        let is_bound = |one: &Function| can_call(one) && files.iter().any(|file| binds(file, from, one));
         let mut next: Vec<usize> = (0..functions.len()).filter(|index| is_bound(&functions[*index])).collect();
         while let Some(index) = next.pop() {
             if reached[index].insert(*face) {
@@ -171,7 +192,7 @@ fn reached<'a>(functions: &[Function], faces: &[(&'a str, Vec<Source>)]) -> Vec<
 
 /// Finds steps that one face makes in one function and another face in another.
 fn twins(functions: &[Function], faces: &[(&str, Vec<Source>)]) -> BTreeMap<String, Vec<String>> {
-    let reached = reached(functions, faces);
+    let reached = reached(functions, faces, SERVICE, |one| one.is_act);
     let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, function) in functions.iter().enumerate().filter(|(index, _)| !reached[*index].is_empty()) {
         for step in steps(function) {
@@ -186,6 +207,26 @@ fn twins(functions: &[Function], faces: &[(&str, Vec<Source>)]) -> BTreeMap<Stri
     };
     let parted = places.into_iter().filter(|(_, places)| is_parted(places));
     parted.map(|(step, places)| (step, places.into_iter().map(shown).collect())).collect()
+}
+
+/// Finds steps of acts that a face has the backend make, with the functions of the backend that make them.
+fn detours(
+    service: &[Function],
+    backend: &[Function],
+    faces: &[(&str, Vec<Source>)],
+) -> BTreeMap<String, BTreeSet<String>> {
+    let of_acts = reached(service, faces, SERVICE, |one| one.is_act);
+    let of_acts = service.iter().zip(of_acts).filter(|(_, faces)| !faces.is_empty());
+    let mut acted: BTreeSet<String> = of_acts.flat_map(|(one, _)| steps(one)).collect();
+    acted.retain(|step| PARTS.iter().all(|(part, _)| part != step));
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (one, faces) in backend.iter().zip(reached(backend, faces, BACKEND, |one| one.is_public)) {
+        let steps: BTreeSet<String> = steps(one).intersection(&acted).cloned().collect();
+        if !faces.is_empty() && !steps.is_empty() {
+            found.insert(format!("{}::{}", one.room, one.name), steps);
+        }
+    }
+    found
 }
 
 fn faces() -> Vec<(&'static str, Vec<Source>)> {
@@ -203,6 +244,29 @@ fn no_face_has_a_way_of_its_own() {
         twins.is_empty(),
         "each of these steps is made in two places for two faces; let both call one act: {twins:#?}"
     );
+}
+
+#[test]
+fn a_planted_detour_is_found() {
+    let file = |room: &str, code: &str| Source { room: room.to_owned(), code: code.to_owned() };
+    let act = "pub async fn create(app: &App) {\n    app.store.write(|tx| hooks::insert(tx, row))\n}\n";
+    let detour = "pub async fn add(store: &Store) {\n    store.write(|tx| webhooks::hooks::insert(tx, row))\n}\n";
+    let (service, backend) = (functions(&[file("acts", act)]), functions(&[file("webhooks", detour)]));
+    let http = || file("api", "use probity_service::acts;\nfn bind() {\n    acts::create(&app)\n}\n");
+    let cli = |code: &str| file("admin", &format!("use probity_backend::webhooks;\nfn run() {{\n    {code}\n}}\n"));
+    let found = |cli: Source| detours(&service, &backend, &[("HTTP", vec![http()]), ("command line", vec![cli])]);
+    let steps = BTreeSet::from(["hooks::insert".to_owned()]);
+    assert_eq!(found(cli("webhooks::add(&store)")), BTreeMap::from([("webhooks::add".to_owned(), steps)]));
+    assert!(found(cli("let config = webhooks::CONFIG;")).is_empty(), "it makes no step");
+}
+
+#[test]
+fn no_face_has_the_backend_act() {
+    let mut detours = detours(&functions(&sources("service")), &functions(&sources("backend")), &faces());
+    for (function, _) in WORK {
+        assert!(detours.remove(*function).is_some(), "no face has {function} act any more: take it from the list");
+    }
+    assert!(detours.is_empty(), "these functions make steps of acts for a face; let it call an act: {detours:#?}");
 }
 
 /// Faces have no connection to the database: its rows and transactions are the acts'.
@@ -251,7 +315,7 @@ fn acts_are_listed_with_the_faces_that_bind_them() {
     for act in functions.iter().filter(|function| function.is_act) {
         let Function { name, room, summary, .. } = act;
         assert!(seen.insert(name), "{name} is more than one act");
-        let is_bound = |files: &[Source]| files.iter().any(|file| binds(file, act));
+        let is_bound = |files: &[Source]| files.iter().any(|file| binds(file, SERVICE, act));
         let bound: Vec<&str> = faces.iter().filter(|(_, files)| is_bound(files)).map(|(face, _)| *face).collect();
         if bound.is_empty() {
             // A step that acts share.

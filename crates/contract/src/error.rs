@@ -86,11 +86,6 @@ impl ApiError {
         Self::new(Code::InvalidRequest, message)
     }
 
-    /// Creates a 401 for a request without a key.
-    pub fn missing_api_key() -> Self {
-        Self::of(Code::MissingApiKey)
-    }
-
     /// Creates a 401, the same for malformed, unknown, expired and revoked keys.
     pub fn invalid_api_key() -> Self {
         Self::of(Code::InvalidApiKey)
@@ -114,16 +109,6 @@ impl ApiError {
     /// Creates a 404, the same for unknown, malformed and foreign IDs and for unknown paths.
     pub fn not_found() -> Self {
         Self::of(Code::NotFound)
-    }
-
-    /// Creates a 405.
-    pub fn method_not_allowed() -> Self {
-        Self::of(Code::MethodNotAllowed)
-    }
-
-    /// Creates a 408: the body did not arrive in time.
-    pub fn request_timeout() -> Self {
-        Self::of(Code::RequestTimeout)
     }
 
     /// Creates a 409: the state of the resource does not allow the request. The message says why.

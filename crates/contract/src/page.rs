@@ -10,11 +10,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use serde::Serialize;
 use subtle::ConstantTimeEq as _;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
+use utoipa::openapi::path::Parameter;
 
 use crate::error::ApiError;
-use crate::parameters::{per_page, query, text};
+use crate::parameters::{describe_query, per_page, query, text};
 use crate::query::{FromQuery, Query};
 
 /// First byte of every cursor. A new format gets a new number, so that old cursors get 400 instead of being misread.
@@ -97,11 +97,7 @@ impl FromQuery for PageQuery {
     }
 }
 
-impl IntoParams for PageQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        Self::parameters_of(PerPage::USUAL)
-    }
-}
+describe_query!(PageQuery = Self::parameters_of(PerPage::USUAL));
 
 /// Query of a list that has only one page. A size that no list has is an error here too.
 #[derive(Clone, Copy, Debug)]
@@ -113,13 +109,13 @@ impl FromQuery for OnePageQuery {
     }
 }
 
-impl IntoParams for OnePageQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    OnePageQuery = {
         let means = "Resources per page, at least 1. The list has one page with all resources, whatever the number.";
         let usual = PerPage::USUAL.default;
         vec![query("per_page", means, per_page(usual), usual).build()]
     }
-}
+);
 
 impl PageQuery {
     /// Describes the parameters of a list with these page sizes.

@@ -59,6 +59,20 @@ paths! {
     RulePath after KeywordPath = "rule_id", "Rule ID, as listed.", not_empty(), "rule_01h455vb4pex5vsknk084sn02q";
 }
 
+/// Describes the parameters of a query, in the document's order.
+macro_rules! describe_query {
+    ($type:ident = $parameters:expr) => {
+        impl utoipa::IntoParams for $type {
+            fn into_params(
+                _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
+            ) -> Vec<utoipa::openapi::path::Parameter> {
+                $parameters
+            }
+        }
+    };
+}
+pub(crate) use describe_query;
+
 fn one_of(names: &[&str]) -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.iter().copied())).into()
 }
@@ -68,19 +82,24 @@ fn path_part_of(name: &str, description: &str, schema: RefOr<Schema>, example: &
     part.parameter_in(ParameterIn::Path).required(Required::True).build()
 }
 
-pub fn query(
-    name: &str,
-    description: &str,
-    schema: impl Into<RefOr<Schema>>,
-    example: impl Into<Value>,
-) -> ParameterBuilder {
+/// Describes an optional parameter of a query.
+pub fn parameter(name: &str, description: &str, schema: impl Into<RefOr<Schema>>) -> ParameterBuilder {
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Query)
         .required(Required::False)
         .description(Some(description))
         .schema(Some(schema))
-        .example(Some(example.into()))
+}
+
+/// Describes an optional parameter of a query, with an example.
+pub fn query(
+    name: &str,
+    description: &str,
+    schema: impl Into<RefOr<Schema>>,
+    example: impl Into<Value>,
+) -> ParameterBuilder {
+    parameter(name, description, schema).example(Some(example.into()))
 }
 
 pub fn email() -> RefOr<Schema> {

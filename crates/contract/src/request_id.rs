@@ -50,13 +50,7 @@ impl Serialize for RequestId {
     }
 }
 
-impl utoipa::PartialSchema for RequestId {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        String::schema()
-    }
-}
-
-impl utoipa::ToSchema for RequestId {}
+crate::schema::describe!(RequestId = <String as utoipa::PartialSchema>::schema());
 
 /// Source of request IDs, one per process.
 pub struct RequestIds {

@@ -1,13 +1,43 @@
 //! Schemas that no Rust type describes: names from a frozen list, IDs, scopes, origins.
 
+use std::ops::RangeInclusive;
+
 use probity_account::name;
 use probity_account::scope::Scope;
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ArrayItems, Object, ObjectBuilder, Schema, SchemaType, Type};
 
 /// Maximum number of origins of a key.
 pub const ORIGINS_MAX: usize = 100;
+
+/// Pattern of a text without U+0000, which not every database can store.
+pub const WITHOUT_NUL: &str = r"^[^\u0000]*$";
+
+/// Returns the schema of a text with so many characters.
+pub fn text(chars: RangeInclusive<usize>, description: &str, example: &str) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(*chars.start()).filter(|least| *least > 0))
+        .max_length(Some(*chars.end()))
+        .description(Some(description))
+        .examples([example])
+}
+
+/// Returns the schema of a whole number of at least 1.
+pub fn count(most: Option<u32>, description: &str, example: u32) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(1))
+        .maximum(most)
+        .description(Some(description))
+        .examples([example])
+}
+
+/// Returns the schema of a list.
+pub fn array(items: impl Into<ArrayItems>, description: &str, example: Value) -> ArrayBuilder {
+    ArrayBuilder::new().items(items).description(Some(description)).examples([example])
+}
 
 /// Returns the schema of a text from a list of names.
 pub fn one_of<'a>(names: impl IntoIterator<Item = &'a str>, description: &str) -> Object {
@@ -32,13 +62,7 @@ pub fn id(prefix: &str, description: &str) -> Object {
 
 /// Returns the schema of a line of 1 to 200 characters that follows the rules for names ([`probity_account::name`]).
 pub fn line(description: &str, example: &str) -> ObjectBuilder {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(200))
-        .pattern(Some(name_pattern()))
-        .description(Some(description))
-        .examples([example])
+    text(1..=200, description, example).pattern(Some(name_pattern()))
 }
 
 /// Returns the schema of [`line()`], or null.
@@ -53,13 +77,21 @@ pub fn or_null(mut schema: Object) -> Object {
     schema
 }
 
-/// Declares schemas that fields name with `schema_with`.
+/// Returns a schema that has this example.
+pub fn with_example(mut schema: Object, example: impl Into<Value>) -> Object {
+    schema.examples = vec![example.into()];
+    schema
+}
+
+/// Declares schemas that fields name with `schema_with`: objects, unless another type is named.
 macro_rules! schemas {
-    ($($vis:vis $name:ident = $schema:expr;)+) => {$(
-        $vis fn $name() -> utoipa::openapi::schema::Object {
+    ($($vis:vis $name:ident $(: $type:ty)? = $schema:expr;)+) => {$(
+        $vis fn $name() -> $crate::schema::schemas!(@type $($type)?) {
             $schema
         }
     )+};
+    (@type) => { utoipa::openapi::schema::Object };
+    (@type $type:ty) => { $type };
 }
 pub(crate) use schemas;
 
@@ -68,40 +100,15 @@ schemas! {
     pub connection_id = id("conn", "Connection ID.");
     pub key_id = id("key", "Key ID.");
     pub job_id = id("job", "Job ID, used in every call for the job.");
-}
-
-/// Returns the schema of a key's scopes.
-pub fn scopes() -> RefOr<Schema> {
-    let scope = one_of(Scope::ALL.map(Scope::as_str), "Scope of a key.");
-    ArrayBuilder::new()
-        .items(scope)
-        .unique_items(true)
-        .description(Some("Scopes of the key, in the order of this list."))
-        .examples([json!(["verify", "read:jobs"])])
-        .into()
-}
-
-/// Returns the schema of the scopes of a new `rk` key. Duplicates count once.
-pub fn chosen_scopes() -> RefOr<Schema> {
-    let scope = one_of(Scope::ALL.map(Scope::as_str), "Scope of a key.");
-    ArrayBuilder::new()
-        .items(scope)
-        .min_items(Some(1))
-        .description(Some("Scopes of an `rk` key, at least 1. Omit for other kinds."))
-        .examples([json!(["verify"])])
-        .into()
-}
-
-/// Returns the schema of a `pub` key's origins.
-pub fn origins() -> RefOr<Schema> {
-    let means = "Origins from which a `pub` key can be used, without duplicates; empty for other kinds.";
-    some_origins(means, r"^https?://[^\s/?#@]+$").unique_items(true).into()
-}
-
-/// Returns the schema of the origins of a new `pub` key. Duplicates count once.
-pub fn chosen_origins() -> RefOr<Schema> {
-    let means = "Origins from which a `pub` key can be used, at least 1. Omit for other kinds.";
-    some_origins(means, &origin_pattern()).min_items(Some(1)).into()
+    scope = one_of(Scope::ALL.map(Scope::as_str), "Scope of a key.");
+    pub scopes: ArrayBuilder =
+        array(scope(), "Scopes of the key, in the order of this list.", json!(["verify", "read:jobs"])).unique_items(true);
+    pub chosen_scopes: ArrayBuilder =
+        array(scope(), "Scopes of an `rk` key, at least 1. Omit for other kinds.", json!(["verify"])).min_items(Some(1));
+    pub origins: ArrayBuilder = some_origins("Origins from which a `pub` key can be used, without duplicates; empty for \
+        other kinds.", r"^https?://[^\s/?#@]+$").unique_items(true);
+    pub chosen_origins: ArrayBuilder = some_origins("Origins from which a `pub` key can be used, at least 1. Omit for \
+        other kinds.", &origin_pattern()).min_items(Some(1));
 }
 
 fn some_origins(description: &str, pattern: &str) -> ArrayBuilder {
@@ -110,11 +117,7 @@ fn some_origins(description: &str, pattern: &str) -> ArrayBuilder {
         .pattern(Some(pattern))
         .description(Some("Scheme, host and, unless it is the default, port."))
         .examples(["https://www.example.com"]);
-    ArrayBuilder::new()
-        .items(origin)
-        .max_items(Some(ORIGINS_MAX))
-        .description(Some(description))
-        .examples([json!(["https://www.example.com"])])
+    array(origin, description, json!(["https://www.example.com"])).max_items(Some(ORIGINS_MAX))
 }
 
 /// Returns the pattern of an origin as browsers write it, for host names and IPv4 addresses.
@@ -157,6 +160,24 @@ pub fn always_true() -> Object {
         .examples([true])
         .build()
 }
+
+/// Implements the schema of a type; in the document, it has its own name or the one after `as`.
+macro_rules! describe {
+    ($type:ident $(as $name:literal)? = $schema:expr) => {
+        impl utoipa::PartialSchema for $type {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                $schema.into()
+            }
+        }
+
+        impl utoipa::ToSchema for $type {
+            $(fn name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            })?
+        }
+    };
+}
+pub(crate) use describe;
 
 /// Returns the schema of a body that has all fields of `head` and either all or none of those of `part`.
 ///

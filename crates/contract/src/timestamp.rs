@@ -11,9 +11,9 @@ use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use probity_mail::time::Millis;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+
+use crate::schema::describe;
 
 /// Zero of [`Millis`].
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
@@ -65,22 +65,13 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-impl PartialSchema for Timestamp {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-            .description(Some("Time in ISO 8601; responses use UTC."))
-            .examples(["2026-11-21T09:00:00.000Z"])
-            .into()
-    }
-}
-
-impl ToSchema for Timestamp {
-    fn name() -> Cow<'static, str> {
-        "Timestamp".into()
-    }
-}
+describe!(
+    Timestamp = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+        .description(Some("Time in ISO 8601; responses use UTC."))
+        .examples(["2026-11-21T09:00:00.000Z"])
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,4 @@
 //! Who calls, whether they may, and that a POST takes effect once.
 
 pub(crate) mod auth;
-pub(crate) mod caller;
 pub(crate) mod idempotency;

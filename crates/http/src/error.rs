@@ -7,7 +7,6 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -41,16 +40,6 @@ impl IntoResponse for Refusal {
         response.extensions_mut().insert(Marked(Arc::new(self.0)));
         response
     }
-}
-
-/// What a handler answers in JSON.
-pub(crate) type Answer<T> = Result<Json<T>, Refusal>;
-
-/// What a handler answers that has made something.
-pub(crate) type Created<T> = Result<(StatusCode, Json<T>), Refusal>;
-
-pub(crate) fn created<T>(made: T) -> (StatusCode, Json<T>) {
-    (StatusCode::CREATED, Json(made))
 }
 
 /// Marks an error's response that is a page for people, and gets no envelope.

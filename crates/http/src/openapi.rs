@@ -9,20 +9,18 @@
 //! `UPDATE_OPENAPI=1 cargo test -p probity-http openapi` rewrites that file.
 
 pub mod batch;
-mod errors;
-mod frame;
+pub(crate) mod errors;
+pub(crate) mod frame;
 mod page;
 mod publish;
 
 use errors::Shape;
-use probity_contract::error::Code;
 use probity_contract::published::example;
-use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
-use utoipa::openapi::{Components, Content, OpenApi, RefOr, ServerBuilder};
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::{Content, OpenApi, RefOr, ServerBuilder};
 
 use crate::router;
 
-pub(crate) use publish::is_known;
 pub use publish::routes;
 
 /// Request ID of all examples.
@@ -44,7 +42,6 @@ fn document(mut collected: OpenApi, base_url: &str) -> OpenApi {
         }
     }
     let components = collected.components.get_or_insert_default();
-    frame::name_rows(components);
     frame::complete(components);
     collected.info = frame::info();
     collected.servers = Some(vec![ServerBuilder::new().url(base_url).build()]);
@@ -111,38 +108,6 @@ pub(crate) fn methods(item: &PathItem) -> impl Iterator<Item = (&'static str, &O
 /// Returns the scope that an operation requires; `None` if any key suffices.
 pub(crate) fn scope(operation: &Operation) -> Option<String> {
     frame::scopes(operation.security.as_ref()?.first()?).into_iter().next()
-}
-
-/// Adds errors and their headers to an operation without a row in the table of errors.
-pub(crate) fn add_failures(operation: &mut Operation, codes: &[Code]) {
-    errors::put(operation, codes);
-    frame::add_headers(operation, Shape { under_a_key: false, post: false });
-}
-
-/// Takes the error codes of this operation alone out of its annotation.
-pub(crate) fn take_own_errors(operation: &mut Operation) -> Vec<Code> {
-    errors::take_own(operation)
-}
-
-/// Whether an operation's annotation lets a client repeat it with an `Idempotency-Key`.
-pub(crate) fn is_repeatable(operation: &Operation) -> bool {
-    errors::own(operation).contains(&Code::IdempotencyKeyReused)
-}
-
-/// Adds the `Idempotency-Key` header.
-pub(crate) fn make_repeatable(operation: &mut Operation) {
-    frame::make_repeatable(operation);
-}
-
-/// Adds the components that operations refer to.
-pub(crate) fn complete_components(components: &mut Components) {
-    frame::name_rows(components);
-    frame::complete(components);
-}
-
-/// Returns whether a parameter is in the query.
-pub(crate) fn is_in_query(parameter: &RefOr<Parameter>) -> bool {
-    matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query)
 }
 
 pub(crate) fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {

@@ -69,7 +69,8 @@ fn described() -> OpenApi {
 pub(crate) fn routes(app: &Arc<App>, config: &OperatorConfig) -> Router {
     let operator = Arc::new(Operator { app: app.clone(), key: config.key.clone() });
     let repeatable = |(schemas, paths, methods): UtoipaMethodRouter<Arc<App>>| {
-        let is_repeatable = paths.paths.values().flat_map(openapi::methods).any(|(_, it)| openapi::is_repeatable(it));
+        let is_repeatable =
+            paths.paths.values().flat_map(openapi::methods).any(|(_, it)| openapi::errors::is_repeatable(it));
         let layer = from_fn_with_state(app.clone(), idempotency::layer_of_operator);
         (schemas, paths, if is_repeatable { methods.route_layer(layer) } else { methods })
     };

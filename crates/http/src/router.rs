@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{Method, header};
+use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, any};
 use probity_account::scope::Scope;
 use probity_contract::error::{ApiError, Code};
 use probity_service::app::App;
 use probity_service::callers::admission::{LimitChoice, Need};
-use utoipa::openapi::OpenApi;
+use utoipa::openapi::{OpenApi, Paths};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
@@ -25,7 +25,7 @@ use crate::api::{
 };
 use crate::callers::auth::RouteGuard;
 use crate::callers::{auth, idempotency};
-use crate::error::Refusal;
+use crate::handler::{Refusal, only_get};
 use crate::{openapi, person};
 
 /// One path, and how its requests differ from those of other paths.
@@ -34,7 +34,7 @@ struct Route {
     methods: UtoipaMethodRouter<Arc<App>>,
     /// The handler reads the body itself, piece by piece, and sees to repetitions: the layer for them would hold the whole body.
     streams: bool,
-    /// GET spends credits. HEAD is then no method of the path (RFC 9110 §15.5.6): its answer would have to be paid for.
+    /// GET spends credits, so it is the only method ([`only_get`]).
     spends: bool,
     /// The organization's own limit does not slow these requests, because they are what raises it.
     is_never_slowed: bool,
@@ -50,6 +50,20 @@ fn moded(methods: UtoipaMethodRouter<Arc<App>>) -> Route {
     Route { has_modes: true, ..plain(methods) }
 }
 
+/// Serves the same by the path without `/keywords`, for earlier clients.
+fn by_short_path((schemas, long, methods): UtoipaMethodRouter<Arc<App>>) -> UtoipaMethodRouter<Arc<App>> {
+    let mut short = Paths::new();
+    for (path, mut item) in long.paths {
+        for (_, operation) in openapi::operations_mut(&mut item) {
+            operation.operation_id = operation.operation_id.take().map(|id| format!("{id}_by_short_path"));
+            operation.summary = operation.summary.take().map(|summary| format!("{summary}, by the short path"));
+            operation.description = Some("Does the same as the path with `/keywords`.".to_owned());
+        }
+        short.paths.insert(path.replace("/keywords/", "/"), item);
+    }
+    (schemas, short, methods)
+}
+
 /// Every route under a key, by path.
 fn contents() -> impl Iterator<Item = Route> {
     let first = verification().into_iter().chain(account_and_keys()).chain(team()).chain(usage());
@@ -61,11 +75,11 @@ fn verification() -> Vec<Route> {
         Route { spends: true, ..moded(routes!(verify::verify_email)) },
         plain(routes!(check_key::check_key)),
         Route { streams: true, ..moded(routes!(batch::submit::submit_batch)) },
-        moded(routes!(batch::status::get_batch_status)),
+        moded(routes!(batch::get_batch_status)),
         moded(routes!(batch::results::get_batch_results)),
         moded(routes!(batch::results::get_batch_results_without_index)),
         moded(routes!(batch::download::download_batch)),
-        moded(routes!(batch::cancel::cancel_batch)),
+        moded(routes!(batch::cancel_batch)),
         moded(routes!(jobs::list_jobs)),
         moded(routes!(jobs::get_job)),
     ]
@@ -134,11 +148,8 @@ fn integrations() -> Vec<Route> {
         moded(routes!(connections::review::decide_review)),
         moded(routes!(connections::rules::list_keyword_rules, connections::rules::add_keyword_rules)),
         moded(routes!(connections::rules::delete_keyword_rule)),
-        moded(routes!(
-            connections::rules::list_keyword_rules_by_short_path,
-            connections::rules::add_keyword_rules_by_short_path
-        )),
-        moded(routes!(connections::rules::delete_keyword_rule_by_short_path)),
+        moded(by_short_path(routes!(connections::rules::list_keyword_rules, connections::rules::add_keyword_rules))),
+        moded(by_short_path(routes!(connections::rules::delete_keyword_rule))),
     ]
 }
 
@@ -177,12 +188,8 @@ fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, RouteGuard) -
         let guard = RouteGuard { app: app.clone(), needs: needs(&paths), pace, has_modes };
         let methods =
             if streams { methods } else { methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer)) };
-        let mut methods = behind(methods, guard);
-        if spends {
-            let refused = async || ([(header::ALLOW, "GET")], Refusal(ApiError::method_not_allowed()));
-            methods = methods.head(refused).fallback(refused);
-        }
-        (schemas, paths, methods)
+        let methods = behind(methods, guard);
+        (schemas, paths, if spends { only_get(methods) } else { methods })
     };
     let routes = contents().map(guarded).fold(OpenApiRouter::new(), OpenApiRouter::routes);
     Router::from(routes).with_state(app.clone())
@@ -218,7 +225,7 @@ pub(crate) fn paths_with_modes() -> Vec<(String, bool)> {
 ///
 /// # Panics
 /// Panics if an annotation names an unknown scope. This is a programming error that every start reveals.
-fn needs(paths: &utoipa::openapi::Paths) -> Arc<[(Method, Need)]> {
+fn needs(paths: &Paths) -> Arc<[(Method, Need)]> {
     let items = paths.paths.values();
     let named = items.flat_map(openapi::methods).map(|(method, operation)| {
         let method = Method::from_bytes(method.as_bytes()).expect("names of methods are tokens");

@@ -10,25 +10,22 @@
 
 mod assets;
 mod preload;
+mod tagged;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub(crate) use assets::Packable;
-use assets::{Asset, Assets};
+use assets::Assets;
 use axum::Router;
-use axum::body::Body;
 use axum::extract::Path;
-use axum::http::header::{
-    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
-};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_SECURITY_POLICY};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get};
 use probity_contract::error::ApiError;
 
 use crate::error::Refusal;
-use crate::openapi::is_known;
+
+pub(crate) use tagged::TaggedBody;
 
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -47,14 +44,14 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let held = Arc::new(Held::default());
     let page = {
         let held = held.clone();
-        get(async move |asked: HeaderMap| answer(held.current().page(), &asked, ASKED_EACH_TIME))
+        get(async move |asked: HeaderMap| held.current().page().answer(&asked, own_headers(ASKED_EACH_TIME)))
     };
     let (widget, reference) = (widget(&held), reference(&held));
     let file = get(async move |Path((build, path)): Path<(String, String)>, asked: HeaderMap| {
         let assets = held.of_build(&build);
         // A page of another build must not continue with files of this one. After the 404, it asks its user to reload.
         match assets.file(&path).filter(|_| build == assets.build()) {
-            Some(asset) => answer(asset, &asked, KEPT_FOR_EVER),
+            Some(asset) => asset.answer(&asked, own_headers(KEPT_FOR_EVER)),
             None => Refusal(ApiError::not_found()).into_response(),
         }
     });
@@ -72,7 +69,7 @@ fn reference<S: Clone + Send + Sync + 'static>(held: &Arc<Held>) -> MethodRouter
             own => format!("docs/{own}"),
         };
         match held.current().file(&path) {
-            Some(asset) => answer(asset, &asked, ASKED_EACH_TIME),
+            Some(asset) => asset.answer(&asked, own_headers(ASKED_EACH_TIME)),
             None => Refusal(ApiError::not_found()).into_response(),
         }
     })
@@ -82,7 +79,7 @@ fn reference<S: Clone + Send + Sync + 'static>(held: &Arc<Held>) -> MethodRouter
 fn widget<S: Clone + Send + Sync + 'static>(held: &Arc<Held>) -> MethodRouter<S> {
     let held = held.clone();
     get(async move |asked: HeaderMap| {
-        let mut response = answer(held.current().widget(), &asked, KEPT_FOR_AN_HOUR);
+        let mut response = held.current().widget().answer(&asked, own_headers(KEPT_FOR_AN_HOUR));
         let headers = response.headers_mut();
         headers.insert(&RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
         // Needed by pages that load the widget as a module or with a checksum.
@@ -115,101 +112,12 @@ impl Held {
     }
 }
 
-fn answer(asset: &Asset, asked: &HeaderMap, caching: HeaderValue) -> Response<Body> {
-    let known = is_known(asked, asset.tag.as_bytes());
-    let (body, is_packed) = asset.body.for_client(!known && takes_gzip(asked));
-    let mut response = Response::new(if known { Body::empty() } else { body.into() });
-    let headers = response.headers_mut();
-    headers.insert(ETAG, asset.tag.clone());
-    headers.insert(CACHE_CONTROL, caching);
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    headers.insert(CONTENT_SECURITY_POLICY, POLICY);
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(&OPENER_POLICY, HeaderValue::from_static("same-origin"));
-    headers.insert(&RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
-    if known {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        return response;
-    }
-    response.headers_mut().insert(CONTENT_TYPE, asset.kind.clone());
-    if is_packed {
-        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    response
-}
-
-/// Returns whether to send gzip to a client (RFC 9110 §12.5.3): if it accepts gzip, and does not prefer the plain form. `*` stands
-/// for what is not named.
-pub(crate) fn takes_gzip(asked: &HeaderMap) -> bool {
-    let lists = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
-    let codings: Vec<(&str, u16)> = lists.flat_map(|list| list.split(',')).map(weighted).collect();
-    let weight = |names: &[&str]| {
-        let is_named = |name: &str| names.iter().any(|known| name.eq_ignore_ascii_case(known));
-        codings.iter().find(|(name, _)| is_named(name)).map(|(_, weight)| *weight)
-    };
-    // RFC 9110 §8.4.1.3 has two names for it.
-    let gzip = weight(&["gzip", "x-gzip"]).or_else(|| weight(&["*"])).unwrap_or(0);
-    gzip > 0 && weight(&["identity"]).is_none_or(|plain| plain <= gzip)
-}
-
-/// Splits a coding from its weight in thousandths; without one, it has the greatest. A malformed weight counts as 0: the plain form
-/// is right for everybody.
-fn weighted(coding: &str) -> (&str, u16) {
-    let (name, weight) = coding.split_once(';').map_or((coding, None), |(name, weight)| (name, Some(weight)));
-    (name.trim(), weight.map_or(1_000, |weight| thousandths(weight.trim()).unwrap_or(0)))
-}
-
-/// `q=0.123`: 1 with up to 3 zeros, or 0 with up to 3 digits (RFC 9110 §12.4.2).
-fn thousandths(weight: &str) -> Option<u16> {
-    let value = weight.strip_prefix("q=").or_else(|| weight.strip_prefix("Q="))?;
-    let (whole, part) = value.split_once('.').unwrap_or((value, ""));
-    if part.len() > 3 || !part.bytes().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
-    let part = format!("{part:0<3}").parse().ok()?;
-    match whole {
-        "0" => Some(part),
-        "1" if part == 0 => Some(1_000),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gzip_is_sent_to_those_who_take_it() {
-        let cases = [
-            ("gzip", true),
-            ("br, GZIP;q=0.5", true),
-            ("*", true),
-            ("gzip;q=0", false),
-            ("gzip; q=0.0", false),
-            ("br", false),
-            ("", false),
-            // What is named does not fall under the star.
-            ("gzip;q=0, *", false),
-            ("*, gzip;q=0", false),
-            ("*;q=0, gzip;q=0.001", true),
-            ("*;q=0", false),
-            ("x-gzip", true),
-            ("gzip;Q=1.000", true),
-            ("gzip ; q=0.5, identity;q=0.5", true),
-            ("gzip;q=0.5, identity", false),
-            ("gzip, identity;q=0", true),
-            // Malformed weights.
-            ("gzip;q=", false),
-            ("gzip;q=2", false),
-            ("gzip;q=0.0001", false),
-            ("gzip;q=inf", false),
-            ("gzip;level=9", false),
-        ];
-        for (sent, takes) in cases {
-            let asked = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(sent))]);
-            assert_eq!(takes_gzip(&asked), takes, "{sent:?}");
-        }
-        assert!(!takes_gzip(&HeaderMap::new()));
-    }
+/// Headers of all files but the policies that differ.
+fn own_headers(caching: HeaderValue) -> [(HeaderName, HeaderValue); 4] {
+    [
+        (CACHE_CONTROL, caching),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (OPENER_POLICY.clone(), HeaderValue::from_static("same-origin")),
+        (RESOURCE_POLICY.clone(), HeaderValue::from_static("same-origin")),
+    ]
 }

@@ -12,25 +12,17 @@
 
 pub(crate) mod checks;
 mod entry;
-pub(crate) mod preview;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::header;
-use axum::routing::{MethodRouter, get};
-use probity_contract::error::ApiError;
+use axum::routing::get;
 use probity_service::app::App;
 
-use crate::error::Refusal;
+use crate::handler::only_get;
 
-/// `/v1/widget/nonce` and `/v1/widget/verify`. HEAD is no method of theirs: there is nothing to know of an answer before it is
-/// paid for (RFC 9110, section 15.5.6).
+/// `/v1/widget/nonce` and `/v1/widget/verify`.
 pub(crate) fn routes(app: &Arc<App>) -> Router {
-    let only_get = |methods: MethodRouter<Arc<App>>| {
-        let refused = async || ([(header::ALLOW, "GET")], Refusal(ApiError::method_not_allowed()));
-        methods.head(refused).fallback(refused)
-    };
     Router::new()
         .route("/v1/widget/nonce", only_get(get(checks::nonce)))
         .route("/v1/widget/verify", only_get(get(checks::verify)))

@@ -22,6 +22,7 @@ use probity_contract::error::ApiError;
 use probity_store::accounts::organization;
 use probity_store::connections::connection::{self, StoredConnection};
 use probity_store::{Conn, StoreError};
+use serde::Deserialize;
 
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -32,9 +33,10 @@ pub(crate) use schedule::follow_zone;
 const CONNECTIONS_MAX: i64 = 100;
 
 /// Path of a connection: its platform and ID.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct ConnectionPlace {
     /// Name or alias of the platform.
+    #[serde(rename = "type")]
     pub provider: String,
     pub id: ConnId,
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::panic::PanicHookInfo;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
@@ -73,17 +74,28 @@ where
             let mut spans = context.event_scope(event).into_iter().flatten();
             said.request_id = spans.find_map(|span| span.extensions().get::<Named>().map(|Named(name)| name.clone()));
         }
-        let mut line = said.line(event).to_string();
-        line.push('\n');
+        let mut line = serde_json::to_vec(&said.line(event)).expect("texts and numbers always become JSON");
+        line.push(b'\n');
         // If the line cannot be written (a closed pipe, a full disk), the service continues.
-        let _ = self.writer.make_writer_for(event.metadata()).write_all(line.as_bytes());
+        let _ = self.writer.make_writer_for(event.metadata()).write_all(&line);
     }
 }
 
+/// A line, in the order of its parts. A target is a module path or a literal of ours.
+#[derive(Serialize)]
+struct Line {
+    timestamp: String,
+    level: &'static str,
+    target: &'static str,
+    #[serde(flatten)]
+    said: Said,
+}
+
 /// Content of an event or a span.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Said {
     message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     fields: Map<String, Value>,
 }
@@ -131,28 +143,6 @@ impl Visit for Said {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.put(field, format!("{value:?}").into());
-    }
-}
-
-struct Line {
-    timestamp: String,
-    level: &'static str,
-    target: &'static str,
-    said: Said,
-}
-
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { timestamp, level, target, said } = self;
-        // A target is a module path or a literal of ours, but is quoted like everything else.
-        let text = |text: &str| Value::from(text);
-        write!(f, "{{\"timestamp\":{},\"level\":\"{level}\",\"target\":{}", text(timestamp), text(target))?;
-        write!(f, ",\"message\":{}", text(&said.message))?;
-        if let Some(name) = &said.request_id {
-            write!(f, ",\"request_id\":{}", text(name))?;
-        }
-        let fields = serde_json::to_string(&said.fields).map_err(|_| fmt::Error)?;
-        write!(f, ",\"fields\":{fields}}}")
     }
 }
 

@@ -33,7 +33,7 @@ use prometheus_client::registry::Registry;
 
 pub use accounts::Accounts;
 pub use cluster::{ClusterGauges, OwnGauges};
-pub use exposition::{ExpositionForm, MetricsAccess, Readers};
+pub use exposition::{ExpositionForm, MetricsAccess, Readers, is_near};
 pub use gauges::{DatabaseGauges, Gauges, Observed, Queue, QueueDepth};
 pub use labels::{
     AuthFailure, CreditMove, Delivered, Idempotent, LimitedBy, Mailed, Origin, PlatformEvent, PlatformOutcome,
@@ -41,7 +41,7 @@ pub use labels::{
 };
 pub use mail::Mail;
 pub use platforms::PlatformCalls;
-pub use requests::{AnsweredRequest, Http, InFlight, Observer};
+pub use requests::{AnsweredRequest, Http, InFlight, Observer, method_label};
 pub use verdicts::VerdictCounters;
 pub use webhooks::Webhooks;
 pub use widget::WidgetCounters;

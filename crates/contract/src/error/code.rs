@@ -2,15 +2,11 @@
 //!
 //! The API's codes are a frozen list. The dashboard's routes have a few codes of their own, which API keys never see.
 
-use std::borrow::Cow;
-
 use http::StatusCode;
 use serde::{Serialize, Serializer};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
-use crate::schema::one_of;
+use crate::schema::{describe, one_of};
 
 /// Defines [`Code`] from the list of codes, so that name, status, meaning and default message of a code are written once.
 macro_rules! codes {
@@ -122,17 +118,8 @@ impl Serialize for Code {
     }
 }
 
-impl PartialSchema for Code {
-    fn schema() -> RefOr<Schema> {
-        one_of(Self::ALL.iter().map(|code| code.as_str()), "Error code to branch on, from a frozen list.").into()
-    }
-}
-
-impl ToSchema for Code {
-    fn name() -> Cow<'static, str> {
-        "ErrorCode".into()
-    }
-}
+describe!(Code as "ErrorCode" =
+    one_of(Self::ALL.iter().map(|code| code.as_str()), "Error code to branch on, from a frozen list."));
 
 impl Code {
     /// Returns the error category, which depends only on the status.

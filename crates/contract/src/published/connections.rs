@@ -1,6 +1,7 @@
 //! Request and response types of `/v1/integrations`.
 
 mod changes;
+mod checks;
 mod connection;
 mod credentials;
 mod hook;
@@ -13,9 +14,10 @@ mod run;
 mod schedule;
 
 pub use changes::{ChangedVerdict, VerdictChangesQuery};
+pub use checks::{ChecksPatch, ConnectionChecks};
 pub use connection::{
-    ConnectionChecks, ConnectionSettingsShown, ConnectionShown, ConnectionStatus, ConnectionTest, CreateConnection,
-    DisconnectReason, DisconnectedConnection, PlatformList,
+    ConnectionSettingsShown, ConnectionShown, ConnectionStatus, ConnectionTest, CreateConnection, DisconnectReason,
+    DisconnectedConnection, PlatformList,
 };
 pub use credentials::EnteredCredentials;
 pub use hook::{EventHookShown, EventHookState};
@@ -23,7 +25,7 @@ pub use integration::{
     CredentialForm, FormerConnection, IntegrationDetail, IntegrationShown, PlatformAction, PlatformShown,
     PrimaryConnection,
 };
-pub use patch::{ChecksPatch, ConnectionPatch, LISTS_MAX, is_list_id};
+pub use patch::{ConnectionPatch, LISTS_MAX, is_list_id};
 pub use review::{
     DECISIONS_MAX, DecisionWord, ReviewDecided, ReviewDecisionGiven, ReviewDecisions, ReviewedAction, UnchangedDecision,
 };

@@ -10,16 +10,12 @@ use probity_mail::verdict::Reason;
 use probity_store::jobs::{Job, JobState};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::schema::{
-    AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
-};
-use utoipa::{IntoParams, PartialSchema, ToSchema};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
 
 use crate::error::ApiError;
-use crate::page::PageQuery;
-use crate::parameters::{names, query};
+use crate::page::{PageQuery, PerPage};
+use crate::parameters::{describe_query, names, query};
 use crate::query::{FromQuery, Query};
 use crate::schema;
 use crate::timestamp::{NoTime, Timestamp};
@@ -61,19 +57,18 @@ fn time(query: &Query, name: &str) -> Result<Option<Millis>, ApiError> {
     text.parse().map(|Timestamp(at)| Some(at)).map_err(|error: NoTime| ApiError::invalid(name, error))
 }
 
-impl IntoParams for JobsQuery {
-    fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let mut parameters = PageQuery::into_params(place);
-        parameters.extend([
+describe_query!(
+    JobsQuery = {
+        let own = vec![
             query("source", "Filter by source.", names(SOURCES), "api").build(),
             query("status", "Filter by status.", names(STATUSES), "completed").build(),
             query("created_after", "Only jobs accepted at this time or later.", times(), "2026-11-01T00:00:00Z")
                 .build(),
             query("created_before", "Only jobs accepted before this time.", times(), "2026-12-01T00:00:00Z").build(),
-        ]);
-        parameters
+        ];
+        [PageQuery::parameters_of(PerPage::USUAL), own].concat()
     }
-}
+);
 
 /// Returns the schema of a time, or an empty text, which counts as omitted.
 fn times() -> OneOfBuilder {
@@ -210,19 +205,17 @@ impl Serialize for ReasonCounts {
     }
 }
 
-impl PartialSchema for ReasonCounts {
-    fn schema() -> RefOr<Schema> {
+schema::describe!(
+    ReasonCounts = {
         let rows = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).examples([0]);
         let each =
             |object: ObjectBuilder, reason: Reason| object.property(reason.as_str(), rows()).required(reason.as_str());
         let object = ObjectBuilder::new()
             .description(Some("Rows by reason, with all 16 reasons other than `valid`."))
             .additional_properties(Some(AdditionalProperties::FreeForm(false)));
-        counted().fold(object, each).into()
+        counted().fold(object, each)
     }
-}
-
-impl ToSchema for ReasonCounts {}
+);
 
 #[cfg(test)]
 mod tests {

@@ -8,13 +8,11 @@ use probity_mail::address::trimmed;
 use probity_mail::verdict::Verification;
 use probity_mail::verdict::view::VerdictView;
 use serde::{Serialize, Serializer};
-use utoipa::IntoParams;
 use utoipa::openapi::Required;
-use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{EMAIL_BYTES_MAX, email, query, timeout};
+use crate::parameters::{EMAIL_BYTES_MAX, describe_query, email, query, timeout};
 use crate::query::{FromQuery, Query};
 
 /// Default timeout of a call, in seconds.
@@ -69,12 +67,12 @@ impl FromQuery for VerifyQuery {
     }
 }
 
-impl IntoParams for VerifyQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    VerifyQuery = {
         let email_means = "Address to verify, at most 1,024 bytes. A raw `+` is a plus, and surrounding white space \
-            and invisible characters are removed. Text that is not an address gets the verdict `invalid`.";
+        and invisible characters are removed. Text that is not an address gets the verdict `invalid`.";
         let timeout_means = "Seconds to wait: an integer or a decimal above 0, default 20; values above 60 count as \
-            60. After that time, the verdict is `unknown`/`unverified`.";
+        60. After that time, the verdict is `unknown`/`unverified`.";
         let explain_means = "Whether to add `evidence` to the verdict.";
         let flag = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
         let email = query("email", email_means, email(), "jo@sandbox.test").required(Required::True);
@@ -84,7 +82,7 @@ impl IntoParams for VerifyQuery {
             query("explain", explain_means, flag, true).build(),
         ]
     }
-}
+);
 
 /// Verdict in a response; [`super::verify::verdict::VerdictSchema`] describes its JSON.
 pub struct ShownVerdict {

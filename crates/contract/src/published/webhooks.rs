@@ -3,7 +3,6 @@
 pub mod callback_secret;
 mod deliveries;
 mod deliveries_query;
-mod detail;
 mod failure;
 
 use std::borrow::Cow;
@@ -15,15 +14,13 @@ use probity_store::webhooks::outbox::OutboxState;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, SchemaType, Type};
 
 use crate::merge_patch::given;
 use crate::schema;
 use crate::timestamp::Timestamp;
 
 pub use deliveries_query::DeliveriesQuery;
-pub use detail::{MissingBody, WebhookDeliveryDetail};
 pub use failure::DeliveryFailure;
 
 /// Maximum length of an endpoint's URL, in bytes.
@@ -183,6 +180,31 @@ pub struct WebhookDelivery {
     pub earlier_attempts: Vec<DeliveryAttempt>,
 }
 
+/// A delivery with its body.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct WebhookDeliveryDetail {
+    /// The delivery, as listed.
+    #[serde(flatten)]
+    pub delivery: WebhookDelivery,
+    /// Body of the request; null if it is missing. A body about rows is built when it is sent: this is the body as it would be
+    /// sent now, without rows that no longer match the event.
+    #[schema(required, examples(r#"{"type":"test","timestamp":"2026-11-21T10:04:17.765Z","data":{}}"#))]
+    pub body: Option<String>,
+    /// Cause of a missing body; null if there is a body.
+    #[schema(required, schema_with = missing_body)]
+    pub missing_body: Option<MissingBody>,
+}
+
+/// Cause of a missing body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissingBody {
+    /// The rows were deleted, or no longer match the event.
+    RowsGone,
+    /// The caller lacks the scope that reads the subject of the event.
+    ScopeMissing,
+}
+
 /// Request of a delivery. The body is built when it is sent; timestamp and signature are new for each attempt.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DeliveryRequest {
@@ -239,16 +261,19 @@ schema::schemas! {
     states = schema::one_of(OutboxState::ALL.map(OutboxState::as_str), "Delivery status. `waiting`: pending. \
         `delivered`: accepted by the endpoint. `exhausted`: all attempts failed. `cancelled`: the webhook was \
         disabled, or the subject of the message is gone.");
-}
-
-fn row_indexes() -> RefOr<Schema> {
-    let index = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
-    ArrayBuilder::new()
-        .schema_type([Type::Array, Type::Null].into_iter().collect::<utoipa::openapi::schema::SchemaType>())
-        .items(index)
-        .description(Some("Indexes of the job's rows in the message; null if the message is not about rows."))
-        .examples([json!([0, 1])])
-        .into()
+    row_indexes: ArrayBuilder = schema::array(ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)),
+        "Indexes of the job's rows in the message; null if the message is not about rows.", json!([0, 1]))
+        .schema_type(SchemaType::from_iter([Type::Array, Type::Null]));
+    missing_body = schema::with_example(schema::or_null(schema::one_of(["rows_gone", "scope_missing"], "Cause of a missing \
+        body. `rows_gone`: the rows were deleted, or no longer match the event. `scope_missing`: the key lacks the scope that \
+        reads the subject of the event, `read:jobs` or `read:integrations`. Null if there is a body.")), json!(null));
+    name: ObjectBuilder = schema::line("Display name.", "Our CRM");
+    url: ObjectBuilder = schema::text(1..=URL_MAX, "Endpoint URL: HTTP or HTTPS, without credentials. It must not lead to a \
+        private, loopback, link-local or other special-purpose address.", "https://www.example.com/probity");
+    topics: ArrayBuilder =
+        list_of_topics("Events that the endpoint receives, in the order of this list.").unique_items(true);
+    chosen_topics: ArrayBuilder =
+        list_of_topics("Events to subscribe to. Duplicates count once.").min_items(Some(1));
 }
 
 fn headers() -> Object {
@@ -260,47 +285,10 @@ fn headers() -> Object {
         .build()
 }
 
-fn name() -> Object {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(200))
-        .pattern(Some(schema::name_pattern()))
-        .description(Some("Display name."))
-        .examples(["Our CRM"])
-        .build()
-}
-
-fn url() -> Object {
-    let means = "Endpoint URL: HTTP or HTTPS, without credentials. It must not lead to a private, loopback, \
-        link-local or other special-purpose address.";
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(URL_MAX))
-        .description(Some(means))
-        .examples(["https://www.example.com/probity"])
-        .build()
-}
-
-fn topic() -> Object {
-    let names: Vec<String> = Topic::all().map(|topic| topic.to_string()).collect();
-    schema::one_of(names.iter().map(String::as_str), "Event that a webhook can subscribe to.")
-}
-
-fn topics() -> RefOr<Schema> {
-    list_of_topics("Events that the endpoint receives, in the order of this list.").unique_items(true).into()
-}
-
-fn chosen_topics() -> RefOr<Schema> {
-    list_of_topics("Events to subscribe to. Duplicates count once.").min_items(Some(1)).into()
-}
-
 fn list_of_topics(description: &str) -> ArrayBuilder {
-    ArrayBuilder::new()
-        .items(topic())
-        .description(Some(description))
-        .examples([json!(["status.undeliverable", "job.finished"])])
+    let names: Vec<String> = Topic::all().map(|topic| topic.to_string()).collect();
+    let topic = schema::one_of(names.iter().map(String::as_str), "Event that a webhook can subscribe to.");
+    schema::array(topic, description, json!(["status.undeliverable", "job.finished"]))
 }
 
 impl From<probity_store::webhooks::WebhookEndpoint> for WebhookShown {

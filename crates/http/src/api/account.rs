@@ -1,12 +1,9 @@
 //! `/v1/account`. A change is a JSON merge patch (RFC 7396), also within `address` and `notifications`.
 
-use axum::Json;
 use probity_contract::published::accounts::account::{Account, AccountPatch};
 use probity_service::accounts::account;
 
-use crate::callers::caller::Call;
-use crate::error::Answer;
-use crate::request::body::JsonBody;
+use crate::handler::{Answer, Call, JsonBody, answer};
 
 /// Get the account
 ///
@@ -19,7 +16,7 @@ use crate::request::body::JsonBody;
     responses((status = 200, description = "The account.", body = Account))
 )]
 pub(crate) async fn get_account(Call(app, caller): Call) -> Answer<Account> {
-    Ok(Json(account::get_account(&app, &caller).await?))
+    answer(account::get_account(&app, &caller).await)
 }
 
 /// Update the account
@@ -35,5 +32,5 @@ pub(crate) async fn get_account(Call(app, caller): Call) -> Answer<Account> {
     responses((status = 200, description = "The updated account.", body = Account))
 )]
 pub(crate) async fn patch_account(Call(app, caller): Call, JsonBody(patch): JsonBody<AccountPatch>) -> Answer<Account> {
-    Ok(Json(account::update_account(&app, &caller, patch).await?))
+    answer(account::update_account(&app, &caller, patch).await)
 }

@@ -3,28 +3,51 @@
 //! A job that is another organization's, that was made with the other sort of key, or whose id cannot be read is not found:
 //! the three look alike.
 
-pub(crate) mod cancel;
 pub(crate) mod download;
 pub(crate) mod results;
-pub(crate) mod status;
 pub(crate) mod submit;
 
-use axum::extract::{FromRequestParts, Path};
-use axum::http::request::Parts;
 use probity_account::id::JobId;
-use probity_contract::error::ApiError;
+use probity_contract::parameters::JobPath;
+use probity_contract::published::jobs::batch::{BatchCancelled, BatchStatus};
+use probity_service::jobs::acts;
+use serde::de::IgnoredAny;
 
-use crate::error::Refusal;
+use crate::handler::{Answer, Call, JsonBody, PathId, RunOnce, answer};
 
-/// The job that a path names. An id that cannot be read is one that nobody has.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NamedJob(pub(crate) JobId);
+/// Get job progress
+///
+/// Returns the status and, once processing has begun, the counters. Progress is `emailsProcessed / numImported`.
+#[utoipa::path(
+    get,
+    path = "/v1/batch-verify/{id}/status",
+    tag = "Verification",
+    params(JobPath),
+    security(("bearer" = ["read:jobs"])),
+    responses((status = 200, description = "Progress of the job.", body = BatchStatus))
+)]
+pub(crate) async fn get_batch_status(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<BatchStatus> {
+    answer(acts::get_job_status(&app, &caller, id).await)
+}
 
-impl<S: Send + Sync> FromRequestParts<S> for NamedJob {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        let Path(id) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| ApiError::not_found())?;
-        Ok(id.parse().map(Self).map_err(|_| ApiError::not_found())?)
-    }
+/// Cancel a job
+///
+/// Stops the job. Releases the credits of unverified rows, then responds. Verified rows keep their verdicts. A completed
+/// job cannot be canceled: `status` is `error`. A job that is a run of a connection also requires `write:integrations`.
+#[utoipa::path(
+    post,
+    path = "/v1/batch-verify/{id}/cancel",
+    tag = "Verification",
+    params(JobPath),
+    security(("bearer" = ["write:jobs"])),
+    responses((status = 200, description = "Outcome of the cancellation.", body = BatchCancelled))
+)]
+pub(crate) async fn cancel_batch(
+    Call(app, caller): Call,
+    PathId(id): PathId<JobId>,
+    RunOnce(once): RunOnce,
+    // Nothing is to be said; what is said all the same must be JSON.
+    _: Option<JsonBody<IgnoredAny>>,
+) -> Answer<BatchCancelled> {
+    answer(acts::cancel_job(&app, &caller, id, &once).await)
 }

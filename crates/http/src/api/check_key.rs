@@ -1,12 +1,9 @@
 //! `GET /v1/check-key`.
 
-use axum::Json;
 use probity_contract::published::accounts::check_key::{CheckKeyQuery, CheckedKey};
 use probity_service::accounts::keys;
 
-use crate::callers::caller::Call;
-use crate::error::Answer;
-use crate::request::asking::Asking;
+use crate::handler::{Answer, Asking, Call, answer};
 
 /// Get a key's plan and credits
 ///
@@ -18,9 +15,9 @@ use crate::request::asking::Asking;
     path = "/v1/check-key",
     tag = "Account",
     params(CheckKeyQuery),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
+    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Plan and credits of the key.", body = CheckedKey))
 )]
 pub(crate) async fn check_key(Call(app, caller): Call, Asking(query): Asking<CheckKeyQuery>) -> Answer<CheckedKey> {
-    Ok(Json(keys::check_key(&app, &caller, query).await?))
+    answer(keys::check_key(&app, &caller, query).await)
 }

@@ -1,18 +1,12 @@
 //! `/v1/erasures`.
 
-use axum::Json;
 use probity_account::id::ErasureId;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::ErasurePath;
 use probity_contract::published::privacy::erasures::{CreateErasure, Receipt, Requested};
 use probity_service::privacy::erasures;
 
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::Answer;
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
+use crate::handler::{Answer, Asking, Call, JsonBody, PathId, RunOnce, answer};
 
 /// Erase addresses
 ///
@@ -34,7 +28,7 @@ pub(crate) async fn create_erasure(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateErasure>,
 ) -> Answer<Requested> {
-    Ok(Json(erasures::create_erasure(&app, &caller, &once, asked).await?))
+    answer(erasures::create_erasure(&app, &caller, &once, asked).await)
 }
 
 /// List erasures
@@ -46,11 +40,10 @@ pub(crate) async fn create_erasure(
     tag = "Privacy",
     params(PageQuery),
     security(("bearer" = ["write:erasures"])),
-    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of erasures.", body = List<Receipt>))
 )]
 pub(crate) async fn list_erasures(Call(app, caller): Call, Asking(query): Asking<PageQuery>) -> Answer<List<Receipt>> {
-    Ok(Json(erasures::list_erasures(&app, &caller, query).await?))
+    answer(erasures::list_erasures(&app, &caller, query).await)
 }
 
 /// Get an erasure
@@ -62,9 +55,8 @@ pub(crate) async fn list_erasures(Call(app, caller): Call, Asking(query): Asking
     tag = "Privacy",
     params(ErasurePath),
     security(("bearer" = ["write:erasures"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The receipt.", body = Receipt))
 )]
 pub(crate) async fn get_erasure(Call(app, caller): Call, PathId(id): PathId<ErasureId>) -> Answer<Receipt> {
-    Ok(Json(erasures::get_erasure(&app, &caller, id).await?))
+    answer(erasures::get_erasure(&app, &caller, id).await)
 }

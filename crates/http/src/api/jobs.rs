@@ -1,15 +1,12 @@
 //! `/v1/jobs`: the jobs of an organization, whoever or whatever started them.
 
-use axum::Json;
+use probity_account::id::JobId;
 use probity_contract::page::List;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::{JobView, JobsQuery};
 use probity_service::jobs::acts;
 
-use crate::api::batch::NamedJob;
-use crate::callers::caller::Call;
-use crate::error::Answer;
-use crate::request::asking::Asking;
+use crate::handler::{Answer, Asking, Call, PathId, answer};
 
 /// List jobs
 ///
@@ -20,11 +17,10 @@ use crate::request::asking::Asking;
     tag = "Verification",
     params(JobsQuery),
     security(("bearer" = ["read:jobs"])),
-    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of jobs.", body = List<JobView>))
 )]
 pub(crate) async fn list_jobs(Call(app, caller): Call, Asking(query): Asking<JobsQuery>) -> Answer<List<JobView>> {
-    Ok(Json(acts::list_jobs(&app, &caller, query).await?))
+    answer(acts::list_jobs(&app, &caller, query).await)
 }
 
 /// Get a job
@@ -37,9 +33,8 @@ pub(crate) async fn list_jobs(Call(app, caller): Call, Asking(query): Asking<Job
     tag = "Verification",
     params(JobPath),
     security(("bearer" = ["read:jobs"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The job.", body = JobView))
 )]
-pub(crate) async fn get_job(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<JobView> {
-    Ok(Json(acts::get_job(&app, &caller, id).await?))
+pub(crate) async fn get_job(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<JobView> {
+    answer(acts::get_job(&app, &caller, id).await)
 }

@@ -1,18 +1,12 @@
 //! `/v1/api-keys`.
 
-use axum::Json;
 use probity_account::id::KeyId;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::KeyPath;
 use probity_contract::published::accounts::keys::{ApiKey, CreateKey, DeletedKey, NewKey};
 use probity_service::accounts::keys;
 
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::{Answer, Created, created};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
 
 /// List API keys
 ///
@@ -23,11 +17,10 @@ use crate::request::path::PathId;
     tag = "Account",
     params(PageQuery),
     security(("bearer" = ["write:keys"])),
-    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of keys.", body = List<ApiKey>))
 )]
 pub(crate) async fn list_api_keys(Call(app, caller): Call, Asking(query): Asking<PageQuery>) -> Answer<List<ApiKey>> {
-    Ok(Json(keys::list_keys(&app, &caller, query).await?))
+    answer(keys::list_keys(&app, &caller, query).await)
 }
 
 /// Create an API key
@@ -47,7 +40,7 @@ pub(crate) async fn create_api_key(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateKey>,
 ) -> Created<NewKey> {
-    Ok(created(keys::create_key(&app, &caller, &once.created(), asked).await?))
+    created(keys::create_key(&app, &caller, &once.created(), asked).await)
 }
 
 /// Revoke an API key
@@ -60,9 +53,8 @@ pub(crate) async fn create_api_key(
     tag = "Account",
     params(KeyPath),
     security(("bearer" = ["write:keys"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The key is revoked.", body = DeletedKey))
 )]
 pub(crate) async fn delete_api_key(Call(app, caller): Call, PathId(id): PathId<KeyId>) -> Answer<DeletedKey> {
-    Ok(Json(keys::revoke_key(&app, &caller, id).await?))
+    answer(keys::revoke_key(&app, &caller, id).await)
 }

@@ -3,12 +3,10 @@
 pub mod settings;
 pub mod suppressions;
 
-use axum::Json;
 use probity_contract::published::accounts::organization::Organization;
 use probity_service::accounts::organization;
 
-use crate::callers::caller::Call;
-use crate::error::Answer;
+use crate::handler::{Answer, Call, answer};
 
 /// Get the organization
 ///
@@ -21,5 +19,5 @@ use crate::error::Answer;
     responses((status = 200, description = "The organization.", body = Organization))
 )]
 pub(crate) async fn get_organization(Call(app, caller): Call) -> Answer<Organization> {
-    Ok(Json(organization::get_organization(&app, &caller).await?))
+    answer(organization::get_organization(&app, &caller).await)
 }

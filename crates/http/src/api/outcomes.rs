@@ -3,17 +3,14 @@
 pub(crate) mod hook;
 pub(crate) mod sources;
 
-use axum::Json;
 use axum::extract::{FromRequest as _, Request};
 use probity_contract::error::ApiError;
 use probity_contract::published::outcomes::report::{OUTCOMES_MAX, OutcomesReported, ReportOutcomes};
 use probity_lists::submission::SubmissionFormat;
 use probity_service::outcomes::report::{self, OutcomeReport};
 
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::{Answer, Refusal};
-use crate::request::body::{JsonBody, RawBody, parse};
+use crate::handler::{Answer, Call, JsonBody, Refusal, RunOnce, answer};
+use crate::request::body::{RawBody, parse};
 use crate::request::submission::format_of;
 
 /// Report outcomes
@@ -50,7 +47,7 @@ pub(crate) async fn report_outcomes(
             of_lines(&bytes)?
         }
     };
-    Ok(Json(report::report_outcomes(&app, &caller, &once, events).await?))
+    answer(report::report_outcomes(&app, &caller, &once, events).await)
 }
 
 /// Reads one event per line; blank lines are skipped.

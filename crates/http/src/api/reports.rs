@@ -1,14 +1,11 @@
 //! `/v1/reports`.
 
-use axum::Json;
 use probity_contract::page::List;
 use probity_contract::published::activity::breakdown::{BreakdownQuery, UsageBreakdown};
 use probity_contract::published::activity::reports::{DailyUsageQuery, Day, UsageQuery, UsageReport};
 use probity_service::activity::{breakdown, reports};
 
-use crate::callers::caller::Call;
-use crate::error::Answer;
-use crate::request::asking::Asking;
+use crate::handler::{Answer, Asking, Call, answer};
 
 /// Get usage
 ///
@@ -19,11 +16,11 @@ use crate::request::asking::Asking;
     tag = "Reports",
     params(UsageQuery),
     security(("bearer" = ["read:reports"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
+    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The report.", body = UsageReport))
 )]
 pub(crate) async fn get_usage(Call(app, caller): Call, Asking(query): Asking<UsageQuery>) -> Answer<UsageReport> {
-    Ok(Json(reports::get_usage(&app, &caller, query).await?))
+    answer(reports::get_usage(&app, &caller, query).await)
 }
 
 /// Get daily usage
@@ -36,14 +33,14 @@ pub(crate) async fn get_usage(Call(app, caller): Call, Asking(query): Asking<Usa
     tag = "Reports",
     params(DailyUsageQuery),
     security(("bearer" = ["read:reports"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
+    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Usage by day.", body = List<Day>))
 )]
 pub(crate) async fn get_daily_usage(
     Call(app, caller): Call,
     Asking(query): Asking<DailyUsageQuery>,
 ) -> Answer<List<Day>> {
-    Ok(Json(reports::get_daily_usage(&app, &caller, query).await?))
+    answer(reports::get_daily_usage(&app, &caller, query).await)
 }
 
 /// Get usage breakdown
@@ -56,12 +53,11 @@ pub(crate) async fn get_daily_usage(
     tag = "Reports",
     params(BreakdownQuery),
     security(("bearer" = ["read:reports"])),
-    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "Usage by part and day.", body = UsageBreakdown))
 )]
 pub(crate) async fn get_usage_breakdown(
     Call(app, caller): Call,
     Asking(query): Asking<BreakdownQuery>,
 ) -> Answer<UsageBreakdown> {
-    Ok(Json(breakdown::get_usage_breakdown(&app, &caller, query).await?))
+    answer(breakdown::get_usage_breakdown(&app, &caller, query).await)
 }

@@ -1,18 +1,12 @@
 //! `/v1/users`.
 
-use axum::Json;
 use probity_account::id::UserId;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::UserPath;
 use probity_contract::published::accounts::users::{DeletedMember, Invite, Member, MemberPatch, NewMember};
 use probity_service::accounts::users;
 
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::{Answer, Created, created};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
 
 /// List members
 ///
@@ -23,11 +17,10 @@ use crate::request::path::PathId;
     tag = "Team",
     params(PageQuery),
     security(("bearer" = ["read:team"])),
-    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of members.", body = List<Member>))
 )]
 pub(crate) async fn list_users(Call(app, caller): Call, Asking(query): Asking<PageQuery>) -> Answer<List<Member>> {
-    Ok(Json(users::list_members(&app, &caller, query).await?))
+    answer(users::list_members(&app, &caller, query).await)
 }
 
 /// Get a member
@@ -39,11 +32,10 @@ pub(crate) async fn list_users(Call(app, caller): Call, Asking(query): Asking<Pa
     tag = "Team",
     params(UserPath),
     security(("bearer" = ["read:team"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The member.", body = Member))
 )]
 pub(crate) async fn get_user(Call(app, caller): Call, PathId(id): PathId<UserId>) -> Answer<Member> {
-    Ok(Json(users::get_member(&app, &caller, id).await?))
+    answer(users::get_member(&app, &caller, id).await)
 }
 
 /// Invite a member
@@ -66,7 +58,7 @@ pub(crate) async fn invite_user(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<Invite>,
 ) -> Created<NewMember> {
-    Ok(created(users::invite_member(&app, &caller, &once.created(), asked).await?))
+    created(users::invite_member(&app, &caller, &once.created(), asked).await)
 }
 
 /// Update a member
@@ -82,7 +74,7 @@ pub(crate) async fn invite_user(
     params(UserPath),
     request_body(content = MemberPatch, description = "Fields to change."),
     security(("bearer" = ["write:team"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The updated member.", body = Member))
 )]
 pub(crate) async fn patch_user(
@@ -90,7 +82,7 @@ pub(crate) async fn patch_user(
     PathId(id): PathId<UserId>,
     JsonBody(patch): JsonBody<MemberPatch>,
 ) -> Answer<Member> {
-    Ok(Json(users::update_member(&app, &caller, id, patch).await?))
+    answer(users::update_member(&app, &caller, id, patch).await)
 }
 
 /// Remove a member
@@ -103,9 +95,9 @@ pub(crate) async fn patch_user(
     tag = "Team",
     params(UserPath),
     security(("bearer" = ["write:team"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The member is removed.", body = DeletedMember))
 )]
 pub(crate) async fn delete_user(Call(app, caller): Call, PathId(id): PathId<UserId>) -> Answer<DeletedMember> {
-    Ok(Json(users::remove_member(&app, &caller, id).await?))
+    answer(users::remove_member(&app, &caller, id).await)
 }

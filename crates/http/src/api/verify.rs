@@ -1,13 +1,10 @@
 //! `GET /v1/verify`.
 
-use axum::Json;
 use probity_contract::published::verify::verdict::VerdictSchema;
 use probity_contract::published::verify::{ShownVerdict, VerifyQuery};
 use probity_service::verify::verify_address;
 
-use crate::callers::caller::Call;
-use crate::error::Answer;
-use crate::request::asking::Asking;
+use crate::handler::{Answer, Asking, Call, answer};
 
 /// Verify an address
 ///
@@ -20,9 +17,9 @@ use crate::request::asking::Asking;
     tag = "Verification",
     params(VerifyQuery),
     security(("bearer" = ["verify"])),
-    extensions(("x-errors" = json!(["invalid_request", "insufficient_credits"]))),
+    extensions(("x-errors" = json!(["insufficient_credits"]))),
     responses((status = 200, description = "The verdict.", body = VerdictSchema))
 )]
 pub(crate) async fn verify_email(Call(app, caller): Call, Asking(query): Asking<VerifyQuery>) -> Answer<ShownVerdict> {
-    Ok(Json(verify_address(&app, &caller, query).await?))
+    answer(verify_address(&app, &caller, query).await)
 }

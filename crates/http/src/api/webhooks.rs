@@ -3,7 +3,6 @@
 pub(crate) mod callback_secret;
 pub(crate) mod deliveries;
 
-use axum::Json;
 use probity_account::id::WebhookId;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::WebhookPath;
@@ -12,12 +11,7 @@ use probity_contract::published::webhooks::{
 };
 use probity_service::webhooks::acts;
 
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::{Answer, Created, created};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
 
 /// List webhooks
 ///
@@ -28,14 +22,13 @@ use crate::request::path::PathId;
     tag = "Webhooks",
     params(PageQuery),
     security(("bearer" = ["read:webhooks"])),
-    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of webhooks.", body = List<WebhookShown>))
 )]
 pub(crate) async fn list_webhooks(
     Call(app, caller): Call,
     Asking(query): Asking<PageQuery>,
 ) -> Answer<List<WebhookShown>> {
-    Ok(Json(acts::list_webhooks(&app, &caller, query).await?))
+    answer(acts::list_webhooks(&app, &caller, query).await)
 }
 
 /// Create a webhook
@@ -55,7 +48,7 @@ pub(crate) async fn create_webhook(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateWebhook>,
 ) -> Created<NewWebhook> {
-    Ok(created(acts::create_webhook(&app, &caller, &once.created(), asked).await?))
+    created(acts::create_webhook(&app, &caller, &once.created(), asked).await)
 }
 
 /// Get a webhook
@@ -67,11 +60,10 @@ pub(crate) async fn create_webhook(
     tag = "Webhooks",
     params(WebhookPath),
     security(("bearer" = ["read:webhooks"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The webhook.", body = WebhookShown))
 )]
 pub(crate) async fn get_webhook(Call(app, caller): Call, PathId(id): PathId<WebhookId>) -> Answer<WebhookShown> {
-    Ok(Json(acts::get_webhook(&app, &caller, id).await?))
+    answer(acts::get_webhook(&app, &caller, id).await)
 }
 
 /// Update a webhook
@@ -85,7 +77,6 @@ pub(crate) async fn get_webhook(Call(app, caller): Call, PathId(id): PathId<Webh
     params(WebhookPath),
     request_body(content = WebhookPatch, description = "Fields to change."),
     security(("bearer" = ["write:webhooks"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The updated webhook.", body = WebhookShown))
 )]
 pub(crate) async fn patch_webhook(
@@ -93,7 +84,7 @@ pub(crate) async fn patch_webhook(
     PathId(id): PathId<WebhookId>,
     JsonBody(patch): JsonBody<WebhookPatch>,
 ) -> Answer<WebhookShown> {
-    Ok(Json(acts::change_webhook(&app, &caller, id, patch).await?))
+    answer(acts::change_webhook(&app, &caller, id, patch).await)
 }
 
 /// Delete a webhook
@@ -105,11 +96,10 @@ pub(crate) async fn patch_webhook(
     tag = "Webhooks",
     params(WebhookPath),
     security(("bearer" = ["write:webhooks"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The webhook is deleted.", body = DeletedWebhook))
 )]
 pub(crate) async fn delete_webhook(Call(app, caller): Call, PathId(id): PathId<WebhookId>) -> Answer<DeletedWebhook> {
-    Ok(Json(acts::delete_webhook(&app, &caller, id).await?))
+    answer(acts::delete_webhook(&app, &caller, id).await)
 }
 
 /// Rotate a webhook's secret
@@ -122,7 +112,6 @@ pub(crate) async fn delete_webhook(Call(app, caller): Call, PathId(id): PathId<W
     tag = "Webhooks",
     params(WebhookPath),
     security(("bearer" = ["write:webhooks"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The new secret.", body = WebhookSecret))
 )]
 pub(crate) async fn rotate_webhook_secret(
@@ -130,5 +119,5 @@ pub(crate) async fn rotate_webhook_secret(
     PathId(id): PathId<WebhookId>,
     RunOnce(once): RunOnce,
 ) -> Answer<WebhookSecret> {
-    Ok(Json(acts::rotate_webhook_secret(&app, &caller, id, &once).await?))
+    answer(acts::rotate_webhook_secret(&app, &caller, id, &once).await)
 }

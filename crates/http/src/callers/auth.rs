@@ -25,7 +25,7 @@ use probity_telemetry::metrics::AuthFailure;
 
 use crate::edge::access::LoggedCaller;
 use crate::edge::peer::{Peer, client_ip};
-use crate::edge::shell::Assured;
+use crate::edge::shell::assure;
 use crate::error::Refusal;
 
 /// When the query parameter for keys stops working (specification, section 5).
@@ -44,8 +44,8 @@ struct Presented {
     deprecated: bool,
 }
 
-/// Lets a request through to its route, or answers in its place.
-async fn guard(it: &RouteGuard, mut request: Request, next: Next) -> Response {
+/// Lets a request through to its route, or answers in its place: a layer's function.
+pub(crate) async fn layer(State(it): State<RouteGuard>, mut request: Request, next: Next) -> Response {
     let (app, need) = (&*it.app, it.need(request.method()));
     let now = app.now();
     let presented = match presented(&request) {
@@ -74,9 +74,7 @@ async fn guard(it: &RouteGuard, mut request: Request, next: Next) -> Response {
             Err(error)
         }
     };
-    if let Some(assured) = request.extensions().get::<Assured>() {
-        assured.put(headers);
-    }
+    assure(request.extensions(), headers);
     match passed {
         Ok((known, caller)) => {
             app.keyring.note_use(&known, now);
@@ -96,7 +94,7 @@ fn presented(request: &Request) -> Result<Presented, Refusal> {
     // A text that cannot be decoded is no key.
     match query.text("api_key").map_err(|_| ApiError::invalid_api_key())? {
         Some(text) if !text.is_empty() => Ok(Presented { text: text.into_owned(), deprecated: true }),
-        _ => Err(ApiError::missing_api_key().into()),
+        _ => Err(ApiError::of(Code::MissingApiKey).into()),
     }
 }
 
@@ -160,11 +158,6 @@ impl RouteGuard {
         let found = self.needs.iter().find(|(known, _)| known == method);
         found.map(|(_, need)| *need).expect("the guard stands only before methods that the path has")
     }
-}
-
-/// The guard as a layer's function.
-pub(crate) async fn layer(State(it): State<RouteGuard>, request: Request, next: Next) -> Response {
-    guard(&it, request, next).await
 }
 
 #[cfg(test)]

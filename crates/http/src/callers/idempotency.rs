@@ -24,8 +24,7 @@ use probity_service::callers::once::{self, Beginning, KeyHolder, KeyedCall, Keye
 use probity_telemetry::metrics::Idempotent;
 use tracing::Instrument as _;
 
-use crate::callers::caller::{AppState, Call};
-use crate::error::Refusal;
+use crate::handler::{AppState, Call, Refusal};
 use crate::request::body::gather;
 
 /// Maximum length of a key, in characters (specification, section 8).
@@ -97,7 +96,7 @@ async fn keyed(
         request.extensions_mut().insert(once);
         next.run(request)
     };
-    run_for(app, KeyHolder::of(caller.as_ref()), call, work).await
+    run_once(app, caller, call, work).await
 }
 
 /// Hashes everything in which a repetition must equal the first request: the body, and the caller's scopes, expiry and rate
@@ -125,25 +124,14 @@ fn request_hash(app: &App, caller: Option<&Caller>, body: &[u8]) -> [u8; 32] {
 /// The run is a separate task: a disconnecting client leaves neither half-done work nor a locked key.
 pub(crate) async fn run_once<F>(
     app: Arc<App>,
-    caller: Caller,
+    caller: Option<Caller>,
     call: KeyedCall,
     work: impl FnOnce(Once) -> F + Send + 'static,
 ) -> Result<Response, Refusal>
 where
     F: Future<Output = Response> + Send + 'static,
 {
-    run_for(app, KeyHolder::of(Some(&caller)), call, work).await
-}
-
-async fn run_for<F>(
-    app: Arc<App>,
-    holder: KeyHolder,
-    call: KeyedCall,
-    work: impl FnOnce(Once) -> F + Send + 'static,
-) -> Result<Response, Refusal>
-where
-    F: Future<Output = Response> + Send + 'static,
-{
+    let holder = KeyHolder::of(caller.as_ref());
     let run = async move {
         match once::begin(&app, holder, call).await? {
             Beginning::Replay(status, body) => replay(status, body),

@@ -3,18 +3,15 @@
 //!
 //! The events name a part and have none of its content: the page asks for that again. [`stream`] says how it goes on and ends.
 
-use axum::Json;
 use axum::response::Response;
 use probity_service::activity::changes::{ChangeFeed, ChangesQuery, PageChange, follow_changes};
 use probity_service::activity::counts::{NavigationCounts, get_navigation_counts};
 use serde_json::json;
 
-use crate::callers::caller::Call;
 use crate::dashboard::stream;
 use crate::dashboard::stream::PageFeed;
-use crate::error::{Answer, Refusal};
+use crate::handler::{Answer, Asking, Call, Refusal, answer};
 use crate::person::guard::Person;
-use crate::request::asking::Asking;
 
 impl PageFeed for ChangeFeed {
     async fn next_event(&mut self) -> Option<String> {
@@ -38,5 +35,5 @@ pub(crate) async fn get_changes(
 
 /// The counts beside the navigation.
 pub(crate) async fn get_counts(Call(app, caller): Call) -> Answer<NavigationCounts> {
-    Ok(Json(get_navigation_counts(&app, &caller).await?))
+    answer(get_navigation_counts(&app, &caller).await)
 }

@@ -4,14 +4,13 @@
 //! nothing, and `Last-Event-ID` is ignored. [`stream`] says how it goes on and ends.
 
 use axum::response::Response;
+use probity_account::id::JobId;
 use probity_account::scope::Scope;
 use probity_service::lists::feed::{ListFeed, follow_list};
 
-use crate::api::batch::NamedJob;
-use crate::callers::caller::Call;
 use crate::dashboard::stream;
 use crate::dashboard::stream::PageFeed;
-use crate::error::Refusal;
+use crate::handler::{Call, PathId, Refusal};
 use crate::person::guard::Person;
 
 impl PageFeed for ListFeed {
@@ -24,7 +23,7 @@ impl PageFeed for ListFeed {
 pub(crate) async fn get_events(
     Call(app, caller): Call,
     person: Person,
-    NamedJob(id): NamedJob,
+    PathId(id): PathId<JobId>,
 ) -> Result<Response, Refusal> {
     let feed = follow_list(&app, &caller, person.signed_in.session.id, id).await?;
     Ok(stream::respond(app, person, vec![Scope::ReadJobs], feed))

@@ -1,11 +1,12 @@
-//! `/app/lists` and `/app/jobs/{id}`: lists with their names, what members do with one, its largest domains, and the link to its
-//! summary. `/app/shared` is what people without an account see by such a link; the token comes in a header, as that of one-time
+//! `/app/lists` and `/app/jobs/{id}`: lists with their names, progress and rows, what members do with one, its largest domains, and
+//! the link to its summary. `/app/shared` is what people without an account see by such a link; the token comes in a header, as that of one-time
 //! links.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::HeaderName;
+use probity_account::id::JobId;
 use probity_backend::lists::progress::JobProgress;
 use probity_backend::uploads::view::Started;
 use probity_contract::page::List;
@@ -13,84 +14,104 @@ use probity_service::jobs::keeping::{self, DeletedList, ListPatch};
 use probity_service::jobs::mailing::{self, ListMail};
 use probity_service::lists::catalogue::{ListShown, ListsQuery, list_named_lists};
 use probity_service::lists::domains::{DomainMix, count_domains};
+use probity_service::lists::origin::{RowOrigin, get_row_origin};
+use probity_service::lists::progress;
 use probity_service::lists::sharing::{self, LinkedSummary, NewListLink, SharedList};
+use probity_service::lists::slice::{RowsQuery, RowsSlice, find_rows};
 
-use crate::api::batch::NamedJob;
-use crate::callers::caller::{AppState, Call};
-use crate::error::{Answer, Refusal};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-
-static TOKEN: HeaderName = HeaderName::from_static("x-link-token");
+use crate::handler::{Answer, AppState, Asking, Call, JsonBody, PathId, Refusal, answer};
+use crate::person::links;
 
 /// Names and tags a list.
 pub(crate) async fn patch_list(
     Call(app, caller): Call,
-    NamedJob(id): NamedJob,
+    PathId(id): PathId<JobId>,
     JsonBody(patch): JsonBody<ListPatch>,
 ) -> Answer<JobProgress> {
-    Ok(Json(keeping::name_list(&app, &caller, id, patch).await?))
+    answer(keeping::name_list(&app, &caller, id, patch).await)
 }
 
 /// Deletes a list that is over.
-pub(crate) async fn delete_list(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<DeletedList> {
-    Ok(Json(keeping::delete_list(&app, &caller, id).await?))
+pub(crate) async fn delete_list(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<DeletedList> {
+    answer(keeping::delete_list(&app, &caller, id).await)
 }
 
 /// Has a list finished without further retries.
-pub(crate) async fn finish(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<JobProgress> {
-    Ok(Json(keeping::finish_list(&app, &caller, id).await?))
+pub(crate) async fn finish(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<JobProgress> {
+    answer(keeping::finish_list(&app, &caller, id).await)
 }
 
 /// Verifies the unknown rows of a list again, as a new one.
-pub(crate) async fn verify_unknown(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<Started> {
+pub(crate) async fn verify_unknown(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<Started> {
     // A browser that goes away does not leave it half-done.
     let work = async move { keeping::verify_unknown_again(&app, &caller, id).await };
     Ok(Json(tokio::spawn(work).await.map_err(probity_contract::error::ApiError::server_error)??))
 }
 
 /// Rows of a list by domain.
-pub(crate) async fn get_domains(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<DomainMix> {
-    Ok(Json(count_domains(&app, &caller, id).await?))
+pub(crate) async fn get_domains(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<DomainMix> {
+    answer(count_domains(&app, &caller, id).await)
+}
+
+/// Where a job stands, once: for browsers that get no events.
+pub(crate) async fn get_progress(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<JobProgress> {
+    answer(progress::get_progress(&app, &caller, id).await)
+}
+
+/// Rows of a list by what they say.
+pub(crate) async fn get_rows(
+    Call(app, caller): Call,
+    PathId(id): PathId<JobId>,
+    Asking(query): Asking<RowsQuery>,
+) -> Answer<RowsSlice> {
+    answer(find_rows(&app, &caller, id, query).await)
+}
+
+/// The other columns of the file for a row.
+pub(crate) async fn get_origin(
+    Call(app, caller): Call,
+    PathId((id, index)): PathId<(JobId, i64)>,
+) -> Answer<RowOrigin> {
+    answer(get_row_origin(&app, &caller, id, index).await)
 }
 
 /// Lists, newest first, with their names.
 pub(crate) async fn list_lists(Call(app, caller): Call, Asking(query): Asking<ListsQuery>) -> Answer<List<ListShown>> {
-    Ok(Json(list_named_lists(&app, &caller, query).await?))
+    answer(list_named_lists(&app, &caller, query).await)
 }
 
 /// Whether an email comes when the list is over.
-pub(crate) async fn get_mail(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<ListMail> {
-    Ok(Json(mailing::get_list_mail(&app, &caller, id).await?))
+pub(crate) async fn get_mail(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<ListMail> {
+    answer(mailing::get_list_mail(&app, &caller, id).await)
 }
 
 /// Has an email sent when the list is over.
-pub(crate) async fn ask_for_mail(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<ListMail> {
-    Ok(Json(mailing::request_list_mail(&app, &caller, id).await?))
+pub(crate) async fn ask_for_mail(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<ListMail> {
+    answer(mailing::request_list_mail(&app, &caller, id).await)
 }
 
 /// Has none sent.
-pub(crate) async fn cancel_mail(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<ListMail> {
-    Ok(Json(mailing::cancel_list_mail(&app, &caller, id).await?))
+pub(crate) async fn cancel_mail(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<ListMail> {
+    answer(mailing::cancel_list_mail(&app, &caller, id).await)
 }
 
 /// The link to a list's summary.
-pub(crate) async fn get_link(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<SharedList> {
-    Ok(Json(sharing::get_list_link(&app, &caller, id).await?))
+pub(crate) async fn get_link(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<SharedList> {
+    answer(sharing::get_list_link(&app, &caller, id).await)
 }
 
 /// Creates it.
 pub(crate) async fn create_link(
     Call(app, caller): Call,
-    NamedJob(id): NamedJob,
+    PathId(id): PathId<JobId>,
     JsonBody(asked): JsonBody<NewListLink>,
 ) -> Answer<SharedList> {
-    Ok(Json(sharing::create_list_link(&app, &caller, id, asked).await?))
+    answer(sharing::create_list_link(&app, &caller, id, asked).await)
 }
 
 /// Revokes it.
-pub(crate) async fn revoke_link(Call(app, caller): Call, NamedJob(id): NamedJob) -> Answer<SharedList> {
-    Ok(Json(sharing::revoke_list_link(&app, &caller, id).await?))
+pub(crate) async fn revoke_link(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<SharedList> {
+    answer(sharing::revoke_list_link(&app, &caller, id).await)
 }
 
 /// The summary that a link shows, without an account.
@@ -98,7 +119,6 @@ pub(crate) async fn get_shared(
     State(app): AppState,
     headers: HeaderMap,
 ) -> Result<([(HeaderName, &'static str); 1], Json<LinkedSummary>), Refusal> {
-    let token = headers.get(&TOKEN).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let summary = sharing::get_linked_summary(&app, token).await?;
+    let summary = sharing::get_linked_summary(&app, links::token(&headers)).await?;
     Ok(([(HeaderName::from_static("x-robots-tag"), "noindex")], Json(summary)))
 }

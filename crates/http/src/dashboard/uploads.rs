@@ -17,13 +17,9 @@ use probity_service::uploads::acts::{self, UploadsQuery};
 use probity_service::uploads::receive::{UploadQuery, receive_upload};
 use probity_service::uploads::start::{KEYED_START, hash_upload, start_upload};
 
-use crate::callers::caller::Call;
 use crate::callers::idempotency;
 use crate::callers::idempotency::run_once;
-use crate::error::{Answer, Created, Refusal, created};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, Refusal, answer, created};
 use crate::request::submission::opener;
 
 /// Takes a file, or with `source=input` a pasted list.
@@ -32,17 +28,17 @@ pub(crate) async fn put_up(
     Asking(query): Asking<UploadQuery>,
     request: Request,
 ) -> Created<UploadView> {
-    Ok(created(receive_upload(&app, &caller, query, opener(request)).await?))
+    created(receive_upload(&app, &caller, query, opener(request)).await)
 }
 
 /// Which wait to be started, or with `job` the one that this job was made of; and what may be put up.
 pub(crate) async fn list_uploads(Call(app, caller): Call, Asking(query): Asking<UploadsQuery>) -> Answer<Uploads> {
-    Ok(Json(acts::list_uploads(&app, &caller, query).await?))
+    answer(acts::list_uploads(&app, &caller, query).await)
 }
 
 /// One, with its first rows.
 pub(crate) async fn get_upload(Call(app, caller): Call, PathId(id): PathId<UploadId>) -> Answer<UploadView> {
-    Ok(Json(acts::get_upload(&app, &caller, id).await?))
+    answer(acts::get_upload(&app, &caller, id).await)
 }
 
 /// Reads another column, or the first row in another way.
@@ -51,17 +47,17 @@ pub(crate) async fn choose(
     PathId(id): PathId<UploadId>,
     JsonBody(wish): JsonBody<Choose>,
 ) -> Answer<UploadView> {
-    Ok(Json(acts::choose_column(&app, &caller, id, wish).await?))
+    answer(acts::choose_column(&app, &caller, id, wish).await)
 }
 
 /// Removes one. The job that was made of it stays.
 pub(crate) async fn delete_upload(Call(app, caller): Call, PathId(id): PathId<UploadId>) -> Answer<DeletedUpload> {
-    Ok(Json(acts::delete_upload(&app, &caller, id).await?))
+    answer(acts::delete_upload(&app, &caller, id).await)
 }
 
 /// What a job of it would come to, as far as that can be said before anybody is asked.
 pub(crate) async fn get_forecast(Call(app, caller): Call, PathId(id): PathId<UploadId>) -> Answer<Forecast> {
-    Ok(Json(acts::forecast_upload(&app, &caller, id).await?))
+    answer(acts::forecast_upload(&app, &caller, id).await)
 }
 
 /// Creates the job once: a repeated start returns the same job. With an `Idempotency-Key`, so does a start of the same file that was
@@ -82,5 +78,5 @@ pub(crate) async fn start(
     };
     let body_hash = hash_upload(&app, &caller, id, seen).await?;
     let call = KeyedCall { path: KEYED_START.to_owned(), key, body_hash };
-    run_once(app.clone(), caller.clone(), call, move |once| work(app, caller, once)).await
+    run_once(app.clone(), Some(caller.clone()), call, move |once| work(app, caller, once)).await
 }

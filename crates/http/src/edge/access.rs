@@ -8,14 +8,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::Method;
 use axum::response::Response;
 use hyper::body::Body as _;
 use probity_backend::accounts::requests::{LoggedRequest, RequestLog};
 use probity_contract::request_id::RequestId;
 use probity_engine::clock::EngineClock;
 use probity_service::callers::caller::Caller;
-use probity_telemetry::metrics::{AnsweredRequest, Observer};
+use probity_telemetry::metrics::{AnsweredRequest, Observer, method_label};
 
 use crate::edge::shell::ShellConfig;
 
@@ -53,7 +52,7 @@ impl AccessLine {
     pub(crate) fn begin(id: RequestId, request: &Request, clock: EngineClock, config: &ShellConfig) -> Self {
         Self {
             id,
-            method: known(request.method()),
+            method: method_label(request.method().as_str()),
             route: request.extensions().get::<MatchedPath>().cloned(),
             clock,
             began: clock.elapsed(),
@@ -114,19 +113,5 @@ impl Drop for AccessLine {
         if !self.written {
             self.write(CLIENT_GONE, None);
         }
-    }
-}
-
-/// Returns the name of a usual method. A method can be any token that a client invents, so others are not repeated.
-fn known(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        Method::HEAD => "HEAD",
-        Method::OPTIONS => "OPTIONS",
-        _ => "OTHER",
     }
 }

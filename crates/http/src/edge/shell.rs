@@ -16,7 +16,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderName, HeaderValue, StatusCode, Version, header};
+use axum::http::{Extensions, HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt as _, stream};
@@ -30,18 +30,19 @@ use tracing::Instrument as _;
 
 use crate::edge::listen::{HEADERS_BYTES_MAX, HEADERS_MAX};
 use crate::edge::peer::Peer;
-use crate::error::{ErrorPage, Marked, Refusal, write_into};
+use crate::error::Refusal;
+use crate::error::{ErrorPage, Marked, write_into};
 use crate::request::body::{BodyReading, BodyRules};
 
 /// Headers that the response gets even if its route panics or exceeds the deadline. An extension of every request, set at most
 /// once.
 #[derive(Clone, Default)]
-pub(crate) struct Assured(Arc<OnceLock<Vec<(HeaderName, HeaderValue)>>>);
+struct Assured(Arc<OnceLock<Vec<(HeaderName, HeaderValue)>>>);
 
-impl Assured {
-    /// Sets the headers.
-    pub(crate) fn put(&self, headers: Vec<(HeaderName, HeaderValue)>) {
-        let first = self.0.set(headers);
+/// Sets the headers that the response to a request gets in any case.
+pub(crate) fn assure(request: &Extensions, headers: Vec<(HeaderName, HeaderValue)>) {
+    if let Some(Assured(assured)) = request.get() {
+        let first = assured.set(headers);
         debug_assert!(first.is_ok(), "filled once");
     }
 }
@@ -73,7 +74,7 @@ pub fn shell(routes: Router, config: ShellConfig, clock: EngineClock) -> Router 
     let edge = Arc::new(Edge { config, clock, ids: RequestIds::drawn() });
     routes
         .fallback(async || Refusal(ApiError::not_found()))
-        .method_not_allowed_fallback(async || Refusal(ApiError::method_not_allowed()))
+        .method_not_allowed_fallback(async || Refusal(ApiError::of(Code::MethodNotAllowed)))
         .layer(from_fn_with_state(edge, pass))
 }
 

@@ -1,10 +1,11 @@
 //! Request schemas of `/v1/batch-verify` and of suppression lists. The service parses these bodies in pieces
 //! (`probity_lists::submission`), so values of these types are never created.
 
+use probity_contract::schema;
 use probity_lists::submission::{ADDRESS_MAX_BYTES, ROWS_MAX, WEBHOOK_URL_MAX_BYTES};
 use serde_json::json;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 /// Request body that submits a job.
@@ -18,19 +19,13 @@ impl PartialSchema for BatchSubmission {
              that is not an address gets the verdict `invalid`.",
             &["valid@sandbox.test", "nobody@sandbox.test"],
         );
-        let url = ObjectBuilder::new()
-            .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-            .min_length(Some(1))
-            .max_length(Some(WEBHOOK_URL_MAX_BYTES))
-            .description(Some(
-                "Callback URL that receives the finished job as a POST. Omit it, or send null, to poll instead.",
-            ))
-            .examples(["https://www.example.com/finished"]);
+        let means = "Callback URL that receives the finished job as a POST. Omit it, or send null, to poll instead.";
+        let url = schema::text(1..=WEBHOOK_URL_MAX_BYTES, means, "https://www.example.com/finished");
         ObjectBuilder::new()
             .description(Some("Addresses to verify."))
             .property("emails", emails)
             .required("emails")
-            .property("webhook_url", url)
+            .property("webhook_url", schema::or_null(url.build()))
             .into()
     }
 }
@@ -59,10 +54,6 @@ impl ToSchema for Suppressions {}
 
 /// Returns the schema of a list of addresses.
 fn addresses(description: &str, examples: &[&str; 2]) -> ArrayBuilder {
-    ArrayBuilder::new()
-        .items(ObjectBuilder::new().schema_type(Type::String).max_length(Some(ADDRESS_MAX_BYTES)))
-        .min_items(Some(1))
-        .max_items(Some(ROWS_MAX))
-        .description(Some(description))
-        .examples([json!(examples)])
+    let address = ObjectBuilder::new().schema_type(Type::String).max_length(Some(ADDRESS_MAX_BYTES));
+    schema::array(address, description, json!(examples)).min_items(Some(1)).max_items(Some(ROWS_MAX))
 }

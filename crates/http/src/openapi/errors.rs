@@ -1,29 +1,23 @@
 //! The errors of each operation.
 //!
 //! An annotation describes the success response, and lists the error codes that only its operation has under `x-errors`. The
-//! others follow from the operation's kind: whether it needs a key, takes a body, or is a POST.
+//! others follow from the operation's kind: whether it has parameters, needs a key, takes a body, or is a POST.
 
 use probity_contract::error::{ApiError, Code, ErrorBody, ErrorEnvelope};
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::example::ExampleBuilder;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, ParameterIn};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::openapi::REQUEST_ID;
 
-/// The key of an annotation's `extensions` that lists the codes which only this operation has. It does not get into the document.
+/// The key of an annotation's `extensions` that lists the codes which only this operation has.
 const OWN: &str = "x-errors";
 
-/// Errors of every operation that needs a key.
-const UNDER_A_KEY: [Code; 6] = [
-    Code::MissingApiKey,
-    Code::InvalidApiKey,
-    Code::ForbiddenScope,
-    Code::RateLimited,
-    Code::ServerError,
-    Code::ServiceUnavailable,
-];
+/// Errors of every operation that needs a key, also of the operator's.
+pub(crate) const UNDER_A_KEY: [Code; 5] =
+    [Code::MissingApiKey, Code::InvalidApiKey, Code::RateLimited, Code::ServerError, Code::ServiceUnavailable];
 
 /// Errors of every operation with a body.
 const BODY: [Code; 4] = [Code::InvalidRequest, Code::RequestTimeout, Code::PayloadTooLarge, Code::UnsupportedMediaType];
@@ -32,8 +26,8 @@ const BODY: [Code; 4] = [Code::InvalidRequest, Code::RequestTimeout, Code::Paylo
 const POST: [Code; 2] = [Code::IdempotencyInProgress, Code::IdempotencyKeyReused];
 
 /// Properties of an operation that determine its errors and headers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shape {
     /// Whether the operation needs a key.
     pub under_a_key: bool,
     /// Whether the operation is a POST.
@@ -45,31 +39,20 @@ pub(super) struct Shape {
 /// # Panics
 /// When the annotation names no known code: a mistake in the program, found at the first start.
 pub(super) fn add(operation: &mut Operation, shape: Shape) {
-    let mut codes = take_own(operation);
+    let mut codes = Vec::new();
     if shape.under_a_key {
         codes.extend(UNDER_A_KEY);
+        codes.push(Code::ForbiddenScope);
     }
     if shape.post {
         codes.extend(POST);
-    }
-    if shape.post || operation.request_body.is_some() {
         codes.extend(BODY);
     }
-    put(operation, &codes);
+    put(operation, codes);
 }
 
-/// Takes the codes of this operation alone out of its annotation.
-pub(super) fn take_own(operation: &mut Operation) -> Vec<Code> {
-    let codes = own(operation);
-    if let Some(extensions) = operation.extensions.as_mut() {
-        extensions.remove(OWN);
-    }
-    operation.extensions.take_if(|extensions| extensions.is_empty());
-    codes
-}
-
-/// The codes of this operation alone.
-pub(super) fn own(operation: &Operation) -> Vec<Code> {
+/// The codes that the annotation lists.
+fn own(operation: &Operation) -> Vec<Code> {
     let code_of = |name: &Value| {
         let code = Code::ALL.iter().find(|code| Some(code.as_str()) == name.as_str());
         *code.unwrap_or_else(|| panic!("no error code is called {name}"))
@@ -78,8 +61,30 @@ pub(super) fn own(operation: &Operation) -> Vec<Code> {
     names.into_iter().flatten().map(code_of).collect()
 }
 
-/// Adds these errors, grouped by status.
-pub(super) fn put(operation: &mut Operation, codes: &[Code]) {
+/// Whether the annotation lets a client repeat the operation with an `Idempotency-Key`.
+pub(crate) fn is_repeatable(operation: &Operation) -> bool {
+    own(operation).contains(&Code::IdempotencyKeyReused)
+}
+
+/// Adds these errors, those that the annotation lists, and those of parameters and body, grouped by status. The list does not
+/// get into the document.
+pub(crate) fn put(operation: &mut Operation, mut codes: Vec<Code>) {
+    codes.extend(own(operation));
+    if let Some(extensions) = operation.extensions.as_mut() {
+        extensions.remove(OWN);
+    }
+    operation.extensions.take_if(|extensions| extensions.is_empty());
+    if operation.request_body.is_some() {
+        codes.extend(BODY);
+    }
+    for parameter in operation.parameters.iter().flatten() {
+        match parameter {
+            // What cannot be read is not found.
+            RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Path => codes.push(Code::NotFound),
+            RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query => codes.push(Code::InvalidRequest),
+            _ => {}
+        }
+    }
     let in_order: Vec<Code> = Code::ALL.iter().copied().filter(|code| codes.contains(code)).collect();
     for same_status in in_order.chunk_by(|a, b| a.status() == b.status()) {
         let status = same_status[0].status().as_str().to_owned();

@@ -14,9 +14,9 @@ use crate::openapi::REQUEST_ID;
 use crate::openapi::errors::Shape;
 
 /// Security scheme: the header `Authorization: Bearer <key>`.
-pub(super) const BEARER: &str = "bearer";
+const BEARER: &str = "bearer";
 /// Security scheme: the query parameter `api_key`.
-pub(super) const API_KEY: &str = "api_key";
+const API_KEY: &str = "api_key";
 const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
@@ -46,12 +46,16 @@ pub(super) fn info() -> Info {
 
 /// Returns the tags that are in use, in their order.
 pub(super) fn tags(in_use: impl Fn(&str) -> bool) -> Vec<Tag> {
-    let tag = |(name, about): (&str, &str)| TagBuilder::new().name(name).description(Some(about)).build();
     TAGS.into_iter().filter(|(name, _)| in_use(name)).map(tag).collect()
 }
 
-/// Adds the components that operations refer to: security schemes, the error envelope, headers.
-pub(super) fn complete(components: &mut Components) {
+pub(crate) fn tag((name, about): (&str, &str)) -> Tag {
+    TagBuilder::new().name(name).description(Some(about)).build()
+}
+
+/// Adds the components that operations refer to: security schemes, the error envelope, headers. Names the rows of lists.
+pub(crate) fn complete(components: &mut Components) {
+    name_rows(components);
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .bearer_format("probity_live_…")
@@ -76,7 +80,7 @@ pub(super) fn complete(components: &mut Components) {
 
 /// Makes lists refer to the schema of their rows. By default, utoipa repeats the schema in the list's own. Generated clients
 /// would then have two types for the same rows.
-pub(super) fn name_rows(components: &mut Components) {
+fn name_rows(components: &mut Components) {
     let known: Vec<String> = components.schemas.keys().cloned().collect();
     for (name, list) in &mut components.schemas {
         let row = name.strip_prefix("List_").filter(|row| known.iter().any(|name| name == row));
@@ -166,13 +170,13 @@ pub(super) fn scopes(requirement: &SecurityRequirement) -> Vec<String> {
 }
 
 /// Adds the `Idempotency-Key` header, which every POST supports.
-pub(super) fn make_repeatable(operation: &mut Operation) {
+pub(crate) fn make_repeatable(operation: &mut Operation) {
     let parameter = Ref::new(format!("#/components/parameters/{IDEMPOTENCY_KEY}"));
     operation.parameters.get_or_insert_default().push(RefOr::Ref(parameter));
 }
 
 /// Adds the response headers of an operation.
-pub(super) fn add_headers(operation: &mut Operation, shape: Shape) {
+pub(crate) fn add_headers(operation: &mut Operation, shape: Shape) {
     for (status, response) in &mut operation.responses.responses {
         let RefOr::T(response) = response else { continue };
         let well = status.starts_with('2');

@@ -1,6 +1,5 @@
 //! Credits of organizations: granted, corrected, listed.
 
-use axum::Json;
 use axum::extract::State;
 use probity_account::id::OrgId;
 use probity_contract::error::ApiError;
@@ -9,11 +8,7 @@ use probity_contract::published::operator::OperatorPageQuery;
 use probity_contract::published::operator::credits::{AdjustCredits, CreditAccount, GrantCredits, LedgerEntry};
 use probity_service::operator::credits;
 
-use crate::callers::caller::AppState;
-use crate::error::Answer;
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
+use crate::handler::{Answer, AppState, Asking, JsonBody, PathId, answer};
 
 /// Grant credits
 ///
@@ -28,7 +23,7 @@ use crate::request::path::PathId;
     tag = "Credits",
     params(("id" = String, Path, description = "Organization ID.")),
     request_body(content = GrantCredits, description = "Number of credits and your reference."),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The new balance.", body = CreditAccount))
 )]
 pub(crate) async fn grant_credits(
@@ -36,7 +31,7 @@ pub(crate) async fn grant_credits(
     PathId(id): PathId<OrgId>,
     JsonBody(grant): JsonBody<GrantCredits>,
 ) -> Answer<CreditAccount> {
-    Ok(Json(credits::grant_credits(&app, id, grant.try_into()?).await?))
+    answer(credits::grant_credits(&app, id, grant.try_into()?).await)
 }
 
 /// Correct a balance
@@ -48,7 +43,7 @@ pub(crate) async fn grant_credits(
     tag = "Credits",
     params(("id" = String, Path, description = "Organization ID.")),
     request_body(content = AdjustCredits, description = "Number of credits and your reference."),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The new balance.", body = CreditAccount))
 )]
 pub(crate) async fn adjust_credits(
@@ -56,7 +51,7 @@ pub(crate) async fn adjust_credits(
     PathId(id): PathId<OrgId>,
     JsonBody(adjustment): JsonBody<AdjustCredits>,
 ) -> Answer<CreditAccount> {
-    Ok(Json(credits::adjust_credits(&app, id, adjustment.try_into()?).await?))
+    answer(credits::adjust_credits(&app, id, adjustment.try_into()?).await)
 }
 
 /// List ledger entries
@@ -68,7 +63,6 @@ pub(crate) async fn adjust_credits(
     path = "/admin/v1/organizations/{id}/credits/ledger",
     tag = "Credits",
     params(("id" = String, Path, description = "Organization ID."), OperatorPageQuery),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "A page of ledger entries.", body = List<LedgerEntry>))
 )]
 pub(crate) async fn read_ledger(
@@ -76,5 +70,5 @@ pub(crate) async fn read_ledger(
     PathId(id): PathId<OrgId>,
     Asking(query): Asking<Result<OperatorPageQuery, ApiError>>,
 ) -> Answer<List<LedgerEntry>> {
-    Ok(Json(credits::read_ledger(&app, id, query).await?))
+    answer(credits::read_ledger(&app, id, query).await)
 }

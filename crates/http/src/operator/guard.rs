@@ -7,17 +7,16 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use probity_contract::error::ApiError;
+use probity_contract::error::{ApiError, Code};
 use probity_telemetry::metrics::{AuthFailure, LimitedBy};
 use ring::digest::{SHA256, digest};
 use secrecy::ExposeSecret as _;
 use subtle::ConstantTimeEq as _;
 
 use crate::callers::auth;
-use crate::edge::shell::Assured;
+use crate::edge::shell::assure;
 use crate::error::Refusal;
 use crate::operator::Operator;
 
@@ -27,12 +26,7 @@ pub(crate) const FAILURES_PER_MINUTE: u32 = 10;
 /// Requires the operator key.
 pub(crate) async fn guard(State(operator): State<Arc<Operator>>, request: Request, next: Next) -> Response {
     match admitted(&operator, &request) {
-        Ok(()) => {
-            let mut response = next.run(request).await;
-            // Links and keys are in some answers.
-            response.headers_mut().insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
-            response
-        }
+        Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     }
 }
@@ -41,7 +35,7 @@ fn admitted(operator: &Operator, request: &Request) -> Result<(), Refusal> {
     let app = &operator.app;
     let Some(given) = auth::bearer(request.headers()) else {
         app.metrics.accounts().auth_failed(AuthFailure::Missing);
-        return Err(ApiError::missing_api_key().into());
+        return Err(ApiError::of(Code::MissingApiKey).into());
     };
     // Of equal length whatever was given: not even the key's length shows.
     let hash = |text: &str| digest(&SHA256, text.as_bytes());
@@ -54,9 +48,7 @@ fn admitted(operator: &Operator, request: &Request) -> Result<(), Refusal> {
     match refused.as_ref().and_then(|state| state.retry_after_s(now)) {
         Some(retry_after_s) => {
             app.metrics.accounts().limited(LimitedBy::Address);
-            if let (Some(assured), Some(state)) = (request.extensions().get::<Assured>(), &refused) {
-                assured.put(auth::shown(state).to_vec());
-            }
+            assure(request.extensions(), refused.iter().flat_map(auth::shown).collect());
             Err(ApiError::rate_limited(retry_after_s).into())
         }
         None => Err(ApiError::invalid_api_key().into()),

@@ -10,12 +10,7 @@ use probity_contract::published::operator::organizations::{
 use probity_contract::published::operator::plans::ConfiguredPlan;
 use probity_service::operator::{holds, organizations, plans};
 
-use crate::callers::caller::AppState;
-use crate::callers::idempotency::RunOnce;
-use crate::error::{Answer, Created, created};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
+use crate::handler::{Answer, AppState, Asking, Created, JsonBody, PathId, RunOnce, answer, created};
 
 /// List plans
 ///
@@ -45,7 +40,7 @@ pub(crate) async fn list_organizations(
     State(app): AppState,
     Asking(query): Asking<OrganizationsQuery>,
 ) -> Answer<List<Customer>> {
-    Ok(Json(organizations::list_organizations(&app, query).await?))
+    answer(organizations::list_organizations(&app, query).await)
 }
 
 /// Create an organization
@@ -66,7 +61,7 @@ pub(crate) async fn create_organization(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateCustomer>,
 ) -> Created<CreatedCustomer> {
-    Ok(created(organizations::create_organization(&app, &once.created(), asked).await?))
+    created(organizations::create_organization(&app, &once.created(), asked).await)
 }
 
 /// Get an organization
@@ -77,11 +72,10 @@ pub(crate) async fn create_organization(
     path = "/admin/v1/organizations/{id}",
     tag = "Organizations",
     params(("id" = String, Path, description = "Organization ID.")),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The organization.", body = CustomerWithCredits))
 )]
 pub(crate) async fn read_organization(State(app): AppState, PathId(id): PathId<OrgId>) -> Answer<CustomerWithCredits> {
-    Ok(Json(organizations::show_organization(&app, id).await?))
+    answer(organizations::show_organization(&app, id).await)
 }
 
 /// Update an organization
@@ -94,7 +88,7 @@ pub(crate) async fn read_organization(State(app): AppState, PathId(id): PathId<O
     tag = "Organizations",
     params(("id" = String, Path, description = "Organization ID.")),
     request_body(content = CustomerPatch, description = "Fields to change."),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The updated organization.", body = CustomerWithCredits))
 )]
 pub(crate) async fn change_organization(
@@ -102,7 +96,7 @@ pub(crate) async fn change_organization(
     PathId(id): PathId<OrgId>,
     JsonBody(patch): JsonBody<CustomerPatch>,
 ) -> Answer<CustomerWithCredits> {
-    Ok(Json(organizations::change_organization(&app, id, patch).await?))
+    answer(organizations::change_organization(&app, id, patch).await)
 }
 
 /// Restrict an organization
@@ -117,7 +111,6 @@ pub(crate) async fn change_organization(
     tag = "Holds",
     params(("id" = String, Path, description = "Organization ID.")),
     request_body(content = HoldCustomer, description = "Kind of restriction and reason."),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The updated organization.", body = Customer))
 )]
 pub(crate) async fn hold_organization(
@@ -125,7 +118,7 @@ pub(crate) async fn hold_organization(
     PathId(id): PathId<OrgId>,
     JsonBody(hold): JsonBody<HoldCustomer>,
 ) -> Answer<Customer> {
-    Ok(Json(holds::hold_organization(&app, id, hold).await?))
+    answer(holds::hold_organization(&app, id, hold).await)
 }
 
 /// Lift a restriction
@@ -136,9 +129,8 @@ pub(crate) async fn hold_organization(
     path = "/admin/v1/organizations/{id}/lift",
     tag = "Holds",
     params(("id" = String, Path, description = "Organization ID.")),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The updated organization.", body = Customer))
 )]
 pub(crate) async fn lift_hold(State(app): AppState, PathId(id): PathId<OrgId>) -> Answer<Customer> {
-    Ok(Json(holds::lift_hold(&app, id).await?))
+    answer(holds::lift_hold(&app, id).await)
 }

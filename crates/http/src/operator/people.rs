@@ -1,6 +1,5 @@
 //! The members of an organization, and links for those who cannot sign in.
 
-use axum::Json;
 use axum::extract::State;
 use probity_account::id::{OrgId, UserId};
 use probity_contract::page::List;
@@ -8,10 +7,7 @@ use probity_contract::published::operator::organizations::OneTimeLink;
 use probity_contract::published::operator::people::{CreateResetLink, CustomerMember};
 use probity_service::operator::people;
 
-use crate::callers::caller::AppState;
-use crate::error::{Answer, Created, created};
-use crate::request::body::JsonBody;
-use crate::request::path::{PathId, PathIds};
+use crate::handler::{Answer, AppState, Created, JsonBody, PathId, answer, created};
 
 /// List members
 ///
@@ -21,11 +17,10 @@ use crate::request::path::{PathId, PathIds};
     path = "/admin/v1/organizations/{id}/users",
     tag = "People",
     params(("id" = String, Path, description = "Organization ID.")),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "All members.", body = List<CustomerMember>))
 )]
 pub(crate) async fn list_people(State(app): AppState, PathId(id): PathId<OrgId>) -> Answer<List<CustomerMember>> {
-    Ok(Json(people::list_people(&app, id).await?))
+    answer(people::list_people(&app, id).await)
 }
 
 /// Create a password reset link
@@ -41,14 +36,13 @@ pub(crate) async fn list_people(State(app): AppState, PathId(id): PathId<OrgId>)
         ("user_id" = String, Path, description = "Member ID."),
     ),
     request_body(content = Option<CreateResetLink>, description = "Options of the link."),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 201, description = "The link.", body = OneTimeLink))
 )]
 pub(crate) async fn make_reset_link(
     State(app): AppState,
-    PathIds(id, user): PathIds<OrgId, UserId>,
+    PathId((id, user)): PathId<(OrgId, UserId)>,
     asked: Option<JsonBody<CreateResetLink>>,
 ) -> Created<OneTimeLink> {
     let asked = asked.map(|JsonBody(asked)| asked).unwrap_or_default();
-    Ok(created(people::create_reset_link(&app, id, user, asked).await?))
+    created(people::create_reset_link(&app, id, user, asked).await)
 }

@@ -5,8 +5,6 @@
 //! Without https browsers refuse such names; then plain ones are used, on loopback and in private networks only, and elsewhere
 //! nobody can sign in.
 
-use std::net::IpAddr;
-
 use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
@@ -15,13 +13,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use probity_contract::error::ApiError;
 use probity_service::accounts::people::sso::SSO_FLOW_MS;
 use probity_service::accounts::people::{SessionToken, WithToken};
+use probity_telemetry::metrics;
 use serde::Serialize;
 use url::Url;
 
 use crate::error::Refusal;
 
 /// How long a browser keeps its mark, in seconds: what browsers allow at most (RFC 6265bis §5.5).
-const DEVICE_KEPT_S: u32 = 400 * 24 * 3_600;
+const DEVICE_KEPT_S: i64 = 400 * 24 * 3_600;
 
 /// How the dashboard is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +67,8 @@ impl PageTransport {
 /// Whether a host is this machine, or one that only private networks reach.
 fn is_near(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    match bare.parse::<IpAddr>().map(|ip| ip.to_canonical()) {
-        Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
-        Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+    match bare.parse() {
+        Ok(ip) => metrics::is_near(ip),
         Err(_) => bare == "localhost" || bare.ends_with(".localhost") || bare.ends_with(".internal"),
     }
 }
@@ -82,58 +80,52 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-const SESSION: &str = "probity";
-const DEVICE: &str = "probity-device";
-const SSO: &str = "probity-sso";
+/// A cookie that a browser keeps for us.
+pub(crate) struct PageCookie {
+    name: &'static str,
+    /// How long it is kept, in seconds; until the browser ends where there is no time.
+    kept_s: Option<i64>,
+}
+
+/// The token of a session: it ends with the browser, and sooner with the session.
+pub(crate) const SESSION: PageCookie = PageCookie { name: "probity", kept_s: None };
+/// The mark of a browser that has signed in before.
+pub(crate) const DEVICE: PageCookie = PageCookie { name: "probity-device", kept_s: Some(DEVICE_KEPT_S) };
+/// What the browser keeps of a sign-in at a provider, for as long as that may take.
+pub(crate) const SSO: PageCookie = PageCookie { name: "probity-sso", kept_s: Some(SSO_FLOW_MS / 1_000) };
+
+impl PageCookie {
+    /// Returns what the browser sends.
+    pub(crate) fn get(&self, transport: PageTransport, headers: &HeaderMap) -> Option<Vec<u8>> {
+        URL_SAFE_NO_PAD.decode(value(headers, &transport.name(self.name))?).ok()
+    }
+
+    /// Returns the header that has the browser keep this.
+    pub(crate) fn set(&self, transport: PageTransport, kept: &[u8]) -> HeaderValue {
+        self.header(transport, &URL_SAFE_NO_PAD.encode(kept), self.kept_s)
+    }
+
+    /// Returns the header that takes the cookie away.
+    pub(crate) fn clear(&self, transport: PageTransport) -> HeaderValue {
+        self.header(transport, "", Some(0))
+    }
+
+    fn header(&self, transport: PageTransport, value: &str, kept_s: Option<i64>) -> HeaderValue {
+        let age = kept_s.map(|seconds| format!("Max-Age={seconds}; ")).unwrap_or_default();
+        let text = format!("{}={value}; {age}{}", transport.name(self.name), transport.attributes());
+        HeaderValue::try_from(text).expect("a cookie of ours is ASCII")
+    }
+}
 
 /// The token of the request's session.
 pub(crate) fn session(transport: PageTransport, headers: &HeaderMap) -> Option<SessionToken> {
-    let value = value(headers, &transport.name(SESSION))?;
-    URL_SAFE_NO_PAD.decode(value).ok()?.try_into().ok()
-}
-
-/// The answer's cookie for a session; it ends with the browser, and sooner with the session.
-pub(crate) fn set_session(transport: PageTransport, token: &SessionToken) -> HeaderValue {
-    let (name, value) = (transport.name(SESSION), URL_SAFE_NO_PAD.encode(token));
-    header_of(format!("{name}={value}; {}", transport.attributes()))
-}
-
-/// Takes the cookie of a session away.
-pub(crate) fn clear_session(transport: PageTransport) -> HeaderValue {
-    header_of(format!("{}=; Max-Age=0; {}", transport.name(SESSION), transport.attributes()))
+    SESSION.get(transport, headers)?.try_into().ok()
 }
 
 /// An answer that brings a session's token to its browser.
 pub(crate) fn with_session<T: Serialize>(transport: PageTransport, answer: WithToken<T>) -> Response {
-    let cookie = set_session(transport, &answer.token);
+    let cookie = SESSION.set(transport, &answer.token);
     ([(header::SET_COOKIE, cookie)], Json(answer.shown)).into_response()
-}
-
-/// The mark that a browser kept when it signed in before.
-pub(crate) fn device(transport: PageTransport, headers: &HeaderMap) -> Option<Vec<u8>> {
-    URL_SAFE_NO_PAD.decode(value(headers, &transport.name(DEVICE))?).ok()
-}
-
-/// The answer's mark for a browser that has signed in.
-pub(crate) fn set_device(transport: PageTransport, mark: &[u8]) -> HeaderValue {
-    let (name, value) = (transport.name(DEVICE), URL_SAFE_NO_PAD.encode(mark));
-    header_of(format!("{name}={value}; Max-Age={DEVICE_KEPT_S}; {}", transport.attributes()))
-}
-
-/// What the browser keeps of a sign-in at a provider.
-pub(crate) fn sso(transport: PageTransport, headers: &HeaderMap) -> Option<Vec<u8>> {
-    URL_SAFE_NO_PAD.decode(value(headers, &transport.name(SSO))?).ok()
-}
-
-/// Returns the header that keeps it in the browser, for as long as the sign-in may take.
-pub(crate) fn set_sso(transport: PageTransport, kept: &[u8]) -> HeaderValue {
-    let (name, value, seconds) = (transport.name(SSO), URL_SAFE_NO_PAD.encode(kept), SSO_FLOW_MS / 1_000);
-    header_of(format!("{name}={value}; Max-Age={seconds}; {}", transport.attributes()))
-}
-
-/// Returns the header that clears the cookie of a sign-in at a provider.
-pub(crate) fn clear_sso(transport: PageTransport) -> HeaderValue {
-    header_of(format!("{}=; Max-Age=0; {}", transport.name(SSO), transport.attributes()))
 }
 
 /// The value of a cookie. One that comes twice is none: somebody else has set one of them.
@@ -142,10 +134,6 @@ fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let mut found = pairs.filter(|(known, _)| *known == name).map(|(_, value)| value);
     found.next().filter(|_| found.next().is_none())
-}
-
-fn header_of(text: String) -> HeaderValue {
-    HeaderValue::try_from(text).expect("a cookie of ours is ASCII")
 }
 
 #[cfg(test)]
@@ -183,7 +171,7 @@ mod tests {
     #[test]
     fn a_session_comes_back_from_its_cookie() {
         for (transport, beginning) in [(PageTransport::Secure, "__Host-probity="), (PageTransport::Plain, "probity=")] {
-            let set = set_session(transport, &[7; 32]);
+            let set = SESSION.set(transport, &[7; 32]);
             let set = set.to_str().unwrap();
             assert!(set.starts_with(beginning), "{set}");
             assert_eq!(set.contains("; Secure"), transport == PageTransport::Secure, "{set}");
@@ -201,10 +189,10 @@ mod tests {
     #[test]
     fn a_browsers_mark_comes_back_from_its_cookie() {
         let mark = [7; 48];
-        let set = set_device(PageTransport::Secure, &mark);
+        let set = DEVICE.set(PageTransport::Secure, &mark);
         let pair = set.to_str().unwrap().split(';').next().unwrap();
-        assert_eq!(device(PageTransport::Secure, &with(&[pair])).as_deref(), Some(mark.as_slice()));
-        assert_eq!(device(PageTransport::Plain, &with(&[pair])), None);
-        assert_eq!(device(PageTransport::Secure, &with(&[&format!("{pair}!")])), None);
+        assert_eq!(DEVICE.get(PageTransport::Secure, &with(&[pair])).as_deref(), Some(mark.as_slice()));
+        assert_eq!(DEVICE.get(PageTransport::Plain, &with(&[pair])), None);
+        assert_eq!(DEVICE.get(PageTransport::Secure, &with(&[&format!("{pair}!")])), None);
     }
 }

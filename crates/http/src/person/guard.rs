@@ -27,7 +27,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::callers::auth;
 use crate::callers::auth::RouteGuard;
-use crate::edge::shell::Assured;
+use crate::edge::shell::assure;
 use crate::error::Refusal;
 use crate::person::cookie;
 use crate::person::cookie::PageTransport;
@@ -159,9 +159,7 @@ async fn open(app: &App, request: &mut Request, need: Need, has_modes: bool) -> 
     }
     let caller = session.caller(is_test(request, has_modes)?);
     let state = admission::count_request(app, &caller, LimitChoice::AsAllowed, now).await;
-    if let Some(assured) = request.extensions().get::<Assured>() {
-        assured.put(auth::shown(&state).to_vec());
-    }
+    assure(request.extensions(), auth::shown(&state).to_vec());
     admission::admit(app, &caller, need, &state, now)?;
     sessions::note_use(app, &session, now).await;
     request.extensions_mut().insert(caller.clone());

@@ -2,18 +2,15 @@
 //!
 //! The token is in a header: proxies write paths into their logs, and a reader of the log could use the link first.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use probity_contract::published::accounts::people::{LinkShown, UseLink};
 use probity_service::accounts::people::link_use;
 
-use crate::callers::caller::AppState;
-use crate::error::{Answer, Refusal};
+use crate::handler::{Answer, AppState, JsonBody, Refusal, answer};
 use crate::person::cookie;
 use crate::person::guard::Arrival;
-use crate::request::body::JsonBody;
 
 static TOKEN: HeaderName = HeaderName::from_static("x-link-token");
 
@@ -23,7 +20,7 @@ pub(crate) async fn get_link(
     Arrival { visitor, .. }: Arrival,
     headers: HeaderMap,
 ) -> Answer<LinkShown> {
-    Ok(Json(link_use::get_link(&app, &visitor, token(&headers)).await?))
+    answer(link_use::get_link(&app, &visitor, token(&headers)).await)
 }
 
 /// Sets the person's password and begins a session.
@@ -38,6 +35,6 @@ pub(crate) async fn redeem_link(
 }
 
 /// The token of the request; a request without one is an attempt like any other.
-fn token(headers: &HeaderMap) -> &str {
+pub(crate) fn token(headers: &HeaderMap) -> &str {
     headers.get(&TOKEN).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

@@ -10,15 +10,12 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use probity_account::scope::Scope;
 use probity_service::app::App;
 
-use crate::dashboard::{
-    changes, egress, events, first_steps, keys, lists, lookup, progress, providers, requests, rows, rules, trial,
-    uploads,
-};
+use crate::dashboard::{changes, events, lists, organization, uploads};
 use crate::person::guard;
 use crate::person::guard::PageGuard;
 use crate::person::{links, own, second_factor, sessions, sign_in, sso};
 use crate::router;
-use crate::widget::preview;
+use crate::widget::checks;
 
 pub use crate::person::guard::PageAccess;
 use PageAccess::{Administrator, Anybody, May, Running, Session};
@@ -75,14 +72,14 @@ fn of_organization() -> Vec<PageRoute> {
         row("POST", "/app/sso/sign-in", Anybody, sso::begin_sso),
         row("GET", "/app/sso/callback", Anybody, sso::finish_sso),
         row("GET", "/app/shared", Anybody, lists::get_shared),
-        row("GET", "/app/reports/providers", May(Scope::ReadReports), providers::get_mix),
-        row("POST", "/app/settings/trial", May(Scope::ReadJobs), trial::try_settings),
-        row("GET", "/app/egress", Running, egress::get_ways),
-        row("GET", "/app/first-steps", Running, first_steps::get_steps),
-        row("PATCH", "/app/keys/{id}", May(Scope::WriteKeys), keys::patch_key),
-        row("POST", "/app/keys/{id}/rotate", May(Scope::WriteKeys), keys::rotate_key),
-        row("PATCH", "/app/organization", Administrator, first_steps::patch_organization),
-        row("GET", "/app/widget/preview", Running, preview::preview),
+        row("GET", "/app/reports/providers", May(Scope::ReadReports), organization::get_providers),
+        row("POST", "/app/settings/trial", May(Scope::ReadJobs), organization::try_settings),
+        row("GET", "/app/egress", Running, organization::get_ways),
+        row("GET", "/app/first-steps", Running, organization::get_steps),
+        row("PATCH", "/app/keys/{id}", May(Scope::WriteKeys), organization::patch_key),
+        row("POST", "/app/keys/{id}/rotate", May(Scope::WriteKeys), organization::rotate_key),
+        row("PATCH", "/app/organization", Administrator, organization::name_it),
+        row("GET", "/app/widget/preview", Running, checks::preview),
     ]
 }
 
@@ -90,9 +87,9 @@ fn of_organization() -> Vec<PageRoute> {
 fn of_one_mode() -> Vec<PageRoute> {
     vec![
         row("GET", "/app/jobs/{id}/events", May(Scope::ReadJobs), events::get_events),
-        row("GET", "/app/jobs/{id}/progress", May(Scope::ReadJobs), progress::get_progress),
-        row("GET", "/app/jobs/{id}/rows", May(Scope::ReadJobs), rows::get_rows),
-        row("GET", "/app/jobs/{id}/rows/{index}/origin", May(Scope::ReadJobs), rows::get_origin),
+        row("GET", "/app/jobs/{id}/progress", May(Scope::ReadJobs), lists::get_progress),
+        row("GET", "/app/jobs/{id}/rows", May(Scope::ReadJobs), lists::get_rows),
+        row("GET", "/app/jobs/{id}/rows/{index}/origin", May(Scope::ReadJobs), lists::get_origin),
         row("GET", "/app/jobs/{id}/domains", May(Scope::ReadJobs), lists::get_domains),
         row("PATCH", "/app/jobs/{id}", May(Scope::WriteJobs), lists::patch_list),
         row("DELETE", "/app/jobs/{id}", May(Scope::WriteJobs), lists::delete_list),
@@ -105,9 +102,9 @@ fn of_one_mode() -> Vec<PageRoute> {
         row("POST", "/app/jobs/{id}/link", May(Scope::WriteJobs), lists::create_link),
         row("DELETE", "/app/jobs/{id}/link", May(Scope::WriteJobs), lists::revoke_link),
         row("GET", "/app/lists", May(Scope::ReadJobs), lists::list_lists),
-        row("GET", "/app/lookup", May(Scope::ReadJobs), lookup::get_places),
-        row("POST", "/app/connections/{type}/{id}/rules/trial", May(Scope::ReadIntegrations), rules::try_rules),
-        row("GET", "/app/requests", May(Scope::ReadAccount), requests::list_requests),
+        row("GET", "/app/lookup", May(Scope::ReadJobs), organization::get_places),
+        row("POST", "/app/connections/{type}/{id}/rules/trial", May(Scope::ReadIntegrations), organization::try_rules),
+        row("GET", "/app/requests", May(Scope::ReadAccount), organization::list_requests),
         row("GET", "/app/changes", Running, changes::get_changes),
         row("GET", "/app/changes/counts", May(Scope::ReadJobs), changes::get_counts),
         row("GET", "/app/uploads", May(Scope::ReadJobs), uploads::list_uploads),

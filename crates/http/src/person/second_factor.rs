@@ -1,16 +1,13 @@
 //! `/app/second-factor`.
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use probity_contract::published::accounts::people::{BegunSecondFactor, GivenCode, GivenPassword};
 use probity_service::accounts::people::second_factor;
 
-use crate::callers::caller::AppState;
-use crate::error::{Answer, Refusal};
+use crate::handler::{Answer, AppState, JsonBody, Refusal, answer};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
-use crate::request::body::JsonBody;
 
 /// Shows a new secret, which a code has yet to confirm.
 pub(crate) async fn begin_second_factor(
@@ -19,7 +16,7 @@ pub(crate) async fn begin_second_factor(
     Person(session): Person,
     JsonBody(given): JsonBody<GivenPassword>,
 ) -> Answer<BegunSecondFactor> {
-    Ok(Json(second_factor::begin_second_factor(&app, &visitor, &session, given).await?))
+    answer(second_factor::begin_second_factor(&app, &visitor, &session, given).await)
 }
 
 /// Asks for the second factor from now on, and shows the codes of recovery.

@@ -1,6 +1,5 @@
 //! `/app/session`, `/app/sessions` and `/app/password`.
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use probity_account::id::SessionId;
@@ -10,12 +9,9 @@ use probity_contract::published::accounts::people::{
 };
 use probity_service::accounts::people::{password_change, sessions};
 
-use crate::callers::caller::AppState;
-use crate::error::{Answer, Refusal};
+use crate::handler::{Answer, AppState, JsonBody, PathId, Refusal, answer};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
 
 /// Shows the session that asks.
 pub(crate) async fn get_session(
@@ -23,12 +19,12 @@ pub(crate) async fn get_session(
     Arrival { visitor, .. }: Arrival,
     Person(session): Person,
 ) -> Answer<SessionShown> {
-    Ok(Json(sessions::get_session(&app, &visitor, &session).await?))
+    answer(sessions::get_session(&app, &visitor, &session).await)
 }
 
 /// Lists where the person is signed in.
 pub(crate) async fn list_sessions(State(app): AppState, Person(session): Person) -> Answer<List<SessionListed>> {
-    Ok(Json(sessions::list_sessions(&app, &session).await?))
+    answer(sessions::list_sessions(&app, &session).await)
 }
 
 /// Ends one session of the person.
@@ -37,12 +33,12 @@ pub(crate) async fn delete_session(
     Person(session): Person,
     PathId(id): PathId<SessionId>,
 ) -> Answer<DeletedSession> {
-    Ok(Json(sessions::delete_session(&app, &session, id).await?))
+    answer(sessions::delete_session(&app, &session, id).await)
 }
 
 /// Ends every other session of the person.
 pub(crate) async fn delete_other_sessions(State(app): AppState, Person(session): Person) -> Answer<DeletedSessions> {
-    Ok(Json(sessions::delete_other_sessions(&app, &session).await?))
+    answer(sessions::delete_other_sessions(&app, &session).await)
 }
 
 /// Changes the password.

@@ -8,11 +8,9 @@ use probity_contract::published::accounts::people::{AskForLink, AskedForLink, Si
 use probity_service::accounts::people::sign_in::SignInOutcome;
 use probity_service::accounts::people::{forgotten_password, sessions, sign_in};
 
-use crate::callers::caller::AppState;
-use crate::error::{Answer, Refusal};
+use crate::handler::{Answer, AppState, JsonBody, Refusal, answer};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
-use crate::request::body::JsonBody;
 
 /// Signs a person in.
 pub(crate) async fn sign_in(
@@ -21,12 +19,12 @@ pub(crate) async fn sign_in(
     headers: HeaderMap,
     JsonBody(given): JsonBody<SignIn>,
 ) -> Result<Response, Refusal> {
-    let mark = cookie::device(transport, &headers);
+    let mark = cookie::DEVICE.get(transport, &headers);
     match sign_in::sign_in(&app, &visitor, mark.as_deref(), given).await? {
         SignInOutcome::Ambiguous(shown) => Ok(Json(shown).into_response()),
         SignInOutcome::Begun { session, mark } => {
             let mut response = cookie::with_session(transport, session);
-            response.headers_mut().append(header::SET_COOKIE, cookie::set_device(transport, &mark));
+            response.headers_mut().append(header::SET_COOKIE, cookie::DEVICE.set(transport, &mark));
             Ok(response)
         }
     }
@@ -34,7 +32,7 @@ pub(crate) async fn sign_in(
 
 /// What the page for signing in can offer.
 pub(crate) async fn get_options(State(app): AppState) -> Answer<SignInOptions> {
-    Ok(Json(forgotten_password::get_sign_in_options(&app).await?))
+    answer(forgotten_password::get_sign_in_options(&app).await)
 }
 
 /// Has a link for a new password mailed, if the address is a member's.
@@ -43,7 +41,7 @@ pub(crate) async fn ask_for_link(
     Arrival { visitor, .. }: Arrival,
     JsonBody(given): JsonBody<AskForLink>,
 ) -> Answer<AskedForLink> {
-    Ok(Json(forgotten_password::ask_for_link(&app, &visitor, given).await?))
+    answer(forgotten_password::ask_for_link(&app, &visitor, given).await)
 }
 
 /// Ends the session.
@@ -53,5 +51,5 @@ pub(crate) async fn sign_out(
     Person(session): Person,
 ) -> Result<Response, Refusal> {
     let ended = sessions::sign_out(&app, &session).await?;
-    Ok(([(header::SET_COOKIE, cookie::clear_session(transport))], Json(ended)).into_response())
+    Ok(([(header::SET_COOKIE, cookie::SESSION.clear(transport))], Json(ended)).into_response())
 }

@@ -11,15 +11,13 @@ use probity_contract::published::accounts::sso::{BeginSso, DeletedSso, ProveDoma
 use probity_service::accounts::people::sso::sign_in::SsoAnswer;
 use probity_service::accounts::people::sso::{domains, setup, sign_in};
 
-use crate::callers::caller::{AppState, Call};
-use crate::error::{Answer, Refusal};
+use crate::handler::{Answer, AppState, Call, JsonBody, Refusal, answer};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
-use crate::request::body::JsonBody;
 
 /// Shows the single sign-on of the organization.
 pub(crate) async fn get_sso(Call(app, caller): Call) -> Answer<SsoShown> {
-    Ok(Json(setup::get_sso(&app, &caller).await?))
+    answer(setup::get_sso(&app, &caller).await)
 }
 
 /// Sets the provider and claims domains.
@@ -29,7 +27,7 @@ pub(crate) async fn set_sso(
     Person(session): Person,
     JsonBody(given): JsonBody<SetSso>,
 ) -> Answer<SsoShown> {
-    Ok(Json(setup::set_sso(&app, &visitor, &session, given).await?))
+    answer(setup::set_sso(&app, &visitor, &session, given).await)
 }
 
 /// Deletes the provider.
@@ -39,17 +37,17 @@ pub(crate) async fn delete_sso(
     Person(session): Person,
     JsonBody(given): JsonBody<GivenPassword>,
 ) -> Answer<DeletedSso> {
-    Ok(Json(setup::delete_sso(&app, &visitor, &session, given).await?))
+    answer(setup::delete_sso(&app, &visitor, &session, given).await)
 }
 
 /// Tests the provider.
 pub(crate) async fn test_sso(Call(app, caller): Call) -> Answer<SsoTested> {
-    Ok(Json(setup::test_sso(&app, &caller).await?))
+    answer(setup::test_sso(&app, &caller).await)
 }
 
 /// Looks for the record that proves a domain.
 pub(crate) async fn prove_domain(Call(app, caller): Call, JsonBody(given): JsonBody<ProveDomain>) -> Answer<SsoShown> {
-    Ok(Json(domains::prove_domain(&app, &caller, &given.domain).await?))
+    answer(domains::prove_domain(&app, &caller, &given.domain).await)
 }
 
 /// Says where the browser goes, and has it keep what the answer must fit.
@@ -59,7 +57,7 @@ pub(crate) async fn begin_sso(
     JsonBody(given): JsonBody<BeginSso>,
 ) -> Result<Response, Refusal> {
     let (begun, kept) = sign_in::begin_sso(&app, &visitor, given).await?;
-    Ok(([(header::SET_COOKIE, cookie::set_sso(transport, &kept))], Json(begun)).into_response())
+    Ok(([(header::SET_COOKIE, cookie::SSO.set(transport, &kept))], Json(begun)).into_response())
 }
 
 /// Begins a session, or leads to the page for signing in with a word for what was wrong.
@@ -69,7 +67,7 @@ pub(crate) async fn finish_sso(
     headers: HeaderMap,
     answer: Result<Query<SsoAnswer>, QueryRejection>,
 ) -> Response {
-    let kept = cookie::sso(transport, &headers);
+    let kept = cookie::SSO.get(transport, &headers);
     let answer = answer.map(|Query(answer)| answer).unwrap_or_default();
     let finished = sign_in::finish_sso(&app, &visitor, kept.as_deref(), answer).await;
     let place = match &finished {
@@ -82,10 +80,10 @@ pub(crate) async fn finish_sso(
     // Words of ours, below the operator's URL.
     let place = HeaderValue::try_from(format!("{base}{place}")).unwrap_or(HeaderValue::from_static("/"));
     to.insert(header::LOCATION, place);
-    to.append(header::SET_COOKIE, cookie::clear_sso(transport));
+    to.append(header::SET_COOKIE, cookie::SSO.clear(transport));
     if let Ok(begun) = finished {
-        to.append(header::SET_COOKIE, cookie::set_session(transport, &begun.session.token));
-        to.append(header::SET_COOKIE, cookie::set_device(transport, &begun.mark));
+        to.append(header::SET_COOKIE, cookie::SESSION.set(transport, &begun.session.token));
+        to.append(header::SET_COOKIE, cookie::DEVICE.set(transport, &begun.mark));
     }
     response
 }

@@ -4,23 +4,22 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
+use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use probity_account::language::PageLanguage;
-use probity_contract::error::ApiError;
+use probity_contract::error::{ApiError, Code};
 use probity_letters::UnsubscribeTexts;
 use probity_service::accounts::unsubscribe::{self, UnsubscribeLink};
 use probity_service::app::App;
 
-use crate::callers::caller::AppState;
-use crate::error::{ErrorPage, Refusal};
+use crate::error::ErrorPage;
+use crate::handler::{AppState, Refusal};
 
-const HEADERS: [(HeaderName, HeaderValue); 3] = [
+const HEADERS: [(HeaderName, HeaderValue); 2] = [
     (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
     (
         CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
@@ -34,7 +33,7 @@ const HEAD: &str = "<head><meta charset=\"utf-8\"><title>Probity</title>\
     <body style=\"margin:15vh auto;max-width:28rem;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif;color:#1d2430\">\n";
 
 pub(crate) fn routes(app: &Arc<App>) -> Router {
-    let methods = get(ask).post(end).fallback(async || Refusal(ApiError::method_not_allowed()));
+    let methods = get(ask).post(end).fallback(async || Refusal(ApiError::of(Code::MethodNotAllowed)));
     Router::new().route("/unsubscribe/{token}", methods).with_state(app.clone())
 }
 

@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{FromRef, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -19,7 +19,7 @@ use probity_telemetry::metrics::{ExpositionForm, Metrics, MetricsAccess, Observe
 use serde::Serialize;
 
 use crate::edge::peer::Peer;
-use crate::error::{Answer, Refusal};
+use crate::handler::{Answer, Refusal};
 
 /// State of the operator routes.
 #[derive(Clone)]
@@ -32,12 +32,6 @@ pub struct Ops {
     pub observed: Arc<dyn Observed>,
     /// Readers that have access to the metrics.
     pub readers: Arc<Readers>,
-}
-
-impl FromRef<Ops> for Arc<Readiness> {
-    fn from_ref(ops: &Ops) -> Self {
-        ops.readiness.clone()
-    }
 }
 
 /// Builds the operator routes.
@@ -60,8 +54,8 @@ async fn healthz() -> Json<Condition> {
 }
 
 /// Reports readiness. A 503 names the failed checks; their causes are only in the log.
-async fn readyz(State(readiness): State<Arc<Readiness>>) -> Answer<Condition> {
-    let failed = readiness.failed().await;
+async fn readyz(State(ops): State<Ops>) -> Answer<Condition> {
+    let failed = ops.readiness.failed().await;
     if failed.is_empty() {
         return Ok(Json(Condition { status: "ready" }));
     }

@@ -1,19 +1,11 @@
 //! Files of `web/` in memory, ready to send.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::sync::OnceLock;
 
-use axum::http::HeaderValue;
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use ring::digest::{Context, SHA256};
 use rust_embed::RustEmbed;
 
 use crate::web::preload;
+use crate::web::tagged::{TaggedBody, hash};
 
 /// Page of the dashboard; the placeholders in double braces are filled in.
 const PAGE: &str = "index.html";
@@ -39,24 +31,10 @@ struct Files;
 /// File contents by path.
 type Texts = BTreeMap<String, Vec<u8>>;
 
-pub(super) struct Asset {
-    pub(super) kind: HeaderValue,
-    pub(super) tag: HeaderValue,
-    pub(super) body: Packable,
-}
-
-impl Asset {
-    fn new(path: &str, plain: Vec<u8>) -> Self {
-        let tag = format!("\"{}\"", hash([&*plain]));
-        let tag = HeaderValue::try_from(tag).expect("base64 is plain text");
-        Self { kind: kind(path), tag, body: Packable::new(plain) }
-    }
-}
-
 pub(super) struct Assets {
     build: String,
-    page: Asset,
-    files: BTreeMap<String, Asset>,
+    page: TaggedBody,
+    files: BTreeMap<String, TaggedBody>,
 }
 
 impl Assets {
@@ -82,10 +60,10 @@ impl Assets {
             .replace("{{preload}}", &preload::links(&texts, [MAIN].into_iter().chain(FIRST)))
             .replace("{{build}}", &build);
         let files = texts.into_iter().map(|(path, text)| {
-            let asset = Asset::new(&path, text);
+            let asset = TaggedBody::new(kind(&path), text);
             (path, asset)
         });
-        Self { page: Asset::new(PAGE, page.into_bytes()), files: files.collect(), build }
+        Self { page: TaggedBody::new(kind(PAGE), page), files: files.collect(), build }
     }
 
     /// Returns the hash of all files, which is part of their paths.
@@ -93,7 +71,7 @@ impl Assets {
         &self.build
     }
 
-    pub(super) fn page(&self) -> &Asset {
+    pub(super) fn page(&self) -> &TaggedBody {
         &self.page
     }
 
@@ -101,11 +79,11 @@ impl Assets {
     ///
     /// # Panics
     /// Panics if the script is missing. This is a programming error that the first test of the widget reveals.
-    pub(super) fn widget(&self) -> &Asset {
+    pub(super) fn widget(&self) -> &TaggedBody {
         self.file(WIDGET).expect("the widget is among the files")
     }
 
-    pub(super) fn file(&self, path: &str) -> Option<&Asset> {
+    pub(super) fn file(&self, path: &str) -> Option<&TaggedBody> {
         self.files.get(path)
     }
 }
@@ -119,45 +97,12 @@ fn build(texts: &Texts) -> String {
     hash(texts.iter().flat_map(|(path, text)| [path.as_bytes(), &[0], text, &[0]]))
 }
 
-fn kind(path: &str) -> HeaderValue {
-    HeaderValue::from_static(match path.rsplit('.').next() {
+fn kind(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
-    })
-}
-
-/// Body with its gzip form, which is made when the first client asks for it: a start waits for none.
-#[derive(Debug)]
-pub(crate) struct Packable {
-    plain: Bytes,
-    /// `None` if it is not smaller.
-    packed: OnceLock<Option<Bytes>>,
-}
-
-impl Packable {
-    pub(crate) fn new(plain: impl Into<Bytes>) -> Self {
-        Self { plain: plain.into(), packed: OnceLock::new() }
     }
-
-    /// Returns the bytes for a client, and whether they are gzip.
-    pub(crate) fn for_client(&self, takes_gzip: bool) -> (Bytes, bool) {
-        let packed = takes_gzip.then(|| self.packed.get_or_init(|| gzip(&self.plain)).clone()).flatten();
-        packed.map_or_else(|| (self.plain.clone(), false), |packed| (packed, true))
-    }
-}
-
-fn gzip(plain: &[u8]) -> Option<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let packed = encoder.write_all(plain).and_then(|()| encoder.finish()).expect("memory takes all");
-    (packed.len() < plain.len()).then(|| packed.into())
-}
-
-/// Returns 16 bytes of SHA-256 in base64url, for use in a path.
-fn hash<'t>(parts: impl IntoIterator<Item = &'t [u8]>) -> String {
-    let mut context = Context::new(&SHA256);
-    parts.into_iter().for_each(|part| context.update(part));
-    BASE64_URL_SAFE_NO_PAD.encode(&context.finish().as_ref()[..16])
 }

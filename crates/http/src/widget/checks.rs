@@ -1,15 +1,15 @@
-//! `GET /v1/widget/nonce` and `GET /v1/widget/verify`: what the script asks.
+//! `GET /v1/widget/nonce` and `GET /v1/widget/verify`: what the script asks; `GET /app/widget/preview`: what the dashboard's preview
+//! shows.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::request::Parts;
 use probity_backend::widget::answer::WidgetAnswer;
-use probity_contract::published::verify::WidgetCheckQuery;
+use probity_contract::published::verify::{AddressQuery, WidgetCheckQuery};
 use probity_contract::query::{FromQuery as _, Query};
-use probity_service::widget::checks::{FirstNonce, check_address, issue_nonce};
+use probity_service::widget::checks::{FirstNonce, check_address, issue_nonce, preview_check};
 
-use crate::callers::caller::AppState;
-use crate::error::Answer;
+use crate::handler::{Answer, AppState, Asking, Call, answer};
 use crate::widget::entry;
 
 /// `GET /v1/widget/nonce?key=`
@@ -24,5 +24,10 @@ pub(crate) async fn verify(State(app): AppState, parts: Parts) -> Answer<WidgetA
     let now = app.now();
     let visitor = entry::enter(&app, &parts, now).await?;
     let query = WidgetCheckQuery::from_query(&Query::of(&parts.uri))?;
-    Ok(Json(check_address(&app, &visitor, query, now).await?))
+    answer(check_address(&app, &visitor, query, now).await)
+}
+
+/// `GET /app/widget/preview?email=`
+pub(crate) async fn preview(Call(app, caller): Call, Asking(query): Asking<AddressQuery>) -> Answer<WidgetAnswer> {
+    Ok(Json(preview_check(&app, &caller, query).await))
 }

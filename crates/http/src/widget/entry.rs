@@ -15,16 +15,14 @@ use probity_service::widget::entry::{WidgetVisitor, admit_visitor, recognize_pag
 use probity_telemetry::metrics::AuthFailure;
 
 use crate::callers::auth;
-use crate::edge::shell::Assured;
+use crate::edge::shell::assure;
 use crate::error::Refusal;
 
 /// Lets a visitor in, or says why not; puts on the answer what browsers need to let the page read it.
 pub(super) async fn enter(app: &App, parts: &Parts, now: Millis) -> Result<WidgetVisitor, Refusal> {
     let mut headers = vec![(header::VARY, HeaderValue::from_static("origin"))];
     let entered = admitted(app, parts, now, &mut headers).await;
-    if let Some(assured) = parts.extensions.get::<Assured>() {
-        assured.put(headers);
-    }
+    assure(&parts.extensions, headers);
     entered
 }
 

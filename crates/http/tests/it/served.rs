@@ -18,7 +18,7 @@ use probity_engine::clock::EngineClock;
 use probity_http::edge::listen::{ListenConfig, Listener, Stopped};
 use probity_http::edge::shell::{ShellConfig, shell};
 use probity_http::error::Refusal;
-use probity_http::request::asking::Asking;
+use probity_http::handler::Asking;
 use probity_http::request::body::{BodyLimit, BodyRules, JsonBody, RawBody};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -7,24 +7,20 @@
 use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, header};
-use ipnet::IpNet;
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 
 static BY_PROXIES: [HeaderName; 4] =
     [HeaderName::from_static("x-forwarded-for"), HeaderName::from_static("x-real-ip"), header::FORWARDED, header::VIA];
 
-/// Loopback, RFC 1918, RFC 4193, and link-local (RFC 3927, RFC 4291 §2.5.6).
-const PRIVATE: [&str; 8] = [
-    "127.0.0.0/8",
-    "10.0.0.0/8",
-    "172.16.0.0/12",
-    "192.168.0.0/16",
-    "169.254.0.0/16",
-    "::1/128",
-    "fc00::/7",
-    "fe80::/10",
-];
+/// Returns whether an address is of this machine or of a private network: loopback, RFC 1918, RFC 4193, and link-local (RFC 3927,
+/// RFC 4291 §2.5.6).
+pub fn is_near(ip: IpAddr) -> bool {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+    }
+}
 
 /// Decision about a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +35,12 @@ pub enum MetricsAccess {
 /// Access rules.
 pub struct Readers {
     token: Option<SecretString>,
-    private: Vec<IpNet>,
 }
 
 impl Readers {
     /// Allows everybody who has the token. Without one (or with an empty one), allows this machine and private networks.
     pub fn new(token: Option<SecretString>) -> Self {
-        let private = PRIVATE.iter().map(|net| net.parse().expect("a network that is written here")).collect();
-        Self { token: token.filter(|token| !token.expose_secret().is_empty()), private }
+        Self { token: token.filter(|token| !token.expose_secret().is_empty()) }
     }
 
     /// Decides about a request from `peer`.
@@ -56,8 +50,7 @@ impl Readers {
             return if bearer(headers).is_some_and(same) { MetricsAccess::Granted } else { MetricsAccess::Denied };
         }
         let proxied = BY_PROXIES.iter().any(|name| headers.contains_key(name));
-        let near = peer.is_some_and(|peer| self.private.iter().any(|net| net.contains(&peer.to_canonical())));
-        if near && !proxied { MetricsAccess::Granted } else { MetricsAccess::Hidden }
+        if peer.is_some_and(is_near) && !proxied { MetricsAccess::Granted } else { MetricsAccess::Hidden }
     }
 }
 

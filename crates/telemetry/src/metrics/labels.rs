@@ -33,7 +33,7 @@ impl Label for Status {
 }
 
 macro_rules! labels {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident $text:literal,)* }) => {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident $text:literal,)* })+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
@@ -44,7 +44,7 @@ macro_rules! labels {
                 match self { $(Self::$variant => $text,)* }
             }
         }
-    };
+    )+};
 }
 pub(crate) use labels;
 
@@ -58,9 +58,7 @@ labels! {
         /// Job of a live key.
         Batch "batch",
     }
-}
 
-labels! {
     /// Fate of the credits for live calls.
     CreditMove {
         /// Charged for a verdict.
@@ -68,9 +66,7 @@ labels! {
         /// Needed, but not available.
         Refused "refused",
     }
-}
 
-labels! {
     /// Outcome of a request with an Idempotency-Key.
     Idempotent {
         /// The request ran, and its response was stored.
@@ -86,9 +82,7 @@ labels! {
         /// The key was malformed (400).
         Malformed "malformed",
     }
-}
 
-labels! {
     /// Outcome of a delivery attempt.
     Delivered {
         /// The endpoint accepted the delivery.
@@ -98,9 +92,7 @@ labels! {
         /// The delivery will not be retried.
         Exhausted "exhausted",
     }
-}
 
-labels! {
     /// Outcome of an attempt to hand an email to the relay.
     Mailed {
         /// The relay accepted the email.
@@ -110,9 +102,7 @@ labels! {
         /// The email will not be retried.
         Exhausted "exhausted",
     }
-}
 
-labels! {
     /// Outcome of a call to an email platform.
     PlatformOutcome {
         Ok "ok",
@@ -131,9 +121,7 @@ labels! {
         /// The rate limits left no room; nothing was sent.
         Later "later",
     }
-}
 
-labels! {
     /// Outcome of a platform's call at a webhook of a connection.
     PlatformEvent {
         /// A poll was made due.
@@ -145,9 +133,7 @@ labels! {
         /// Unknown connection, wrong path or wrong proof.
         Refused "refused",
     }
-}
 
-labels! {
     /// Rate limit that was exceeded.
     LimitedBy {
         /// Limit of a key or a session.
@@ -159,9 +145,7 @@ labels! {
         /// Limit of a widget's visitor.
         Visitor "visitor",
     }
-}
 
-labels! {
     /// Outcome of a widget check.
     WidgetOutcome {
         /// The address may be used.
@@ -175,9 +159,7 @@ labels! {
         /// A rate limit, the key's daily cap or the balance was used up.
         Limited "limited",
     }
-}
 
-labels! {
     /// Reason why a request was refused. The response is less specific.
     AuthFailure {
         Missing "missing",

@@ -31,31 +31,14 @@ const BOUNDS: [f64; 15] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 /// Methods with their own label.
 const METHODS: [&str; 8] = ["GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTIONS", "OTHER"];
 /// Statuses of the service, common ones first. All others are counted as "other".
-const STATUSES: [(u16, &str); 22] = [
-    (200, "200"),
-    (201, "201"),
-    (401, "401"),
-    (402, "402"),
-    (429, "429"),
-    (400, "400"),
-    (404, "404"),
-    (204, "204"),
-    (304, "304"),
-    (403, "403"),
-    (405, "405"),
-    (408, "408"),
-    (409, "409"),
-    (413, "413"),
-    (415, "415"),
-    (422, "422"),
-    (431, "431"),
-    (499, "499"),
-    (500, "500"),
-    (502, "502"),
-    (503, "503"),
-    (504, "504"),
-];
+const STATUSES: [u16; 22] =
+    [200, 201, 401, 402, 429, 400, 404, 204, 304, 403, 405, 408, 409, 413, 415, 422, 431, 499, 500, 502, 503, 504];
 const OTHER: &str = "other";
+
+/// Returns the label of a method. A method can be any token that a client invents, so those without a label are not repeated.
+pub fn method_label(method: &str) -> &'static str {
+    METHODS.into_iter().find(|known| *known == method).unwrap_or("OTHER")
+}
 
 type Requests = Family<[(&'static str, String); 3], Counter>;
 type Durations = Family<[(&'static str, String); 2], Histogram, fn() -> Histogram>;
@@ -101,11 +84,11 @@ impl Http {
         let method = METHODS.iter().position(|method| *method == answered.method).unwrap_or(METHODS.len() - 1);
         let route = self.route(answered.route);
         let series = route[method].get_or_init(|| self.series(answered.route, METHODS[method]));
-        let status = STATUSES.iter().position(|(status, _)| *status == answered.status).unwrap_or(STATUSES.len());
+        let status = STATUSES.iter().position(|status| *status == answered.status).unwrap_or(STATUSES.len());
         let counter = series.statuses[status].get_or_init(|| {
-            let text = STATUSES.get(status).map_or(OTHER, |(_, text)| text);
-            let labels = [("route", answered.route), ("method", METHODS[method]), ("status", text)];
-            self.requests.get_or_create_owned(&labels.map(|(key, value)| (key, value.to_owned())))
+            let text = STATUSES.get(status).map_or_else(|| OTHER.to_owned(), ToString::to_string);
+            let (route, method) = (answered.route.to_owned(), METHODS[method].to_owned());
+            self.requests.get_or_create_owned(&[("route", route), ("method", method), ("status", text)])
         });
         counter.inc();
         series.duration.observe(answered.duration.as_secs_f64());

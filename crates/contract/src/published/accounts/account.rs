@@ -6,7 +6,7 @@ use probity_store::accounts::users::TeamMember;
 use probity_store::accounts::users::profile::{self, IdentityCheck, PostalAddress, UserProfile};
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, SchemaType, Type};
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 
 use crate::merge_patch::{Nested, PatchField, given};
 use crate::published::accounts::users::Line;
@@ -289,12 +289,8 @@ crate::schema::schemas! {
     vat_id = line_or_null("Company VAT ID.", "DE123456789");
     country = line_or_null("Country.", "DE");
     postal_line = line_or_null("Line of the address.", "1 Example Street");
-}
-
-fn wish() -> Object {
-    utoipa::openapi::schema::ObjectBuilder::new()
+    wish: ObjectBuilder = ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Boolean, Type::Null]))
         .description(Some("Whether to send this email."))
-        .examples([true])
-        .build()
+        .examples([true]);
 }

@@ -1,11 +1,10 @@
 //! Query and response types of `GET /v1/check-key`.
 
 use serde::Serialize;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::error::ApiError;
-use crate::parameters::{query, text};
+use crate::parameters::{describe_query, query, text};
 use crate::query::{FromQuery, Query};
 
 /// Key to look up. Without `Debug`, because it holds a secret.
@@ -26,10 +25,10 @@ impl FromQuery for CheckKeyQuery {
     }
 }
 
-impl IntoParams for CheckKeyQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    CheckKeyQuery = {
         let api_key_means = "Another key of the same organization to look up. Without a bearer token, the key that \
-            authenticates the call.";
+        authenticates the call.";
         let public_key_means = "Another key of the same organization to look up, such as a `pub` key.";
         let flag_means = "Accepted for compatibility; the plan is always shown.";
         let credits_means = "Accepted for compatibility; the credits are always shown.";
@@ -42,7 +41,7 @@ impl IntoParams for CheckKeyQuery {
             query("get_token", token_means, text(), "false").build(),
         ]
     }
-}
+);
 
 /// Plan and credits of a key.
 #[derive(Clone, Debug, Serialize, ToSchema)]

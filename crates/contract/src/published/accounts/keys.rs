@@ -7,11 +7,10 @@ use probity_account::api_key::KeyKind;
 use probity_account::id::KeyId;
 use probity_account::scope::Scopes;
 use serde::{Deserialize, Serialize};
-use utoipa::openapi::RefOr;
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{
-    AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+    AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, SchemaFormat, Type,
 };
-use utoipa::{PartialSchema, ToSchema};
 
 use crate::merge_patch::given;
 use crate::published::whole::Whole;
@@ -109,12 +108,7 @@ impl CreateKey {
     /// Returns the schema of the fields that every kind has. Generated clients name the type by its title.
     fn common(title: &str, kinds: &[KeyKind]) -> ObjectBuilder {
         let name = schema::line("Display name.", "Sign-up form");
-        let rate = ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(u32::MAX))
-            .description(Some("Requests per minute, if lower than the organization's limit."))
-            .examples([600]);
+        let rate = schema::count(Some(u32::MAX), "Requests per minute, if lower than the organization's limit.", 600);
         let expires_at = ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
@@ -132,33 +126,23 @@ impl CreateKey {
     }
 }
 
-impl PartialSchema for CreateKey {
-    fn schema() -> RefOr<Schema> {
+schema::describe!(
+    CreateKey = {
         let restricted = Self::common("CreateRestrictedKey", &[KeyKind::Rk])
             .property("scopes", schema::chosen_scopes())
             .required("scopes");
-        let daily_cap = ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(1))
-            .maximum(Some(u32::MAX))
-            .description(Some(
-                "Credits that the key can spend per day (UTC); if omitted, the operator's value applies.",
-            ))
-            .examples([500]);
+        let cap_means = "Credits that the key can spend per day (UTC); if omitted, the operator's value applies.";
         let public = Self::common("CreateWidgetKey", &[KeyKind::Pub])
             .property("allowed_origins", schema::chosen_origins())
             .required("allowed_origins")
-            .property("daily_cap", daily_cap);
+            .property("daily_cap", schema::count(Some(u32::MAX), cap_means, 500));
         OneOfBuilder::new()
             .description(Some("The key to create."))
             .item(Self::common("CreateFullKey", &[KeyKind::Live, KeyKind::Test]))
             .item(restricted)
             .item(public)
-            .into()
     }
-}
-
-impl ToSchema for CreateKey {}
+);
 
 /// A revoked key.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -171,10 +155,9 @@ pub struct DeletedKey {
     pub deleted: bool,
 }
 
-fn kind() -> Object {
-    let means = "Kind of key. `live`: all scopes. `rk`: chosen scopes. `test`: all scopes, on the sandbox; spends \
-        nothing. `pub`: the widget only, from listed origins.";
-    schema::one_of(KeyKind::ALL.map(KeyKind::as_str), means)
+schema::schemas! {
+    kind = schema::one_of(KeyKind::ALL.map(KeyKind::as_str), "Kind of key. `live`: all scopes. `rk`: chosen scopes. `test`: \
+        all scopes, on the sandbox; spends nothing. `pub`: the widget only, from listed origins.");
 }
 
 fn replaced_by() -> Object {

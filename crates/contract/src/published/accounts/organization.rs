@@ -4,9 +4,8 @@ use probity_account::plans::Entitlement;
 use probity_store::accounts::organization::OrgState;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::Object;
 
-use crate::schema::one_of;
+use crate::schema::{one_of, schemas};
 use crate::timestamp::Timestamp;
 
 /// The organization that owns the key.
@@ -131,8 +130,7 @@ pub struct Seats {
     pub limit: i64,
 }
 
-fn status() -> Object {
-    let means = "Status of the organization. `suspended`, `paused` and `banned` organizations get 403 everywhere \
-        except on `/v1/check-key`; the others can use the service.";
-    one_of(OrgState::ALL.map(OrgState::as_str), means)
+schemas! {
+    status = one_of(OrgState::ALL.map(OrgState::as_str), "Status of the organization. `suspended`, `paused` and `banned` \
+        organizations get 403 everywhere except on `/v1/check-key`; the others can use the service.");
 }

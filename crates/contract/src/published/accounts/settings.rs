@@ -9,11 +9,12 @@ use probity_store::accounts::settings::OrgSettings;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{Array, Object, SchemaType, Type};
 
 use crate::merge_patch::PatchField;
 use crate::published::whole::Whole;
-use crate::schema::one_of;
+use crate::schema;
+use crate::schema::{array, count, one_of, schemas, text};
 
 /// Maximum number of words in a list.
 pub const WORDS_MAX: usize = 1_000;
@@ -149,73 +150,26 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
-fn ignored_reasons() -> Array {
-    list(
-        one_of(IgnorableReason::ALL.map(IgnorableReason::as_str), "Name of a reason."),
-        REASONS_MEAN,
-        &json!(["accept_all", "role_based"]),
-    )
-}
-
-fn ignored_statuses() -> Array {
-    list(one_of(IGNORABLE.map(Status::as_str), "Name of a status."), STATUSES_MEAN, &json!(["unknown"]))
-}
-
-fn banned_words() -> Array {
-    words(BANNED_MEAN, &json!(["casino", "spam"]))
-}
-
-fn role_words() -> Array {
-    words(ROLES_MEAN, &json!(["frontdesk"]))
-}
-
-fn ignored_reasons_or_null() -> Array {
-    or_null(ignored_reasons())
-}
-
-fn ignored_statuses_or_null() -> Array {
-    or_null(ignored_statuses())
-}
-
-fn banned_words_or_null() -> Array {
-    or_null(banned_words())
-}
-
-fn role_words_or_null() -> Array {
-    or_null(role_words())
-}
-
-crate::schema::schemas! {
+schemas! {
+    ignored_reasons: Array = array(one_of(IgnorableReason::ALL.map(IgnorableReason::as_str), "Name of a reason."),
+        REASONS_MEAN, json!(["accept_all", "role_based"])).build();
+    ignored_statuses: Array = array(one_of(IGNORABLE.map(Status::as_str), "Name of a status."), STATUSES_MEAN,
+        json!(["unknown"])).build();
+    banned_words: Array = words(BANNED_MEAN, json!(["casino", "spam"]));
+    role_words: Array = words(ROLES_MEAN, json!(["frontdesk"]));
+    ignored_reasons_or_null: Array = or_null(ignored_reasons());
+    ignored_statuses_or_null: Array = or_null(ignored_statuses());
+    banned_words_or_null: Array = or_null(banned_words());
+    role_words_or_null: Array = or_null(role_words());
     retention_days = number_or_null(RETENTION_MEANS, Some(RETENTION_DAYS_MAX), 90);
     delivery_retention_days = number_or_null(DELIVERY_RETENTION_MEANS, None, 7);
     rate_limit = number_or_null(RATE_MEANS, None, 6_000);
+    time_zone = schema::or_null(text(0..=ZONE_CHARS_MAX, ZONE_MEANS, "Europe/Berlin").build());
 }
 
-fn time_zone() -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-        .max_length(Some(ZONE_CHARS_MAX))
-        .description(Some(ZONE_MEANS))
-        .examples(["Europe/Berlin"])
-        .build()
-}
-
-fn list(item: Object, means: &str, example: &Value) -> Array {
-    ArrayBuilder::new().items(item).description(Some(means)).examples([example.clone()]).build()
-}
-
-fn words(means: &str, example: &Value) -> Array {
-    let word = ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(WORD_CHARS_MAX))
-        .pattern(Some(WORD))
-        .description(Some("A word; surrounding white space is removed."))
-        .examples(["casino"])
-        .build();
-    let mut words = list(word, means, example);
-    words.max_items = Some(WORDS_MAX);
-    words
+fn words(means: &str, example: Value) -> Array {
+    let word = text(1..=WORD_CHARS_MAX, "A word; surrounding white space is removed.", "casino").pattern(Some(WORD));
+    array(word, means, example).max_items(Some(WORDS_MAX)).build()
 }
 
 fn or_null(mut list: Array) -> Array {
@@ -224,11 +178,5 @@ fn or_null(mut list: Array) -> Array {
 }
 
 fn number_or_null(means: &str, most: Option<u32>, example: u32) -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))
-        .minimum(Some(1))
-        .maximum(most)
-        .description(Some(means))
-        .examples([example])
-        .build()
+    count(most, means, example).schema_type(SchemaType::from_iter([Type::Integer, Type::Null])).build()
 }

@@ -10,7 +10,7 @@ use probity_mail::named;
 use probity_store::accounts::users::{TeamMember, UserStatus, email_key};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat};
 
 use crate::merge_patch::{PatchField, given};
 use crate::schema;
@@ -157,15 +157,7 @@ schema::schemas! {
         not accepted yet. `paused`: cannot sign in.");
     settable_status = one_of(["active", "paused"], "Whether the member can sign in.");
     name = schema::line_or_null("Member name.", "Ann Lee");
-}
-
-fn email() -> Object {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
-        .min_length(Some(3))
-        .max_length(Some(254))
-        .description(Some("Email address. Domains of private networks are accepted."))
-        .examples(["ann@example.com"])
-        .build()
+    email: ObjectBuilder =
+        schema::text(3..=254, "Email address. Domains of private networks are accepted.", "ann@example.com")
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)));
 }

@@ -3,12 +3,11 @@
 use probity_mail::time::{Date, civil_from_days, days_from_civil};
 use probity_store::activity::reports::UsageDimension;
 use serde::Serialize;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::{Object, ObjectBuilder, RefOr, Schema, Type};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{names, query, text};
+use crate::parameters::{describe_query, names, query, text};
 use crate::published::activity::reports::Range;
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -74,8 +73,8 @@ fn day(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
     read().map(Some).ok_or_else(|| ApiError::invalid(name, "is not a date; use one such as `2026-11-21`"))
 }
 
-impl IntoParams for BreakdownQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    BreakdownQuery = {
         let by = names(UsageDimension::ALL.map(UsageDimension::as_str)).default(Some("source".into()));
         let date: fn() -> RefOr<Schema> = || ObjectBuilder::new().schema_type(Type::String).pattern(Some(DATE)).into();
         vec![
@@ -86,7 +85,7 @@ impl IntoParams for BreakdownQuery {
                 .build(),
         ]
     }
-}
+);
 
 /// Usage of a period, by part and day.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -137,8 +136,8 @@ pub struct BreakdownDay {
     pub parts: Vec<i64>,
 }
 
-fn dimensions() -> Object {
-    schema::one_of(UsageDimension::ALL.map(UsageDimension::as_str), "Dimension of the parts.")
+schema::schemas! {
+    dimensions = schema::one_of(UsageDimension::ALL.map(UsageDimension::as_str), "Dimension of the parts.");
 }
 
 #[cfg(test)]

@@ -5,12 +5,10 @@ use std::borrow::Cow;
 use probity_mail::time::civil_from_days;
 use probity_store::jobs::JobCounts;
 use serde::Serialize;
-use utoipa::openapi::Object;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::error::ApiError;
-use crate::parameters::{bounded, names, query, text};
+use crate::parameters::{bounded, describe_query, names, query, text};
 use crate::published::jobs::ReasonCounts;
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -57,8 +55,8 @@ impl FromQuery for UsageQuery {
     }
 }
 
-impl IntoParams for UsageQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    UsageQuery = {
         let period = names(UsagePeriod::ALL.map(UsagePeriod::as_str)).default(Some("this_month".into()));
         let connection_means = "Only verifications for this connection; not possible with `lifetime`.";
         vec![
@@ -66,7 +64,7 @@ impl IntoParams for UsageQuery {
             query("connection_id", connection_means, text(), CONNECTION).build(),
         ]
     }
-}
+);
 
 /// Days whose usage is counted.
 #[derive(Clone, Debug)]
@@ -83,8 +81,8 @@ impl FromQuery for DailyUsageQuery {
     }
 }
 
-impl IntoParams for DailyUsageQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    DailyUsageQuery = {
         let pattern = "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$";
         let connection_means = "Only verifications for this connection.";
         vec![
@@ -93,7 +91,7 @@ impl IntoParams for DailyUsageQuery {
             query("connection_id", connection_means, text(), CONNECTION).build(),
         ]
     }
-}
+);
 
 /// Returns the connection ID of a query. An empty text counts as omitted.
 fn connection_id(query: &Query) -> Result<Option<String>, ApiError> {
@@ -183,7 +181,7 @@ impl Day {
     }
 }
 
-fn periods() -> Object {
-    let means = "Period in UTC. `this_week`: since Monday. `this_month`, `this_year`: by calendar. `lifetime`: all.";
-    schema::one_of(UsagePeriod::ALL.map(UsagePeriod::as_str), means)
+schema::schemas! {
+    periods = schema::one_of(UsagePeriod::ALL.map(UsagePeriod::as_str), "Period in UTC. `this_week`: since Monday. \
+        `this_month`, `this_year`: by calendar. `lifetime`: all.");
 }

@@ -8,12 +8,11 @@ use probity_store::activity::timeline::EventCounts;
 use probity_store::jobs::{Job, JobState};
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::error::ApiError;
-use crate::parameters::{bounded, query};
+use crate::parameters::{bounded, describe_query, query};
 use crate::published::jobs::{sources, status, statuses};
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -42,8 +41,8 @@ impl FromQuery for TimelineQuery {
     }
 }
 
-impl IntoParams for TimelineQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    TimelineQuery = {
         let days_means = "Days to look back, 1 to 90, default 30.";
         let limit_means = "Maximum number of events, 1 to 200, default 60.";
         vec![
@@ -51,7 +50,7 @@ impl IntoParams for TimelineQuery {
             query("limit", limit_means, bounded(EVENTS, "^0*([1-9]|[1-9][0-9]|1[0-9]{2}|200)$"), 60).build(),
         ]
     }
-}
+);
 
 /// Account activity.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -410,20 +409,15 @@ schema::schemas! {
     value_after = any_value("New value, in the same form; for long lists, with the `added` entries.", 30);
     actors = schema::one_of(["user", "api_key", "staff", "system"], "Kind of actor.");
     subjects = schema::one_of(["api_key", "user", "webhook", "job"], "Kind of subject.");
+    triggers = schema::with_example(schema::or_null(schema::one_of(TRIGGERS, "Trigger of the job. `manual`: a person in the \
+        dashboard. `autofloss`: the daily schedule. `instafloss`: real-time cleaning. `decay_protection`: the monthly \
+        re-verification. `api`: this API. `staff`: support staff. `cron`, `system`: other work of the service. Null if \
+        unknown.")), "api");
 }
 
 fn any_value(means: &str, example: i64) -> Object {
     let any = SchemaType::AnyValue;
     ObjectBuilder::new().schema_type(any).description(Some(means)).examples([example]).build()
-}
-
-fn triggers() -> Object {
-    let means = "Trigger of the job. `manual`: a person in the dashboard. `autofloss`: the daily schedule. \
-        `instafloss`: real-time cleaning. `decay_protection`: the monthly re-verification. `api`: this API. \
-        `staff`: support staff. `cron`, `system`: other work of the service. Null if unknown.";
-    let mut schema = schema::or_null(schema::one_of(TRIGGERS, means));
-    schema.examples = vec!["api".into()];
-    schema
 }
 
 fn by_trigger() -> Object {

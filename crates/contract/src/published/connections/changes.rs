@@ -3,12 +3,11 @@
 use probity_account::id::JobId;
 use probity_mail::time::Millis;
 use serde::Serialize;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::{IntoParams, PartialSchema as _, ToSchema};
+use utoipa::{PartialSchema as _, ToSchema};
 
 use crate::error::ApiError;
 use crate::page::{PageQuery, PerPage};
-use crate::parameters::query;
+use crate::parameters::{describe_query, query};
 use crate::published::verify::verdict::{ReasonName, StatusName};
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -31,13 +30,13 @@ impl FromQuery for VerdictChangesQuery {
     }
 }
 
-impl IntoParams for VerdictChangesQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    VerdictChangesQuery = {
         let means = "First time of a change. Omit it for all that are stored.";
         let since = query("since", means, Timestamp::schema(), "2026-11-23T00:00:00Z").build();
         [vec![since], PageQuery::parameters_of(PerPage::USUAL)].concat()
     }
-}
+);
 
 /// An address of a contact whose status changed.
 // Without `Debug`, because it has an address.

@@ -1,19 +1,18 @@
 //! A connection, and what can be done with it.
 
-use probity_account::connections::{Aggressiveness, ConnectionAction, ConnectionSettings, GateSet};
+use probity_account::connections::{Aggressiveness, ConnectionAction, ConnectionSettings};
 use probity_account::id::ConnId;
-use probity_account::overrides::IgnorableReason;
 use probity_store::connections::connection::{Disconnection, StoredConnection};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{Object, Schema};
 
+use super::checks::ConnectionChecks;
 use super::credentials::EnteredCredentials;
 use super::names::{action_or_null, aggressiveness, connection_name, platform_type};
 use super::patch::{decay_days, field_name, list_ids, tag_template};
 use crate::merge_patch::given;
+use crate::schema;
 use crate::timestamp::Timestamp;
 
 /// Status of a connection.
@@ -41,7 +40,7 @@ pub enum DisconnectReason {
 #[schema(as = Connection)]
 pub struct ConnectionShown {
     /// Connection ID.
-    #[schema(schema_with = crate::schema::connection_id)]
+    #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     #[serde(rename = "type")]
     #[schema(schema_with = platform_type)]
@@ -104,56 +103,6 @@ pub struct ConnectionSettingsShown {
     pub whitelist_count: i64,
 }
 
-/// Reasons for which contacts are acted upon, by name.
-#[expect(clippy::struct_excessive_bools, reason = "the contract has twelve independent checks")]
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-pub struct ConnectionChecks {
-    /// Disposable addresses.
-    pub disposable: bool,
-    /// Mailboxes that do not exist.
-    pub nonexistent: bool,
-    /// Disabled or closed mailboxes.
-    pub deactivated: bool,
-    /// Mailboxes over quota.
-    pub inbox_full: bool,
-    /// Addresses on the suppression list `bounced`.
-    pub bounced: bool,
-    /// Addresses with a banned word.
-    pub banned_words: bool,
-    /// Role mailboxes.
-    pub role_based: bool,
-    /// Addresses on the suppression list `complained`.
-    pub complainers: bool,
-    /// Addresses on the suppression list `spam`.
-    pub spam: bool,
-    /// Mailboxes about which the MX host refuses to say anything.
-    pub failed_exchange: bool,
-    /// Mailboxes whose MX host did not answer.
-    pub unverified: bool,
-    /// Mailboxes of catch-all domains.
-    pub accept_all: bool,
-}
-
-impl From<GateSet> for ConnectionChecks {
-    fn from(gates: GateSet) -> Self {
-        let is_open = |name| IgnorableReason::from_name(name).is_some_and(|gate| gates.contains(gate));
-        Self {
-            disposable: is_open("disposable"),
-            nonexistent: is_open("nonexistent"),
-            deactivated: is_open("deactivated"),
-            inbox_full: is_open("inbox_full"),
-            bounced: is_open("bounced"),
-            banned_words: is_open("banned_words"),
-            role_based: is_open("role_based"),
-            complainers: is_open("complainers"),
-            spam: is_open("spam"),
-            failed_exchange: is_open("failed_exchange"),
-            unverified: is_open("unverified"),
-            accept_all: is_open("accept_all"),
-        }
-    }
-}
-
 impl ConnectionSettingsShown {
     /// Builds the settings, with the numbers of rules on the blacklist and on the whitelist.
     pub fn of(settings: ConnectionSettings, (blacklist_count, whitelist_count): (i64, i64)) -> Self {
@@ -212,7 +161,7 @@ pub struct CreateConnection {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DisconnectedConnection {
     /// Connection ID.
-    #[schema(schema_with = crate::schema::connection_id)]
+    #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     #[serde(rename = "type")]
     #[schema(schema_with = platform_type)]
@@ -227,7 +176,7 @@ pub struct DisconnectedConnection {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ConnectionTest {
     /// Connection ID.
-    #[schema(schema_with = crate::schema::connection_id)]
+    #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     #[serde(rename = "type")]
     #[schema(schema_with = platform_type)]
@@ -256,14 +205,9 @@ pub struct PlatformList {
     pub count: Option<u64>,
 }
 
-fn disconnect_reason() -> Object {
-    let means = "Why the connection is disconnected: `deleted` by a user or a key, or because the platform refuses \
-        the `credential`. Null for an active connection.";
-    let mut schema = crate::schema::or_null(crate::schema::one_of(["deleted", "credential"], means));
-    schema.examples = vec![json!(null)];
-    schema
-}
-
-fn disconnected() -> RefOr<Schema> {
-    crate::schema::one_of(["disconnected"], "Always `disconnected`.").into()
+schema::schemas! {
+    disconnect_reason = schema::with_example(schema::or_null(schema::one_of(["deleted", "credential"], "Why the connection is \
+        disconnected: `deleted` by a user or a key, or because the platform refuses the `credential`. Null for an active \
+        connection.")), json!(null));
+    pub(super) disconnected = schema::one_of(["disconnected"], "Always `disconnected`.");
 }

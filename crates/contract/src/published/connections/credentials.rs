@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+
+use crate::schema::describe;
 
 /// Maximum length of a credential, in characters.
 const VALUE_MAX: usize = 4_096;
@@ -17,8 +18,8 @@ const COUNT_MAX: usize = 20;
 #[serde(transparent)]
 pub struct EnteredCredentials(pub BTreeMap<String, String>);
 
-impl PartialSchema for EnteredCredentials {
-    fn schema() -> RefOr<Schema> {
+describe!(
+    EnteredCredentials = {
         let value = ObjectBuilder::new().schema_type(Type::String).max_length(Some(VALUE_MAX));
         ObjectBuilder::new()
             .schema_type(Type::Object)
@@ -28,8 +29,5 @@ impl PartialSchema for EnteredCredentials {
                 "Credentials by name, as in the platform's `credentials`. Stored encrypted, never returned.",
             ))
             .examples([serde_json::json!({"api_key": "0123456789abcdef0123456789abcdef-us19"})])
-            .into()
     }
-}
-
-impl ToSchema for EnteredCredentials {}
+);

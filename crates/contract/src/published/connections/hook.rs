@@ -4,7 +4,6 @@ use probity_mail::time::{DAY_MS, Millis};
 use probity_store::connections::hooks::ConnectionHook;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::Object;
 
 use crate::schema;
 use crate::timestamp::Timestamp;
@@ -65,10 +64,10 @@ impl EventHookShown {
     }
 }
 
-fn states() -> Object {
-    let means = "`off`: `instafloss` is off, or the connection is a test one. `unsupported`: the platform has no webhooks that help. `no_public_url`: the operator has not \
-        set the URL of the service. `pending`: being registered. `failed`: the platform refuses, see `fault`.";
-    schema::one_of(EventHookState::ALL.map(EventHookState::as_str), means)
+schema::schemas! {
+    states = schema::one_of(EventHookState::ALL.map(EventHookState::as_str), "`off`: `instafloss` is off, or the connection \
+        is a test one. `unsupported`: the platform has no webhooks that help. `no_public_url`: the operator has not set the \
+        URL of the service. `pending`: being registered. `failed`: the platform refuses, see `fault`.");
 }
 
 #[cfg(test)]

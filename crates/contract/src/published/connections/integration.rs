@@ -4,12 +4,9 @@ use probity_account::connections::ConnectionAction;
 use probity_account::id::ConnId;
 use probity_store::connections::connection::StoredConnection;
 use serde::Serialize;
-use serde_json::json;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
 
-use super::connection::{ConnectionShown, ConnectionStatus};
+use super::connection::{ConnectionShown, ConnectionStatus, disconnected};
 use super::names::{action, platform_type};
 use crate::schema;
 use crate::timestamp::Timestamp;
@@ -140,7 +137,8 @@ pub struct CredentialForm {
     /// Where to find it at the platform; null if that is not described.
     #[schema(required, examples("Account, Extras, API keys"))]
     pub help: Option<String>,
-    #[schema(schema_with = choices)]
+    /// Values to choose from, for the kind `choice`; otherwise empty.
+    #[schema(examples(json!([])))]
     pub choices: Vec<String>,
     /// Whether it can be omitted.
     #[schema(examples(false))]
@@ -152,30 +150,12 @@ pub struct CredentialForm {
 pub struct PlatformAction {
     #[schema(schema_with = action)]
     pub action: ConnectionAction,
-    /// What is special about it at this platform; null if nothing is.
-    #[schema(required, schema_with = note)]
+    /// What is special about the action at this platform; null if nothing is.
+    #[schema(required, examples("The contact is archived."))]
     pub note: Option<String>,
 }
 
 schema::schemas! {
-    disconnected = schema::one_of(["disconnected"], "Always `disconnected`.");
     credential_kind = schema::one_of(["secret", "url", "text", "choice"], "Kind of value. `secret`: a key or a \
         password. `url`: address of an installation. `text`: a name or a number. `choice`: one of `choices`.");
-}
-
-fn choices() -> RefOr<Schema> {
-    let choice = ObjectBuilder::new().schema_type(Type::String);
-    ArrayBuilder::new()
-        .items(choice)
-        .description(Some("Values to choose from, for the kind `choice`; otherwise empty."))
-        .examples([json!([])])
-        .into()
-}
-
-fn note() -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-        .description(Some("What is special about the action at this platform; null if nothing is."))
-        .examples(["The contact is archived."])
-        .build()
 }

@@ -1,7 +1,7 @@
 //! Names of the contract for values of connections.
 
 use probity_account::connections::{Aggressiveness, ConnectionAction};
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::schema;
 
@@ -15,14 +15,9 @@ schema::schemas! {
         `normal`: mailboxes that do not exist, or that bounced or complained. `aggressive`: also mailboxes unlikely \
         to have a reader. `custom`: the checks as set.");
     pub(super) connection_name = schema::line("Display name.", "Newsletter").build();
-}
-
-/// Canonical name of a platform.
-pub(super) fn platform_type() -> Object {
-    ObjectBuilder::new()
+    pub(super) platform_type: ObjectBuilder = ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some("^[a-z0-9_]+$"))
         .description(Some("Name of the platform in the API."))
-        .examples(["mailchimp"])
-        .build()
+        .examples(["mailchimp"]);
 }

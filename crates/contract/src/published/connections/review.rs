@@ -4,7 +4,6 @@ use probity_account::id::JobId;
 use probity_store::connections::actions::Undecidable;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa::openapi::schema::Object;
 
 use super::run::kinds;
 use crate::published::verify::verdict::ReasonName;
@@ -128,15 +127,11 @@ fn reason_of(why: Undecidable) -> &'static str {
     }
 }
 
-fn reasons() -> Object {
-    let means = "Why nothing was decided. `no_action`: the row has no action. `decided_before`: the action is no longer \
-        planned. `run_not_waiting`: the run is not in `needs_confirmation`.";
-    let all = [Undecidable::NoAction, Undecidable::DecidedBefore, Undecidable::NotWaiting];
-    schema::one_of(all.map(reason_of), means)
-}
-
-fn words() -> Object {
-    let means = "`act`: do it. `ignore`: do not do it in this run. `whitelist`: the verdict is wrong for this contact; a \
-        whitelist rule for its address is added, so that no run acts on it.";
-    schema::one_of(DecisionWord::ALL.map(DecisionWord::as_str), means)
+schema::schemas! {
+    reasons = schema::one_of([Undecidable::NoAction, Undecidable::DecidedBefore, Undecidable::NotWaiting].map(reason_of),
+        "Why nothing was decided. `no_action`: the row has no action. `decided_before`: the action is no longer planned. \
+        `run_not_waiting`: the run is not in `needs_confirmation`.");
+    words = schema::one_of(DecisionWord::ALL.map(DecisionWord::as_str), "`act`: do it. `ignore`: do not do it in this run. \
+        `whitelist`: the verdict is wrong for this contact; a whitelist rule for its address is added, so that no run acts on \
+        it.");
 }

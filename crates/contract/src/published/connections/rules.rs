@@ -4,19 +4,21 @@ use probity_account::connections::{KEYWORD_CHARS_MAX, KeywordMatch, KeywordParts
 use probity_account::id::RuleId;
 use probity_store::connections::rules::StoredRule;
 use serde::{Deserialize, Serialize};
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::ObjectBuilder;
 
 use super::names::rule_id;
 use crate::error::ApiError;
 use crate::merge_patch::{Nested, given};
 use crate::page::{GivenCursor, PageQuery, PerPage};
+use crate::parameters::describe_query;
 use crate::query::{FromQuery, Query};
 use crate::schema;
 
 /// Maximum number of rules that one call adds.
 pub const RULES_AT_ONCE_MAX: usize = 1_000;
+/// Pattern of a keyword: no control character, and not only white space.
+const KEYWORD: &str = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$";
 /// Page sizes of a list of rules.
 const PAGE: PerPage = PerPage { default: 50, max: 100 };
 
@@ -30,11 +32,7 @@ impl FromQuery for RulesQuery {
     }
 }
 
-impl IntoParams for RulesQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        PageQuery::parameters_of(PAGE)
-    }
-}
+describe_query!(RulesQuery = PageQuery::parameters_of(PAGE));
 
 /// A rule.
 // Without `Debug`, because its keyword may be an address.
@@ -148,20 +146,9 @@ pub struct DeletedKeywordRule {
     pub id: RuleId,
 }
 
-fn keyword() -> Object {
-    let means = "Text to look for: 1 to 255 characters, without control characters. Letter case does not matter; \
-        surrounding white space is removed.";
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(KEYWORD_CHARS_MAX))
-        .pattern(Some(r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"))
-        .description(Some(means))
-        .examples(["example.org"])
-        .build()
-}
-
-fn how() -> Object {
-    let means = "Comparison: the part equals the keyword (`exact`, the default), or contains it.";
-    schema::one_of(KeywordMatch::ALL.map(KeywordMatch::as_str), means)
+schema::schemas! {
+    keyword: ObjectBuilder = schema::text(1..=KEYWORD_CHARS_MAX, "Text to look for: 1 to 255 characters, without control \
+        characters. Letter case does not matter; surrounding white space is removed.", "example.org").pattern(Some(KEYWORD));
+    how = schema::one_of(KeywordMatch::ALL.map(KeywordMatch::as_str), "Comparison: the part equals the keyword (`exact`, the \
+        default), or contains it.");
 }

@@ -5,7 +5,6 @@ use probity_store::connections::schedule::{ConnectionSchedule, ScheduleWait};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::Object;
 
 use super::hook::{EventHookShown, EventHookState};
 use crate::schema;
@@ -105,27 +104,16 @@ impl NewContactPromise {
     }
 }
 
-fn triggers() -> Object {
-    let automatic = RunCause::ALL.into_iter().filter(|cause| cause.is_automatic()).map(RunCause::as_str);
-    schema::one_of(automatic.collect::<Vec<_>>(), "Kind of run.")
-}
-
-fn waits() -> Object {
-    let means = "Why the run waits. `credits`: there are none. `failed`: the last run failed and is repeated. `first_run`: the \
-        platform does not say when contacts were created, so a complete run must come first. Null if it only waits for its time.";
-    let mut schema = schema::or_null(schema::one_of(ScheduleWait::ALL.map(ScheduleWait::as_str), means));
-    schema.examples = vec![json!(null)];
-    schema
-}
-
 const METHODS: [&str; 2] = ["polling", "webhook"];
 
-fn methods() -> Object {
-    schema::one_of(
-        METHODS,
-        "How new contacts are found. `polling`: the platform is asked at an interval. `webhook`: also after each event that the \
-         platform sends.",
-    )
+schema::schemas! {
+    triggers = schema::one_of(RunCause::ALL.into_iter().filter(|cause| cause.is_automatic()).map(RunCause::as_str),
+        "Kind of run.");
+    waits = schema::with_example(schema::or_null(schema::one_of(ScheduleWait::ALL.map(ScheduleWait::as_str), "Why the run \
+        waits. `credits`: there are none. `failed`: the last run failed and is repeated. `first_run`: the platform does not \
+        say when contacts were created, so a complete run must come first. Null if it only waits for its time.")), json!(null));
+    methods = schema::one_of(METHODS, "How new contacts are found. `polling`: the platform is asked at an interval. \
+        `webhook`: also after each event that the platform sends.");
 }
 
 #[cfg(test)]

@@ -6,13 +6,11 @@ use probity_mail::verdict::{Reason, Status};
 use probity_store::connections::actions::RowAction;
 use probity_store::jobs::{Job, JobState, SettledResult};
 use serde::Serialize;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::page::{GivenCursor, PerPage};
-use crate::parameters::{POSITIVE_INTEGER, matching, query, text};
+use crate::parameters::{describe_query, per_page, query, text};
 use crate::published::verify::verdict::{ReasonName, StatusName};
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -276,18 +274,16 @@ impl FromQuery for ResultsQuery {
     }
 }
 
-impl IntoParams for ResultsQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
-        let per_page = OneOfBuilder::new().item(number).item(matching(POSITIVE_INTEGER)).default(Some(100.into()));
+describe_query!(
+    ResultsQuery = {
         let per_page_means = "Rows per page, 1 to 1,000, default 100; higher values count as 1,000.";
         let next_means = "Cursor: `next` of the previous page. Omit it, or leave it empty, for the first page.";
         vec![
-            query("per_page", per_page_means, per_page, 100).build(),
+            query("per_page", per_page_means, per_page(100), 100).build(),
             query("next", next_means, text(), "MDFoNDU1dmI0cGV4NXZzaw").build(),
         ]
     }
-}
+);
 
 /// A page of rows, in submitted order.
 #[derive(Clone, Debug, Serialize, ToSchema)]

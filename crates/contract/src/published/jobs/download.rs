@@ -5,12 +5,11 @@ use std::borrow::Cow;
 use probity_account::language::PageLanguage;
 use probity_mail::verdict::{Reason, Status};
 use serde_json::json;
-use utoipa::IntoParams;
-use utoipa::openapi::path::{Parameter, ParameterIn, ParameterStyle};
+use utoipa::openapi::path::ParameterStyle;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{names, query, search_text, text};
+use crate::parameters::{describe_query, names, query, search_text, text};
 use crate::query::{FromQuery, Query};
 
 /// Column sets of a file, the default first.
@@ -125,15 +124,15 @@ fn formats() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|(name, _)| *name)
 }
 
-impl IntoParams for DownloadQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    DownloadQuery = {
         let raw_means = "Whether to leave CSV cells unchanged, even if a spreadsheet would run them as formulas. \
-            The same as `format=raw`.";
+        The same as `format=raw`.";
         let provider_means = "Only rows of this mail provider: an ID from `evidence.domain.provider`, or `other` \
-            for rows of no known provider.";
+        for rows of no known provider.";
         let columns_mean = "`original`: puts the columns of the file uploaded in the dashboard before the results, \
-            without repeating the address. In JSON lines, the fields of the file come first and the result is under \
-            `probity`. 404 if the job was not created from a file, or the file is no longer kept.";
+        without repeating the address. In JSON lines, the fields of the file come first and the result is under \
+        `probity`. 404 if the job was not created from a file, or the file is no longer kept.";
         let language_means =
             "Language of the summary in a workbook, default `en`. The rows are the same in every language.";
         let languages = names(PageLanguage::ALL.map(PageLanguage::as_str)).default(Some("en".into()));
@@ -155,4 +154,4 @@ impl IntoParams for DownloadQuery {
             query("columns", columns_mean, names(COLUMNS).default(Some("results".into())), "results").build(),
         ]
     }
-}
+);

@@ -5,12 +5,11 @@ use std::borrow::Cow;
 use probity_account::id::JobId;
 use probity_lists::submission::WEBHOOK_URL_MAX_BYTES;
 use serde::Serialize;
-use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::error::ApiError;
-use crate::parameters::query;
+use crate::parameters::{describe_query, query};
 use crate::query::{FromQuery, Query};
 use crate::schema;
 
@@ -32,15 +31,15 @@ impl FromQuery for SubmitQuery {
     }
 }
 
-impl IntoParams for SubmitQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    SubmitQuery = {
         let means = "Callback URL for bodies that are not JSON: receives the finished job as a POST. In JSON, the body's \
-             field takes precedence.";
+         field takes precedence.";
         let url =
             ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(WEBHOOK_URL_MAX_BYTES));
         vec![query("webhook_url", means, url, "https://www.example.com/finished").build()]
     }
-}
+);
 
 /// An accepted job.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]

@@ -6,14 +6,14 @@ use probity_account::plans::{Entitlement, EntitlementSet, Plan};
 use probity_mail::time::Millis;
 use probity_store::accounts::organization::{OrgRecord, OrgState};
 use serde::{Deserialize, Serialize};
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::merge_patch::{PatchField, given};
 use crate::page::PageQuery;
+use crate::parameters::{describe_query, parameter, text};
 use crate::published::operator::credits::CreditBalance;
-use crate::published::operator::{OperatorPageQuery, parameter, text};
+use crate::published::operator::page_parameters;
 use crate::published::whole::Whole;
 use crate::query::{FromQuery, Query};
 use crate::timestamp::Timestamp;
@@ -39,13 +39,12 @@ impl FromQuery for OrganizationsQuery {
     }
 }
 
-impl IntoParams for OrganizationsQuery {
-    fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let mut parameters = vec![parameter("name", "Prefix of the name, in any case.", text())];
-        parameters.extend(OperatorPageQuery::into_params(place));
-        parameters
+describe_query!(
+    OrganizationsQuery = {
+        let name = parameter("name", "Prefix of the name, in any case.", text()).build();
+        [vec![name], page_parameters()].concat()
     }
-}
+);
 
 /// An organization.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -7,9 +7,9 @@ use probity_lists::outcomes::OutcomeCells;
 use probity_lists::submission::ADDRESS_MAX_BYTES;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::ObjectBuilder;
 
-use crate::schema::one_of;
+use crate::schema::{WITHOUT_NUL, one_of, or_null, schemas, text};
 use crate::timestamp::Timestamp;
 
 /// Maximum number of events in a request.
@@ -100,38 +100,16 @@ fn classes() -> String {
     format!("must be one of {}", OutcomeClass::ALL.map(OutcomeClass::as_str).join(", "))
 }
 
-fn email() -> Object {
+schemas! {
     // The body parser rejects texts with U+0000 (`body::parse`).
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .max_length(Some(ADDRESS_MAX_BYTES))
-        .pattern(Some(r"^[^\u0000]*$"))
-        .description(Some("Address to which the message was sent, with or without a name before it (`Ann Lee <ann@example.org>`). Text that is \
-             not an address is skipped."))
-        .examples(["ann@example.org"])
-        .build()
-}
-
-fn class() -> Object {
-    one_of(
-        OutcomeClass::ALL.map(OutcomeClass::as_str),
-        "`delivered`: accepted by the recipient's server. `hard_bounce`: the mailbox does not exist or is disabled. \
-         `soft_bounce`: returned for any other reason. `complaint`: reported as spam. `opened`: read, or a link followed. \
-         `unsubscribed`: the recipient unsubscribed.",
-    )
-}
-
-fn reply() -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-        .max_length(Some(REPLY_MAX_BYTES))
-        .pattern(Some(r"^[^\u0000]*$"))
-        .description(Some(
-            "SMTP reply or bounce text. A `hard_bounce` whose reply refuses the sender or the content, or reports a full \
-             mailbox, counts as `soft_bounce`. Replies are not stored.",
-        ))
-        .examples(["550 5.1.1 User unknown"])
-        .build()
+    email: ObjectBuilder = text(0..=ADDRESS_MAX_BYTES, "Address to which the message was sent, with or without a name before it \
+        (`Ann Lee <ann@example.org>`). Text that is not an address is skipped.", "ann@example.org").pattern(Some(WITHOUT_NUL));
+    class = one_of(OutcomeClass::ALL.map(OutcomeClass::as_str), "`delivered`: accepted by the recipient's server. \
+        `hard_bounce`: the mailbox does not exist or is disabled. `soft_bounce`: returned for any other reason. `complaint`: \
+        reported as spam. `opened`: read, or a link followed. `unsubscribed`: the recipient unsubscribed.");
+    reply = or_null(text(0..=REPLY_MAX_BYTES, "SMTP reply or bounce text. A `hard_bounce` whose reply refuses the sender or the \
+        content, or reports a full mailbox, counts as `soft_bounce`. Replies are not stored.", "550 5.1.1 User unknown")
+        .pattern(Some(WITHOUT_NUL)).build());
 }
 
 #[cfg(test)]

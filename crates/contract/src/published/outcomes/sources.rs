@@ -6,9 +6,8 @@ use probity_mail::named;
 use probity_store::outcomes::sources::OutcomeSourceRecord;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
-use crate::schema::{id, line, one_of};
+use crate::schema::{WITHOUT_NUL, id, line, one_of, or_null, schemas, text};
 use crate::timestamp::Timestamp;
 
 /// Longest signing key, in bytes.
@@ -88,22 +87,11 @@ fn service_of<'de, D: Deserializer<'de>>(from: D) -> Result<OutcomeSource, D::Er
     named::read(from, OutcomeSource::SERVICES, OutcomeSource::as_str)
 }
 
-crate::schema::schemas! {
+schemas! {
     source_id = id("osr", "Source ID.");
     name = line("Name of the source.", "Newsletter").build();
     service = one_of(OutcomeSource::SERVICES.map(OutcomeSource::as_str), "Sending service.");
-}
-
-fn signing_key() -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-        .min_length(Some(1))
-        .max_length(Some(SIGNING_KEY_MAX_BYTES))
-        .pattern(Some(r"^[^\u0000]*$"))
-        .description(Some(
-            "Key with which the service signs: the verification key of SendGrid's signed event webhook, or Mailgun's HTTP webhook \
-             signing key. For Amazon SES, the ARN of the SNS topic. Omit it for the other services, which sign nothing.",
-        ))
-        .examples(["key-3ax6xnjp29jd6fds4gc373sgvjxteol0"])
-        .build()
+    signing_key = or_null(text(1..=SIGNING_KEY_MAX_BYTES, "Key with which the service signs: the verification key of SendGrid's \
+        signed event webhook, or Mailgun's HTTP webhook signing key. For Amazon SES, the ARN of the SNS topic. Omit it for the \
+        other services, which sign nothing.", "key-3ax6xnjp29jd6fds4gc373sgvjxteol0").pattern(Some(WITHOUT_NUL)).build());
 }

@@ -6,9 +6,9 @@ use probity_account::id::ErasureId;
 use probity_lists::submission::{ADDRESS_MAX_BYTES, WEBHOOK_URL_MAX_BYTES};
 use probity_store::privacy::erasures::ErasureRequest;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use utoipa::ToSchema;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
 use crate::schema;
 use crate::timestamp::Timestamp;
@@ -25,32 +25,6 @@ pub struct CreateErasure {
     #[serde(default)]
     #[schema(schema_with = webhook_url, required = false)]
     pub webhook_url: Option<String>,
-}
-
-fn emails() -> RefOr<Schema> {
-    // White space alone is not an address.
-    let email = ObjectBuilder::new()
-        .schema_type(Type::String)
-        .min_length(Some(1))
-        .max_length(Some(ADDRESS_MAX_BYTES))
-        .pattern(Some(r"[^\t\n\x0C\r ]"));
-    ArrayBuilder::new()
-        .items(email)
-        .min_items(Some(1))
-        .max_items(Some(ADDRESSES_MAX))
-        .description(Some("Addresses, in any spelling of their mailboxes, with or without names before them (`Ann Lee <ann@example.org>`)."))
-        .examples([serde_json::json!(["nobody@sandbox.test"])])
-        .into()
-}
-
-fn webhook_url() -> RefOr<Schema> {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-        .min_length(Some(1))
-        .max_length(Some(WEBHOOK_URL_MAX_BYTES))
-        .description(Some("URL that receives the receipt as a POST when the erasure is complete."))
-        .examples(["https://www.example.com/erased"])
-        .into()
 }
 
 /// An accepted erasure request.
@@ -86,6 +60,18 @@ pub struct Receipt {
 }
 
 schema::schemas! {
+    emails: ArrayBuilder = {
+        // White space alone is not an address.
+        let email = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .min_length(Some(1))
+            .max_length(Some(ADDRESS_MAX_BYTES))
+            .pattern(Some(r"[^\t\n\x0C\r ]"));
+        let means = "Addresses, in any spelling of their mailboxes, with or without names before them (`Ann Lee <ann@example.org>`).";
+        schema::array(email, means, json!(["nobody@sandbox.test"])).min_items(Some(1)).max_items(Some(ADDRESSES_MAX))
+    };
+    webhook_url = schema::or_null(schema::text(1..=WEBHOOK_URL_MAX_BYTES, "URL that receives the receipt as a POST when the \
+        erasure is complete.", "https://www.example.com/erased").build());
     erasure_id = schema::id("era", "Erasure ID.");
     states = schema::one_of(["queued", "completed"], "`queued`: stored and in progress. `completed`: everything is \
         erased.");

@@ -6,15 +6,14 @@ use probity_mail::time::Millis;
 use probity_store::privacy::suppressions::SuppressionListSize;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{email, names, query};
+use crate::parameters::{describe_query, email, names, query};
 use crate::published::verify::AddressQuery;
 use crate::query::{FromQuery, Query};
-use crate::schema::one_of;
+use crate::schema;
 use crate::timestamp::Timestamp;
 
 /// Maximum number of addresses that one call removes.
@@ -33,12 +32,12 @@ impl FromQuery for SuppressionLookupQuery {
     }
 }
 
-impl IntoParams for SuppressionLookupQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    SuppressionLookupQuery = {
         let means = "Address to look up on the list, at most 1,024 bytes.";
         vec![query("email", means, email(), "ann@example.org").build()]
     }
-}
+);
 
 /// Query of a removal from a suppression list.
 #[derive(Clone, Copy, Debug)]
@@ -53,12 +52,12 @@ impl FromQuery for SuppressionRemovalQuery {
     }
 }
 
-impl IntoParams for SuppressionRemovalQuery {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+describe_query!(
+    SuppressionRemovalQuery = {
         let all = names(["true", "false"]).default(Some("false".into()));
         vec![query("all", "Whether to remove all addresses; then send no body.", all, "false").build()]
     }
-}
+);
 
 /// A suppression list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -170,25 +169,17 @@ impl RemovedFrom {
     }
 }
 
-fn list() -> Object {
-    one_of(
-        SuppressionKind::ALL.map(SuppressionKind::as_str),
-        "Name of the list, which is also the reason that it gives.",
-    )
-}
-
-fn emails() -> Array {
-    // The body parser rejects texts with U+0000 (`body::parse`).
-    let email = ObjectBuilder::new()
-        .schema_type(Type::String)
-        .max_length(Some(ADDRESS_MAX_BYTES))
-        .pattern(Some(r"^[^\u0000]*$"));
-    ArrayBuilder::new()
-        .items(email)
-        .min_items(Some(1))
-        .max_items(Some(REMOVED_MAX))
-        .description(Some("Addresses, with or without names before them (`Ann Lee <ann@example.org>`). Unlisted addresses, and text that is not \
-             an address, change nothing."))
-        .examples([json!(["ann@example.org"])])
-        .build()
+schema::schemas! {
+    list = schema::one_of(SuppressionKind::ALL.map(SuppressionKind::as_str), "Name of the list, which is also the reason that it \
+        gives.");
+    emails: ArrayBuilder = {
+        // The body parser rejects texts with U+0000 (`body::parse`).
+        let email = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .max_length(Some(ADDRESS_MAX_BYTES))
+            .pattern(Some(schema::WITHOUT_NUL));
+        let means = "Addresses, with or without names before them (`Ann Lee <ann@example.org>`). Unlisted addresses, and text \
+            that is not an address, change nothing.";
+        schema::array(email, means, json!(["ann@example.org"])).min_items(Some(1)).max_items(Some(REMOVED_MAX))
+    };
 }

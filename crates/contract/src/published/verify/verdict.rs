@@ -4,15 +4,11 @@
 //! describe that JSON and are never created. A test validates real verdicts of every shape against them and fails on any field
 //! that only one side has.
 
-use std::borrow::Cow;
-
 use probity_mail::verdict::{EvidenceSource, Reason, Status};
 use serde_json::{Value, json};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{Object, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
-use crate::schema::{one_of, or_null};
+use crate::schema::{describe, one_of, or_null, schemas};
 
 /// Verdict on one address.
 #[expect(clippy::struct_excessive_bools, reason = "the contract has a flag for each question")]
@@ -205,54 +201,27 @@ pub struct TimingsSchema {
 #[derive(Debug)]
 pub struct StatusName;
 
-impl PartialSchema for StatusName {
-    fn schema() -> RefOr<Schema> {
-        let meaning = "`passed`: safe to send. `undeliverable`: no mailbox, or invalid. `risky`: deliverable but \
-            flagged. `unknown`: could not be determined, which includes catch-all domains.";
-        one_of(Status::ALL.map(Status::as_str), meaning).into()
-    }
-}
-
-impl ToSchema for StatusName {
-    fn name() -> Cow<'static, str> {
-        "Status".into()
-    }
-}
+describe!(StatusName as "Status" = one_of(Status::ALL.map(Status::as_str), "`passed`: safe to send. `undeliverable`: no \
+    mailbox, or invalid. `risky`: deliverable but flagged. `unknown`: could not be determined, which includes catch-all \
+    domains."));
 
 /// Name of a reason.
 #[derive(Debug)]
 pub struct ReasonName;
 
-impl PartialSchema for ReasonName {
-    fn schema() -> RefOr<Schema> {
-        let meaning = "Reason for a status. If there are several findings, the first one in this order is reported.";
-        one_of(Reason::ALL.iter().map(|reason| reason.as_str()), meaning).into()
-    }
-}
+describe!(ReasonName as "Reason" = one_of(Reason::ALL.iter().map(|reason| reason.as_str()), "Reason for a status. If there are \
+    several findings, the first one in this order is reported."));
 
-impl ToSchema for ReasonName {
-    fn name() -> Cow<'static, str> {
-        "Reason".into()
-    }
-}
-
-fn source() -> Object {
-    let sources = [EvidenceSource::Cache, EvidenceSource::Dns, EvidenceSource::Smtp, EvidenceSource::Sandbox];
-    let meaning = "Source of the deciding facts. `cache`: an earlier verdict that is still fresh. `dns`, `smtp`: \
-        looked up for this call. `sandbox`: the documented outcome for a test key. Null if syntax and built-in \
-        lists decided.";
-    or_null(one_of(sources.into_iter().filter_map(EvidenceSource::name), meaning))
-}
-
-fn unusual_name() -> Object {
-    let meaning = "What is unusual about the name, though DNS can hold it: `underscore`, or `not_idna2008` for an A-label \
-        that IDNA 2008 does not allow. Absent for all other names.";
-    one_of(["underscore", "not_idna2008"], meaning)
-}
-
+const SOURCES: [EvidenceSource; 4] =
+    [EvidenceSource::Cache, EvidenceSource::Dns, EvidenceSource::Smtp, EvidenceSource::Sandbox];
 const STAGES: [&str; 6] = ["connect", "ehlo", "starttls", "mail", "rcpt", "unsolicited"];
 
-crate::schema::schemas! {
+schemas! {
+    source = or_null(one_of(SOURCES.into_iter().filter_map(EvidenceSource::name), "Source of the deciding facts. `cache`: an \
+        earlier verdict that is still fresh. `dns`, `smtp`: looked up for this call. `sandbox`: the documented outcome for a \
+        test key. Null if syntax and built-in lists decided."));
+    unusual_name = one_of(["underscore", "not_idna2008"], "What is unusual about the name, though DNS can hold it: \
+        `underscore`, or `not_idna2008` for an A-label that IDNA 2008 does not allow. Absent for all other names.");
     stage_of_step = one_of(STAGES, "Stage that awaited a reply; `unsolicited` if the MX host sent one without a \
         command.");
     stage = or_null(one_of(STAGES, "Stage of the deciding reply; null without a reply."));

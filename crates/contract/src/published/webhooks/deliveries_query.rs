@@ -1,12 +1,10 @@
 //! Query of a webhook's list of deliveries.
 
 use probity_store::webhooks::outbox::OutboxState;
-use utoipa::IntoParams;
-use utoipa::openapi::path::{Parameter, ParameterIn};
 
 use crate::error::ApiError;
-use crate::page::PageQuery;
-use crate::parameters::{names, query};
+use crate::page::{PageQuery, PerPage};
+use crate::parameters::{describe_query, names, query};
 use crate::query::{FromQuery, Query};
 
 /// Filter and page of a webhook's list of deliveries.
@@ -24,11 +22,10 @@ impl FromQuery for DeliveriesQuery {
     }
 }
 
-impl IntoParams for DeliveriesQuery {
-    fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let mut parameters = PageQuery::into_params(place);
+describe_query!(
+    DeliveriesQuery = {
         let states = names(OutboxState::ALL.map(OutboxState::as_str));
-        parameters.push(query("status", "Filter by status.", states, "exhausted").build());
-        parameters
+        let status = query("status", "Filter by status.", states, "exhausted").build();
+        [PageQuery::parameters_of(PerPage::USUAL), vec![status]].concat()
     }
-}
+);

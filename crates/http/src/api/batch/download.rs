@@ -6,17 +6,15 @@
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse as _, Response};
+use probity_account::id::JobId;
 use probity_contract::error::ApiError;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::batch::BatchRow;
 use probity_contract::published::jobs::download::DownloadQuery;
 use probity_service::lists::download::{csv, find_download};
 
-use crate::api::batch::NamedJob;
-use crate::callers::caller::Call;
 use crate::edge::shell::unsent_body;
-use crate::error::Refusal;
-use crate::request::asking::Asking;
+use crate::handler::{Asking, Call, PathId, Refusal};
 
 /// Download job results
 ///
@@ -30,7 +28,6 @@ use crate::request::asking::Asking;
     tag = "Verification",
     params(JobPath, DownloadQuery),
     security(("bearer" = ["read:jobs"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "The file.", content(
         (String = "text/csv", example = csv::example),
         (BatchRow = "application/x-ndjson"),
@@ -39,7 +36,7 @@ use crate::request::asking::Asking;
 )]
 pub(crate) async fn download_batch(
     Call(app, caller): Call,
-    NamedJob(id): NamedJob,
+    PathId(id): PathId<JobId>,
     Asking(query): Asking<DownloadQuery>,
     method: Method,
 ) -> Result<Response, Refusal> {

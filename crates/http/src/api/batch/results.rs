@@ -4,14 +4,12 @@
 
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use probity_account::id::JobId;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::batch::{BatchResults, ResultsQuery};
 use probity_service::lists::results::list_results;
 
-use crate::api::batch::NamedJob;
-use crate::callers::caller::Call;
-use crate::error::Refusal;
-use crate::request::asking::Asking;
+use crate::handler::{Asking, Call, PathId, Refusal};
 
 /// What a row takes in a page, usually.
 const ROW_BYTES: usize = 320;
@@ -28,12 +26,11 @@ static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
     tag = "Verification",
     params(JobPath, ResultsQuery),
     security(("bearer" = ["read:jobs"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "A page of rows.", body = BatchResults))
 )]
 pub(crate) async fn get_batch_results(
     Call(app, caller): Call,
-    NamedJob(id): NamedJob,
+    PathId(id): PathId<JobId>,
     Asking(query): Asking<ResultsQuery>,
 ) -> Result<Response, Refusal> {
     Ok(json(&list_results(&app, &caller, id, query).await?))
@@ -48,16 +45,15 @@ pub(crate) async fn get_batch_results(
     tag = "Verification",
     params(JobPath, ResultsQuery),
     security(("bearer" = ["read:jobs"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "A page of rows.", body = BatchResults))
 )]
 pub(crate) async fn get_batch_results_without_index(
     Call(app, caller): Call,
-    named: Result<NamedJob, Refusal>,
+    named: Result<PathId<JobId>, Refusal>,
     asked: Result<Asking<ResultsQuery>, Refusal>,
 ) -> Response {
     let page = async {
-        let (NamedJob(id), Asking(query)) = (named?, asked?);
+        let (PathId(id), Asking(query)) = (named?, asked?);
         let mut page = list_results(&app, &caller, id, query).await?;
         page.data.iter_mut().for_each(|row| row.head.index = None);
         Ok::<_, Refusal>(json(&page))

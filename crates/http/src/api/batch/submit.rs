@@ -12,10 +12,9 @@ use probity_lists::remarks::Oddity;
 use probity_service::callers::once::{KeyedCall, Once};
 use probity_service::jobs::submit::{SubmissionHead, accept_list, receive_list};
 
-use crate::callers::caller::Call;
 use crate::callers::idempotency;
 use crate::callers::idempotency::run_once;
-use crate::error::Refusal;
+use crate::handler::{Call, Refusal};
 use crate::request::submission::{format_of, opener};
 
 /// Verify a list
@@ -49,7 +48,7 @@ pub(crate) async fn submit_batch(Call(app, caller): Call, request: Request) -> R
     let work = move |once: Once| async move {
         accept_list(&acting, received, &once).await.map(Json).map_err(Refusal).into_response()
     };
-    let answered = run_once(app.clone(), caller, call, work).await;
+    let answered = run_once(app.clone(), Some(caller), call, work).await;
     // A replay, or a refusal of the key: what came in now is not needed. An accepted job is not touched by this.
     staged.discard(&app).await;
     answered.map(|response| named(without, response))

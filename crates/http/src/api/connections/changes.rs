@@ -1,13 +1,10 @@
 //! `GET /v1/changes`.
 
-use axum::Json;
 use probity_contract::page::List;
 use probity_contract::published::connections::{ChangedVerdict, VerdictChangesQuery};
 use probity_service::connections::changes;
 
-use crate::callers::caller::Call;
-use crate::error::Answer;
-use crate::request::asking::Asking;
+use crate::handler::{Answer, Asking, Call, answer};
 
 /// List changed verdicts
 ///
@@ -19,12 +16,11 @@ use crate::request::asking::Asking;
     tag = "Integrations",
     params(VerdictChangesQuery),
     security(("bearer" = ["read:jobs"])),
-    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "A page of changed verdicts.", body = List<ChangedVerdict>))
 )]
 pub(crate) async fn list_changes(
     Call(app, caller): Call,
     Asking(query): Asking<VerdictChangesQuery>,
 ) -> Answer<List<ChangedVerdict>> {
-    Ok(Json(changes::list_changes(&app, &caller, query).await?))
+    answer(changes::list_changes(&app, &caller, query).await)
 }

@@ -1,21 +1,14 @@
 //! Connections to a platform.
 
-use axum::Json;
 use probity_contract::page::{List, OnePageQuery};
 use probity_contract::parameters::{ConnectionPath, IntegrationPath};
 use probity_contract::published::connections::{
     ConnectionPatch, ConnectionShown, ConnectionTest, CreateConnection, DisconnectedConnection, PlatformList,
     ScheduleShown,
 };
-use probity_service::connections::{acts, schedule};
+use probity_service::connections::{ConnectionPlace, acts, schedule};
 
-use super::place::AtConnection;
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::{Answer, Created, created};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
 
 /// Create a connection
 ///
@@ -29,7 +22,7 @@ use crate::request::path::PathId;
     params(IntegrationPath),
     request_body(content = CreateConnection, description = "The connection to create."),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 201, description = "The connection.", body = ConnectionShown))
 )]
 pub(crate) async fn create_connection(
@@ -38,7 +31,7 @@ pub(crate) async fn create_connection(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateConnection>,
 ) -> Created<ConnectionShown> {
-    Ok(created(acts::create_connection(&app, &caller, &provider, &once.created(), asked).await?))
+    created(acts::create_connection(&app, &caller, &provider, &once.created(), asked).await)
 }
 
 /// Get a connection
@@ -50,14 +43,13 @@ pub(crate) async fn create_connection(
     tag = "Integrations",
     params(ConnectionPath),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The connection.", body = ConnectionShown))
 )]
 pub(crate) async fn get_connection(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
 ) -> Answer<ConnectionShown> {
-    Ok(Json(acts::get_connection(&app, &caller, &place).await?))
+    answer(acts::get_connection(&app, &caller, &place).await)
 }
 
 /// Update a connection
@@ -73,15 +65,15 @@ pub(crate) async fn get_connection(
     params(ConnectionPath),
     request_body(content = ConnectionPatch, description = "Fields to change."),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The updated connection.", body = ConnectionShown))
 )]
 pub(crate) async fn patch_connection(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
     JsonBody(patch): JsonBody<ConnectionPatch>,
 ) -> Answer<ConnectionShown> {
-    Ok(Json(acts::change_connection(&app, &caller, &place, patch).await?))
+    answer(acts::change_connection(&app, &caller, &place, patch).await)
 }
 
 /// Delete a connection
@@ -94,14 +86,13 @@ pub(crate) async fn patch_connection(
     tag = "Integrations",
     params(ConnectionPath),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The connection is disconnected.", body = DisconnectedConnection))
 )]
 pub(crate) async fn delete_connection(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
 ) -> Answer<DisconnectedConnection> {
-    Ok(Json(acts::delete_connection(&app, &caller, &place).await?))
+    answer(acts::delete_connection(&app, &caller, &place).await)
 }
 
 /// Test a connection
@@ -114,15 +105,14 @@ pub(crate) async fn delete_connection(
     tag = "Integrations",
     params(ConnectionPath),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Outcome of the test.", body = ConnectionTest))
 )]
 pub(crate) async fn test_connection(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
     RunOnce(once): RunOnce,
 ) -> Answer<ConnectionTest> {
-    Ok(Json(acts::test_connection(&app, &caller, &place, &once).await?))
+    answer(acts::test_connection(&app, &caller, &place, &once).await)
 }
 
 /// Get a connection's schedule
@@ -134,14 +124,13 @@ pub(crate) async fn test_connection(
     tag = "Integrations",
     params(ConnectionPath),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The schedule.", body = ScheduleShown))
 )]
 pub(crate) async fn get_connection_schedule(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
 ) -> Answer<ScheduleShown> {
-    Ok(Json(schedule::get_schedule(&app, &caller, &place).await?))
+    answer(schedule::get_schedule(&app, &caller, &place).await)
 }
 
 /// List a connection's lists
@@ -154,13 +143,13 @@ pub(crate) async fn get_connection_schedule(
     tag = "Integrations",
     params(ConnectionPath, OnePageQuery),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "All lists.", body = List<PlatformList>))
 )]
 pub(crate) async fn list_connection_lists(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
     Asking(OnePageQuery): Asking<OnePageQuery>,
 ) -> Answer<List<PlatformList>> {
-    Ok(Json(acts::list_platform_lists(&app, &caller, &place).await?))
+    answer(acts::list_platform_lists(&app, &caller, &place).await)
 }

@@ -11,20 +11,19 @@ use axum::routing::post;
 use axum::{Extension, Json, Router};
 use probity_account::id::ConnId;
 use probity_backend::connections::hooks::HookCall;
-use probity_contract::error::ApiError;
+use probity_contract::error::{ApiError, Code};
 use probity_service::app::App;
 use probity_service::connections::hooks::{find_hook, take_event};
 use serde_json::json;
 
-use crate::callers::caller::AppState;
-use crate::error::Refusal;
+use crate::handler::{AppState, Refusal};
 use crate::request::body::{BodyLimit, RawBody};
 
 /// Largest body, in bytes.
 const BODY_MAX: usize = 64 << 10;
 
 pub(crate) fn routes(app: &Arc<App>) -> Router {
-    let methods = post(take).get(look).fallback(async || Refusal(ApiError::method_not_allowed()));
+    let methods = post(take).get(look).fallback(async || Refusal(ApiError::of(Code::MethodNotAllowed)));
     Router::new()
         .route("/hooks/{connection}/{secret}", methods)
         .layer(Extension(BodyLimit(BODY_MAX)))

@@ -1,15 +1,11 @@
 //! Platforms that can be connected.
 
-use axum::Json;
 use probity_contract::page::{List, OnePageQuery};
 use probity_contract::parameters::IntegrationPath;
 use probity_contract::published::connections::{IntegrationDetail, IntegrationShown};
 use probity_service::connections::integrations;
 
-use crate::callers::caller::Call;
-use crate::error::Answer;
-use crate::request::asking::Asking;
-use crate::request::path::PathId;
+use crate::handler::{Answer, Asking, Call, PathId, answer};
 
 /// List integrations
 ///
@@ -21,14 +17,13 @@ use crate::request::path::PathId;
     tag = "Integrations",
     params(OnePageQuery),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "All platforms.", body = List<IntegrationShown>))
 )]
 pub(crate) async fn list_integrations(
     Call(app, caller): Call,
     Asking(OnePageQuery): Asking<OnePageQuery>,
 ) -> Answer<List<IntegrationShown>> {
-    Ok(Json(integrations::list_integrations(&app, &caller).await?))
+    answer(integrations::list_integrations(&app, &caller).await)
 }
 
 /// Get an integration
@@ -41,12 +36,11 @@ pub(crate) async fn list_integrations(
     tag = "Integrations",
     params(IntegrationPath),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The platform and its connections.", body = IntegrationDetail))
 )]
 pub(crate) async fn get_integration(
     Call(app, caller): Call,
     PathId(provider): PathId<String>,
 ) -> Answer<IntegrationDetail> {
-    Ok(Json(integrations::get_integration(&app, &caller, &provider).await?))
+    answer(integrations::get_integration(&app, &caller, &provider).await)
 }

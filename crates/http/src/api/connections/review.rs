@@ -1,17 +1,11 @@
 //! Review of planned actions.
 
-use axum::Json;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::ConnectionPath;
 use probity_contract::published::connections::{ReviewDecided, ReviewDecisions, ReviewedAction};
-use probity_service::connections::review;
+use probity_service::connections::{ConnectionPlace, review};
 
-use super::place::AtConnection;
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::Answer;
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
+use crate::handler::{Answer, Asking, Call, JsonBody, PathId, RunOnce, answer};
 
 /// List planned actions
 ///
@@ -22,15 +16,14 @@ use crate::request::body::JsonBody;
     tag = "Integrations",
     params(ConnectionPath, PageQuery),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "A page of planned actions.", body = List<ReviewedAction>))
 )]
 pub(crate) async fn list_review(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
     Asking(query): Asking<PageQuery>,
 ) -> Answer<List<ReviewedAction>> {
-    Ok(Json(review::list_review(&app, &caller, &place, query).await?))
+    answer(review::list_review(&app, &caller, &place, query).await)
 }
 
 /// Decide about planned actions
@@ -44,14 +37,14 @@ pub(crate) async fn list_review(
     params(ConnectionPath),
     request_body(content = ReviewDecisions, description = "The decisions."),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The numbers of decisions with and without an effect.", body = ReviewDecided))
 )]
 pub(crate) async fn decide_review(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<ReviewDecisions>,
 ) -> Answer<ReviewDecided> {
-    Ok(Json(review::decide_review(&app, &caller, &place, &once, asked).await?))
+    answer(review::decide_review(&app, &caller, &place, &once, asked).await)
 }

@@ -1,6 +1,5 @@
-//! Keyword rules of a connection, below `/keywords` and, for earlier clients, beside it.
+//! Keyword rules of a connection. The router serves them beside `/keywords`, too.
 
-use axum::Json;
 use probity_contract::page::List;
 use probity_contract::parameters::{KeywordPath, RulePath};
 use probity_contract::published::connections::{
@@ -9,11 +8,7 @@ use probity_contract::published::connections::{
 use probity_service::connections::rules;
 
 use super::place::{AtRule, AtRules};
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::{Answer, Created, created};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
 
 /// List keyword rules
 ///
@@ -24,35 +19,14 @@ use crate::request::body::JsonBody;
     tag = "Integrations",
     params(KeywordPath, RulesQuery),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "A page of rules.", body = List<KeywordRuleShown>))
 )]
 pub(crate) async fn list_keyword_rules(
     Call(app, caller): Call,
-    AtRules(place, kind): AtRules,
+    PathId(AtRules { place, kind }): PathId<AtRules>,
     Asking(query): Asking<RulesQuery>,
 ) -> Answer<List<KeywordRuleShown>> {
-    Ok(Json(rules::list_keyword_rules(&app, &caller, &place, kind, query).await?))
-}
-
-/// List keyword rules, by the short path
-///
-/// Does the same as the path with `/keywords`.
-#[utoipa::path(
-    get,
-    path = "/v1/integrations/{type}/connections/{id}/{kind}",
-    tag = "Integrations",
-    params(KeywordPath, RulesQuery),
-    security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
-    responses((status = 200, description = "A page of rules.", body = List<KeywordRuleShown>))
-)]
-pub(crate) async fn list_keyword_rules_by_short_path(
-    call: Call,
-    at: AtRules,
-    query: Asking<RulesQuery>,
-) -> Answer<List<KeywordRuleShown>> {
-    list_keyword_rules(call, at, query).await
+    answer(rules::list_keyword_rules(&app, &caller, &place, kind, query).await)
 }
 
 /// Add keyword rules
@@ -68,38 +42,16 @@ pub(crate) async fn list_keyword_rules_by_short_path(
     params(KeywordPath),
     request_body(content = AddKeywordRules, description = "Rules to add."),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 201, description = "The rules, in the order of the request.", body = KeywordRulesAdded))
 )]
 pub(crate) async fn add_keyword_rules(
     Call(app, caller): Call,
-    AtRules(place, kind): AtRules,
+    PathId(AtRules { place, kind }): PathId<AtRules>,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<AddKeywordRules>,
 ) -> Created<KeywordRulesAdded> {
-    Ok(created(rules::add_keyword_rules(&app, &caller, &place, kind, &once.created(), asked).await?))
-}
-
-/// Add keyword rules, by the short path
-///
-/// Does the same as the path with `/keywords`.
-#[utoipa::path(
-    post,
-    path = "/v1/integrations/{type}/connections/{id}/{kind}",
-    tag = "Integrations",
-    params(KeywordPath),
-    request_body(content = AddKeywordRules, description = "Rules to add."),
-    security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
-    responses((status = 201, description = "The rules, in the order of the request.", body = KeywordRulesAdded))
-)]
-pub(crate) async fn add_keyword_rules_by_short_path(
-    call: Call,
-    at: AtRules,
-    once: RunOnce,
-    asked: JsonBody<AddKeywordRules>,
-) -> Created<KeywordRulesAdded> {
-    add_keyword_rules(call, at, once, asked).await
+    created(rules::add_keyword_rules(&app, &caller, &place, kind, &once.created(), asked).await)
 }
 
 /// Delete a keyword rule
@@ -111,28 +63,11 @@ pub(crate) async fn add_keyword_rules_by_short_path(
     tag = "Integrations",
     params(RulePath),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The rule is deleted.", body = DeletedKeywordRule))
 )]
 pub(crate) async fn delete_keyword_rule(
     Call(app, caller): Call,
-    AtRule(place, kind, rule): AtRule,
+    PathId(AtRule { list, rule_id }): PathId<AtRule>,
 ) -> Answer<DeletedKeywordRule> {
-    Ok(Json(rules::delete_keyword_rule(&app, &caller, &place, kind, rule).await?))
-}
-
-/// Delete a keyword rule, by the short path
-///
-/// Does the same as the path with `/keywords`.
-#[utoipa::path(
-    delete,
-    path = "/v1/integrations/{type}/connections/{id}/{kind}/{rule_id}",
-    tag = "Integrations",
-    params(RulePath),
-    security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found"]))),
-    responses((status = 200, description = "The rule is deleted.", body = DeletedKeywordRule))
-)]
-pub(crate) async fn delete_keyword_rule_by_short_path(call: Call, at: AtRule) -> Answer<DeletedKeywordRule> {
-    delete_keyword_rule(call, at).await
+    answer(rules::delete_keyword_rule(&app, &caller, &list.place, list.kind, rule_id).await)
 }

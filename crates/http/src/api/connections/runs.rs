@@ -1,17 +1,12 @@
 //! Runs of a connection.
 
-use axum::Json;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::{ConnectionPath, RunPath};
 use probity_contract::published::connections::{ConfirmRun, ConnectionShown, RunDetail, RunShown, StartRun};
-use probity_service::connections::runs;
+use probity_service::connections::{ConnectionPlace, runs};
 
-use super::place::{AtConnection, AtRun};
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::{Answer, Created, created};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
+use super::place::AtRun;
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
 
 /// Synchronize a connection
 ///
@@ -25,15 +20,15 @@ use crate::request::body::JsonBody;
     tag = "Integrations",
     params(ConnectionPath),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The connection.", body = ConnectionShown))
 )]
 pub(crate) async fn sync_connection(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
     RunOnce(once): RunOnce,
 ) -> Answer<ConnectionShown> {
-    Ok(Json(runs::sync_connection(&app, &caller, &place, &once).await?))
+    answer(runs::sync_connection(&app, &caller, &place, &once).await)
 }
 
 /// List runs
@@ -45,15 +40,14 @@ pub(crate) async fn sync_connection(
     tag = "Integrations",
     params(ConnectionPath, PageQuery),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "A page of runs.", body = List<RunShown>))
 )]
 pub(crate) async fn list_runs(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
     Asking(query): Asking<PageQuery>,
 ) -> Answer<List<RunShown>> {
-    Ok(Json(runs::list_runs(&app, &caller, &place, query).await?))
+    answer(runs::list_runs(&app, &caller, &place, query).await)
 }
 
 /// Start a run
@@ -68,16 +62,16 @@ pub(crate) async fn list_runs(
     params(ConnectionPath),
     request_body(content = StartRun, description = "The run to start."),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 201, description = "The run.", body = RunShown))
 )]
 pub(crate) async fn start_run(
     Call(app, caller): Call,
-    AtConnection(place): AtConnection,
+    PathId(place): PathId<ConnectionPlace>,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<StartRun>,
 ) -> Created<RunShown> {
-    Ok(created(runs::start_run(&app, &caller, &place, &once.created(), asked).await?))
+    created(runs::start_run(&app, &caller, &place, &once.created(), asked).await)
 }
 
 /// Get a run
@@ -89,11 +83,13 @@ pub(crate) async fn start_run(
     tag = "Integrations",
     params(RunPath),
     security(("bearer" = ["read:integrations"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The run.", body = RunDetail))
 )]
-pub(crate) async fn get_run(Call(app, caller): Call, AtRun(place, id): AtRun) -> Answer<RunDetail> {
-    Ok(Json(runs::get_run(&app, &caller, &place, id).await?))
+pub(crate) async fn get_run(
+    Call(app, caller): Call,
+    PathId(AtRun { place, run_id: id }): PathId<AtRun>,
+) -> Answer<RunDetail> {
+    answer(runs::get_run(&app, &caller, &place, id).await)
 }
 
 /// Confirm a run
@@ -109,16 +105,16 @@ pub(crate) async fn get_run(Call(app, caller): Call, AtRun(place, id): AtRun) ->
     params(RunPath),
     request_body(content = ConfirmRun, description = "The number of actions."),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The run.", body = RunShown))
 )]
 pub(crate) async fn confirm_run(
     Call(app, caller): Call,
-    AtRun(place, id): AtRun,
+    PathId(AtRun { place, run_id: id }): PathId<AtRun>,
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<ConfirmRun>,
 ) -> Answer<RunShown> {
-    Ok(Json(runs::confirm_run(&app, &caller, &place, id, &once, asked).await?))
+    answer(runs::confirm_run(&app, &caller, &place, id, &once, asked).await)
 }
 
 /// Cancel a run
@@ -131,13 +127,12 @@ pub(crate) async fn confirm_run(
     tag = "Integrations",
     params(RunPath),
     security(("bearer" = ["write:integrations"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The run.", body = RunShown))
 )]
 pub(crate) async fn cancel_run(
     Call(app, caller): Call,
-    AtRun(place, id): AtRun,
+    PathId(AtRun { place, run_id: id }): PathId<AtRun>,
     RunOnce(once): RunOnce,
 ) -> Answer<RunShown> {
-    Ok(Json(runs::cancel_run(&app, &caller, &place, id, &once).await?))
+    answer(runs::cancel_run(&app, &caller, &place, id, &once).await)
 }

@@ -1,14 +1,9 @@
 //! `/v1/organization/settings`. A change is a JSON merge patch (RFC 7396).
 
-use axum::Json;
 use probity_contract::published::accounts::settings::{SettingsPatch, SettingsShown};
 use probity_service::accounts::settings;
 
-use crate::callers::caller::Call;
-use crate::error::Answer;
-use crate::request::body::JsonBody;
-
-// For `dashboard/trial.rs`, until that names the act's type itself.
+use crate::handler::{Answer, Call, JsonBody, answer};
 
 /// Get the settings
 ///
@@ -22,7 +17,7 @@ use crate::request::body::JsonBody;
     responses((status = 200, description = "The settings.", body = SettingsShown))
 )]
 pub(crate) async fn get_settings(Call(app, caller): Call) -> Answer<SettingsShown> {
-    Ok(Json(settings::get_settings(&app, &caller).await?))
+    answer(settings::get_settings(&app, &caller).await)
 }
 
 /// Update the settings
@@ -42,5 +37,5 @@ pub(crate) async fn patch_settings(
     Call(app, caller): Call,
     JsonBody(patch): JsonBody<SettingsPatch>,
 ) -> Answer<SettingsShown> {
-    Ok(Json(settings::update_settings(&app, &caller, patch).await?))
+    answer(settings::update_settings(&app, &caller, patch).await)
 }

@@ -1,6 +1,5 @@
 //! `/v1/organization/suppressions/{list}`. Additions take the formats of `POST /v1/batch-verify`, as they stream in.
 
-use axum::Json;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use probity_account::block::PackedBlock;
@@ -16,12 +15,9 @@ use probity_service::callers::once::{KeyedCall, Once};
 use probity_service::privacy::suppressions;
 use probity_service::privacy::suppressions::SuppressionAddition;
 
-use crate::callers::caller::Call;
 use crate::callers::idempotency::{self, run_once};
-use crate::error::{Answer, Refusal};
-use crate::request::asking::Asking;
-use crate::request::body::{JsonBody, pieces};
-use crate::request::path::PathId;
+use crate::handler::{Answer, Asking, Call, JsonBody, PathId, Refusal, answer};
+use crate::request::body::pieces;
 use crate::request::submission::format_of;
 
 /// Get a suppression list
@@ -34,7 +30,6 @@ use crate::request::submission::format_of;
     tag = "Account",
     params(ListPath, SuppressionLookupQuery),
     security(("bearer" = ["read:account"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "The list.", body = SuppressionList))
 )]
 pub(crate) async fn get_suppressions(
@@ -42,7 +37,7 @@ pub(crate) async fn get_suppressions(
     PathId(list): PathId<SuppressionKind>,
     Asking(query): Asking<SuppressionLookupQuery>,
 ) -> Answer<SuppressionList> {
-    Ok(Json(suppressions::get_list(&app, &caller, list, query).await?))
+    answer(suppressions::get_list(&app, &caller, list, query).await)
 }
 
 /// Add addresses to a suppression list
@@ -57,7 +52,6 @@ pub(crate) async fn get_suppressions(
     params(ListPath),
     request_body(content = crate::openapi::batch::Suppressions, description = "Addresses to add."),
     security(("bearer" = ["write:account"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Outcome of the addition.", body = AddedTo))
 )]
 pub(crate) async fn add_suppressions(
@@ -75,11 +69,11 @@ pub(crate) async fn add_suppressions(
         let app = app.clone();
         async move |once: Once| add(&app, &once, &addition).await.into_response()
     };
-    run_once(app, caller, KeyedCall { path, key, body_hash }, work).await
+    run_once(app, Some(caller), KeyedCall { path, key, body_hash }, work).await
 }
 
 async fn add(app: &App, once: &Once, addition: &SuppressionAddition) -> Answer<AddedTo> {
-    Ok(Json(suppressions::add_addresses(app, once, addition).await?))
+    answer(suppressions::add_addresses(app, once, addition).await)
 }
 
 /// Reads the body into an addition and returns its hash, which a repetition has to equal.
@@ -120,7 +114,6 @@ fn take(app: &App, addition: &mut SuppressionAddition, full: &mut Vec<PackedBloc
     params(ListPath, SuppressionRemovalQuery),
     request_body(content = Option<Removal>, description = "Addresses to remove; omit the body with `all=true`."),
     security(("bearer" = ["write:account"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "Outcome of the removal.", body = RemovedFrom))
 )]
 pub(crate) async fn remove_suppressions(
@@ -132,5 +125,5 @@ pub(crate) async fn remove_suppressions(
     // After the body, whose faults are told first.
     let query = SuppressionRemovalQuery::from_query(&query)?;
     let removal = body.map(|JsonBody(removal)| removal);
-    Ok(Json(suppressions::remove_addresses(&app, &caller, list, query, removal).await?))
+    answer(suppressions::remove_addresses(&app, &caller, list, query, removal).await)
 }

@@ -7,20 +7,19 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::HeaderMap;
 use axum::routing::post;
 use axum::{Extension, Json, Router};
-use probity_contract::error::ApiError;
+use probity_contract::error::{ApiError, Code};
 use probity_service::app::App;
 use probity_service::outcomes::sources::{PostedEvents, take_events};
 use serde_json::{Value, json};
 
-use crate::callers::caller::AppState;
-use crate::error::{Answer, Refusal};
+use crate::handler::{Answer, AppState, Refusal};
 use crate::request::body::{BodyLimit, RawBody};
 
 /// Largest body, in bytes: `SendGrid` posts up to 768 KiB.
 const BODY_MAX: usize = 1 << 20;
 
 pub(crate) fn routes(app: &Arc<App>) -> Router {
-    let methods = post(take).fallback(async || Refusal(ApiError::method_not_allowed()));
+    let methods = post(take).fallback(async || Refusal(ApiError::of(Code::MethodNotAllowed)));
     Router::new()
         .route("/hooks/outcomes/{id}/{secret}", methods)
         .layer(Extension(BodyLimit(BODY_MAX)))

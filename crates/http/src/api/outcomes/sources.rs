@@ -1,6 +1,5 @@
 //! `/v1/outcome-sources`: sending services that post events.
 
-use axum::Json;
 use probity_account::id::OutcomeSourceId;
 use probity_contract::page::{List, OnePageQuery};
 use probity_contract::parameters::OutcomeSourcePath;
@@ -9,12 +8,7 @@ use probity_contract::published::outcomes::sources::{
 };
 use probity_service::outcomes::sources;
 
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::{Answer, Created, created};
-use crate::request::asking::Asking;
-use crate::request::body::JsonBody;
-use crate::request::path::PathId;
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
 
 /// List sources of outcomes
 ///
@@ -25,14 +19,13 @@ use crate::request::path::PathId;
     tag = "Account",
     params(OnePageQuery),
     security(("bearer" = ["read:account"])),
-    extensions(("x-errors" = json!(["invalid_request"]))),
     responses((status = 200, description = "All sources.", body = List<OutcomeSourceShown>))
 )]
 pub(crate) async fn list_outcome_sources(
     Call(app, caller): Call,
     Asking(OnePageQuery): Asking<OnePageQuery>,
 ) -> Answer<List<OutcomeSourceShown>> {
-    Ok(Json(sources::list_sources(&app, &caller).await?))
+    answer(sources::list_sources(&app, &caller).await)
 }
 
 /// Create a source of outcomes
@@ -52,7 +45,7 @@ pub(crate) async fn create_outcome_source(
     RunOnce(once): RunOnce,
     JsonBody(asked): JsonBody<CreateOutcomeSource>,
 ) -> Created<NewOutcomeSource> {
-    Ok(created(sources::create_source(&app, &caller, &once.created(), asked).await?))
+    created(sources::create_source(&app, &caller, &once.created(), asked).await)
 }
 
 /// Delete a source of outcomes
@@ -64,12 +57,11 @@ pub(crate) async fn create_outcome_source(
     tag = "Account",
     params(OutcomeSourcePath),
     security(("bearer" = ["write:account"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The source is deleted.", body = DeletedOutcomeSource))
 )]
 pub(crate) async fn delete_outcome_source(
     Call(app, caller): Call,
     PathId(id): PathId<OutcomeSourceId>,
 ) -> Answer<DeletedOutcomeSource> {
-    Ok(Json(sources::delete_source(&app, &caller, id).await?))
+    answer(sources::delete_source(&app, &caller, id).await)
 }

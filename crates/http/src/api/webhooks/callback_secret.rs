@@ -1,12 +1,9 @@
 //! `/v1/webhooks/callback-secret`.
 
-use axum::Json;
 use probity_contract::published::webhooks::callback_secret::CallbackSecret;
 use probity_service::webhooks::callback_secret;
 
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::Answer;
+use crate::handler::{Answer, Call, RunOnce, answer};
 
 /// Get the callback secret
 ///
@@ -21,7 +18,7 @@ use crate::error::Answer;
     responses((status = 200, description = "The secret.", body = CallbackSecret))
 )]
 pub(crate) async fn get_callback_secret(Call(app, caller): Call) -> Answer<CallbackSecret> {
-    Ok(Json(callback_secret::get_callback_secret(&app, &caller).await?))
+    answer(callback_secret::get_callback_secret(&app, &caller).await)
 }
 
 /// Rotate the callback secret
@@ -36,5 +33,5 @@ pub(crate) async fn get_callback_secret(Call(app, caller): Call) -> Answer<Callb
     responses((status = 200, description = "The new secret.", body = CallbackSecret))
 )]
 pub(crate) async fn rotate_callback_secret(Call(app, caller): Call, RunOnce(once): RunOnce) -> Answer<CallbackSecret> {
-    Ok(Json(callback_secret::rotate_callback_secret(&app, &caller, &once).await?))
+    answer(callback_secret::rotate_callback_secret(&app, &caller, &once).await)
 }

@@ -1,6 +1,5 @@
 //! `/v1/webhooks/{id}/deliveries`, and sending to a webhook by hand.
 
-use axum::Json;
 use probity_account::id::{DeliveryId, WebhookId};
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
@@ -8,11 +7,7 @@ use probity_contract::parameters::{DeliveryPath, WebhookPath};
 use probity_contract::published::webhooks::{DeliveriesQuery, WebhookDelivery, WebhookDeliveryDetail};
 use probity_service::webhooks::deliveries;
 
-use crate::callers::caller::Call;
-use crate::callers::idempotency::RunOnce;
-use crate::error::Answer;
-use crate::request::asking::Asking;
-use crate::request::path::{PathId, PathIds};
+use crate::handler::{Answer, Asking, Call, PathId, RunOnce, answer};
 
 /// List a webhook's deliveries
 ///
@@ -24,7 +19,6 @@ use crate::request::path::{PathId, PathIds};
     tag = "Webhooks",
     params(WebhookPath, DeliveriesQuery),
     security(("bearer" = ["read:webhooks"])),
-    extensions(("x-errors" = json!(["invalid_request", "not_found"]))),
     responses((status = 200, description = "A page of deliveries.", body = List<WebhookDelivery>))
 )]
 pub(crate) async fn list_webhook_deliveries(
@@ -32,7 +26,7 @@ pub(crate) async fn list_webhook_deliveries(
     PathId(id): PathId<WebhookId>,
     Asking(query): Asking<Result<DeliveriesQuery, ApiError>>,
 ) -> Answer<List<WebhookDelivery>> {
-    Ok(Json(deliveries::list_deliveries(&app, &caller, id, query).await?))
+    answer(deliveries::list_deliveries(&app, &caller, id, query).await)
 }
 
 /// Get a delivery with its body
@@ -45,14 +39,13 @@ pub(crate) async fn list_webhook_deliveries(
     tag = "Webhooks",
     params(WebhookPath, DeliveryPath),
     security(("bearer" = ["read:webhooks"])),
-    extensions(("x-errors" = json!(["not_found"]))),
     responses((status = 200, description = "The delivery.", body = WebhookDeliveryDetail))
 )]
 pub(crate) async fn get_webhook_delivery(
     Call(app, caller): Call,
-    PathIds(id, delivery): PathIds<WebhookId, DeliveryId>,
+    PathId((id, delivery)): PathId<(WebhookId, DeliveryId)>,
 ) -> Answer<WebhookDeliveryDetail> {
-    Ok(Json(deliveries::get_delivery(&app, &caller, (id, delivery)).await?))
+    answer(deliveries::get_delivery(&app, &caller, (id, delivery)).await)
 }
 
 /// Send a test event
@@ -65,7 +58,7 @@ pub(crate) async fn get_webhook_delivery(
     tag = "Webhooks",
     params(WebhookPath),
     security(("bearer" = ["write:webhooks"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The delivery.", body = WebhookDelivery))
 )]
 pub(crate) async fn test_webhook(
@@ -73,7 +66,7 @@ pub(crate) async fn test_webhook(
     PathId(id): PathId<WebhookId>,
     RunOnce(once): RunOnce,
 ) -> Answer<WebhookDelivery> {
-    Ok(Json(deliveries::send_test_event(&app, &caller, id, &once).await?))
+    answer(deliveries::send_test_event(&app, &caller, id, &once).await)
 }
 
 /// Resend a delivery
@@ -86,13 +79,13 @@ pub(crate) async fn test_webhook(
     tag = "Webhooks",
     params(WebhookPath, DeliveryPath),
     security(("bearer" = ["write:webhooks"])),
-    extensions(("x-errors" = json!(["not_found", "conflict"]))),
+    extensions(("x-errors" = json!(["conflict"]))),
     responses((status = 200, description = "The delivery.", body = WebhookDelivery))
 )]
 pub(crate) async fn redeliver(
     Call(app, caller): Call,
-    PathIds(id, delivery): PathIds<WebhookId, DeliveryId>,
+    PathId((id, delivery)): PathId<(WebhookId, DeliveryId)>,
     RunOnce(once): RunOnce,
 ) -> Answer<WebhookDelivery> {
-    Ok(Json(deliveries::resend_delivery(&app, &caller, (id, delivery), &once).await?))
+    answer(deliveries::resend_delivery(&app, &caller, (id, delivery), &once).await)
 }

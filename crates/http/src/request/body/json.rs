@@ -15,6 +15,16 @@ use crate::error::Refusal;
 const PATH_CHARS_MAX: usize = 100;
 /// Replacement for a field name that a message does not repeat.
 const SOME_FIELD: &str = "a field of the body";
+/// Beginning of serde's error about a field that the type does not have.
+const UNKNOWN: &str = "unknown field `";
+/// Beginnings of serde's errors about a field, whose name follows, and what we say.
+const OF_FIELDS: [(&str, &str); 3] = [
+    ("missing field `", "is required"),
+    ("duplicate field `", "is given twice; send it once"),
+    (UNKNOWN, "is not a known field; remove it"),
+];
+/// Beginnings of serde's errors about a value, which end with what was expected.
+const STANDARD: [&str; 4] = ["invalid type: ", "invalid value: ", "invalid length ", "unknown variant `"];
 
 /// Parses a `T`.
 ///
@@ -111,49 +121,25 @@ fn explain(error: &serde_path_to_error::Error<serde_json::Error>, body: &str) ->
     // serde_json appends the position, which is less helpful than the path.
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
     let path = Some(error.path().to_string()).filter(|path| path != ".");
-    match Fault::of(text) {
-        Fault::Missing(field) => ApiError::invalid(&below(path.as_deref(), field), "is required"),
-        Fault::Twice(field) => ApiError::invalid(&below(path.as_deref(), field), "is given twice; send it once"),
-        Fault::Unknown(field) => {
-            let parent =
-                path.as_deref().and_then(|path| path.strip_suffix(field)).map(|path| path.trim_end_matches('.'));
-            let parent = parent.filter(|parent| !parent.is_empty());
-            ApiError::invalid(&below(parent, field), "is not a known field; remove it")
-        }
-        Fault::Other(what) => match path {
-            Some(path) => ApiError::invalid(&shown(&path), what),
-            None => ApiError::invalid_request(format!("the body {what}")),
-        },
+    for (start, what) in OF_FIELDS {
+        let Some(field) = text.strip_prefix(start).and_then(|rest| rest.split('`').next()) else { continue };
+        // The path of an unknown field names it already.
+        let is_named = start == UNKNOWN;
+        let parent = path.as_deref().and_then(|path| if is_named { path.strip_suffix(field) } else { Some(path) });
+        let parent = parent.map(|path| path.trim_end_matches('.')).filter(|path| !path.is_empty());
+        let field = parent.map_or_else(|| field.to_owned(), |parent| format!("{parent}.{field}"));
+        return ApiError::invalid(&shown(&field), what);
     }
-}
-
-/// Error of serde, without the value.
-enum Fault<'a> {
-    Missing(&'a str),
-    Twice(&'a str),
-    Unknown(&'a str),
-    Other(String),
-}
-
-impl<'a> Fault<'a> {
-    fn of(text: &'a str) -> Self {
-        let quoted = |start: &str| text.strip_prefix(start).and_then(|rest| rest.split('`').next());
-        if let Some(field) = quoted("missing field `") {
-            return Self::Missing(field);
-        }
-        if let Some(field) = quoted("duplicate field `") {
-            return Self::Twice(field);
-        }
-        if let Some(field) = quoted("unknown field `") {
-            return Self::Unknown(field);
-        }
-        let standard = ["invalid type: ", "invalid value: ", "invalid length ", "unknown variant `"];
-        if !standard.iter().any(|start| text.starts_with(start)) {
-            return Self::Other(text.to_owned());
-        }
+    let what = if STANDARD.iter().any(|start| text.starts_with(start)) {
         // A value may contain these words too; serde's own come last.
         let expected = text.rsplit_once(", expected ").map_or("something else", |(_, expected)| expected);
-        Self::Other(format!("must be {}", in_words(expected)))
+        format!("must be {}", in_words(expected))
+    } else {
+        text.to_owned()
+    };
+    match path {
+        Some(path) => ApiError::invalid(&shown(&path), what),
+        None => ApiError::invalid_request(format!("the body {what}")),
     }
 }
 
@@ -167,13 +153,6 @@ fn in_words(expected: &str) -> &str {
         "f32" | "f64" => "a number",
         _ if expected.starts_with("struct ") || expected.starts_with("internally tagged enum") => "an object",
         _ => expected,
-    }
-}
-
-fn below(parent: Option<&str>, field: &str) -> String {
-    match parent {
-        Some(parent) => shown(&format!("{parent}.{field}")),
-        None => shown(field),
     }
 }
 

@@ -12,7 +12,7 @@ use axum::body::{Body, Bytes};
 use bytes::BytesMut;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
-use probity_contract::error::ApiError;
+use probity_contract::error::{ApiError, Code};
 use probity_engine::clock::EngineClock;
 
 use crate::error::Refusal;
@@ -141,7 +141,7 @@ impl BodyChunks {
             let taken = inner.clock.elapsed().saturating_sub(self.began);
             let patience = inner.rules.allowed(self.received).saturating_sub(taken).min(inner.rules.stall);
             let frame = match tokio::time::timeout(patience, self.body.frame()).await {
-                Err(_) => return Err(ApiError::request_timeout().into()),
+                Err(_) => return Err(ApiError::of(Code::RequestTimeout).into()),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(_))) => {
                     return Err(ApiError::invalid_request("the body is incomplete; send it again").into());
@@ -175,7 +175,6 @@ mod tests {
     use probity_mail::time::Millis;
 
     use super::*;
-    use probity_contract::error::Code;
 
     /// Returns a body whose pieces each arrive after a pause.
     fn dripping(pieces: usize, size: usize, pause: Duration) -> Body {

@@ -1,0 +1,92 @@
+//! What pages ask about an organization besides its lists: its first steps and name, its keys, requests and providers, where an
+//! address stands, what settings and rules would do, and the way to mail servers.
+
+use probity_account::id::KeyId;
+use probity_contract::page::List;
+use probity_contract::published::accounts::keys::ApiKey;
+use probity_contract::published::accounts::settings::SettingsPatch;
+use probity_service::accounts::first_steps::{self, FirstSteps, NamedOrganization, OrganizationName};
+use probity_service::accounts::key_changes::{self, RenameKey, RotateKey, RotatedKey};
+use probity_service::activity::requests::{self, RequestShown, RequestsQuery};
+use probity_service::connections::ConnectionPlace;
+use probity_service::connections::trial::{RuleTrial, TriedAddress, try_keyword_rules};
+use probity_service::lists::lookup::{AddressPlaces, LookupQuery, find_places};
+use probity_service::lists::providers::{ProviderCounts, ProvidersQuery, count_providers};
+use probity_service::lists::trial::{self, SettingsTrial};
+use probity_service::operator::egress::{EgressWays, list_ways};
+
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, answer, created};
+
+/// What all nodes that are alive see of their way to mail servers.
+pub(crate) async fn get_ways(Call(app, caller): Call) -> Answer<EgressWays> {
+    answer(list_ways(&app, &caller).await)
+}
+
+/// The steps that a new organization has taken.
+pub(crate) async fn get_steps(Call(app, caller): Call) -> Answer<FirstSteps> {
+    answer(first_steps::get_first_steps(&app, &caller).await)
+}
+
+/// Names the organization.
+pub(crate) async fn name_it(
+    Call(app, caller): Call,
+    JsonBody(wish): JsonBody<OrganizationName>,
+) -> Answer<NamedOrganization> {
+    answer(first_steps::name_organization(&app, &caller, wish).await)
+}
+
+/// Renames a key.
+pub(crate) async fn patch_key(
+    Call(app, caller): Call,
+    PathId(id): PathId<KeyId>,
+    JsonBody(wish): JsonBody<RenameKey>,
+) -> Answer<ApiKey> {
+    answer(key_changes::rename_key(&app, &caller, id, wish).await)
+}
+
+/// Makes the successor of a key.
+pub(crate) async fn rotate_key(
+    Call(app, caller): Call,
+    PathId(id): PathId<KeyId>,
+    JsonBody(asked): JsonBody<RotateKey>,
+) -> Created<RotatedKey> {
+    created(key_changes::rotate_key(&app, &caller, id, asked).await)
+}
+
+/// Where an address or a domain stands in the lists.
+pub(crate) async fn get_places(Call(app, caller): Call, Asking(query): Asking<LookupQuery>) -> Answer<AddressPlaces> {
+    answer(find_places(&app, &caller, query).await)
+}
+
+/// How many addresses of which mail provider were verified in the last days, today included.
+pub(crate) async fn get_providers(
+    Call(app, caller): Call,
+    Asking(query): Asking<ProvidersQuery>,
+) -> Answer<ProviderCounts> {
+    answer(count_providers(&app, &caller, query).await)
+}
+
+/// What the organization's programs asked, newest first.
+pub(crate) async fn list_requests(
+    Call(app, caller): Call,
+    Asking(query): Asking<RequestsQuery>,
+) -> Answer<List<RequestShown>> {
+    answer(requests::list_requests(&app, &caller, query).await)
+}
+
+/// What the keyword rules of a connection say about an address.
+pub(crate) async fn try_rules(
+    Call(app, caller): Call,
+    PathId(place): PathId<ConnectionPlace>,
+    JsonBody(tried): JsonBody<TriedAddress>,
+) -> Answer<RuleTrial> {
+    answer(try_keyword_rules(&app, &caller, &place, tried).await)
+}
+
+/// Tries settings on the organization's last list. The body is that of a change of the settings.
+pub(crate) async fn try_settings(
+    Call(app, caller): Call,
+    JsonBody(patch): JsonBody<SettingsPatch>,
+) -> Answer<SettingsTrial> {
+    answer(trial::try_settings(&app, &caller, patch).await)
+}
