@@ -5,14 +5,13 @@
 //! repetition by its `webhook-id`. The webhook of a delivery is read at the claim. If it is gone or disabled, the delivery is
 //! canceled.
 //!
-//! At most [`DeliveryConfig::at_once`] deliveries are in memory, in progress or kept for a free lane ([`kept`]). Endpoints that
-//! did not respond last time get half of them, and one customer gets half. Webhooks, a customer's callbacks to a host, and
+//! At most [`DeliveryConfig::at_once`] deliveries are in memory, in progress or waiting for a place at their endpoint. Endpoints
+//! that did not respond last time get half of them, and one customer gets half. Webhooks, a customer's callbacks to a host, and
 //! hosts have lanes ([`super::lanes`]), so that a hanging endpoint delays only itself. There are 7 retries
 //! ([`SCHEDULE_MS`](super::attempt::SCHEDULE_MS)). A database failure is logged and retried at the next poll; an attempt that
 //! cannot be recorded is repeated after its lease.
 
 mod claim;
-pub mod kept;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +20,8 @@ use std::time::Duration;
 use probity_engine::clock::EngineClock;
 use probity_mail::time::Millis;
 use probity_store::webhooks::WebhookReceiver;
-use probity_store::webhooks::outbox::ClaimedDelivery;
-use probity_store::{OrgNo, Store};
+use probity_store::webhooks::outbox::{self, ClaimedDelivery};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 use probity_telemetry::metrics::Metrics;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::{Id, JoinSet};
@@ -32,24 +31,26 @@ use crate::nodes::NodePresence;
 use crate::outbound::HttpTarget;
 use crate::secrets::Secrets;
 use crate::webhooks::attempt::{PreparedDelivery, ReceiverStates};
-use crate::webhooks::deliver::kept::{KeptDelivery, ReleasedDeliveries};
-use crate::webhooks::lanes::{Admission, LaneConfig, Lanes, ReceiverState, Sort};
+use crate::webhooks::lanes::{Admission, BUSY_MS, LaneConfig, Lanes, ReceiverState};
 use crate::webhooks::send::Sender;
 use crate::webhooks::{Callbacks, TEST};
 
 /// Pause of a delivery to a silent endpoint while too many of those are in progress, in milliseconds.
 const SILENT_MS: i64 = 2_000;
+/// Maximum wait for a place at an endpoint: a small part of the lease. Without waiting, a fast endpoint would get only as many
+/// deliveries per poll as it may have concurrently.
+const PLACE_WAIT: Duration = Duration::from_secs(2);
 /// Deliveries about rows that are built concurrently. Each reads up to 100 blocks of addresses.
 const PUT_TOGETHER_MAX: usize = 4;
 
 /// Settings of deliveries.
 #[derive(Clone, Copy, Debug)]
 pub struct DeliveryConfig {
-    /// Maximum number of concurrent attempts.
+    /// Maximum number of deliveries in memory, and so of concurrent attempts.
     pub at_once: usize,
     /// Limits for each host.
     pub lanes: LaneConfig,
-    /// Lower limits for each webhook, and for a customer's callbacks to a host, because many customers may share a host.
+    /// Limits for each webhook, and for a customer's callbacks to a host, because many customers may share a host.
     pub own_lanes: LaneConfig,
     /// Lease of a claimed delivery, in milliseconds. Longer than an attempt and its record take. A delivery whose worker died
     /// waits for this long.
@@ -84,10 +85,16 @@ enum Due {
 }
 
 impl DeliveryConfig {
-    /// Returns the maximum number of concurrent attempts for one customer, whatever hosts they name. An unknown host counts as
+    /// Returns the maximum number of deliveries of one customer in memory, whatever hosts they name. An unknown host counts as
     /// responsive, and new names cost nothing.
     fn share(&self) -> usize {
         (self.at_once / 2).max(1)
+    }
+
+    /// Returns the maximum number of deliveries claimed in one transaction. All may be of one customer, so a customer with less
+    /// room in its share has to wait; a small number keeps that room small.
+    fn claimed_max(&self) -> usize {
+        (self.share() / 4).max(1)
     }
 }
 
@@ -109,27 +116,22 @@ pub struct Worker {
     hosts: Lanes,
     own: Lanes,
     under_way: JoinSet<ReceiverStates>,
-    /// Lanes of each attempt in progress.
+    /// Lanes of each delivery in memory.
     lanes: HashMap<Id, LanesOf>,
-    /// Deliveries that wait for a lane, the oldest first.
-    kept: Vec<KeptDelivery>,
-    /// Deliveries that were kept in vain and must be released.
-    back: ReleasedDeliveries,
     putting_together: Arc<Semaphore>,
     wake: Arc<Notify>,
     /// Node that must be able to claim work; `None` if this is the only worker.
     node: Option<Arc<NodePresence>>,
 }
 
-/// Lanes that an attempt takes.
-#[derive(Clone)]
-pub struct LanesOf {
+/// Lanes that a delivery takes.
+struct LanesOf {
     host: String,
     /// Lane of the webhook, or of the customer's callbacks to the host.
     own: String,
     customer: OrgNo,
-    /// Silent if one of the lanes got no response last time.
-    sort: Sort,
+    /// Whether one of the lanes got no response last time.
+    is_silent: bool,
 }
 
 /// Destination of a delivery.
@@ -143,7 +145,7 @@ enum To {
 
 /// Result of starting a claimed delivery.
 enum DeliveryStart {
-    /// It is being sent, or will be as soon as a lane is free.
+    /// It is being sent, or will be as soon as it has a place.
     Started,
     /// It has to wait until this time.
     Later(Millis),
@@ -161,8 +163,6 @@ impl Worker {
             own: Lanes::new(config.own_lanes),
             under_way: JoinSet::new(),
             lanes: HashMap::new(),
-            kept: Vec::new(),
-            back: ReleasedDeliveries::default(),
             putting_together: Arc::new(Semaphore::new(PUT_TOGETHER_MAX)),
             wake: callbacks.waker(),
             node: None,
@@ -183,8 +183,7 @@ impl Worker {
                 self.wait(due != Due::Nothing, &ending).await;
             }
         }
-        self.give_up_kept();
-        self.hand_back().await;
+        self.own.close();
         let grace = self.config.grace;
         if tokio::time::timeout(grace, self.finish()).await.is_err() {
             tracing::warn!(
@@ -211,11 +210,10 @@ impl Worker {
         while !self.under_way.is_empty() {
             self.one_ended().await;
         }
-        self.hand_back().await;
     }
 
     fn room(&self) -> usize {
-        self.config.at_once.saturating_sub(self.under_way.len() + self.kept.len())
+        self.config.at_once.saturating_sub(self.under_way.len())
     }
 
     /// Waits for a reason to claim again: new deliveries, the next poll, or room if `more` are due.
@@ -246,14 +244,13 @@ impl Worker {
             Err(error) => (error.id(), ReceiverStates::nothing()),
         };
         let now = self.parts.clock.now();
-        if let Some(LanesOf { host, own, sort, .. }) = self.lanes.remove(&id) {
-            self.hosts.done(&host, sort, now, heard.host);
-            self.own.done(&own, sort, now, heard.own);
+        if let Some(LanesOf { host, own, .. }) = self.lanes.remove(&id) {
+            self.hosts.done(&host, now, heard.host);
+            self.own.done(&own, now, heard.own);
         }
-        self.start_kept(now);
     }
 
-    /// Starts an attempt if its lanes are free. Otherwise the delivery is kept, or has to wait.
+    /// Starts a delivery if its lanes allow that. Otherwise it has to come back.
     fn start(&mut self, mut claimed: ClaimedDelivery, to: To, now: Millis) -> DeliveryStart {
         let receiver = match to {
             To::Elsewhere => None,
@@ -269,49 +266,49 @@ impl Worker {
             Some(receiver) => receiver.id.to_string(),
             None => format!("{} {host}", claimed.org.0),
         };
-        let silent = self.hosts.is_silent(&host) || self.own.is_silent(&own);
-        let lanes =
-            LanesOf { host, own, customer: claimed.org, sort: if silent { Sort::Silent } else { Sort::Lively } };
+        let is_silent = self.hosts.is_silent(&host) || self.own.is_silent(&own);
+        let lanes = LanesOf { host, own, customer: claimed.org, is_silent };
+        let places = match self.admit(&lanes, now) {
+            Admission::Go(places) => places,
+            Admission::Later(at) => return DeliveryStart::Later(at),
+        };
         let delivery = PreparedDelivery { claimed, receiver, putting_together: self.putting_together.clone() };
-        let ready = KeptDelivery { delivery, target: target.ok(), lanes, since: now };
-        if self.may_keep(&ready.lanes) {
-            self.kept.push(ready);
-            return DeliveryStart::Started;
-        }
-        match self.admit(&ready.lanes, now) {
-            Admission::Go => {
-                self.send(ready, now);
-                DeliveryStart::Started
-            }
-            Admission::Later(at) => DeliveryStart::Later(at),
-        }
-    }
-
-    /// Sends a delivery that has its places.
-    fn send(&mut self, ready: KeptDelivery, now: Millis) {
-        let KeptDelivery { delivery, target, lanes, .. } = ready;
         let parts = self.parts.clone();
-        let task = self.under_way.spawn(async move { parts.deliver(delivery, target, now).await });
+        let task = self.under_way.spawn(async move {
+            match tokio::time::timeout(PLACE_WAIT, places.acquire()).await {
+                Ok(Ok(_place)) => parts.deliver(delivery, target.ok()).await,
+                Ok(Err(_)) | Err(_) => parts.hand_back(&delivery.claimed).await,
+            }
+        });
         self.lanes.insert(task.id(), lanes);
+        DeliveryStart::Started
     }
 
-    /// Takes a place in each lane, or in none. Silent endpoints have half of all places together.
+    /// Enters both lanes or none. Silent endpoints have half of all places together.
     fn admit(&mut self, lanes: &LanesOf, now: Millis) -> Admission {
-        let silent = self.lanes.values().filter(|lanes| lanes.sort == Sort::Silent).count();
-        if lanes.sort == Sort::Silent && silent >= (self.config.at_once / 2).max(1) {
+        let silent = self.lanes.values().filter(|lanes| lanes.is_silent).count();
+        if lanes.is_silent && silent >= (self.config.at_once / 2).max(1) {
             return Admission::Later(now + SILENT_MS);
         }
-        if self.has_its_share(lanes.customer) {
-            // Nothing of this customer is claimed before one of its attempts ends.
-            return Admission::Later(now);
-        }
-        if let Admission::Later(at) = self.own.admit(&lanes.own, lanes.sort, now) {
+        let own = self.own.admit(&lanes.own, now);
+        if let Admission::Go(_) = own
+            && let Admission::Later(at) = self.hosts.admit(&lanes.host, now)
+        {
+            self.own.done(&lanes.own, now, ReceiverState::Nothing);
             return Admission::Later(at);
         }
-        let admission = self.hosts.admit(&lanes.host, lanes.sort, now);
-        if let Admission::Later(_) = admission {
-            self.own.done(&lanes.own, lanes.sort, now, ReceiverState::Nothing);
+        own
+    }
+}
+
+impl DeliveryParts {
+    /// Releases a delivery that got no place. If that fails, its lease expires.
+    async fn hand_back(&self, claimed: &ClaimedDelivery) -> ReceiverStates {
+        let until = [(claimed.org, claimed.id, self.clock.now() + BUSY_MS)];
+        let handed_back = self.store.write(|tx| outbox::defer(tx, &claimed.run, &until).scope_boxed()).await;
+        if let Err(error) = handed_back {
+            tracing::warn!(%error, "cannot release a claimed delivery; it is sent when its lease ends");
         }
-        admission
+        ReceiverStates::nothing()
     }
 }

@@ -10,18 +10,13 @@ use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
 use crate::webhooks::deliver::{DeliveryParts, DeliveryStart, Due, To, Worker};
 
-/// Maximum number of deliveries claimed in one transaction.
-const CLAIMED_MAX: usize = 32;
-
 impl Worker {
     /// Claims deliveries for which there is room, and starts those that may go.
     pub(super) async fn claim(&mut self) -> Due {
-        self.hand_back().await;
-        let wanted = self.room().min(CLAIMED_MAX);
+        let wanted = self.room().min(self.config.claimed_max());
         let sated = self.sated();
         match self.try_claim(wanted, &sated).await {
             Ok(claimed) if wanted > 0 && claimed == wanted => Due::More,
-            // Also for customers that have just reached their share. Their further deliveries were released.
             Ok(_) if self.room() == 0 || !self.sated().is_empty() => Due::WhereOneEnds,
             Ok(_) => Due::Nothing,
             Err(error) => {
@@ -31,17 +26,14 @@ impl Worker {
         }
     }
 
-    /// Returns the customers that have their share of all places, including deliveries that are kept.
+    /// Returns the customers whose next claim could exceed their share.
     fn sated(&self) -> Vec<OrgNo> {
         let mut taken: HashMap<OrgNo, usize> = HashMap::new();
-        for lanes in self.lanes.values().chain(self.kept.iter().map(|kept| &kept.lanes)) {
+        for lanes in self.lanes.values() {
             *taken.entry(lanes.customer).or_default() += 1;
         }
-        taken.into_iter().filter(|(_, taken)| *taken >= self.config.share()).map(|(customer, _)| customer).collect()
-    }
-
-    pub(super) fn has_its_share(&self, customer: OrgNo) -> bool {
-        self.lanes.values().filter(|lanes| lanes.customer == customer).count() >= self.config.share()
+        let most = self.config.share().saturating_sub(self.config.claimed_max());
+        taken.into_iter().filter(|(_, taken)| *taken > most).map(|(customer, _)| customer).collect()
     }
 
     async fn try_claim(&mut self, wanted: usize, not_of: &[OrgNo]) -> Result<usize, StoreError> {
