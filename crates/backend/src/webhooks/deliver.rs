@@ -30,10 +30,10 @@ use tokio_util::sync::CancellationToken;
 use crate::nodes::NodePresence;
 use crate::outbound::HttpTarget;
 use crate::secrets::Secrets;
+use crate::webhooks::Callbacks;
 use crate::webhooks::attempt::{PreparedDelivery, ReceiverStates};
 use crate::webhooks::lanes::{Admission, BUSY_MS, LaneConfig, Lanes, ReceiverState};
 use crate::webhooks::send::Sender;
-use crate::webhooks::{Callbacks, TEST};
 
 /// Pause of a delivery to a silent endpoint while too many of those are in progress, in milliseconds.
 const SILENT_MS: i64 = 2_000;
@@ -134,25 +134,6 @@ struct LanesOf {
     is_silent: bool,
 }
 
-/// Destination of a delivery.
-enum To {
-    /// The URL in the delivery.
-    Elsewhere,
-    Webhook(Arc<WebhookReceiver>),
-    /// A webhook that no longer exists.
-    Nobody,
-}
-
-/// Result of starting a claimed delivery.
-enum DeliveryStart {
-    /// It is being sent, or will be as soon as it has a place.
-    Started,
-    /// It has to wait until this time.
-    Later(Millis),
-    /// It is no longer wanted.
-    Unwanted,
-}
-
 impl Worker {
     /// Creates a worker that `callbacks` wakes.
     pub fn new(parts: DeliveryParts, callbacks: &Callbacks, config: DeliveryConfig) -> Self {
@@ -250,13 +231,14 @@ impl Worker {
         }
     }
 
-    /// Starts a delivery if its lanes allow that. Otherwise it has to come back.
-    fn start(&mut self, mut claimed: ClaimedDelivery, to: To, now: Millis) -> DeliveryStart {
-        let receiver = match to {
-            To::Elsewhere => None,
-            To::Webhook(receiver) if receiver.active || claimed.kind == TEST => Some(receiver),
-            To::Webhook(_) | To::Nobody => return DeliveryStart::Unwanted,
-        };
+    /// Starts a delivery to a webhook, or to its own URL, if its lanes allow that. Otherwise returns the time at which it has to come
+    /// back.
+    fn start(
+        &mut self,
+        mut claimed: ClaimedDelivery,
+        receiver: Option<Arc<WebhookReceiver>>,
+        now: Millis,
+    ) -> Option<Millis> {
         if let Some(receiver) = &receiver {
             claimed.url.clone_from(&receiver.url);
         }
@@ -270,7 +252,7 @@ impl Worker {
         let lanes = LanesOf { host, own, customer: claimed.org, is_silent };
         let places = match self.admit(&lanes, now) {
             Admission::Go(places) => places,
-            Admission::Later(at) => return DeliveryStart::Later(at),
+            Admission::Later(at) => return Some(at),
         };
         let delivery = PreparedDelivery { claimed, receiver, putting_together: self.putting_together.clone() };
         let parts = self.parts.clone();
@@ -281,7 +263,7 @@ impl Worker {
             }
         });
         self.lanes.insert(task.id(), lanes);
-        DeliveryStart::Started
+        None
     }
 
     /// Enters both lanes or none. Silent endpoints have half of all places together.

@@ -8,7 +8,8 @@ use probity_store::webhooks::outbox::{self, ClaimedDelivery, SenderCapacity};
 use probity_store::webhooks::{self, WebhookReceiver};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
-use crate::webhooks::deliver::{DeliveryParts, DeliveryStart, Due, To, Worker};
+use crate::webhooks::TEST;
+use crate::webhooks::deliver::{DeliveryParts, Due, Worker};
 
 impl Worker {
     /// Claims deliveries for which there is room, and starts those that may go.
@@ -46,22 +47,21 @@ impl Worker {
         if wanted == 0 || !outbox::any_due(&mut store.read().await?, now, room).await? {
             return Ok(0);
         }
-        let (run, lease_ms) = (crate::secrets::hex(&crate::secrets::random::bytes::<16>()), self.config.lease_ms);
+        let (run, lease_ms) = (crate::secrets::random::run(), self.config.lease_ms);
         let claim = store.write(|tx| outbox::claim(tx, now, lease_ms, &run, room).scope_boxed());
         let claimed = claim.await?;
         let receivers = self.receivers_of(&claimed).await?;
         let (count, mut later, mut unwanted) = (claimed.len(), Vec::new(), Vec::new());
         for one in claimed {
             let (org, id) = (one.org, one.id);
-            let to = match one.signer.parse::<WebhookId>() {
-                // A callback, or a signer that only a newer version has.
-                Err(_) => To::Elsewhere,
-                Ok(webhook) => receivers.get(&(org, webhook)).cloned().map_or(To::Nobody, To::Webhook),
-            };
-            match self.start(one, to, now) {
-                DeliveryStart::Started => {}
-                DeliveryStart::Later(at) => later.push((org, id, at)),
-                DeliveryStart::Unwanted => unwanted.push((org, id)),
+            // A callback, or a signer that only a newer version has, is of no webhook.
+            let webhook = one.signer.parse::<WebhookId>().ok();
+            let receiver = webhook.and_then(|webhook| receivers.get(&(org, webhook)).cloned());
+            let is_wanted = receiver.as_ref().is_some_and(|receiver| receiver.active || one.kind == TEST);
+            if webhook.is_some() && !is_wanted {
+                unwanted.push((org, id));
+            } else if let Some(at) = self.start(one, receiver, now) {
+                later.push((org, id, at));
             }
         }
         if !(later.is_empty() && unwanted.is_empty()) {
