@@ -51,9 +51,19 @@ pub async fn open<'p>(
     let plain = secrets.open_connection_credentials(of.id, &sealed).map_err(|_| NoAccess::Sealed)?;
     let entered: BTreeMap<String, String> = serde_json::from_slice(&plain).map_err(|_| NoAccess::Sealed)?;
     let credentials = Credentials::new(file, &entered, platforms.hosts())?;
-    let account = credentials.account(file, |parts| secrets.platform_account(parts));
-    let budget = platforms.budget(file, &account, &of.account_tag);
+    let budget = budget(platforms, secrets, (file, &credentials), &of.account_tag);
     Ok(ConnectionAccess { file, credentials, budget, token_version: None })
+}
+
+/// Returns the limits of the account that accepted credentials name. `tag` is that of the credentials.
+fn budget(
+    platforms: &Platforms,
+    secrets: &Secrets,
+    (file, credentials): (&ConnectorFile, &Credentials),
+    tag: &AccountTag,
+) -> AccountBudget {
+    let account = credentials.account(file, |parts| secrets.platform_account(parts));
+    platforms.budget(file, &account, tag)
 }
 
 /// Credentials as stored.
