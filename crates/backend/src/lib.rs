@@ -17,3 +17,10 @@ pub mod webhooks;
 pub mod widget;
 
 pub use probity_outbound as outbound;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks a value that is consistent after each step, so that it can be used although another task panicked.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -5,7 +5,6 @@
 //! and stored responses. An attacker with the pepper and the database can guess API keys, which have 256 bits.
 
 mod connections;
-mod contacts;
 mod outcomes;
 pub mod people;
 pub mod random;
@@ -141,8 +140,7 @@ impl Secrets {
     /// lookups. `normalized` is its normal form ([`Address::normalized`](probity_mail::address::Address::normalized)). Each
     /// organization has another tag for the same address.
     pub fn address_tag(&self, org: OrgNo, normalized: &str) -> [u8; 16] {
-        let whole = tag(&self.address_tags, &[&org.0.to_be_bytes(), normalized.as_bytes()]);
-        *whole.first_chunk().expect("a tag has 32 bytes")
+        short_tag(&self.address_tags, &[&org.0.to_be_bytes(), normalized.as_bytes()])
     }
 
     /// Encrypts a response, so that only a request with the same Idempotency-Key can decrypt it.
@@ -186,12 +184,20 @@ pub fn cipher(key: &[u8; 32]) -> LessSafeKey {
 
 /// Returns a random nonce, followed by the ciphertext. [`open`] needs the same `context`.
 pub fn seal(key: &LessSafeKey, context: &[u8], plain: &[u8]) -> Vec<u8> {
-    let nonce: [u8; NONCE_LEN] = crate::secrets::random::bytes();
-    let mut sealed = plain.to_vec();
-    key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(context), &mut sealed)
-        .expect("what is sealed is shorter than the cipher's limit");
-    sealed.splice(0..0, nonce);
+    let mut sealed = Vec::new();
+    seal_into(key, context, plain, &mut sealed);
     sealed
+}
+
+/// Like [`seal`], behind what a buffer has.
+fn seal_into(key: &LessSafeKey, context: &[u8], plain: &[u8], into: &mut Vec<u8>) {
+    let nonce: [u8; NONCE_LEN] = crate::secrets::random::bytes();
+    into.extend(nonce);
+    let start = into.len();
+    into.extend(plain);
+    let nonce = Nonce::assume_unique_for_key(nonce);
+    let tag = key.seal_in_place_separate_tag(nonce, Aad::from(context), &mut into[start..]);
+    into.extend(tag.expect("what is sealed is shorter than the cipher's limit").as_ref());
 }
 
 /// Decrypts the output of [`seal`].
@@ -221,6 +227,10 @@ fn tag(key: &hmac::Key, parts: &[&[u8]]) -> [u8; 32] {
         context.update(part);
     }
     context.sign().as_ref().try_into().expect("a SHA-256 tag has 32 bytes")
+}
+
+fn short_tag(key: &hmac::Key, parts: &[&[u8]]) -> [u8; 16] {
+    *tag(key, parts).first_chunk().expect("a tag has 32 bytes")
 }
 
 /// Hash of a body that arrives in pieces.

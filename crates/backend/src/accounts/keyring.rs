@@ -6,16 +6,17 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
 use probity_account::api_key::{Checksum, check};
 use probity_account::id::KeyId;
 use probity_mail::time::Millis;
-use probity_store::accounts::keys;
-use probity_store::accounts::keys::KnownKey;
+use probity_store::accounts::keys::{self, KnownKey};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store};
 use probity_telemetry::metrics::AuthFailure;
+
+use crate::locked;
 
 /// Time for which a cached key is not looked up again, in milliseconds.
 const FRESH_MS: i64 = 1_000;
@@ -63,7 +64,7 @@ impl Keyring {
         if let Some(known) = self.remembered(hash, now) {
             return Ok(Ok(known));
         }
-        let forgotten = lock(&self.remembered).forgotten;
+        let forgotten = locked(&self.remembered).forgotten;
         let Some(known) = keys::by_hash(&mut store.read().await?, hash).await? else {
             return Ok(Err(AuthFailure::Unknown));
         };
@@ -77,44 +78,40 @@ impl Keyring {
     }
 
     fn remember(&self, hash: &[u8; 32], known: &Arc<KnownKey>, now: Millis, forgotten: u64) {
-        let mut remembered = lock(&self.remembered);
+        let mut remembered = locked(&self.remembered);
         if remembered.forgotten == forgotten {
             remembered.keys.put(*hash, (known.clone(), now));
         }
     }
 
     fn remembered(&self, hash: &[u8; 32], now: Millis) -> Option<Arc<KnownKey>> {
-        let mut remembered = lock(&self.remembered);
+        let mut remembered = locked(&self.remembered);
         let (known, at) = remembered.keys.get(hash)?;
         (now.since(*at) < FRESH_MS && known.key.is_valid(now)).then(|| known.clone())
     }
 
     /// Clears the cache, because a key was revoked or an organization was restricted.
     pub fn forget(&self) {
-        let mut remembered = lock(&self.remembered);
+        let mut remembered = locked(&self.remembered);
         remembered.forgotten += 1;
         remembered.keys.clear();
     }
 
     pub fn note_use(&self, known: &KnownKey, now: Millis) {
         if known.key.last_used_at.is_none_or(|at| now.since(at) >= USE_STEP_MS) {
-            lock(&self.used).insert(known.key.id, (known.key.org, now));
+            locked(&self.used).insert(known.key.id, (known.key.org, now));
         }
     }
 
     /// Writes the recorded uses to the database.
     pub async fn write_uses(&self, store: &Store) -> Result<()> {
-        let noted = std::mem::take(&mut *lock(&self.used));
+        let noted = std::mem::take(&mut *locked(&self.used));
         if noted.is_empty() {
             return Ok(());
         }
         let uses: Vec<_> = noted.into_iter().map(|(key, (org, at))| (org, key, at)).collect();
         store.write(|tx| keys::touch(tx, &uses).scope_boxed()).await
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,11 +2,13 @@
 //! many times per second.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
 use probity_account::overrides::{Overrides, Wishes};
 use probity_store::OrgNo;
+
+use crate::locked;
 
 /// Maximum number of cached organizations. The largest overrides take a few megabytes.
 const KEPT_MAX: usize = 16;
@@ -30,17 +32,13 @@ impl OverridesByOrg {
         let kept = |kept: &mut LruCache<OrgNo, (Wishes, Arc<Overrides>)>| {
             kept.get(&org).filter(|(of, _)| *of == wishes).map(|(_, ready)| ready.clone())
         };
-        if let Some(ready) = kept(&mut self.lock()) {
+        if let Some(ready) = kept(&mut locked(&self.0)) {
             return Some(ready);
         }
         // Compiles outside the lock, so that other organizations do not wait. Two callers may compile the same settings twice.
         let ready = Arc::new(Overrides::new(&wishes));
-        self.lock().put(org, (wishes, ready.clone()));
+        locked(&self.0).put(org, (wishes, ready.clone()));
         Some(ready)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, LruCache<OrgNo, (Wishes, Arc<Overrides>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,13 +6,15 @@
 //! therefore find a reader. No search holds a reader between two steps.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use probity_contract::error::{ApiError, Code};
 use probity_store::OrgNo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
+
+use crate::locked;
 
 /// Concurrent searches of a node. SQLite has 4 readers.
 const AT_ONCE: usize = 2;
@@ -62,7 +64,7 @@ impl Searches {
 
     /// Returns the semaphore of an organization. It exists as long as a search holds it or waits for it.
     fn turn(&self, org: OrgNo) -> Arc<Semaphore> {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turns = locked(&self.turns);
         if let Some(turn) = turns.get(&org).and_then(Weak::upgrade) {
             return turn;
         }

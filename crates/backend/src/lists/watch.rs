@@ -2,11 +2,11 @@
 //!
 //! The task reads the database, because the workers of a list may be on any node. It reads a list with progress every [`LOOK`],
 //! and one without progress less and less often, down to every [`LOOK_RARELY`]. It ends with the list, with the service, or
-//! when nobody watches any longer. All streams are bounded ([`Seats`]): a client without a seat has to poll.
+//! when nobody watches any longer. All streams are bounded ([`Seat`]): a client without a seat has to poll.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use probity_account::id::{JobId, SessionId};
@@ -17,6 +17,7 @@ use tokio::sync::watch::{Receiver, Sender, channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::lists::progress::JobProgress;
+use crate::locked;
 
 /// Interval at which a list with progress is read, and minimum interval between events.
 const LOOK: Duration = Duration::from_millis(500);
@@ -50,11 +51,14 @@ impl From<&JobProgress> for WatchedProgress {
 /// A list, and whether it is of test mode.
 type Watched = (OrgNo, JobId, bool);
 
+/// Organization and session of each stream.
+type Seats = Arc<Mutex<Vec<(OrgNo, SessionId)>>>;
+
 /// Watched lists of this node, and the seats for their streams.
 #[derive(Default)]
 pub struct ListWatch {
     lists: Mutex<HashMap<Watched, Arc<Sender<WatchedProgress>>>>,
-    seats: Arc<Mutex<Seats>>,
+    seats: Seats,
     /// Streams end when this is canceled.
     pub ending: CancellationToken,
 }
@@ -66,10 +70,13 @@ impl ListWatch {
 
     /// Returns a seat for a stream, returned on drop. Fails with 429 if there are too many streams.
     pub fn seat(&self, org: OrgNo, session: SessionId) -> Result<Seat, ApiError> {
-        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        if !seats.take(org, session) {
+        let mut seats = locked(&self.seats);
+        let of_org = seats.iter().filter(|(other, _)| *other == org).count();
+        let of_session = seats.iter().filter(|seat| **seat == (org, session)).count();
+        if seats.len() >= OF_NODE || of_org >= OF_ORG || of_session >= OF_SESSION {
             return Err(ApiError::rate_limited(RETRY_S));
         }
+        seats.push((org, session));
         Ok(Seat { seats: self.seats.clone(), of: (org, session) })
     }
 
@@ -81,7 +88,7 @@ impl ListWatch {
         of: Watched,
     ) -> Result<Receiver<WatchedProgress>, ApiError> {
         let now = read(store, clock, of).await?;
-        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = locked(&self.lists);
         let sender = match lists.entry(of) {
             Entry::Occupied(standing) => {
                 // This read may be newer than the last one of the task.
@@ -101,7 +108,7 @@ impl ListWatch {
 
     /// Removes a list that nobody watches any longer; returns whether nobody did.
     fn forget_unwatched(&self, of: Watched) -> bool {
-        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = locked(&self.lists);
         let unwatched = lists.get(&of).is_none_or(|sender| sender.receiver_count() == 0);
         if unwatched {
             lists.remove(&of);
@@ -110,13 +117,13 @@ impl ListWatch {
     }
 
     fn forget(&self, of: Watched) {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner).remove(&of);
+        locked(&self.lists).remove(&of);
     }
 
     /// Number of open streams, for tests of their ends.
     #[cfg(test)]
     fn streams(&self) -> usize {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner).all
+        locked(&self.seats).len()
     }
 }
 
@@ -159,52 +166,18 @@ async fn follow(
     watch.forget(of);
 }
 
-#[derive(Debug, Default)]
-struct Seats {
-    all: usize,
-    of_org: HashMap<OrgNo, usize>,
-    of_session: HashMap<(OrgNo, SessionId), usize>,
-}
-
-impl Seats {
-    fn take(&mut self, org: OrgNo, session: SessionId) -> bool {
-        let taken = |of: Option<&usize>| of.copied().unwrap_or(0);
-        let free = self.all < OF_NODE
-            && taken(self.of_org.get(&org)) < OF_ORG
-            && taken(self.of_session.get(&(org, session))) < OF_SESSION;
-        if free {
-            self.all += 1;
-            *self.of_org.entry(org).or_default() += 1;
-            *self.of_session.entry((org, session)).or_default() += 1;
-        }
-        free
-    }
-
-    fn give_back(&mut self, org: OrgNo, session: SessionId) {
-        self.all -= 1;
-        less(&mut self.of_org, org);
-        less(&mut self.of_session, (org, session));
-    }
-}
-
-fn less<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, of: K) {
-    if let Entry::Occupied(mut count) = counts.entry(of) {
-        *count.get_mut() -= 1;
-        if *count.get() == 0 {
-            count.remove();
-        }
-    }
-}
-
 /// Seat for a stream, returned on drop.
 pub struct Seat {
-    seats: Arc<Mutex<Seats>>,
+    seats: Seats,
     of: (OrgNo, SessionId),
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.of.0, self.of.1);
+        let mut seats = locked(&self.seats);
+        if let Some(place) = seats.iter().position(|seat| *seat == self.of) {
+            seats.swap_remove(place);
+        }
     }
 }
 
@@ -224,12 +197,7 @@ mod tests {
         let elsewhere = watch.seat(OrgNo(2), session(1)).unwrap();
         assert_eq!(watch.streams(), OF_ORG + 1);
         drop((first, others, elsewhere));
-        let seats = watch.seats.lock().unwrap();
-        assert_eq!(
-            (seats.all, seats.of_org.len(), seats.of_session.len()),
-            (0, 0, 0),
-            "nothing is kept of who has gone"
-        );
+        assert!(watch.seats.lock().unwrap().is_empty(), "nothing is kept of who has gone");
     }
 
     #[test]

@@ -5,11 +5,13 @@
 //! Losing it with the process costs nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use probity_engine::clock::EngineClock;
 use probity_store::OrgNo;
+
+use crate::locked;
 
 /// Time for which a balance counts after it was read.
 const FRESH: Duration = Duration::from_secs(1);
@@ -42,7 +44,7 @@ pub struct Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if self.counts
-            && let Some(known) = self.balances.known().get_mut(&self.org)
+            && let Some(known) = locked(&self.balances.known).get_mut(&self.org)
         {
             known.calls -= 1;
         }
@@ -61,14 +63,10 @@ impl Balances {
         Arc::new(Self { clock, known: Mutex::default() })
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<OrgNo, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reserves a credit if the balance is fresh and covers it. Otherwise the account must be read.
     pub(super) fn reserve(self: &Arc<Self>, org: OrgNo) -> Option<Reservation> {
         let now = self.clock.elapsed();
-        let mut all = self.known();
+        let mut all = locked(&self.known);
         let known = all.get_mut(&org).filter(|known| now < known.until)?;
         self.taken(org, known)
     }
@@ -90,7 +88,7 @@ impl Balances {
         wanted: usize,
     ) -> Vec<Reservation> {
         let now = self.clock.elapsed();
-        let mut all = self.known();
+        let mut all = locked(&self.known);
         if all.len() >= REMEMBERED_MAX {
             all.retain(|_, known| known.calls > 0 || now < known.until);
         }
@@ -104,7 +102,7 @@ impl Balances {
 
     /// Expires a balance, so that the next call reads the account.
     pub(super) fn doubt(&self, org: OrgNo) {
-        if let Some(known) = self.known().get_mut(&org) {
+        if let Some(known) = locked(&self.known).get_mut(&org) {
             known.until = Duration::ZERO;
         }
     }

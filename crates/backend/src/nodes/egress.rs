@@ -4,7 +4,7 @@
 //! Other MX hosts are only counted, because their names belong to customers' domains. The program implements the checkup
 //! ([`Checkup`]), which is the one of `probity doctor`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use probity_contract::timestamp::Timestamp;
@@ -15,6 +15,7 @@ use probity_mail::time::Millis;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::locked;
 use crate::nodes::NodePresence;
 use crate::nodes::asking::{AskingState, Essential};
 use crate::nodes::verifier::Verifier;
@@ -205,7 +206,7 @@ impl Egress {
         if engine.is_none() && self.checkup.is_none() {
             return String::new();
         }
-        let checkup = self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let checkup = locked(&self.checked).clone();
         let asking = self.presence.asking().as_str();
         let state = State { may_ask: self.presence.may_ask(now), asking, engine, checkup };
         serde_json::to_string(&state).expect("a state is plain JSON")
@@ -261,7 +262,7 @@ impl Egress {
             }
             _ => {}
         }
-        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checked = locked(&self.checked);
         let others = checked.take().into_iter().flat_map(|before| before.checks);
         let others: Vec<Check> = others.filter(|other| checks.iter().all(|new| new.name != other.name)).collect();
         *checked = Some(Checked { at: now.into(), checks: checks.into_iter().chain(others).collect() });

@@ -2,14 +2,13 @@
 
 use probity_account::id::OutcomeSourceId;
 
-use super::{Secrets, Unopened, open, seal, tag};
+use super::{Secrets, Unopened, open, seal, short_tag, tag};
 
 impl Secrets {
     /// Returns the tag of a domain in A-labels. Unlike an address, a domain has the same tag in every organization, so that domains
     /// can be compared with those about which facts are kept.
     pub fn domain_tag(&self, domain: &str) -> [u8; 16] {
-        let whole = tag(&self.address_tags, &[b"domain", domain.as_bytes()]);
-        *whole.first_chunk().expect("a tag has 32 bytes")
+        short_tag(&self.address_tags, &[b"domain", domain.as_bytes()])
     }
 
     /// Returns the hash under which the secret in the URL of a source is stored.

@@ -7,10 +7,7 @@ use probity_account::reports::ReportKind;
 use probity_store::OrgNo;
 use probity_store::accounts::people::passwords::SecretHash;
 
-use crate::secrets::{Secrets, Unopened, open, seal, tag};
-
-/// Length of a salt, in bytes (RFC 9106 §3.1 recommends 16).
-pub const SALT_BYTES: usize = 16;
+use crate::secrets::{Secrets, Unopened, open, seal, short_tag, tag};
 
 impl Secrets {
     /// Returns the hash under which a user's address is found. `address` must have the form in which addresses are compared.
@@ -18,11 +15,10 @@ impl Secrets {
         tag(&self.people, &[b"who", address])
     }
 
-    /// Returns the salt of an address's passwords. It belongs to this address alone, is secret without the pepper, and exists
-    /// even if no user has the address.
-    pub fn salt(&self, who: &SecretHash) -> [u8; SALT_BYTES] {
-        let salt = tag(&self.people, &[b"salt", who]);
-        *salt.first_chunk().expect("a hash is longer than a salt")
+    /// Returns the salt of an address's passwords, as long as RFC 9106 §3.1 recommends. It belongs to this address alone, is secret
+    /// without the pepper, and exists even if no user has the address.
+    pub fn salt(&self, who: &SecretHash) -> [u8; 16] {
+        short_tag(&self.people, &[b"salt", who])
     }
 
     /// Returns the hash to store for a password, from the output of argon2id. The hashes of two users with one password have

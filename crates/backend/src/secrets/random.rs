@@ -9,6 +9,11 @@ pub fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
+/// Creates a name for what claims work under a lease.
+pub fn run() -> String {
+    super::hex(&bytes::<16>())
+}
+
 /// Creates a random ID with this time.
 pub fn id<K: IdKind>(now: Millis) -> Id<K> {
     Id::new(now, bytes())

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use probity_store::OrgNo;
 use probity_store::privacy::sealing::{DataKey, Sealing};
-use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
+use ring::aead::LessSafeKey;
 use ring::hkdf;
 
-use crate::secrets::{cipher, derived, hex, open, seal};
+use crate::secrets::{cipher, derived, hex, open, seal, seal_into};
 
 /// Length of a master key, in bytes.
 pub const MASTER_KEY_BYTES: usize = 32;
@@ -74,13 +74,7 @@ impl fmt::Debug for OrgKey {
 
 impl DataKey for OrgKey {
     fn seal(&self, context: &[u8], plain: &[u8], into: &mut Vec<u8>) {
-        let nonce: [u8; NONCE_LEN] = crate::secrets::random::bytes();
-        into.extend(nonce);
-        let start = into.len();
-        into.extend(plain);
-        let nonce = Nonce::assume_unique_for_key(nonce);
-        let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(context), &mut into[start..]);
-        into.extend(tag.expect("a body is shorter than the cipher's limit").as_ref());
+        seal_into(&self.0, context, plain, into);
     }
 
     fn open(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {

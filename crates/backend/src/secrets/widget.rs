@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use probity_account::id::KeyId;
 use probity_store::OrgNo;
 
-use crate::secrets::{Secrets, tag};
+use crate::secrets::{Secrets, short_tag, tag};
 
 impl Secrets {
     /// Returns the tag of a nonce over everything to which it is bound.
@@ -22,8 +22,7 @@ impl Secrets {
             Some(IpAddr::V6(ip)) => ip.octets().to_vec(),
             None => Vec::new(),
         };
-        let whole = tag(&self.widget, &[b"visitor", &key.bits().to_be_bytes(), &network]);
-        *whole.first_chunk().expect("a tag has 32 bytes")
+        short_tag(&self.widget, &[b"visitor", &key.bits().to_be_bytes(), &network])
     }
 
     /// Returns the hash from which the ID of an organization's daily widget job is made.

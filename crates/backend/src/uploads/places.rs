@@ -4,11 +4,12 @@
 //! before it is sent. There are therefore few slots for each, and even fewer per organization. An organization gets a second
 //! one only while half of the slots are free. However slow the files of a few are, the others find a slot.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use probity_contract::error::{ApiError, Code};
 use probity_store::OrgNo;
+
+use crate::locked;
 
 /// `Retry-After` without a free slot, in seconds.
 pub const COME_AGAIN_S: u32 = 5;
@@ -40,7 +41,8 @@ impl Default for FilePlaces {
 /// Slots for one kind of work. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Places {
-    taken: Arc<Mutex<BTreeMap<OrgNo, usize>>>,
+    /// Organization of each slot that is taken.
+    taken: Arc<Mutex<Vec<OrgNo>>>,
     in_all: usize,
     of_org: usize,
     /// Message without a free slot.
@@ -54,20 +56,15 @@ impl Places {
 
     /// Takes a slot, returned on drop. Fails with 503 if none is left for this organization.
     pub fn take(&self, org: OrgNo) -> Result<UploadSlot, ApiError> {
-        let mut taken = self.taken();
-        let own = taken.get(&org).copied().unwrap_or(0);
+        let mut taken = locked(&self.taken);
+        let own = taken.iter().filter(|other| **other == org).count();
         let there = if own == 0 { self.in_all } else { self.in_all / 2 };
-        if own >= self.of_org || taken.values().sum::<usize>() >= there {
+        if own >= self.of_org || taken.len() >= there {
             let busy = ApiError::new(Code::ServiceUnavailable, self.full);
             return Err(busy.retry_after(COME_AGAIN_S));
         }
-        taken.insert(org, own + 1);
+        taken.push(org);
         Ok(UploadSlot { of: self.clone(), org })
-    }
-
-    fn taken(&self) -> MutexGuard<'_, BTreeMap<OrgNo, usize>> {
-        // The counts are consistent after each step.
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,10 +76,9 @@ pub struct UploadSlot {
 
 impl Drop for UploadSlot {
     fn drop(&mut self) {
-        let mut taken = self.of.taken();
-        match taken.get_mut(&self.org) {
-            Some(own) if *own > 1 => *own -= 1,
-            _ => drop(taken.remove(&self.org)),
+        let mut taken = locked(&self.of.taken);
+        if let Some(place) = taken.iter().position(|org| *org == self.org) {
+            taken.swap_remove(place);
         }
     }
 }

@@ -22,8 +22,7 @@ use probity_telemetry::metrics::Delivered;
 use tokio::sync::Semaphore;
 
 use crate::outbound::HttpTarget;
-use crate::webhooks::callback_secret;
-use crate::webhooks::callback_secret::{SecretError, SigningSecrets};
+use crate::webhooks::callback_secret::{self, SecretError, SigningSecrets};
 use crate::webhooks::deliver::DeliveryParts;
 use crate::webhooks::lanes::ReceiverState;
 use crate::webhooks::rows::RowsDelivery;
@@ -97,12 +96,8 @@ impl ReceiverStates {
 
 impl DeliveryParts {
     /// Makes one attempt and records it; returns its observations for the lanes.
-    pub(super) async fn deliver(
-        &self,
-        delivery: PreparedDelivery,
-        target: Option<HttpTarget>,
-        began: Millis,
-    ) -> ReceiverStates {
+    pub(super) async fn deliver(&self, delivery: PreparedDelivery, target: Option<HttpTarget>) -> ReceiverStates {
+        let began = self.clock.now();
         let outcome = match target {
             Some(target) => self.attempt(&target, &delivery, began).await,
             None => Outcome::Tried(Err(DeliveryFailure::Blocked)),

@@ -56,7 +56,6 @@ impl Default for SendLimits {
     }
 }
 
-/// Signed request.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub id: EventId,

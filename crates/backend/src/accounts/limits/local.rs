@@ -1,13 +1,14 @@
 //! Buckets in the memory of this process.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use lru::LruCache;
 use probity_mail::limits::Gcra;
 use probity_mail::time::Millis;
 
 use crate::accounts::limits::{LimitBucket, LimitState, TokenLimit};
+use crate::locked;
 
 /// Maximum number of buckets in memory. A bucket that was dropped is full.
 const BUCKETS_MAX: usize = 50_000;
@@ -40,7 +41,7 @@ impl LocalBuckets {
     }
 
     fn with<T>(&self, limit: TokenLimit, now: Millis, act: impl FnOnce(&mut Gcra) -> T) -> T {
-        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = locked(&self.0);
         let fresh = || (limit, Gcra::every(limit.step_us, limit.burst));
         let kept = buckets.get_or_insert_mut(limit.bucket, fresh);
         if kept.0 != limit {

@@ -4,7 +4,7 @@
 //! pauses that it was asked for itself.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use lru::LruCache;
 use probity_mail::time::{DAY_MS, Millis};
@@ -13,6 +13,7 @@ use probity_store::nodes::clock;
 use probity_store::{Store, StoreError, work};
 
 use super::shared::AWAY_MS;
+use crate::locked;
 
 /// Maximum number of pauses in memory.
 const KNOWN_MAX: usize = 10_000;
@@ -49,7 +50,7 @@ impl SharedPauses {
 
     /// Returns the end of a pause that lasts, as of the last second.
     pub(super) async fn until(&self, name: &str, now: Millis) -> Option<Millis> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied();
+        let known = locked(&self.known).get(name).copied();
         let known = match known.filter(|known| now < known.look_at) {
             Some(known) => known,
             None => self.look(name, now).await,
@@ -65,7 +66,7 @@ impl SharedPauses {
                 KnownPause { until: None, look_at: now + AWAY_MS }
             }
         };
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).put(name.to_owned(), known);
+        locked(&self.known).put(name.to_owned(), known);
         known
     }
 

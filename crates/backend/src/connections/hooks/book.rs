@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
 use probity_account::id::ConnId;
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::HASTE;
 use super::keys::HookKeys;
+use crate::locked;
 use crate::secrets::Secrets;
 
 /// Time for which keys are not read again, in milliseconds. New ones are known to all nodes after it.
@@ -69,7 +70,7 @@ impl HookBook {
         connection: ConnId,
         now: Millis,
     ) -> Result<Option<Arc<KnownHook>>> {
-        if let Some(known) = lock(&self.known).get(&connection)
+        if let Some(known) = locked(&self.known).get(&connection)
             && now.since(known.read_at) < FRESH_MS
         {
             return Ok(Some(known.hook.clone()));
@@ -88,19 +89,19 @@ impl HookBook {
     }
 
     pub(super) fn remember(&self, connection: ConnId, hook: Arc<KnownHook>, now: Millis) {
-        let mut known = lock(&self.known);
+        let mut known = locked(&self.known);
         let covered_until = known.get(&connection).map_or(Millis(0), |known| known.covered_until);
         known.put(connection, RememberedHook { hook, read_at: now, covered_until });
     }
 
     /// Forgets the keys of a webhook, because this node has changed them.
     pub fn forget(&self, connection: ConnId) {
-        lock(&self.known).pop(&connection);
+        locked(&self.known).pop(&connection);
     }
 
     /// Returns whether an event is to be told to the database. If so, it covers those of the next second.
     pub fn reserve(&self, connection: ConnId, now: Millis) -> bool {
-        let mut known = lock(&self.known);
+        let mut known = locked(&self.known);
         let Some(known) = known.get_mut(&connection) else { return true };
         let is_new = now >= known.covered_until;
         if is_new {
@@ -113,7 +114,7 @@ impl HookBook {
     /// that is overdue waits for a run in progress.
     pub fn cover(&self, org: OrgNo, connection: ConnId, (now, due): (Millis, Option<Millis>)) {
         let due = due.filter(|due| *due <= now + HASTE.apart_ms);
-        if let Some(known) = lock(&self.known).get_mut(&connection)
+        if let Some(known) = locked(&self.known).get_mut(&connection)
             && let Some(due) = due.filter(|due| *due > now)
         {
             known.covered_until = known.covered_until.min(due);
@@ -125,13 +126,13 @@ impl HookBook {
 
     /// Notes that a poll has started, or that the database does not know of an event: the next one is told to it.
     pub fn uncover(&self, connection: ConnId) {
-        if let Some(known) = lock(&self.known).get_mut(&connection) {
+        if let Some(known) = locked(&self.known).get_mut(&connection) {
             known.covered_until = Millis(0);
         }
     }
 
     pub(super) fn await_poll(&self, poll: AwaitedPoll) {
-        let mut polls = lock(&self.polls);
+        let mut polls = locked(&self.polls);
         if polls.len() < POLLS_MAX {
             polls.entry(poll.connection).or_insert(poll);
         }
@@ -141,15 +142,11 @@ impl HookBook {
 
     /// Takes the polls whose time has come. Returns the time of the next one, too.
     pub(super) fn take_polls(&self, now: Millis) -> (Vec<AwaitedPoll>, Option<Millis>) {
-        let mut polls = lock(&self.polls);
+        let mut polls = locked(&self.polls);
         let due: Vec<_> = polls.values().filter(|poll| poll.at <= now).copied().collect();
         for poll in &due {
             polls.remove(&poll.connection);
         }
         (due, polls.values().map(|poll| poll.at).min())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

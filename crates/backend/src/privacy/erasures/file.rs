@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use probity_account::id::ErasureId;
 use probity_mail::time::Millis;
@@ -19,6 +19,7 @@ use probity_store::OrgNo;
 use probity_store::privacy::erasures::{NewErasure, SuppressionTag};
 use serde::{Deserialize, Serialize};
 
+use crate::locked;
 use crate::privacy::erasures::Heard;
 use crate::secrets::hex;
 
@@ -89,7 +90,7 @@ impl Tombstones {
         let mut lines = Lines::of(path).await?;
         let named = move || lines.some(usize::MAX, |line| serde_json::from_slice::<Named>(line).ok());
         let named = tokio::task::spawn_blocking(named).await.map_err(io::Error::other)??;
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = locked(&self.written);
         for Named { id, completed } in named {
             written.wished.extend(id.and_then(|id| id.parse::<ErasureId>().ok()));
             written.completed.extend(completed.and_then(|id| id.parse::<ErasureId>().ok()));
@@ -99,12 +100,12 @@ impl Tombstones {
 
     /// Whether the request of an erasure is in the file; also true without a file.
     pub(super) fn have(&self, id: ErasureId) -> bool {
-        self.path.is_none() || self.written.lock().unwrap_or_else(PoisonError::into_inner).wished.contains(&id)
+        self.path.is_none() || locked(&self.written).wished.contains(&id)
     }
 
     /// Whether the end of an erasure is in the file; also true without a file.
     pub(super) fn have_end(&self, id: ErasureId) -> bool {
-        self.path.is_none() || self.written.lock().unwrap_or_else(PoisonError::into_inner).completed.contains(&id)
+        self.path.is_none() || locked(&self.written).completed.contains(&id)
     }
 
     /// Checks that the file can be opened for writing.
@@ -128,7 +129,7 @@ impl Tombstones {
         let Some(path) = self.path.clone() else { return Ok(()) };
         let written = self.written.clone();
         let write = move || {
-            let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut written = locked(&written);
             let among = among(&mut written);
             if among.contains(&id) {
                 return Ok(());
