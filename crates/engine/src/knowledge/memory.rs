@@ -281,6 +281,6 @@ mod tests {
         verdicts.forget(1, &wish(["new@example.org"]), Millis(2_500), Millis(4_500));
         assert!(!kept(1, "1@example.org", 2_500) && kept(1, "400@example.org", 2_500));
         verdicts.forget(3, &wish([]), Millis(9_000), Millis(9_001));
-        assert_eq!(verdicts.wishes().scopes.keys().copied().collect::<Vec<_>>(), [3]);
+        assert_eq!(locked(&verdicts.wishes).scopes.keys().copied().collect::<Vec<_>>(), [3]);
     }
 }

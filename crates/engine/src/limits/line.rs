@@ -168,7 +168,7 @@ mod tests {
         for task in tasks {
             task.await.unwrap();
         }
-        let state = line.state();
+        let state = locked(&line.state);
         assert_eq!((state.free, state.waiting.len(), state.turns.len()), (1, 0, 0));
         drop(state);
         Arc::try_unwrap(order).unwrap().into_inner().unwrap()
