@@ -39,12 +39,12 @@ impl Default for SsoProviders {
 }
 
 /// What a provider has answered, and when.
-type Dated<T> = (Millis, Arc<T>);
+type KeptAnswer<T> = (Millis, Arc<T>);
 
 #[derive(Default)]
 struct KnownProvider {
-    document: Option<Dated<ProviderDocument>>,
-    keys: Option<Dated<SigningKeys>>,
+    document: Option<KeptAnswer<ProviderDocument>>,
+    keys: Option<KeptAnswer<SigningKeys>>,
     failed: Option<(Millis, SsoFault)>,
 }
 
@@ -105,11 +105,11 @@ impl<'a> ProviderLink<'a> {
     /// Returns what is known and younger than `life`, or fetches, reads and keeps it.
     async fn fresh<T>(
         &self,
-        of: impl FnOnce(&KnownProvider) -> Option<&Dated<T>>,
+        of: impl FnOnce(&KnownProvider) -> Option<&KeptAnswer<T>>,
         life: i64,
         (url, body_max): (String, u64),
         read: impl FnOnce(&[u8]) -> Result<T, SsoFault>,
-        keep: impl FnOnce(&mut KnownProvider, Dated<T>),
+        keep: impl FnOnce(&mut KnownProvider, KeptAnswer<T>),
     ) -> Result<Arc<T>, SsoFault> {
         let now = self.app.now();
         let mut known = self.known.lock().await;
