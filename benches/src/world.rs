@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, bail};
 use probity_engine::net::ProbeSource;
 use probity_engine::net::real::{RealNet, RealNetConfig};
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, Engine, EngineConfig, JobAddress, OutcomeSink, PriorAttempts};
 use probity_mail::policy::PaceProfile;
 use probity_mail::verdict::Reason;

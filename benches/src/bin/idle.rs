@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use probity_engine::net::real::{RealNet, RealNetConfig};
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{Engine, EngineConfig, LiveCall};
 use probity_mail::classify::Rules;
 use probity_mail::facts::lists::Lists;

@@ -15,6 +15,7 @@ use std::time::Instant;
 use clap::Parser;
 use probity_benches::process::{self, float};
 use probity_benches::world::{self, Shape, Verdicts, World};
+use probity_engine::verifier::Verifier as _;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

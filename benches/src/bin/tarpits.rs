@@ -20,6 +20,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Parser;
 use probity_engine::net::ProbeSource;
 use probity_engine::net::real::{RealNet, RealNetConfig};
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{Engine, EngineConfig, JobAddress, LiveCall, PriorAttempts};
 use probity_mail::policy::PaceProfile;
 use probity_mailworld::{Bind, HostPlan, LoopbackWorld, MailboxState, Mailboxes, Personality, World, Zone};

@@ -29,6 +29,8 @@ pub const ERASED: &[u8] = &[0xff];
 const VERSION: u8 = 1;
 /// Version and size.
 const HEAD_BYTES: usize = 5;
+/// The longest number: 63 bits.
+const NUMBER_BYTES_MAX: usize = 9;
 
 /// Why something cannot be put into a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -80,13 +82,10 @@ impl Filling {
         if self.is_full() {
             return Err(UnfitBlock::Full);
         }
-        let length = u16::try_from(address.len()).ok().filter(|length| usize::from(*length) <= ADDRESS_MAX_BYTES);
-        let [low, high] = length.ok_or(UnfitBlock::TooLong)?.to_le_bytes();
-        match (low, high) {
-            (0..=0x7f, 0) => self.content.push(low),
-            _ => self.content.extend([low | 0x80, (high << 1) | (low >> 7)]),
+        if address.len() > ADDRESS_MAX_BYTES {
+            return Err(UnfitBlock::TooLong);
         }
-        self.content.extend_from_slice(address);
+        put_bytes(&mut self.content, address);
         self.rows += 1;
         Ok(())
     }
@@ -136,6 +135,48 @@ fn unpack(bytes: &[u8], most: usize) -> Result<Vec<u8>, BlockError> {
     match lz4_flex::block::decompress_into(packed, &mut content) {
         Ok(written) if written == size => Ok(content),
         _ => Err(BlockError::Packing),
+    }
+}
+
+/// Adds a number as LEB128: seven bits a byte, the lowest first. Of 64 bits it keeps 63.
+fn put(content: &mut Vec<u8>, number: u64) {
+    let mut left = number & (u64::MAX >> 1);
+    while left > 0x7f {
+        content.push(left.to_le_bytes()[0] | 0x80);
+        left >>= 7;
+    }
+    content.push(left.to_le_bytes()[0]);
+}
+
+fn put_length(content: &mut Vec<u8>, length: usize) {
+    put(content, u64::try_from(length).expect("sizes in memory are small"));
+}
+
+fn put_bytes(content: &mut Vec<u8>, bytes: &[u8]) {
+    put_length(content, bytes.len());
+    content.extend_from_slice(bytes);
+}
+
+/// What is left to read of a block's content.
+struct Content<'a>(&'a [u8]);
+
+impl<'a> Content<'a> {
+    fn number(&mut self) -> Option<u64> {
+        let length = 1 + self.0.iter().take(NUMBER_BYTES_MAX).position(|byte| byte & 0x80 == 0)?;
+        let (number, rest) = self.0.split_at(length);
+        self.0 = rest;
+        Some(number.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f)))
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        self.number().and_then(|length| usize::try_from(length).ok())
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.length()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
     }
 }
 

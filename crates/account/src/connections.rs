@@ -17,9 +17,7 @@ pub use brake::{
 };
 pub use contact_action::{ContactAction, RunCause};
 pub use gates::{Aggressiveness, GateSet};
-pub use rules::{
-    KEYWORD_CHARS_MAX, KeywordFault, KeywordMatch, KeywordParts, KeywordRule, RuleJudgment, RuleKind, RuleSet,
-};
+pub use rules::{KEYWORD_CHARS_MAX, KeywordFault, KeywordMatch, KeywordParts, KeywordRule, RuleKind, RuleSet};
 pub use schedule::{AccountZone, DECAY_DAYS, DECAY_DAYS_MAX, DECAY_DAYS_MIN, DecayShare};
 pub use settings::{ConnectionAction, ConnectionSettings, TAG_CHARS_MAX, TagFault, tag_text};
 pub use standing::{ContactStanding, JudgedContact};

@@ -8,7 +8,7 @@
 //! aliases (`I` for `1`, upper case) and every other length are refused. The version of the UUID is not checked, as
 //! `TypeID` demands of readers: to clients an id is opaque.
 
-use std::{fmt, hash, marker::PhantomData, str::FromStr};
+use std::{fmt, hash::Hash, marker::PhantomData, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -28,8 +28,8 @@ const fn low_bits(bits: u32) -> u128 {
     (1 << bits) - 1
 }
 
-/// What an id stands for.
-pub trait IdKind {
+/// What an id stands for. Ids compare as their bits do; the marker is there because `derive` asks the same of it.
+pub trait IdKind: Copy + Ord + Hash {
     /// The text in front of the underscore: lower-case letters.
     const PREFIX: &'static str;
 }
@@ -38,7 +38,7 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $prefix:literal $alias:ident;)*) => {
         $(
             $(#[$doc])*
-            #[derive(Debug)]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
             pub enum $kind {}
 
             impl IdKind for $kind {
@@ -88,6 +88,7 @@ kinds! {
 }
 
 /// The id of a thing of kind `K`. Ids order by time of birth, to the millisecond.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id<K> {
     bits: u128,
     // `fn() -> K` makes an id Send and Sync whatever the marker is.
@@ -218,41 +219,6 @@ impl<'de, K: IdKind> Deserialize<'de> for Id<K> {
     }
 }
 
-// Written out because `derive` would ask the same of the marker `K`.
-impl<K> Clone for Id<K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K> Copy for Id<K> {}
-
-impl<K> PartialEq for Id<K> {
-    fn eq(&self, other: &Self) -> bool {
-        self.bits == other.bits
-    }
-}
-
-impl<K> Eq for Id<K> {}
-
-impl<K> PartialOrd for Id<K> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<K> Ord for Id<K> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.bits.cmp(&other.bits)
-    }
-}
-
-impl<K> hash::Hash for Id<K> {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        self.bits.hash(state);
-    }
-}
-
 /// Ids against the published examples; of each id there is one text, which sorts as its time does.
 #[cfg(test)]
 mod tests {
@@ -263,6 +229,7 @@ mod tests {
     use super::*;
 
     /// The kind of the published examples.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     enum Example {}
 
     impl IdKind for Example {

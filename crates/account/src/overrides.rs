@@ -15,8 +15,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use probity_mail::verdict::{Finding, Reason, Status, Verdict};
-pub(crate) use words::folded;
 use words::{BannedWords, RoleWords};
+pub(crate) use words::{folded, patterns};
 
 /// A reason that an organization may ignore, under the name that settings and connections have for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

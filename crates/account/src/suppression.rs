@@ -29,15 +29,6 @@ impl SuppressionKind {
             Self::Bounced => Reason::Bounced,
         }
     }
-
-    /// The rule that a finding names.
-    fn rule(self) -> &'static str {
-        match self {
-            Self::Spam => "suppressions.spam",
-            Self::Complained => "suppressions.complained",
-            Self::Bounced => "suppressions.bounced",
-        }
-    }
 }
 
 /// The verdict about an address that is on these lists. What the engine has found already stays as it found it.
@@ -48,7 +39,7 @@ pub fn judged(raw: &Verdict, lists: &[SuppressionKind]) -> Verdict {
             findings.push(Finding {
                 reason: list.reason(),
                 meta: Cow::Borrowed("suppressed"),
-                rule: list.rule().into(),
+                rule: format!("suppressions.{list}").into(),
             });
         }
     }

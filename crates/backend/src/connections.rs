@@ -16,6 +16,7 @@ use probity_mail::time::Millis;
 
 use crate::accounts::limits::{LimitBucket, RateLimits, TokenLimit};
 
+pub use effects::kind_of;
 pub use probity_connectors::HostAllowance;
 pub use probity_outbound::platforms::{
     AccountBudget, CallCause, CallFault, CallTurn, NoGrant, PlatformBuckets, PlatformConfig, PlatformLimit,

@@ -3,7 +3,7 @@
 //! A query reads one row more than the page has: that row only shows that the list continues. The cursor names the last row of
 //! the page, so rows added or removed meanwhile neither repeat nor hide others.
 
-use probity_account::id::Id;
+use probity_account::id::{Id, IdKind};
 use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::jobs::JobNo;
@@ -20,7 +20,7 @@ pub trait ListPlace: Sized {
 }
 
 /// For lists by time whose rows have IDs.
-impl<K> ListPlace for (Millis, Id<K>) {
+impl<K: IdKind> ListPlace for (Millis, Id<K>) {
     fn to_bytes(&self) -> Vec<u8> {
         [&self.0.0.to_be_bytes()[..], &self.1.bits().to_be_bytes()].concat()
     }

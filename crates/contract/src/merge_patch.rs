@@ -44,6 +44,15 @@ impl<T> PatchField<T> {
             Self::Given(value) => Some(value),
         }
     }
+
+    /// Converts the value, if one is given.
+    pub fn try_map<U, E>(self, to: impl FnOnce(T) -> Result<U, E>) -> Result<PatchField<U>, E> {
+        Ok(match self {
+            Self::Nothing => PatchField::Nothing,
+            Self::Cleared => PatchField::Cleared,
+            Self::Given(value) => PatchField::Given(to(value)?),
+        })
+    }
 }
 
 impl PatchField<bool> {

@@ -19,7 +19,7 @@ mod warmth;
 pub(crate) mod watch;
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
 use probity_mail::policy::Policy;
@@ -30,6 +30,8 @@ pub(crate) use site::{Site, SiteSlot};
 pub(crate) use warmth::percent as warmth_percent;
 
 use watch::SiteWatch;
+
+use crate::locked;
 
 /// Maximum sites remembered; the least recently used one is forgotten with its state. A site takes about 1 KiB.
 const SITES_MAX: usize = 65_536;
@@ -59,30 +61,30 @@ impl SiteTable {
     /// The site of an MX host as one source sees it.
     pub(crate) fn site(&self, source: u16, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
         let name = policy.provider.as_ref().unwrap_or(host);
-        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sites = locked(&self.sites);
         let key = (source, name.clone());
         sites.get_or_insert(key.clone(), || Site::new(key, policy, self.watch.clone())).clone()
     }
 
     /// The site of this name as one source sees it, if remembered.
     pub(crate) fn known(&self, source: u16, name: &Arc<str>) -> Option<Arc<Site>> {
-        let sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let sites = locked(&self.sites);
         sites.peek(&(source, name.clone())).cloned()
     }
 
     /// Remembers the site that takes a domain's mail.
     pub(crate) fn settle_home(&self, domain: &Arc<str>, site: &Site) {
-        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut homes = locked(&self.homes);
         homes.put(domain.clone(), site.name().clone());
     }
 
     /// The site that took a domain's mail at its last probe.
     pub(crate) fn home(&self, domain: &str) -> Option<Arc<str>> {
-        self.homes.lock().unwrap_or_else(PoisonError::into_inner).get(domain).cloned()
+        locked(&self.homes).get(domain).cloned()
     }
 
     pub(crate) fn sites(&self) -> usize {
-        self.sites.lock().unwrap_or_else(PoisonError::into_inner).len()
+        locked(&self.sites).len()
     }
 
     /// Sites in trouble, and the count of warm sessions.

@@ -18,7 +18,6 @@ pub(crate) mod unmatched;
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use probity_mail::address::Address;
 use probity_mail::classify::DialogParties;
@@ -242,7 +241,7 @@ impl<'a> Probe<'a> {
         let keeps_steps = self.keeps_steps();
         let Some((link, _)) = self.link.as_mut() else { return };
         let started = self.parts.clock.now();
-        self.parts.tally().random_rcpts.fetch_add(u64::from(random), Ordering::Relaxed);
+        self.parts.tally().count(|all| all.random_rcpts += u64::from(random));
         if keeps_steps {
             link.transcribe();
         }
@@ -284,7 +283,7 @@ impl<'a> Probe<'a> {
 
     /// Books the observations of a flight about the MX host.
     fn book(&mut self, heard: &FlightFindings, policy: Option<&Policy>, now: Millis) {
-        self.parts.tally().unmatched.fetch_add(heard.unmatched.len() as u64, Ordering::Relaxed);
+        self.parts.tally().count(|all| all.unmatched += heard.unmatched.len() as u64);
         self.parts.unmatched.note(&heard.unmatched, &self.parts.sources);
         if let Some((link, _)) = self.link.as_mut() {
             link.refused(heard.refused);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use probity_mail::plan::person_like;
-use probity_mail::rng::Rng;
+use probity_mail::rng::{Rng, stable_hash};
 
 /// Seed of all random choices, and the number of streams drawn from it.
 pub(crate) struct RandomStreams {
@@ -30,11 +30,6 @@ impl RandomStreams {
     }
 
     fn stream(&self, domain: &str, nth: u64) -> Rng {
-        Rng::new(self.seed ^ stable_hash(domain.as_bytes()) ^ nth.rotate_left(32))
+        Rng::new(self.seed ^ stable_hash(domain.bytes()) ^ nth.rotate_left(32))
     }
-}
-
-/// FNV-1a: the same on every machine and in every run, unlike the standard hashers.
-pub(crate) fn stable_hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

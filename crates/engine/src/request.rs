@@ -1,10 +1,11 @@
 //! Requests to the engine, and their outcomes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use probity_mail::time::Millis;
 use probity_mail::verdict::Verification;
+
+use crate::locked;
 
 /// Parameters of a live call.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +107,7 @@ pub enum AddressOutcome {
 /// Throttled address: its count of attempts is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Throttled {
-    /// Destination whose limits throttled it, as for [`Engine::room`](crate::Engine::room); `None` for other limits.
+    /// Destination whose limits throttled it, as for [`Verifier::room`](crate::verifier::Verifier::room); `None` for other limits.
     pub at: Option<Arc<str>>,
 }
 
@@ -139,32 +140,15 @@ pub struct EngineCounters {
 
 /// Running counts of the engine.
 #[derive(Debug, Default)]
-pub(crate) struct EngineTally {
-    pub(crate) connections: AtomicU64,
-    pub(crate) connect_failures: AtomicU64,
-    pub(crate) rcpts: AtomicU64,
-    pub(crate) random_rcpts: AtomicU64,
-    pub(crate) waits: AtomicU64,
-    pub(crate) unmatched: AtomicU64,
-    pub(crate) tls_downgrades: AtomicU64,
-    pub(crate) sessions_open: AtomicU64,
-}
+pub(crate) struct EngineTally(Mutex<EngineCounters>);
 
 impl EngineTally {
+    pub(crate) fn count(&self, event: impl FnOnce(&mut EngineCounters)) {
+        event(&mut locked(&self.0));
+    }
+
     /// Current counts; `(queries, queries_cached)` are the resolver's.
     pub(crate) fn counters(&self, (queries, queries_cached): (u64, u64)) -> EngineCounters {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        EngineCounters {
-            connections: count(&self.connections),
-            connect_failures: count(&self.connect_failures),
-            rcpts: count(&self.rcpts),
-            random_rcpts: count(&self.random_rcpts),
-            waits: count(&self.waits),
-            queries,
-            queries_cached,
-            unmatched: count(&self.unmatched),
-            tls_downgrades: count(&self.tls_downgrades),
-            sessions_open: count(&self.sessions_open),
-        }
+        EngineCounters { queries, queries_cached, ..*locked(&self.0) }
     }
 }

@@ -19,19 +19,29 @@ use crate::{
     DestinationCapacity, Engine, EngineCounters, ForgetRequest, JobAddress, LiveCall, OutcomeSink, ProbingLimits,
 };
 
-/// Verifies addresses. The methods are those of [`Engine`].
+/// Maximum time of a probe beyond its patience, in milliseconds.
+const LATE_MS: i64 = 120_000;
+
+/// Verifies addresses.
 pub trait Verifier: Send + Sync + 'static {
-    /// Verifies one address, within `live.timeout_ms`.
+    /// Verifies one address, within `live.timeout_ms`. A probe cut off by the deadline, or deferred by greylisting, continues in
+    /// the background and fills the cache.
     fn verify<'a>(&'a self, email: &'a str, live: LiveCall) -> BoxFuture<'a, Verification>;
-    /// Verifies many addresses; each key reaches the sink exactly once.
+    /// Verifies many addresses. They are grouped by domain within one call; `sink` receives groups of outcomes as they are ready,
+    /// each key exactly once. Returns when every item has its outcome.
+    ///
+    /// Pass up to some thousands of items per call, sorted by domain; many calls may run at once, because the engine bounds the
+    /// work in flight.
     fn verify_many(&self, items: Vec<JobAddress>, sink: OutcomeSink) -> BoxFuture<'_, ()>;
-    /// Capacity of a destination in the near future.
+    /// Capacity of a destination in the near future, from memory: `@example.org` is a domain, anything else the name of a site
+    /// whose limits throttled addresses ([`Throttled::at`](crate::Throttled::at)). With `source`, only that source counts. It
+    /// neither probes nor books anything, and is cheap enough to call before each chunk.
     fn room(&self, _destination: &str, _source: Option<&str>) -> DestinationCapacity {
         DestinationCapacity::Now(u32::MAX)
     }
-    /// Forgets addresses of one customer.
+    /// Forgets addresses of one customer ([`LiveCall::scope`]), and keeps no results about them from probes in progress.
     fn forget(&self, _scope: u64, _which: &ForgetRequest) {}
-    /// Probing limits of this MX host; `None` if there is no network.
+    /// Probing limits of this MX host; `None` if there is no network. It neither probes nor books anything.
     fn manners(&self, _exchanger: &str) -> Option<ProbingLimits> {
         None
     }
@@ -41,64 +51,76 @@ pub trait Verifier: Send + Sync + 'static {
     }
     /// Names of its sources: an address greylisted from one is retried from there.
     fn source_names(&self) -> Vec<Arc<str>>;
+    /// Its clock: milliseconds since the Unix epoch.
     fn now(&self) -> Millis;
-    /// Waits until a time.
+    /// Waits until a time of its clock.
     fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()>;
     fn counters(&self) -> EngineCounters;
-    /// State of the engine that probes real servers; `None` if there is no such engine.
+    /// Current load, throttling and unknown replies of the engine that probes real servers; `None` if there is no such engine. Cheap
+    /// enough for every scrape of metrics.
     fn snapshot(&self) -> Option<EngineSnapshot> {
         None
     }
-    /// Ends idle sessions and waits for work in progress, at most `timeout_ms`.
+    /// Ends idle sessions with QUIT and waits for work in progress, at most `timeout_ms`. Background probes that wait for their
+    /// time are dropped.
     fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()>;
 }
 
 impl Verifier for Engine {
     fn verify<'a>(&'a self, email: &'a str, live: LiveCall) -> BoxFuture<'a, Verification> {
-        Box::pin(Engine::verify(self, email, live))
+        Box::pin(live::verify(&self.parts, email, live))
     }
 
     fn verify_many(&self, items: Vec<JobAddress>, sink: OutcomeSink) -> BoxFuture<'_, ()> {
-        Box::pin(Engine::verify_many(self, items, sink))
+        Box::pin(many::verify_many(&self.parts, items, sink))
     }
 
     fn room(&self, destination: &str, source: Option<&str>) -> DestinationCapacity {
-        Engine::room(self, destination, source)
+        self.parts.pacing.room(destination, source, self.now())
     }
 
     fn forget(&self, scope: u64, which: &ForgetRequest) {
-        Engine::forget(self, scope, which);
+        let now = self.now();
+        // The longest probe: one deferred by greylisting continues for as long as patience lasts.
+        let until = now + self.parts.config.patience_ms + LATE_MS;
+        self.parts.knowledge.verdicts.forget(scope, which, now, until);
     }
 
     fn manners(&self, exchanger: &str) -> Option<ProbingLimits> {
-        Some(Engine::manners(self, exchanger))
+        let policy = self.parts.knowledge.policy(exchanger);
+        Some(ProbingLimits {
+            mode: policy.mode,
+            per_minute: policy.rcpt_per_minute,
+            missing_per_hour: policy.missing_per_hour,
+            sources: u16::try_from(self.parts.sources.all().len()).unwrap_or(u16::MAX),
+        })
     }
 
     fn patience_ms(&self) -> i64 {
-        Engine::patience_ms(self)
+        self.parts.config.patience_ms
     }
 
     fn source_names(&self) -> Vec<Arc<str>> {
-        Engine::source_names(self)
+        self.parts.sources.all().iter().map(|source| source.name()).collect()
     }
 
     fn now(&self) -> Millis {
-        Engine::now(self)
+        self.parts.clock.now()
     }
 
     fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()> {
-        Box::pin(Engine::wait_until(self, at))
+        Box::pin(self.parts.clock.wait_until(at))
     }
 
     fn counters(&self) -> EngineCounters {
-        Engine::counters(self)
+        self.parts.counters()
     }
 
     fn snapshot(&self) -> Option<EngineSnapshot> {
-        Some(Engine::snapshot(self))
+        Some(EngineSnapshot::of(&self.parts))
     }
 
     fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()> {
-        Box::pin(Engine::close(self, timeout_ms))
+        Box::pin(self.parts.work.close(timeout_ms))
     }
 }

@@ -4,18 +4,12 @@ use probity_account::language::PageLanguage;
 
 use crate::written::number;
 
-/// A text in English, German, French and Spanish.
+/// A text in English, German, French and Spanish: the order of [`PageLanguage`].
 pub(crate) type Wording = [&'static str; 4];
 
 /// Returns the text in a language.
 pub(crate) fn text(language: PageLanguage, phrase: Wording) -> &'static str {
-    let [en, de, fr, es] = phrase;
-    match language {
-        PageLanguage::En => en,
-        PageLanguage::De => de,
-        PageLanguage::Fr => fr,
-        PageLanguage::Es => es,
-    }
+    phrase[language as usize]
 }
 
 /// Returns the text with its `{names}` filled in. Values are one line each: no name forges another line.

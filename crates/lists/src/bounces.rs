@@ -18,23 +18,14 @@ mod words;
 use probity_account::outcome::OutcomeClass;
 use probity_mail::bounce::{self, BounceText};
 use probity_mail::classify::Rules;
-use probity_mail::time::Millis;
 
+pub use crate::outcomes::FoundOutcome;
 use crate::submission::ADDRESS_MAX_BYTES;
 
 /// Longest beginning of a message that is read, in bytes. Reports are at the beginning, the returned message behind them.
 pub const MESSAGE_MAX_BYTES: usize = 1 << 20;
 /// Most recipients that one message reports about.
 const RECIPIENTS_MAX: usize = 1_000;
-
-/// Outcome that was found. Without `Debug`, because it has an address.
-#[derive(Clone, PartialEq, Eq)]
-pub struct FoundOutcome {
-    pub email: String,
-    pub class: OutcomeClass,
-    /// Time of the event, if it was written down.
-    pub at: Option<Millis>,
-}
 
 /// Class of a bounce with this text, and this enhanced code beside it. If mail to the recipient went on to another address, the bounce
 /// is about that one.

@@ -103,18 +103,7 @@ impl FileFault {
             | Self::CellTooLong(n)
             | Self::RowTooLong(n)
             | Self::TooManyRows(n) => Some(*n),
-            Self::Empty
-            | Self::OldWorkbook
-            | Self::Workbooks
-            | Self::Archive
-            | Self::Compressed
-            | Self::Pdf
-            | Self::Binary
-            | Self::JsonArray
-            | Self::Unpacks(_)
-            | Self::Damaged
-            | Self::NoSheet
-            | Self::Io(_) => None,
+            _ => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Key of the verdict in a caller's object.
@@ -25,9 +25,21 @@ pub struct JsonLine {
 /// Finds the address in one line. Of members with the same name the last counts, as in [`members`] and most JSON readers; the error
 /// describes the line's problem.
 pub fn find(line: &str, field: Option<&str>) -> Result<JsonLine, String> {
-    let mut deserializer = serde_json::Deserializer::from_str(line);
-    let found = Search { field }.deserialize(&mut deserializer).map_err(|error| error.to_string())?;
-    deserializer.end().map_err(|error| error.to_string())?;
+    let mut found = JsonLine { empty: true, ..JsonLine::default() };
+    let mut rank = usize::MAX;
+    read(line, |key, value| {
+        found.empty = false;
+        found.taken |= key == ANSWER_KEY;
+        let this = match field {
+            Some(field) => (field == key).then_some(0),
+            None => NAMES.iter().position(|name| *name == key),
+        };
+        if let Some(this) = this.filter(|this| *this <= rank) {
+            rank = this;
+            found.email = text(value)?;
+        }
+        Ok(())
+    })?;
     Ok(found)
 }
 
@@ -36,9 +48,11 @@ pub fn find(line: &str, field: Option<&str>) -> Result<JsonLine, String> {
 /// # Errors
 /// The line's problem, as text.
 pub fn members(line: &str) -> Result<Vec<(String, Box<RawValue>)>, String> {
-    let mut deserializer = serde_json::Deserializer::from_str(line);
-    let found = deserializer.deserialize_map(Members).map_err(|error| error.to_string())?;
-    deserializer.end().map_err(|error| error.to_string())?;
+    let mut found = Vec::new();
+    read(line, |name, value| {
+        found.push((name.into_owned(), value.to_owned()));
+        Ok(())
+    })?;
     Ok(found)
 }
 
@@ -51,121 +65,41 @@ pub fn cell(value: &RawValue) -> Cow<'_, str> {
     }
 }
 
-struct Members;
+/// A text, null as an empty one, or `None` for anything else.
+fn text(value: &RawValue) -> Result<Option<String>, &'static str> {
+    match value.get() {
+        "null" => Ok(Some(String::new())),
+        text if text.starts_with('"') => serde_json::from_str(text).map(Some).map_err(|_| "invalid escape"),
+        number if number.parse::<f64>().is_ok_and(f64::is_infinite) => Err("number out of range"),
+        _ => Ok(None),
+    }
+}
 
-impl<'de> Visitor<'de> for Members {
-    type Value = Vec<(String, Box<RawValue>)>;
+/// Gives each member of the object on a line to `take`. Values are skipped without being built: numbers may be too large and arrays too
+/// deep.
+fn read<'de, T>(line: &'de str, take: T) -> Result<(), String>
+where
+    T: FnMut(Cow<'de, str>, &'de RawValue) -> Result<(), &'static str>,
+{
+    let mut deserializer = serde_json::Deserializer::from_str(line);
+    let read = deserializer.deserialize_map(Members(take));
+    read.and_then(|()| deserializer.end()).map_err(|error| error.to_string())
+}
+
+struct Members<T>(T);
+
+impl<'de, T: FnMut(Cow<'de, str>, &'de RawValue) -> Result<(), &'static str>> Visitor<'de> for Members<T> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = Vec::new();
-        while let Some(member) = map.next_entry()? {
-            found.push(member);
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some((name, value)) = map.next_entry()? {
+            (self.0)(name, value).map_err(de::Error::custom)?;
         }
-        Ok(found)
-    }
-}
-
-struct Search<'a> {
-    field: Option<&'a str>,
-}
-
-impl<'de> DeserializeSeed<'de> for Search<'_> {
-    type Value = JsonLine;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonLine, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Search<'_> {
-    type Value = JsonLine;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonLine, A::Error> {
-        let mut found = JsonLine { empty: true, ..JsonLine::default() };
-        let mut rank = usize::MAX;
-        while let Some(key) = map.next_key::<std::borrow::Cow<'_, str>>()? {
-            found.empty = false;
-            found.taken |= key == ANSWER_KEY;
-            let this = match self.field {
-                Some(field) => {
-                    if field == key {
-                        0
-                    } else {
-                        usize::MAX
-                    }
-                }
-                None => NAMES.iter().position(|name| *name == key).unwrap_or(usize::MAX),
-            };
-            if this <= rank && this != usize::MAX {
-                rank = this;
-                found.email = map.next_value::<Text>()?.0;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// A text, null as an empty one, or `None` for anything else. Other values are skipped without being built: numbers may be too
-/// large and arrays too deep.
-struct Text(Option<String>);
-
-impl<'de> serde::Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextOnly)
-    }
-}
-
-struct TextOnly;
-
-impl<'de> Visitor<'de> for TextOnly {
-    type Value = Text;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Text, E> {
-        Ok(Text(Some(text.to_owned())))
-    }
-
-    fn visit_unit<E>(self) -> Result<Text, E> {
-        Ok(Text(Some(String::new())))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Text, E> {
-        Ok(Text(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Text, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Text(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Text(None))
+        Ok(())
     }
 }
 

@@ -5,6 +5,9 @@
 pub mod events;
 mod ses_events;
 
+use probity_account::outcome::OutcomeClass;
+use probity_mail::time::Millis;
+
 use crate::FileFault;
 use crate::column::Sample;
 use crate::rows::{TextHint, TextRows};
@@ -32,6 +35,15 @@ pub enum OutcomeFileFault {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileFault),
+}
+
+/// Outcome of mail that was found. Without `Debug`, because it has an address.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FoundOutcome {
+    pub email: String,
+    pub class: OutcomeClass,
+    /// Time of the event, if it was written down.
+    pub at: Option<Millis>,
 }
 
 /// Columns, counted from 0.

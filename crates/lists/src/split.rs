@@ -34,14 +34,9 @@ impl Eol {
         }
     }
 
-    /// Its number in the work file.
+    /// Its number in the work file: its place in the declaration.
     pub fn code(self) -> u8 {
-        match self {
-            Self::End => 0,
-            Self::Lf => 1,
-            Self::CrLf => 2,
-            Self::Cr => 3,
-        }
+        self as u8
     }
 
     /// The line end of this number.

@@ -21,7 +21,7 @@ mod reason;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use entry::{bare_address, is_blank, trimmed};
+pub use entry::{bare_address, is_blank, mail_link, trimmed};
 pub use reason::{AddressError, AddressReason};
 
 use crate::domain::{Domain, SpecialUse};

@@ -3,6 +3,11 @@
 //! `SplitMix64` (Steele, Lea and Flood 2014). Its outputs shuffle exchangers and pick local parts for catch-all probes;
 //! nothing that must be unguessable is made of them.
 
+/// FNV-1a: the same on every machine and in every run, unlike the standard hashers.
+pub fn stable_hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 /// A deterministic stream of numbers from one seed.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);

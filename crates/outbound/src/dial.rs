@@ -12,7 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::guard::{NotDialled, UrlGuard};
+use super::guard::UrlGuard;
 use super::target::HttpTarget;
 
 /// Maximum number of addresses per attempt.
@@ -64,11 +64,7 @@ impl Dialer {
         target: &HttpTarget,
         connect: Duration,
     ) -> Result<Box<dyn Stream>, DialFailure> {
-        let addresses = guard.addresses(target).await.map_err(|why| match why {
-            NotDialled::Refused => DialFailure::Blocked,
-            NotDialled::Unresolved => DialFailure::Unresolved,
-            NotDialled::Busy => DialFailure::Local,
-        })?;
+        let addresses = guard.addresses(target).await?;
         let tried = &addresses[..addresses.len().min(ADDRESSES_MAX)];
         let share = connect / u32::try_from(tried.len().max(1)).unwrap_or(1);
         let mut failure = DialFailure::Unresolved;

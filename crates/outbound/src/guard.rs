@@ -15,6 +15,7 @@ use probity_engine::net::egress::EgressGuard;
 use probity_engine::net::{BoxFuture, Net};
 use probity_mail::dns::{DnsAnswer, DnsFailure, DnsRecord, QueryKind};
 
+use crate::dial::DialFailure;
 use crate::target::{HttpTarget, TargetHost, TargetRefusal};
 
 /// Maximum time that the lookup of an endpoint's name delays a request. The lookup only informs the customer early; the
@@ -98,16 +99,6 @@ impl Names for NoNames {
     }
 }
 
-/// Reason why a target is not dialed now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NotDialled {
-    /// The guard refuses an address, or http.
-    Refused,
-    Unresolved,
-    /// The node is at its own limits.
-    Busy,
-}
-
 /// Guard of endpoints and platforms.
 pub struct UrlGuard {
     egress: EgressGuard,
@@ -158,19 +149,19 @@ impl UrlGuard {
     }
 
     /// Returns the addresses to dial for an attempt, IPv4 first.
-    pub(super) async fn addresses(&self, target: &HttpTarget) -> Result<Vec<SocketAddr>, NotDialled> {
+    pub(super) async fn addresses(&self, target: &HttpTarget) -> Result<Vec<SocketAddr>, DialFailure> {
         if self.refuses_scheme(target) || !(target.has_web_port() || self.is_own(target)) {
-            return Err(NotDialled::Refused);
+            return Err(DialFailure::Blocked);
         }
         let mut addresses = match target.place() {
             TargetHost::Addresses(addresses) => addresses,
             TargetHost::Name(name) => self.names.addresses(&name).await.map_err(|why| match why {
-                Unresolved::Name => NotDialled::Unresolved,
-                Unresolved::Busy => NotDialled::Busy,
+                Unresolved::Name => DialFailure::Unresolved,
+                Unresolved::Busy => DialFailure::Local,
             })?,
         };
         if !self.all_allowed(target, &addresses) {
-            return Err(NotDialled::Refused);
+            return Err(DialFailure::Blocked);
         }
         addresses.sort_by_key(|address| !address.to_canonical().is_ipv4());
         Ok(addresses.into_iter().map(|ip| SocketAddr::new(ip.to_canonical(), target.port())).collect())

@@ -21,7 +21,8 @@ use probity_connectors::ConnectorFile;
 use probity_contract::error::ApiError;
 use probity_store::accounts::organization;
 use probity_store::connections::connection::{self, StoredConnection};
-use probity_store::{Conn, StoreError};
+use probity_store::jobs::{self, Job, JobNo};
+use probity_store::{Conn, OrgNo, StoreError};
 use serde::Deserialize;
 
 use crate::app::App;
@@ -70,6 +71,14 @@ async fn visible<'a>(
         (_, found) => found,
     }?;
     if found.provider == file.provider.slug { Ok((file, found)) } else { Err(ApiError::not_found()) }
+}
+
+/// Returns the job of a run, if it and its rows are still stored.
+async fn stored_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Job>, StoreError> {
+    match jobs::by_no(conn, org, job).await {
+        Err(StoreError::NotFound) => Ok(None),
+        found => found.map(|job| Some(job).filter(|job| job.purged_at.is_none())),
+    }
 }
 
 /// Refuses the request if the plan lacks an entitlement.

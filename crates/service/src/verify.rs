@@ -122,7 +122,7 @@ pub(crate) async fn verify_live(
     live: LiveCall,
 ) -> Result<Unsettled, ApiError> {
     app.presence.check(app.now())?;
-    let reservation = reserved(app, payer.org).await?;
+    let reservation = covered(app, payer.org, || app.meter.reserve(payer.org)).await?;
     let mut verification = app.live.verify(address, live).await;
     let sandboxed = &*verification.verdict.rule == SPECIAL_USE && names_sandbox(address);
     if sandboxed {
@@ -144,12 +144,16 @@ pub(crate) async fn verify_live(
     Ok(Unsettled { verification, reservation, counted })
 }
 
-/// Reserves a credit, after a refill if there is none. Retries if other calls use up the refill.
-async fn reserved(app: &App, org: OrgNo) -> Result<Reservation, ApiError> {
+/// Books a credit, after a refill if there is none. Retries if other calls use up the refill.
+async fn covered<T, F: Future<Output = Result<T, CallRefused>>>(
+    app: &App,
+    org: OrgNo,
+    mut book: impl FnMut() -> F,
+) -> Result<T, ApiError> {
     for _ in 0..COVERED_MAX {
-        match app.meter.reserve(org).await {
+        match book().await {
             Err(CallRefused::InsufficientCredits) if plans::cover(app, org, 1).await? => {}
-            reserved => return Ok(reserved?),
+            booked => return Ok(booked?),
         }
     }
     Err(ApiError::insufficient_credits())
@@ -163,11 +167,5 @@ async fn charge(
     widget: Option<WidgetCreditName>,
 ) -> Result<(), ApiError> {
     let mut reservation = Some(reservation);
-    for _ in 0..COVERED_MAX {
-        match app.meter.charge_check(reservation.take(), counted.clone(), widget.clone()).await {
-            Err(CallRefused::InsufficientCredits) if plans::cover(app, counted.org, 1).await? => {}
-            charged => return Ok(charged?),
-        }
-    }
-    Err(ApiError::insufficient_credits())
+    covered(app, counted.org, || app.meter.charge_check(reservation.take(), counted.clone(), widget.clone())).await
 }

@@ -56,34 +56,6 @@ pub enum SsoFault {
 }
 
 impl SsoFault {
-    pub const ALL: [Self; 25] = [
-        Self::Issuer,
-        Self::Blocked,
-        Self::Unreachable,
-        Self::TimedOut,
-        Self::Status,
-        Self::TooLarge,
-        Self::Document,
-        Self::IssuerDiffers,
-        Self::Endpoint,
-        Self::NoCode,
-        Self::NoAlgorithm,
-        Self::Keys,
-        Self::Client,
-        Self::Code,
-        Self::Malformed,
-        Self::Algorithm,
-        Self::KeyUnknown,
-        Self::Signature,
-        Self::TokenIssuer,
-        Self::Audience,
-        Self::Expired,
-        Self::Nonce,
-        Self::NoEmail,
-        Self::Unverified,
-        Self::Personal,
-    ];
-
     /// The word by which pages know what is wrong. Faults that need the same remedy share one.
     pub fn word(self) -> &'static str {
         match self {

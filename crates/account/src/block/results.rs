@@ -19,12 +19,10 @@
 //!
 //! Reading trusts nothing, as with blocks of addresses: damaged bytes are a [`BlockError`].
 
-use super::{ADDRESS_MAX_BYTES, BlockError, ROWS_MAX, UnfitBlock, pack, unpack};
+use super::{ADDRESS_MAX_BYTES, BlockError, Content, ROWS_MAX, UnfitBlock, pack, put, put_bytes, put_length, unpack};
 
 /// The most that a block of results can unpack to: 1,000 rows with a kind, a time and a suggestion each.
 pub const CONTENT_MAX_BYTES: usize = 8 << 20;
-/// The longest number: 63 bits.
-const NUMBER_BYTES_MAX: usize = 9;
 
 /// The outcomes of a range of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,23 +85,18 @@ impl ResultBlock {
     /// Unpacks a block; takes at most twice [`CONTENT_MAX_BYTES`], and 100 bytes for each of [`ROWS_MAX`] rows.
     pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
         let content = unpack(bytes, CONTENT_MAX_BYTES)?;
-        Content(&content).block().ok_or(BlockError::Content)
+        Self::read(Content(&content)).ok_or(BlockError::Content)
     }
-}
 
-/// What is left to read of a block's content.
-struct Content<'a>(&'a [u8]);
-
-impl Content<'_> {
-    fn block(mut self) -> Option<ResultBlock> {
-        let rows = self.length().filter(|rows| *rows <= ROWS_MAX)?;
-        let kinds = self.length().filter(|kinds| *kinds <= ROWS_MAX)?;
-        let kinds = (0..kinds).map(|_| self.bytes()).collect::<Option<Vec<_>>>()?;
-        let since = self.number()?;
-        let column = (0..rows).map(|_| self.length().filter(|kind| *kind <= kinds.len()));
+    fn read(mut content: Content<'_>) -> Option<Self> {
+        let rows = content.length().filter(|rows| *rows <= ROWS_MAX)?;
+        let kinds = content.length().filter(|kinds| *kinds <= ROWS_MAX)?;
+        let kinds = (0..kinds).map(|_| content.bytes().map(<[u8]>::to_vec)).collect::<Option<Vec<_>>>()?;
+        let since = content.number()?;
+        let column = (0..rows).map(|_| content.length().filter(|kind| *kind <= kinds.len()));
         let column = column.collect::<Option<Vec<_>>>()?;
         let answered = column.iter().filter(|kind| **kind > 0).count();
-        let mut numbers = || (0..answered).map(|_| self.number()).collect::<Option<Vec<_>>>();
+        let mut numbers = || (0..answered).map(|_| content.number()).collect::<Option<Vec<_>>>();
         let (backs, copies, times) = (numbers()?, numbers()?, numbers()?);
         let mut rest = backs.into_iter().zip(copies).zip(times);
         let mut rows = Vec::with_capacity(rows);
@@ -113,47 +106,11 @@ impl Content<'_> {
                 continue;
             };
             let ((back, copies), after) = rest.next()?;
-            let suggestion = self.bytes().filter(|text| text.len() <= ADDRESS_MAX_BYTES)?;
+            let suggestion = content.bytes().filter(|text| text.len() <= ADDRESS_MAX_BYTES)?.to_vec();
             rows.push(Some(StoredOutcome { kind, back, copies, at: since.checked_add(after)?, suggestion }));
         }
-        self.0.is_empty().then_some(ResultBlock { kinds, rows })
+        content.0.is_empty().then_some(Self { kinds, rows })
     }
-
-    fn number(&mut self) -> Option<u64> {
-        let length = 1 + self.0.iter().take(NUMBER_BYTES_MAX).position(|byte| byte & 0x80 == 0)?;
-        let (number, rest) = self.0.split_at(length);
-        self.0 = rest;
-        Some(number.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f)))
-    }
-
-    fn length(&mut self) -> Option<usize> {
-        self.number().and_then(|length| usize::try_from(length).ok())
-    }
-
-    fn bytes(&mut self) -> Option<Vec<u8>> {
-        let length = self.length()?;
-        let (bytes, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(bytes.to_vec())
-    }
-}
-
-fn put(content: &mut Vec<u8>, number: u64) {
-    let mut left = number & (u64::MAX >> 1);
-    while left > 0x7f {
-        content.push(left.to_le_bytes()[0] | 0x80);
-        left >>= 7;
-    }
-    content.push(left.to_le_bytes()[0]);
-}
-
-fn put_length(content: &mut Vec<u8>, length: usize) {
-    put(content, u64::try_from(length).expect("sizes in memory are small"));
-}
-
-fn put_bytes(content: &mut Vec<u8>, bytes: &[u8]) {
-    put_length(content, bytes.len());
-    content.extend_from_slice(bytes);
 }
 
 #[cfg(test)]

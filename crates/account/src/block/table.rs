@@ -9,7 +9,7 @@
 //! A row has as many cells as its file had in it, so rows may differ in width. Cells are bytes here. A row without cells was
 //! erased: it keeps its place, so that the rows behind it keep theirs. Reading trusts nothing, as with blocks of addresses.
 
-use super::{BlockError, ROWS_MAX, pack, unpack};
+use super::{BlockError, Content, ROWS_MAX, pack, put_bytes, put_length, unpack};
 
 /// The most that a block can unpack to. A block is full before that: [`FULL_BYTES`] and one row.
 pub const CONTENT_MAX_BYTES: usize = 32 << 20;
@@ -40,11 +40,9 @@ impl TableFilling {
         if bytes > ROW_MAX_BYTES {
             return Err(TooLong);
         }
-        number(&mut self.content, cells.len());
+        put_length(&mut self.content, cells.len());
         for cell in cells {
-            let cell = cell.as_ref();
-            number(&mut self.content, cell.len());
-            self.content.extend_from_slice(cell);
+            put_bytes(&mut self.content, cell.as_ref());
         }
         self.rows += 1;
         Ok(())
@@ -80,10 +78,10 @@ impl TableBlock {
     /// [`BlockError`]: it was damaged, or written by a later version.
     pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
         let block = Self { content: unpack(bytes, CONTENT_MAX_BYTES)? };
-        let mut rest = block.content.as_slice();
+        let mut rest = Content(&block.content);
         let mut rows = 0;
-        while !rest.is_empty() {
-            rest = row(rest).ok_or(BlockError::Content)?.1;
+        while !rest.0.is_empty() {
+            row(&mut rest).ok_or(BlockError::Content)?;
             rows += 1;
         }
         if rows > ROWS_MAX { Err(BlockError::Content) } else { Ok(block) }
@@ -91,46 +89,19 @@ impl TableBlock {
 
     /// The rows.
     pub fn rows(&self) -> impl Iterator<Item = Vec<&[u8]>> {
-        let mut rest = self.content.as_slice();
-        std::iter::from_fn(move || {
-            let (cells, behind) = row(rest)?;
-            rest = behind;
-            Some(cells)
-        })
+        let mut rest = Content(&self.content);
+        std::iter::from_fn(move || row(&mut rest))
     }
 }
 
-fn row(content: &[u8]) -> Option<(Vec<&[u8]>, &[u8])> {
-    let (count, mut rest) = read(content)?;
+fn row<'a>(rest: &mut Content<'a>) -> Option<Vec<&'a [u8]>> {
+    let count = rest.length()?;
     // A claim takes no memory: each cell takes a byte at least.
-    let mut cells = Vec::with_capacity(count.min(rest.len()));
+    let mut cells = Vec::with_capacity(count.min(rest.0.len()));
     for _ in 0..count {
-        let (length, behind) = read(rest)?;
-        let (cell, behind) = behind.split_at_checked(length)?;
-        cells.push(cell);
-        rest = behind;
+        cells.push(rest.bytes()?);
     }
-    Some((cells, rest))
-}
-
-fn number(out: &mut Vec<u8>, mut number: usize) {
-    while number > 0x7f {
-        out.push(u8::try_from(number & 0x7f).expect("seven bits") | 0x80);
-        number >>= 7;
-    }
-    out.push(u8::try_from(number).expect("seven bits"));
-}
-
-/// A number of up to four bytes, and what is behind it.
-fn read(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let mut number = 0;
-    for (at, byte) in bytes.iter().take(4).enumerate() {
-        number |= usize::from(byte & 0x7f) << (7 * at);
-        if byte & 0x80 == 0 {
-            return Some((number, &bytes[at + 1..]));
-        }
-    }
-    None
+    Some(cells)
 }
 
 #[cfg(test)]

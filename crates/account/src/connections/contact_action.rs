@@ -36,18 +36,10 @@ impl ContactAction {
             Self::Fix => ContactChange::Fixed,
         }
     }
-}
 
-impl ContactAction {
-    /// Returns the action that a connection performs; `None` if it performs none.
+    /// Returns the action that a connection performs, which has the same name; `None` if it performs none.
     pub fn of(action: ConnectionAction) -> Option<Self> {
-        match action {
-            ConnectionAction::Unsubscribe => Some(Self::Unsubscribe),
-            ConnectionAction::Delete => Some(Self::Delete),
-            ConnectionAction::UpdateTags => Some(Self::UpdateTags),
-            ConnectionAction::UpdateCustomFields => Some(Self::UpdateCustomFields),
-            ConnectionAction::DoNothing => None,
-        }
+        Self::from_name(action.as_str())
     }
 }
 

@@ -46,7 +46,7 @@ impl Aggressiveness {
 
 /// Set of open gates, of the twelve in [`IgnorableReason::ALL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GateSet(u16);
+pub struct GateSet(u32);
 
 impl GateSet {
     /// No open gate: only addresses that cannot receive mail are acted on.
@@ -128,23 +128,9 @@ impl<'de> Deserialize<'de> for GateSet {
     }
 }
 
-/// Returns the bit of a gate; 0 for a reason without one.
-const fn bit(reason: Reason) -> u16 {
-    match reason {
-        Reason::Nonexistent => 1,
-        Reason::Deactivated => 1 << 1,
-        Reason::InboxFull => 1 << 2,
-        Reason::Spam => 1 << 3,
-        Reason::Complained => 1 << 4,
-        Reason::Bounced => 1 << 5,
-        Reason::Disposable => 1 << 6,
-        Reason::BannedWords => 1 << 7,
-        Reason::RoleBased => 1 << 8,
-        Reason::AcceptAll => 1 << 9,
-        Reason::FailedExchange => 1 << 10,
-        Reason::Unverified => 1 << 11,
-        Reason::Valid | Reason::Invalid | Reason::Illegitimate | Reason::Blacklisted | Reason::Available => 0,
-    }
+/// Returns the bit of a reason in memory. Stored sets are lists of names.
+const fn bit(reason: Reason) -> u32 {
+    1 << reason as u32
 }
 
 #[cfg(test)]

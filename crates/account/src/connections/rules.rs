@@ -9,9 +9,11 @@ mod forms;
 
 use std::collections::BTreeSet;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::AhoCorasick;
 use forms::AddressForms;
 use serde::{Deserialize, Serialize};
+
+use crate::overrides::patterns;
 
 /// Maximum length of a keyword, in characters: more than that of an address.
 pub const KEYWORD_CHARS_MAX: usize = 255;
@@ -140,15 +142,6 @@ impl KeywordRule {
     }
 }
 
-/// Judgment of the rules about a contact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RuleJudgment {
-    /// Act, regardless of the verdict.
-    Blacklisted,
-    /// Never act.
-    Whitelisted,
-}
-
 /// Rules of a connection, compiled for many contacts. Without `Debug`, because keywords may be addresses.
 pub struct RuleSet {
     blacklist: RuleList,
@@ -168,17 +161,17 @@ impl RuleSet {
         Self { blacklist: RuleList::new(&black), whitelist: RuleList::new(&white) }
     }
 
-    /// Returns the judgment about a contact, by its address at the platform; `None` if no rule matches.
-    pub fn judge(&self, address: &str) -> Option<RuleJudgment> {
+    /// Returns the list that decides about a contact, by its address at the platform; `None` if no rule matches.
+    pub fn judge(&self, address: &str) -> Option<RuleKind> {
         if self.blacklist.is_empty && self.whitelist.is_empty {
             return None;
         }
         let forms = AddressForms::of(address);
         // The whitelist comes first: it takes precedence over everything else.
         if self.whitelist.names(&forms) {
-            return Some(RuleJudgment::Whitelisted);
+            return Some(RuleKind::Whitelist);
         }
-        self.blacklist.names(&forms).then_some(RuleJudgment::Blacklisted)
+        self.blacklist.names(&forms).then_some(RuleKind::Blacklist)
     }
 }
 
@@ -221,17 +214,6 @@ impl RuleList {
             || is_within(&self.within_domains, &[&forms.domain, &forms.shown_domain])
             || is_within(&self.within_addresses, &[&forms.address, &forms.shown_address])
     }
-}
-
-fn patterns(keywords: &BTreeSet<String>) -> Option<AhoCorasick> {
-    // Contiguous representation: a few megabytes for thousands of typical keywords.
-    (!keywords.is_empty()).then(|| {
-        AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(keywords)
-            .expect("keywords are few and short")
-    })
 }
 
 #[cfg(test)]

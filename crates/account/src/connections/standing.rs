@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use probity_mail::verdict::{Finding, Reason, Status, Verdict};
 
-use super::{ConnectionSettings, ContactAction, RuleJudgment};
+use super::{ConnectionSettings, ContactAction, RuleKind};
 
 /// Facts about a contact from rules and platform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContactStanding {
-    /// Judgment of the rules; `None` if no rule matches.
-    pub judgment: Option<RuleJudgment>,
+    /// List whose rules decide: `Blacklist` acts regardless of the verdict, `Whitelist` never. `None` if no rule matches.
+    pub judgment: Option<RuleKind>,
     /// Whether the platform reports a bounce.
     pub bounced: bool,
     /// Whether the platform reports a complaint.
@@ -20,7 +20,7 @@ pub struct ContactStanding {
 impl ContactStanding {
     /// Returns the verdict about the contact. Existing findings stay.
     pub fn judged(self, raw: &Verdict) -> Verdict {
-        let is_blacklisted = self.judgment == Some(RuleJudgment::Blacklisted);
+        let is_blacklisted = self.judgment == Some(RuleKind::Blacklist);
         let said = [
             (self.complained, Reason::Complained, "reported", "connection.complained"),
             (self.bounced, Reason::Bounced, "reported", "connection.bounced"),
@@ -59,8 +59,8 @@ impl ConnectionSettings {
         let JudgedContact { standing, reason, findings, may_be_fixed } = contact;
         let own = self.action.and_then(ContactAction::of);
         match standing.judgment {
-            Some(RuleJudgment::Whitelisted) => return None,
-            Some(RuleJudgment::Blacklisted) => return own.map(|action| (action, Reason::Blacklisted)),
+            Some(RuleKind::Whitelist) => return None,
+            Some(RuleKind::Blacklist) => return own.map(|action| (action, Reason::Blacklisted)),
             None => {}
         }
         if may_be_fixed && self.fixes(reason) {
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn what_rules_and_platform_say_is_reported_in_the_contracts_order() {
         use Reason::{AcceptAll, Blacklisted, Bounced, Complained, Disposable, Nonexistent, Valid};
-        let black = ContactStanding { judgment: Some(RuleJudgment::Blacklisted), ..NONE };
-        let white = ContactStanding { judgment: Some(RuleJudgment::Whitelisted), ..NONE };
+        let black = ContactStanding { judgment: Some(RuleKind::Blacklist), ..NONE };
+        let white = ContactStanding { judgment: Some(RuleKind::Whitelist), ..NONE };
         let bounced = ContactStanding { bounced: true, ..NONE };
         let complained = ContactStanding { complained: true, ..bounced };
         let cases: [(&[Reason], ContactStanding, Reason, &str); 9] = [
@@ -137,7 +137,7 @@ mod tests {
         use Reason::{AcceptAll, Blacklisted, Bounced, Disposable, Invalid, Nonexistent};
         let settings = ConnectionSettings { action: Some(ConnectionAction::Delete), ..ConnectionSettings::default() };
         let by = |judgment| ContactStanding { judgment: Some(judgment), ..NONE };
-        let (black, white) = (by(RuleJudgment::Blacklisted), by(RuleJudgment::Whitelisted));
+        let (black, white) = (by(RuleKind::Blacklist), by(RuleKind::Whitelist));
         let cases: [(ContactStanding, &[Reason], Option<Reason>); 11] = [
             (NONE, &[], None),
             (NONE, &[Nonexistent], Some(Nonexistent)),
@@ -180,9 +180,9 @@ mod tests {
         for findings in [&[][..], &[Available], &[Reason::Unverified]] {
             assert_eq!(acted(&fixing, findings, true), None, "{findings:?}: the address may be right");
         }
-        let white = ContactStanding { judgment: Some(RuleJudgment::Whitelisted), ..NONE };
+        let white = ContactStanding { judgment: Some(RuleKind::Whitelist), ..NONE };
         assert_eq!(fixing.action_on(contact(white, &[Nonexistent], true)), None);
-        let black = ContactStanding { judgment: Some(RuleJudgment::Blacklisted), ..NONE };
+        let black = ContactStanding { judgment: Some(RuleKind::Blacklist), ..NONE };
         let by_rule = fixing.action_on(contact(black, &[Nonexistent], true));
         assert_eq!(by_rule, Some((ContactAction::Delete, Reason::Blacklisted)));
         assert_eq!(fixing.action_instead_of_fix(Nonexistent), Some(ContactAction::Delete));

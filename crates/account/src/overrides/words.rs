@@ -25,6 +25,18 @@ fn folded_words(words: &[String]) -> BTreeSet<String> {
     words.iter().map(|word| folded(word.trim())).filter(|word| !word.is_empty()).collect()
 }
 
+/// Looks for all of the words at once; `None` without words. Contiguous: a few megabytes for thousands of words, whatever letters they
+/// have.
+pub(crate) fn patterns(words: &BTreeSet<String>) -> Option<AhoCorasick> {
+    (!words.is_empty()).then(|| {
+        AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(words)
+            .expect("words are few and short")
+    })
+}
+
 /// Words that no local part shall carry.
 #[derive(Debug)]
 pub(super) struct BannedWords {
@@ -38,15 +50,7 @@ impl BannedWords {
     pub(super) fn new(words: &[String]) -> Self {
         let words = folded_words(words);
         let inside = words.iter().map(|word| word.chars().count() >= INSIDE_CHARS_MIN).collect();
-        // Contiguous: a few hundred kilobytes for the most words that are allowed, whatever letters they have.
-        let patterns = (!words.is_empty()).then(|| {
-            AhoCorasick::builder()
-                .match_kind(MatchKind::Standard)
-                .kind(Some(AhoCorasickKind::ContiguousNFA))
-                .build(&words)
-                .expect("words are few and short")
-        });
-        Self { patterns, inside }
+        Self { patterns: patterns(&words), inside }
     }
 
     /// Whether a local part carries one of the words.

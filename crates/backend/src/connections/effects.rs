@@ -56,7 +56,7 @@ pub(crate) fn by_list(file: &ConnectorFile) -> Vec<ContactAction> {
 }
 
 /// Maps an action to the connector's.
-pub(crate) fn kind_of(action: ContactAction) -> ActionKind {
+pub fn kind_of(action: ContactAction) -> ActionKind {
     match action {
         ContactAction::Unsubscribe => ActionKind::Unsubscribe,
         ContactAction::Delete => ActionKind::Delete,

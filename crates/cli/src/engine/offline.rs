@@ -24,7 +24,7 @@ impl Verifier for OfflineVerifier {
     }
 
     fn manners(&self, exchanger: &str) -> Option<ProbingLimits> {
-        Some(self.0.manners(exchanger))
+        self.0.manners(exchanger)
     }
 
     fn patience_ms(&self) -> i64 {
@@ -40,7 +40,7 @@ impl Verifier for OfflineVerifier {
     }
 
     fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.wait_until(at))
+        self.0.wait_until(at)
     }
 
     fn counters(&self) -> EngineCounters {
@@ -48,6 +48,6 @@ impl Verifier for OfflineVerifier {
     }
 
     fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.close(timeout_ms))
+        self.0.close(timeout_ms)
     }
 }

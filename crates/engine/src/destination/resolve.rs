@@ -10,7 +10,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -22,6 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::clock::EngineClock;
 use crate::limits::held::{self, WAIT_MS};
+use crate::locked;
 use crate::net::Net;
 use crate::request::Effort;
 
@@ -148,7 +149,7 @@ impl CachingResolver {
 
     /// Number of cached answers, including stale ones.
     pub(crate) fn held(&self) -> usize {
-        self.answers().len()
+        locked(&self.answers).len()
     }
 
     /// Answers a query for a name in lower-case A-labels.
@@ -168,7 +169,7 @@ impl CachingResolver {
 
     fn reply(self: &Arc<Self>, name: &str, kind: QueryKind, share: QueryShare) -> Reply {
         let now = self.clock.now();
-        let mut answers = self.answers();
+        let mut answers = locked(&self.answers);
         let key = (kind, Box::from(name));
         match answers.get(&key) {
             Some(Entry::Known { lookup, until }) if *until > now => {
@@ -220,14 +221,14 @@ impl CachingResolver {
             _ => lookup.ttl_ms.clamp(TTL_MIN_MS, TTL_MAX_MS),
         };
         let entry = Entry::Known { lookup: lookup.clone(), until: self.clock.now() + ttl_ms };
-        self.answers().put((kind, name.into_boxed_str()), entry);
+        locked(&self.answers).put((kind, name.into_boxed_str()), entry);
         lookup
     }
 
     /// Takes one query from the zone's budget and a place in its queue, or returns when to check again.
     fn zone_place(&self, name: &str, share: QueryShare, now: Millis) -> Result<Option<Place>, Millis> {
         let Some(zones) = self.zones.as_ref().filter(|_| share != QueryShare::All) else { return Ok(None) };
-        let mut zones = zones.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut zones = locked(zones);
         let zone = zones.get_or_insert_mut(Box::from(registrable(name)), || Zone {
             rate: Gcra::new(ZONE_PER_MINUTE, 60_000, ZONE_PER_MINUTE),
             places: Arc::new(Semaphore::new(ZONE_IN_FLIGHT + ZONE_WAITING)),
@@ -240,10 +241,6 @@ impl CachingResolver {
         let place = zone.places.clone().try_acquire_owned().map_err(|_| now + LOOK_MS)?;
         zone.rate.charge(now, 1);
         Ok(Some(Place { _place: place, turns: zone.turns.clone() }))
-    }
-
-    fn answers(&self) -> MutexGuard<'_, LruCache<Key, Entry>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

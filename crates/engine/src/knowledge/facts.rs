@@ -9,11 +9,12 @@ mod queue;
 mod tests;
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use lru::LruCache;
 use probity_mail::time::Millis;
 
+use crate::locked;
 use crate::net::BoxFuture;
 
 pub use layered::{LayeredConfig, LayeredCounters, LayeredFacts, LearnedFact, SharedError, SharedFacts};
@@ -65,19 +66,19 @@ impl Default for MemoryFacts {
 
 impl FactStore for MemoryFacts {
     fn recall<'a>(&'a self, domain: &'a str, host: &'a str) -> BoxFuture<'a, DomainFacts> {
-        let known = self.facts.lock().unwrap_or_else(PoisonError::into_inner).get(key(domain, host).as_str()).copied();
+        let known = locked(&self.facts).get(key(domain, host).as_str()).copied();
         Box::pin(std::future::ready(known.unwrap_or_default()))
     }
 
     fn remember<'a>(&'a self, domain: &'a str, host: &'a str, facts: DomainFacts) -> BoxFuture<'a, ()> {
-        let mut all = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = locked(&self.facts);
         let kept = all.get_or_insert_mut(key(domain, host).into_boxed_str(), DomainFacts::default);
         kept.learn(facts);
         Box::pin(std::future::ready(()))
     }
 
     fn held(&self) -> Option<usize> {
-        Some(self.facts.lock().unwrap_or_else(PoisonError::into_inner).len())
+        Some(locked(&self.facts).len())
     }
 }
 

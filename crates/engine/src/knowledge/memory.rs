@@ -8,13 +8,14 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
 use probity_mail::time::Millis;
 use probity_mail::verdict::{EvidenceSource, Reason, Timings, Verification};
 
 use crate::config::CacheTimes;
+use crate::locked;
 
 struct CachedVerdict {
     verification: Verification,
@@ -114,12 +115,12 @@ impl VerdictCache {
 
     /// Number of cached verdicts, including stale ones.
     pub(crate) fn held(&self) -> usize {
-        self.kept.as_ref().map_or(0, |kept| kept.lock().unwrap_or_else(PoisonError::into_inner).len())
+        self.kept.as_ref().map_or(0, |kept| locked(kept).len())
     }
 
     /// A fresh verdict about an address, as `email` spells it.
     pub(crate) fn recall(&self, scope: u64, normalized: &str, email: &str, now: Millis) -> Option<Verification> {
-        let mut kept = self.kept.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(self.kept.as_ref()?);
         let found = kept.get(&(scope, Box::from(normalized))).filter(|kept| kept.until > now)?;
         let mut verification = found.verification.clone();
         verification.email = email.into();
@@ -133,8 +134,8 @@ impl VerdictCache {
     /// Forgets verdicts of a customer, and caches none of these addresses again until a time.
     pub(crate) fn forget(&self, scope: u64, which: &ForgetRequest, now: Millis, until: Millis) {
         let Some(kept) = &self.kept else { return };
-        self.wishes().add(scope, which, now, until);
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        locked(&self.wishes).add(scope, which, now, until);
+        let mut kept = locked(kept);
         let of_scope =
             kept.iter().filter(|((of, address), _)| *of == scope && which.tags.contains(&(which.tag)(address)));
         let keys: Vec<Key> = of_scope.map(|(key, _)| key.clone()).collect();
@@ -143,17 +144,13 @@ impl VerdictCache {
         }
     }
 
-    fn wishes(&self) -> MutexGuard<'_, ForgetRequests> {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Caches a verdict if it lasts and its address is not to be forgotten.
     pub(crate) fn remember(&self, scope: u64, normalized: &str, verification: &Verification, now: Millis) {
         let Some(kept) = &self.kept else { return };
         let Some(mut keep_ms) = self.lasts_ms(verification) else { return };
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(kept);
         // Checked under the lock: a request arriving now finds either nothing or an entry cached before.
-        if self.wishes().name(scope, normalized, now) {
+        if locked(&self.wishes).name(scope, normalized, now) {
             return;
         }
         let key = (scope, Box::from(normalized));
@@ -284,6 +281,6 @@ mod tests {
         verdicts.forget(1, &wish(["new@example.org"]), Millis(2_500), Millis(4_500));
         assert!(!kept(1, "1@example.org", 2_500) && kept(1, "400@example.org", 2_500));
         verdicts.forget(3, &wish([]), Millis(9_000), Millis(9_001));
-        assert_eq!(verdicts.wishes().scopes.keys().copied().collect::<Vec<_>>(), [3]);
+        assert_eq!(locked(&verdicts.wishes).scopes.keys().copied().collect::<Vec<_>>(), [3]);
     }
 }

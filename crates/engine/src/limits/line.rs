@@ -5,9 +5,11 @@
 //! waiters only; customers that do not wait take none.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
+
+use crate::locked;
 
 /// Permits, and the waiters for them.
 pub(crate) struct FairQueue {
@@ -63,29 +65,29 @@ impl FairQueue {
 
     /// A permit, if one is free.
     pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<QueuePermit> {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         state.free = state.free.checked_sub(1)?;
         Some(QueuePermit(self.clone()))
     }
 
     /// Number of free permits.
     pub(crate) fn free(&self) -> usize {
-        self.state().free
+        locked(&self.state).free
     }
 
     /// Number of waiters for this customer.
     pub(crate) fn waiting_of(&self, customer: u64) -> usize {
-        self.state().waiting.get(&customer).map_or(0, VecDeque::len)
+        locked(&self.state).waiting.get(&customer).map_or(0, VecDeque::len)
     }
 
     /// Whether another customer is waiting.
     pub(crate) fn others_wait(&self, customer: u64) -> bool {
-        let state = self.state();
+        let state = locked(&self.state);
         state.turns.len() > usize::from(state.waiting.contains_key(&customer))
     }
 
     fn enter(self: &Arc<Self>, customer: u64) -> Result<QueuePermit, Place> {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if let Some(left) = state.free.checked_sub(1) {
             state.free = left;
             return Ok(QueuePermit(self.clone()));
@@ -102,7 +104,7 @@ impl FairQueue {
     }
 
     fn leave(&self, customer: u64, number: u64) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let Some(line) = state.waiting.get_mut(&customer) else { return };
         line.retain(|(other, _)| *other != number);
         if line.is_empty() {
@@ -112,7 +114,7 @@ impl FairQueue {
     }
 
     fn release(self: &Arc<Self>) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let next = state.call();
         if next.is_none() {
             state.free += 1;
@@ -122,10 +124,6 @@ impl FairQueue {
             // A waiter that has left meanwhile returns it at once.
             let _ = waiter.send(QueuePermit(self.clone()));
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -170,7 +168,7 @@ mod tests {
         for task in tasks {
             task.await.unwrap();
         }
-        let state = line.state();
+        let state = locked(&line.state);
         assert_eq!((state.free, state.waiting.len(), state.turns.len()), (1, 0, 0));
         drop(state);
         Arc::try_unwrap(order).unwrap().into_inner().unwrap()

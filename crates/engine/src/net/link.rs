@@ -87,12 +87,14 @@ impl MailSession {
         let stream = match ground.net.connect(dial).await {
             Ok(stream) => stream,
             Err(failure) => {
-                ground.tally.connect_failures.fetch_add(1, Ordering::Relaxed);
+                ground.tally.count(|all| all.connect_failures += 1);
                 return Err(Box::new(DialRefused::Connect(failure)));
             }
         };
-        ground.tally.connections.fetch_add(1, Ordering::Relaxed);
-        ground.tally.sessions_open.fetch_add(1, Ordering::Relaxed);
+        ground.tally.count(|all| {
+            all.connections += 1;
+            all.sessions_open += 1;
+        });
         let opened = ground.clock.now();
         let mut link = Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
@@ -139,7 +141,7 @@ impl MailSession {
     async fn handshake(&mut self) -> SessionEvent<'static> {
         let Some(stream) = self.stream.take() else { return SessionEvent::TlsFailed };
         match self.ground.tls.handshake(stream, &self.host, HANDSHAKE_MS).await {
-            Ok((stream, _)) => {
+            Ok(stream) => {
                 self.stream = Some(stream);
                 SessionEvent::TlsReady
             }
@@ -154,7 +156,7 @@ impl MailSession {
             return (unanswered(count), Some(end));
         }
         self.asked = self.asked.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        self.ground.tally.rcpts.fetch_add(count as u64, Ordering::Relaxed);
+        self.ground.tally.count(|all| all.rcpts += count as u64);
         match self.run(SessionEvent::Ask(flight)).await {
             SessionStep::Answered(answers) => (answers, self.session.end().cloned()),
             SessionStep::Ended(end) => (unanswered(count), Some(end)),
@@ -204,7 +206,7 @@ impl MailSession {
             let Some(stream) = self.stream.as_mut() else {
                 return self.session.on(SessionEvent::Closed, clock.now());
             };
-            self.ground.tally.waits.fetch_add(1, Ordering::Relaxed);
+            self.ground.tally.count(|all| all.waits += 1);
             let deadline = clock.instant(self.session.deadline());
             buffer.clear();
             buffer.reserve(READ_BYTES);
@@ -291,7 +293,7 @@ impl MailSession {
 
 impl Drop for MailSession {
     fn drop(&mut self) {
-        self.ground.tally.sessions_open.fetch_sub(1, Ordering::Relaxed);
+        self.ground.tally.count(|all| all.sessions_open -= 1);
     }
 }
 

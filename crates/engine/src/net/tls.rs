@@ -1,4 +1,4 @@
-//! Opportunistic TLS for SMTP (RFC 3207, RFC 7435): a certificate is not required, but recorded.
+//! Opportunistic TLS for SMTP (RFC 3207, RFC 7435): any certificate will do.
 //!
 //! Nothing secret crosses these connections; TLS is used because some MX hosts accept strangers' commands only with it. So any
 //! certificate is accepted, even expired or self-signed, but the handshake itself is fully checked: a peer must hold the key of its
@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConfig, Resumption, WebPkiServerVerifier};
+use rustls::client::{ClientConfig, Resumption};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{DigitallySignedStruct, SignatureScheme};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -28,17 +28,6 @@ const RESUMED_HOSTS_MAX: usize = 256;
 
 /// Largest record that we send. Commands are short; this bounds what a stalled peer can make us hold.
 const FRAGMENT_MAX: usize = 4_096;
-
-/// Result of a handshake.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsInfo {
-    /// Protocol version as rustls names it (`TLSv1_3`).
-    pub version: &'static str,
-    /// Cipher suite by its IANA name (rustls writes `TLS13_` where IANA writes `TLS_`).
-    pub cipher: &'static str,
-    /// Whether the certificate would pass verification against the public roots, for this host, now.
-    pub certificate_ok: bool,
-}
 
 /// Reason why there is no TLS. An observation, not an error of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,22 +46,11 @@ pub enum TlsFailure {
 #[derive(Clone)]
 pub struct TlsClient {
     connector: TlsConnector,
-    judge: Arc<WebPkiServerVerifier>,
-    clock: EngineClock,
 }
 
 impl TlsClient {
-    /// A client that checks certificates against Mozilla's public roots, for the record.
     pub fn new(clock: EngineClock) -> Self {
-        Self::with_roots(clock, webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect())
-    }
-
-    /// A client that checks certificates against these roots, for the record. Panics if there are none.
-    pub fn with_roots(clock: EngineClock, roots: RootCertStore) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let judge = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-            .build()
-            .expect("there are roots, and no revocation lists that could be wrong");
         let mut config = ClientConfig::builder_with_details(provider.clone(), Arc::new(Time(clock)))
             .with_safe_default_protocol_versions()
             .expect("ring offers suites for TLS 1.2 and 1.3")
@@ -82,7 +60,7 @@ impl TlsClient {
         // rustls counts tickets, eight per host.
         config.resumption = Resumption::in_memory_sessions(RESUMED_HOSTS_MAX * 8);
         config.max_fragment_size = Some(FRAGMENT_MAX);
-        Self { connector: TlsConnector::from(Arc::new(config)), judge, clock }
+        Self { connector: TlsConnector::from(Arc::new(config)) }
     }
 
     /// Performs the handshake as the client. `server_name` is the MX host's name from the MX record.
@@ -93,30 +71,14 @@ impl TlsClient {
         stream: Box<dyn Stream>,
         server_name: &str,
         timeout_ms: u64,
-    ) -> Result<(Box<dyn Stream>, TlsInfo), TlsFailure> {
+    ) -> Result<Box<dyn Stream>, TlsFailure> {
         let name = ServerName::try_from(server_name.to_owned()).map_err(|_| TlsFailure::Name)?;
-        let handshake = Box::pin(self.connector.connect(name.clone(), stream));
+        let handshake = Box::pin(self.connector.connect(name, stream));
         let tls = timeout(Duration::from_millis(timeout_ms), handshake)
             .await
             .map_err(|_| TlsFailure::TimedOut)?
             .map_err(|error| failure(&error))?;
-        let (_, session) = tls.get_ref();
-        let version = session.protocol_version().and_then(|version| version.as_str());
-        let cipher = session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
-        let info = TlsInfo {
-            version: version.unwrap_or("unknown"),
-            cipher: cipher.unwrap_or("unknown"),
-            certificate_ok: self.certificate_ok(session.peer_certificates().unwrap_or_default(), &name),
-        };
-        Ok((Box::new(tls), info))
-    }
-
-    fn certificate_ok(&self, chain: &[CertificateDer<'_>], name: &ServerName<'_>) -> bool {
-        let Some((end_entity, intermediates)) = chain.split_first() else {
-            return false;
-        };
-        let now = unix_time(&self.clock);
-        self.judge.verify_server_cert(end_entity, intermediates, name, &[], now).is_ok()
+        Ok(Box::new(tls))
     }
 }
 
@@ -125,18 +87,14 @@ fn failure(error: &io::Error) -> TlsFailure {
     if by_rustls.is_some() { TlsFailure::Protocol } else { TlsFailure::Closed }
 }
 
-fn unix_time(clock: &EngineClock) -> UnixTime {
-    let ms = u64::try_from(clock.now().0).unwrap_or_default();
-    UnixTime::since_unix_epoch(Duration::from_millis(ms))
-}
-
 /// Our clock for rustls, for the age of tickets.
 #[derive(Debug)]
 struct Time(EngineClock);
 
 impl TimeProvider for Time {
     fn current_time(&self) -> Option<UnixTime> {
-        Some(unix_time(&self.0))
+        let ms = u64::try_from(self.0.now().0).unwrap_or_default();
+        Some(UnixTime::since_unix_epoch(Duration::from_millis(ms)))
     }
 }
 
@@ -153,7 +111,7 @@ impl ServerCertVerifier for AnyCertificate {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // RFC 7435 section 3: opportunistic; `TlsClient::certificate_ok` checks afterwards, for the record.
+        // RFC 7435 section 3: opportunistic, the peer is not authenticated.
         Ok(ServerCertVerified::assertion())
     }
 

@@ -30,7 +30,7 @@ impl Pacing {
         self.sites.known(self.sources.paced_as(source), site)
     }
 
-    /// Capacity of a destination in the near future; see [`crate::Engine::room`] for its forms.
+    /// Capacity of a destination in the near future; see [`Verifier::room`](crate::verifier::Verifier::room) for its forms.
     pub(crate) fn room(&self, destination: &str, source: Option<&str>, now: Millis) -> DestinationCapacity {
         let domain = destination.strip_prefix('@');
         let site = match domain {

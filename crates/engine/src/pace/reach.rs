@@ -2,11 +2,13 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use lru::LruCache;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Silence;
+
+use crate::locked;
 
 /// Maximum addresses remembered.
 const ADDRESSES_MAX: usize = 50_000;
@@ -69,16 +71,16 @@ impl ReachMemory {
 
     /// Number of addresses remembered, including stale ones.
     pub(crate) fn held(&self) -> usize {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
+        locked(&self.known).len()
     }
 
     fn with<T: Default>(&self, address: IpAddr, read: impl Fn(&Known) -> T) -> T {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.known);
         known.get(&address).map(read).unwrap_or_default()
     }
 
     fn put(&self, address: IpAddr, write: impl Fn(&mut Known)) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.known);
         write(known.get_or_insert_mut(address, Known::default));
     }
 }

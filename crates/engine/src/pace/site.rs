@@ -10,7 +10,7 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use probity_mail::limits::Gcra;
@@ -27,6 +27,7 @@ use super::drops::SessionDrops;
 use super::governor::MissingShareGovernor;
 use super::watch::{SiteView, SiteWatch};
 use crate::limits::line::{FairQueue, QueuePermit};
+use crate::locked;
 use crate::net::link::MailSession;
 use crate::request::{Asker, DestinationCapacity, Effort};
 
@@ -146,7 +147,7 @@ impl Site {
         if let Some(hold) = self.closed(now) {
             return DestinationCapacity::At(hold.until);
         }
-        let state = self.state();
+        let state = locked(&self.state);
         if let Some(until) = state.short_until(now, warmth) {
             return DestinationCapacity::At(until);
         }
@@ -166,7 +167,7 @@ impl Site {
 
     /// Pause of the site, if any.
     pub(crate) fn closed(&self, now: Millis) -> Option<SiteHold> {
-        let state = self.state();
+        let state = locked(&self.state);
         let blocked = state.breaker.open_until(now).map(|until| SiteHold { why: NotAsked::Blocked, until });
         let paused = state.paused_until(now);
         blocked.or(paused.map(|until| SiteHold { why: NotAsked::Budget, until }))
@@ -178,7 +179,7 @@ impl Site {
         if let Some(hold) = self.closed(now) {
             return Err(hold);
         }
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let admitted = state.admit(now, want, effort, warmth);
         let tight = state.is_tight(now);
         drop(state);
@@ -190,7 +191,7 @@ impl Site {
 
     /// Books the observations of a flight.
     pub(crate) fn record_findings(&self, now: Millis, heard: &FlightFindings, policy: &Policy) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if now.since(state.misses_since) >= MISSES_FORGOTTEN_MS {
             state.misses = 0;
         }
@@ -220,7 +221,7 @@ impl Site {
     /// Number of recently missing recipients, which the server may hold against us. Reset after two hours without one, longer than
     /// servers are known to remember.
     pub(crate) fn misses(&self, now: Millis) -> u32 {
-        let state = self.state();
+        let state = locked(&self.state);
         if now.since(state.misses_since) < MISSES_FORGOTTEN_MS { state.misses } else { 0 }
     }
 
@@ -236,17 +237,17 @@ impl Site {
 
     /// Records the end of a session with a refusal; `dropped` if the server left silently.
     pub(crate) fn parted(&self, now: Millis, dropped: bool) {
-        self.state().drops.parted(now, dropped);
+        locked(&self.state).drops.parted(now, dropped);
     }
 
     /// Whether sessions here are expected to end at a refusal.
     pub(crate) fn drops_after_refusal(&self, now: Millis) -> bool {
-        self.state().drops.are_usual(now)
+        locked(&self.state).drops.are_usual(now)
     }
 
     /// Records a client refusal before any recipient was probed.
     pub(crate) fn refused_us(&self, now: Millis, asked_ms: Option<i64>, policy: &Policy) {
-        self.state().breaker.refused(now, 1, asked_ms, policy);
+        locked(&self.state).breaker.refused(now, 1, asked_ms, policy);
         self.note();
     }
 
@@ -266,7 +267,7 @@ impl Site {
     pub(crate) fn look(&self, now: Millis) -> Option<SiteView> {
         // Before the look: later trouble adds it to the list again.
         self.unwatched();
-        let state = self.state();
+        let state = locked(&self.state);
         let view = SiteView {
             phase: state.breaker.phase(now),
             paused_until: state.paused_until(now),
@@ -284,7 +285,7 @@ impl Site {
 
     /// A warm session to this address, if there is one; with `clear`, only one that was opened without trying STARTTLS.
     pub(crate) fn take_idle(&self, address: IpAddr, clear: bool) -> Option<MailSession> {
-        let mut idle = self.idle();
+        let mut idle = locked(&self.idle);
         let found = idle.iter().position(|link| link.address() == address && (!clear || link.is_clear()))?;
         self.watch.idle_ended();
         Some(idle.swap_remove(found))
@@ -293,14 +294,14 @@ impl Site {
     /// Keeps a session for the next probe; returns its number.
     pub(crate) fn put_idle(&self, link: MailSession) -> u64 {
         let number = link.number();
-        self.idle().push(link);
+        locked(&self.idle).push(link);
         self.watch.idle_began();
         number
     }
 
     /// Takes the session of this number, if it is still there.
     pub(crate) fn expire_idle(&self, number: u64) -> Option<MailSession> {
-        let mut idle = self.idle();
+        let mut idle = locked(&self.idle);
         let found = idle.iter().position(|link| link.number() == number)?;
         self.watch.idle_ended();
         Some(idle.swap_remove(found))
@@ -308,21 +309,13 @@ impl Site {
 
     /// A warm session that must make room: held slots and idle sessions together may not exceed the connections.
     pub(crate) fn crowded_out(&self) -> Option<MailSession> {
-        let mut idle = self.idle();
+        let mut idle = locked(&self.idle);
         let busy = self.connections - self.all.available_permits().min(self.connections);
         let crowded = !idle.is_empty() && busy + idle.len() > self.connections;
         crowded.then(|| {
             self.watch.idle_ended();
             idle.remove(0)
         })
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, SiteState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<MailSession>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

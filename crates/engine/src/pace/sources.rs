@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use probity_mail::rng::stable_hash;
 use probity_mail::time::Millis;
 
 use crate::net::ProbeSource;
 use crate::pace::warmth_percent;
-use crate::random::stable_hash;
 
 /// Configured sources. A source is named by its index.
 pub(crate) struct Sources {
@@ -39,7 +39,7 @@ impl Sources {
     /// Source that normally probes a domain: always the same, so that greylisting recognizes us.
     pub(crate) fn first(&self, domain: &str) -> u16 {
         let count = self.all.len().max(1) as u64;
-        u16::try_from(stable_hash(domain.as_bytes()) % count).unwrap_or(0)
+        u16::try_from(stable_hash(domain.bytes()) % count).unwrap_or(0)
     }
 
     /// Source whose pacing a source shares: the first one with the same public address. Servers count by address, not by our names.

@@ -6,13 +6,14 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Mutex, Weak};
 
 use lru::LruCache;
 use probity_mail::time::Millis;
 
 use super::breaker::BreakerPhase;
 use super::{Site, SiteKey};
+use crate::locked;
 
 /// Maximum sites on the list.
 const WATCHED_MAX: usize = 4_096;
@@ -68,7 +69,7 @@ impl Default for SiteWatch {
 
 impl SiteWatch {
     pub(crate) fn enter(&self, key: &SiteKey, site: Weak<Site>) {
-        let out = self.sites.lock().unwrap_or_else(PoisonError::into_inner).push(key.clone(), site);
+        let out = locked(&self.sites).push(key.clone(), site);
         // A removed site must be able to return; one under the same name was only replaced.
         if let Some((name, pushed_off)) = out
             && name != *key
@@ -80,7 +81,7 @@ impl SiteWatch {
 
     /// Every site in trouble now, the last added first.
     pub(crate) fn views(&self, now: Millis) -> Vec<(SiteKey, SiteView)> {
-        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sites = locked(&self.sites);
         let mut views = Vec::new();
         let mut calm = Vec::new();
         for (key, site) in sites.iter() {

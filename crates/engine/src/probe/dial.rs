@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use probity_mail::classify::DialogStage;
@@ -168,7 +167,7 @@ impl Probe<'_> {
             && tls_free
             && self.parts.pacing.reach.opened(address, link.is_tls())
         {
-            self.parts.tally().tls_downgrades.fetch_add(1, Ordering::Relaxed);
+            self.parts.tally().count(|all| all.tls_downgrades += 1);
         }
         add(&mut self.asked.timings.connect, self.parts.clock.now().since(started));
         link

@@ -1,11 +1,12 @@
 //! Replies that matched no rule: each distinct text is logged once, so that rules can be added.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use lru::LruCache;
 use probity_mail::smtp::reply::Reply;
 
+use crate::locked;
 use crate::pace::sources::Sources;
 use crate::probe::redact::redact;
 
@@ -26,7 +27,7 @@ impl UnmatchedTexts {
         for reply in replies {
             let text = redact(reply.text.clone(), sources);
             let masked: String = text.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
-            if self.texts().put(masked.clone(), ()).is_none() {
+            if locked(&self.0).put(masked.clone(), ()).is_none() {
                 tracing::info!(code = reply.code, text = masked, "no rule matches this reply");
             }
         }
@@ -34,11 +35,7 @@ impl UnmatchedTexts {
 
     /// Number of distinct texts, and the latest of them.
     pub(crate) fn sample(&self, at_most: usize) -> (usize, Vec<String>) {
-        let texts = self.texts();
+        let texts = locked(&self.0);
         (texts.len(), texts.iter().take(at_most).map(|(text, ())| text.clone()).collect())
-    }
-
-    fn texts(&self) -> MutexGuard<'_, LruCache<String, ()>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use probity_engine::verifier::Verifier as _;
 use probity_mail::classify::DialogStage;
 use probity_mail::verdict::{EvidenceSource, ProbeStep, Verification};
 use probity_mailworld::{At, FaultKind, Mailboxes, Personality, Tls, World};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use probity_engine::net::ProbeSource;
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, JobAddress, PriorAttempts};
 use probity_mail::dns::QueryKind;
 use probity_mail::policy::PaceProfile;

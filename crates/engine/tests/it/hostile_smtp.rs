@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use probity_engine::LiveCall;
+use probity_engine::verifier::Verifier as _;
 use probity_mail::policy::PaceProfile;
 use probity_mailworld::{At, FaultKind, Mailboxes, Personality, Recipients, Tls, World, Zone};
 

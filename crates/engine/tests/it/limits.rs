@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use probity_engine::net::ProbeSource;
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{JobAddress, LiveCall, PriorAttempts};
 use probity_mail::policy::PaceProfile;
 use probity_mailworld::{At, Greylist, Happening, HostReach, MailboxState, Mailboxes, Personality, Tls, World, Zone};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use probity_engine::verifier::Verifier as _;
 use probity_mail::policy::PaceProfile;
 use probity_mailworld::{Mailboxes, Personality, World};
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use probity_engine::net::ProbeSource;
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, DestinationCapacity, Engine, JobAddress, LiveCall, PriorAttempts, Throttled};
 use probity_mail::time::Millis;
 use probity_mailworld::{At, Greylist, MailboxState, Mailboxes, Personality, Tls, World, Zone};

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use probity_engine::verifier::Verifier as _;
 use probity_mail::policy::{PaceProfile, Policies};
 use probity_mail::rng::Rng;
 use probity_mail::verdict::{Reason, Status, Verification};

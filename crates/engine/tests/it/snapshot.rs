@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use probity_engine::snapshot::{BreakerCounts, LimitUsage, PauseCause, SiteLimit, TEXTS_MAX};
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{JobAddress, PriorAttempts};
 use probity_mail::policy::{PaceProfile, Policies};
 use probity_mailworld::{At, Greylist, Mailboxes, Personality, Tls, World, Zone};
@@ -18,7 +19,7 @@ async fn an_engine_that_was_asked_nothing_holds_nothing() {
     let lab = Lab::new(&site("one.example.com", Personality::default()), 1, |config| {
         (config.sessions_max, config.domains_max) = (100, 7);
     });
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     let none_of = |limit| LimitUsage { used: 0, limit };
     assert_eq!((seen.sessions.all, seen.sessions.batch, seen.sessions.idle), (none_of(100), none_of(75), none_of(25)));
     assert_eq!((seen.domains, seen.background.used, seen.tasks), (none_of(7), 0, 0));
@@ -44,13 +45,13 @@ async fn sessions_and_domains_of_a_batch_are_counted_while_it_runs() {
     let (engine, items) = (lab.engine.clone(), items.collect());
     let batch = tokio::spawn(async move { engine.verify_many(items, Arc::new(|_| {})).await });
     lab.engine.wait_until(lab.engine.now() + 2_000).await;
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     assert_eq!(seen.sessions.all, LimitUsage { used: 6, limit: 8 }, "a batch leaves a quarter");
     assert_eq!((seen.sessions.batch, seen.domains.used), (LimitUsage { used: 6, limit: 6 }, 10));
     assert_eq!(seen.counters.sessions_open, 6);
     batch.await.expect("the batch comes to an end");
     lab.engine.close(400_000).await;
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     assert_eq!((seen.sessions.all.used, seen.sessions.batch.used, seen.domains.used, seen.tasks), (0, 0, 0, 0));
 }
 
@@ -60,19 +61,19 @@ async fn a_site_that_refuses_us_is_named_until_its_pause_is_over() {
     let lab = Lab::polite(&site("one.example.com", refusing));
     let policy = Policies::embedded().for_exchanger("mx.one.example.com", PaceProfile::Polite);
     lab.live("ann@one.example.com").await;
-    assert_eq!(lab.engine.snapshot().breakers.open, 0, "one refusal may be misread");
+    assert_eq!(lab.snapshot().breakers.open, 0, "one refusal may be misread");
     lab.live("bob@one.example.com").await;
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     assert_eq!((seen.breakers.open, seen.breakers.half_open, seen.breakers.closed), (1, 0, 0));
     let [held] = &seen.held[..] else { panic!("one site is held: {:?}", seen.held) };
     assert_eq!((held.why, held.is_provider, held.source), (PauseCause::Blocked, false, 0));
     assert!(held.site.ends_with("one.example.com"), "{}", held.site);
     assert_eq!(held.until.since(lab.engine.now()), policy.breaker_ms_min);
     lab.engine.wait_until(held.until).await;
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     assert_eq!((seen.breakers.open, seen.breakers.half_open, seen.held.len()), (0, 1, 0));
     lab.engine.wait_until(held.until + policy.breaker_ms_max * 5).await;
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     assert_eq!((seen.breakers.half_open, seen.breakers.closed), (0, 1));
 }
 
@@ -89,12 +90,12 @@ async fn budgets_are_named_when_little_is_left_of_them() {
     for n in 0..30 {
         lab.live(&format!("nobody@s{n}.example.com")).await;
     }
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     let missing = seen.budgets.iter().find(|one| one.budget == SiteLimit::Missing).expect("the budget is tight");
     assert_eq!((&*missing.site, missing.used, missing.limit), ("mx.example.net", missing_max, missing_max));
     assert_eq!(seen.tight, seen.budgets.len());
     lab.engine.wait_until(lab.engine.now() + 3_600_000).await;
-    assert_eq!((lab.engine.snapshot().tight, lab.engine.snapshot().budgets.len()), (0, 0));
+    assert_eq!((lab.snapshot().tight, lab.snapshot().budgets.len()), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,7 +103,7 @@ async fn replies_without_a_rule_are_quoted_without_addresses() {
     let text = "550 zorblax <ann@one.example.com> from 198.51.100.7 said 4711";
     let lab = Lab::polite(&site("one.example.com", Personality::default().refusing(At::Rcpt, text)));
     lab.live("ann@one.example.com").await;
-    let seen = lab.engine.snapshot().unmatched;
+    let seen = lab.snapshot().unmatched;
     assert_eq!(seen.sample, ["zorblax <address> from <our address> said ####"]);
     assert_eq!((seen.distinct, seen.replies > 0), (1, true));
     assert!(seen.sample.len() <= TEXTS_MAX);
@@ -123,14 +124,14 @@ async fn idle_sessions_caches_and_probes_behind_answers_are_counted() {
     let lab = Lab::open(&world);
     lab.live("ann@warm.example.com").await;
     lab.live("ann@grey.example.com").await;
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     assert_eq!((seen.sessions.idle.used, seen.background.used), (2, 1));
     assert_eq!((seen.caches.verdicts, seen.caches.facts), (1, Some(1)));
     assert_eq!(u64::try_from(seen.caches.dns).expect("few"), seen.counters.queries);
     lab.engine.wait_until(lab.engine.now() + 11_000).await;
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     assert_eq!((seen.sessions.idle.used, seen.background.used), (0, 1), "nobody came for the sessions");
     lab.engine.wait_until(lab.engine.now() + 900_000).await;
-    let seen = lab.engine.snapshot();
+    let seen = lab.snapshot();
     assert_eq!((seen.background.used, seen.caches.verdicts), (0, 2));
 }

@@ -5,6 +5,7 @@ mod dropped;
 mod greylisted;
 
 use probity_engine::net::ProbeSource;
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, JobAddress, LiveCall, PriorAttempts};
 use probity_mail::dns::QueryKind;
 use probity_mail::policy::PaceProfile;

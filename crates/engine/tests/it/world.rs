@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use probity_engine::net::ProbeSource;
-use probity_engine::{AddressOutcome, Engine, EngineConfig, JobAddress, LiveCall, OutcomeSink, PriorAttempts};
+use probity_engine::verifier::Verifier as _;
+use probity_engine::{
+    AddressOutcome, Engine, EngineConfig, EngineSnapshot, JobAddress, LiveCall, OutcomeSink, PriorAttempts,
+};
 use probity_mail::policy::PaceProfile;
 use probity_mail::verdict::Verification;
 use probity_mailworld::{MemoryNet, World};
@@ -47,6 +50,10 @@ impl Lab {
 
     pub(crate) fn open(world: &Arc<World>) -> Self {
         Self::new(world, 1, |config| config.profile = PaceProfile::Open)
+    }
+
+    pub(crate) fn snapshot(&self) -> EngineSnapshot {
+        self.engine.snapshot().expect("an engine that probes")
     }
 
     pub(crate) async fn live(&self, email: &str) -> Verification {

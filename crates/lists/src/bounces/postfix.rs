@@ -8,8 +8,11 @@
 //! Other daemons deliver to local mailboxes, which is not mail that was sent. `deferred` is not final. A delivery to a content filter on
 //! the same machine is followed by another one.
 
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
 use probity_account::outcome::OutcomeClass;
-use probity_mail::time::{Date, Millis, civil_from_days, days_from_civil};
+use probity_mail::time::Millis;
 
 use super::{FoundOutcome, address, class_of_bounce};
 
@@ -56,51 +59,24 @@ fn time(head: &str, now: Millis) -> Option<Millis> {
     let mut words = head.split_whitespace();
     let first = words.next()?;
     if first.contains('T') {
-        return rfc3339(first);
+        let zoned = first.parse::<Timestamp>().ok().map(whole_seconds);
+        return zoned.or_else(|| in_utc(first.parse().ok()?));
     }
-    let month = u8::try_from(MONTHS.iter().position(|month| *month == first)?).ok()? + 1;
-    let day: u8 = words.next()?.parse().ok()?;
-    let clock = clock_ms(words.next()?)?;
-    let this_year = civil_from_days(now.utc_day()).year;
-    let in_year = |year| Some(Millis::from_utc_day(days(year, month, day)?) + clock);
+    let month = i8::try_from(MONTHS.iter().position(|month| *month == first)?).ok()? + 1;
+    let day: i8 = words.next()?.parse().ok()?;
+    let clock: Time = words.next()?.parse().ok()?;
+    let this_year = Timestamp::from_millisecond(now.0).ok()?.to_zoned(TimeZone::UTC).year();
+    let in_year = |year| in_utc(Date::new(year, month, day).ok()?.to_datetime(clock));
     // 29 February may be some years ago.
     (0..5).find_map(|ago| in_year(this_year - ago).filter(|at| at.since(now) <= AHEAD_MAX_MS))
 }
 
-/// `2026-11-23T10:00:01.123456+01:00`
-fn rfc3339(text: &str) -> Option<Millis> {
-    let (date, rest) = text.split_once('T')?;
-    let mut parts = date.splitn(3, '-');
-    let year: i32 = parts.next()?.parse().ok()?;
-    let (month, day): (u8, u8) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let end = rest.find(['Z', '+', '-']).unwrap_or(rest.len());
-    let (clock, offset) = rest.split_at(end);
-    let minutes = match offset.split_at_checked(1) {
-        Some((sign, offset)) if sign != "Z" => {
-            let (hours, minutes) = offset.split_once(':').or_else(|| offset.split_at_checked(2))?;
-            let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
-            if sign == "-" { -minutes } else { minutes }
-        }
-        _ => 0,
-    };
-    Some(Millis::from_utc_day(days(year, month, day)?) + (clock_ms(clock)? - minutes * 60_000))
+fn in_utc(at: DateTime) -> Option<Millis> {
+    Some(whole_seconds(at.to_zoned(TimeZone::UTC).ok()?.timestamp()))
 }
 
-/// `10:00:01.5`, in milliseconds.
-fn clock_ms(text: &str) -> Option<i64> {
-    let (whole, _) = text.split_once('.').unwrap_or((text, ""));
-    let mut parts = whole.splitn(3, ':').map(|part| part.parse::<i64>().ok());
-    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-    let fits = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..61).contains(&second);
-    fits.then_some(((hour * 60 + minute) * 60 + second) * 1_000)
-}
-
-/// Days since 1970-01-01 of a date that exists.
-fn days(year: i32, month: u8, day: u8) -> Option<i64> {
-    let in_range = (1970..=9_999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    let date = Date { year, month, day };
-    let days = in_range.then(|| days_from_civil(date))?;
-    (civil_from_days(days) == date).then_some(days)
+fn whole_seconds(at: Timestamp) -> Millis {
+    Millis(at.as_second() * 1_000)
 }
 
 #[cfg(test)]

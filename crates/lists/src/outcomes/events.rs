@@ -11,19 +11,11 @@ use probity_mail::classify::{Meaning, Rules};
 use probity_mail::time::Millis;
 use serde_json::Value;
 
+use super::FoundOutcome;
 use super::ses_events::ses;
 
-/// Event of a service. Without `Debug`, because it has an address.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ServiceEvent {
-    pub email: String,
-    pub class: OutcomeClass,
-    /// Time of the event; `None` if the service gives none.
-    pub at: Option<Millis>,
-}
-
 /// Reads the events of a body; unknown events are skipped.
-pub fn read(source: OutcomeSource, body: &Value) -> Vec<ServiceEvent> {
+pub fn read(source: OutcomeSource, body: &Value) -> Vec<FoundOutcome> {
     match source {
         OutcomeSource::Postmark => postmark(body).into_iter().collect(),
         OutcomeSource::SendGrid => list(body).iter().filter_map(sendgrid).collect(),
@@ -42,8 +34,8 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-pub(super) fn event(email: &str, class: OutcomeClass, at: Option<Millis>) -> Option<ServiceEvent> {
-    (!email.is_empty()).then(|| ServiceEvent { email: email.to_owned(), class, at })
+pub(super) fn event(email: &str, class: OutcomeClass, at: Option<Millis>) -> Option<FoundOutcome> {
+    (!email.is_empty()).then(|| FoundOutcome { email: email.to_owned(), class, at })
 }
 
 /// What a service says of a bounce.
@@ -82,7 +74,7 @@ fn seconds(value: &Value, name: &str) -> Option<Millis> {
 }
 
 /// Postmark: one event per body.
-fn postmark(body: &Value) -> Option<ServiceEvent> {
+fn postmark(body: &Value) -> Option<FoundOutcome> {
     let recipient = text(body, "Recipient");
     match text(body, "RecordType") {
         "Bounce" => {
@@ -117,7 +109,7 @@ fn postmark(body: &Value) -> Option<ServiceEvent> {
 }
 
 /// `SendGrid`: a list of events.
-fn sendgrid(one: &Value) -> Option<ServiceEvent> {
+fn sendgrid(one: &Value) -> Option<FoundOutcome> {
     let email = text(one, "email");
     let class = match text(one, "event") {
         "delivered" => OutcomeClass::Delivered,
@@ -138,7 +130,7 @@ fn sendgrid(one: &Value) -> Option<ServiceEvent> {
 }
 
 /// Mailgun: one event per body.
-fn mailgun(one: &Value) -> Option<ServiceEvent> {
+fn mailgun(one: &Value) -> Option<FoundOutcome> {
     let email = text(one, "recipient");
     let class = match text(one, "event") {
         "delivered" => OutcomeClass::Delivered,
@@ -162,7 +154,7 @@ fn mailgun(one: &Value) -> Option<ServiceEvent> {
 }
 
 /// `SparkPost`: a list of events, each below the name of its kind.
-fn sparkpost(one: &Value) -> Option<ServiceEvent> {
+fn sparkpost(one: &Value) -> Option<FoundOutcome> {
     let one = one["msys"].as_object()?.values().next()?;
     let email = text(one, "rcpt_to");
     let class = match text(one, "type") {
@@ -189,7 +181,7 @@ mod tests {
     use super::*;
 
     fn found(source: OutcomeSource, body: &Value) -> Vec<(String, &'static str, String)> {
-        let shown = |one: ServiceEvent| {
+        let shown = |one: FoundOutcome| {
             let at = one.at.map(Millis::to_rfc3339).unwrap_or_default();
             (one.email, one.class.as_str(), at)
         };

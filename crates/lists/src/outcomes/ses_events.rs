@@ -5,10 +5,11 @@ use probity_account::outcome::OutcomeClass;
 use probity_mail::time::Millis;
 use serde_json::Value;
 
-use super::events::{BounceWord, ServiceEvent, bounced, date, event, list, text};
+use super::FoundOutcome;
+use super::events::{BounceWord, bounced, date, event, list, text};
 
 /// Reads the events of a message; it may be about several recipients.
-pub(super) fn ses(body: &Value) -> Vec<ServiceEvent> {
+pub(super) fn ses(body: &Value) -> Vec<FoundOutcome> {
     let kind = ["eventType", "notificationType"].into_iter().map(|name| text(body, name)).find(|kind| !kind.is_empty());
     match kind {
         Some("Bounce") => ses_bounces(&body["bounce"]),
@@ -27,7 +28,7 @@ pub(super) fn ses(body: &Value) -> Vec<ServiceEvent> {
     }
 }
 
-fn ses_bounces(bounce: &Value) -> Vec<ServiceEvent> {
+fn ses_bounces(bounce: &Value) -> Vec<FoundOutcome> {
     let subtype = text(bounce, "bounceSubType");
     // Addresses on a suppression list were not written to.
     if matches!(subtype, "Suppressed" | "OnAccountSuppressionList") {
@@ -51,7 +52,7 @@ fn ses_bounces(bounce: &Value) -> Vec<ServiceEvent> {
 }
 
 /// A complaint, if it is clear whose: where a provider hides the address, SES names all recipients at that provider.
-fn complaint(complaint: &Value) -> Option<ServiceEvent> {
+fn complaint(complaint: &Value) -> Option<FoundOutcome> {
     let is_suppressed = text(complaint, "complaintSubType") == "OnAccountSuppressionList";
     let is_praise = text(complaint, "complaintFeedbackType") == "not-spam";
     let [one] = list(&complaint["complainedRecipients"]) else { return None };
@@ -60,7 +61,7 @@ fn complaint(complaint: &Value) -> Option<ServiceEvent> {
 }
 
 /// What a reader did, if the mail had one recipient: SES does not say which of several it was.
-fn of_reader(body: &Value, class: OutcomeClass, at: Option<Millis>) -> Vec<ServiceEvent> {
+fn of_reader(body: &Value, class: OutcomeClass, at: Option<Millis>) -> Vec<FoundOutcome> {
     let [Value::String(email)] = list(&body["mail"]["destination"]) else { return Vec::new() };
     event(email, class, at).into_iter().collect()
 }

@@ -1,6 +1,6 @@
 //! Rows without an address: nobody is asked about them, and they cost nothing.
 
-use probity_mail::address::{Address, bare_address, is_blank};
+use probity_mail::address::{Address, bare_address, is_blank, mail_link};
 
 use serde::{Deserialize, Serialize};
 
@@ -76,9 +76,7 @@ pub fn cleaned(cell: &str) -> Option<&str> {
 
 /// A link without its scheme and its fields (RFC 6068); one with encoded characters stays.
 fn without_scheme(text: &str) -> &str {
-    const SCHEME: &str = "mailto:";
-    let is_link = text.get(..SCHEME.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCHEME));
-    let address = text.get(SCHEME.len()..).filter(|_| is_link).and_then(|rest| rest.split('?').next());
+    let address = mail_link(text).and_then(|target| target.split('?').next());
     address.filter(|address| !address.contains('%')).unwrap_or(text)
 }
 

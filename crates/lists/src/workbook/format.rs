@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use probity_mail::time::{DAY_MS, civil_from_days};
 use quick_xml::events::Event;
 
 use super::package::Bounded;
@@ -9,14 +10,12 @@ use super::xml::{Xml, attributes};
 use crate::FileFault;
 use crate::bounds::{FORMATS_MAX, WorkbookBound};
 
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
 /// Last day of the year 9999, counted from the beginning of 1900.
 const DAYS_MAX: i64 = 2_958_465;
 /// Days from the beginning of 1900 to the beginning of 1904, the origin of some workbooks.
 const DAYS_TO_1904: i64 = 1_462;
-/// Days from 0000-03-01 to 1899-12-30, which is day 0 for all days after 1900-02-28.
-const DAYS_BEFORE: i64 = 693_899;
+/// Days from 1899-12-30, which is day 0 for all days after 1900-02-28, to 1970-01-01.
+const DAYS_TO_1970: i64 = 25_569;
 
 /// Display of a number by its format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,24 +124,16 @@ fn moment(number: f64, from_1904: bool) -> String {
     let day = match days {
         // A day that never existed: 1900 counts as a leap year.
         60 => "1900-02-29".to_owned(),
-        0..60 => civil(days + 1),
-        _ => civil(days),
+        0..60 => date(days + 1),
+        _ => date(days),
     };
     let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
     if (hour, minute, second) == (0, 0, 0) { day } else { format!("{day} {hour:02}:{minute:02}:{second:02}") }
 }
 
-/// The date this many days after 1899-12-30. Years begin in March, so that a leap day is their last.
-fn civil(days: i64) -> String {
-    let days = days + DAYS_BEFORE;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = 400 * era + year + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
+/// The date this many days after 1899-12-30.
+fn date(days: i64) -> String {
+    civil_from_days(days - DAYS_TO_1970).to_string()
 }
 
 #[cfg(test)]

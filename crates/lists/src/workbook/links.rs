@@ -5,6 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use percent_encoding::percent_decode_str;
+use probity_mail::address::mail_link;
 use quick_xml::events::Event;
 
 use super::package::Package;
@@ -114,14 +116,11 @@ fn linked(link: &str) -> Option<String> {
     mailed(&link)
 }
 
-/// The address of a link to write to.
+/// The address of a link to write to. What is no proper encoding stands for itself.
 fn mailed(link: &str) -> Option<String> {
-    let (scheme, address) = link.trim().split_at_checked("mailto:".len())?;
-    let address = address.split('?').next().unwrap_or_default();
-    if !scheme.eq_ignore_ascii_case("mailto:") || address.len() > NAME_MAX {
-        return None;
-    }
-    Some(decoded(address)).filter(|address| is_address(address))
+    let address = mail_link(link.trim())?.split('?').next().filter(|address| address.len() <= NAME_MAX)?;
+    let address = percent_decode_str(address).decode_utf8_lossy();
+    is_address(&address).then(|| address.into_owned())
 }
 
 /// The address of a formula such as `HYPERLINK("mailto:ann@example.org","Ann")`.
@@ -129,22 +128,6 @@ pub(super) fn of_formula(formula: &str) -> Option<String> {
     let (name, rest) = formula.trim_start_matches(['=', ' ']).split_at_checked("HYPERLINK(".len())?;
     let link = rest.trim_start().strip_prefix('"')?.split('"').next()?;
     if name.eq_ignore_ascii_case("HYPERLINK(") { mailed(link) } else { None }
-}
-
-/// A text without percent-encoding. A part that is no proper encoding stands for itself.
-fn decoded(text: &str) -> String {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((first, behind)) = rest.split_first() {
-        let digit = |at: usize| behind.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
-            out.extend(u8::try_from(high * 16 + low));
-            rest = &behind[2..];
-        } else {
-            out.push(*first);
-            rest = behind;
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

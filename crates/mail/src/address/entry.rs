@@ -32,7 +32,12 @@ pub fn bare_address(entry: &str) -> &str {
 fn bracketed(entry: &str) -> Option<&str> {
     let rest = entry.trim_end_matches(|c: char| matches!(c, ',' | ';') || is_blank(c)).strip_suffix('>')?;
     let open = opening(rest)?;
-    let (name, address) = (&rest[..open], without_scheme(trimmed(&rest[open + 1..]))?);
+    let (name, address) = (&rest[..open], trimmed(&rest[open + 1..]));
+    // Word processors write links into the brackets. Links encode characters: what they decode to is not guessed.
+    let address = match mail_link(address) {
+        Some(target) if target.contains('%') => return None,
+        target => target.unwrap_or(address),
+    };
     (!address.is_empty() && !names_several(name) && !holds_bracket(address)).then_some(address)
 }
 
@@ -55,14 +60,10 @@ fn holds_bracket(address: &str) -> bool {
     Unquoted::of(address).any(|(_, byte)| matches!(byte, b'<' | b'>'))
 }
 
-/// Word processors write links into the brackets. Links encode characters (RFC 6068 §2): what they decode to is not guessed.
-fn without_scheme(address: &str) -> Option<&str> {
-    const SCHEME: &str = "mailto:";
-    let is_link = address.get(..SCHEME.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCHEME));
-    if !is_link {
-        return Some(address);
-    }
-    Some(&address[SCHEME.len()..]).filter(|target| !target.contains('%'))
+/// What a link `mailto:` is to, encoded as in the link (RFC 6068 §2): addresses, and perhaps headers behind a `?`.
+pub fn mail_link(text: &str) -> Option<&str> {
+    let (scheme, target) = text.split_at_checked("mailto:".len())?;
+    scheme.eq_ignore_ascii_case("mailto:").then_some(target)
 }
 
 /// Bytes outside of quoted strings (RFC 5322 §3.2.4), with their positions.

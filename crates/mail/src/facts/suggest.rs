@@ -19,6 +19,7 @@ mod text;
 
 use crate::facts::lists::text_set::{KeyHash, TextSet};
 use crate::facts::lists::{ListError, Lists, Membership};
+use crate::rng::stable_hash;
 use bags::Bags;
 use cost::{FAR, ONE_EDIT, SHORT_NAME_LETTERS_MAX, SHUFFLED, slip_of_name};
 use ending::Cut;
@@ -87,7 +88,8 @@ impl Suggester {
             .map(|n| (unicode_security::skeleton(&targets[n].domain).collect(), n))
             .collect();
         skeletons.sort_unstable();
-        let mut squeezed: Vec<_> = targets.iter().enumerate().map(|(n, t)| (dotless_hash(&t.domain), n)).collect();
+        let mut squeezed: Vec<_> =
+            targets.iter().enumerate().map(|(n, t)| (stable_hash(dotless(&t.domain)), n)).collect();
         squeezed.sort_unstable();
         let mut endings: Vec<_> = targets.iter().map(|target| target.ending.clone()).collect();
         endings.extend(ending::doubtful_endings().map(str::to_owned));
@@ -156,7 +158,7 @@ impl Suggester {
 
     /// The popular domain with the same letters and other dots: `webde`, `wanadoof.r`, `gmail.c.om`.
     fn moved_dots(&self, domain: &str, real: bool) -> Option<&str> {
-        let typed = dotless_hash(domain);
+        let typed = stable_hash(dotless(domain));
         let at = self.squeezed.binary_search_by_key(&typed, |(hash, _)| *hash).ok()?;
         let target = &self.targets[self.squeezed[at].1];
         // With a real ending the domain may be somebody's: only the most popular ones are then more likely.
@@ -174,11 +176,6 @@ impl Suggester {
 
 fn dotless(domain: &str) -> impl Iterator<Item = u8> {
     domain.bytes().filter(|b| *b != b'.')
-}
-
-/// FNV-1a.
-fn dotless_hash(domain: &str) -> u64 {
-    dotless(domain).fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Letters without their accents: `gmaïl` is `gmail`.

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use probity_engine::config::{ConfigError, EngineConfig, POLICIES_FILE, PaceProfile, REPLIES_FILE};
 use probity_engine::net::Net;
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, Engine, JobAddress, LiveCall, OutcomeSink};
 use probity_mail::address::Address;
 use probity_mail::domain::SpecialUse;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use probity_engine::net::{BoxFuture, ConnectFailure, DialRequest, Net, Stream};
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, Engine, EngineConfig, JobAddress, LiveCall, PriorAttempts};
 use probity_mail::dns::{DnsLookup, QueryKind};
 use probity_mail::verdict::{EvidenceSource, Status, Verification};

@@ -62,12 +62,7 @@ impl CallFault {
             CallCause::Later => ErrorClass::Throttled,
             CallCause::Blocked => ErrorClass::Unreadable,
             CallCause::Unfit => ErrorClass::Invalid,
-            CallCause::Unresolved
-            | CallCause::Unreachable
-            | CallCause::Tls
-            | CallCause::Timeout
-            | CallCause::Broken
-            | CallCause::Local => ErrorClass::Transient,
+            _ => ErrorClass::Transient,
         }
     }
 

@@ -7,7 +7,7 @@ use probity_contract::error::ApiError;
 use probity_contract::published::accounts::account::{Account, AccountPatch};
 use probity_store::accounts::users::profile::{self, UserProfile};
 use probity_store::accounts::users::{self, TeamMember};
-use probity_store::activity::events::{self, AccountChange};
+use probity_store::activity::events::AccountChange;
 use probity_store::{Conn, StoreError, work};
 
 use crate::app::App;
@@ -23,7 +23,7 @@ pub async fn get_account(app: &App, caller: &Caller) -> Result<Account, ApiError
 
 /// Changes the account of the member for whom the caller acts.
 pub async fn update_account(app: &App, caller: &Caller, patch: AccountPatch) -> Result<Account, ApiError> {
-    let (now, actor) = (app.now(), Some(caller.actor()));
+    let now = app.now();
     let changed = app.store.write(work!(|tx| {
         // Writing the name also writes role and status, which others change under the team's lock.
         users::lock_team(tx, caller.org()).await?;
@@ -36,7 +36,7 @@ pub async fn update_account(app: &App, caller: &Caller, patch: AccountPatch) -> 
         if (&new_user, &new_profile) != (&user, &standing) {
             users::write(tx, &new_user).await?;
             profile::write(tx, user.org, id, &new_profile).await?;
-            events::add(tx, user.org, now, actor, &changes).await?;
+            caller.note(tx, now, &changes).await?;
         }
         Ok(Account::of(new_user, new_profile))
     }));

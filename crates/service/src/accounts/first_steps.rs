@@ -1,9 +1,8 @@
 //! First steps of a new organization, derived from what it has: nothing is stored for them.
 
-use probity_account::name::name;
 use probity_contract::error::ApiError;
 use probity_store::accounts::{keys, organization};
-use probity_store::activity::events::{self, AccountChange};
+use probity_store::activity::events::AccountChange;
 use probity_store::activity::reports;
 use probity_store::connections::connection;
 use probity_store::jobs::{self, Job, JobFilter};
@@ -14,6 +13,7 @@ use serde_json::Value;
 use crate::app::App;
 use crate::callers::admission::require_administrator;
 use crate::callers::caller::Caller;
+use crate::given::checked_name;
 use crate::operator::first_start::UNNAMED;
 
 /// Newest keys among which to find one that somebody has made or used.
@@ -94,7 +94,7 @@ pub async fn name_organization(
     wish: OrganizationName,
 ) -> Result<NamedOrganization, ApiError> {
     require_administrator(caller)?;
-    let named = name(&wish.name).map_err(|fault| ApiError::invalid("name", fault.to_string()))?.to_owned();
+    let named = checked_name(&wish.name)?;
     let now = app.now();
     let written = app.store.write(work!(|tx| {
         let mut org = organization::lock(tx, caller.org()).await?;
@@ -106,7 +106,7 @@ pub async fn name_organization(
         let setting = "organization.name".to_owned();
         let (before, after) = (Value::from(before), Value::from(named.clone()));
         let change = AccountChange::SettingsChange { setting, before, after, connection: None };
-        events::add(tx, org.no, now, Some(caller.actor()), &[change]).await
+        caller.note(tx, now, &[change]).await
     }));
     written.await?;
     Ok(NamedOrganization { name: named })

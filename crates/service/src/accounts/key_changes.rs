@@ -4,20 +4,20 @@
 
 use probity_account::api_key::KeyKind;
 use probity_account::id::KeyId;
-use probity_account::name::name;
 use probity_backend::accounts::minting::{self, KeyRequest, MintedKey};
 use probity_contract::error::ApiError;
 use probity_contract::published::accounts::keys::{ApiKey, NewKey};
 use probity_contract::published::whole::Whole;
 use probity_mail::time::Millis;
 use probity_store::accounts::keys::{self, StoredKey};
-use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventSubject};
+use probity_store::activity::events::{AccountChange, AccountEventKind, EventSubject};
 use probity_store::{StoreError, work};
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::keys::{KEYS_MAX, no_more_than};
+use crate::accounts::keys::{has_room, no_more_than};
 use crate::app::App;
 use crate::callers::caller::Caller;
+use crate::given::checked_name;
 
 /// Maximum time for which a rotated key keeps working, in hours.
 const OVERLAP_MAX_H: u32 = 30 * 24;
@@ -47,17 +47,17 @@ pub struct RotatedKey {
 
 /// Gives a key another name. The key stays the same.
 pub async fn rename_key(app: &App, caller: &Caller, id: KeyId, wish: RenameKey) -> Result<ApiKey, ApiError> {
-    let named = name(&wish.name).map_err(|fault| ApiError::invalid("name", fault.to_string()))?;
+    let named = checked_name(&wish.name)?;
     let now = app.now();
     let renamed = app.store.write(work!(|tx| {
         let before = keys::by_id(tx, caller.org(), id).await?;
         if before.name == named {
             return Ok(before);
         }
-        keys::rename(tx, caller.org(), id, named).await?;
+        keys::rename(tx, caller.org(), id, &named).await?;
         let what = AccountChange::about(AccountEventKind::KeyRenamed, EventSubject::Key(id));
-        events::add(tx, caller.org(), now, Some(caller.actor()), &[what]).await?;
-        Ok(StoredKey { name: named.to_owned(), ..before })
+        caller.note(tx, now, &[what]).await?;
+        Ok(StoredKey { name: named.clone(), ..before })
     }));
     let renamed = renamed.await?;
     app.keyring.forget();
@@ -102,10 +102,8 @@ async fn replace(
 ) -> Result<RotatedKey, ApiError> {
     let org = caller.org();
     let written = app.store.write(work!(|tx| {
-        let has_room = keys::has_room(tx, org, now, KEYS_MAX).await?;
-        if !has_room && !matches!(caller, Caller::Staff { .. }) {
-            let full = format!("an organization can have at most {KEYS_MAX} keys; revoke an unused one first");
-            return Ok(Err(ApiError::conflict(full)));
+        if let Err(full) = has_room(tx, caller, now).await? {
+            return Ok(Err(full));
         }
         let old = keys::by_id(tx, org, id).await?;
         if !old.is_valid(now) {
@@ -119,7 +117,7 @@ async fn replace(
         keys::insert(tx, &minted.key, &minted.hash).await?;
         keys::replace(tx, org, id, minted.key.id, end).await?;
         let what = AccountChange::about(AccountEventKind::KeyRotated, EventSubject::Key(id));
-        events::add(tx, org, now, Some(caller.actor()), &[what]).await?;
+        caller.note(tx, now, &[what]).await?;
         let replaces = keys::by_id(tx, org, id).await?.into();
         Ok::<_, StoreError>(Ok(RotatedKey { made: made.clone(), replaces }))
     }));

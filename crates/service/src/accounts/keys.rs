@@ -2,7 +2,6 @@
 
 use probity_account::api_key::KeyKind;
 use probity_account::id::KeyId;
-use probity_account::name::name;
 use probity_account::scope::Scope;
 use probity_backend::accounts::minting;
 use probity_backend::accounts::minting::KeyRequest;
@@ -10,23 +9,23 @@ use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::published::accounts::keys::{ApiKey, CreateKey, DeletedKey, NewKey};
-use probity_contract::published::whole::Whole;
 use probity_mail::time::Millis;
 use probity_store::accounts::keys;
-use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventSubject};
-use probity_store::{StoreError, work};
+use probity_store::activity::events::{AccountChange, AccountEventKind, EventSubject};
+use probity_store::{StoreError, Tx, work};
 
 use crate::app::App;
 use crate::callers::admission::own_limit;
 use crate::callers::caller::Caller;
 use crate::callers::once::Once;
+use crate::given::{above_zero, checked_name};
 
 pub use crate::accounts::check_key::check_key;
 
 /// Name of the list in its cursors.
 const LIST: &str = "/v1/api-keys";
 /// Maximum keys of an organization that are neither revoked nor expired.
-pub(super) const KEYS_MAX: i64 = 1_000;
+const KEYS_MAX: i64 = 1_000;
 
 /// Lists an organization's keys, newest first, including revoked ones.
 pub async fn list_keys(app: &App, caller: &Caller, query: PageQuery) -> Result<List<ApiKey>, ApiError> {
@@ -44,28 +43,27 @@ pub async fn create_key(app: &App, caller: &Caller, once: &Once, asked: CreateKe
     wanted.rate_limit_per_minute = no_faster_than(app, caller, wanted.rate_limit_per_minute);
     let minted = minting::mint(&app.secrets, &app.config.brand, caller.org(), caller.user(), wanted, now);
     let shown = NewKey { key: minted.key.clone().into(), secret: minted.secret };
-    let has_room = app.store.write(work!(|tx| {
-        let is_limited = !matches!(caller, Caller::Staff { .. });
-        if is_limited && !keys::has_room(tx, caller.org(), now, KEYS_MAX).await? {
-            return Ok(false);
+    let created = app.store.write(work!(|tx| {
+        if let Err(full) = has_room(tx, caller, now).await? {
+            return Ok(Err(full));
         }
         keys::insert(tx, &minted.key, &minted.hash).await?;
-        events::add(
-            tx,
-            caller.org(),
-            now,
-            Some(caller.actor()),
-            &[AccountChange::about(AccountEventKind::KeyCreated, EventSubject::Key(minted.key.id))],
-        )
-        .await?;
+        let what = AccountChange::about(AccountEventKind::KeyCreated, EventSubject::Key(minted.key.id));
+        caller.note(tx, now, &[what]).await?;
         once.keep(tx, &shown).await?;
-        Ok(true)
+        Ok::<_, StoreError>(Ok(()))
     }));
-    if !has_room.await? {
-        let full = format!("an organization can have at most {KEYS_MAX} keys; revoke an unused one first");
-        return Err(ApiError::conflict(full));
-    }
+    created.await??;
     Ok(shown)
+}
+
+/// Returns the refusal of another key if the organization has too many. The operator may always create one.
+pub(super) async fn has_room(tx: &mut Tx, caller: &Caller, now: Millis) -> Result<Result<(), ApiError>, StoreError> {
+    if caller.is_staff() || keys::has_room(tx, caller.org(), now, KEYS_MAX).await? {
+        return Ok(Ok(()));
+    }
+    let full = format!("an organization can have at most {KEYS_MAX} keys; revoke an unused one first");
+    Ok(Err(ApiError::conflict(full)))
 }
 
 /// Revokes a key, immediately and permanently. Revoking it again changes nothing.
@@ -81,14 +79,7 @@ pub async fn revoke_key(app: &App, caller: &Caller, id: KeyId) -> Result<Deleted
     }
     let revoked = app.store.write(work!(|tx| {
         keys::revoke(tx, caller.org(), id, now).await?;
-        events::add(
-            tx,
-            caller.org(),
-            now,
-            Some(caller.actor()),
-            &[AccountChange::about(AccountEventKind::KeyRevoked, EventSubject::Key(id))],
-        )
-        .await
+        caller.note(tx, now, &[AccountChange::about(AccountEventKind::KeyRevoked, EventSubject::Key(id))]).await
     }));
     match revoked.await {
         Ok(()) => {}
@@ -107,8 +98,6 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<KeyRequest, ApiError> {
     if expires_at.is_some_and(|at| at <= now) {
         return Err(ApiError::invalid("expires_at", "must be in the future"));
     }
-    let above_zero =
-        |field: &str, number: Option<Whole>| number.map(|number| number.within(field, 1, u32::MAX, "")).transpose();
     let rate_limit_per_minute = above_zero("rate_limit_per_minute", asked.rate_limit_per_minute)?;
     let daily_cap = above_zero("daily_cap", asked.daily_cap)?;
     let scopes = match (kind, asked.scopes) {
@@ -129,7 +118,7 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<KeyRequest, ApiError> {
         return Err(ApiError::invalid("daily_cap", "is only for keys of kind `pub`"));
     }
     Ok(KeyRequest {
-        name: name(&asked.name).map_err(|fault| ApiError::invalid("name", fault.to_string()))?.to_owned(),
+        name: checked_name(&asked.name)?,
         kind,
         scopes,
         origins: origins(asked.allowed_origins.unwrap_or_default())?,
@@ -193,7 +182,7 @@ pub(super) fn no_more_than(caller: &Caller, wanted: &KeyRequest) -> Result<(), A
 /// Returns the rate limit of a new key: at most that of the creating key, to which a higher request is reduced. Only the
 /// operator exceeds the installation's limit; such an extra limit is not inherited by default.
 fn no_faster_than(app: &App, caller: &Caller, wanted: Option<i64>) -> Option<i64> {
-    if let Caller::Staff { .. } = caller {
+    if caller.is_staff() {
         return wanted;
     }
     let most = i64::from(own_limit(app, caller).per_minute);

@@ -50,6 +50,11 @@ fn sign_in_failed(app: &App) -> ApiError {
     ApiError::of(Code::SignInFailed)
 }
 
+/// Refuses credentials that turned out to be wrong.
+fn must_succeed(app: &App, is_right: bool) -> Result<(), ApiError> {
+    if is_right { Ok(()) } else { Err(sign_in_failed(app)) }
+}
+
 /// Records a user's action in the transaction that performs it.
 async fn note_event(
     tx: &mut Tx,

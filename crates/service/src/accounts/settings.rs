@@ -12,20 +12,18 @@ use probity_contract::merge_patch::PatchField;
 use probity_contract::published::accounts::settings::{
     GateName, IgnorableStatus, RETENTION_DAYS_MAX, SettingsPatch, SettingsShown, WORDS_MAX, Word,
 };
-use probity_contract::published::whole::Whole;
 use probity_mail::time::DAY_MS;
 use probity_mail::verdict::Status;
 use probity_store::accounts::organization;
 use probity_store::accounts::organization::OrgRecord;
 use probity_store::accounts::settings::{self, OrgSettings};
-use probity_store::activity::events::{self, AccountChange};
 use probity_store::work;
-use serde_json::Value;
 
 use crate::app::App;
 use crate::callers::admission;
 use crate::callers::caller::Caller;
 use crate::connections::follow_zone;
+use crate::given::{bounded, changed_settings};
 
 /// Returns the settings of the caller's organization.
 pub async fn get_settings(app: &App, caller: &Caller) -> Result<SettingsShown, ApiError> {
@@ -37,7 +35,7 @@ pub async fn get_settings(app: &App, caller: &Caller) -> Result<SettingsShown, A
 pub async fn update_settings(app: &App, caller: &Caller, patch: SettingsPatch) -> Result<SettingsShown, ApiError> {
     let org = organization::by_no(&mut app.store.read().await?, caller.org()).await?;
     let update = SettingsUpdate::of(patch, app, &org)?;
-    let (now, actor) = (app.now(), Some(caller.actor()));
+    let now = app.now();
     let changed = app.store.write(work!(|tx| {
         let before = settings::lock(tx, org.no).await?;
         let after = update.applied_to(&before);
@@ -46,7 +44,8 @@ pub async fn update_settings(app: &App, caller: &Caller, patch: SettingsPatch) -
             if after.time_zone != before.time_zone {
                 follow_zone(tx, org.no, after.time_zone.as_deref(), now).await?;
             }
-            events::add(tx, org.no, now, actor, &differences(&before, &after)).await?;
+            let shown = |settings: &OrgSettings| SettingsShown::from(settings.clone());
+            caller.note(tx, now, &changed_settings("organization", &shown(&before), &shown(&after), None)).await?;
         }
         Ok(after)
     }));
@@ -130,31 +129,9 @@ fn words(field: &str, list: Vec<Word>) -> Result<Vec<String>, ApiError> {
 
 /// Returns the name as the IANA database has it.
 fn zone(name: PatchField<String>) -> Result<PatchField<String>, ApiError> {
-    let PatchField::Given(name) = name else { return Ok(name) };
-    let zone = AccountZone::named(&name);
     let what = "must be a name of the IANA database, such as `Europe/Berlin`, or null";
-    zone.map(|zone| PatchField::Given(zone.name().to_owned())).ok_or_else(|| ApiError::invalid("time_zone", what))
-}
-
-fn bounded(field: &str, number: PatchField<Whole>, most: u32) -> Result<PatchField<i64>, ApiError> {
-    match number {
-        PatchField::Nothing => Ok(PatchField::Nothing),
-        PatchField::Cleared => Ok(PatchField::Cleared),
-        PatchField::Given(number) => number.within(field, 1, most, ", or null").map(PatchField::Given),
-    }
-}
-
-/// Returns an event for each field that differs.
-fn differences(before: &OrgSettings, after: &OrgSettings) -> Vec<AccountChange> {
-    let fields = |settings: &OrgSettings| match serde_json::to_value(SettingsShown::from(settings.clone())) {
-        Ok(Value::Object(fields)) => fields,
-        _ => unreachable!("settings are shown as an object"),
-    };
-    let (before, mut after) = (fields(before), fields(after));
-    let change = |(name, before): (String, Value)| {
-        let after = after.remove(&name).unwrap_or_default();
-        let setting = format!("organization.{name}");
-        (before != after).then_some(AccountChange::SettingsChange { setting, before, after, connection: None })
-    };
-    before.into_iter().filter_map(change).collect()
+    name.try_map(|name| match AccountZone::named(&name) {
+        Some(zone) => Ok(zone.name().to_owned()),
+        None => Err(ApiError::invalid("time_zone", what)),
+    })
 }

@@ -8,7 +8,6 @@ use probity_backend::accounts::links;
 use probity_backend::accounts::users::{MemberAct, MemberChange, MemberInvitation, Power, change, invite, remove};
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
-use probity_contract::merge_patch::PatchField;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::published::accounts::users::{DeletedMember, Invite, Line, Member, MemberPatch, NewMember};
 use probity_store::accounts::users;
@@ -62,11 +61,7 @@ pub async fn invite_member(app: &App, caller: &Caller, once: &Once, asked: Invit
 pub async fn update_member(app: &App, caller: &Caller, id: UserId, patch: MemberPatch) -> Result<Member, ApiError> {
     must_exist(app, caller, id).await?;
     refuse_test_key(caller)?;
-    let name = match patch.name {
-        PatchField::Nothing => PatchField::Nothing,
-        PatchField::Cleared => PatchField::Cleared,
-        PatchField::Given(Line(name)) => PatchField::Given(name),
-    };
+    let name = patch.name.try_map(|Line(name)| Ok::<_, ApiError>(name))?;
     let wanted = MemberChange { name, role: patch.role, status: patch.status };
     let act = act(app, caller);
     let changed = app.store.write(|tx| change(tx, act, id, &wanted).scope_boxed()).await??;

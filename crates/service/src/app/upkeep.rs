@@ -99,8 +99,13 @@ struct UpkeepState {
 
 /// Repeats a transaction until it handles fewer rows than it may.
 async fn in_slices<F: Future<Output = Result<u64>>>(slice: impl Fn() -> F) -> Result<()> {
-    for _ in 0..SLICES_MAX {
-        if slice().await? < u64::from(ROWS_MAX) {
+    repeated(SLICES_MAX, ROWS_MAX.into(), slice).await
+}
+
+/// Repeats a transaction, at most so many times, until it handles fewer rows than `least`.
+async fn repeated<F: Future<Output = Result<u64>>>(times: usize, least: u64, slice: impl Fn() -> F) -> Result<()> {
+    for _ in 0..times {
+        if slice().await? < least {
             break;
         }
     }
@@ -181,17 +186,15 @@ async fn start_runs(app: &App, now: Millis) -> Result<()> {
 }
 
 async fn release_expired(app: &App, now: Millis) -> Result<()> {
-    for _ in 0..SLICES_MAX {
+    in_slices(|| async {
         let work = app.store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed());
         let released = work.await?;
         if released.holds > 0 {
             tracing::info!(holds = released.holds, credits = released.credits, "released expired credit holds");
         }
-        if released.holds < usize::try_from(ROWS_MAX).unwrap_or(usize::MAX) {
-            break;
-        }
-    }
-    Ok(())
+        Ok(released.holds as u64)
+    })
+    .await
 }
 
 /// Shrinks the SQLite file. The file is truncated at the next checkpoint, which readers of older data only delay.
@@ -209,13 +212,11 @@ async fn expire(store: &Store, now: Millis) -> Result<()> {
 }
 
 async fn fold(store: &Store, now: Millis) -> Result<()> {
-    for _ in 0..FOLDS_MAX {
+    repeated(FOLDS_MAX, ROWS_MAX.into(), || async {
         let folded = store.write(|tx| credits::fold(tx, now, ROWS_MAX).scope_boxed()).await?;
-        if folded < usize::try_from(ROWS_MAX).unwrap_or(usize::MAX) {
-            break;
-        }
-    }
-    Ok(())
+        Ok(folded as u64)
+    })
+    .await
 }
 
 async fn forget_answers(app: &App, now: Millis) -> Result<()> {
@@ -256,13 +257,8 @@ async fn forget_deliveries_earlier(app: &App, now: Millis) -> Result<()> {
 
 async fn forget_connections(store: &Store, now: Millis) -> Result<()> {
     let before = now - CONNECTIONS_KEEP_MS;
-    for _ in 0..SLICES_MAX {
-        // Few rows may be those of one deleted connection; the next one may still be pending.
-        if store.write(|tx| connection::purge(tx, before, ROWS_MAX).scope_boxed()).await? == 0 {
-            break;
-        }
-    }
-    Ok(())
+    // Few rows may be those of one deleted connection; the next one may still be pending.
+    repeated(SLICES_MAX, 1, || store.write(move |tx| connection::purge(tx, before, ROWS_MAX).scope_boxed())).await
 }
 
 async fn sweep_unfinished_uploads(store: &Store, now: Millis) -> Result<()> {

@@ -8,7 +8,9 @@ use probity_account::scope::Scope;
 use probity_backend::accounts::limits::{LimitBucket, LimitState, RequestLimit};
 use probity_contract::error::ApiError;
 use probity_mail::time::Millis;
+use probity_store::OrgNo;
 use probity_store::accounts::keys::KnownKey;
+use probity_store::accounts::organization::OrgState;
 use probity_telemetry::metrics::{AuthFailure, LimitedBy};
 
 use crate::app::App;
@@ -128,11 +130,32 @@ pub fn operators_limit(app: &App, own: Option<i64>, plan: &str) -> u32 {
 
 /// Refuses callers of a restricted organization.
 pub fn running(app: &App, caller: &Caller) -> Result<(), ApiError> {
-    if caller.org_status().is_stopped() {
-        app.metrics.accounts().auth_failed(AuthFailure::Account);
+    refuse_stopped(caller.org_status()).inspect_err(|_| app.metrics.accounts().auth_failed(AuthFailure::Account))
+}
+
+/// Refuses what a restricted organization may not do.
+pub(crate) fn refuse_stopped(status: OrgState) -> Result<(), ApiError> {
+    if status.is_stopped() {
         return Err(ApiError::forbidden_scope("the organization is suspended, paused or banned; ask the operator"));
     }
     Ok(())
+}
+
+/// Counts an act against limits of the organization, and refuses it if they are used up.
+pub(crate) async fn count_act<const N: usize>(app: &App, limits: &[RequestLimit; N]) -> Result<(), ApiError> {
+    let now = app.now();
+    match app.limits.take(limits, now).await.retry_after_s(now) {
+        Some(retry_after_s) => {
+            app.metrics.accounts().limited(LimitedBy::Organization);
+            Err(ApiError::rate_limited(retry_after_s))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses API keys and users. `message` says what only the operator can do.
+pub(crate) fn require_operator(caller: &Caller, message: &'static str) -> Result<OrgNo, ApiError> {
+    if caller.is_staff() { Ok(caller.org()) } else { Err(ApiError::forbidden_scope(message)) }
 }
 
 /// Refuses callers who are not administrators.

@@ -7,11 +7,11 @@ use probity_account::id::{OrgId, UserId};
 use probity_account::role::MemberRole;
 use probity_account::scope::{Scope, Scopes};
 use probity_mail::time::Millis;
-use probity_store::OrgNo;
 use probity_store::accounts::keys::{KnownKey, StoredKey};
 use probity_store::accounts::organization::{OrgRecord, OrgState};
 use probity_store::accounts::people::sessions::SignedInUser;
-use probity_store::activity::events::EventActor;
+use probity_store::activity::events::{self, AccountChange, EventActor};
+use probity_store::{OrgNo, StoreError, Tx};
 
 /// Caller of an act.
 #[derive(Clone, Debug)]
@@ -97,6 +97,16 @@ impl Caller {
             Self::Person { user, .. } => EventActor::User(user.session.user),
             Self::Staff { .. } => EventActor::Staff,
         }
+    }
+
+    /// Records changes that the caller makes in the organization's timeline.
+    pub(crate) async fn note(&self, tx: &mut Tx, at: Millis, what: &[AccountChange]) -> Result<(), StoreError> {
+        events::add(tx, self.org(), at, Some(self.actor()), what).await
+    }
+
+    /// Returns whether the operator calls.
+    pub(crate) fn is_staff(&self) -> bool {
+        matches!(self, Self::Staff { .. })
     }
 
     /// Returns the calling key, if there is one.

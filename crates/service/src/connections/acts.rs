@@ -11,7 +11,7 @@ use probity_contract::published::connections::{
     PlatformList,
 };
 use probity_mail::time::Millis;
-use probity_store::activity::events::{self, AccountChange, ConnectionEventKind};
+use probity_store::activity::events::{AccountChange, ConnectionEventKind};
 use probity_store::activity::notices;
 use probity_store::connections::connection::{self, AccountTag, Disconnection, StoredConnection};
 use probity_store::connections::hooks as stored_hooks;
@@ -24,6 +24,7 @@ use super::{hooks, schedule};
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::once::Once;
+use crate::given::{changed_settings, checked_name};
 
 /// Creates a connection, live or test like its caller, once the platform accepts the credentials.
 pub async fn create_connection(
@@ -156,8 +157,8 @@ impl ConnectionChange {
         if after.name != before.name {
             note(tx, caller, &after, ConnectionEventKind::Renamed, now).await?;
         }
-        let differences = ConnectionSettingsChange::differences(&before, &after);
-        events::add(tx, after.org, now, Some(caller.actor()), &differences).await?;
+        let differences = changed_settings("connection", &before.settings, &after.settings, Some(after.id));
+        caller.note(tx, now, &differences).await?;
         connection::lock(tx, after.org, after.id, after.test).await.map(Some)
     }
 }
@@ -241,16 +242,11 @@ async fn note(
     at: Millis,
 ) -> Result<(), StoreError> {
     let what = AccountChange::ConnectionChange { connection: of.id, provider: of.provider.clone(), change };
-    events::add(tx, of.org, at, Some(caller.actor()), &[what]).await
+    caller.note(tx, at, &[what]).await
 }
 
 fn full() -> ApiError {
     ApiError::conflict(format!("an organization can have at most {CONNECTIONS_MAX} connections; delete one first"))
-}
-
-fn checked_name(text: &str) -> Result<String, ApiError> {
-    let name = name::name(text).map_err(|fault| ApiError::invalid("name", fault.to_string()))?;
-    Ok(name.to_owned())
 }
 
 /// Returns the name of the account, or that of the platform if the account's is an address or not valid.

@@ -13,9 +13,6 @@ use probity_contract::merge_patch::{Nested, PatchField};
 use probity_contract::published::connections::{ChecksPatch, ConnectionPatch, LISTS_MAX, is_list_id};
 use probity_contract::published::whole::Whole;
 use probity_mail::verdict::{Reason, Status};
-use probity_store::activity::events::AccountChange;
-use probity_store::connections::connection::StoredConnection;
-use serde_json::{Map, Value};
 
 use super::integrations::{kind_of, possible_actions};
 
@@ -96,18 +93,6 @@ impl ConnectionSettingsChange {
         let (before, after) = (needed(before), needed(&after));
         after.into_iter().filter(|one| !before.contains(one)).collect()
     }
-
-    /// Returns an event for each field that differs.
-    pub(super) fn differences(before: &StoredConnection, after: &StoredConnection) -> Vec<AccountChange> {
-        let (old, mut new) = (fields(&before.settings), fields(&after.settings));
-        let change = |(name, before): (String, Value)| {
-            let now = new.remove(&name).unwrap_or_default();
-            let setting = format!("connection.{name}");
-            let connection = Some(after.id);
-            (before != now).then_some(AccountChange::SettingsChange { setting, before, after: now, connection })
-        };
-        old.into_iter().filter_map(change).collect()
-    }
 }
 
 fn needed(settings: &ConnectionSettings) -> Vec<Entitlement> {
@@ -122,26 +107,16 @@ fn needed(settings: &ConnectionSettings) -> Vec<Entitlement> {
     table.into_iter().filter_map(|(is_set, one)| is_set.then_some(one)).collect()
 }
 
-fn fields(settings: &ConnectionSettings) -> Map<String, Value> {
-    match serde_json::to_value(settings) {
-        Ok(Value::Object(fields)) => fields,
-        _ => unreachable!("settings are stored as an object"),
-    }
-}
-
 fn action(asked: PatchField<ConnectionAction>, file: &ConnectorFile) -> Result<PatchField<ConnectionAction>, ApiError> {
-    let PatchField::Given(action) = asked else {
-        return Ok(if asked == PatchField::Cleared { PatchField::Cleared } else { PatchField::Nothing });
-    };
-    if kind_of(action).is_some_and(|kind| file.actions.rule(kind).is_none()) {
+    asked.try_map(|action| {
+        if kind_of(action).is_none_or(|kind| file.actions.rule(kind).is_some()) {
+            return Ok(action);
+        }
         let names: Vec<_> = possible_actions(file).map(ConnectionAction::as_str).collect();
         let (provider, names) = (&file.provider.name, names.join(", "));
-        return Err(ApiError::invalid(
-            "action",
-            format_args!("must be one of {names}: {provider} does not support {action}"),
-        ));
-    }
-    Ok(PatchField::Given(action))
+        let what = format!("must be one of {names}: {provider} does not support {action}");
+        Err(ApiError::invalid("action", what))
+    })
 }
 
 fn decay_days(days: Whole) -> Result<i64, ApiError> {

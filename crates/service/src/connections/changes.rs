@@ -9,8 +9,9 @@ use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use probity_store::connections::changes::{self, VerdictChange};
 use probity_store::jobs::JobNo;
-use probity_store::{Conn, OrgNo, StoreError, jobs};
+use probity_store::{Conn, OrgNo};
 
+use super::stored_job;
 use crate::app::App;
 use crate::callers::caller::Caller;
 
@@ -46,10 +47,9 @@ pub async fn list_changes(
 async fn emails(conn: &mut Conn, org: OrgNo, of: &[VerdictChange]) -> Result<Vec<Option<String>>, ApiError> {
     let rows = of.iter().map(|one| one.idx);
     let (first, end) = (rows.clone().min().unwrap_or(0), rows.clone().max().unwrap_or(0) + 1);
-    let mut stored = match jobs::by_no(conn, org, of[0].job).await {
-        Ok(job) if job.purged_at.is_none() => rows::emails(conn, &job, first, end).await?,
-        Ok(_) | Err(StoreError::NotFound) => Vec::new(),
-        Err(error) => return Err(error.into()),
+    let mut stored = match stored_job(conn, org, of[0].job).await? {
+        Some(job) => rows::emails(conn, &job, first, end).await?,
+        None => Vec::new(),
     };
     let place = |idx: i64| usize::try_from(idx - first).ok();
     Ok(rows.map(|idx| place(idx).and_then(|place| stored.get_mut(place)?.take())).collect())

@@ -1,6 +1,6 @@
 //! Platforms that can be connected, each with the caller's connections.
 
-use probity_account::connections::ConnectionAction;
+use probity_account::connections::{ConnectionAction, ContactAction};
 use probity_connectors::{ActionKind, ConnectorFile, CredentialField, CredentialKind};
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
@@ -58,13 +58,7 @@ pub async fn get_integration(app: &App, caller: &Caller, provider: &str) -> Resu
 
 /// Maps an action of the contract to an action of the platform.
 pub(super) fn kind_of(action: ConnectionAction) -> Option<ActionKind> {
-    match action {
-        ConnectionAction::Unsubscribe => Some(ActionKind::Unsubscribe),
-        ConnectionAction::Delete => Some(ActionKind::Delete),
-        ConnectionAction::UpdateTags => Some(ActionKind::Tag),
-        ConnectionAction::UpdateCustomFields => Some(ActionKind::Fields),
-        ConnectionAction::DoNothing => None,
-    }
+    ContactAction::of(action).map(probity_backend::connections::kind_of)
 }
 
 /// Returns the actions that a platform supports.

@@ -17,7 +17,6 @@ use probity_contract::error::{ApiError, Code};
 use probity_contract::published::connections::EnteredCredentials;
 use probity_store::OrgNo;
 use probity_store::connections::connection::{AccountTag, StoredConnection};
-use probity_telemetry::metrics::LimitedBy;
 
 use crate::app::App;
 use crate::callers::admission;
@@ -40,14 +39,7 @@ pub(super) async fn count(app: &App, caller: &Caller) -> Result<(), ApiError> {
     let requests = admission::operators_limit(app, allowed, caller.org_plan());
     let bucket = LimitBucket::LiveCalls(caller.org());
     let limit = RequestLimit { bucket, per_minute: (requests / LIVE_SHARE).max(LIVE_MIN) };
-    let now = app.now();
-    match app.limits.take(&[limit], now).await.retry_after_s(now) {
-        Some(retry_after_s) => {
-            app.metrics.accounts().limited(LimitedBy::Organization);
-            Err(ApiError::rate_limited(retry_after_s))
-        }
-        None => Ok(()),
-    }
+    admission::count_act(app, &[limit]).await
 }
 
 /// Credentials that the platform has accepted.

@@ -17,13 +17,14 @@ use probity_store::connections::connection::{self, StoredConnection};
 use probity_store::connections::rules::NewRule;
 use probity_store::connections::runs;
 use probity_store::jobs::JobNo;
-use probity_store::{Conn, ScopedFutureExt as _, StoreError, jobs};
+use probity_store::{Conn, ScopedFutureExt as _, StoreError};
 
 use super::rules::{RULES_MAX, add_recorded};
-use super::{ConnectionPlace, visible};
+use super::{ConnectionPlace, stored_job, visible};
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::once::Once;
+use crate::given::in_conflict;
 
 /// Recorded reason of an action that was rejected: by a user, a key or the operator, alone or with a rule of the whitelist.
 const REJECTED: &str = "rejected in the review";
@@ -56,10 +57,9 @@ async fn rows_of(
     job: JobNo,
     rows: &[i64],
 ) -> Result<BTreeMap<i64, ContactRow>, ApiError> {
-    match jobs::by_no(conn, of.org, job).await {
-        Ok(job) if job.purged_at.is_none() && !rows.is_empty() => contact_rows(conn, &job, rows).await,
-        Ok(_) | Err(StoreError::NotFound) => Ok(BTreeMap::new()),
-        Err(error) => Err(error.into()),
+    match stored_job(conn, of.org, job).await?.filter(|_| !rows.is_empty()) {
+        Some(job) => contact_rows(conn, &job, rows).await,
+        None => Ok(BTreeMap::new()),
     }
 }
 
@@ -124,12 +124,8 @@ pub async fn decide_review(
         }
         .scope_boxed()
     });
-    let decided = decided.await.map_err(|error| match error {
-        StoreError::Conflict => {
-            ApiError::conflict("another run of this connection is in progress; decide again after its end")
-        }
-        other => other.into(),
-    })?;
+    let running = "another run of this connection is in progress; decide again after its end";
+    let decided = decided.await.map_err(|error| in_conflict(error, running))?;
     app.wake.runs.notify_one();
     decided
         .ok_or_else(|| ApiError::conflict(format!("a whitelist can have at most {RULES_MAX} rules; delete some first")))

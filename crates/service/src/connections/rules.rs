@@ -11,7 +11,7 @@ use probity_contract::published::connections::{
     RulesQuery,
 };
 use probity_mail::time::Millis;
-use probity_store::activity::events::{self, AccountChange};
+use probity_store::activity::events::AccountChange;
 use probity_store::connections::connection::{self, StoredConnection};
 use probity_store::connections::rules::{self, NewRule, StoredRule};
 use probity_store::{StoreError, Tx, work};
@@ -115,7 +115,7 @@ async fn record(
         connection: Some(after.id),
     };
     let happened = if had == has { Vec::new() } else { vec![what] };
-    events::add(tx, after.org, now, Some(caller.actor()), &happened).await
+    caller.note(tx, now, &happened).await
 }
 
 fn count(of: &StoredConnection, kind: RuleKind) -> i64 {

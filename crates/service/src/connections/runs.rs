@@ -13,17 +13,20 @@ use probity_contract::page::{List, PageQuery};
 use probity_contract::published::connections::{
     ConfirmRun, ConnectionShown, RunCount, RunDetail, RunExample, RunParts, RunShown, StartRun,
 };
+use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use probity_store::connections::actions::{self, RowAction};
 use probity_store::connections::connection::{self, StoredConnection};
 use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun, STARTED_BY_KEY};
 use probity_store::jobs::NewJob;
-use probity_store::{Conn, StoreError, jobs, work};
+use probity_store::{Conn, StoreError, Tx, work};
 
-use super::{ConnectionPlace, unlisted, visible};
+use super::{ConnectionPlace, stored_job, unlisted, visible};
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::once::Once;
+use crate::given::in_conflict;
+use crate::jobs::staged::new_job;
 
 /// Maximum number of actions returned with a run.
 const EXAMPLES: i64 = 20;
@@ -84,33 +87,20 @@ fn new_run(
     if file.contacts.is_none() {
         return Err(unlisted(file));
     }
-    let now = app.now();
     let (started_by, source_action) = match caller {
         Caller::Key(_) => (STARTED_BY_KEY, "api.integrations.run"),
         Caller::Person { .. } => ("manual", "dashboard.integrations.run"),
         Caller::Staff { .. } => ("staff", "cli.integrations.run"),
     };
-    let job = NewJob {
-        org: of.org,
-        id: probity_backend::secrets::random::id(now),
-        test: of.test,
-        source: "integration",
-        started_by,
-        source_action,
-        actor: Some(caller.actor().to_json()),
-        at: now,
-    };
+    let job = NewJob { test: of.test, ..new_job(app, caller, ("integration", started_by, source_action)) };
     let settings = serde_json::to_string(&of.settings).map_err(ApiError::server_error)?;
     Ok(NewRun { job, connection: of.id, cause: RunCause::Manual, is_dry, settings, since: None })
 }
 
 fn refusal(error: StoreError) -> ApiError {
     match error {
-        StoreError::Conflict => {
-            ApiError::conflict("another run of this connection is in progress; wait for its end, or cancel it")
-        }
         StoreError::NotFound => ApiError::conflict("the connection is disconnected; reconnect it first"),
-        other => other.into(),
+        other => in_conflict(other, "another run of this connection is in progress; wait for its end, or cancel it"),
     }
 }
 
@@ -152,11 +142,7 @@ async fn detail(app: &App, conn: &mut Conn, run: ConnectionRun) -> Result<RunDet
 
 async fn examples(conn: &mut Conn, run: &ConnectionRun) -> Result<Vec<RunExample>, ApiError> {
     let first = actions::examples(conn, run.org, run.job, EXAMPLES).await?;
-    let job = match jobs::by_no(conn, run.org, run.job).await {
-        Ok(job) if job.purged_at.is_none() => job,
-        Ok(_) | Err(StoreError::NotFound) => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
-    };
+    let Some(job) = stored_job(conn, run.org, run.job).await? else { return Ok(Vec::new()) };
     let rows: Vec<i64> = first.iter().map(|action| action.idx).collect();
     let mut found = contact_rows(conn, &job, &rows).await?;
     let mut before = actions::values_before(conn, run.org, run.job, &rows).await?;
@@ -192,13 +178,9 @@ pub async fn confirm_run(
         runs::end_poll(tx, of.org, of.id, now).await?;
         let outcome = runs::confirm(tx, (of.org, of.id, id), asked.actions.0, now).await?;
         if outcome != Confirmation::Confirmed {
-            return Ok((outcome, None));
+            return Ok::<_, StoreError>((outcome, None));
         }
-        let run = runs::by_id(tx, of.org, of.id, id).await?;
-        let counts = actions::counts(tx, run.org, run.job).await?;
-        let shown = RunShown::of(run, &counts, now);
-        once.keep(tx, &shown).await?;
-        Ok::<_, StoreError>((outcome, Some(shown)))
+        Ok((outcome, Some(kept(tx, once, (&of, id), now).await?)))
     }));
     let (outcome, shown) = confirmed.await.map_err(|error| match error {
         // The run was not found; reported like an unknown connection.
@@ -207,6 +189,20 @@ pub async fn confirm_run(
     })?;
     app.wake.runs.notify_one();
     shown.ok_or_else(|| unconfirmed(&outcome))
+}
+
+/// Returns a changed run, and keeps it for retries.
+async fn kept(
+    tx: &mut Tx,
+    once: &Once,
+    (of, id): (&StoredConnection, JobId),
+    now: Millis,
+) -> Result<RunShown, StoreError> {
+    let run = runs::by_id(tx, of.org, of.id, id).await?;
+    let counts = actions::counts(tx, run.org, run.job).await?;
+    let shown = RunShown::of(run, &counts, now);
+    once.keep(tx, &shown).await?;
+    Ok(shown)
 }
 
 fn unconfirmed(outcome: &Confirmation) -> ApiError {
@@ -238,11 +234,7 @@ pub async fn cancel_run(
         if let Some(closed) = end.and_then(|end| end.closed) {
             announce(tx, &closed, now).await?;
         }
-        let run = runs::by_id(tx, of.org, of.id, id).await?;
-        let counts = actions::counts(tx, run.org, run.job).await?;
-        let shown = RunShown::of(run, &counts, now);
-        once.keep(tx, &shown).await?;
-        Ok(shown)
+        kept(tx, once, (&of, id), now).await
     }));
     let shown = cancelled.await?;
     app.callbacks.wake();

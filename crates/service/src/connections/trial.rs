@@ -1,6 +1,6 @@
 //! What the keyword rules of a connection say about an address.
 
-use probity_account::connections::{RuleJudgment, RuleKind, RuleSet};
+use probity_account::connections::RuleSet;
 use probity_contract::error::ApiError;
 use probity_contract::published::connections::KeywordRuleShown;
 use probity_mail::address::trimmed;
@@ -60,13 +60,9 @@ pub async fn try_keyword_rules(
     let mut conn = app.store.read().await?;
     let (_, of) = visible(&mut conn, app, caller, place).await?;
     let stored = rules::all(&mut conn, of.org, of.id).await?;
-    let judgment = RuleSet::new(stored.iter().map(|stored| (stored.kind, &stored.rule))).judge(address);
-    let Some(judgment) = judgment else {
+    let decisive = RuleSet::new(stored.iter().map(|stored| (stored.kind, &stored.rule))).judge(address);
+    let Some(kind) = decisive else {
         return Ok(RuleTrial { decided_by: None, rules: Vec::new() });
-    };
-    let kind = match judgment {
-        RuleJudgment::Blacklisted => RuleKind::Blacklist,
-        RuleJudgment::Whitelisted => RuleKind::Whitelist,
     };
     let matching = stored.into_iter().filter(|stored| stored.rule.matches(address));
     Ok(RuleTrial { decided_by: Some(kind.as_str()), rules: matching.take(SHOWN).map(Into::into).collect() })

@@ -4,9 +4,8 @@ use probity_account::block::{Filling, PackedBlock};
 use probity_account::id::JobId;
 use probity_backend::lists::progress::JobProgress;
 use probity_backend::lists::rows;
-use probity_backend::secrets::random;
 use probity_backend::uploads::view::Started;
-use probity_contract::error::{ApiError, Code};
+use probity_contract::error::ApiError;
 use probity_contract::merge_patch::PatchField;
 use probity_mail::verdict::{Reason, Status};
 use probity_store::jobs::{self, Job, JobNo, NewJob};
@@ -18,7 +17,7 @@ use crate::app::App;
 use crate::callers::admission::running;
 use crate::callers::caller::Caller;
 use crate::jobs::acts::may_end;
-use crate::jobs::staged::{StagedJob, accept_covered};
+use crate::jobs::staged::{StagedJob, accept_covered, erasing, new_job};
 use crate::lists::progress::get_progress;
 
 /// Longest name of a list, and longest tag, in characters.
@@ -27,8 +26,6 @@ const TAG_MAX: usize = 40;
 const TAGS_MAX: usize = 10;
 /// Rows read at a time: a few blocks.
 const STEP: i64 = 8_000;
-/// Delay before a retry while addresses are erased, in seconds.
-const ERASING_S: u32 = 5;
 
 /// New name and tags of a list.
 #[derive(Debug, Deserialize)]
@@ -51,10 +48,7 @@ pub struct DeletedList {
 pub async fn name_list(app: &App, caller: &Caller, id: JobId, patch: ListPatch) -> Result<JobProgress, ApiError> {
     let ListPatch { name, tags } = patch;
     let (org, test) = (caller.org(), caller.is_test());
-    let name = match name {
-        PatchField::Given(name) => PatchField::Given(line("name", &name, NAME_MAX)?),
-        other => other,
-    };
+    let name = name.try_map(|name| line("name", &name, NAME_MAX))?;
     let tags = tags.list().map(|tags| named_tags(&tags)).transpose()?;
     app.store
         .write(work!(|tx| {
@@ -120,36 +114,15 @@ pub async fn verify_unknown_again(app: &App, caller: &Caller, id: JobId) -> Resu
     if !job.state.is_closed() {
         return Err(ApiError::conflict("the list is being verified; wait for its end"));
     }
-    let staged = StagedJob::begin(app, again(app, caller, &job)).await?;
+    let started_by = if caller.is_staff() { "staff" } else { "manual" };
+    let new = new_job(app, caller, ("input", started_by, "dashboard.verify_again"));
+    let staged = StagedJob::begin(app, new).await?;
     let accepted = match copy_unknown(app, &staged, &job).await {
         Ok(rows) => accept(app, &staged.new, &job, rows).await,
         Err(error) => Err(error),
     };
-    match accepted {
-        Ok(()) => {
-            app.wake.import.notify_one();
-            Ok(Started { id: staged.new.id })
-        }
-        Err(error) => {
-            staged.discard(app).await;
-            Err(error)
-        }
-    }
-}
-
-fn again(app: &App, caller: &Caller, job: &Job) -> NewJob {
-    let now = app.now();
-    let is_staff = matches!(caller, Caller::Staff { .. });
-    NewJob {
-        org: job.org,
-        id: random::id(now),
-        test: job.test,
-        source: "input",
-        started_by: if is_staff { "staff" } else { "manual" },
-        source_action: "dashboard.verify_again",
-        actor: Some(caller.actor().to_json()),
-        at: now,
-    }
+    staged.settled(app, accepted).await?;
+    Ok(Started { id: staged.new.id })
 }
 
 /// Copies the addresses whose verdict is unknown; returns their number.
@@ -200,11 +173,7 @@ async fn accept(app: &App, new: &NewJob, of: &Job, rows: i64) -> Result<(), ApiE
             Ok(true)
         }))
     });
-    if accepted.await? {
-        return Ok(());
-    }
-    let message = "an erasure is removing addresses from this list; try again in a moment";
-    Err(ApiError::new(Code::ServiceUnavailable, message).retry_after(ERASING_S))
+    if accepted.await? { Ok(()) } else { Err(erasing("list")) }
 }
 
 #[cfg(test)]

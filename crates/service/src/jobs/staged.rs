@@ -4,14 +4,18 @@
 //! the blocks. Maintenance removes the blocks of clients that disconnected.
 
 use probity_account::block::PackedBlock;
-use probity_contract::error::ApiError;
+use probity_backend::secrets::random;
+use probity_contract::error::{ApiError, Code};
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
 use crate::app::{App, plans};
+use crate::callers::caller::Caller;
 
 /// Blocks per transaction, few enough to keep it short.
 pub(crate) const BLOCKS_MAX: usize = 20;
+/// Delay before a retry while addresses are erased, in seconds.
+const ERASING_S: u32 = 5;
 
 #[derive(Clone)]
 pub struct StagedJob {
@@ -43,6 +47,15 @@ impl StagedJob {
         Ok(next)
     }
 
+    /// Announces a job that was accepted, and discards any other.
+    pub(crate) async fn settled<T>(&self, app: &App, accepted: Result<T, ApiError>) -> Result<T, ApiError> {
+        match accepted {
+            Ok(_) => app.wake.import.notify_one(),
+            Err(_) => self.discard(app).await,
+        }
+        accepted
+    }
+
     /// Discards a job that was not accepted; an accepted job stays. If this fails, maintenance removes the rows later.
     pub async fn discard(&self, app: &App) {
         let now = app.now();
@@ -50,6 +63,31 @@ impl StagedJob {
         if let Err(error) = discarded {
             tracing::warn!(%error, "cannot discard a submission; it is removed later");
         }
+    }
+}
+
+/// Returns the error while addresses of `what` are erased, which a copy may have missed.
+pub(crate) fn erasing(what: &str) -> ApiError {
+    let message = format!("an erasure is removing addresses from this {what}; try again in a moment");
+    ApiError::new(Code::ServiceUnavailable, message).retry_after(ERASING_S)
+}
+
+/// Describes a job that a caller starts: the source of its addresses, who starts it in the timeline's terms, and by which action.
+pub(crate) fn new_job(
+    app: &App,
+    caller: &Caller,
+    (source, started_by, source_action): (&'static str, &'static str, &'static str),
+) -> NewJob {
+    let at = app.now();
+    NewJob {
+        org: caller.org(),
+        id: random::id(at),
+        test: caller.is_test(),
+        source,
+        started_by,
+        source_action,
+        actor: Some(caller.actor().to_json()),
+        at,
     }
 }
 

@@ -6,7 +6,6 @@
 //! forbidden callback URL, are reported only after that, so a repeated request gets the stored response.
 
 use probity_backend::outbound::TargetRefusal;
-use probity_backend::secrets::random;
 use probity_contract::error::ApiError;
 use probity_contract::published::jobs::submission::{SubmitQuery, SubmittedJob};
 use probity_lists::remarks::Oddity;
@@ -18,7 +17,7 @@ use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::incoming::IncomingBody;
 use crate::callers::once::Once;
-use crate::jobs::staged::{BLOCKS_MAX, StagedJob, accept_covered};
+use crate::jobs::staged::{BLOCKS_MAX, StagedJob, accept_covered, new_job};
 
 /// Properties of a submission known before its body is read.
 pub struct SubmissionHead {
@@ -53,7 +52,12 @@ pub async fn receive_list<B: IncomingBody>(
     head: SubmissionHead,
     open: impl FnOnce(usize) -> Result<B, ApiError>,
 ) -> Result<ReceivedList, ApiError> {
-    let staged = StagedJob::begin(app, new_job(app, caller)).await?;
+    let origin = match caller {
+        Caller::Key(_) => ("api", "api", "api.batch_verify"),
+        Caller::Person { .. } => ("input", "manual", "dashboard.batch_verify"),
+        Caller::Staff { .. } => ("input", "staff", "cli.batch_verify"),
+    };
+    let staged = StagedJob::begin(app, new_job(app, caller, origin)).await?;
     match read_list(app, &staged, head, open).await {
         Ok((list, body_hash)) => {
             let without = list.as_ref().map(|list| list.without).unwrap_or_default();
@@ -63,25 +67,6 @@ pub async fn receive_list<B: IncomingBody>(
             staged.discard(app).await;
             Err(error)
         }
-    }
-}
-
-fn new_job(app: &App, caller: &Caller) -> NewJob {
-    let now = app.now();
-    let (source, started_by, source_action) = match caller {
-        Caller::Key(_) => ("api", "api", "api.batch_verify"),
-        Caller::Person { .. } => ("input", "manual", "dashboard.batch_verify"),
-        Caller::Staff { .. } => ("input", "staff", "cli.batch_verify"),
-    };
-    NewJob {
-        org: caller.org(),
-        id: random::id(now),
-        test: caller.is_test(),
-        source,
-        started_by,
-        source_action,
-        actor: Some(caller.actor().to_json()),
-        at: now,
     }
 }
 
@@ -130,16 +115,8 @@ async fn read_list<B: IncomingBody>(
 /// Creates the job of a received list, or discards the stored rows.
 pub async fn accept_list(app: &App, received: ReceivedList, once: &Once) -> Result<SubmittedJob, ApiError> {
     let ReceivedList { staged, list, .. } = received;
-    match accept(app, &staged.new, list, once).await {
-        Ok(submitted) => {
-            app.wake.import.notify_one();
-            Ok(submitted)
-        }
-        Err(error) => {
-            staged.discard(app).await;
-            Err(error)
-        }
-    }
+    let accepted = accept(app, &staged.new, list, once).await;
+    staged.settled(app, accepted).await
 }
 
 async fn accept(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use probity_account::id::JobId;
 use probity_backend::lists::rows;
 use probity_backend::lists::search::SearchText;
+use probity_contract::asked_page::ListPlace;
 use probity_contract::error::ApiError;
 use probity_contract::page::{Binding, CURSOR_RULE, GivenCursor};
 use probity_contract::query::{FromQuery, Query};
@@ -63,25 +64,8 @@ pub struct AddressPlace {
     row: FoundRow,
 }
 
-/// Position at which a search continues: a list and a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LookupEnd {
-    created_at: Millis,
-    job: JobNo,
-    row: i64,
-}
-
-impl LookupEnd {
-    fn to_bytes(self) -> Vec<u8> {
-        [self.created_at.0, self.job.0, self.row].iter().flat_map(|number| number.to_be_bytes()).collect()
-    }
-
-    fn of_bytes(bytes: &[u8]) -> Option<Self> {
-        let (numbers, []) = bytes.as_chunks::<8>() else { return None };
-        let [created_at, job, row] = <[[u8; 8]; 3]>::try_from(numbers).ok()?.map(i64::from_be_bytes);
-        Some(Self { created_at: Millis(created_at), job: JobNo(job), row })
-    }
-}
+/// Position at which a search continues: a list with its time, and a row.
+type LookupEnd = (Millis, JobNo, i64);
 
 /// Search through lists in progress.
 struct AddressLookup<'a> {
@@ -114,16 +98,16 @@ impl AddressLookup<'_> {
     /// Searches the lists from a position on. Returns where it stopped, unless it reached the end.
     async fn look(&mut self, from: Option<LookupEnd>) -> Result<Option<LookupEnd>, ApiError> {
         // The list in which the last response stopped comes first, so the page starts at the list before it.
-        let mut behind = from.map(|at| (at.created_at, JobNo(at.job.0.saturating_add(1))));
+        let mut behind = from.map(|(at, job, _): LookupEnd| (at, JobNo(job.0.saturating_add(1))));
         // Each response advances by at least one list or one step, even if the database is slow.
         let mut is_first = true;
         loop {
             let listed = self.page(behind).await?;
             for job in &listed {
-                let begun = from.filter(|at| at.job == job.no).map_or(0, |at| at.row);
+                let begun = from.filter(|(_, no, _)| *no == job.no).map_or(0, |(.., row)| row);
                 let stopped = if self.is_over() && !is_first { Some(begun) } else { self.through(job, begun).await? };
                 if let Some(row) = stopped {
-                    return Ok(Some(LookupEnd { created_at: job.created_at, job: job.no, row }));
+                    return Ok(Some((job.created_at, job.no, row)));
                 }
                 is_first = false;
             }
@@ -186,18 +170,5 @@ impl AddressLookup<'_> {
             self.places.push(AddressPlace { job: job.id, source, created_at, row });
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_read_as_it_was_written() {
-        let at = LookupEnd { created_at: Millis(1_800_000_000_000), job: JobNo(-7), row: 12_345 };
-        assert_eq!(LookupEnd::of_bytes(&at.to_bytes()), Some(at));
-        assert_eq!(LookupEnd::of_bytes(&at.to_bytes()[1..]), None);
-        assert_eq!(LookupEnd::of_bytes(&[0; 32]), None);
     }
 }

@@ -7,7 +7,7 @@ use probity_backend::secrets::random;
 use probity_contract::error::ApiError;
 use probity_contract::timestamp::Timestamp;
 use probity_mail::time::DAY_MS;
-use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventSubject};
+use probity_store::activity::events::{AccountChange, AccountEventKind, EventSubject};
 use probity_store::jobs::{self, JobShare};
 use probity_store::{StoreError, work};
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub async fn create_list_link(
         let job = jobs::lock_by_id(tx, org, id, test).await?;
         jobs::share(tx, org, job.no, &hash, &share).await?;
         let what = AccountChange::about(AccountEventKind::ListShared, EventSubject::Job(id));
-        events::add(tx, org, now, Some(caller.actor()), &[what]).await
+        caller.note(tx, now, &[what]).await
     }));
     write.await?;
     Ok(SharedList { link: Some(share.into()), token: Some(token) })
@@ -104,7 +104,7 @@ pub async fn revoke_list_link(app: &App, caller: &Caller, id: JobId) -> Result<S
         let job = jobs::lock_by_id(tx, org, id, test).await?;
         if jobs::unshare(tx, org, job.no).await? {
             let what = AccountChange::about(AccountEventKind::ListUnshared, EventSubject::Job(id));
-            events::add(tx, org, now, Some(caller.actor()), &[what]).await?;
+            caller.note(tx, now, &[what]).await?;
         }
         Ok::<_, StoreError>(())
     }));

@@ -2,7 +2,6 @@
 
 use probity_account::api_key::KeyKind;
 use probity_account::id::OrgId;
-use probity_account::name::{NameFault, name};
 use probity_account::plans::{Entitlement, EntitlementSet, Plan};
 use probity_backend::accounts::minting::{self, MintedKey};
 use probity_contract::asked_page::AskedPage;
@@ -13,7 +12,6 @@ use probity_contract::published::operator::credits::CreditBalance;
 use probity_contract::published::operator::organizations::{
     CreateCustomer, CreatedCustomer, Customer, CustomerPatch, CustomerWithCredits, OrganizationsQuery,
 };
-use probity_contract::published::whole::Whole;
 use probity_mail::time::Millis;
 use probity_store::accounts::organization::{self, OrgRecord, OwnTerms};
 use probity_store::accounts::users::invitations::{self, Invitation};
@@ -24,6 +22,7 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::callers::once::Once;
+use crate::given::{above_zero, bounded, checked_name};
 use crate::operator::ROWS_AT_ONCE;
 use crate::operator::opening::NewOrganization;
 use crate::operator::people::{LinkToken, new_link, show_link};
@@ -98,9 +97,10 @@ pub async fn change_organization(app: &App, id: OrgId, patch: CustomerPatch) -> 
     let change = CustomerChange::read(patch)?;
     let org = find_organization(app, id).await?;
     let plan = change.plan.as_deref().map(|plan| find_plan(app, Some(plan))).transpose()?;
-    let named = change.name.as_deref().map(name).transpose().map_err(refuse_name)?;
+    let named = change.name.as_deref().map(checked_name).transpose()?;
     let now = app.now();
-    let changed = app.store.write(|tx| write_change(app, tx, org.no, (plan, named, &change), now).scope_boxed());
+    let changed =
+        app.store.write(|tx| write_change(app, tx, org.no, (plan, named.as_deref(), &change), now).scope_boxed());
     let changed = changed.await?;
     app.keyring.forget();
     show_with_credits(app, &changed).await
@@ -149,12 +149,11 @@ struct PreparedCustomer {
 
 impl PreparedCustomer {
     fn of(app: &App, asked: &CreateCustomer) -> Result<Self, ApiError> {
-        let above_zero =
-            |field: &str, number: Option<Whole>| number.map(|number| number.within(field, 1, u32::MAX, "")).transpose();
         let seats = above_zero("seats", asked.seats)?;
         let rate_limit_per_minute = above_zero("rate_limit_per_minute", asked.rate_limit_per_minute)?;
         let (plan, now) = (find_plan(app, asked.plan.as_deref())?.clone(), app.now());
-        let mut opened = NewOrganization::prepare(&asked.name, plan, now).map_err(refuse_name)?;
+        let mut opened =
+            NewOrganization::prepare(&asked.name, plan, now).map_err(|fault| ApiError::invalid("name", fault))?;
         (opened.org.seats_max, opened.org.rate_limit_per_minute) = (seats, rate_limit_per_minute);
         let (link, invitation) = new_link(&app.secrets, &opened.owner, now);
         let first_key = minting::KeyRequest::plain("First live key", KeyKind::Live);
@@ -175,10 +174,6 @@ impl PreparedCustomer {
     }
 }
 
-fn refuse_name(fault: NameFault) -> ApiError {
-    ApiError::invalid("name", fault.to_string())
-}
-
 /// Validated change. Missing fields stay; cleared ones follow the plan.
 struct CustomerChange {
     name: Option<String>,
@@ -191,11 +186,6 @@ struct CustomerChange {
 
 impl CustomerChange {
     fn read(patch: CustomerPatch) -> Result<Self, ApiError> {
-        let above_zero = |field: &str, said: PatchField<Whole>| match said {
-            PatchField::Nothing => Ok(PatchField::Nothing),
-            PatchField::Cleared => Ok(PatchField::Cleared),
-            PatchField::Given(number) => number.within(field, 1, u32::MAX, ", or null").map(PatchField::Given),
-        };
         let entitled = |(name, allowed): (String, Option<bool>)| {
             let all = Entitlement::ALL.map(Entitlement::as_str).join(", ");
             let unknown = || ApiError::invalid("entitlements", format_args!("may only contain {all}"));
@@ -205,9 +195,9 @@ impl CustomerChange {
         Ok(Self {
             name: patch.name,
             plan: patch.plan,
-            seats: above_zero("seats", patch.seats)?,
-            rate_limit_per_minute: above_zero("rate_limit_per_minute", patch.rate_limit_per_minute)?,
-            low_balance: above_zero("low_balance", patch.low_balance)?,
+            seats: bounded("seats", patch.seats, u32::MAX)?,
+            rate_limit_per_minute: bounded("rate_limit_per_minute", patch.rate_limit_per_minute, u32::MAX)?,
+            low_balance: bounded("low_balance", patch.low_balance, u32::MAX)?,
             entitlements: patch.entitlements.into_iter().map(entitled).collect::<Result<_, ApiError>>()?,
         })
     }

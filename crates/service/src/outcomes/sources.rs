@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 
 use probity_account::id::OutcomeSourceId;
-use probity_account::name;
 use probity_account::outcome::OutcomeSource;
 use probity_backend::accounts::limits::{LimitBucket, RequestLimit};
 use probity_backend::outcomes::{OutcomeRecorder, TakenOutcomes, proof};
@@ -20,13 +19,13 @@ use probity_store::accounts::organization::{self, OrgRecord};
 use probity_store::activity::events::EventActor;
 use probity_store::outcomes::sources::{self, OutcomeSourceRecord, OutcomeSourceSecrets};
 use probity_store::{ScopedFutureExt as _, StoreError, work};
-use probity_telemetry::metrics::LimitedBy;
 use serde_json::Value;
 
 use crate::app::App;
 use crate::callers::admission;
 use crate::callers::caller::Caller;
 use crate::callers::once::Once;
+use crate::given::checked_name;
 
 use super::ses;
 
@@ -47,7 +46,7 @@ pub async fn create_source(
     once: &Once,
     asked: CreateOutcomeSource,
 ) -> Result<NewOutcomeSource, ApiError> {
-    let name = name::name(&asked.name).map_err(|fault| ApiError::invalid("name", fault.to_string()))?.to_owned();
+    let name = checked_name(&asked.name)?;
     let key = asked.signing_key.as_deref().map(str::trim);
     if key.is_some_and(|key| key.is_empty() || key.len() > SIGNING_KEY_MAX_BYTES) {
         return Err(ApiError::invalid("signing_key", format_args!("must have 1 to {SIGNING_KEY_MAX_BYTES} bytes")));
@@ -137,23 +136,14 @@ pub async fn take_events(app: &App, posted: PostedEvents<'_>) -> Result<(), ApiE
 
 /// Refuses requests of restricted organizations, and those beyond the limit. Services repeat what gets a 429.
 async fn admit(app: &App, org: &OrgRecord, source: OutcomeSourceId) -> Result<(), ApiError> {
-    if org.status.is_stopped() {
-        return Err(ApiError::forbidden_scope("the organization is suspended, paused or banned; ask the operator"));
-    }
+    admission::refuse_stopped(org.status)?;
     let all = admission::operators_limit(app, org.rate_limit_per_minute, &org.plan);
     // Half for one source, so that it leaves some to the others.
     let limits = [
         RequestLimit { bucket: LimitBucket::OutcomeSource(org.no, source), per_minute: (all / 2).max(1) },
         RequestLimit { bucket: LimitBucket::OutcomeSources(org.no), per_minute: all },
     ];
-    let now = app.now();
-    match app.limits.take(&limits, now).await.retry_after_s(now) {
-        Some(retry_after_s) => {
-            app.metrics.accounts().limited(LimitedBy::Organization);
-            Err(ApiError::rate_limited(retry_after_s))
-        }
-        None => Ok(()),
-    }
+    admission::count_act(app, &limits).await
 }
 
 async fn store_events(app: &App, source: &OutcomeSourceRecord, json: &Value) -> Result<(), ApiError> {

@@ -11,7 +11,7 @@ use probity_contract::published::privacy::erasures::{ADDRESSES_MAX, CreateErasur
 use probity_lists::submission::ADDRESS_MAX_BYTES;
 use probity_mail::address::trimmed;
 use probity_mail::time::Millis;
-use probity_store::activity::events::{self, AccountChange, AccountEventKind};
+use probity_store::activity::events::{AccountChange, AccountEventKind};
 use probity_store::privacy::erasures::{self, ErasureSubmission, NewErasure, SuppressionTag};
 use probity_store::{StoreError, work};
 
@@ -79,13 +79,13 @@ async fn store_request(
 ) -> Result<Option<Millis>, StoreError> {
     let now = new.requested_at;
     // An operator's file may need more requests than usually allowed.
-    let open_max = if matches!(caller, Caller::Staff { .. }) { usize::MAX } else { OPEN_MAX };
+    let open_max = if caller.is_staff() { usize::MAX } else { OPEN_MAX };
     let stored = app.store.write(work!(|tx| {
         let ErasureSubmission::Taken(requested_at) = erasures::wish(tx, new, now, open_max).await? else {
             return Ok(None);
         };
         let event = AccountChange::Account(AccountEventKind::Erasure, None);
-        events::add(tx, new.org, now, Some(caller.actor()), &[event]).await?;
+        caller.note(tx, now, &[event]).await?;
         once.keep(tx, requested).await?;
         Ok(Some(requested_at))
     }));

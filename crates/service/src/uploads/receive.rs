@@ -19,13 +19,14 @@ use probity_contract::query::{FromQuery, Query};
 use probity_lists::FileFault;
 use probity_lists::encoding::{CHOICES, TextEncoding, chosen};
 use probity_store::uploads::{self, NewUpload, UploadNo};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::incoming::IncomingBody;
+use crate::given::in_conflict;
 use crate::uploads::acts::get_upload;
 
 /// Pieces and blocks that are buffered.
@@ -106,12 +107,8 @@ async fn receive<B: IncomingBody>(
     let at_once = app.config.uploads.at_once;
     let places = at_once + i64::from(replaced.is_some());
     let begun = app.store.write(|tx| uploads::begin(tx, new, places).scope_boxed()).await;
-    let no = begun.map_err(|error| match error {
-        StoreError::Conflict => {
-            ApiError::conflict(format!("{at_once} files have not been started yet; start or delete one first"))
-        }
-        error => error.into(),
-    })?;
+    let full = || format!("{at_once} files have not been started yet; start or delete one first");
+    let no = begun.map_err(|error| in_conflict(error, full()))?;
     let mut arriving = Arriving { store: app.store.clone(), org: new.org, no, ended: false };
     let taken = take(app, new, (no, replaced), query, open).await;
     arriving.ended = true;

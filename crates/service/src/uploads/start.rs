@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use probity_account::block::{Filling, PackedBlock};
 use probity_account::id::{JobId, UploadId};
-use probity_backend::secrets::random;
 use probity_backend::uploads::about::FileFacts;
 use probity_backend::uploads::cells::{address_of, decoded};
 use probity_backend::uploads::view::{Choose, Started};
 use probity_backend::uploads::without::RowsWithout;
-use probity_contract::error::{ApiError, Code};
+use probity_contract::error::ApiError;
 use probity_lists::absent::has_address;
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::privacy::erasures;
@@ -25,12 +24,10 @@ use probity_store::{StoreError, work};
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::once::{self, Beginning, KeyHolder, KeyedCall, Once};
-use crate::jobs::staged::{StagedJob, accept_covered};
+use crate::jobs::staged::{StagedJob, accept_covered, erasing, new_job};
 
 /// Path that scopes the idempotency key or reference of a start: one for all uploads.
 pub const KEYED_START: &str = "/app/uploads/start";
-/// Delay before a retry while addresses are erased, in seconds.
-const ERASING_S: u32 = 5;
 /// Blocks of the upload read at a time.
 const BLOCKS: i64 = 10;
 
@@ -59,25 +56,17 @@ pub async fn start_upload(
     if let Some((_, job)) = upload.job {
         return Ok(Started { id: job });
     }
-    let staged = StagedJob::begin(app, new_job(app, caller, &upload)).await?;
+    let staged = StagedJob::begin(app, new_job(app, caller, origin(caller, &upload))).await?;
     let accepted = match fill(app, &staged, &upload).await {
         Ok(filled) => accept(app, &staged.new, &upload, &filled, once).await,
         Err(error) => Err(error),
     };
-    match accepted {
-        Ok(None) => {
-            app.wake.import.notify_one();
-            Ok(Started { id: staged.new.id })
-        }
-        Ok(Some(other)) => {
-            staged.discard(app).await;
-            Ok(Started { id: other })
-        }
-        Err(error) => {
-            staged.discard(app).await;
-            Err(error)
-        }
+    if let Ok(Some(other)) = accepted {
+        staged.discard(app).await;
+        return Ok(Started { id: other });
     }
+    staged.settled(app, accepted).await?;
+    Ok(Started { id: staged.new.id })
 }
 
 /// Creates the job of an upload, once per reference. Uploading the same rows again and starting them under the same
@@ -137,22 +126,12 @@ pub async fn hash_upload(app: &App, caller: &Caller, id: UploadId, seen: Choose)
     Ok(hash.finish())
 }
 
-fn new_job(app: &App, caller: &Caller, upload: &Upload) -> NewJob {
-    let now = app.now();
-    let is_staff = matches!(caller, Caller::Staff { .. });
-    let (source, source_action) = match upload.source.as_str() {
-        "input" => ("input", if is_staff { "cli.input" } else { "dashboard.input" }),
-        _ => ("csv", if is_staff { "cli.upload" } else { "dashboard.upload" }),
-    };
-    NewJob {
-        org: upload.org,
-        id: random::id(now),
-        test: upload.test,
-        source,
-        started_by: if is_staff { "staff" } else { "manual" },
-        source_action,
-        actor: Some(caller.actor().to_json()),
-        at: now,
+fn origin(caller: &Caller, upload: &Upload) -> (&'static str, &'static str, &'static str) {
+    match (upload.source.as_str(), caller.is_staff()) {
+        ("input", true) => ("input", "staff", "cli.input"),
+        ("input", false) => ("input", "manual", "dashboard.input"),
+        (_, true) => ("csv", "staff", "cli.upload"),
+        (_, false) => ("csv", "manual", "dashboard.upload"),
     }
 }
 
@@ -294,9 +273,6 @@ async fn accept(
     match accepted.await? {
         StartOutcome::As(other) => Ok(other),
         StartOutcome::Changed => Err(changed()),
-        StartOutcome::Erasing => {
-            let message = "an erasure is removing addresses from this file; try again in a moment";
-            Err(ApiError::new(Code::ServiceUnavailable, message).retry_after(ERASING_S))
-        }
+        StartOutcome::Erasing => Err(erasing("file")),
     }
 }

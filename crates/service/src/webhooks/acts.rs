@@ -4,7 +4,6 @@
 //! creates either live or test webhooks, and reaches both by ID. A secret is returned only by the act that creates it.
 
 use probity_account::id::WebhookId;
-use probity_account::name;
 use probity_account::webhook::Topic;
 use probity_backend::webhooks::sign::Secret;
 use probity_backend::webhooks::subscriptions::{self, WEBHOOKS_MAX, WebhookAct, WebhookChange};
@@ -21,6 +20,7 @@ use probity_store::{Conn, ScopedFutureExt as _, StoreError, work};
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::once::Once;
+use crate::given::checked_name;
 
 /// Name of the list in its cursors.
 const LIST: &str = "/v1/webhooks";
@@ -169,11 +169,6 @@ async fn wanted(app: &App, caller: &Caller, asked: CreateWebhook, now: Millis) -
         created_at: now,
         last_delivery_at: None,
     })
-}
-
-fn checked_name(text: &str) -> Result<String, ApiError> {
-    let name = name::name(text).map_err(|fault| ApiError::invalid("name", fault.to_string()))?;
-    Ok(name.to_owned())
 }
 
 /// Returns the topics in the contract's order, without duplicates.

@@ -4,7 +4,7 @@ use probity_backend::webhooks::callback_secret::{OVERLAP_MS, of};
 use probity_backend::webhooks::sign::Secret;
 use probity_contract::error::ApiError;
 use probity_contract::published::webhooks::callback_secret::CallbackSecret;
-use probity_store::activity::events::{self, AccountChange, AccountEventKind};
+use probity_store::activity::events::{AccountChange, AccountEventKind};
 use probity_store::work;
 
 use crate::app::App;
@@ -26,7 +26,7 @@ pub async fn rotate_callback_secret(app: &App, caller: &Caller, once: &Once) -> 
         let rotated =
             probity_store::webhooks::callback_secret::rotate(tx, caller.org(), &sealed, now, now + OVERLAP_MS).await?;
         let event = AccountChange::Account(AccountEventKind::CallbackSecretRotated, None);
-        events::add(tx, caller.org(), now, Some(caller.actor()), &[event]).await?;
+        caller.note(tx, now, &[event]).await?;
         let previous_until = rotated.previous.map(|(_, until)| until.into());
         let shown = CallbackSecret { secret: fresh.text(), previous_until };
         once.keep(tx, &shown).await?;

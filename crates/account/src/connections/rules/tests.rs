@@ -14,7 +14,7 @@ fn names(keyword: &str, how: KeywordMatch, parts: KeywordParts, address: &str) -
     let rule = rule(keyword, how, parts);
     let judgment = RuleSet::new([(RuleKind::Blacklist, &rule)]).judge(address);
     assert_eq!(rule.matches(address), judgment.is_some(), "alone as in a set");
-    judgment == Some(RuleJudgment::Blacklisted)
+    judgment == Some(RuleKind::Blacklist)
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn a_rule_for_several_parts_needs_one_of_them() {
 fn a_whitelisted_contact_is_not_blacklisted() {
     let (black, white) = (rule("example.org", KeywordMatch::Exact, DOMAIN), rule("ann", KeywordMatch::Contains, LOCAL));
     let set = RuleSet::new([(RuleKind::Blacklist, &black), (RuleKind::Whitelist, &white)]);
-    assert_eq!(set.judge("joanna@example.org"), Some(RuleJudgment::Whitelisted));
-    assert_eq!(set.judge("bob@example.org"), Some(RuleJudgment::Blacklisted));
+    assert_eq!(set.judge("joanna@example.org"), Some(RuleKind::Whitelist));
+    assert_eq!(set.judge("bob@example.org"), Some(RuleKind::Blacklist));
     assert_eq!(set.judge("bob@example.com"), None);
     assert_eq!(RuleSet::new([]).judge("bob@example.com"), None);
 }

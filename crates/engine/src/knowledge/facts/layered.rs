@@ -8,8 +8,7 @@
 //! Entries are looked up again after [`LayeredConfig::fresh_ms`], so facts from other nodes appear here with that delay.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lru::LruCache;
@@ -18,6 +17,7 @@ use probity_mail::time::Millis;
 use super::{DomainFacts, FactStore, key};
 use crate::clock::EngineClock;
 use crate::knowledge::facts::queue::FactQueue;
+use crate::locked;
 use crate::net::BoxFuture;
 
 /// Error of a shared store. It is logged and counted, and not shown elsewhere.
@@ -96,16 +96,6 @@ pub struct LayeredCounters {
     pub dropped: u64,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    near: AtomicU64,
-    far: AtomicU64,
-    unanswered: AtomicU64,
-    pub(super) written: AtomicU64,
-    pub(super) failed: AtomicU64,
-    pub(super) dropped: AtomicU64,
-}
-
 /// Facts in memory about a domain at an MX host.
 #[derive(Clone, Copy, Default)]
 struct CachedDomainFacts {
@@ -125,13 +115,13 @@ pub struct LayeredFacts {
     /// Time until the store is asked again after a failure; `None` if the last look-up succeeded.
     resting: Mutex<Option<Millis>>,
     queue: FactQueue,
-    tally: Arc<Tally>,
+    tally: Arc<Mutex<LayeredCounters>>,
 }
 
 impl LayeredFacts {
     /// Puts memory in front of `shared`. Call within a tokio runtime: a separate task writes, and ends with this.
     pub fn new(shared: Arc<dyn SharedFacts>, config: LayeredConfig) -> Self {
-        let tally = Arc::new(Tally::default());
+        let tally = Arc::<Mutex<LayeredCounters>>::default();
         Self {
             queue: FactQueue::start(shared.clone(), config, tally.clone()),
             near: Mutex::new(LruCache::sparse(config.kept_max)),
@@ -149,20 +139,12 @@ impl LayeredFacts {
     }
 
     pub fn counters(&self) -> LayeredCounters {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        LayeredCounters {
-            near: count(&self.tally.near),
-            far: count(&self.tally.far),
-            unanswered: count(&self.tally.unanswered),
-            written: count(&self.tally.written),
-            failed: count(&self.tally.failed),
-            dropped: count(&self.tally.dropped),
-        }
+        *locked(&self.tally)
     }
 
     /// Facts in memory, and whether they suffice.
     fn nearby(&self, key: &str) -> (DomainFacts, bool) {
-        let mut all = self.near.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = locked(&self.near);
         let near = all.get(key).copied().unwrap_or_default();
         (near.facts, near.fresh_until.is_some_and(|until| until > self.clock.now()))
     }
@@ -170,13 +152,13 @@ impl LayeredFacts {
     /// Facts from the store; `None` if it is not asked, fails or takes too long.
     async fn far(&self, domain: &str, host: &str) -> Option<DomainFacts> {
         let now = self.clock.now();
-        if self.resting().is_some_and(|until| until > now) {
+        if locked(&self.resting).is_some_and(|until| until > now) {
             return None;
         }
         let answer = self.shared.recall(domain, host);
         let error = match tokio::time::timeout(Duration::from_millis(self.config.recall_ms), answer).await {
             Ok(Ok(facts)) => {
-                if self.resting().take().is_some() {
+                if locked(&self.resting).take().is_some() {
                     tracing::info!("facts about domains can be read again");
                 }
                 return Some(facts);
@@ -185,20 +167,16 @@ impl LayeredFacts {
             Err(late) => late.into(),
         };
         let until = self.clock.now() + self.config.rest_ms;
-        if self.resting().replace(until).is_none() {
+        if locked(&self.resting).replace(until).is_none() {
             tracing::warn!(%error, "cannot read facts about domains; continuing without them");
         }
         None
     }
 
-    fn resting(&self) -> std::sync::MutexGuard<'_, Option<Millis>> {
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Merges the store's facts with memory, and keeps the result.
     fn merge(&self, key: String, far: DomainFacts) -> DomainFacts {
         let now = self.clock.now();
-        let mut all = self.near.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = locked(&self.near);
         let near = all.get_or_insert_mut(key.into_boxed_str(), CachedDomainFacts::default);
         let own_is_newer = near.learned.is_some_and(|at| now.since(at) < self.config.fresh_ms);
         let catch_all =
@@ -214,22 +192,22 @@ impl FactStore for LayeredFacts {
         let key = key(domain, host);
         let (known, fresh) = self.nearby(&key);
         if fresh {
-            self.tally.near.fetch_add(1, Ordering::Relaxed);
+            locked(&self.tally).near += 1;
             return Box::pin(std::future::ready(known));
         }
         Box::pin(async move {
             let Some(far) = self.far(domain, host).await else {
-                self.tally.unanswered.fetch_add(1, Ordering::Relaxed);
+                locked(&self.tally).unanswered += 1;
                 return known;
             };
-            self.tally.far.fetch_add(1, Ordering::Relaxed);
+            locked(&self.tally).far += 1;
             self.merge(key, far)
         })
     }
 
     fn remember<'a>(&'a self, domain: &'a str, host: &'a str, facts: DomainFacts) -> BoxFuture<'a, ()> {
         {
-            let mut all = self.near.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = locked(&self.near);
             let near = all.get_or_insert_mut(key(domain, host).into_boxed_str(), CachedDomainFacts::default);
             near.facts.learn(facts);
             near.learned = Some(self.clock.now());

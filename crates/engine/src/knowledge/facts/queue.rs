@@ -1,14 +1,14 @@
 //! Write-behind: facts wait in a bounded queue, and one task writes them in batches.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::layered::{LayeredConfig, LearnedFact, SharedFacts, Tally};
+use super::layered::{LayeredConfig, LayeredCounters, LearnedFact, SharedFacts};
 use crate::knowledge::facts::DomainFacts;
+use crate::locked;
 
 enum Order {
     Write(LearnedFact),
@@ -19,11 +19,15 @@ enum Order {
 /// Sender to the writing task. The task ends when this is dropped and the rest is written.
 pub(super) struct FactQueue {
     orders: mpsc::Sender<Order>,
-    tally: Arc<Tally>,
+    tally: Arc<Mutex<LayeredCounters>>,
 }
 
 impl FactQueue {
-    pub(crate) fn start(shared: Arc<dyn SharedFacts>, config: LayeredConfig, tally: Arc<Tally>) -> Self {
+    pub(crate) fn start(
+        shared: Arc<dyn SharedFacts>,
+        config: LayeredConfig,
+        tally: Arc<Mutex<LayeredCounters>>,
+    ) -> Self {
         let (orders, waiting) = mpsc::channel(config.queue_max.max(1));
         tokio::spawn(write_behind(shared, config, tally.clone(), waiting));
         Self { orders, tally }
@@ -32,7 +36,7 @@ impl FactQueue {
     /// Queues a fact; it is lost if the queue is full.
     pub(crate) fn push(&self, learned: LearnedFact) {
         if self.orders.try_send(Order::Write(learned)).is_err() {
-            self.tally.dropped.fetch_add(1, Ordering::Relaxed);
+            locked(&self.tally).dropped += 1;
         }
     }
 
@@ -52,7 +56,7 @@ impl FactQueue {
 async fn write_behind(
     shared: Arc<dyn SharedFacts>,
     config: LayeredConfig,
-    tally: Arc<Tally>,
+    tally: Arc<Mutex<LayeredCounters>>,
     mut waiting: mpsc::Receiver<Order>,
 ) {
     let batch_max = config.batch_max.max(1);
@@ -71,8 +75,9 @@ async fn write_behind(
         let (facts, count, tells) = sorted(orders.drain(..));
         if count > 0 {
             let written = write(shared.as_ref(), facts, config.write_ms, &mut failing).await;
-            let counter = if written { &tally.written } else { &tally.failed };
-            counter.fetch_add(count, Ordering::Relaxed);
+            let mut tally = locked(&tally);
+            let counter = if written { &mut tally.written } else { &mut tally.failed };
+            *counter += count;
         }
         for tell in tells {
             // The waiting caller may be gone.

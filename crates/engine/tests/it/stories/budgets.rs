@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use probity_engine::net::ProbeSource;
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, JobAddress, LiveCall, PriorAttempts};
 use probity_mailworld::{DnsFault, Greylist, Mailboxes, Personality, Tls, World, Zone};
 

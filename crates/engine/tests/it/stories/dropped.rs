@@ -1,5 +1,6 @@
 //! Servers that drop a session without a word once they have refused somebody in it.
 
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{JobAddress, PriorAttempts};
 use probity_mail::policy::PaceProfile;
 use probity_mailworld::{AfterRefusal, Mailboxes, Personality, Pipelining, Tls, World, Zone};

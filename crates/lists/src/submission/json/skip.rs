@@ -105,37 +105,31 @@ impl Passing {
     }
 }
 
-/// State within a UTF-8 character (RFC 3629 §4): the number of bytes that must follow, and the range of the next.
+/// Bytes of a UTF-8 character that is not whole yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Utf8 {
-    left: u8,
-    low: u8,
-    high: u8,
+    bytes: [u8; 4],
+    count: u8,
 }
 
 impl Utf8 {
     fn is_whole(self) -> bool {
-        self.left == 0
+        self.count == 0
     }
 
+    /// Adds a byte. Returns whether it fits to those before.
     fn step(&mut self, byte: u8) -> bool {
-        if self.left > 0 {
-            let fits = (self.low..=self.high).contains(&byte);
-            *self = Self { left: self.left - 1, low: 0x80, high: 0xbf };
-            return fits;
+        if self.is_whole() && byte.is_ascii() {
+            return true;
         }
-        let (left, low, high) = match byte {
-            0..=0x7f => return true,
-            0xc2..=0xdf => (1, 0x80, 0xbf),
-            0xe0 => (2, 0xa0, 0xbf),
-            0xed => (2, 0x80, 0x9f),
-            0xe1..=0xef => (2, 0x80, 0xbf),
-            0xf0 => (3, 0x90, 0xbf),
-            0xf1..=0xf3 => (3, 0x80, 0xbf),
-            0xf4 => (3, 0x80, 0x8f),
-            _ => return false,
-        };
-        *self = Self { left, low, high };
-        true
+        self.bytes[usize::from(self.count)] = byte;
+        self.count += 1;
+        match str::from_utf8(&self.bytes[..usize::from(self.count)]) {
+            Ok(_) => {
+                self.count = 0;
+                true
+            }
+            Err(error) => error.error_len().is_none(),
+        }
     }
 }

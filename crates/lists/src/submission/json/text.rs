@@ -44,7 +44,7 @@ pub(super) fn closing_quote(bytes: &[u8], escaped: bool) -> Result<usize, bool> 
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     raw: Vec<u8>,
-    plain: Vec<u8>,
+    plain: String,
 }
 
 impl Scratch {
@@ -72,9 +72,8 @@ impl Scratch {
             Looks { control: true, .. } => return Err(TextFault::Control),
             Looks { beyond_ascii: true, .. } if str::from_utf8(raw).is_err() => return Err(TextFault::NotUtf8),
             Looks { escapes: true, .. } => {
-                self.plain.clear();
-                unescape(raw, &mut self.plain)?;
-                &self.plain
+                self.plain = unescaped(raw)?;
+                self.plain.as_bytes()
             }
             _ => raw,
         };
@@ -112,52 +111,10 @@ impl Looks {
     }
 }
 
-fn unescape(raw: &[u8], plain: &mut Vec<u8>) -> Result<(), TextFault> {
-    let mut rest = raw;
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        plain.extend_from_slice(&rest[..at]);
-        let (&letter, after) = rest[at + 1..].split_first().ok_or(TextFault::Escape)?;
-        rest = after;
-        plain.push(match letter {
-            b'"' | b'\\' | b'/' => letter,
-            b'b' => 0x08,
-            b'f' => 0x0c,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            b'u' => {
-                let (character, after) = character(rest)?;
-                rest = after;
-                plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                continue;
-            }
-            _ => return Err(TextFault::Escape),
-        });
-    }
-    plain.extend_from_slice(rest);
-    Ok(())
-}
-
-/// Character of one `\u` escape, or of two if it is beyond the first plane.
-fn character(digits: &[u8]) -> Result<(char, &[u8]), TextFault> {
-    let (first, rest) = unit(digits)?;
-    if let Some(character) = char::from_u32(first) {
-        return Ok((character, rest));
-    }
-    let digits = rest.strip_prefix(b"\\u").ok_or(TextFault::Surrogate)?;
-    let (second, rest) = unit(digits)?;
-    match (first, second) {
-        (0xd800..=0xdbff, 0xdc00..=0xdfff) => {
-            let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-            Ok((char::from_u32(code).ok_or(TextFault::Surrogate)?, rest))
-        }
-        _ => Err(TextFault::Surrogate),
-    }
-}
-
-/// Reads four hexadecimal digits.
-fn unit(digits: &[u8]) -> Result<(u32, &[u8]), TextFault> {
-    let (four, rest) = digits.split_first_chunk::<4>().ok_or(TextFault::Escape)?;
-    let value = four.iter().try_fold(0, |value, &digit| Some(value << 4 | char::from(digit).to_digit(16)?));
-    Ok((value.ok_or(TextFault::Escape)?, rest))
+/// The text without escapes, of bytes that have nothing else amiss.
+fn unescaped(raw: &[u8]) -> Result<String, TextFault> {
+    serde_json::from_slice(&[&b"\""[..], raw, b"\""].concat()).map_err(|error| {
+        // serde_json says so only of surrogates.
+        if error.to_string().contains("hex escape") { TextFault::Surrogate } else { TextFault::Escape }
+    })
 }

@@ -4,7 +4,6 @@
 //! password in one organization only, ends the user's sessions and starts a new one. If two-factor authentication is on,
 //! its code is required too, so creating a link is not enough to impersonate a user.
 
-use probity_account::name;
 use probity_backend::accounts::people::attempts::{self, AttemptSubject, Network, SignInAttempt};
 use probity_backend::accounts::people::passwords::check_new;
 use probity_contract::error::{ApiError, Code};
@@ -21,6 +20,7 @@ use crate::accounts::people::sign_in::{FreshSession, who};
 use crate::accounts::people::sso::requires_sso;
 use crate::accounts::people::{Visitor, WithToken, note_event};
 use crate::app::App;
+use crate::given::checked_name;
 
 /// Returns the purpose of a link without redeeming it.
 pub async fn get_link(app: &App, visitor: &Visitor, token: &str) -> Result<LinkShown, ApiError> {
@@ -72,8 +72,7 @@ struct ClaimedProfile {
 }
 
 fn profile(user: &TeamMember, given: &UseLink) -> Result<ClaimedProfile, ApiError> {
-    let name = given.name.as_deref().map(|name| name::name(name).map_err(|fault| ApiError::invalid("name", fault)));
-    let name = name.transpose()?.map(str::to_owned);
+    let name = given.name.as_deref().map(checked_name).transpose()?;
     match (&user.email, &given.email) {
         (Some(email), None) => Ok(ClaimedProfile { email: email.clone(), sets_email: false, name }),
         (Some(_), Some(_)) => Err(ApiError::invalid("email", "is only for a member without an email address")),

@@ -7,18 +7,22 @@ use probity_contract::page::List;
 use probity_contract::published::accounts::people::{DeletedSessions, SessionListed};
 use probity_store::accounts::people::sessions;
 use probity_store::accounts::users;
-use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventSubject};
+use probity_store::activity::events::{AccountChange, AccountEventKind, EventSubject};
 use probity_store::work;
 
 use crate::app::App;
+use crate::callers::admission::require_operator;
 use crate::callers::caller::Caller;
+
+/// Refusal of everybody else. No route offers them these acts; it prevents a mistake.
+const ONLY_OPERATOR: &str = "only the operator can see and end sessions of others";
 
 /// Lists the sessions of a member of the caller's organization, most recently used first.
 pub async fn list_member_sessions(app: &App, caller: &Caller, user: UserId) -> Result<List<SessionListed>, ApiError> {
-    staff_only(caller)?;
+    let org = require_operator(caller, ONLY_OPERATOR)?;
     let mut conn = app.store.read().await?;
-    users::by_id(&mut conn, caller.org(), user).await?;
-    let all = sessions::of_user(&mut conn, caller.org(), user, app.people.config.lifetimes, app.now()).await?;
+    users::by_id(&mut conn, org, user).await?;
+    let all = sessions::of_user(&mut conn, org, user, app.people.config.lifetimes, app.now()).await?;
     Ok(List::whole(all.into_iter().map(|session| SessionListed::of(session, None)).collect()))
 }
 
@@ -29,8 +33,7 @@ pub async fn sign_out_member(
     user: UserId,
     session: Option<SessionId>,
 ) -> Result<DeletedSessions, ApiError> {
-    staff_only(caller)?;
-    let (org, now) = (caller.org(), app.now());
+    let (org, now) = (require_operator(caller, ONLY_OPERATOR)?, app.now());
     let ended = app.store.write(work!(|tx| {
         users::by_id(tx, org, user).await?;
         let ended = match session {
@@ -39,19 +42,9 @@ pub async fn sign_out_member(
         };
         if ended > 0 {
             let what = [AccountChange::about(AccountEventKind::SessionsRevoked, EventSubject::Member(user))];
-            events::add(tx, org, now, Some(caller.actor()), &what).await?;
+            caller.note(tx, now, &what).await?;
         }
         Ok(ended)
     }));
     Ok(DeletedSessions { deleted: ended.await? })
-}
-
-/// Refuses API keys and users. No route offers them these acts; this check prevents a mistake.
-fn staff_only(caller: &Caller) -> Result<(), ApiError> {
-    match caller {
-        Caller::Staff { .. } => Ok(()),
-        Caller::Key(_) | Caller::Person { .. } => {
-            Err(ApiError::forbidden_scope("only the operator can see and end sessions of others"))
-        }
-    }
 }

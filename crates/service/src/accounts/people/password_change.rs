@@ -11,7 +11,7 @@ use probity_store::activity::events::AccountEventKind;
 use probity_store::{StoreError, Tx, work};
 
 use crate::accounts::people::sessions::{OpenSession, RenewedToken, codes_left};
-use crate::accounts::people::{Visitor, WithToken, note_event, sign_in_failed};
+use crate::accounts::people::{Visitor, WithToken, must_succeed, note_event};
 use crate::app::App;
 
 /// Changes the password. Other sessions and the links for a new password end, and this session gets a new token.
@@ -40,9 +40,7 @@ pub async fn change_password(
         note_event(tx, whose, AccountEventKind::PasswordChanged, now).await?;
         Ok(true)
     }));
-    if !changed.await? {
-        return Err(sign_in_failed(app));
-    }
+    must_succeed(app, changed.await?)?;
     let shown = RenewedSession { session: renewed.shown(app, visitor, &session.signed_in, codes) };
     Ok(WithToken { shown, token: renewed.token })
 }
@@ -66,11 +64,8 @@ pub(super) async fn prove_password(
     let standing = passwords::of(&mut app.store.read().await?, org, user).await?;
     let password =
         standing.ok_or_else(|| ApiError::conflict("you don't have a password yet; ask the operator for a link"))?;
-    if app.people.passwords.is(&app.secrets, &password, current).await? {
-        Ok(ProvenPassword { password, attempt })
-    } else {
-        Err(sign_in_failed(app))
-    }
+    must_succeed(app, app.people.passwords.is(&app.secrets, &password, current).await?)?;
+    Ok(ProvenPassword { password, attempt })
 }
 
 impl ProvenPassword {

@@ -21,8 +21,9 @@ use probity_store::{OrgNo, StoreError, Tx, work};
 
 use crate::accounts::people::password_change::prove_password;
 use crate::accounts::people::sessions::{OpenSession, RenewedToken};
-use crate::accounts::people::{Visitor, WithToken, note_event, recovery, sign_in_failed};
+use crate::accounts::people::{Visitor, WithToken, must_succeed, note_event, recovery, sign_in_failed};
 use crate::app::App;
+use crate::given::in_conflict;
 
 /// Name that authenticator apps display.
 const ISSUER: &str = "Probity";
@@ -109,9 +110,7 @@ pub async fn begin_second_factor(
         second_factor::begin(tx, org, user, &sealed).await?;
         Ok(true)
     }));
-    if !begun.await.map_err(already_on)? {
-        return Err(sign_in_failed(app));
-    }
+    must_succeed(app, begun.await.map_err(already_on)?)?;
     let account = session.signed_in.email.clone().unwrap_or_else(|| user.to_string());
     let otpauth_uri = totp::uri(&secret, ISSUER, &account);
     let otpauth_qr = qr::path(&otpauth_uri).map(|QrPath { size, path }| QrShown { size, path });
@@ -119,12 +118,7 @@ pub async fn begin_second_factor(
 }
 
 fn already_on(error: StoreError) -> ApiError {
-    match error {
-        StoreError::Conflict => {
-            ApiError::conflict("two-factor authentication is already on, or another setup was started; reload")
-        }
-        other => other.into(),
-    }
+    in_conflict(error, "two-factor authentication is already on, or another setup was started; reload")
 }
 
 /// Turns two-factor authentication on and returns the recovery codes.
@@ -155,9 +149,7 @@ pub async fn confirm_second_factor(
         note_event(tx, whose, AccountEventKind::SecondFactorEnabled, now).await?;
         Ok(true)
     }));
-    if !confirmed.await.map_err(already_on)? {
-        return Err(sign_in_failed(app));
-    }
+    must_succeed(app, confirmed.await.map_err(already_on)?)?;
     let left = i64::try_from(recovery_codes.len()).expect("ten codes");
     let session = session_with(app, visitor, session, &renewed, Some(left));
     Ok(WithToken { shown: ConfirmedSecondFactor { recovery_codes, session }, token: renewed.token })
@@ -186,9 +178,7 @@ pub async fn remove_second_factor(
         note_event(tx, whose, AccountEventKind::SecondFactorDisabled, now).await?;
         Ok(true)
     }));
-    if !removed.await? {
-        return Err(sign_in_failed(app));
-    }
+    must_succeed(app, removed.await?)?;
     let shown = RenewedSession { session: session_with(app, visitor, session, &renewed, None) };
     Ok(WithToken { shown, token: renewed.token })
 }

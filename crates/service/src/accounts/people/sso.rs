@@ -20,6 +20,7 @@ use probity_store::accounts::users::{TeamMember, email_domain};
 use probity_store::{Conn, OrgNo, StoreError};
 
 use crate::app::App;
+use crate::callers::admission::require_operator;
 use crate::callers::caller::Caller;
 
 pub use provider::SsoProviders;
@@ -113,10 +114,7 @@ pub(super) async fn requires_sso(app: &App, conn: &mut Conn, user: &TeamMember) 
 
 /// Refuses everybody but the operator.
 fn operator_only(caller: &Caller) -> Result<OrgNo, ApiError> {
-    match caller {
-        Caller::Staff { .. } => Ok(caller.org()),
-        Caller::Person { .. } | Caller::Key(_) => Err(ApiError::forbidden_scope("only the operator can do this")),
-    }
+    require_operator(caller, "only the operator can do this")
 }
 
 /// Refuses everybody but the owner and the operator.

@@ -1,7 +1,7 @@
 //! Final checks before an action: rules, settings, other runs, and the age of the verdict.
 
 use futures_util::future::join_all;
-use probity_account::connections::{ConnectionSettings, ContactAction, RuleJudgment};
+use probity_account::connections::{ConnectionSettings, ContactAction, RuleKind};
 use probity_mail::address::bare_address;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
@@ -42,7 +42,7 @@ impl DueSlice {
         let rules = rules_of(&mut held.runs.store.read().await?, &held.run).await?;
         for contact in &mut self.contacts {
             match rules.judge(bare_address(&contact.email)) {
-                Some(RuleJudgment::Whitelisted) => contact.plan = ContactPlan::Ignore("a whitelist rule matches it"),
+                Some(RuleKind::Whitelist) => contact.plan = ContactPlan::Ignore("a whitelist rule matches it"),
                 None if is_by_rule(contact) => {
                     contact.plan = ContactPlan::Ignore("no blacklist rule matches it any longer");
                 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, DestinationCapacity, Engine, JobAddress, OutcomeSink, PriorAttempts, Throttled};
 use probity_mail::time::Millis;
 

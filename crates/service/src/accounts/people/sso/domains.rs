@@ -10,7 +10,7 @@ use probity_mail::facts::lists::Lists;
 use probity_mail::time::Millis;
 use probity_store::accounts::sso;
 use probity_store::accounts::users;
-use probity_store::activity::events::{self, AccountChange, AccountEventKind};
+use probity_store::activity::events::{AccountChange, AccountEventKind};
 use probity_store::{OrgNo, StoreError, work};
 
 use super::records::{LOOK_EVERY_MS, has_record};
@@ -18,6 +18,7 @@ use super::setup::shown;
 use super::{operator_only, owner_only};
 use crate::app::App;
 use crate::callers::caller::Caller;
+use crate::given::in_conflict;
 
 /// Returns a domain in the form in which addresses are compared, if it can be an organization's own.
 pub(super) fn parse_domain(text: &str) -> Result<String, ApiError> {
@@ -60,12 +61,11 @@ pub async fn release_domain(app: &App, caller: &Caller, domain: &str) -> Result<
     let org = operator_only(caller)?;
     // A domain that has become a mail provider's since can be released, too.
     let domain = claimed(app, org, normalize(domain)?).await?;
-    let (now, actor) = (app.now(), caller.actor());
+    let now = app.now();
     let released = app.store.write(work!(|tx| {
         users::lock_team(tx, org).await?;
         if sso::unprove(tx, org, &domain).await? {
-            let what = [AccountChange::Account(AccountEventKind::DomainReleased, None)];
-            events::add(tx, org, now, Some(actor), &what).await?;
+            caller.note(tx, now, &[AccountChange::Account(AccountEventKind::DomainReleased, None)]).await?;
         }
         Ok::<_, StoreError>(())
     }));
@@ -82,18 +82,15 @@ async fn claimed(app: &App, org: OrgNo, domain: String) -> Result<String, ApiErr
 }
 
 async fn record(app: &App, caller: &Caller, domain: &str, look_at: Option<Millis>) -> Result<SsoShown, ApiError> {
-    let (org, now, actor) = (caller.org(), app.now(), caller.actor());
+    let (org, now) = (caller.org(), app.now());
     let proven = app.store.write(work!(|tx| {
         users::lock_team(tx, org).await?;
         if sso::prove(tx, org, domain, now, look_at).await? {
-            let what = [AccountChange::Account(AccountEventKind::DomainProven, None)];
-            events::add(tx, org, now, Some(actor), &what).await?;
+            caller.note(tx, now, &[AccountChange::Account(AccountEventKind::DomainProven, None)]).await?;
         }
         Ok(())
     }));
-    proven.await.map_err(|error: StoreError| match error {
-        StoreError::Conflict => ApiError::conflict("the domain belongs to another organization; ask the operator"),
-        other => other.into(),
-    })?;
+    let taken = "the domain belongs to another organization; ask the operator";
+    proven.await.map_err(|error| in_conflict(error, taken))?;
     shown(app, &mut app.store.read().await?, org).await
 }

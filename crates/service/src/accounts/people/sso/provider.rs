@@ -38,10 +38,13 @@ impl Default for SsoProviders {
     }
 }
 
+/// What a provider has answered, and when.
+type KeptAnswer<T> = (Millis, Arc<T>);
+
 #[derive(Default)]
 struct KnownProvider {
-    document: Option<(Millis, Arc<ProviderDocument>)>,
-    keys: Option<(Millis, Arc<SigningKeys>)>,
+    document: Option<KeptAnswer<ProviderDocument>>,
+    keys: Option<KeptAnswer<SigningKeys>>,
     failed: Option<(Millis, SsoFault)>,
 }
 
@@ -78,27 +81,13 @@ impl<'a> ProviderLink<'a> {
 
     /// Returns the provider's document.
     pub(super) async fn document(&self) -> Result<Arc<ProviderDocument>, SsoFault> {
-        let now = self.app.now();
-        let mut known = self.known.lock().await;
-        if let Some((at, document)) = &known.document
-            && now.since(*at) < KNOWN_MS
-        {
-            return Ok(document.clone());
-        }
-        known.check(now)?;
-        let fetched = self.fetch(self.issuer.document_url(), DOCUMENT_MAX).await.and_then(|body| {
-            ProviderDocument::read(&self.issuer, &body, |host| self.app.platforms.hosts().has(host)).map(Arc::new)
-        });
-        match fetched {
-            Ok(document) => {
-                *known = KnownProvider { document: Some((now, document.clone())), ..KnownProvider::default() };
-                Ok(document)
-            }
-            Err(fault) => {
-                known.failed = Some((self.app.now(), fault));
-                Err(fault)
-            }
-        }
+        let read =
+            |body: &[u8]| ProviderDocument::read(&self.issuer, body, |host| self.app.platforms.hosts().has(host));
+        let keep = |known: &mut KnownProvider, fresh| {
+            *known = KnownProvider { document: Some(fresh), ..KnownProvider::default() };
+        };
+        let url = self.issuer.document_url();
+        self.fresh(|known| known.document.as_ref(), KNOWN_MS, (url, DOCUMENT_MAX), read, keep).await
     }
 
     /// Returns the provider's keys. If one `is_missing`, they are requested again, unless that was done within the last minute.
@@ -107,26 +96,35 @@ impl<'a> ProviderLink<'a> {
         document: &ProviderDocument,
         is_missing: bool,
     ) -> Result<Arc<SigningKeys>, SsoFault> {
+        let life = if is_missing { AGAIN_MS } else { KNOWN_MS };
+        let keep = |known: &mut KnownProvider, fresh| known.keys = Some(fresh);
+        let url = document.jwks_uri.clone();
+        self.fresh(|known| known.keys.as_ref(), life, (url, KEYS_MAX), SigningKeys::read, keep).await
+    }
+
+    /// Returns what is known and younger than `life`, or fetches, reads and keeps it.
+    async fn fresh<T>(
+        &self,
+        of: impl FnOnce(&KnownProvider) -> Option<&KeptAnswer<T>>,
+        life: i64,
+        (url, body_max): (String, u64),
+        read: impl FnOnce(&[u8]) -> Result<T, SsoFault>,
+        keep: impl FnOnce(&mut KnownProvider, KeptAnswer<T>),
+    ) -> Result<Arc<T>, SsoFault> {
         let now = self.app.now();
         let mut known = self.known.lock().await;
-        let life = if is_missing { AGAIN_MS } else { KNOWN_MS };
-        if let Some((at, keys)) = &known.keys
+        if let Some((at, value)) = of(&known)
             && now.since(*at) < life
         {
-            return Ok(keys.clone());
+            return Ok(value.clone());
         }
         known.check(now)?;
-        let fetched = self.fetch(document.jwks_uri.clone(), KEYS_MAX).await;
-        match fetched.and_then(|body| SigningKeys::read(&body).map(Arc::new)) {
-            Ok(keys) => {
-                known.keys = Some((now, keys.clone()));
-                Ok(keys)
-            }
-            Err(fault) => {
-                known.failed = Some((self.app.now(), fault));
-                Err(fault)
-            }
+        let fetched = self.fetch(url, body_max).await.and_then(|body| read(&body).map(Arc::new));
+        match &fetched {
+            Ok(value) => keep(&mut known, (now, value.clone())),
+            Err(fault) => known.failed = Some((self.app.now(), *fault)),
         }
+        fetched
     }
 
     /// Exchanges a code for an ID token.
@@ -189,11 +187,6 @@ fn fault_of(fault: &CallFault) -> SsoFault {
     match fault.cause {
         CallCause::Blocked | CallCause::Unfit => SsoFault::Blocked,
         CallCause::Timeout => SsoFault::TimedOut,
-        CallCause::Unresolved
-        | CallCause::Unreachable
-        | CallCause::Tls
-        | CallCause::Broken
-        | CallCause::Later
-        | CallCause::Local => SsoFault::Unreachable,
+        _ => SsoFault::Unreachable,
     }
 }

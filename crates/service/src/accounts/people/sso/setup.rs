@@ -14,7 +14,7 @@ use probity_sso::{IssuerUrl, SsoFault};
 use probity_store::accounts::organization;
 use probity_store::accounts::sso::{self, ClaimedDomain, StoredSso};
 use probity_store::accounts::users;
-use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor};
+use probity_store::activity::events::{AccountChange, AccountEventKind};
 use probity_store::{Conn, OrgNo, StoreError, Tx, work};
 
 use super::domains::parse_domain;
@@ -23,7 +23,7 @@ use super::records::{counts_until, record_name, record_value};
 use super::{obstacle, operator_only, owner_only, redirect_uri};
 use crate::accounts::people::password_change::prove_password;
 use crate::accounts::people::sessions::OpenSession;
-use crate::accounts::people::{Visitor, note_event, sign_in_failed};
+use crate::accounts::people::{Visitor, must_succeed, note_event, sign_in_failed};
 use crate::app::App;
 use crate::callers::caller::Caller;
 
@@ -186,33 +186,33 @@ pub async fn delete_sso(
     given: GivenPassword,
 ) -> Result<DeletedSso, ApiError> {
     let caller = session.caller(false);
-    let org = owner_only(&caller)?;
+    owner_only(&caller)?;
     let proven = prove_password(app, visitor, session, &given.current).await?;
-    let (now, actor) = (app.now(), caller.actor());
+    let now = app.now();
     let deleted = app.store.write(work!(|tx| {
         if !proven.stands(tx).await? {
             return Ok(false);
         }
-        delete(tx, org, actor, now).await?;
+        delete(tx, &caller, now).await?;
         Ok(true)
     }));
-    if deleted.await? { Ok(DeletedSso { deleted: true }) } else { Err(sign_in_failed(app)) }
+    must_succeed(app, deleted.await?)?;
+    Ok(DeletedSso { deleted: true })
 }
 
 /// Deletes the provider of an organization in the operator's name, as for its owner, but without a password.
 pub async fn remove_sso(app: &App, caller: &Caller) -> Result<DeletedSso, ApiError> {
-    let (org, now, actor) = (operator_only(caller)?, app.now(), caller.actor());
+    let (org, now) = (operator_only(caller)?, app.now());
     let deleted = app.store.write(work!(|tx| {
         users::lock_team(tx, org).await?;
-        delete(tx, org, actor, now).await
+        delete(tx, caller, now).await
     }));
     deleted.await?;
     Ok(DeletedSso { deleted: true })
 }
 
 /// Deletes everything of single sign-on, in a transaction that has locked the team.
-async fn delete(tx: &mut Tx, org: OrgNo, actor: EventActor, now: Millis) -> Result<(), StoreError> {
-    sso::remove(tx, org).await?;
-    let what = [AccountChange::Account(AccountEventKind::SsoDeleted, None)];
-    events::add(tx, org, now, Some(actor), &what).await
+async fn delete(tx: &mut Tx, caller: &Caller, now: Millis) -> Result<(), StoreError> {
+    sso::remove(tx, caller.org()).await?;
+    caller.note(tx, now, &[AccountChange::Account(AccountEventKind::SsoDeleted, None)]).await
 }
