@@ -1,22 +1,17 @@
-mod admin;
-pub(crate) mod manual;
-mod service;
+//! The command line: its commands, each with the arguments that its own module declares.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
+use anyhow::{Context as _, Result};
+use clap::{Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::Shell;
 
-pub(crate) use admin::{
-    AdminCommand, ConnectArgs, ConnectionArg, ConnectionChangeArgs, CreditsCommand, DeliveriesCommand, DeliveryArg,
-    DownloadArgs, ErasuresCommand, IntegrationsCommand, KeysCommand, ListArg, ListsCommand, MemberArg, NO_ACTION,
-    NewKeyArgs, NewListArgs, OrgChangeArgs, OrgFlag, OrgsCommand, OutcomeForm, OutcomeSourcesCommand, OutcomesCommand,
-    PlatformsCommand, RestrictionArgs, ResultsFormat, ReviewCommand, RowsArgs, RuleListArg, RulesCommand, RunArg,
-    RunsCommand, SettingsChange, SettingsCommand, SsoCommand, SuppressionArgs, SuppressionsCommand, TimelineArgs,
-    UsageCommand, UsersCommand, WebhookArg, WebhooksCommand,
-};
-pub(crate) use service::{BackupArgs, HealthArgs, MasterKeyCommand, MigrateArgs, MoveArgs, RestoreArgs, ServeArgs};
+use crate::admin::{AdminCommand, one_of};
+use crate::batch::BatchArgs;
+use crate::exit::Exit;
+use crate::operation::{backup, health, master_key, moving, serve};
+use crate::{connectors, doctor, output, sandbox, verify};
 
 /// Shown below every command's help.
 const EXIT_CODES: &str = "\
@@ -104,47 +99,47 @@ fn arguments(command: &clap::Command, matches: &ArgMatches) -> Vec<(String, Stri
 pub(crate) enum Command {
     /// Verify addresses
     #[command(after_help = EXIT_CODES)]
-    Verify(VerifyArgs),
+    Verify(verify::VerifyArgs),
     /// Verify a list (CSV, JSON lines or one address per line); repeat the command to continue an interrupted run
     #[command(after_help = EXIT_CODES)]
     Batch(BatchArgs),
     /// Check whether this machine can verify addresses, and show how to fix problems
     #[command(after_help = EXIT_CODES)]
-    Doctor(DoctorArgs),
+    Doctor(doctor::DoctorArgs),
     /// Serve the HTTP API; the first start creates the database and prints the first keys
-    #[command(after_help = service::SERVE_EXAMPLES)]
-    Serve(ServeArgs),
+    #[command(after_help = serve::SERVE_EXAMPLES)]
+    Serve(serve::ServeArgs),
     /// Check whether a running service is ready
-    #[command(after_help = service::HEALTH_EXAMPLES)]
-    Health(HealthArgs),
+    #[command(after_help = health::HEALTH_EXAMPLES)]
+    Health(health::HealthArgs),
     /// Migrate the database to this version; `serve` does this when it starts
-    #[command(after_help = service::MIGRATE_EXAMPLES)]
-    Migrate(MigrateArgs),
+    #[command(after_help = serve::MIGRATE_EXAMPLES)]
+    Migrate(serve::MigrateArgs),
     /// Manage the key that encrypts addresses at rest
-    #[command(subcommand, after_help = service::MASTER_KEY_EXAMPLES)]
-    MasterKey(MasterKeyCommand),
+    #[command(subcommand, after_help = master_key::MASTER_KEY_EXAMPLES)]
+    MasterKey(master_key::MasterKeyCommand),
     /// Move an installation from SQLite to PostgreSQL
-    #[command(after_help = service::MOVE_EXAMPLES)]
-    Move(MoveArgs),
+    #[command(after_help = moving::MOVE_EXAMPLES)]
+    Move(moving::MoveArgs),
     /// Back up an installation on SQLite, also while the service runs
-    #[command(after_help = service::BACKUP_EXAMPLES)]
-    Backup(BackupArgs),
+    #[command(after_help = backup::BACKUP_EXAMPLES)]
+    Backup(backup::BackupArgs),
     /// Restore a backup while the service is stopped
-    #[command(after_help = service::RESTORE_EXAMPLES)]
-    Restore(RestoreArgs),
+    #[command(after_help = backup::RESTORE_EXAMPLES)]
+    Restore(backup::RestoreArgs),
     #[command(flatten)]
     Admin(AdminCommand),
     /// Print the effective configuration, with a comment on every key
     Config,
     /// List and check connectors, the files that describe newsletter platforms
-    #[command(subcommand, after_help = CONNECTORS_EXAMPLES)]
-    Connectors(ConnectorsCommand),
+    #[command(subcommand, after_help = connectors::CONNECTORS_EXAMPLES)]
+    Connectors(connectors::ConnectorsCommand),
     /// Print completions for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// Shell to complete for
-        #[arg(value_enum)]
-        shell: CompletedShell,
+        #[arg(value_parser = one_of(["bash", "zsh", "fish"], |name| name.parse::<Shell>().ok()))]
+        shell: Shell,
     },
     /// Write a manual page for each command
     #[command(after_help = MAN_EXAMPLES)]
@@ -155,14 +150,8 @@ pub(crate) enum Command {
     },
     /// Run the sandbox, a simulated mail internet
     #[command(subcommand)]
-    Sandbox(SandboxCommand),
+    Sandbox(sandbox::SandboxCommand),
 }
-
-/// Shown below the help of `connectors`.
-const CONNECTORS_EXAMPLES: &str = "\
-Examples:
-    probity connectors list
-    probity connectors check /etc/probity/connectors/acme.toml";
 
 /// Shown below the help of `completions`.
 const COMPLETIONS_EXAMPLES: &str = "\
@@ -176,195 +165,19 @@ const MAN_EXAMPLES: &str = "\
 Example:
     probity man ~/.local/share/man/man1              then: man probity, man probity-batch";
 
-/// Shells with completions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompletedShell {
-    Bash,
-    Zsh,
-    Fish,
+/// Prints completions for a shell, from the same source as `--help`.
+pub(crate) fn print_completions(shell: Shell) -> Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::complete_command(), "probity", &mut script);
+    output::print(&String::from_utf8_lossy(&script))
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum ConnectorsCommand {
-    /// List the platforms and what each can do
-    List {
-        /// Directory with connectors of your own, instead of `integrations.directory`
-        #[arg(long, value_name = "DIR")]
-        directory: Option<PathBuf>,
-    },
-    /// Check a connector's file: show what is wrong and where, else what the platform can do
-    Check {
-        /// File to check
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
-}
-
-/// Limits on what a command may contact.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct ReachArgs {
-    /// Use only syntax and built-in lists, without a network
-    #[arg(long, conflicts_with = "sandbox")]
-    pub offline: bool,
-    /// Use the sandbox, a simulated mail internet
-    #[arg(long)]
-    pub sandbox: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct VerifyArgs {
-    /// Addresses; `-` reads more from standard input, one per line
-    #[arg(required = true, value_name = "ADDRESS", allow_hyphen_values = false)]
-    pub addresses: Vec<String>,
-    /// Write one JSON object per line; the default if the output is not a terminal
-    #[arg(long)]
-    pub json: bool,
-    /// Show the evidence for each verdict
-    #[arg(long)]
-    pub explain: bool,
-    /// Time limit per address in seconds, at most 60
-    #[arg(long, value_name = "S", default_value = "20", value_parser = seconds)]
-    pub timeout: f64,
-    #[command(flatten)]
-    pub reach: ReachArgs,
-}
-
-/// Maximum time limit of a live verification, in seconds.
-const TIMEOUT_MAX_S: f64 = 60.0;
-
-impl VerifyArgs {
-    pub(crate) fn timeout_ms(&self) -> u64 {
-        let bounded = std::time::Duration::from_secs_f64(self.timeout.min(TIMEOUT_MAX_S));
-        u64::try_from(bounded.as_millis()).unwrap_or(u64::MAX).max(1)
-    }
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
-        _ => Err("must be a number of seconds above 0".into()),
-    }
-}
-
-/// List formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum ListFormat {
-    /// Separated by comma, semicolon, tab or bar, with or without a header
-    Csv,
-    /// One address per line
-    Txt,
-    /// One JSON object per line
-    Jsonl,
-}
-
-/// Formats of a batch's output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-pub(crate) enum OutputFormat {
-    /// Columns as in the input, or the address, before those of the verdict
-    Csv,
-    /// One line per row
-    Txt,
-    /// One JSON object per line
-    Jsonl,
-    /// Workbook with a sheet of the rows and one of their figures
-    Xlsx,
-}
-
-impl From<ListFormat> for OutputFormat {
-    fn from(format: ListFormat) -> Self {
-        match format {
-            ListFormat::Csv => Self::Csv,
-            ListFormat::Txt => Self::Txt,
-            ListFormat::Jsonl => Self::Jsonl,
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent")]
-pub(crate) struct BatchArgs {
-    /// List to verify; `-` is standard input
-    #[arg(value_name = "INPUT", required_unless_present = "resume")]
-    pub input: Option<PathBuf>,
-    /// Output file; default and `-`: standard output
-    #[arg(short, long, value_name = "OUTPUT")]
-    pub output: Option<PathBuf>,
-    /// Column with the addresses, by name or by number from 1; default: detected by name, then by content
-    #[arg(long, value_name = "NAME|N")]
-    pub column: Option<String>,
-    /// Treat the first row of a CSV list as data
-    #[arg(long)]
-    pub no_header: bool,
-    /// Input format; default: detected by file name, then by content
-    #[arg(long, value_enum)]
-    pub format: Option<ListFormat>,
-    /// Output format; default: detected by file name, else the format of the input, where standard output gets CSV for a workbook
-    #[arg(long, value_enum)]
-    pub output_format: Option<OutputFormat>,
-    /// Work file; default: OUTPUT.probity-work
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
-    pub work: Option<PathBuf>,
-    /// Continue from a work file, without the input
-    #[arg(long, value_name = "FILE", conflicts_with = "input")]
-    pub resume: Option<PathBuf>,
-    /// Discard the work file and restart
-    #[arg(long)]
-    pub fresh: bool,
-    /// End an interrupted batch without further probes: rows without a verdict become `unknown`
-    #[arg(long, conflicts_with = "fresh")]
-    pub finish: bool,
-    /// Probing profile; overrides `probe.profile`
-    #[arg(long, value_name = "polite|open")]
-    pub profile: Option<String>,
-    /// Maximum time that an address may stay deferred, as in 30m; overrides `probe.patience` and `probe.held_back`
-    #[arg(long, value_name = "TIME")]
-    pub patience: Option<String>,
-    /// Write the appended CSV cells unprotected; by default, cells that a spreadsheet would run as a formula get a leading '
-    #[arg(long, conflicts_with = "protect_all")]
-    pub raw: bool,
-    /// Protect the input's own CSV cells too, which changes them
-    #[arg(long)]
-    pub protect_all: bool,
-    /// Continue if no mail server is reachable
-    #[arg(long)]
-    pub keep_going: bool,
-    /// Show no notes, progress or summary
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// Write the summary to standard error as one JSON object
-    #[arg(long)]
-    pub json_summary: bool,
-    #[command(flatten)]
-    pub reach: ReachArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
-    /// Write one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// Check the sandbox instead of the real internet
-    #[arg(long)]
-    pub sandbox: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SandboxCommand {
-    /// Serve the sandbox on loopback, for other programs
-    Serve(SandboxServeArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SandboxServeArgs {
-    /// Listen address of the name server
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5300")]
-    pub dns: std::net::SocketAddr,
-    /// Port of all MX hosts
-    #[arg(long, value_name = "PORT", default_value_t = 2525)]
-    pub smtp_port: u16,
-    /// World to serve; default: the built-in one
-    #[arg(long, value_name = "FILE")]
-    pub world: Option<PathBuf>,
+/// Writes manual pages, from the same source as `--help`.
+pub(crate) fn write_manual(directory: &Path) -> Result<Exit> {
+    let written =
+        std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::complete_command(), directory));
+    written.with_context(|| format!("cannot write to {}", directory.display()))?;
+    Ok(Exit::Done)
 }
 
 #[cfg(test)]

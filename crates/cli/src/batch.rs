@@ -38,7 +38,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, anyhow, bail};
 use probity_backend::nodes::verifier::Verifier;
 use probity_mail::time::Millis;
-use probity_mail::verdict::Status;
 use tokio::sync::watch;
 
 use self::answer::{AnswerTable, PutOff};
@@ -46,24 +45,19 @@ use self::feed::{Feed, Halt};
 use self::form::Protect;
 use self::order::{Order, RowCollector};
 use self::output::{Output, OutputShape, OutputTarget};
-use self::progress::{ByStatus, RunProgress};
-use self::request::{BatchRequest, refuse_other};
+use self::progress::RunProgress;
+use self::request::{BatchRequest, ListFormat, OutputFormat, refuse_other};
 use self::summary::RunSummary;
 use self::workfile::{BatchHeader, Frame, Imported, WorkFile};
 use self::writer::{OutcomeWriter, Reachability};
-use crate::args::{BatchArgs, ListFormat, OutputFormat, ReachArgs};
-use crate::exit::{Exit, ExitsWith};
+use crate::engine::ReachArgs;
+use crate::exit::{Exit, ExitsWith, Signals};
 use crate::log;
+
+pub(crate) use self::request::BatchArgs;
 
 /// Time for idle sessions to close.
 const CLOSE_MS: u64 = 5_000;
-
-/// Appends to a path's file name.
-pub(crate) fn beside(path: &Path, more: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(more);
-    name.into()
-}
 
 /// An imported batch, ready for verification.
 struct Loaded {
@@ -82,8 +76,7 @@ pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result
     let (halt, halted) = watch::channel(None);
     let listener = tokio::spawn(listen(halt.clone(), stop.clone()));
     let request = BatchRequest::of(args)?;
-    let (loading, stopping) = (request.clone(), stop.clone());
-    let loaded = tokio::task::spawn_blocking(move || load(&loading, &stopping));
+    let loaded = tokio::task::spawn_blocking(move || load(&request, &stop));
     let mut interrupted = halted.clone();
     let loaded = tokio::select! {
         loaded = loaded => loaded.context("the import failed")??,
@@ -92,22 +85,16 @@ pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result
             return Err(anyhow!("nothing was probed yet").context(ExitsWith(Exit::Interrupted)));
         }
     };
-    let exit = ask(args, request, verifier, loaded, halt).await;
+    let exit = ask(args, verifier, loaded, halt).await;
     listener.abort();
     exit
 }
 
 /// Turns signals into halts: the first lets running work finish, the second does not, the third ends the program.
 async fn listen(halt: watch::Sender<Option<Halt>>, stop: Arc<AtomicBool>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    // Both signals are caught from here on, so that a second one soon after the first is not lost.
-    let listening = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    let (Ok(mut interrupt), Ok(mut terminate)) = listening else { return };
+    let Ok(mut signals) = Signals::catch() else { return };
     loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        signals.next().await;
         stop.store(true, Ordering::Relaxed);
         let insisted = *halt.borrow() == Some(Halt::AtOnce);
         halt.send_modify(|halt| {
@@ -118,7 +105,7 @@ async fn listen(halt: watch::Sender<Option<Halt>>, stop: Arc<AtomicBool>) {
                 log::say("Stopping: probes in flight get 10 s. Press Ctrl-C again to stop at once.");
             }
             // Writing after the second signal may take a while.
-            (_, true) => std::process::exit(i32::from(Exit::Interrupted.code())),
+            (_, true) => std::process::exit(Exit::Interrupted as i32),
             _ => {}
         }
     }
@@ -218,8 +205,8 @@ fn continued(request: &BatchRequest, work: &mut WorkFile) -> Result<Option<Conti
 }
 
 /// Returns the output's path, format and protection.
-fn destination(args: &BatchArgs, request: &BatchRequest, loaded: &Loaded) -> (PathBuf, OutputShape) {
-    let path = request.output.clone().or_else(|| loaded.begun.output.clone()).unwrap_or_else(|| PathBuf::from("-"));
+fn destination(args: &BatchArgs, loaded: &Loaded) -> (PathBuf, OutputShape) {
+    let path = args.output.clone().or_else(|| loaded.begun.output.clone()).unwrap_or_else(|| PathBuf::from("-"));
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
     let by_name = match extension.as_deref() {
         Some("csv" | "tsv") => Some(OutputFormat::Csv),
@@ -232,7 +219,7 @@ fn destination(args: &BatchArgs, request: &BatchRequest, loaded: &Loaded) -> (Pa
     // Programs read standard output as text, unless somebody asks for a workbook.
     let is_book = cfg!(feature = "xlsx") && loaded.imported.workbook && path.as_os_str() != "-";
     let of_input = if is_book { OutputFormat::Xlsx } else { loaded.imported.format.into() };
-    let format = request.output_format.or(loaded.begun.output_format).or(by_name).unwrap_or(of_input);
+    let format = args.output_format.or(loaded.begun.output_format).or(by_name).unwrap_or(of_input);
     let protect = match (args.raw, args.protect_all) {
         (true, _) => Protect::Nothing,
         (_, true) => Protect::All,
@@ -247,19 +234,19 @@ fn destination(args: &BatchArgs, request: &BatchRequest, loaded: &Loaded) -> (Pa
 /// Verifies every open address, then finishes or explains how to continue.
 async fn ask(
     args: &BatchArgs,
-    request: BatchRequest,
     verifier: Arc<dyn Verifier>,
     loaded: Loaded,
     halt: watch::Sender<Option<Halt>>,
 ) -> Result<Exit> {
-    let (path, shape) = destination(args, &request, &loaded);
+    let (path, shape) = destination(args, &loaded);
     let Loaded { work, begun, imported, order, answers, put_off, is_noted } = loaded;
     let reader = work.reader();
     let output = Output::open(OutputTarget::at(&path), shape, &imported, &reader)?;
     let open = Arc::new(open_places(&order, &answers, &put_off));
-    let answered = by_status(&order, &answers);
-    let (order, started) = (Arc::new(order), verifier.now());
+    let answered = order.ask.iter().filter_map(|row| answers.get(*row)).map(|answer| answer.reason.status());
+    let started = verifier.now();
     let progress = RunProgress::new(order.ask.len() as u64, answered, args.quiet, started);
+    let order = Arc::new(order);
     let watched = !(args.keep_going || begun.offline || begun.sandbox);
     let writer = OutcomeWriter {
         verifier: verifier.clone(),
@@ -286,16 +273,6 @@ async fn ask(
     let halt = *halt.borrow();
     let took_ms = verifier.now().since(started);
     finish(args, writer, (imported, is_noted), took_ms, halt)
-}
-
-/// Counts the verdicts by status.
-fn by_status(order: &Order, answers: &AnswerTable) -> ByStatus {
-    let mut counts = ByStatus::default();
-    for answer in order.ask.iter().filter_map(|row| answers.get(*row)) {
-        let at = Status::ALL.iter().position(|status| *status == answer.reason.status());
-        counts[at.expect("every status is in ALL")] += 1;
-    }
-    counts
 }
 
 /// Marks the places in the order that are open and not deferred.

@@ -29,9 +29,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use toml::{Table, Value};
 
 use self::key::ConfigKey;
-use self::sections::{SECTIONS, Sections};
+use self::sections::SECTIONS;
 
-pub(crate) use self::sections::{DoctorSection, IntegrationsSection};
+pub(crate) use self::sections::{DoctorSection, IntegrationsSection, Sections};
 pub(crate) use self::settings::{Settings, host_name};
 
 /// Prefix of environment variables.
@@ -167,16 +167,6 @@ impl Layers {
         let table = |keys: &[ConfigKey]| Value::Table(keys.iter().map(value).collect());
         let all: Table = SECTIONS.iter().map(|section| (section.name.to_owned(), table(section.keys))).collect();
         all.try_into().expect("every value was checked when it was set")
-    }
-
-    /// Parses the values into typed settings.
-    pub(crate) fn settings(&self) -> Result<Settings> {
-        Settings::read(self)
-    }
-
-    /// Formats the effective configuration as a commented file.
-    pub(crate) fn print(&self) -> String {
-        print::print(self)
     }
 }
 
@@ -364,6 +354,6 @@ mod tests {
         let again = load(&printed, &[], &[]).unwrap();
         assert_eq!(again.print(), printed);
         assert_eq!(again.settings().unwrap().engine.sources.len(), 1);
-        assert_eq!(again.settings().unwrap().serve.plans.first().monthly, 5);
+        assert_eq!(again.settings().unwrap().plans.first().monthly, 5);
     }
 }

@@ -3,29 +3,47 @@
 //! Needs no network. Every fault of a file is shown, not only the first: a file is mended in one go.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use clap::Subcommand;
 use probity_backend::connections::PlatformConfig;
 use probity_connectors::{Catalog, ConnectorFault, ConnectorFile, HostAllowance, Origin};
 
 use crate::config::IntegrationsSection;
 use crate::exit::Exit;
+use crate::output;
+
+/// Shown below the help of `connectors`.
+pub(crate) const CONNECTORS_EXAMPLES: &str = "\
+Examples:
+    probity connectors list
+    probity connectors check /etc/probity/connectors/acme.toml";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConnectorsCommand {
+    /// List the platforms and what each can do
+    List {
+        /// Directory with connectors of your own, instead of `integrations.directory`
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
+    /// Check a connector's file: show what is wrong and where, else what the platform can do
+    Check {
+        /// File to check
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
 
 /// Lists the built-in connectors and those of the configured directory.
 pub(crate) fn list(integrations: &IntegrationsSection) -> Result<Exit> {
-    print(&table(&platforms(integrations)?.catalog))
+    output::print(&table(&platforms(integrations)?.catalog))
 }
 
 /// Checks a file, without a configuration.
 pub(crate) fn check(file: &Path) -> Result<Exit> {
-    print(&about(file)?)
-}
-
-fn print(text: &str) -> Result<Exit> {
-    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
-    Ok(Exit::Done)
+    output::print(&about(file)?)
 }
 
 /// Reads the operator's connectors and hosts.

@@ -11,19 +11,30 @@ mod port;
 mod resolver;
 mod sender;
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use clap::Args;
 use probity_backend::nodes::egress::{Check, CheckOutcome, Checkup};
 use probity_engine::net::{BoxFuture, Net};
 use probity_mail::dns::{DnsAnswer, DnsFailure, DnsRecord, MailRoute, QueryKind, mail_route};
 use probity_mail::domain::SpecialUse;
 
-use crate::args::DoctorArgs;
 use crate::config::Settings;
 use crate::exit::Exit;
-use crate::{engine, sandbox};
+use crate::{engine, output, sandbox};
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Write one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Check the sandbox instead of the real internet
+    #[arg(long)]
+    pub sandbox: bool,
+}
 
 /// Advice after a lookup that failed, and may work the next time.
 const AGAIN: &str = "run the check again in a few minutes; if it fails again, see what the resolver check found";
@@ -51,7 +62,7 @@ impl DoctorInputs {
     /// Prepares checks of this machine, or of the simulated internet.
     pub(crate) fn of(settings: &Settings, simulated: bool) -> Result<Self> {
         if simulated {
-            let net = sandbox::net();
+            let net: Arc<dyn Net> = probity_mailworld::sandbox::net();
             let resolvers = vec![("of the sandbox".to_owned(), net.clone())];
             return Ok(Self { settings: sandbox::settings(settings), net, resolvers });
         }
@@ -62,7 +73,7 @@ impl DoctorInputs {
     /// Prepares checks of this machine over its network.
     pub(crate) fn over(settings: &Settings, net: Arc<dyn Net>) -> Result<Self> {
         let mut resolvers = Vec::new();
-        for server in settings.dns.nameservers.iter().map(|server| server.0) {
+        for server in settings.sections.dns.nameservers.iter().map(|server| server.0) {
             resolvers.push((server.to_string(), engine::net_over(settings, vec![server])?));
         }
         if resolvers.is_empty() {
@@ -126,17 +137,16 @@ impl Checkup for DoctorInputs {
 pub(crate) async fn run(args: &DoctorArgs, patient: &DoctorInputs) -> Result<Exit> {
     let checks = patient.all().await;
     let worst = checks.iter().map(|check| check.outcome).max().unwrap_or(CheckOutcome::Ok);
-    print(&checks, worst, args.json).context("cannot write to standard output")?;
+    output::print(&report(&checks, worst, args.json))?;
     Ok(if worst == CheckOutcome::Fail { Exit::NotPassed } else { Exit::Done })
 }
 
-fn print(checks: &[Check], worst: CheckOutcome, json: bool) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+fn report(checks: &[Check], worst: CheckOutcome, json: bool) -> String {
     if json {
-        let report = serde_json::json!({ "ok": worst != CheckOutcome::Fail, "checks": checks });
-        return writeln!(out, "{report}");
+        return format!("{}\n", serde_json::json!({ "ok": worst != CheckOutcome::Fail, "checks": checks }));
     }
-    let colours = std::io::IsTerminal::is_terminal(&out) && crate::output::colours_wanted();
+    let mut out = String::new();
+    let colours = std::io::stdout().is_terminal() && output::colours_wanted();
     for check in checks {
         let (word, colour) = match check.outcome {
             CheckOutcome::Ok => ("ok  ", "32"),
@@ -144,10 +154,10 @@ fn print(checks: &[Check], worst: CheckOutcome, json: bool) -> std::io::Result<(
             CheckOutcome::Fail => ("FAIL", "31"),
         };
         let word = if colours { format!("\x1b[{colour}m{word}\x1b[0m") } else { word.to_owned() };
-        writeln!(out, "{word}  {}: {}", check.name, crate::output::plain(&check.found))?;
+        let _ = writeln!(out, "{word}  {}: {}", check.name, output::plain(&check.found));
         if !check.advice.is_empty() {
-            writeln!(out, "      -> {}", crate::output::plain(&check.advice))?;
+            let _ = writeln!(out, "      -> {}", output::plain(&check.advice));
         }
     }
-    Ok(())
+    out
 }

@@ -1,37 +1,26 @@
-//! Exit codes, one for each outcome on which a script may branch.
+//! Exit codes, one for each outcome on which a script may branch, and the signals that end the program.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The exit codes, as `--help` and `docs/cli.md` list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
 pub(crate) enum Exit {
     /// Success; `verify`: every address passed.
-    Done,
+    Done = 0,
     /// `verify`: an address is undeliverable or risky. `doctor`: a check failed. `health`: the service is not ready. `audit`,
     /// `credits audit`: there are discrepancies.
-    NotPassed,
+    NotPassed = 1,
     /// Usage, configuration or input is wrong; nothing was probed.
-    Usage,
+    Usage = 2,
     /// `verify`: no address failed, but at least one is unknown.
-    Unknown,
+    Unknown = 3,
     /// Nothing could be probed: no network, or port 25 is closed.
-    NoNetwork,
+    NoNetwork = 4,
     /// This machine failed: disk full, no permission, port taken.
-    Local,
+    Local = 5,
     /// Interrupted; the work file continues the batch.
-    Interrupted,
-}
-
-impl Exit {
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::NotPassed => 1,
-            Self::Usage => 2,
-            Self::Unknown => 3,
-            Self::NoNetwork => 4,
-            Self::Local => 5,
-            Self::Interrupted => 130,
-        }
-    }
+    Interrupted = 130,
 }
 
 /// An error that ends the program with a given code instead of [`Exit::Usage`].
@@ -40,16 +29,37 @@ pub(crate) struct ExitsWith(pub Exit);
 
 impl std::fmt::Display for ExitsWith {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0 {
-            Exit::Local => "this machine failed",
-            Exit::NoNetwork => "nothing could be probed",
-            Exit::Interrupted => "interrupted",
-            Exit::Done | Exit::NotPassed | Exit::Unknown | Exit::Usage => "stopped",
-        })
+        write!(f, "the exit code is {}", self.0 as u8)
     }
 }
 
 impl std::error::Error for ExitsWith {}
+
+/// Ends the program with [`Exit::Local`] because of an error.
+pub(crate) fn local(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    error.into().context(ExitsWith(Exit::Local))
+}
+
+/// Signals that end the program.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Catches the signals from now on, so that none is lost.
+    pub(crate) fn catch() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
 
 /// Returns the exit code of an error.
 pub(crate) fn of_error(error: &anyhow::Error) -> Exit {

@@ -14,14 +14,23 @@ mod connectors;
 mod doctor;
 mod engine;
 mod exit;
+mod files;
 mod log;
-mod operation;
 mod output;
 mod sandbox;
 mod service;
 mod verify;
 
-use std::io::Write;
+/// Commands that operate an installation: start it, check and migrate it, back it up, move it, change its master key. They print;
+/// [`service`] does the work.
+mod operation {
+    pub(crate) mod backup;
+    pub(crate) mod health;
+    pub(crate) mod master_key;
+    pub(crate) mod moving;
+    pub(crate) mod serve;
+}
+
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,12 +39,15 @@ use anyhow::{Context, Result};
 use probity_backend::nodes::verifier::Verifier;
 use probity_mailworld::sandbox::Sandbox;
 
-use crate::args::{Cli, Command, ConnectorsCommand, MasterKeyCommand, ReachArgs, SandboxCommand};
+use crate::args::{Cli, Command};
 use crate::config::{Layers, Overlay, Settings};
+use crate::connectors::ConnectorsCommand;
 use crate::doctor::DoctorInputs;
-use crate::engine::{NoNet, OfflineVerifier};
+use crate::engine::{NoNet, OfflineVerifier, ReachArgs};
 use crate::exit::{Exit, ExitsWith};
+use crate::operation::master_key::MasterKeyCommand;
 use crate::operation::{backup, health, master_key, moving, serve};
+use crate::sandbox::SandboxCommand;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -48,7 +60,7 @@ fn main() -> ExitCode {
         log::say(&format!("probity: {}", message(&error)));
         exit
     });
-    ExitCode::from(exit.code())
+    ExitCode::from(exit as u8)
 }
 
 /// Declines huge pages: a heap of a few megabytes, spread over an arena, would take 2 MiB for each part that it touches. The
@@ -75,8 +87,8 @@ fn message(error: &anyhow::Error) -> String {
 
 fn run(cli: &Cli) -> Result<Exit> {
     match &cli.command {
-        Command::Completions { shell } => return args::manual::completions(*shell),
-        Command::Man { directory } => return args::manual::man(directory),
+        Command::Completions { shell } => return args::print_completions(*shell),
+        Command::Man { directory } => return args::write_manual(directory),
         Command::Connectors(ConnectorsCommand::Check { file }) => return connectors::check(file),
         _ => {}
     }
@@ -87,13 +99,12 @@ fn run(cli: &Cli) -> Result<Exit> {
     let layers = Layers::load(&overlay)?;
     let settings = layers.settings()?;
     if matches!(cli.command, Command::Config) {
-        write!(std::io::stdout(), "{}", layers.print()).context("cannot write to standard output")?;
-        return Ok(Exit::Done);
+        return output::print(&layers.print());
     }
     if matches!(cli.command, Command::Connectors(_)) {
-        return connectors::list(&settings.serve.integrations);
+        return connectors::list(&settings.sections.integrations);
     }
-    log::start(settings.log.level, settings.log.format, cli.verbose);
+    log::start(settings.sections.log.level, settings.sections.log.format, cli.verbose);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     // Through a pointer, what drives the future is compiled apart from it: otherwise the compiler copies all of the program's
     // asynchronous code into three parts.

@@ -9,8 +9,11 @@ pub(crate) mod table;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 
+use anyhow::{Context as _, Result};
 use probity_mail::verdict::view::VerdictView;
 use probity_mail::verdict::{Status, Verification};
+
+use crate::exit::Exit;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
@@ -31,6 +34,13 @@ impl Style {
         }
         Self::Table { colours: colours_wanted() }
     }
+}
+
+/// Writes a text to standard output.
+pub(crate) fn print(text: &str) -> Result<Exit> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")?;
+    Ok(Exit::Done)
 }
 
 /// Reports whether a terminal accepts colors.

@@ -5,7 +5,9 @@ mod lock;
 pub(crate) mod moving;
 pub(crate) mod pepper;
 
+use std::fs::DirBuilder;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +16,16 @@ use anyhow::{Context, Result, anyhow, bail};
 use probity_backend::accounts::people::PeopleConfig;
 use probity_backend::jobs::JobsConfig;
 use probity_backend::nodes;
+use probity_backend::nodes::NodeConfig;
 use probity_backend::nodes::egress::Checkup;
 use probity_backend::nodes::instance::{Instance, OpenError};
 use probity_backend::nodes::verifier::Verifier;
-use probity_backend::nodes::{JoinError, NodeConfig};
 use probity_backend::outbound::{ByNet, Names, NoNames};
 use probity_backend::outcomes::sns::SnsCertificates;
 use probity_backend::privacy::erasures;
+use probity_backend::uploads::UploadsConfig;
 use probity_backend::webhooks::WebhookConfig;
+use probity_backend::widget::WidgetConfig;
 use probity_engine::config::CacheTimes;
 use probity_engine::knowledge::facts::{LayeredConfig, LayeredFacts};
 use probity_engine::net::{BoxFuture, Net};
@@ -31,21 +35,21 @@ use probity_http::edge::shell::ShellConfig;
 use probity_http::operator::OperatorConfig;
 use probity_http::request::body::BodyRules;
 use probity_http::service::{BoundSockets, Service, ServiceConfig};
+use probity_mail::time::DAY_MS;
 use probity_mailworld::sandbox::Sandbox;
 use probity_service::app::parts::{ServiceParts, Verifiers};
 use probity_service::app::{ApiConfig, VERIFICATION_MAX};
 use probity_service::operator::first_start::{FirstKeys, FirstStart, UNNAMED};
-use probity_service::store::{DatabasePlace, Sealing, StoreConfig};
+use probity_service::store::{DatabasePlace, Sealing, SessionLifetimes, StoreConfig};
 use secrecy::ExposeSecret as _;
 
-use crate::admin::{self, LocalOperator};
-use crate::args::AdminCommand;
-use crate::config::serve::{Database, ServeSettings, listening};
-use crate::config::{Settings, host_name};
+use crate::admin::{self, AdminCommand};
+use crate::config::serve::{Database, listening};
+use crate::config::{Sections, Settings, host_name};
 use crate::connectors;
 use crate::doctor::DoctorInputs;
 use crate::engine::{self, FileRoom, NoNet, OfflineVerifier};
-use crate::exit::{Exit, ExitsWith};
+use crate::exit::{self, Exit, ExitsWith, Signals};
 use crate::output::printout::Printout;
 
 /// Tombstone file in the data directory.
@@ -68,40 +72,42 @@ pub(crate) struct RunningService {
 
 /// Starts the service; `sandbox` also answers live keys from the simulated internet.
 pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningService> {
-    let serve = &settings.serve;
     let config = config(settings, webhooks(settings)?)?;
-    make_directory(&serve.data)?;
-    keep_temporary_files(&serve.data);
-    let held = lock::share(&serve.data)?;
-    let instance = open(serve).await?;
-    instance.prepare().await.map_err(unopened)?;
+    make_directory(&settings.data)?;
+    keep_temporary_files(&settings.data);
+    let held = lock::share(&settings.data)?;
+    let instance = open(settings).await?;
+    instance.prepare().await.map_err(exit::local)?;
     // First: a second start on this machine must fail before it ends what the running process holds.
-    let bound = BoundSockets::to(&serve.server.listen.0).await?.with_operator(&serve.admin.listen).await?;
-    nodes::correct_times(&instance, &config.longest()).await.map_err(OpenError::Store).map_err(unopened)?;
-    let again = erasures::restore(&instance, &tombstones(serve)).await;
+    let bound = BoundSockets::to(&settings.sections.server.listen.0)
+        .await?
+        .with_operator(&settings.sections.admin.listen)
+        .await?;
+    nodes::correct_times(&instance, &config.longest()).await.map_err(OpenError::Store).map_err(exit::local)?;
+    let again = erasures::restore(&instance, &tombstones(settings)).await;
     again.map_err(|error| anyhow!(error)).context("cannot repeat completed erasures")?;
     for address in bound.operator_addresses() {
         tracing::info!(%address, "the operator API has its own listen address");
     }
     let listening = bound.addresses();
-    listening::tell(&serve.data, &listening);
+    listening::tell(&settings.data, &listening);
     let facts = Arc::new(LayeredFacts::new(Arc::new(instance.facts()), LayeredConfig::default()));
     let room = room(settings, sandbox);
     let net = net(settings);
     let verifiers = verifiers(settings, sandbox, facts.clone(), room, net.clone())?;
     let checkup = checkup(settings, sandbox, net);
-    let mut interrupted = signals()?;
+    let mut interrupted = Signals::catch().map_err(|error| anyhow!("cannot handle signals: {error}"))?;
     let mut node = node(settings, sandbox);
-    node.joined = Some(nodes::join(&instance, &node).await.map_err(not_joined)?);
-    let first = FirstStart { instance: &instance, brand: &serve.server.brand.0 };
-    let first = first.make_organization(UNNAMED, serve.plans.first().clone()).await?;
+    node.joined = Some(nodes::join(&instance, &node).await.map_err(exit::local)?);
+    let first = FirstStart { instance: &instance, brand: &settings.sections.server.brand.0 };
+    let first = first.make_organization(UNNAMED, settings.plans.first().clone()).await?;
     // The keys are stored nowhere else, so nothing that can fail may come between here and printing them.
     let mut config = ServiceConfig { node, checkup, ..config };
     config.listen.connections_max = room.connections;
     let service = Service::start(bound, instance, &config, verifiers);
     let ended = Box::pin(async move {
         let _held = held;
-        interrupted.recv().await;
+        interrupted.next().await;
         let stopping = async {
             let core = service.drain().await;
             facts.flush(FLUSH_MS).await;
@@ -109,7 +115,7 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningS
         };
         tokio::select! {
             () = stopping => Ok(()),
-            () = interrupted.recv() => Err(anyhow!("stopped at the second signal; credits held for calls in flight are released when their holds expire")
+            () = interrupted.next() => Err(anyhow!("stopped at the second signal; credits held for calls in flight are released when their holds expire")
                 .context(ExitsWith(Exit::Interrupted))),
         }
     });
@@ -118,10 +124,10 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningS
 
 /// Migrates the database.
 pub(crate) async fn migrate(settings: &Settings) -> Result<()> {
-    make_directory(&settings.serve.data)?;
-    let _held = lock::share(&settings.serve.data)?;
-    let instance = open(&settings.serve).await?;
-    instance.prepare().await.map_err(unopened)?;
+    make_directory(&settings.data)?;
+    let _held = lock::share(&settings.data)?;
+    let instance = open(settings).await?;
+    instance.prepare().await.map_err(exit::local)?;
     instance.close().await;
     Ok(())
 }
@@ -129,16 +135,15 @@ pub(crate) async fn migrate(settings: &Settings) -> Result<()> {
 /// Runs one administration command on existing data. Never creates data: otherwise, a mistyped path would administer a new,
 /// empty installation.
 pub(crate) async fn administer(settings: &Settings, command: &AdminCommand) -> Result<Printout> {
-    let serve = &settings.serve;
-    if let Database::Sqlite(path) = &serve.database.place
+    if let Database::Sqlite(path) = &settings.database
         && !path.is_file()
     {
         bail!("there is no database {}; `probity serve` or `probity migrate` creates it", path.display());
     }
-    let pepper = pepper::existing(&serve.pepper)?;
-    let _held = lock::share(&serve.data)?;
-    let instance = Instance::open(&store(serve)?, &pepper).await.map_err(unopened)?;
-    instance.prepare().await.map_err(unopened)?;
+    let pepper = pepper::existing(&settings.pepper)?;
+    let _held = lock::share(&settings.data)?;
+    let instance = Instance::open(&store(settings)?, &pepper).await.map_err(exit::local)?;
+    instance.prepare().await.map_err(exit::local)?;
     let answer = call_act(&instance, settings, command).await;
     instance.close().await;
     answer
@@ -146,7 +151,6 @@ pub(crate) async fn administer(settings: &Settings, command: &AdminCommand) -> R
 
 /// Opens the service's parts for one command. Nothing listens, and no address is verified.
 async fn call_act(instance: &Instance, settings: &Settings, command: &AdminCommand) -> Result<Printout> {
-    let serve = &settings.serve;
     let engine = if admin::needs_engine(command) {
         engine::with_net(settings, Arc::new(NoNet))?
     } else {
@@ -157,46 +161,41 @@ async fn call_act(instance: &Instance, settings: &Settings, command: &AdminComma
     let verifiers = Verifiers { live: silent.clone(), sandbox: silent };
     let mut config = config(settings, webhooks(settings)?)?;
     // Links lead to the service on this machine if no public URL is configured.
-    config.api.public_url = serve.listening().map(|address| serve.base_url(address));
+    config.api.public_url = settings.listening().map(|address| settings.base_url(address));
     let parts = ServiceParts::open_for_command(instance, config.parts(), &verifiers);
-    let answer = admin::call_act(&LocalOperator { app: &parts.app }, command).await;
+    let answer = admin::call_act(&parts.app, command).await;
     parts.close().await;
     answer
 }
 
 /// Wraps all data keys under the master key of another file, replacing the configured one; returns their number.
 pub(crate) async fn rewrap(settings: &Settings, to: &Path) -> Result<u64> {
-    let serve = &settings.serve;
-    let Some(from) = &serve.master_key else {
+    let Some(from) = &settings.sections.secrets.master_key_file else {
         bail!("secrets.master_key_file is not set; to start with a master key, set it and start the service");
     };
     let (from, to) = (pepper::master_key(from)?, pepper::master_key(to)?);
-    let _held = lock::share(&serve.data)?;
-    let instance = Instance::open(&store(serve)?, &pepper::existing(&serve.pepper)?).await.map_err(unopened)?;
-    instance.prepare().await.map_err(unopened)?;
-    let wrapped = instance.rewrap(&from, &to).await.map_err(unopened);
+    let _held = lock::share(&settings.data)?;
+    let instance =
+        Instance::open(&store(settings)?, &pepper::existing(&settings.pepper)?).await.map_err(exit::local)?;
+    instance.prepare().await.map_err(exit::local)?;
+    let wrapped = instance.rewrap(&from, &to).await.map_err(exit::local);
     instance.close().await;
     wrapped
 }
 
-async fn open(serve: &ServeSettings) -> Result<Instance> {
-    let pepper = pepper::read(&serve.pepper)?;
-    Instance::open(&store(serve)?, &pepper).await.map_err(unopened)
-}
-
-/// A database that does not open is a local failure.
-fn unopened(error: OpenError) -> anyhow::Error {
-    anyhow::Error::new(error).context(ExitsWith(Exit::Local))
+async fn open(settings: &Settings) -> Result<Instance> {
+    let pepper = pepper::read(&settings.pepper)?;
+    Instance::open(&store(settings)?, &pepper).await.map_err(exit::local)
 }
 
 /// Creates the data directory, accessible only to the service.
 fn make_directory(data: &Path) -> Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let place = data.display();
-    builder.create(data).with_context(|| format!("cannot create the data directory {place}"))
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+        .with_context(|| format!("cannot create the data directory {place}"))
 }
 
 /// Moves temporary files to the data directory. The system's directory may be read-only, as in a container, or in memory, and
@@ -206,25 +205,25 @@ fn keep_temporary_files(data: &Path) {
     let _ = tempfile::env::override_temp_dir(data);
 }
 
-fn store(serve: &ServeSettings) -> Result<StoreConfig> {
-    let master_key = serve.master_key.as_deref().map(pepper::master_key).transpose()?;
-    let settings = &serve.database;
-    let place = match &settings.place {
+fn store(settings: &Settings) -> Result<StoreConfig> {
+    let master_key = settings.sections.secrets.master_key_file.as_deref().map(pepper::master_key).transpose()?;
+    let limits = &settings.sections.database;
+    let place = match &settings.database {
         Database::Sqlite(path) => DatabasePlace::Sqlite(path.clone()),
         Database::Postgres(url) => DatabasePlace::Postgres(url.expose_secret().to_owned()),
     };
     Ok(StoreConfig {
         place,
-        connections_max: settings.limits.pool_max.get(),
-        acquire_timeout_ms: settings.limits.acquire_timeout.ms().unsigned_abs(),
-        statement_timeout_ms: settings.limits.statement_timeout.ms().unsigned_abs(),
+        connections_max: limits.pool_max.get(),
+        acquire_timeout_ms: limits.acquire_timeout.ms().unsigned_abs(),
+        statement_timeout_ms: limits.statement_timeout.ms().unsigned_abs(),
         sealing: master_key.map(|key| Arc::new(key) as Arc<dyn Sealing>),
     })
 }
 
 /// Path of the erasure tombstones, outside the database.
-fn tombstones(serve: &ServeSettings) -> PathBuf {
-    serve.data.join(TOMBSTONES_FILE)
+fn tombstones(settings: &Settings) -> PathBuf {
+    settings.data.join(TOMBSTONES_FILE)
 }
 
 /// Computes the capacity under this process's limit of open files; logs a limit that is too low.
@@ -263,7 +262,7 @@ fn verifiers(
 
 /// Prepares checks of this machine if it probes real mail servers. A failure does not stop the service.
 fn checkup(settings: &Settings, simulated: bool, net: Arc<dyn Net>) -> Option<Arc<dyn Checkup>> {
-    let probes = !simulated && settings.serve.server.roles.asks();
+    let probes = !simulated && settings.sections.server.roles.asks();
     let patient = probes.then(|| DoctorInputs::over(settings, net).ok()).flatten()?;
     Some(Arc::new(patient))
 }
@@ -279,63 +278,69 @@ fn webhooks(settings: &Settings) -> Result<WebhookConfig> {
         Ok(net) => Arc::new(ByNet(net)),
         Err(_) => Arc::new(NoNames),
     };
-    let https_only = settings.serve.webhooks.https_only;
+    let https_only = settings.sections.webhooks.https_only;
     Ok(WebhookConfig { egress: settings.engine.guard()?, names, https_only, ..WebhookConfig::default() })
 }
 
 fn config(settings: &Settings, webhooks: WebhookConfig) -> Result<ServiceConfig> {
-    let serve = &settings.serve;
-    let body = body_rules(serve);
-    let deadline = serve.server.request_timeout.duration();
+    let Sections { server, rate, batch, widget, uploads, session, .. } = &settings.sections;
+    let lifetimes = SessionLifetimes { idle_ms: session.idle.ms(), absolute_ms: session.absolute.ms() };
+    let body = BodyRules { limit_bytes: server.body_max.bytes(), ..BodyRules::default() };
+    let deadline = server.request_timeout.duration();
     let verification_max = deadline.saturating_sub(ANSWER).min(VERIFICATION_MAX);
     Ok(ServiceConfig {
         api: ApiConfig {
-            brand: serve.server.brand.0.clone(),
-            public_url: serve.server.public_url.0.clone(),
-            hooks_url: serve.server.public_url.0.clone(),
-            key_per_minute: serve.rate.key_per_minute.get(),
-            org_per_minute: serve.rate.organization_per_minute.get(),
+            brand: server.brand.0.clone(),
+            public_url: server.public_url.0.clone(),
+            hooks_url: server.public_url.0.clone(),
+            key_per_minute: rate.key_per_minute.get(),
+            org_per_minute: rate.organization_per_minute.get(),
             verification_max,
-            failures_per_minute: serve.rate.address_per_minute.get(),
-            trusted_proxies: serve.server.trusted_proxies.clone(),
-            widget: serve.widget,
-            batch_rows_max: serve.batch.rows.get(),
-            batch_body_max: serve.batch.body_max.bytes(),
-            uploads: serve.uploads,
+            failures_per_minute: rate.address_per_minute.get(),
+            trusted_proxies: server.trusted_proxies.clone(),
+            widget: WidgetConfig {
+                visitor_per_minute: widget.visitor_per_minute.get(),
+                key_per_minute: widget.key_per_minute.get(),
+                daily_cap: widget.daily_cap.get(),
+            },
+            batch_rows_max: batch.rows.get(),
+            batch_body_max: batch.body_max.bytes(),
+            uploads: UploadsConfig {
+                body_max: uploads.body_max.bytes(),
+                at_once: uploads.at_once.get(),
+                keep_days: uploads.keep_days.get(),
+            },
             // 20% longer than a request may take.
-            idempotency_lease_ms: serve.server.request_timeout.ms() / 5 * 6,
-            people: PeopleConfig { lifetimes: serve.session, ..PeopleConfig::default() },
-            deliveries_keep_ms: serve.deliveries_keep_ms,
-            link_life_ms: serve.invitation_ms,
-            plans: serve.plans.clone(),
+            idempotency_lease_ms: server.request_timeout.ms() / 5 * 6,
+            people: PeopleConfig { lifetimes, ..PeopleConfig::default() },
+            deliveries_keep_ms: keep_ms(settings),
+            link_life_ms: settings.sections.team.invitation.ms(),
+            plans: settings.plans.clone(),
         },
         shell: ShellConfig { deadline, body, ..ShellConfig::default() },
         listen: ListenConfig {
-            connections_max: serve.server.connections.get(),
-            header_timeout: serve.server.header_timeout.duration(),
-            shutdown_timeout: serve.server.shutdown_grace.duration(),
+            connections_max: server.connections.get(),
+            header_timeout: server.header_timeout.duration(),
+            shutdown_timeout: server.shutdown_grace.duration(),
             ..ListenConfig::default()
         },
-        metrics_token: serve.server.metrics_token.0.clone(),
+        metrics_token: server.metrics_token.0.clone(),
         webhooks,
         sns_certificates: SnsCertificates::default(),
-        platforms: connectors::platforms(&serve.integrations)?,
-        mail: serve.mail.clone(),
-        tombstones: Some(tombstones(serve)),
-        jobs: JobsConfig {
-            lease_ms: serve.batch.lease.ms(),
-            slots: serve.batch_slots,
-            keep_days: serve.batch.keep_days.get(),
-        },
+        platforms: connectors::platforms(&settings.sections.integrations)?,
+        mail: settings.mail.clone(),
+        tombstones: Some(tombstones(settings)),
+        jobs: JobsConfig { lease_ms: batch.lease.ms(), slots: settings.batch_slots, keep_days: batch.keep_days.get() },
         facts_ms: facts_ms(settings),
         node: NodeConfig::default(),
         checkup: None,
-        operator: operator(serve),
+        operator: operator(settings),
     })
 }
 
-fn body_rules(serve: &ServeSettings) -> BodyRules {
-    BodyRules { limit_bytes: serve.server.body_max.bytes(), ..BodyRules::default() }
+/// Time that deliveries are kept in the log, in milliseconds.
+fn keep_ms(settings: &Settings) -> i64 {
+    settings.sections.webhooks.keep_days.get() * DAY_MS
 }
 
 /// Maximum lifetime of cached facts about a domain.
@@ -349,51 +354,15 @@ fn node(settings: &Settings, simulated: bool) -> NodeConfig {
     let asked = if simulated { &[] } else { &*settings.engine.sources };
     NodeConfig {
         hostname: host_name(),
-        roles: settings.serve.server.roles.clone(),
+        roles: settings.sections.server.roles.clone(),
         sources: asked.iter().map(|source| source.public).collect(),
         joined: None,
     }
 }
 
-/// A failure to join is local or caused by the other nodes.
-fn not_joined(error: JoinError) -> anyhow::Error {
-    anyhow::Error::new(error).context(ExitsWith(Exit::Local))
-}
-
-fn operator(serve: &ServeSettings) -> Option<OperatorConfig> {
-    let apart = !serve.admin.listen.is_empty();
-    serve.admin.key.0.clone().map(|key| OperatorConfig { key, apart })
-}
-
-/// Signals that end the service, caught from the start so that none is lost.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-fn signals() -> Result<Signals> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let listen = |kind| signal(kind).map_err(|error| anyhow!("cannot handle signals: {error}"));
-        Ok(Signals { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-    }
-    #[cfg(not(unix))]
-    Ok(Signals {})
-}
-
-impl Signals {
-    async fn recv(&mut self) {
-        #[cfg(unix)]
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-        #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
-    }
+fn operator(settings: &Settings) -> Option<OperatorConfig> {
+    let apart = !settings.sections.admin.listen.is_empty();
+    settings.sections.admin.key.0.clone().map(|key| OperatorConfig { key, apart })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use futures_util::StreamExt;
 use probity_backend::nodes::verifier::Verifier;
 use probity_engine::LiveCall;
@@ -11,9 +12,44 @@ use probity_mail::address::trimmed;
 use probity_mail::domain::names_sandbox;
 use probity_mail::verdict::{Status, Verification};
 
-use crate::args::VerifyArgs;
+use crate::engine::ReachArgs;
 use crate::exit::Exit;
 use crate::output::{self, Printer, Style};
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Addresses; `-` reads more from standard input, one per line
+    #[arg(required = true, value_name = "ADDRESS", allow_hyphen_values = false)]
+    pub addresses: Vec<String>,
+    /// Write one JSON object per line; the default if the output is not a terminal
+    #[arg(long)]
+    pub json: bool,
+    /// Show the evidence for each verdict
+    #[arg(long)]
+    pub explain: bool,
+    /// Time limit per address in seconds, at most 60
+    #[arg(long, value_name = "S", default_value = "20", value_parser = seconds)]
+    pub timeout: f64,
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+/// Maximum time limit of a live verification, in seconds.
+const TIMEOUT_MAX_S: f64 = 60.0;
+
+impl VerifyArgs {
+    pub(crate) fn timeout_ms(&self) -> u64 {
+        let bounded = std::time::Duration::from_secs_f64(self.timeout.min(TIMEOUT_MAX_S));
+        u64::try_from(bounded.as_millis()).unwrap_or(u64::MAX).max(1)
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
+        _ => Err("must be a number of seconds above 0".into()),
+    }
+}
 
 /// Concurrent verifications.
 const CONCURRENT: usize = 64;

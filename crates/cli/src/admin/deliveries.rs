@@ -1,16 +1,64 @@
 //! Webhook deliveries. Operators see why a receiver was not reached; customers do not.
 
 use anyhow::{Result, anyhow};
+use clap::builder::TypedValueParser;
+use clap::{Args, Subcommand};
 use probity_account::id::DeliveryId;
+use probity_service::app::App;
 use probity_service::operator::deliveries::{inspect_deliveries, inspect_delivery, resend_any_delivery};
+use probity_service::store::OutboxState;
 use serde_json::Value;
 
-use super::LocalOperator;
-use super::operator::{OrMissing as _, print_one, print_rows};
-use crate::args::{DeliveriesCommand, DeliveryArg};
+use super::operator::{OrMissing as _, act_for, print_one, print_rows};
+use super::{OrgFlag, meaning, one_of};
 use crate::output::plain;
 use crate::output::printout::{AnswerView, Printout};
-use crate::output::table::{self, AnswerColumn, at, at_or, field, made, moment, time, time_or};
+use crate::output::table::{self, AnswerColumn, at, at_or, field, field_or, made, moment, time, time_or};
+
+/// Shown below the help of `deliveries`.
+pub(super) const DELIVERIES_EXAMPLES: &str = "\
+Examples:
+    probity deliveries list --state exhausted
+    probity deliveries show dlv_01h455vb4pex5vsknk084sn02q
+    probity deliveries resend dlv_01h455vb4pex5vsknk084sn02q";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeliveriesCommand {
+    /// List deliveries, newest first
+    List {
+        #[command(flatten)]
+        org: OrgFlag,
+        /// Filter by state
+        #[arg(long, value_parser = state())]
+        state: Option<OutboxState>,
+        /// Maximum number of deliveries
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        limit: u32,
+    },
+    /// Show a delivery with its body and the beginning of the last response
+    Show(DeliveryArg),
+    /// Resend a delivery, with all its attempts again; needs a running service
+    Resend(DeliveryArg),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeliveryArg {
+    /// Delivery ID
+    #[arg(value_name = "DELIVERY_ID")]
+    pub delivery: String,
+    #[command(flatten)]
+    pub org: OrgFlag,
+}
+
+fn state() -> impl TypedValueParser<Value = OutboxState> {
+    let names = [
+        meaning("waiting", "Pending"),
+        meaning("delivered", "Accepted by the endpoint"),
+        meaning("exhausted", "Failed after the last attempt"),
+        meaning("cancelled", "Canceled before it was delivered"),
+    ];
+    one_of(names, |name| name.parse().ok())
+}
 
 pub(super) const DELIVERIES: &[AnswerColumn] = &[
     at("ID", "/id"),
@@ -39,20 +87,19 @@ const DELIVERY: &[AnswerColumn] = &[
     at("last response", "/last_answer"),
 ];
 
-pub(super) async fn run(operator: &LocalOperator<'_>, command: &DeliveriesCommand) -> Result<Printout> {
-    let app = operator.app;
+pub(super) async fn run(app: &App, command: &DeliveriesCommand) -> Result<Printout> {
     match command {
         DeliveriesCommand::List { org, state, limit } => {
-            let caller = operator.act_for(org).await?;
+            let caller = act_for(app, org).await?;
             print_rows(&caller, inspect_deliveries(app, caller.org_id(), *state, *limit).await?, DELIVERIES)
         }
         DeliveriesCommand::Show(one) => {
-            let caller = operator.act_for(&one.org).await?;
+            let caller = act_for(app, &one.org).await?;
             let shown = inspect_delivery(app, caller.org_id(), read_id(one)?).await.or_missing(|| missing(one))?;
             print_one(&caller, shown, SHOWN)
         }
         DeliveriesCommand::Resend(one) => {
-            let caller = operator.act_for(&one.org).await?;
+            let caller = act_for(app, &one.org).await?;
             let resent = resend_any_delivery(app, caller.org_id(), read_id(one)?).await.or_missing(|| missing(one))?;
             print_one(&caller, resent, AnswerView::Rows(DELIVERIES))
         }
@@ -71,8 +118,7 @@ fn missing(one: &DeliveryArg) -> anyhow::Error {
 pub(super) const SHOWN: AnswerView = AnswerView::Text(|delivery| {
     let earlier = delivery["earlier_attempts"].as_array().into_iter().flatten();
     let line = |one: &Value| {
-        let came = Some(field(one, "/status")).filter(|came| !came.is_empty());
-        let came = came.unwrap_or_else(|| field(one, "/error"));
+        let came = field_or(one, "/status", &field(one, "/error"));
         let [took, url, answer] = ["/took_ms", "/url", "/answer"].map(|pointer| field(one, pointer));
         let line = format!("{} {came} in {took} ms, {url} {answer}", moment(one, "/at"));
         format!("{:<16}  {}\n", "before", plain(line.trim_end()))
@@ -82,8 +128,7 @@ pub(super) const SHOWN: AnswerView = AnswerView::Text(|delivery| {
 
 /// Summarizes the last attempt.
 fn last(delivery: &Value) -> String {
-    let told = ["/last_status", "/last_error"].map(|pointer| field(delivery, pointer));
-    told.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| "none".to_owned())
+    field_or(delivery, "/last_status", &field_or(delivery, "/last_error", "none"))
 }
 
 fn last_result(delivery: &Value) -> String {

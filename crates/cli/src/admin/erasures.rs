@@ -3,21 +3,62 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use clap::Subcommand;
 use probity_account::id::ErasureId;
-use probity_contract::page::PageQuery;
 use probity_lists::submission::ADDRESS_MAX_BYTES;
 use probity_mail::address::trimmed;
+use probity_service::app::App;
 use probity_service::privacy::erasures::{erase_addresses, get_erasure, list_erasures};
 use serde_json::Value;
 
-use super::LocalOperator;
-use super::operator::{OrMissing as _, print_one, print_rows};
-use crate::args::ErasuresCommand;
+use super::OrgFlag;
+use super::operator::{OrMissing as _, act_for, first_page, print_one, print_rows};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{AnswerColumn, at, cell, made, time, time_or};
+
+/// Shown below the help of `erasures`.
+pub(super) const ERASURES_EXAMPLES: &str = "\
+Examples:
+    probity erasures erase ann@example.com           from everything submitted before
+    probity erasures erase --file addresses.txt --org org_01h455vb4pex5vsknk084sn02q
+    probity erasures list
+    probity erasures show era_01h455vb4pex5vsknk084sn02q
+
+A running service erases the addresses.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ErasuresCommand {
+    /// Erase addresses; this cannot be undone
+    Erase {
+        #[command(flatten)]
+        org: OrgFlag,
+        /// Addresses to erase
+        #[arg(id = "emails", value_name = "ADDRESS")]
+        addresses: Vec<String>,
+        /// File with more addresses, one per line
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// List erasure requests, newest first
+    List {
+        #[command(flatten)]
+        org: OrgFlag,
+        /// Maximum number of erasure requests
+        #[arg(id = "per_page", long = "limit", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        limit: u32,
+    },
+    /// Show whether an erasure request is complete, and what was erased
+    Show {
+        /// Erasure ID
+        #[arg(value_name = "ERASURE_ID")]
+        erasure: String,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+}
 
 /// Maximum size of a file of addresses, in bytes.
 const FILE_MAX: u64 = 64 << 20;
@@ -35,21 +76,19 @@ fn removed(erasure: &Value) -> String {
     tables.map(|(table, count)| format!("{table} {}", cell(Some(count)))).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) async fn run(operator: &LocalOperator<'_>, command: &ErasuresCommand) -> Result<Printout> {
-    let app = operator.app;
+pub(super) async fn run(app: &App, command: &ErasuresCommand) -> Result<Printout> {
     match command {
         ErasuresCommand::Erase { org, addresses, file } => {
             let emails = read_addresses(addresses, file.as_deref())?;
-            let caller = operator.act_for(org).await?;
+            let caller = act_for(app, org).await?;
             print_rows(&caller, erase_addresses(app, &caller, &emails).await?.data, ERASURES)
         }
         ErasuresCommand::List { org, limit } => {
-            let caller = operator.act_for(org).await?;
-            let page = PageQuery { per_page: *limit, cursor: None };
-            print_rows(&caller, list_erasures(app, &caller, page).await?.data, ERASURES)
+            let caller = act_for(app, org).await?;
+            print_rows(&caller, list_erasures(app, &caller, first_page(*limit)).await?.data, ERASURES)
         }
         ErasuresCommand::Show { erasure, org } => {
-            let caller = operator.act_for(org).await?;
+            let caller = act_for(app, org).await?;
             let missing = || anyhow!("there is no erasure {erasure}; `probity erasures list` shows the last ones");
             let id: ErasureId = erasure.parse().map_err(|_| missing())?;
             print_one(&caller, get_erasure(app, &caller, id).await.or_missing(missing)?, AnswerView::Rows(ERASURES))

@@ -1,7 +1,7 @@
 //! Names of fields at the command line. Acts blame a field of the API; users typed the argument whose ID is the field's name.
 
+use super::AdminCommand;
 use super::operator::FieldRefusal;
-use crate::args::AdminCommand;
 
 /// Field whose parts have names that the user has typed into a file.
 const CREDENTIALS: &str = "credentials";

@@ -2,15 +2,27 @@
 
 use anyhow::Result;
 use probity_contract::published::operator::audit::AuditFinding;
+use probity_service::app::App;
 use probity_service::operator::audit::audit_database;
 use probity_service::operator::nodes::list_nodes;
 use probity_service::operator::plans::list_plans;
 use serde_json::Value;
 
-use super::LocalOperator;
 use crate::exit::Exit;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{AnswerColumn, at, at_or, field, made, time};
+
+/// Shown below the help of `nodes`.
+pub(super) const NODES_EXAMPLES: &str = "\
+Examples:
+    probity nodes
+    probity nodes --json | jq -r 'select(.alive) | .hostname'";
+
+/// Shown below the help of `audit`.
+pub(super) const AUDIT_EXAMPLES: &str = "\
+Examples:
+    probity audit                                    exit code 1 if there are discrepancies
+    probity audit --json | jq -r .rule";
 
 const PLANS: &[AnswerColumn] = &[
     made("PLAN", |plan| field(plan, "/name") + if plan["is_default"] == true { "*" } else { "" }),
@@ -31,8 +43,8 @@ fn pair(plan: &Value, [first, second]: [&str; 2], sign: &str) -> String {
     }
 }
 
-pub(super) fn show_plans(operator: &LocalOperator<'_>) -> Result<Printout> {
-    Printout::of(list_plans(operator.app).data, AnswerView::Rows(PLANS))
+pub(super) fn show_plans(app: &App) -> Result<Printout> {
+    Printout::of(list_plans(app).data, AnswerView::Rows(PLANS))
 }
 
 const NODES: &[AnswerColumn] = &[
@@ -61,8 +73,8 @@ fn lead(node: &Value) -> String {
     format!("{sign}{}.{}s", tenths / 10, tenths % 10)
 }
 
-pub(super) async fn show_nodes(operator: &LocalOperator<'_>) -> Result<Printout> {
-    Printout::of(list_nodes(operator.app).await?, AnswerView::Rows(NODES))
+pub(super) async fn show_nodes(app: &App) -> Result<Printout> {
+    Printout::of(list_nodes(app).await?, AnswerView::Rows(NODES))
 }
 
 const FINDINGS: &[AnswerColumn] = &[
@@ -73,8 +85,8 @@ const FINDINGS: &[AnswerColumn] = &[
     at("BROKEN RULE", "/rule"),
 ];
 
-pub(super) async fn audit(operator: &LocalOperator<'_>) -> Result<Printout> {
-    print_findings(audit_database(operator.app).await?)
+pub(super) async fn audit(app: &App) -> Result<Printout> {
+    print_findings(audit_database(app).await?)
 }
 
 /// Prints discrepancies, which fail the command.

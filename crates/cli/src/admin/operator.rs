@@ -1,11 +1,12 @@
-//! The operator at the command line: the parts of the service that acts need, and in whose name an act is done.
+//! The operator at the command line: in whose name an act is done, what it is asked, and how its answer is printed.
 
 use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use probity_account::id::OrgId;
-use probity_contract::error::{ApiError, Code, Detail};
+use probity_contract::error::{ApiError, Code};
+use probity_contract::page::PageQuery;
 use probity_contract::query::{FromQuery, Query};
 use probity_service::app::App;
 use probity_service::callers::caller::Caller;
@@ -15,44 +16,32 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::args::OrgFlag;
-use crate::exit::{Exit, ExitsWith};
-use crate::output::printout::{AnswerView, Printout};
+use super::OrgFlag;
+use crate::exit;
+use crate::output::printout::{AnswerView, JoinedObjects, OneField, Printout, join};
 use crate::output::table::AnswerColumn;
 
-/// Calls acts in the operator's name.
-pub(crate) struct LocalOperator<'a> {
-    pub(crate) app: &'a Arc<App>,
+/// Returns the organization with an ID.
+pub(crate) async fn find_org(app: &App, id: &str) -> Result<OrgRecord> {
+    let unknown = || anyhow!("there is no organization {id}; to list all: `probity orgs list`");
+    let known: OrgId = id.parse().map_err(|_| unknown())?;
+    find_organization(app, known).await.or_missing(unknown)
 }
 
-impl LocalOperator<'_> {
-    /// Returns the organization with an ID.
-    pub(crate) async fn find_org(&self, id: &str) -> Result<OrgRecord> {
-        let unknown = || anyhow!("there is no organization {id}; to list all: `probity orgs list`");
-        let known: OrgId = id.parse().map_err(|_| unknown())?;
-        find_organization(self.app, known).await.or_missing(unknown)
+/// Returns the organization that a command names, or the only one.
+pub(crate) async fn choose_org(app: &App, some: &OrgFlag) -> Result<OrgRecord> {
+    if let Some(id) = &some.org {
+        return find_org(app, id).await;
     }
+    let mut all = read_all_organizations(app).await?;
+    let named: Vec<String> = all.iter().map(|org| org.id.to_string()).collect();
+    check_only(&named)?;
+    Ok(all.remove(0))
+}
 
-    /// Returns the organization that a command names, or the only one.
-    pub(crate) async fn choose_org(&self, some: &OrgFlag) -> Result<OrgRecord> {
-        if let Some(id) = &some.org {
-            return self.find_org(id).await;
-        }
-        let mut all = self.read_orgs().await?;
-        let named: Vec<String> = all.iter().map(|org| org.id.to_string()).collect();
-        check_only(&named)?;
-        Ok(all.remove(0))
-    }
-
-    /// Returns every organization, oldest first.
-    pub(crate) async fn read_orgs(&self) -> Result<Vec<OrgRecord>> {
-        Ok(read_all_organizations(self.app).await?)
-    }
-
-    /// Returns the operator as the caller of acts about an organization's live data.
-    pub(crate) async fn act_for(&self, some: &OrgFlag) -> Result<Caller> {
-        Ok(staff(self.choose_org(some).await?, false))
-    }
+/// Returns the operator as the caller of acts about an organization's live data.
+pub(crate) async fn act_for(app: &App, some: &OrgFlag) -> Result<Caller> {
+    Ok(staff(choose_org(app, some).await?, false))
 }
 
 /// Returns the operator as a caller; if `test`, about what test keys made.
@@ -60,41 +49,20 @@ pub(crate) fn staff(org: OrgRecord, test: bool) -> Caller {
     Caller::Staff { org: Arc::new(org), test }
 }
 
-/// An answer of an act, with the organization that it belongs to.
-#[derive(Serialize)]
-pub(crate) struct AnswerOnOrganization<T> {
-    pub(crate) organization: OrgId,
-    #[serde(flatten)]
-    pub(crate) answer: T,
+/// Returns the operator as the caller about what live keys made, then about what test keys made.
+pub(crate) async fn act_for_both(app: &App, some: &OrgFlag) -> Result<[Caller; 2]> {
+    let org = choose_org(app, some).await?;
+    Ok([false, true].map(|test| staff(org.clone(), test)))
 }
 
-/// What an act ended, as printed.
-#[derive(Serialize)]
-pub(crate) struct DeletedObject<T> {
-    #[serde(flatten)]
-    pub(crate) answer: T,
-    /// Always true.
-    pub(crate) deleted: bool,
+/// Adds to an object whether it was made for test keys, which the API leaves to the key that asks.
+pub(crate) fn marked<T>(caller: &Caller, object: T) -> JoinedObjects<OneField<bool>, T> {
+    join(OneField("test", caller.is_test()), object)
 }
 
 /// Adds the caller's organization to an answer.
-pub(crate) fn with_org<T>(caller: &Caller, answer: T) -> AnswerOnOrganization<T> {
-    AnswerOnOrganization { organization: caller.org_id(), answer }
-}
-
-/// Adds the caller's organization to each row.
-pub(crate) fn each_with_org<T>(caller: &Caller, rows: Vec<T>) -> impl Iterator<Item = AnswerOnOrganization<T>> {
-    let organization = caller.org_id();
-    rows.into_iter().map(move |answer| AnswerOnOrganization { organization, answer })
-}
-
-/// An object with its sort, which the API leaves to the key that asks.
-#[derive(Serialize)]
-pub(crate) struct MarkedObject<T> {
-    /// Made for test keys.
-    pub(crate) test: bool,
-    #[serde(flatten)]
-    pub(crate) object: T,
+pub(crate) fn with_org<T>(caller: &Caller, answer: T) -> JoinedObjects<OneField<OrgId>, T> {
+    join(OneField("organization", caller.org_id()), answer)
 }
 
 /// Prints an answer with the caller's organization.
@@ -108,7 +76,22 @@ pub(crate) fn print_rows<T: Serialize>(
     rows: Vec<T>,
     columns: &'static [AnswerColumn],
 ) -> Result<Printout> {
-    Printout::of(each_with_org(caller, rows), AnswerView::Rows(columns))
+    Printout::of(rows.into_iter().map(|row| with_org(caller, row)), AnswerView::Rows(columns))
+}
+
+/// Prints a table of what live keys made, then of what test keys made.
+pub(crate) async fn print_both<T: Serialize>(
+    app: &App,
+    some: &OrgFlag,
+    columns: &'static [AnswerColumn],
+    read: impl AsyncFn(&Caller) -> Result<Vec<T>, ApiError>,
+) -> Result<Printout> {
+    let mut all = Vec::new();
+    for caller in act_for_both(app, some).await? {
+        let rows = read(&caller).await?;
+        all.extend(rows.into_iter().map(|row| with_org(&caller, marked(&caller, row))));
+    }
+    Printout::of(all, AnswerView::Rows(columns))
 }
 
 /// Maximum number of organizations that a message lists.
@@ -127,9 +110,15 @@ pub(super) fn check_only(named: &[String]) -> Result<()> {
     }
 }
 
-/// Reads parameters of the API, by the API's rules.
-pub(crate) fn query<T: FromQuery>(parameters: &[(&str, &str)]) -> Result<T> {
-    Query::of_pairs(parameters).and_then(|query| T::from_query(&query)).map_err(refuse)
+/// Reads parameters of the API, by the API's rules; those without a value are left out.
+pub(crate) fn query<'a, T: FromQuery>(parameters: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> Result<T> {
+    let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    Query::of_pairs(&given.collect::<Vec<_>>()).and_then(|query| T::from_query(&query)).map_err(refuse)
+}
+
+/// Asks for the first rows of a list.
+pub(crate) fn first_page(per_page: u32) -> PageQuery {
+    PageQuery { per_page, cursor: None }
 }
 
 /// Reads a body of the API, by the API's rules.
@@ -164,8 +153,8 @@ pub(crate) fn refuse(error: ApiError) -> anyhow::Error {
     let is_failure = error.code().status().is_server_error();
     let message = error.message().to_owned();
     match (error.into_detail(), is_failure) {
-        (Some(detail), true) => fail(detail),
-        (None, true) => anyhow!("{message}").context(ExitsWith(Exit::Local)),
+        (Some(detail), true) => exit::local(anyhow::Error::from_boxed(detail)),
+        (None, true) => exit::local(anyhow!("{message}")),
         (Some(detail), false) => match detail.downcast::<StoreError>() {
             Ok(cause) if matches!(*cause, StoreError::CreditsHeld) => {
                 anyhow!("{cause}; pause the organization, or retry when the holds have ended")
@@ -175,11 +164,6 @@ pub(crate) fn refuse(error: ApiError) -> anyhow::Error {
         },
         (None, false) => anyhow!("{message}"),
     }
-}
-
-/// Maps a failure of the service to a local one.
-pub(crate) fn fail(detail: Detail) -> anyhow::Error {
-    anyhow::Error::from_boxed(detail).context(ExitsWith(Exit::Local))
 }
 
 /// Maps what ended a command, if that is the error of an act.

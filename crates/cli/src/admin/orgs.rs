@@ -2,27 +2,156 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, anyhow, bail};
-use probity_account::name::name;
-use probity_contract::published::operator::organizations::{
-    CreateCustomer, CreatedCustomer, Customer, CustomerPatch, HoldCustomer, OneTimeLink,
-};
+use anyhow::{Result, bail};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use probity_account::plans::Entitlement;
+use probity_contract::merge_patch::PatchField;
+use probity_contract::published::operator::organizations::{CreateCustomer, CustomerPatch, HoldCustomer};
+use probity_contract::published::whole::Whole;
 use probity_service::accounts::people::sso::domains::{confirm_domain, release_domain};
 use probity_service::accounts::people::sso::setup::{get_sso, remove_sso, test_sso};
+use probity_service::app::App;
 use probity_service::callers::once::Once;
 use probity_service::operator::holds::{hold_organization, lift_hold};
 use probity_service::operator::organizations::{
     change_organization, create_organization, list_all_organizations, show_organization,
 };
-use serde::Serialize;
 use serde_json::Value;
 
-use super::LocalOperator;
-use super::operator::staff;
+use super::name;
+use super::operator::{find_org, staff};
 use super::users::link_text;
-use crate::args::{OrgChangeArgs, OrgsCommand, RestrictionArgs, SsoCommand};
-use crate::output::printout::{AnswerView, Printout};
-use crate::output::table::{self, AnswerColumn, at, at_or, field, made, moment, time, time_or};
+use crate::output::printout::{AnswerView, OneField, Printout, join};
+use crate::output::table::{self, AnswerColumn, at, at_or, field, field_or, made, moment, time, time_or};
+
+/// Shown below the help of `orgs`.
+pub(super) const ORGS_EXAMPLES: &str = "\
+Examples:
+    probity orgs create 'Example Ltd' --plan metered
+    probity orgs list --json
+    probity orgs change org_01h455vb4pex5vsknk084sn02q --plan team --seats 20
+    probity orgs suspend org_01h455vb4pex5vsknk084sn02q --reason 'invoice 17 is open'
+    probity orgs lift org_01h455vb4pex5vsknk084sn02q";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrgsCommand {
+    /// Create an organization, and print the one-time link with which its owner sets a password
+    Create {
+        /// Displayed name
+        #[arg(value_parser = name)]
+        name: String,
+        /// Plan, one of those that `probity plans` lists; default: `credits.plan`
+        #[arg(long)]
+        plan: Option<String>,
+    },
+    /// List all organizations
+    List,
+    /// Show an organization with its plan, its period and its own limits
+    Show(OrgArg),
+    /// Change an organization; `plan` instead of a number restores the plan's value
+    Change(OrgChangeArgs),
+    /// Suspend an organization: its keys get 403 until the suspension is lifted
+    Suspend(RestrictionArgs),
+    /// Pause an organization at its own request; its keys get 403 until the pause is lifted
+    Pause(RestrictionArgs),
+    /// Ban an organization: cancel its jobs; its keys get 403 until the ban is lifted
+    Ban(RestrictionArgs),
+    /// Mark an organization as under review; it keeps working
+    Review(RestrictionArgs),
+    /// Lift a suspension, pause, ban or review
+    Lift(OrgArg),
+    /// Show, test and delete the single sign-on of an organization, and confirm or release its domains
+    #[command(subcommand)]
+    Sso(SsoCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SsoCommand {
+    /// Show provider and domains; never the client's secret
+    Show(OrgArg),
+    /// Test whether the provider is found and can be used
+    Test(OrgArg),
+    /// Confirm that a claimed domain belongs to the organization, without its DNS record
+    Confirm {
+        #[command(flatten)]
+        one: OrgArg,
+        /// Domain, such as `example.com`
+        #[arg(id = "domains", value_name = "DOMAIN")]
+        domain: String,
+    },
+    /// End the proof of a domain that is no longer the organization's: nobody signs in by it, and another organization can prove it
+    Release {
+        #[command(flatten)]
+        one: OrgArg,
+        /// Domain, such as `example.com`
+        #[arg(id = "domains", value_name = "DOMAIN")]
+        domain: String,
+    },
+    /// Delete the provider: members sign in by password, or ask for a link
+    Delete(OrgArg),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OrgChangeArgs {
+    #[command(flatten)]
+    pub one: OrgArg,
+    /// Displayed name
+    #[arg(long, value_parser = name)]
+    pub name: Option<String>,
+    /// New plan, from today: the old plan's monthly credits expire, the new plan's are granted
+    #[arg(long)]
+    pub plan: Option<String>,
+    /// Maximum number of team members
+    #[arg(long, value_name = "N", value_parser = own)]
+    pub seats: Option<PatchField<Whole>>,
+    /// Requests per minute of all keys together
+    #[arg(id = "rate_limit_per_minute", long = "rate", value_name = "PER_MINUTE", value_parser = own)]
+    pub rate: Option<PatchField<Whole>>,
+    /// Threshold below which the balance is low
+    #[arg(long, value_name = "N", value_parser = own)]
+    pub low_balance: Option<PatchField<Whole>>,
+    /// Entitlement to grant, regardless of the plan; repeatable
+    #[arg(id = "entitlements", long = "entitle", value_name = "ENTITLEMENT", value_parser = PossibleValuesParser::new(Entitlement::ALL.map(Entitlement::as_str)))]
+    pub entitle: Vec<String>,
+    /// Entitlement to deny, regardless of the plan; repeatable
+    #[arg(long, value_name = "ENTITLEMENT", value_parser = PossibleValuesParser::new(Entitlement::ALL.map(Entitlement::as_str)))]
+    pub deny: Vec<String>,
+    /// Entitlement to leave to the plan again; repeatable
+    #[arg(long, value_name = "ENTITLEMENT", value_parser = PossibleValuesParser::new(Entitlement::ALL.map(Entitlement::as_str)))]
+    pub as_plan: Vec<String>,
+}
+
+/// Restriction of an organization.
+#[derive(Debug, Args)]
+pub(crate) struct RestrictionArgs {
+    #[command(flatten)]
+    pub one: OrgArg,
+    /// Reason, for operators; customers never see it
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OrgArg {
+    /// Organization ID
+    #[arg(value_name = "ORG")]
+    pub org: String,
+}
+
+/// Maximum value of an organization's own number.
+const OWN_MAX: i64 = 1_000_000_000;
+
+/// Reads a number of the organization's own, or the word for its plan's.
+fn own(text: &str) -> Result<PatchField<Whole>, String> {
+    if text == "plan" {
+        return Ok(PatchField::Cleared);
+    }
+    let number = text.parse().ok().filter(|number| (1..=OWN_MAX).contains(number));
+    number
+        .map(|number| PatchField::Given(Whole(number)))
+        .ok_or_else(|| format!("must be `plan` or a number from 1 to {OWN_MAX}"))
+}
 
 pub(super) const ORGANIZATIONS: &[AnswerColumn] = &[
     at("ORGANIZATION", "/id"),
@@ -74,52 +203,43 @@ const TESTED: &[AnswerColumn] = &[at("works", "/works"), at("fault", "/message")
 const DELETED: &[AnswerColumn] = &[at("deleted", "/deleted")];
 
 fn low(org: &Value) -> String {
-    let threshold = Some(field(org, "/low_balance/effective")).filter(|threshold| !threshold.is_empty());
-    format!("{} (below {})", field(org, "/is_low"), threshold.as_deref().unwrap_or("unlimited"))
+    let threshold = field_or(org, "/low_balance/effective", "unlimited");
+    format!("{} (below {threshold})", field(org, "/is_low"))
 }
 
-/// A created organization with its owner's link.
-#[derive(Serialize)]
-struct CustomerWithLink {
-    #[serde(flatten)]
-    customer: Customer,
-    link: OneTimeLink,
-}
-
-pub(super) async fn run(operator: &LocalOperator<'_>, command: &OrgsCommand) -> Result<Printout> {
-    let app = operator.app;
+pub(super) async fn run(app: &App, command: &OrgsCommand) -> Result<Printout> {
     match command {
-        OrgsCommand::Create { name, plan } => create(operator, name, plan.as_deref()).await,
+        OrgsCommand::Create { name, plan } => create(app, name, plan.as_deref()).await,
         OrgsCommand::List => Printout::of(list_all_organizations(app).await?, AnswerView::Rows(ORGANIZATIONS)),
         OrgsCommand::Show(one) => {
-            let org = operator.find_org(&one.org).await?;
+            let org = find_org(app, &one.org).await?;
             Printout::one(show_organization(app, org.id).await?, AnswerView::Fields(ORGANIZATION))
         }
         OrgsCommand::Change(args) => {
             let patch = read_change(args)?;
-            check_plan(operator, args.plan.as_deref())?;
-            let org = operator.find_org(&args.one.org).await?;
+            check_plan(app, args.plan.as_deref())?;
+            let org = find_org(app, &args.one.org).await?;
             Printout::one(change_organization(app, org.id, patch).await?, AnswerView::Fields(ORGANIZATION))
         }
-        OrgsCommand::Suspend(hold) => restrict(operator, hold, "suspended").await,
-        OrgsCommand::Pause(hold) => restrict(operator, hold, "paused").await,
-        OrgsCommand::Ban(hold) => restrict(operator, hold, "banned").await,
-        OrgsCommand::Review(hold) => restrict(operator, hold, "under_review").await,
+        OrgsCommand::Suspend(hold) => restrict(app, hold, "suspended").await,
+        OrgsCommand::Pause(hold) => restrict(app, hold, "paused").await,
+        OrgsCommand::Ban(hold) => restrict(app, hold, "banned").await,
+        OrgsCommand::Review(hold) => restrict(app, hold, "under_review").await,
         OrgsCommand::Lift(one) => {
-            let org = operator.find_org(&one.org).await?;
+            let org = find_org(app, &one.org).await?;
             Printout::one(lift_hold(app, org.id).await?, AnswerView::Rows(ORGANIZATIONS))
         }
-        OrgsCommand::Sso(command) => sign_on(operator, command).await,
+        OrgsCommand::Sso(command) => sign_on(app, command).await,
     }
 }
 
-async fn sign_on(operator: &LocalOperator<'_>, command: &SsoCommand) -> Result<Printout> {
+async fn sign_on(app: &App, command: &SsoCommand) -> Result<Printout> {
     let (SsoCommand::Show(one)
     | SsoCommand::Test(one)
     | SsoCommand::Confirm { one, .. }
     | SsoCommand::Release { one, .. }
     | SsoCommand::Delete(one)) = command;
-    let (app, caller) = (operator.app, staff(operator.find_org(&one.org).await?, false));
+    let caller = staff(find_org(app, &one.org).await?, false);
     match command {
         SsoCommand::Show(_) => Printout::one(get_sso(app, &caller).await?, SIGN_ON),
         SsoCommand::Test(_) => Printout::one(test_sso(app, &caller).await?, AnswerView::Fields(TESTED)),
@@ -129,14 +249,12 @@ async fn sign_on(operator: &LocalOperator<'_>, command: &SsoCommand) -> Result<P
     }
 }
 
-async fn create(operator: &LocalOperator<'_>, text: &str, plan: Option<&str>) -> Result<Printout> {
-    check_plan(operator, plan)?;
-    name(text).map_err(|fault| anyhow!("the name {fault}"))?;
+async fn create(app: &App, text: &str, plan: Option<&str>) -> Result<Printout> {
+    check_plan(app, plan)?;
     let (name, plan) = (text.to_owned(), plan.map(str::to_owned));
     let asked = CreateCustomer { name, plan, seats: None, rate_limit_per_minute: None, first_key: false };
-    let created = create_organization(operator.app, &Once::unkeyed(), asked).await?;
-    let CreatedCustomer { organization, link, .. } = created;
-    Printout::one(CustomerWithLink { customer: organization, link }, CREATED)
+    let created = create_organization(app, &Once::unkeyed(), asked).await?;
+    Printout::one(join(created.organization, OneField("link", created.link)), CREATED)
 }
 
 /// A created organization for people, with its owner's link.
@@ -145,10 +263,10 @@ pub(super) const CREATED: AnswerView = AnswerView::Text(|org| {
     format!("{}\n{link}", table::rows(ORGANIZATIONS, [org]))
 });
 
-async fn restrict(operator: &LocalOperator<'_>, hold: &RestrictionArgs, status: &str) -> Result<Printout> {
-    let org = operator.find_org(&hold.one.org).await?;
+async fn restrict(app: &App, hold: &RestrictionArgs, status: &str) -> Result<Printout> {
+    let org = find_org(app, &hold.one.org).await?;
     let asked = HoldCustomer { status: status.to_owned(), reason: hold.reason.clone() };
-    Printout::one(hold_organization(operator.app, org.id, asked).await?, AnswerView::Rows(ORGANIZATIONS))
+    Printout::one(hold_organization(app, org.id, asked).await?, AnswerView::Rows(ORGANIZATIONS))
 }
 
 /// Reads the change of an organization.
@@ -182,8 +300,8 @@ fn read_entitlements(args: &OrgChangeArgs) -> Result<BTreeMap<String, Option<boo
 }
 
 /// Refuses a plan that is not configured in the command's own words: those of the API name one of its routes.
-fn check_plan(operator: &LocalOperator<'_>, plan: Option<&str>) -> Result<()> {
-    match plan.filter(|plan| operator.app.config.plans.get(plan).is_none()) {
+fn check_plan(app: &App, plan: Option<&str>) -> Result<()> {
+    match plan.filter(|plan| app.config.plans.get(plan).is_none()) {
         Some(plan) => bail!("there is no plan {plan:?}; `probity plans` lists them"),
         None => Ok(()),
     }

@@ -1,19 +1,109 @@
 //! Usage and timeline.
 
 use anyhow::{Result, anyhow};
-use probity_contract::published::activity::timeline::{Summary, Timeline, Window};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use probity_contract::published::activity::timeline::Timeline;
 use probity_service::activity::breakdown::get_usage_breakdown;
 use probity_service::activity::reports::{get_daily_usage, get_usage};
 use probity_service::activity::timeline::get_timeline;
+use probity_service::app::App;
 use probity_service::lists::providers::count_providers;
-use serde::Serialize;
 use serde_json::Value;
 
-use super::LocalOperator;
-use super::operator::{OrMissing as _, query};
-use crate::args::{TimelineArgs, UsageCommand};
-use crate::output::printout::{AnswerView, Printout};
-use crate::output::table::{self, AnswerColumn, at, at_or, field, made, time};
+use super::operator::{OrMissing as _, act_for, query};
+use super::{AdminOptions, OrgFlag};
+use crate::output::printout::{AnswerView, OneField, Printout, join};
+use crate::output::table::{self, AnswerColumn, at, at_or, field, field_or, made, time};
+
+/// Shown below the help of `usage`.
+pub(super) const USAGE_EXAMPLES: &str = "\
+Examples:
+    probity usage report --period this_year
+    probity usage report --connection conn_01h455vb4pex5vsknk084sn02q
+    probity usage daily --days 90 --json
+    probity usage breakdown --by key --from 2026-11-01
+    probity usage providers";
+
+/// Shown below the help of `timeline`.
+pub(super) const TIMELINE_EXAMPLES: &str = "\
+Examples:
+    probity timeline --days 7
+    probity timeline --days 90 --summary --json";
+
+/// Report periods of the API.
+const PERIODS: [&str; 4] = ["this_week", "this_month", "this_year", "lifetime"];
+
+/// Dimensions of the API.
+const DIMENSIONS: [&str; 6] = ["status", "source", "key", "connection", "provider", "domain"];
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UsageCommand {
+    /// Show how many addresses were verified in a period, and the results
+    Report {
+        /// Calendar period, in UTC
+        #[arg(long, default_value = "this_month", value_parser = PossibleValuesParser::new(PERIODS))]
+        period: String,
+        /// Only lists of this connection; not with `lifetime`
+        #[arg(id = "connection_id", long = "connection", value_name = "CONNECTION_ID")]
+        connection: Option<String>,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+    /// Show verifications per day, oldest first
+    Daily {
+        /// Number of days, up to today
+        #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=366))]
+        days: u32,
+        /// Only lists of this connection
+        #[arg(id = "connection_id", long = "connection", value_name = "CONNECTION_ID")]
+        connection: Option<String>,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+    /// Show verifications by status, source, API key, connection, mail provider or domain; the largest first
+    Breakdown {
+        /// Dimension
+        #[arg(long, default_value = "source", value_parser = PossibleValuesParser::new(DIMENSIONS))]
+        by: String,
+        /// Only this ID, name or domain
+        #[arg(long)]
+        id: Option<String>,
+        /// First day in UTC, such as 2026-11-01; default 29 days before the last
+        #[arg(long, value_name = "DATE")]
+        from: Option<String>,
+        /// Last day in UTC; default today
+        #[arg(long, value_name = "DATE")]
+        to: Option<String>,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+    /// Show verifications and unknown results by mail provider
+    Providers {
+        /// Number of days, up to today
+        #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=366))]
+        days: u32,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TimelineArgs {
+    #[command(flatten)]
+    pub options: AdminOptions,
+    /// Number of days, up to today
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=90))]
+    pub days: u32,
+    /// Maximum number of events
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub limit: u32,
+    /// Show counts of all events in these days, instead of the newest events
+    #[arg(long)]
+    pub summary: bool,
+    #[command(flatten)]
+    pub org: OrgFlag,
+}
 
 const PERIOD: &[AnswerColumn] = &[
     at("period", "/period"),
@@ -62,49 +152,41 @@ const SUMMARY: &[AnswerColumn] = &[
 ];
 
 fn detail(event: &Value) -> String {
-    let or = |pointer, otherwise: &str| match field(event, pointer) {
-        text if text.is_empty() => otherwise.to_owned(),
-        text => text,
-    };
     match event["type"].as_str() {
         Some("job") => {
             let [id, status] = ["/job/id", "/job/status"].map(|pointer| field(event, pointer));
-            format!("{id} {status}, by {}", or("/trigger", "unknown"))
+            format!("{id} {status}, by {}", field_or(event, "/trigger", "unknown"))
         }
         Some("settings_change") => {
-            format!("{}: {} to {}", field(event, "/setting"), or("/before", "none"), or("/after", "none"))
+            let [before, after] = ["/before", "/after"].map(|at| field_or(event, at, "none"));
+            format!("{}: {before} to {after}", field(event, "/setting"))
         }
         _ => field(event, "/kind"),
     }
 }
 
-pub(super) async fn usage(operator: &LocalOperator<'_>, command: &UsageCommand) -> Result<Printout> {
-    let app = operator.app;
+pub(super) async fn usage(app: &App, command: &UsageCommand) -> Result<Printout> {
     match command {
         UsageCommand::Report { period, connection, org } => {
-            let asked = [Some(("period", period.as_str())), connection.as_deref().map(|id| ("connection_id", id))];
-            let asked = query(&asked.into_iter().flatten().collect::<Vec<_>>())?;
-            let caller = operator.act_for(org).await?;
+            let asked = query([("period", Some(&**period)), ("connection_id", connection.as_deref())])?;
+            let caller = act_for(app, org).await?;
             Printout::one(get_usage(app, &caller, asked).await.or_missing(no_connection)?, USAGE)
         }
         UsageCommand::Daily { days, connection, org } => {
-            let days = days.to_string();
-            let asked = [Some(("days", days.as_str())), connection.as_deref().map(|id| ("connection_id", id))];
-            let asked = query(&asked.into_iter().flatten().collect::<Vec<_>>())?;
-            let caller = operator.act_for(org).await?;
+            let asked = query([("days", Some(&*days.to_string())), ("connection_id", connection.as_deref())])?;
+            let caller = act_for(app, org).await?;
             let days = get_daily_usage(app, &caller, asked).await.or_missing(no_connection)?;
             Printout::of(days.data, AnswerView::Rows(DAYS))
         }
         UsageCommand::Breakdown { by, id, from, to, org } => {
-            let asked = [("by", Some(by)), ("id", id.as_ref()), ("from", from.as_ref()), ("to", to.as_ref())];
-            let asked = asked.into_iter().filter_map(|(name, value)| Some((name, value?.as_str())));
-            let asked = query(&asked.collect::<Vec<_>>())?;
-            let caller = operator.act_for(org).await?;
+            let [id, from, to] = [id, from, to].map(Option::as_deref);
+            let asked = query([("by", Some(&**by)), ("id", id), ("from", from), ("to", to)])?;
+            let caller = act_for(app, org).await?;
             Printout::one(get_usage_breakdown(app, &caller, asked).await?, BREAKDOWN)
         }
         UsageCommand::Providers { days, org } => {
-            let asked = query(&[("days", &days.to_string())])?;
-            let caller = operator.act_for(org).await?;
+            let asked = query([("days", Some(&*days.to_string()))])?;
+            let caller = act_for(app, org).await?;
             Printout::of(count_providers(app, &caller, asked).await?.data, AnswerView::Rows(PROVIDERS))
         }
     }
@@ -127,8 +209,12 @@ const USAGE: AnswerView = AnswerView::Text(|report| {
 const BREAKDOWN: AnswerView = AnswerView::Text(|usage| {
     let parts = usage["parts"].as_array().into_iter().flatten();
     let named = parts.clone().map(|part| {
-        let id = or_none(&part["id"]);
-        vec![id, or_none(&part["name"]), table::cell(Some(&part["verified"])), or_none(&part["charged"])]
+        vec![
+            field_or(part, "/id", "-"),
+            field_or(part, "/name", "-"),
+            field(part, "/verified"),
+            field_or(part, "/charged", "-"),
+        ]
     });
     let in_parts: i64 = parts.filter_map(|part| part["verified"].as_i64()).sum();
     let rest = usage["total"].as_i64().unwrap_or_default() - in_parts;
@@ -136,21 +222,10 @@ const BREAKDOWN: AnswerView = AnswerView::Text(|usage| {
     table::lines(&["ID", "NAME", "VERIFIED", "CHARGED"], named.chain(rest))
 });
 
-fn or_none(value: &Value) -> String {
-    if value.is_null() { "-".to_owned() } else { table::cell(Some(value)) }
-}
-
-/// A timeline without its events.
-#[derive(Serialize)]
-struct TimelineCounts {
-    window: Window,
-    summary: Summary,
-}
-
-pub(super) async fn timeline(operator: &LocalOperator<'_>, args: &TimelineArgs) -> Result<Printout> {
-    let asked = query(&[("days", &args.days.to_string()), ("limit", &args.limit.to_string())])?;
-    let caller = operator.act_for(&args.org).await?;
-    let Timeline { window, summary, events, .. } = get_timeline(operator.app, &caller, asked).await?;
+pub(super) async fn timeline(app: &App, args: &TimelineArgs) -> Result<Printout> {
+    let asked = query([("days", Some(&*args.days.to_string())), ("limit", Some(&*args.limit.to_string()))])?;
+    let caller = act_for(app, &args.org).await?;
+    let Timeline { window, summary, events, .. } = get_timeline(app, &caller, asked).await?;
     if !args.summary {
         return Printout::of(events, AnswerView::Rows(EVENTS));
     }
@@ -158,5 +233,5 @@ pub(super) async fn timeline(operator: &LocalOperator<'_>, args: &TimelineArgs) 
         let triggers = table::entries(["STARTED BY", "JOBS"], of, "/summary/jobs_by_trigger");
         format!("{}\n{triggers}", table::fields(SUMMARY, of))
     });
-    Printout::one(TimelineCounts { window, summary }, view)
+    Printout::one(join(OneField("window", window), OneField("summary", summary)), view)
 }

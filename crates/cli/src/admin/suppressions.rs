@@ -8,17 +8,65 @@ mod sources;
 use std::io::{BufRead as _, BufReader, Read};
 
 use anyhow::{Context as _, Result, bail};
+use clap::{Args, Subcommand};
+use probity_account::suppression::SuppressionKind;
 use probity_contract::published::privacy::suppressions::{Removal, SuppressionLookupQuery, SuppressionRemovalQuery};
 use probity_lists::encoding::Decoded;
+use probity_service::app::App;
 use probity_service::callers::once::Once;
 use probity_service::privacy::suppressions::{SuppressionAddition, add_addresses, get_all_lists, remove_addresses};
 use serde_json::Value;
 
-use super::LocalOperator;
-use super::operator::{print_one, print_rows, query};
-use crate::args::{OrgFlag, SuppressionArgs, SuppressionsCommand};
+use super::operator::{act_for, print_one, print_rows, query};
+use super::{OrgFlag, one_of};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{AnswerColumn, at, field, time_or};
+
+/// Shown below the help of `suppressions`.
+pub(super) const SUPPRESSIONS_EXAMPLES: &str = "\
+Examples:
+    probity suppressions count
+    probity suppressions find jo@example.org
+    probity suppressions add bounced jo@example.org
+    probity suppressions add complained - < complaints.txt
+    probity suppressions remove bounced --all";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SuppressionsCommand {
+    /// Show the number of addresses per list
+    Count(OrgFlag),
+    /// Show which lists have an address, in any spelling
+    Find {
+        /// Address to find
+        #[arg(value_name = "ADDRESS")]
+        email: String,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+    /// Add addresses to a list
+    Add(SuppressionArgs),
+    /// Remove addresses from a list
+    Remove {
+        #[command(flatten)]
+        these: SuppressionArgs,
+        /// Remove all addresses
+        #[arg(long, conflicts_with = "emails")]
+        all: bool,
+    },
+}
+
+/// Suppression list and addresses.
+#[derive(Debug, Args)]
+pub(crate) struct SuppressionArgs {
+    /// Suppression list
+    #[arg(value_name = "LIST", value_parser = one_of(SuppressionKind::ALL.map(SuppressionKind::as_str), SuppressionKind::from_name))]
+    pub list: SuppressionKind,
+    /// Addresses; `-` reads them from standard input, one per line
+    #[arg(id = "emails", value_name = "ADDRESS")]
+    pub addresses: Vec<String>,
+    #[command(flatten)]
+    pub org: OrgFlag,
+}
 
 /// Maximum length of an address line, in bytes; longer lines count as invalid.
 const LINE_MAX: usize = 4_096;
@@ -29,14 +77,13 @@ const COUNTS: &[AnswerColumn] =
 const LOOKUPS: &[AnswerColumn] =
     &[at("LIST", "/list"), at("LISTED", "/lookup/listed"), time_or("SINCE", "/lookup/since", "never")];
 
-pub(super) async fn run(operator: &LocalOperator<'_>, command: &SuppressionsCommand) -> Result<Printout> {
-    let app = operator.app;
+pub(super) async fn run(app: &App, command: &SuppressionsCommand) -> Result<Printout> {
     match command {
-        SuppressionsCommand::Count(some) => show(operator, some, query(&[])?, COUNTS).await,
-        SuppressionsCommand::Find { email, org } => show(operator, org, query(&[("email", email)])?, LOOKUPS).await,
+        SuppressionsCommand::Count(some) => show(app, some, query([])?, COUNTS).await,
+        SuppressionsCommand::Find { email, org } => show(app, org, query([("email", Some(&**email))])?, LOOKUPS).await,
         SuppressionsCommand::Add(these) => {
             let texts = read_addresses(these)?;
-            let caller = operator.act_for(&these.org).await?;
+            let caller = act_for(app, &these.org).await?;
             let mut addition = SuppressionAddition::begin(app, &caller, these.list);
             addition.take_texts(app, &texts);
             let added = add_addresses(app, &Once::unkeyed(), &addition).await?;
@@ -44,7 +91,7 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &SuppressionsComm
         }
         SuppressionsCommand::Remove { these, all } => {
             let removal = if *all { None } else { Some(Removal { emails: read_addresses(these)? }) };
-            let caller = operator.act_for(&these.org).await?;
+            let caller = act_for(app, &these.org).await?;
             let query = SuppressionRemovalQuery { all: *all };
             let removed = remove_addresses(app, &caller, these.list, query, removal).await?;
             print_one(&caller, removed, AnswerView::Text(removed_text))
@@ -54,13 +101,13 @@ pub(super) async fn run(operator: &LocalOperator<'_>, command: &SuppressionsComm
 
 /// Shows each list, and whether it has the address that the query names.
 async fn show(
-    operator: &LocalOperator<'_>,
+    app: &App,
     some: &OrgFlag,
     query: SuppressionLookupQuery,
     columns: &'static [AnswerColumn],
 ) -> Result<Printout> {
-    let caller = operator.act_for(some).await?;
-    print_rows(&caller, get_all_lists(operator.app, &caller, query).await?.data, columns)
+    let caller = act_for(app, some).await?;
+    print_rows(&caller, get_all_lists(app, &caller, query).await?.data, columns)
 }
 
 /// Returns the addresses of the arguments, or of standard input if the command says so.

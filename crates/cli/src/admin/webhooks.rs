@@ -1,29 +1,84 @@
 //! Webhooks of organizations: endpoints that receive the events they subscribe to.
 
 use anyhow::{Result, anyhow};
+use clap::{Args, Subcommand};
 use probity_account::id::WebhookId;
 use probity_account::webhook::Topic;
 use probity_contract::page::PageQuery;
 use probity_contract::published::webhooks::{CreateWebhook, TopicName, WebhookPatch, WebhookShown, WebhookStatus};
-use probity_contract::timestamp::Timestamp;
+use probity_service::app::App;
 use probity_service::callers::caller::Caller;
 use probity_service::callers::once::Once;
 use probity_service::operator::deliveries::inspect_delivery;
-use probity_service::store::OrgRecord;
 use probity_service::webhooks::acts::{
     change_webhook, create_webhook, delete_webhook, list_webhooks, rotate_webhook_secret,
 };
 use probity_service::webhooks::deliveries::send_test_event;
-use serde::Serialize;
 use serde_json::Value;
 
-use super::LocalOperator;
 use super::deliveries::DELIVERIES;
-use super::operator::{DeletedObject, MarkedObject, OrMissing as _, each_with_org, print_one, staff};
-use crate::args::{OrgFlag, WebhookArg, WebhooksCommand};
+use super::operator::{OrMissing as _, act_for_both, choose_org, marked, print_both, print_one, staff};
+use super::{OrgFlag, name};
 use crate::output::plain;
-use crate::output::printout::{AnswerView, Printout};
+use crate::output::printout::{AnswerView, OneField, Printout, join};
 use crate::output::table::{self, AnswerColumn, at, field, made, moment, time_or};
+
+/// Shown below the help of `webhooks`.
+pub(super) const WEBHOOKS_EXAMPLES: &str = "\
+Examples:
+    probity webhooks create https://crm.example.com/probity --name 'Our CRM' --event job.finished --event status.passed
+    probity webhooks test whk_01h455vb4pex5vsknk084sn02q
+    probity webhooks pause whk_01h455vb4pex5vsknk084sn02q
+    probity webhooks rotate whk_01h455vb4pex5vsknk084sn02q --json | jq -r .secret";
+
+#[derive(Debug, Args)]
+pub(crate) struct WebhookArg {
+    /// Webhook ID
+    #[arg(value_name = "WEBHOOK_ID")]
+    pub webhook: String,
+    #[command(flatten)]
+    pub org: OrgFlag,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WebhooksCommand {
+    /// List webhooks, newest first, without secrets
+    List(OrgFlag),
+    /// Create a webhook and print its secret once
+    Create {
+        /// URL that receives the events
+        url: String,
+        /// Displayed name
+        #[arg(long, value_parser = name)]
+        name: String,
+        /// Event to send; repeatable
+        #[arg(id = "events", long = "event", required = true, value_name = "EVENT", value_parser = event)]
+        event: Vec<Topic>,
+        /// Send only the events of test keys
+        #[arg(long)]
+        test: bool,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+    /// Pause a webhook: send nothing until it is resumed, and cancel pending deliveries
+    Pause(WebhookArg),
+    /// Resume a webhook and reset its failure count
+    Resume(WebhookArg),
+    /// Send a test event; needs a running service, and `deliveries list` shows the outcome
+    Test(WebhookArg),
+    /// Create a new secret and print it once; both secrets sign for a day
+    Rotate(WebhookArg),
+    /// Remove a webhook and its log permanently
+    Remove(WebhookArg),
+}
+
+/// Parses an event of the API.
+fn event(text: &str) -> Result<Topic, String> {
+    text.parse().map_err(|_| {
+        let names: Vec<String> = Topic::all().map(|topic| topic.to_string()).collect();
+        format!("must be one of {}", names.join(", "))
+    })
+}
 
 const WEBHOOKS: &[AnswerColumn] = &[
     at("WEBHOOK", "/id"),
@@ -34,95 +89,64 @@ const WEBHOOKS: &[AnswerColumn] = &[
     at("NAME", "/name"),
 ];
 
-/// A webhook with its new secret.
-#[derive(Serialize)]
-struct RotatedSecret {
-    #[serde(flatten)]
-    webhook: MarkedObject<WebhookShown>,
-    secret: String,
-    /// Time until which the previous secret also signs.
-    previous_until: Timestamp,
-}
-
-pub(super) async fn run(operator: &LocalOperator<'_>, command: &WebhooksCommand) -> Result<Printout> {
-    let app = operator.app;
+pub(super) async fn run(app: &App, command: &WebhooksCommand) -> Result<Printout> {
     match command {
-        WebhooksCommand::List(some) => list(operator, some).await,
+        WebhooksCommand::List(some) => {
+            let read = async |caller: &Caller| list_webhooks(app, caller, WHOLE).await.map(|found| found.data);
+            print_both(app, some, WEBHOOKS, read).await
+        }
         WebhooksCommand::Create { url, name, event, test, org } => {
-            let caller = staff(operator.choose_org(org).await?, *test);
+            let caller = staff(choose_org(app, org).await?, *test);
             let asked = read_new_webhook(url, name, event);
             let made = create_webhook(app, &caller, &Once::unkeyed(), asked).await?;
-            print_one(&caller, MarkedObject { test: *test, object: made }, SIGNED)
+            print_one(&caller, marked(&caller, made), SIGNED)
         }
-        WebhooksCommand::Pause(one) => set_status(operator, one, WebhookStatus::Disabled).await,
-        WebhooksCommand::Resume(one) => set_status(operator, one, WebhookStatus::Active).await,
+        WebhooksCommand::Pause(one) => set_status(app, one, WebhookStatus::Disabled).await,
+        WebhooksCommand::Resume(one) => set_status(app, one, WebhookStatus::Active).await,
         WebhooksCommand::Remove(one) => {
-            let (caller, webhook) = reach(operator, one).await?;
-            let removed = delete_webhook(app, &caller, webhook.object.id).await;
-            let deleted = removed.or_missing(missing(one))?.deleted;
-            print_one(&caller, DeletedObject { answer: webhook, deleted }, REMOVED)
+            let (caller, webhook) = reach(app, one).await?;
+            let deleted = delete_webhook(app, &caller, webhook.id).await.or_missing(missing(one))?.deleted;
+            print_one(&caller, join(marked(&caller, webhook), OneField("deleted", deleted)), REMOVED)
         }
         WebhooksCommand::Test(one) => {
-            let (caller, webhook) = reach(operator, one).await?;
-            let sent =
-                send_test_event(app, &caller, webhook.object.id, &Once::unkeyed()).await.or_missing(missing(one))?;
+            let (caller, webhook) = reach(app, one).await?;
+            let sent = send_test_event(app, &caller, webhook.id, &Once::unkeyed()).await.or_missing(missing(one))?;
             print_one(&caller, inspect_delivery(app, caller.org_id(), sent.id).await?, AnswerView::Rows(DELIVERIES))
         }
         WebhooksCommand::Rotate(one) => {
-            let (caller, webhook) = reach(operator, one).await?;
-            let rotated = rotate_webhook_secret(app, &caller, webhook.object.id, &Once::unkeyed())
-                .await
-                .or_missing(missing(one))?;
-            let rotated = RotatedSecret { webhook, secret: rotated.secret, previous_until: rotated.previous_until };
+            let (caller, webhook) = reach(app, one).await?;
+            let rotated = rotate_webhook_secret(app, &caller, webhook.id, &Once::unkeyed()).await;
+            let rotated = rotated.or_missing(missing(one))?;
+            let secret = join(OneField("secret", rotated.secret), OneField("previous_until", rotated.previous_until));
+            let rotated = join(marked(&caller, webhook), secret);
             print_one(&caller, rotated, SIGNED)
         }
     }
 }
 
-/// Lists the webhooks of live keys, then those of test keys.
-async fn list(operator: &LocalOperator<'_>, some: &OrgFlag) -> Result<Printout> {
-    let org = operator.choose_org(some).await?;
-    let mut all = Vec::new();
-    for test in [false, true] {
-        let (caller, found) = read_sort(operator, &org, test).await?;
-        all.extend(each_with_org(&caller, found));
-    }
-    Printout::of(all, AnswerView::Rows(WEBHOOKS))
-}
-
-/// Returns all webhooks of one sort, and the operator as the caller who sees them.
-async fn read_sort(
-    operator: &LocalOperator<'_>,
-    org: &OrgRecord,
-    test: bool,
-) -> Result<(Caller, Vec<MarkedObject<WebhookShown>>)> {
-    let caller = staff(org.clone(), test);
-    // All webhooks are one page.
-    let page = PageQuery { per_page: u32::MAX, cursor: None };
-    let found = list_webhooks(operator.app, &caller, page).await?.data;
-    Ok((caller, found.into_iter().map(|webhook| MarkedObject { test, object: webhook }).collect()))
-}
+/// All webhooks are one page.
+const WHOLE: PageQuery = PageQuery { per_page: u32::MAX, cursor: None };
 
 fn read_new_webhook(url: &str, name: &str, events: &[Topic]) -> CreateWebhook {
     let events = events.iter().copied().map(TopicName).collect();
     CreateWebhook { name: name.to_owned(), url: url.to_owned(), events }
 }
 
-async fn set_status(operator: &LocalOperator<'_>, one: &WebhookArg, status: WebhookStatus) -> Result<Printout> {
-    let (caller, MarkedObject { test, object: webhook }) = reach(operator, one).await?;
+async fn set_status(app: &App, one: &WebhookArg, status: WebhookStatus) -> Result<Printout> {
+    let (caller, webhook) = reach(app, one).await?;
     let patch = WebhookPatch { name: None, url: None, events: None, status: Some(status) };
-    let webhook = change_webhook(operator.app, &caller, webhook.id, patch).await.or_missing(missing(one))?;
-    print_one(&caller, MarkedObject { test, object: webhook }, AnswerView::Rows(WEBHOOKS))
+    let webhook = change_webhook(app, &caller, webhook.id, patch).await.or_missing(missing(one))?;
+    print_one(&caller, marked(&caller, webhook), AnswerView::Rows(WEBHOOKS))
 }
 
 /// Returns the caller for an act on a webhook of either sort, and the webhook as it is before the act. The answers of acts leave
 /// the sort out, so the webhook is looked up in the lists of both.
-async fn reach(operator: &LocalOperator<'_>, one: &WebhookArg) -> Result<(Caller, MarkedObject<WebhookShown>)> {
-    let org = operator.choose_org(&one.org).await?;
+async fn reach(app: &App, one: &WebhookArg) -> Result<(Caller, WebhookShown)> {
+    let callers = act_for_both(app, &one.org).await?;
     let id: WebhookId = one.webhook.parse().map_err(|_| missing(one)())?;
-    for test in [false, true] {
-        let (caller, found) = read_sort(operator, &org, test).await?;
-        if let Some(webhook) = found.into_iter().find(|found| found.object.id == id) {
+    for caller in callers {
+        let found = list_webhooks(app, &caller, WHOLE).await?.data;
+        if let Some(webhook) = found.into_iter().find(|webhook| webhook.id == id) {
             return Ok((caller, webhook));
         }
     }

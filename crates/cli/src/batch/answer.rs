@@ -20,13 +20,14 @@ const PLACE_BITS: u32 = 40;
 
 /// How to derive the domain from the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum DomainForm {
     /// No domain.
-    Absent,
+    Absent = 0,
     /// Text after the last `@`, in lowercase.
-    Plain,
+    Plain = 1,
     /// Stored separately.
-    Other,
+    Other = 2,
 }
 
 /// Stored part of a verdict.
@@ -64,11 +65,7 @@ impl<'a> StoredAnswer<'a> {
         out.extend_from_slice(&self.row.to_le_bytes());
         out.push(u8::try_from(number(self.reason)).expect("there are 17 reasons"));
         out.push(self.flags);
-        out.push(match self.form {
-            DomainForm::Absent => 0,
-            DomainForm::Plain => 1,
-            DomainForm::Other => 2,
-        });
+        out.push(self.form as u8);
         for text in [self.meta, self.suggestion, self.domain] {
             // Texts of the engine are short by construction; a longer one is cut rather than rejected.
             let most = (0..=usize::from(u16::MAX).min(text.len())).rev().find(|at| text.is_char_boundary(*at));
@@ -88,12 +85,7 @@ impl<'a> StoredAnswer<'a> {
             *text = std::str::from_utf8(bytes).ok()?;
             from = rest;
         }
-        let form = match form {
-            0 => DomainForm::Absent,
-            1 => DomainForm::Plain,
-            2 => DomainForm::Other,
-            _ => return None,
-        };
+        let form = *[DomainForm::Absent, DomainForm::Plain, DomainForm::Other].get(usize::from(*form))?;
         let [meta, suggestion, domain] = texts;
         let reason = *Reason::ALL.get(usize::from(*reason))?;
         Some(Self { row: u32::from_le_bytes(*row), reason, flags: *flags, meta, suggestion, form, domain })

@@ -6,7 +6,7 @@ use std::fs::File;
 use anyhow::{Result, bail};
 use probity_account::language::PageLanguage;
 use probity_lists::rows::separator;
-use probity_lists::split::{fields, unquote};
+use probity_lists::split::{Eol, fields, unquote};
 use probity_service::lists::download::values::CellValue;
 use probity_service::lists::download::xlsx::book::{
     ResultsBook, RowFigure, RowSummary, SHEET_COLUMNS_MAX, SHEET_ROWS_MAX, WorkbookError,
@@ -14,9 +14,10 @@ use probity_service::lists::download::xlsx::book::{
 
 use super::answer::FLAG_NAMES;
 use super::form::{RowAnswer, column_names};
+use super::output::RowForm;
+use super::request::ListFormat;
 use super::workfile::Imported;
-use crate::args::ListFormat;
-use crate::exit::{Exit, ExitsWith};
+use crate::exit;
 
 /// Rows that a sheet may have above its rows: titles and the header.
 const HEAD_ROWS: u64 = 32;
@@ -45,9 +46,11 @@ impl BookForm {
         }
         Ok(form)
     }
+}
 
+impl RowForm for BookForm {
     /// Takes the header, or what stands above it; blank lines are left out.
-    pub(super) fn verbatim(&mut self, is_above: bool, raw: &[u8]) {
+    fn verbatim(&mut self, _: Eol, is_above: bool, raw: &[u8], _: &mut Vec<u8>) {
         let is_separator = separator(raw).is_some();
         if self.imported.format != ListFormat::Csv || self.book.is_some() || is_separator {
             return;
@@ -63,8 +66,7 @@ impl BookForm {
         }
     }
 
-    /// Adds a row.
-    pub(super) fn row(&mut self, email: &str, raw: &[u8], reply: &RowAnswer<'_>) -> Result<()> {
+    fn row(&mut self, _: Eol, email: &str, raw: &[u8], reply: &RowAnswer<'_>, _: &mut Vec<u8>) -> Result<()> {
         let mut values: Vec<CellValue<'_>> = Vec::with_capacity(self.width() + FLAG_NAMES.len() + 5);
         if self.imported.format == ListFormat::Csv {
             let kind = |column: usize| self.imported.kinds.get(column).copied().unwrap_or_default();
@@ -81,19 +83,25 @@ impl BookForm {
         values.push((&*reply.domain).into());
         let figure =
             if has_verdict { RowFigure::Verdict(reply.status, reply.reason) } else { RowFigure::WithoutAddress };
-        let mut book = self.book.take().map_or_else(|| self.begin(), Ok)?;
+        let mut book = self.book.take().map_or_else(|| self.new_book(), Ok)?;
         book.row(&values, figure).map_err(failed)?;
         self.book = Some(book);
         Ok(())
     }
 
-    /// Writes the workbook to a temporary file.
-    pub(super) fn finish(mut self) -> Result<File> {
-        let book = self.book.take().map_or_else(|| self.begin(), Ok)?;
-        book.finish().map_err(failed)
+    fn unreadable(&mut self, eol: Eol, _: bool, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.row(eol, &String::from_utf8_lossy(raw), raw, &RowAnswer::unreadable(), out)
     }
 
-    fn begin(&self) -> Result<ResultsBook> {
+    /// Writes the workbook to a temporary file.
+    fn finish(mut self: Box<Self>) -> Result<Option<File>> {
+        let book = self.book.take().map_or_else(|| self.new_book(), Ok)?;
+        book.finish().map(Some).map_err(failed)
+    }
+}
+
+impl BookForm {
+    fn new_book(&self) -> Result<ResultsBook> {
         let summary = RowSummary::of_all(self.title.clone(), PageLanguage::En);
         ResultsBook::begin(&self.above, &self.names(), summary).map_err(failed)
     }
@@ -123,7 +131,6 @@ impl BookForm {
 }
 
 fn failed(error: WorkbookError) -> anyhow::Error {
-    anyhow::Error::new(error)
-        .context("the workbook cannot be written; no verdict is lost, run again to continue")
-        .context(ExitsWith(Exit::Local))
+    let message = "the workbook cannot be written; no verdict is lost, run again to continue";
+    exit::local(anyhow::Error::new(error).context(message))
 }

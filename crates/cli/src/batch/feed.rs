@@ -4,8 +4,7 @@
 //! until their answers are stored. Each address releases its slot with its own answer, so that a call waiting for one slow server
 //! holds one slot instead of all. Calls of one large domain take only a few slots, so that a slow domain does not block the others.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,17 +60,13 @@ pub(crate) struct Feed {
 /// A row to verify, with its earlier attempts.
 type Wanted = (u32, PriorAttempts);
 
-/// Deferred rows, earliest first; rows due together keep the order.
+/// Deferred rows with their earlier attempts, earliest first; rows due together keep the order.
 #[derive(Default)]
-struct DeferredRows {
-    heap: BinaryHeap<Reverse<(Millis, u32)>>,
-    tries: std::collections::HashMap<u32, PriorAttempts>,
-}
+struct DeferredRows(BTreeMap<(Millis, u32), PriorAttempts>);
 
 impl DeferredRows {
     fn add(&mut self, put_off: PutOff) {
-        self.heap.push(Reverse((put_off.not_before, put_off.row)));
-        self.tries.insert(put_off.row, put_off.tries);
+        self.0.insert((put_off.not_before, put_off.row), put_off.tries);
     }
 
     fn is_due(&self, now: Millis) -> bool {
@@ -79,16 +74,14 @@ impl DeferredRows {
     }
 
     fn earliest(&self) -> Option<Millis> {
-        self.heap.peek().map(|Reverse((at, _))| *at)
+        self.0.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// Takes the rows that are due, at most one call's worth.
     fn due(&mut self, now: Millis) -> Vec<Wanted> {
         let mut due = Vec::new();
         while due.len() < CALL_MAX as usize && self.is_due(now) {
-            if let Some(Reverse((_, row))) = self.heap.pop() {
-                due.push((row, self.tries.remove(&row).unwrap_or_default()));
-            }
+            due.extend(self.0.pop_first().map(|((_, row), tries)| (row, tries)));
         }
         due
     }
@@ -111,7 +104,7 @@ impl Feed {
             while let Ok(row) = to_wait.try_recv() {
                 waiting.add(row);
             }
-            if running.is_empty() && waiting.heap.is_empty() && lanes.len() == 0 {
+            if running.is_empty() && waiting.0.is_empty() && lanes.len() == 0 {
                 break;
             }
             let now = shared.feed.verifier.now();

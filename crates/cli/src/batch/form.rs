@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use anyhow::Result;
 use probity_lists::json::ANSWER_KEY;
 use probity_lists::rows::separator;
 use probity_lists::split::{Dialect, Eol, fields, unquote};
@@ -9,8 +10,9 @@ use probity_mail::verdict::Reason;
 
 use super::answer::FLAG_NAMES;
 use super::input::UNREADABLE_ROW;
+use super::output::RowForm;
+use super::request::ListFormat;
 use super::workfile::{Imported, LeftOut};
-use crate::args::ListFormat;
 use crate::output::plain;
 
 /// UTF-8 byte order mark.
@@ -41,17 +43,16 @@ pub(super) struct RowAnswer<'a> {
     pub(super) domain: Cow<'a, str>,
 }
 
-impl RowAnswer<'static> {
+impl<'a> RowAnswer<'a> {
+    /// The answer with this reason, without flags and domain.
+    pub(super) fn of(reason: Reason, meta: impl Into<Cow<'a, str>>) -> Self {
+        let (status, suggestion, domain) = (reason.status().as_str(), "".into(), "".into());
+        Self { status, reason: reason.as_str(), meta: meta.into(), suggestion, flags: 0, domain }
+    }
+
     /// The answer for a line that could not be read.
     pub(super) fn unreadable() -> Self {
-        Self {
-            status: Reason::Invalid.status().as_str(),
-            reason: Reason::Invalid.as_str(),
-            meta: UNREADABLE_ROW.into(),
-            suggestion: "".into(),
-            flags: 0,
-            domain: "".into(),
-        }
+        Self::of(Reason::Invalid, UNREADABLE_ROW)
     }
 
     /// The answer for a row without an address: nothing is said of it but why it is left out.
@@ -68,9 +69,8 @@ pub(super) struct OutputForm {
     pub(super) names: Vec<String>,
 }
 
-impl OutputForm {
-    /// Writes the text before the first record.
-    pub(super) fn begin(&self, out: &mut Vec<u8>) {
+impl RowForm for OutputForm {
+    fn begin(&self, out: &mut Vec<u8>) {
         if self.format != ListFormat::Csv {
             return;
         }
@@ -84,15 +84,8 @@ impl OutputForm {
         }
     }
 
-    fn names_of_ours(&self, delimiter: u8, out: &mut Vec<u8>) {
-        for name in column_names(if self.imported.format == ListFormat::Csv { &self.imported.suffix } else { "" }) {
-            out.push(delimiter);
-            out.extend_from_slice(name.as_bytes());
-        }
-    }
-
     /// Writes a header, a blank line or what stands above the header, which is repeated only if the output has the input's format.
-    pub(super) fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8], out: &mut Vec<u8>) {
+    fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8], out: &mut Vec<u8>) {
         // Work files of older programs do not say that the line that names the separator stands above.
         let blank =
             is_above || raw.iter().all(u8::is_ascii_whitespace) || (self.names.is_empty() && separator(raw).is_some());
@@ -114,7 +107,7 @@ impl OutputForm {
         out.extend_from_slice(eol.bytes());
     }
 
-    pub(super) fn row(&self, eol: Eol, email: &str, raw: &[u8], reply: &RowAnswer<'_>, out: &mut Vec<u8>) {
+    fn row(&mut self, eol: Eol, email: &str, raw: &[u8], reply: &RowAnswer<'_>, out: &mut Vec<u8>) -> Result<()> {
         let same = self.format == self.imported.format;
         match self.format {
             ListFormat::Csv => {
@@ -138,11 +131,12 @@ impl OutputForm {
             ListFormat::Jsonl => self.object(email, raw, reply, out),
         }
         out.extend_from_slice(if same { eol.bytes() } else { b"\n" });
+        Ok(())
     }
 
     /// Writes an unreadable record with its answer. JSON output wraps a record that is not an object as a string. In other formats,
     /// the record takes the place of the address.
-    pub(super) fn unreadable(&self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) {
+    fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let reply = RowAnswer::unreadable();
         let text = String::from_utf8_lossy(raw);
         if object || self.format != ListFormat::Jsonl {
@@ -151,7 +145,16 @@ impl OutputForm {
         let mut made = format!("{{\"{UNREADABLE_ROW}\":").into_bytes();
         json_text(&text, &mut made);
         made.push(b'}');
-        self.row(eol, "", &made, &reply, out);
+        self.row(eol, "", &made, &reply, out)
+    }
+}
+
+impl OutputForm {
+    fn names_of_ours(&self, delimiter: u8, out: &mut Vec<u8>) {
+        for name in column_names(if self.imported.format == ListFormat::Csv { &self.imported.suffix } else { "" }) {
+            out.push(delimiter);
+            out.extend_from_slice(name.as_bytes());
+        }
     }
 
     /// Writes the input's own columns, padded to the widest row.
@@ -291,8 +294,18 @@ fn is_formula(text: &str) -> bool {
     first.is_some_and(|c| matches!(c, '=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '\0' | '＝' | '＋' | '－' | '＠'))
 }
 
+/// Writes the cells of one CSV record, unprotected and without a line end.
+pub(super) fn record<'a>(cells: impl IntoIterator<Item = &'a str>, delimiter: u8, out: &mut Vec<u8>) {
+    for (column, text) in cells.into_iter().enumerate() {
+        if column > 0 {
+            out.push(delimiter);
+        }
+        cell(text, delimiter, false, out);
+    }
+}
+
 /// Writes one CSV cell (RFC 4180).
-pub(super) fn cell(text: &str, delimiter: u8, protect: bool, out: &mut Vec<u8>) {
+fn cell(text: &str, delimiter: u8, protect: bool, out: &mut Vec<u8>) {
     let guard = protect && is_formula(text);
     let quoted = guard || text.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\r' | b'\n'));
     if !quoted {
@@ -350,26 +363,26 @@ mod tests {
         }
     }
 
-    fn row(form: &OutputForm, email: &str, raw: &str) -> String {
+    fn row(form: &mut OutputForm, email: &str, raw: &str) -> String {
         let mut out = Vec::new();
-        form.row(Eol::CrLf, email, raw.as_bytes(), &reply(), &mut out);
+        form.row(Eol::CrLf, email, raw.as_bytes(), &reply(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn the_inputs_columns_are_repeated_byte_by_byte_and_filled_up() {
-        let form = form(ListFormat::Csv, ListFormat::Csv, Protect::Ours, 4);
+        let mut form = form(ListFormat::Csv, ListFormat::Csv, Protect::Ours, 4);
         let raw = "\"a;\"\"b\";=1+1;a@x.org";
         let expected = format!("{raw};;risky;role_based;role;\"'+x@y.org\";true;false;true;false;false;x.org\r\n");
-        assert_eq!(row(&form, "a@x.org", raw), expected);
+        assert_eq!(row(&mut form, "a@x.org", raw), expected);
     }
 
     #[test]
     fn cells_are_protected_as_far_as_was_asked() {
-        let all = form(ListFormat::Csv, ListFormat::Csv, Protect::All, 2);
-        assert!(row(&all, "a@x.org", "=1;\"fine\"").starts_with("\"'=1\";\"fine\";risky"));
-        let raw = form(ListFormat::Csv, ListFormat::Csv, Protect::Nothing, 2);
-        assert!(row(&raw, "a@x.org", "=1;x").contains(";+x@y.org;"));
+        let mut all = form(ListFormat::Csv, ListFormat::Csv, Protect::All, 2);
+        assert!(row(&mut all, "a@x.org", "=1;\"fine\"").starts_with("\"'=1\";\"fine\";risky"));
+        let mut raw = form(ListFormat::Csv, ListFormat::Csv, Protect::Nothing, 2);
+        assert!(row(&mut raw, "a@x.org", "=1;x").contains(";+x@y.org;"));
         for first in ["=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠"] {
             let mut out = Vec::new();
             cell(&format!("{first}x"), b',', true, &mut out);
@@ -379,21 +392,21 @@ mod tests {
 
     #[test]
     fn other_formats_carry_the_address_and_the_answer() {
-        let line = row(&form(ListFormat::Txt, ListFormat::Txt, Protect::Ours, 0), "a@x.org", " a@x.org");
+        let line = row(&mut form(ListFormat::Txt, ListFormat::Txt, Protect::Ours, 0), "a@x.org", " a@x.org");
         assert_eq!(line, " a@x.org\trisky\trole_based\trole\t+x@y.org\r\n");
-        let csv = row(&form(ListFormat::Txt, ListFormat::Csv, Protect::Ours, 0), "=a@x.org", "=a@x.org");
+        let csv = row(&mut form(ListFormat::Txt, ListFormat::Csv, Protect::Ours, 0), "=a@x.org", "=a@x.org");
         assert!(csv.starts_with("\"'=a@x.org\",risky,"));
         for (input, raw) in [
             (ListFormat::Txt, "a@x.org"),
             (ListFormat::Jsonl, "{\"email\":\"a@x.org\"} "),
             (ListFormat::Csv, "a@x.org;5"),
         ] {
-            let line = row(&form(input, ListFormat::Jsonl, Protect::Ours, 0), "a@x.org", raw);
+            let line = row(&mut form(input, ListFormat::Jsonl, Protect::Ours, 0), "a@x.org", raw);
             let value: serde_json::Value = serde_json::from_str(&line).unwrap();
             assert_eq!(value["probity"]["reason"], "role_based", "{line}");
             assert_eq!(value["probity"]["free"], true);
         }
-        let line = row(&form(ListFormat::Jsonl, ListFormat::Jsonl, Protect::Ours, 0), "", "{ }");
+        let line = row(&mut form(ListFormat::Jsonl, ListFormat::Jsonl, Protect::Ours, 0), "", "{ }");
         assert!(serde_json::from_str::<serde_json::Value>(&line).is_ok(), "{line}");
     }
 

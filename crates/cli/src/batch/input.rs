@@ -16,20 +16,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use probity_backend::secrets::hex;
-use probity_lists::FileFault;
 use probity_lists::absent::{absence, cleaned, has_address};
 use probity_lists::column::NoColumn;
 use probity_lists::encoding::Encoding;
-use probity_lists::json;
 use probity_lists::kinds::ColumnKinds;
 use probity_lists::rows::{Layout, Record, RecordKind, TextForm, TextHint, TextRows};
-use probity_lists::split::Eol;
+use probity_lists::split::{Dialect, Eol};
+use probity_lists::{FileFault, json};
 use ring::digest;
 
 use self::oddities::{InputOddities, remarked};
+use super::form;
 use super::order::{ROWS_MAX, RowCollector};
+use super::request::ListFormat;
 use super::workfile::{BatchHeader, Imported, LeftOut, WorkFile};
-use crate::args::ListFormat;
 use crate::exit::{Exit, ExitsWith};
 
 /// Meta of unreadable rows.
@@ -123,8 +123,8 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
         size,
         hash,
         format: plan.format,
-        delimiter: plan.delimiter,
-        backslash: plan.backslash,
+        delimiter: plan.dialect.delimiter,
+        backslash: plan.dialect.backslash,
         header: plan.header,
         width: u32::try_from(found.width).unwrap_or(u32::MAX),
         encoding,
@@ -177,8 +177,7 @@ fn unreadable(name: &str, fault: FileFault) -> anyhow::Error {
 #[derive(Debug)]
 struct Plan {
     format: ListFormat,
-    delimiter: u8,
-    backslash: bool,
+    dialect: Dialect,
     column: usize,
     header: bool,
 }
@@ -190,9 +189,7 @@ impl Plan {
             TextForm::Lines => ListFormat::Txt,
             TextForm::Json => ListFormat::Jsonl,
         };
-        let dialect = layout.sample.dialect;
-        let (delimiter, backslash) = (dialect.delimiter, dialect.backslash);
-        let mut plan = Self { format, delimiter, backslash, column: 0, header: false };
+        let mut plan = Self { format, dialect: layout.sample.dialect, column: 0, header: false };
         match format {
             ListFormat::Csv => {
                 let found = layout.sample.column(begun.column.as_deref(), begun.no_header);
@@ -314,12 +311,7 @@ impl Import<'_> {
     /// A record without the half of a quote that is in it by mistake.
     fn repaired(&self, cells: &[String]) -> Vec<u8> {
         let mut record = Vec::new();
-        for (column, cell) in cells.iter().enumerate() {
-            if column > 0 {
-                record.push(self.plan.delimiter);
-            }
-            super::form::cell(cell, self.plan.delimiter, false, &mut record);
-        }
+        form::record(cells.iter().map(String::as_str), self.plan.dialect.delimiter, &mut record);
         record
     }
 
@@ -340,7 +332,7 @@ impl Import<'_> {
         let names: Vec<String> = cells.iter().map(|cell| cell.trim().to_ascii_lowercase()).collect();
         self.found.width = names.len();
         let taken = |suffix: &str| {
-            let ours = super::form::column_names(suffix);
+            let ours = form::column_names(suffix);
             ours.iter().any(|name| names.contains(name))
         };
         let mut number = 1;

@@ -21,14 +21,15 @@ use probity_mail::facts::lists::Lists;
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Flags, Reason};
 
-use super::answer::{AnswerTable, bits, plain_domain};
+use super::answer::{AnswerTable, PackedAnswer, bits, plain_domain};
 #[cfg(feature = "xlsx")]
 use super::book::BookForm;
 use super::form::{OutputForm, Protect, RowAnswer};
 use super::order::Order;
+use super::request::{ListFormat, OutputFormat};
 use super::summary::RowTally;
 use super::workfile::{Frame, FrameReader, Imported, Scan, open_locked, output_failed};
-use crate::args::{ListFormat, OutputFormat};
+use crate::files::{beside, parent, sync};
 use crate::output::plain;
 
 /// Size of the write buffer.
@@ -48,7 +49,7 @@ impl OutputTarget {
         let linked = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
         let path = if linked { path.canonicalize().unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() };
         let direct = path.as_os_str() == "-" || std::fs::metadata(&path).is_ok_and(|meta| !meta.is_file());
-        let part = (!direct).then(|| super::beside(&path, ".part"));
+        let part = (!direct).then(|| beside(&path, ".part"));
         Self { path, part }
     }
 
@@ -82,11 +83,10 @@ impl OutputTarget {
     fn finish(&self) -> Result<()> {
         let Some(part) = &self.part else { return Ok(()) };
         let failed = |error| output_failed(error, &self.path);
-        File::open(part).and_then(|file| file.sync_all()).map_err(failed)?;
+        sync(part).map_err(failed)?;
         std::fs::rename(part, &self.path).map_err(failed)?;
-        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // A file system that cannot sync directories has done what it can.
-        let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        let _ = sync(parent(&self.path));
         Ok(())
     }
 }
@@ -99,56 +99,37 @@ pub(crate) struct OutputShape {
     pub title: String,
 }
 
-/// Records as text, or as rows of a sheet.
-enum RowForm {
-    Text(Box<OutputForm>),
-    #[cfg(feature = "xlsx")]
-    Book(Box<BookForm>),
+/// Form of an output: text, which is written to `out`, or a sheet, which is written at the end.
+pub(super) trait RowForm: Send {
+    /// Writes the text before the first record.
+    fn begin(&self, _out: &mut Vec<u8>) {}
+
+    /// Writes a record that is no row, such as the header.
+    fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8], out: &mut Vec<u8>);
+
+    fn row(&mut self, eol: Eol, email: &str, raw: &[u8], reply: &RowAnswer<'_>, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Writes an unreadable record with its answer; `object`: it is a JSON object nonetheless.
+    fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) -> Result<()>;
+
+    /// Returns what is written after the last record.
+    fn finish(self: Box<Self>) -> Result<Option<File>> {
+        Ok(None)
+    }
 }
 
-impl RowForm {
-    fn of(shape: OutputShape, imported: &Imported) -> Result<Self> {
-        let OutputShape { format, protect, title } = shape;
-        let text =
-            |format| Self::Text(OutputForm { imported: imported.clone(), format, protect, names: Vec::new() }.into());
-        Ok(match format {
-            OutputFormat::Csv => text(ListFormat::Csv),
-            OutputFormat::Txt => text(ListFormat::Txt),
-            OutputFormat::Jsonl => text(ListFormat::Jsonl),
-            #[cfg(feature = "xlsx")]
-            OutputFormat::Xlsx => Self::Book(BookForm::open(imported, title)?.into()),
-            #[cfg(not(feature = "xlsx"))]
-            OutputFormat::Xlsx => bail!("{title}: this program was built without workbooks; name the output .csv"),
-        })
-    }
-
-    #[cfg_attr(not(feature = "xlsx"), expect(clippy::unnecessary_wraps, reason = "a sheet can refuse a row"))]
-    fn row(&mut self, eol: Eol, email: &str, raw: &[u8], reply: &RowAnswer<'_>, out: &mut Vec<u8>) -> Result<()> {
-        match self {
-            Self::Text(form) => form.row(eol, email, raw, reply, out),
-            #[cfg(feature = "xlsx")]
-            Self::Book(form) => form.row(email, raw, reply)?,
-        }
-        Ok(())
-    }
-
-    #[cfg_attr(not(feature = "xlsx"), expect(clippy::unnecessary_wraps, reason = "a sheet can refuse a row"))]
-    fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        match self {
-            Self::Text(form) => form.unreadable(eol, object, raw, out),
-            #[cfg(feature = "xlsx")]
-            Self::Book(form) => form.row(&String::from_utf8_lossy(raw), raw, &RowAnswer::unreadable())?,
-        }
-        Ok(())
-    }
-
-    fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8], out: &mut Vec<u8>) {
-        match self {
-            Self::Text(form) => form.verbatim(eol, is_above, raw, out),
-            #[cfg(feature = "xlsx")]
-            Self::Book(form) => form.verbatim(is_above, raw),
-        }
-    }
+fn form_of(shape: OutputShape, imported: &Imported) -> Result<Box<dyn RowForm>> {
+    let OutputShape { format, protect, title } = shape;
+    let format = match format {
+        OutputFormat::Csv => ListFormat::Csv,
+        OutputFormat::Txt => ListFormat::Txt,
+        OutputFormat::Jsonl => ListFormat::Jsonl,
+        #[cfg(feature = "xlsx")]
+        OutputFormat::Xlsx => return Ok(Box::new(BookForm::open(imported, title)?)),
+        #[cfg(not(feature = "xlsx"))]
+        OutputFormat::Xlsx => bail!("{title}: this program was built without workbooks; name the output .csv"),
+    };
+    Ok(Box::new(OutputForm { imported: imported.clone(), format, protect, names: Vec::new() }))
 }
 
 /// Writes records with their answers.
@@ -159,7 +140,7 @@ pub(crate) struct Output {
     terminal: bool,
     scan: Scan,
     reader: FrameReader,
-    form: RowForm,
+    form: Box<dyn RowForm>,
     row: u32,
     begun: bool,
     ended: bool,
@@ -183,7 +164,7 @@ impl Output {
         if terminal && shape.format == OutputFormat::Xlsx {
             bail!("a terminal shows no workbook; name a file with -o");
         }
-        let form = RowForm::of(shape, imported)?;
+        let form = form_of(shape, imported)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, target.open()?);
         let scan = reader.scan()?.context("the work file is damaged")?;
         Ok(Self {
@@ -207,11 +188,7 @@ impl Output {
     pub(crate) fn advance(&mut self, order: &Order, answers: &AnswerTable) -> Result<()> {
         if !self.begun {
             self.line.clear();
-            match &self.form {
-                RowForm::Text(form) => form.begin(&mut self.line),
-                #[cfg(feature = "xlsx")]
-                RowForm::Book(_) => {}
-            }
+            self.form.begin(&mut self.line);
             self.put()?;
             self.begun = true;
         }
@@ -238,36 +215,18 @@ impl Output {
         match frame {
             Frame::Row { eol, email, raw } => {
                 let leader = order.leaders[self.row as usize];
-                let Some(packed) = answers.get(leader) else {
-                    let Some(deferred) = deferred else {
+                let (reason, reply) = match (answers.get(leader), deferred) {
+                    (Some(packed), _) => (packed.reason, stored(packed, email, &self.reader, &mut self.buffer)?),
+                    (None, Some(deferred)) => {
+                        self.unanswered += 1;
+                        (Reason::Unverified, without_verdict(email, deferred.contains_key(&leader)))
+                    }
+                    (None, None) => {
                         self.scan.back(place);
                         return Ok(false);
-                    };
-                    let reply = without_verdict(email, deferred.contains_key(&leader));
-                    self.tally.add(Reason::Unverified, leader != self.row);
-                    self.form.row(eol, email, raw, &reply, &mut self.line)?;
-                    (self.row, self.unanswered) = (self.row + 1, self.unanswered + 1);
-                    self.put()?;
-                    return Ok(true);
+                    }
                 };
-                let mut reply = RowAnswer {
-                    status: packed.reason.status().as_str(),
-                    reason: packed.reason.as_str(),
-                    meta: Cow::Borrowed(packed.meta),
-                    suggestion: Cow::Borrowed(""),
-                    flags: packed.flags,
-                    domain: if packed.has_domain { plain_domain(email).into() } else { "".into() },
-                };
-                if let Some(place) = packed.elsewhere {
-                    self.reader.answer(place, &mut self.buffer, |answer| {
-                        reply.meta = answer.meta.to_owned().into();
-                        reply.suggestion = answer.suggestion.to_owned().into();
-                        if !answer.domain.is_empty() {
-                            reply.domain = answer.domain.to_owned().into();
-                        }
-                    })?;
-                }
-                self.tally.add(packed.reason, leader != self.row);
+                self.tally.add(reason, leader != self.row);
                 self.form.row(eol, email, raw, &reply, &mut self.line)?;
                 self.row += 1;
             }
@@ -309,12 +268,8 @@ impl Output {
     pub(crate) fn finish(self) -> Result<RowTally> {
         let Self { target, mut out, form, ended, tally, .. } = self;
         let failed = |error| output_failed(error, &target.path);
-        match form {
-            #[cfg(feature = "xlsx")]
-            RowForm::Book(form) if ended => {
-                io::copy(&mut form.finish()?, &mut out).map_err(failed)?;
-            }
-            _ => {}
+        if ended && let Some(mut book) = form.finish()? {
+            io::copy(&mut book, &mut out).map_err(failed)?;
         }
         out.flush().map_err(failed)?;
         if ended {
@@ -324,18 +279,40 @@ impl Output {
     }
 }
 
+/// Builds the answer for an address from memory, and from the work file what memory does not hold.
+fn stored<'a>(
+    packed: PackedAnswer<'a>,
+    email: &str,
+    reader: &FrameReader,
+    buffer: &mut Vec<u8>,
+) -> Result<RowAnswer<'a>> {
+    let mut reply = RowAnswer {
+        flags: packed.flags,
+        domain: if packed.has_domain { plain_domain(email).into() } else { "".into() },
+        ..RowAnswer::of(packed.reason, packed.meta)
+    };
+    if let Some(place) = packed.elsewhere {
+        reader.answer(place, buffer, |answer| {
+            reply.meta = answer.meta.to_owned().into();
+            reply.suggestion = answer.suggestion.to_owned().into();
+            if !answer.domain.is_empty() {
+                reply.domain = answer.domain.to_owned().into();
+            }
+        })?;
+    }
+    Ok(reply)
+}
+
 /// Builds the answer for an address without a verdict: facts from lists, and whether the address was deferred or never probed.
 fn without_verdict(email: &str, deferred: bool) -> RowAnswer<'static> {
     let parsed = Address::parse(bare_address(email));
     let facts = parsed.as_ref().map(|address| Lists::embedded().facts(address.local(), address.domain().ascii()));
     let Facts { role, disposable, free, relay, gibberish, suggestion, .. } = facts.unwrap_or_default();
     RowAnswer {
-        status: Reason::Unverified.status().as_str(),
-        reason: Reason::Unverified.as_str(),
-        meta: if deferred { "deferred" } else { "not_asked" }.into(),
         suggestion: suggestion.unwrap_or_default().into(),
         flags: bits(Flags { role, disposable, free, relay, gibberish }),
         domain: parsed.map_or_else(|_| plain_domain(email), |address| address.domain().ascii().to_owned()).into(),
+        ..RowAnswer::of(Reason::Unverified, if deferred { "deferred" } else { "not_asked" })
     }
 }
 

@@ -17,16 +17,14 @@ const DRAW_EVERY_MS: i64 = 100;
 /// Minimum and maximum width of the bar, including brackets.
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=32;
 
-/// Counts of verdicts by status.
-pub(crate) type ByStatus = [u64; Status::ALL.len()];
-
 /// Progress of one run.
 pub(crate) struct RunProgress {
     view: View,
     pub(crate) total: u64,
     /// Verdicts before this run.
     before: u64,
-    by_status: ByStatus,
+    /// Counts of verdicts by status.
+    by_status: [u64; Status::ALL.len()],
     deferred: Deferred,
     started: Millis,
     next_view: Millis,
@@ -51,24 +49,27 @@ enum View {
 struct Part(u8, String);
 
 impl RunProgress {
-    /// Starts the progress of `total` addresses; `before` counts existing verdicts.
-    pub(crate) fn new(total: u64, before: ByStatus, quiet: bool, now: Millis) -> Self {
+    /// Starts the progress of `total` addresses; `before` are existing verdicts.
+    pub(crate) fn new(total: u64, before: impl Iterator<Item = Status>, quiet: bool, now: Millis) -> Self {
         let draws = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let (view, wait) = match (quiet, draws) {
             (true, _) => (View::Nothing, 0),
             (false, true) => (View::Terminal, 0),
             (false, false) => (View::Lines, LINE_EVERY_MS),
         };
-        Self {
+        let mut progress = Self {
             view,
             total,
-            before: before.iter().sum(),
-            by_status: before,
+            before: 0,
+            by_status: [0; Status::ALL.len()],
             deferred: Deferred::default(),
             started: now,
             next_view: now + wait,
             said: String::new(),
-        }
+        };
+        before.for_each(|status| progress.settled(status));
+        progress.before = progress.done();
+        progress
     }
 
     pub(crate) fn settled(&mut self, status: Status) {
@@ -214,11 +215,13 @@ mod tests {
     /// 2026-11-22, 10:35 UTC.
     const TEN_THIRTY_FIVE: Millis = Millis(1_795_343_700_000);
 
-    fn progress(total: u64, before: ByStatus, more: ByStatus, deferred: Deferred) -> RunProgress {
-        let mut progress = RunProgress::new(total, before, true, Millis(0));
-        for (status, count) in Status::ALL.iter().zip(more) {
-            (0..count).for_each(|_| progress.settled(*status));
-        }
+    fn statuses(counts: [usize; 4]) -> impl Iterator<Item = Status> {
+        Status::ALL.into_iter().zip(counts).flat_map(|(status, count)| std::iter::repeat_n(status, count))
+    }
+
+    fn progress(total: u64, before: [usize; 4], more: [usize; 4], deferred: Deferred) -> RunProgress {
+        let mut progress = RunProgress::new(total, statuses(before), true, Millis(0));
+        statuses(more).for_each(|status| progress.settled(status));
         progress.deferred = deferred;
         progress
     }

@@ -4,35 +4,128 @@ use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
+use super::input;
 use super::output::OutputTarget;
 use super::workfile::{BatchHeader, Imported};
-use super::{beside, input};
-use crate::args::{BatchArgs, OutputFormat};
+use crate::engine::ReachArgs;
+use crate::files::{beside, parent};
 use crate::log;
 
+/// List formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum ListFormat {
+    /// Separated by comma, semicolon, tab or bar, with or without a header
+    Csv,
+    /// One address per line
+    Txt,
+    /// One JSON object per line
+    Jsonl,
+}
+
+/// Formats of a batch's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum OutputFormat {
+    /// Columns as in the input, or the address, before those of the verdict
+    Csv,
+    /// One line per row
+    Txt,
+    /// One JSON object per line
+    Jsonl,
+    /// Workbook with a sheet of the rows and one of their figures
+    Xlsx,
+}
+
+impl From<ListFormat> for OutputFormat {
+    fn from(format: ListFormat) -> Self {
+        match format {
+            ListFormat::Csv => Self::Csv,
+            ListFormat::Txt => Self::Txt,
+            ListFormat::Jsonl => Self::Jsonl,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent")]
+pub(crate) struct BatchArgs {
+    /// List to verify; `-` is standard input
+    #[arg(value_name = "INPUT", required_unless_present = "resume")]
+    pub input: Option<PathBuf>,
+    /// Output file; default and `-`: standard output
+    #[arg(short, long, value_name = "OUTPUT")]
+    pub output: Option<PathBuf>,
+    /// Column with the addresses, by name or by number from 1; default: detected by name, then by content
+    #[arg(long, value_name = "NAME|N")]
+    pub column: Option<String>,
+    /// Treat the first row of a CSV list as data
+    #[arg(long)]
+    pub no_header: bool,
+    /// Input format; default: detected by file name, then by content
+    #[arg(long, value_enum)]
+    pub format: Option<ListFormat>,
+    /// Output format; default: detected by file name, else the format of the input, where standard output gets CSV for a workbook
+    #[arg(long, value_enum)]
+    pub output_format: Option<OutputFormat>,
+    /// Work file; default: OUTPUT.probity-work
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub work: Option<PathBuf>,
+    /// Continue from a work file, without the input
+    #[arg(long, value_name = "FILE", conflicts_with = "input")]
+    pub resume: Option<PathBuf>,
+    /// Discard the work file and restart
+    #[arg(long)]
+    pub fresh: bool,
+    /// End an interrupted batch without further probes: rows without a verdict become `unknown`
+    #[arg(long, conflicts_with = "fresh")]
+    pub finish: bool,
+    /// Probing profile; overrides `probe.profile`
+    #[arg(long, value_name = "polite|open")]
+    pub profile: Option<String>,
+    /// Maximum time that an address may stay deferred, as in 30m; overrides `probe.patience` and `probe.held_back`
+    #[arg(long, value_name = "TIME")]
+    pub patience: Option<String>,
+    /// Write the appended CSV cells unprotected; by default, cells that a spreadsheet would run as a formula get a leading '
+    #[arg(long, conflicts_with = "protect_all")]
+    pub raw: bool,
+    /// Protect the input's own CSV cells too, which changes them
+    #[arg(long)]
+    pub protect_all: bool,
+    /// Continue if no mail server is reachable
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Show no notes, progress or summary
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Write the summary to standard error as one JSON object
+    #[arg(long)]
+    pub json_summary: bool,
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
 /// What the command line requests.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct BatchRequest {
     pub(super) work: PathBuf,
     /// Start of a new batch; `None` if only a work file was named.
     pub(super) begun: Option<BatchHeader>,
     pub(super) fresh: bool,
-    pub(super) output: Option<PathBuf>,
-    pub(super) output_format: Option<OutputFormat>,
     pub(super) quiet: bool,
 }
 
 impl BatchRequest {
     pub(super) fn of(args: &BatchArgs) -> Result<Self> {
-        let (output, output_format, quiet) = (args.output.clone(), args.output_format, args.quiet);
+        let (output, quiet) = (args.output.as_deref(), args.quiet);
         let Some(input) = &args.input else {
             let work = args.resume.clone().context("set an input or --resume")?;
             if !work.is_file() {
                 bail!("there is no work file {}", work.display());
             }
-            refuse_collisions(None, output.as_deref(), &work)?;
-            return Ok(Self { work, begun: None, fresh: false, output, output_format, quiet });
+            refuse_collisions(None, output, &work)?;
+            return Ok(Self { work, begun: None, fresh: false, quiet });
         };
         let begun = BatchHeader {
             input: input.to_string_lossy().into_owned(),
@@ -43,15 +136,15 @@ impl BatchRequest {
             sandbox: args.reach.sandbox,
             names: true,
             trims: true,
-            output: output.clone(),
-            output_format,
+            output: args.output.clone(),
+            output_format: args.output_format,
         };
-        let work = args.work.clone().unwrap_or_else(|| work_place(input, output.as_deref()));
-        refuse_collisions(Some(input), output.as_deref(), &work)?;
+        let work = args.work.clone().unwrap_or_else(|| work_place(input, output));
+        refuse_collisions(Some(input), output, &work)?;
         if args.finish && !work.is_file() {
             bail!("--finish: no work file {}; run the batch without --finish", work.display());
         }
-        Ok(Self { work, begun: Some(begun), fresh: args.fresh, output, output_format, quiet })
+        Ok(Self { work, begun: Some(begun), fresh: args.fresh, quiet })
     }
 
     pub(super) fn say(&self, text: &str) {
@@ -90,10 +183,7 @@ fn file_place(path: &Path) -> Option<PathBuf> {
     match path.canonicalize() {
         _ if path.as_os_str() == "-" => None,
         Ok(real) => real.is_file().then_some(real),
-        Err(_) => {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            Some(parent.canonicalize().ok()?.join(path.file_name()?))
-        }
+        Err(_) => Some(parent(path).canonicalize().ok()?.join(path.file_name()?)),
     }
 }
 

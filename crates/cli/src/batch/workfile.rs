@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use self::frame::{ANSWER, BEGUN, IMPORTED, LINE, PUT_OFF, ROW, UNREADABLE, VERBATIM, WITHOUT, tagged};
 use super::answer::{PutOff, StoredAnswer};
-use crate::exit::{Exit, ExitsWith};
+use crate::exit;
 
 pub(crate) use self::frame::{BatchHeader, Frame, Imported, LeftOut};
 pub(crate) use self::reader::{FrameReader, Scan, begun};
@@ -83,8 +83,7 @@ impl WorkFile {
         self.cut(0)?;
         self.buffer.extend_from_slice(MAGIC);
         self.end += MAGIC.len() as u64;
-        self.frame(BEGUN, |out| out.extend_from_slice(&json(begun)))?;
-        Ok(())
+        self.record(BEGUN, &json(begun), b"")
     }
 
     /// Truncates the file after a torn frame.
@@ -111,34 +110,27 @@ impl WorkFile {
 
     /// Appends a record that is no row: the header, or a blank line. `is_above`: it stands above the header.
     pub(crate) fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8]) -> Result<()> {
-        self.frame(VERBATIM, |out| {
-            out.push(tagged(eol, u8::from(is_above)));
-            out.extend_from_slice(raw);
-        })?;
-        Ok(())
+        self.record(VERBATIM, &[tagged(eol, u8::from(is_above))], raw)
     }
 
     /// Appends a row that is left out.
     pub(crate) fn without(&mut self, eol: Eol, why: LeftOut, raw: &[u8]) -> Result<()> {
-        self.frame(WITHOUT, |out| {
-            out.push(tagged(eol, why.code()));
-            out.extend_from_slice(raw);
-        })?;
-        Ok(())
+        self.record(WITHOUT, &[tagged(eol, why as u8)], raw)
     }
 
     /// Appends an unreadable record; `object` means that it is a JSON object nonetheless.
     pub(crate) fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8]) -> Result<()> {
-        self.frame(UNREADABLE, |out| {
-            out.extend_from_slice(&[eol.code(), u8::from(object)]);
-            out.extend_from_slice(raw);
-        })?;
-        Ok(())
+        self.record(UNREADABLE, &[eol.code(), u8::from(object)], raw)
+    }
+
+    fn record(&mut self, kind: u8, head: &[u8], raw: &[u8]) -> Result<()> {
+        let fill = |out: &mut Vec<u8>| [head, raw].iter().for_each(|part| out.extend_from_slice(part));
+        self.frame(kind, fill).map(drop)
     }
 
     /// Ends the import and syncs it to disk.
     pub(crate) fn imported(&mut self, imported: &Imported) -> Result<()> {
-        self.frame(IMPORTED, |out| out.extend_from_slice(&json(imported)))?;
+        self.record(IMPORTED, &json(imported), b"")?;
         self.sync()
     }
 
@@ -149,8 +141,7 @@ impl WorkFile {
 
     /// Appends a deferred row.
     pub(crate) fn put_off(&mut self, put_off: &PutOff) -> Result<()> {
-        self.frame(PUT_OFF, |out| put_off.write(out))?;
-        Ok(())
+        self.frame(PUT_OFF, |out| put_off.write(out)).map(drop)
     }
 
     fn frame(&mut self, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) -> Result<u64> {
@@ -193,9 +184,7 @@ impl WorkFile {
     }
 
     fn failed(&self, error: io::Error) -> anyhow::Error {
-        let advice = if error.kind() == io::ErrorKind::StorageFull { ": the disk is full" } else { "" };
-        let message = format!("cannot write the work file {}{advice}; run again to continue", self.path.display());
-        anyhow::Error::new(error).context(message).context(ExitsWith(Exit::Local))
+        unwritten(error, &format!("the work file {}", self.path.display()), "")
     }
 
     /// Returns a reader of the same file.
@@ -215,8 +204,11 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 
 /// Explains a failure to write an output.
 pub(crate) fn output_failed(error: io::Error, path: &Path) -> anyhow::Error {
+    unwritten(error, &path.display().to_string(), "no verdict is lost, ")
+}
+
+fn unwritten(error: io::Error, what: &str, kept: &str) -> anyhow::Error {
     let advice = if error.kind() == io::ErrorKind::StorageFull { ": the disk is full" } else { "" };
-    anyhow::Error::new(error)
-        .context(format!("cannot write {}{advice}; no verdict is lost, run again to continue", path.display()))
-        .context(ExitsWith(Exit::Local))
+    let message = format!("cannot write {what}{advice}; {kept}run again to continue");
+    exit::local(anyhow::Error::new(error).context(message))
 }

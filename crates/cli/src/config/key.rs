@@ -4,8 +4,8 @@
 
 use toml::{Table, Value};
 
-use super::secret;
 use super::value::{KeyValue, Secrecy, ValueForm};
+use super::{names, secret};
 
 /// One key.
 #[derive(Debug)]
@@ -131,8 +131,26 @@ macro_rules! repeated_table {
                 [stringify!($example), $otherwise],
                 &[$($doc),+],
             ),)+];
+
+            /// Reads a table, whose keys have this prefix in messages.
+            pub(super) fn read(table: &toml::Table, prefix: &str) -> Result<Self, String> {
+                $crate::config::key::check_table(Self::KEYS, table, prefix)?;
+                Ok(table.clone().try_into().expect("every value was checked"))
+            }
         }
     };
+}
+
+/// Refuses a repeated table with an unknown key or a wrong value.
+pub(super) fn check_table(keys: &[ConfigKey], table: &Table, prefix: &str) -> Result<(), String> {
+    for (name, value) in table {
+        let known = keys.iter().find(|key| key.field == name).ok_or_else(|| {
+            let meant = names::meant(name, keys.iter().map(|key| key.field));
+            format!("there is no such key; did you mean `{meant}`?")
+        });
+        known.and_then(|key| (key.check)(value)).map_err(|what| format!("`{prefix}{name}`: {what}"))?;
+    }
+    Ok(())
 }
 
 pub(super) use {repeated_table, sections};

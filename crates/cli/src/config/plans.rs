@@ -74,16 +74,7 @@ fn plan(name: &str, table: &Table) -> Result<Plan, String> {
         let wanted = format!("1 to {NAME_MAX} lower-case letters, digits, `-` and `_`");
         return Err(format!("`plans.{name}`: a plan's name is {wanted}"));
     }
-    for (key, value) in table {
-        let wrong = |what: &str| format!("`plans.{name}.{key}`: {what}");
-        let Some(known) = PlanTable::KEYS.iter().find(|known| known.field == key) else {
-            let meant = names::meant(key, PlanTable::KEYS.iter().map(|known| known.field));
-            return Err(wrong(&format!("there is no such key; did you mean `{meant}`?")));
-        };
-        (known.check)(value).map_err(|what| wrong(&what))?;
-    }
-    let table: PlanTable = table.clone().try_into().expect("every value was checked");
-    table.plan(name)
+    PlanTable::read(table, &format!("plans.{name}."))?.plan(name)
 }
 
 impl PlanTable {

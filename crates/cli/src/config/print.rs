@@ -25,33 +25,36 @@ const PLANS: &str = "
 # Plans of your own, one table each. A change applies to all organizations on the plan; granted credits stay.
 ";
 
-pub(super) fn print(layers: &Layers) -> String {
-    let mut out = HEADER.to_owned();
-    for section in SECTIONS {
-        out.push('\n');
-        for line in section.about {
-            let _ = writeln!(out, "#{line}");
-        }
-        let _ = writeln!(out, "[{}]", section.name);
-        for key in section.keys {
-            comment(&mut out, "#", key);
-            let _ = writeln!(out, "{} = {}", key.field, key.shown(layers.value(key.name).0));
-        }
-        match section.name {
-            "probe" => {
-                example(&mut out, SOURCES, "[[source]]", SourceTable::KEYS);
-                layers.sources.iter().for_each(|table| repeated(&mut out, "[[source]]", SourceTable::KEYS, table));
+impl Layers {
+    /// Formats the effective configuration as a commented file.
+    pub(crate) fn print(&self) -> String {
+        let mut out = HEADER.to_owned();
+        for section in SECTIONS {
+            out.push('\n');
+            for line in section.about {
+                let _ = writeln!(out, "#{line}");
             }
-            "credits" => {
-                example(&mut out, PLANS, "[plans.team]", PlanTable::KEYS);
-                for (name, table) in &layers.plans {
-                    repeated(&mut out, &format!("[plans.{name}]"), PlanTable::KEYS, table);
+            let _ = writeln!(out, "[{}]", section.name);
+            for key in section.keys {
+                comment(&mut out, "#", key);
+                let _ = writeln!(out, "{} = {}", key.field, key.shown(self.value(key.name).0));
+            }
+            match section.name {
+                "probe" => {
+                    example(&mut out, SOURCES, "[[source]]", SourceTable::KEYS);
+                    self.sources.iter().for_each(|table| repeated(&mut out, "[[source]]", SourceTable::KEYS, table));
                 }
+                "credits" => {
+                    example(&mut out, PLANS, "[plans.team]", PlanTable::KEYS);
+                    for (name, table) in &self.plans {
+                        repeated(&mut out, &format!("[plans.{name}]"), PlanTable::KEYS, table);
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
+        out
     }
-    out
 }
 
 fn comment(out: &mut String, mark: &str, key: &ConfigKey) {

@@ -1,43 +1,62 @@
 //! The configuration as typed settings: what follows from several keys, files or this machine.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use probity_account::plans::Plans;
+use probity_backend::accounts::mail::MailConfig;
 use probity_engine::config::{CacheTimes, Deadlines, EngineConfig};
 use probity_engine::net::ProbeSource;
 use probity_mail::time::Millis;
 
-use super::sections::{DnsSection, DoctorSection, LogSection, Sections};
-use super::serve::ServeSettings;
-use super::types::MailFrom;
-use super::{Layers, source};
+use super::sections::Sections;
+use super::serve::{self, DATABASE_FILE, OWN_DATA, PEPPER_FILE, Pepper};
+use super::types::{Database, MailFrom};
+use super::{Layers, plans, source};
 
 /// Maximum size of an operator's data file, in bytes.
 const DATA_FILE_MAX: u64 = 64 << 20;
 
+/// The configuration: its sections, and what follows from several keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
+    pub sections: Sections,
     pub engine: EngineConfig,
     /// MAIL FROM is a default, because none is configured.
     pub mail_from_assumed: bool,
-    pub dns: DnsSection,
-    pub doctor: DoctorSection,
-    pub log: LogSection,
-    pub serve: ServeSettings,
+    /// Directory of the database and the pepper; the first start creates it.
+    pub data: PathBuf,
+    pub database: Database,
+    /// Pepper that API keys are hashed with.
+    pub pepper: Pepper,
+    /// Concurrent chunks of 1,000 addresses over all jobs.
+    pub batch_slots: usize,
+    pub plans: Arc<Plans>,
+    /// Outgoing mail; `None` sends none.
+    pub mail: Option<MailConfig>,
 }
 
-impl Settings {
-    pub(super) fn read(layers: &Layers) -> Result<Self> {
-        let sections = layers.sections();
-        Ok(Self {
-            engine: engine(layers, &sections)?,
+impl Layers {
+    /// Parses the values into typed settings.
+    pub(crate) fn settings(&self) -> Result<Settings> {
+        let sections = self.sections();
+        let engine = engine(self, &sections)?;
+        serve::check_together(self, &sections)?;
+        let data = sections.server.data.clone().unwrap_or_else(|| self.data_home.join(OWN_DATA));
+        let Sections { database, secrets, credits, .. } = &sections;
+        let plans = plans::read(&self.plans, &credits.plan, credits.initial.get());
+        Ok(Settings {
+            engine,
             mail_from_assumed: matches!(sections.probe.mail_from, MailFrom::Unset),
-            dns: sections.dns.clone(),
-            doctor: sections.doctor.clone(),
-            log: sections.log.clone(),
-            serve: ServeSettings::read(layers, sections)?,
+            database: database.url.clone().unwrap_or_else(|| Database::Sqlite(data.join(DATABASE_FILE))),
+            pepper: secrets.pepper.0.clone().map_or_else(|| Pepper::File(data.join(PEPPER_FILE)), Pepper::Given),
+            batch_slots: serve::batch_slots(sections.batch.slots.get(), sections.limits.domains.get()),
+            plans: Arc::new(plans.map_err(|message| anyhow!("{}{message}", self.in_file()))?),
+            mail: serve::mail(self, &sections.mail, sections.server.public_url.0.as_deref())?,
+            data,
+            sections,
         })
     }
 }

@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use probity_engine::net::{ProbeSource, Proxy};
 use probity_mail::time::Millis;
 use toml::{Table, Value};
 
 use super::key::repeated_table;
-use super::names;
 use super::value::{KeyValue, Secrecy, text, text_with};
 
 repeated_table! {
@@ -33,15 +34,7 @@ pub(super) type Dated = (Arc<ProbeSource>, Option<Millis>);
 
 /// Reads one `[[source]]`; `helo` is the default name.
 pub(super) fn read(table: &Table, helo: &str) -> Result<Dated, String> {
-    for (name, value) in table {
-        let Some(key) = SourceTable::KEYS.iter().find(|key| key.field == name) else {
-            let meant = names::meant(name, SourceTable::KEYS.iter().map(|key| key.field));
-            return Err(format!("there is no key `{name}`; did you mean `{meant}`?"));
-        };
-        (key.check)(value).map_err(|what| format!("`{name}`: {what}"))?;
-    }
-    let SourceTable { bind, public, helo: own, proxy, in_use_since } =
-        table.clone().try_into().expect("every value was checked");
+    let SourceTable { bind, public, helo: own, proxy, in_use_since } = SourceTable::read(table, "")?;
     // Behind a proxy, the public address is unknown unless configured.
     let public = public.or(bind.filter(|_| proxy.is_none()));
     let helo = own.unwrap_or_else(|| helo.to_owned());
@@ -98,24 +91,10 @@ impl KeyValue for FirstDay {
     }
 }
 
-/// Returns midnight UTC of a day written `YYYY-MM-DD`.
+/// Returns midnight UTC of a day written `YYYY-MM-DD`, not before 1970.
 fn day(text: &str) -> Option<Millis> {
-    let mut parts = text.trim().splitn(3, '-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if !(1970..=9999).contains(&year) || !(1..=length).contains(&day) {
-        return None;
-    }
-    // Counts years from March, so that the leap day comes last.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468;
-    Some(Millis(days * 86_400_000))
+    let midnight = Date::strptime("%Y-%m-%d", text.trim()).ok()?.to_zoned(TimeZone::UTC).ok()?;
+    Some(Millis(midnight.timestamp().as_millisecond())).filter(|day| day.0 >= 0)
 }
 
 #[cfg(test)]

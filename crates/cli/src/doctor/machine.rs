@@ -48,7 +48,7 @@ fn open_files(settings: &Settings) -> Check {
     let advice = format!(
         "raise the limit (LimitNOFILE=65536 or ulimit -n), or lower limits.sessions from {} or server.connections from {}",
         settings.engine.sessions_max,
-        settings.serve.server.connections.get()
+        settings.sections.server.connections.get()
     );
     Check::warn("open files", found, advice)
 }

@@ -30,7 +30,7 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
 async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     let port = patient.settings.engine.port;
     let name = format!("port {port} outbound{}", super::identity::of(source));
-    let domains = &patient.settings.doctor.probe_domains;
+    let domains = &patient.settings.sections.doctor.probe_domains;
     if domains.is_empty() {
         let advice = "set doctor.probe_domains to domains that receive mail";
         return Check::warn(name, "not checked: doctor.probe_domains is empty", advice);

@@ -10,7 +10,7 @@ use super::{Check, DoctorInputs};
 const SLOW_MS: u128 = 500;
 
 pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
-    let Some(domain) = patient.settings.doctor.probe_domains.first() else {
+    let Some(domain) = patient.settings.sections.doctor.probe_domains.first() else {
         return vec![Check::warn(
             "resolver",
             "not checked: doctor.probe_domains is empty",

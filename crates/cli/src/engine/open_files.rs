@@ -23,7 +23,7 @@ impl FileRoom {
     }
 
     fn under(open_files: u64, settings: &Settings, sessions: usize) -> Self {
-        let (server, admin) = (&settings.serve.server, &settings.serve.admin);
+        let (server, admin) = (&settings.sections.server, &settings.sections.admin);
         let asked = server.connections.get();
         let listeners = (server.listen.0.len() + admin.listen.len()).max(1);
         let wanted = DescriptorShares { sessions, connections: asked.saturating_mul(listeners) };

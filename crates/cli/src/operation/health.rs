@@ -7,13 +7,26 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
-use crate::args::HealthArgs;
 use crate::config::Settings;
 use crate::config::serve::reachable;
 use crate::exit::Exit;
 use crate::log;
+
+/// Shown below the help of `health`.
+pub(crate) const HEALTH_EXAMPLES: &str = "\
+Examples:
+    probity health                                   checks the address in `server.listen`; for HEALTHCHECK and scripts
+    probity health --url http://192.0.2.7:8080/healthz";
+
+#[derive(Debug, Args)]
+pub(crate) struct HealthArgs {
+    /// URL to check; default: /readyz at the first address of `server.listen`
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+}
 
 /// Time limit of the whole check.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -26,7 +39,7 @@ pub(crate) async fn run(args: &HealthArgs, settings: &Settings) -> Result<Exit> 
     let (address, path) = if let Some(url) = &args.url {
         target(url)?
     } else {
-        let first = settings.serve.server.listen.0.first().context("server.listen is empty")?;
+        let first = settings.sections.server.listen.0.first().context("server.listen is empty")?;
         (reachable(*first), READY.to_owned())
     };
     let asked = tokio::time::timeout(DEADLINE, status(address, &path)).await;

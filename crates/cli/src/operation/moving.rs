@@ -2,22 +2,47 @@
 //!
 //! The moved tables go to standard output, everything else to standard error. The URL is never repeated: it contains a password.
 
-use std::io::Write as _;
 use std::sync::Mutex;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
+use clap::Args;
 use probity_engine::clock::EngineClock;
 use probity_service::store::{CopiedTable, MoveOutcome};
 use secrecy::SecretString;
-use serde::Serialize;
 
-use crate::args::MoveArgs;
 use crate::config::Settings;
 use crate::exit::Exit;
-use crate::log;
 use crate::output::Style;
-use crate::output::table::{self, moment_text};
+use crate::output::printout::{AnswerView, OneField, Printout, join};
+use crate::output::table::{AnswerColumn, at, moment_text};
 use crate::service::moving;
+use crate::{log, output};
+
+/// Shown below the help of `move`.
+pub(crate) const MOVE_EXAMPLES: &str = "\
+Examples:
+    PROBITY_DATABASE__URL=postgres://probity:password@db/probity probity move
+    probity move --data /srv/probity --to postgres://probity@db/probity
+    probity move --undo                              makes the SQLite database usable again
+
+Stop the service first. The PostgreSQL database must be empty, and needs the same pepper afterwards.";
+
+#[derive(Debug, Args)]
+pub(crate) struct MoveArgs {
+    /// Data directory, with the database and the pepper; overrides `server.data`
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<String>,
+    /// Target, as in `postgres://user:password@host/name`; default: `database.url`, which other users of this machine
+    /// cannot see
+    #[arg(long, value_name = "URL")]
+    pub to: Option<String>,
+    /// Make a moved SQLite database usable again; PostgreSQL stays unchanged
+    #[arg(long, conflicts_with = "to")]
+    pub undo: bool,
+    /// Write one JSON object per table; the default if the output is not a terminal
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Interval of progress messages, in milliseconds.
 const TOLD_EVERY_MS: i64 = 5_000;
@@ -48,7 +73,7 @@ pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
     let to = args.to.as_deref().map(SecretString::from);
     match moving::run(settings, to.as_ref(), &told).await? {
         MoveOutcome::Done(copied) => {
-            say(&copied, Style::choose(args.json))?;
+            output::print(&printed(&copied)?.render(Style::choose(args.json))?)?;
             let rows: u64 = copied.iter().map(|copied| copied.rows).sum();
             let tables = copied.len();
             log::say(&format!("Moved {rows} rows of {tables} tables in {:.1} s.", clock.elapsed().as_secs_f64()));
@@ -61,28 +86,10 @@ pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A table, as JSON for programs.
-#[derive(Serialize)]
-struct Line<'a> {
-    table: &'a str,
-    rows: u64,
-}
+const MOVED: &[AnswerColumn] = &[at("TABLE", "/table"), at("ROWS", "/rows")];
 
-fn say(copied: &[CopiedTable], style: Style) -> Result<()> {
-    let text = match style {
-        Style::Table { .. } => {
-            let row = |copied: &CopiedTable| vec![copied.table.clone(), copied.rows.to_string()];
-            table::lines(&["TABLE", "ROWS"], copied.iter().map(row))
-        }
-        Style::Json => {
-            let mut text = String::new();
-            for CopiedTable { table, rows } in copied {
-                text += &serde_json::to_string(&Line { table, rows: *rows }).context("a line that is no JSON")?;
-                text.push('\n');
-            }
-            text
-        }
-    };
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
+/// The moved tables with their rows.
+fn printed(copied: &[CopiedTable]) -> Result<Printout> {
+    let rows = copied.iter().map(|copied| join(OneField("table", &copied.table), OneField("rows", copied.rows)));
+    Printout::of(rows, AnswerView::Rows(MOVED))
 }

@@ -4,22 +4,63 @@
 //! start prints only the listening addresses. All go to standard output, even without a terminal: in a container, that is the log.
 //! A terminal shows the link in color, because it comes first. With `--open`, it is opened in a browser.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use clap::Args;
 use probity_backend::accounts::links;
 use probity_service::operator::first_start::FirstKeys;
 use secrecy::ExposeSecret as _;
 
-use crate::args::{MigrateArgs, ServeArgs};
 use crate::config::Settings;
-use crate::config::serve::{Database, Pepper, ServeSettings};
+use crate::config::serve::{Database, Pepper};
 use crate::exit::Exit;
-use crate::log;
-use crate::output;
-use crate::service;
+use crate::{log, output, service};
+
+/// Shown below the help of `serve`.
+pub(crate) const SERVE_EXAMPLES: &str = "\
+Examples:
+    probity serve                                    on 127.0.0.1:8080, with the data in `server.data`
+    probity serve --sandbox                          needs no port 25
+    probity serve --open                             opens the link, later the dashboard, in a browser
+    probity serve --data /srv/probity --listen 0.0.0.0:8080
+    probity serve --roles worker,delivery            one of several nodes on one PostgreSQL database
+
+The first start prints a live key, a test key and a link, once. The link sets the owner's password and is valid for a day.
+SIGTERM or Ctrl-C stops the service; requests in flight may finish.";
+
+/// Shown below the help of `migrate`.
+pub(crate) const MIGRATE_EXAMPLES: &str = "\
+Example:
+    PROBITY_DATABASE__URL=postgres://probity@db/probity probity migrate";
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Data directory, with the database and the pepper; overrides `server.data`
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<String>,
+    /// Listen address; repeatable; overrides `server.listen`
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Vec<String>,
+    /// Roles of this node, separated by commas: api, worker, delivery, schedule; overrides `server.roles`
+    #[arg(long, value_name = "ROLE", value_delimiter = ',')]
+    pub roles: Vec<String>,
+    /// Use the sandbox for live keys too, instead of real mail servers
+    #[arg(long)]
+    pub sandbox: bool,
+    /// Open the link of the first start, later the dashboard, in the browser of this machine
+    #[arg(long)]
+    pub open: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// Data directory, with the database and the pepper; overrides `server.data`
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<String>,
+}
 
 /// Bold black on green, which is readable on every background.
 const HIGHLIGHT: [&str; 2] = ["\x1b[1;30;42m", "\x1b[0m"];
@@ -32,25 +73,24 @@ const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" }
 pub(crate) async fn run(args: &ServeArgs, settings: &Settings) -> Result<Exit> {
     let running = service::start(settings, args.sandbox).await?;
     let mark = if std::io::stdout().is_terminal() && output::colours_wanted() { HIGHLIGHT } else { PLAIN };
-    let first =
-        running.first.as_ref().map(|keys| first_start(&settings.serve, &running.listening, keys, args.sandbox, mark));
+    let first = running.first.as_ref().map(|keys| first_start(settings, &running.listening, keys, args.sandbox, mark));
     let listens = listening(&running.listening, args.sandbox);
-    if say(&format!("{}{listens}", first.as_deref().unwrap_or_default())).is_err() && first.is_some() {
+    if output::print(&format!("{}{listens}", first.as_deref().unwrap_or_default())).is_err() && first.is_some() {
         // The service works regardless, but without this line, nobody could sign in.
         log::say(
             "probity: cannot print the first keys and link; create others: `probity keys create`, `probity users reset-link`",
         );
     }
     if args.open {
-        open_browser(&address(&settings.serve, &running.listening, running.first.as_ref()));
+        open_browser(&address(settings, &running.listening, running.first.as_ref()));
     }
     running.ended.await?;
     Ok(Exit::Done)
 }
 
 /// Returns the owner's link at the first start, and the dashboard's address later.
-fn address(serve: &ServeSettings, listening: &[SocketAddr], first: Option<&FirstKeys>) -> String {
-    let base = listening.first().map_or_else(String::new, |address| serve.base_url(*address));
+fn address(settings: &Settings, listening: &[SocketAddr], first: Option<&FirstKeys>) -> String {
+    let base = listening.first().map_or_else(String::new, |address| settings.base_url(*address));
     first.map_or(base.clone(), |keys| links::url(Some(&base), keys.link.expose_secret()))
 }
 
@@ -66,28 +106,21 @@ fn open_browser(url: &str) {
 
 pub(crate) async fn migrate(_: &MigrateArgs, settings: &Settings) -> Result<Exit> {
     service::migrate(settings).await?;
-    say("The database is up to date.\n").context("cannot write to standard output")?;
-    Ok(Exit::Done)
-}
-
-fn say(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    output::print("The database is up to date.\n")
 }
 
 /// Formats the owner's link, both keys, a command to paste, and the data's locations. No line is longer than 72 columns
 /// unless a path or the public URL is long: wrapped lines are hard to copy.
 fn first_start(
-    serve: &ServeSettings,
+    settings: &Settings,
     listening: &[SocketAddr],
     keys: &FirstKeys,
     sandbox: bool,
     [before, after]: [&str; 2],
 ) -> String {
-    let base = address(serve, listening, None);
+    let base = address(settings, listening, None);
     let (live, test) = (keys.live.expose_secret(), keys.test.expose_secret());
-    let link = address(serve, listening, Some(keys));
+    let link = address(settings, listening, Some(keys));
     let live_keys = if sandbox {
         "With --sandbox, live keys use the sandbox too, and spend credits."
     } else {
@@ -105,17 +138,17 @@ fn first_start(
          key={test}\n  \
          curl -H \"Authorization: Bearer $key\" \\\n    \
          '{base}/v1/verify?email=valid@sandbox.test'\n\n{}",
-        places(serve),
+        places(settings),
     )
 }
 
 /// Formats the locations to back up: the database, and the pepper that its API keys need.
-fn places(serve: &ServeSettings) -> String {
-    let database = match &serve.database.place {
+fn places(settings: &Settings) -> String {
+    let database = match &settings.database {
         Database::Sqlite(path) => path.display().to_string(),
         Database::Postgres(_) => "PostgreSQL (database.url)".to_owned(),
     };
-    let pepper = match &serve.pepper {
+    let pepper = match &settings.pepper {
         Pepper::File(path) => path.display().to_string(),
         Pepper::Given(_) => "secrets.pepper".to_owned(),
     };
@@ -141,11 +174,11 @@ mod tests {
 
     fn printed(set: &[&str], sandbox: bool) -> String {
         let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
-        let serve =
-            Layers::load(&Overlay { file: None, environment: vec![], set: &set }).unwrap().settings().unwrap().serve;
+        let settings =
+            Layers::load(&Overlay { file: None, environment: vec![], set: &set }).unwrap().settings().unwrap();
         let [link, live, test] = ["L1NK", "probity_live_L", "probity_test_T"].map(SecretString::from);
         let keys = FirstKeys { link, live, test };
-        first_start(&serve, &serve.server.listen.0, &keys, sandbox, PLAIN)
+        first_start(&settings, &settings.sections.server.listen.0, &keys, sandbox, PLAIN)
     }
 
     #[test]
@@ -198,12 +231,12 @@ Back up both, apart from each other: API keys need the pepper.
 
     #[test]
     fn no_line_is_wider_than_a_terminal() {
-        let serve =
-            Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap().serve;
+        let settings =
+            Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap();
         let [live, test] = [KeyKind::Live, KeyKind::Test].map(|kind| api_key::mint("probity", kind, [0xff; 32]).into());
         let keys = FirstKeys { link: "L".repeat(43).into(), live, test };
         for sandbox in [false, true] {
-            let printed = first_start(&serve, &serve.server.listen.0, &keys, sandbox, PLAIN);
+            let printed = first_start(&settings, &settings.sections.server.listen.0, &keys, sandbox, PLAIN);
             let wide: Vec<&str> = printed.lines().filter(|line| line.chars().count() > 72).collect();
             assert!(wide.is_empty(), "{wide:?}");
         }
@@ -211,23 +244,29 @@ Back up both, apart from each other: API keys need the pepper.
 
     #[test]
     fn only_the_link_is_highlighted() {
-        let serve =
-            Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap().serve;
+        let settings =
+            Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap();
         let [link, live, test] = ["L1NK", "L", "T"].map(SecretString::from);
-        let printed = first_start(&serve, &serve.server.listen.0, &FirstKeys { link, live, test }, false, HIGHLIGHT);
+        let printed = first_start(
+            &settings,
+            &settings.sections.server.listen.0,
+            &FirstKeys { link, live, test },
+            false,
+            HIGHLIGHT,
+        );
         assert!(printed.contains("\n\x1b[1;30;42mhttp://127.0.0.1:8080/#/link/L1NK\x1b[0m\n"), "{printed:?}");
         assert_eq!(printed.matches('\x1b').count(), 2);
     }
 
     #[test]
     fn the_browser_opens_the_link_once_and_the_dashboard_later() {
-        let serve =
-            Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap().serve;
+        let settings =
+            Layers::load(&Overlay { file: None, environment: vec![], set: &[] }).unwrap().settings().unwrap();
         let [link, live, test] = ["L1NK", "L", "T"].map(SecretString::from);
-        let listening = &serve.server.listen.0;
-        let first = address(&serve, listening, Some(&FirstKeys { link, live, test }));
+        let listening = &settings.sections.server.listen.0;
+        let first = address(&settings, listening, Some(&FirstKeys { link, live, test }));
         assert_eq!(first, "http://127.0.0.1:8080/#/link/L1NK");
-        assert_eq!(address(&serve, listening, None), "http://127.0.0.1:8080");
+        assert_eq!(address(&settings, listening, None), "http://127.0.0.1:8080");
     }
 
     #[test]

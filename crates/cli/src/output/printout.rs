@@ -1,7 +1,7 @@
 //! What a command prints: objects as the API shows them, for programs, and a view of them for people.
 
 use anyhow::{Context as _, Result};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::Style;
@@ -79,5 +79,27 @@ impl Printout {
             AnswerView::Fields(columns) => objects.iter().map(|one| table::fields(columns, one)).collect(),
             AnswerView::Text(text) => objects.iter().map(text).collect(),
         })
+    }
+}
+
+/// Two objects as one, with the fields of the first before those of the second.
+#[derive(Serialize)]
+pub(crate) struct JoinedObjects<A, B> {
+    #[serde(flatten)]
+    first: A,
+    #[serde(flatten)]
+    second: B,
+}
+
+pub(crate) fn join<A, B>(first: A, second: B) -> JoinedObjects<A, B> {
+    JoinedObjects { first, second }
+}
+
+/// An object with one field.
+pub(crate) struct OneField<T>(pub(crate) &'static str, pub(crate) T);
+
+impl<T: Serialize> Serialize for OneField<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([(self.0, &self.1)])
     }
 }

@@ -52,7 +52,7 @@ pub(crate) const fn made(head: &'static str, cell: fn(&Value) -> String) -> Answ
 impl AnswerColumn {
     fn text(&self, of: &Value) -> String {
         match self.cell {
-            CellSource::Field(pointer, otherwise) => or(cell(of.pointer(pointer)), otherwise),
+            CellSource::Field(pointer, otherwise) => field_or(of, pointer, otherwise),
             CellSource::Time(pointer, otherwise) => or(moment(of, pointer), otherwise),
             CellSource::Made(make) => make(of),
         }
@@ -78,6 +78,17 @@ pub(crate) fn cell(value: Option<&Value>) -> String {
 /// Formats the field at a pointer.
 pub(crate) fn field(of: &Value, pointer: &str) -> String {
     cell(of.pointer(pointer))
+}
+
+/// Formats the field at a pointer, or the text if it is null or missing.
+pub(crate) fn field_or(of: &Value, pointer: &str, otherwise: &str) -> String {
+    or(field(of, pointer), otherwise)
+}
+
+/// Joins the names of the flags that are set in the object at a pointer.
+pub(crate) fn set_flags(of: &Value, pointer: &str) -> String {
+    let flags = of.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
+    flags.filter(|(_, is_set)| **is_set == true).map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Formats the time at a pointer, to the second; empty if there is none.
@@ -108,6 +119,12 @@ pub(crate) fn entries(heads: [&str; 2], of: &Value, pointer: &str) -> String {
 /// Formats a head and a row per object of the list at a pointer.
 pub(crate) fn rows_at(columns: &[AnswerColumn], of: &Value, pointer: &str) -> String {
     rows(columns, of.pointer(pointer).and_then(Value::as_array).into_iter().flatten())
+}
+
+/// The same below a blank line; nothing without objects.
+pub(crate) fn section(columns: &[AnswerColumn], of: &Value, pointer: &str) -> String {
+    let is_empty = of.pointer(pointer).and_then(Value::as_array).is_none_or(Vec::is_empty);
+    if is_empty { String::new() } else { format!("\n{}", rows_at(columns, of, pointer)) }
 }
 
 /// Minimum width of the names, so that consecutive answers align.

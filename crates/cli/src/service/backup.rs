@@ -18,15 +18,14 @@ use probity_engine::clock::EngineClock;
 use probity_service::store::{DatabasePlace, StoreConfig};
 use serde::{Deserialize, Serialize};
 
-use self::files::{
-    alone_in_its_file, beside_of, copy, copy_if_there, create, parent, remove, remove_database, sum, sync, write,
-};
+use self::files::{alone_in_its_file, beside_of, copy, copy_if_there, create, remove, remove_database, sync, write};
 use self::part::PartialBackup;
-use super::{TOMBSTONES_FILE, lock, pepper, store, tombstones};
-use crate::batch::beside;
+use super::{TOMBSTONES_FILE, keep_ms, lock, pepper, store, tombstones};
+use crate::batch::input::Digested;
 use crate::config::Settings;
-use crate::config::serve::{Database, Pepper, ServeSettings};
-use crate::exit::{Exit, ExitsWith};
+use crate::config::serve::{Database, Pepper};
+use crate::exit;
+use crate::files::{beside, parent};
 use crate::log;
 use crate::output::table::moment_text;
 
@@ -74,51 +73,45 @@ pub(crate) struct Restored {
 
 /// Creates a backup in a new directory.
 pub(crate) async fn make(settings: &Settings, target: &Path, with_pepper: bool) -> Result<Manifest> {
-    let serve = &settings.serve;
-    let source = sqlite(serve, BACK_UP_POSTGRESQL)?;
+    let source = sqlite(settings, BACK_UP_POSTGRESQL)?;
     if !source.is_file() {
         bail!("there is no database {}", source.display());
     }
     if fs::symlink_metadata(target).is_ok() {
         bail!("{} already exists; choose another directory", target.display());
     }
-    let key = pepper::existing(&serve.pepper)?;
-    let _held = lock::share(&serve.data)?;
+    let key = pepper::existing(&settings.pepper)?;
+    let _held = lock::share(&settings.data)?;
     let part = PartialBackup::begin(beside(target, ".part"))?;
-    let manifest = fill(serve, &source, &key, part.path(), with_pepper).await?;
+    let manifest = fill(settings, &source, &key, part.path(), with_pepper).await?;
     part.name(target)?;
-    sync(&parent(target))?;
+    sync(parent(target))?;
     Ok(manifest)
 }
 
 /// Writes all files of a backup.
-async fn fill(
-    serve: &ServeSettings,
-    source: &Path,
-    key: &[u8; 32],
-    part: &Path,
-    with_pepper: bool,
-) -> Result<Manifest> {
+async fn fill(settings: &Settings, source: &Path, key: &[u8; 32], part: &Path, with_pepper: bool) -> Result<Manifest> {
     let database = part.join(DATABASE);
     create(&database)?;
-    backup::copy(&store(serve)?, &database).await.map_err(|error| failed(error, source))?;
+    backup::copy(&store(settings)?, &database).await.map_err(|error| failed(error, source))?;
     // Copied after the database, so that every erasure is in at least one.
-    copy_if_there(&tombstones(serve), &part.join(TOMBSTONES_FILE))?;
-    let with_pepper = match &serve.pepper {
+    copy_if_there(&tombstones(settings), &part.join(TOMBSTONES_FILE))?;
+    let with_pepper = match &settings.pepper {
         Pepper::File(path) if with_pepper => copy_if_there(path, &part.join(PEPPER))?,
         Pepper::File(_) | Pepper::Given(_) => false,
     };
-    let examined = backup::examine(&at(serve, &database)?, key, None, serve.deliveries_keep_ms).await;
+    let examined = backup::examine(&at(settings, &database)?, key, None, keep_ms(settings)).await;
     let examined = examined.map_err(|error| failed(error, &database))?;
     alone_in_its_file(&database)?;
+    let (bytes, sha256) = Digested::new(File::open(&database)?).finish()?;
     let manifest = Manifest {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         created_at: moment_text(EngineClock::system().now()),
-        bytes: fs::metadata(&database)?.len(),
-        sha256: sum(&database)?,
+        bytes,
+        sha256,
         pepper: with_pepper,
-        master_key_file: serve.master_key.clone(),
+        master_key_file: settings.sections.secrets.master_key_file.clone(),
         discrepancies: examined.discrepancies.map(|found| found.len()),
     };
     write(&part.join(MANIFEST), &serde_json::to_vec_pretty(&manifest)?)?;
@@ -129,30 +122,29 @@ async fn fill(
 
 /// Replaces the database with a backup; overwrites an existing database only if `replace` is set.
 pub(crate) async fn restore(settings: &Settings, source: &Path, replace: bool) -> Result<Restored> {
-    let serve = &settings.serve;
-    let place = sqlite(serve, RESTORE_POSTGRESQL)?;
+    let place = sqlite(settings, RESTORE_POSTGRESQL)?;
     let manifest = manifest(source)?;
-    super::make_directory(&serve.data)?;
-    let _held = lock::alone(&serve.data)?;
+    super::make_directory(&settings.data)?;
+    let _held = lock::alone(&settings.data)?;
     if place.is_file() && !replace {
         bail!("{} already exists; set --replace to replace it", place.display());
     }
     let aside = aside(&place)?;
-    let (key, new_pepper) = the_pepper(serve, source, &manifest)?;
-    let staged = Staged::new(serve, &place)?;
+    let (key, new_pepper) = the_pepper(settings, source, &manifest)?;
+    let staged = Staged::new(settings, &place)?;
     if place.is_file() {
-        let alone = StoreConfig { acquire_timeout_ms: ALONE_MS, ..store(serve)? };
+        let alone = StoreConfig { acquire_timeout_ms: ALONE_MS, ..store(settings)? };
         backup::settle(&alone).await.map_err(|error| failed(error, &place))?;
         alone_in_its_file(&place)?;
     } else if let Some(log) = beside_of(&place).find(|path| path.exists()) {
         bail!("{} belongs to a database that is missing; move it away", log.display());
     }
-    let had_tombstones = tombstones(serve).is_file();
-    let ready = staged.fill(serve, source, &manifest, &key).await?;
-    fs::rename(&staged.tombstones, tombstones(serve))?;
+    let had_tombstones = tombstones(settings).is_file();
+    let ready = staged.fill(settings, source, &manifest, &key).await?;
+    fs::rename(&staged.tombstones, tombstones(settings))?;
     if let Some((path, text)) = new_pepper {
         write(&path, &text)?;
-        sync(&parent(&path))?;
+        sync(parent(&path))?;
     }
     if let Some(aside) = &aside {
         set_aside(&place, aside)?;
@@ -160,7 +152,7 @@ pub(crate) async fn restore(settings: &Settings, source: &Path, replace: bool) -
     // From here on, the backup is the database; until here, the earlier one is.
     fs::rename(&staged.database, &place)
         .with_context(|| format!("cannot replace {} with the backup", place.display()))?;
-    sync(&parent(&place))?;
+    sync(parent(&place))?;
     Ok(Restored { manifest, erased_again: ready.erased_again, replaced: aside, tombstones: had_tombstones })
 }
 
@@ -172,29 +164,23 @@ struct Staged {
 
 impl Staged {
     /// Removes what a killed restore left.
-    fn new(serve: &ServeSettings, place: &Path) -> Result<Self> {
+    fn new(settings: &Settings, place: &Path) -> Result<Self> {
         let staged =
-            Self { database: beside(place, ".restoring"), tombstones: beside(&tombstones(serve), ".restoring") };
+            Self { database: beside(place, ".restoring"), tombstones: beside(&tombstones(settings), ".restoring") };
         staged.remove()?;
         Ok(staged)
     }
 
     /// Copies a backup and prepares it for service.
-    async fn fill(
-        &self,
-        serve: &ServeSettings,
-        source: &Path,
-        manifest: &Manifest,
-        key: &[u8; 32],
-    ) -> Result<Examined> {
+    async fn fill(&self, settings: &Settings, source: &Path, manifest: &Manifest, key: &[u8; 32]) -> Result<Examined> {
         let database = source.join(DATABASE);
         copy(&database, &self.database)?;
-        if sum(&self.database)? != manifest.sha256 {
+        if Digested::new(File::open(&self.database)?).finish()?.1 != manifest.sha256 {
             bail!("{} is not the database that was backed up: it was changed or is damaged", database.display());
         }
-        merge(&[&tombstones(serve), &source.join(TOMBSTONES_FILE)], &self.tombstones)?;
-        let (at, tombstones) = (at(serve, &self.database)?, Some(self.tombstones.as_path()));
-        let ready = backup::examine(&at, key, tombstones, serve.deliveries_keep_ms).await;
+        merge(&[&tombstones(settings), &source.join(TOMBSTONES_FILE)], &self.tombstones)?;
+        let (at, tombstones) = (at(settings, &self.database)?, Some(self.tombstones.as_path()));
+        let ready = backup::examine(&at, key, tombstones, keep_ms(settings)).await;
         let ready = sound(ready.map_err(|error| failed(error, &database))?, manifest)?;
         alone_in_its_file(&self.database)?;
         sync(&self.database)?;
@@ -221,21 +207,21 @@ const BACK_UP_POSTGRESQL: &str = "the database is PostgreSQL; back it up with it
 const RESTORE_POSTGRESQL: &str = "the database is PostgreSQL; stop every node and restore it with its own tools:\n    \
      pg_restore --clean --if-exists --dbname=\"$PROBITY_DATABASE__URL\" probity.dump";
 
-fn sqlite(serve: &ServeSettings, otherwise: &str) -> Result<PathBuf> {
-    match &serve.database.place {
+fn sqlite(settings: &Settings, otherwise: &str) -> Result<PathBuf> {
+    match &settings.database {
         Database::Sqlite(path) => Ok(path.clone()),
         Database::Postgres(_) => bail!("{otherwise}"),
     }
 }
 
 /// Returns the settings with this file as the database.
-fn at(serve: &ServeSettings, database: &Path) -> Result<StoreConfig> {
-    Ok(StoreConfig { place: DatabasePlace::Sqlite(database.to_owned()), ..store(serve)? })
+fn at(settings: &Settings, database: &Path) -> Result<StoreConfig> {
+    Ok(StoreConfig { place: DatabasePlace::Sqlite(database.to_owned()), ..store(settings)? })
 }
 
 /// Adds the file to an error. A database that does not open is a local failure.
 fn failed(error: BackupFailed, path: &Path) -> anyhow::Error {
-    anyhow::Error::new(error).context(path.display().to_string()).context(ExitsWith(Exit::Local))
+    exit::local(anyhow::Error::new(error).context(path.display().to_string()))
 }
 
 /// Reads the manifest of a backup.
@@ -260,20 +246,20 @@ fn manifest(source: &Path) -> Result<Manifest> {
 /// Returns the pepper's bytes, and the file to write if the data directory has none.
 #[expect(clippy::type_complexity, reason = "a file and its content")]
 fn the_pepper(
-    serve: &ServeSettings,
+    settings: &Settings,
     source: &Path,
     manifest: &Manifest,
 ) -> Result<([u8; 32], Option<(PathBuf, Vec<u8>)>)> {
-    let Pepper::File(path) = &serve.pepper else { return Ok((pepper::existing(&serve.pepper)?, None)) };
+    let Pepper::File(path) = &settings.pepper else { return Ok((pepper::existing(&settings.pepper)?, None)) };
     let of_backup = Pepper::File(source.join(PEPPER));
     match (path.exists(), manifest.pepper) {
-        (true, true) if pepper::existing(&serve.pepper)? != pepper::existing(&of_backup)? => {
+        (true, true) if pepper::existing(&settings.pepper)? != pepper::existing(&of_backup)? => {
             bail!(
                 "{} is the pepper of another installation; restore into another directory, or move it away",
                 path.display()
             )
         }
-        (true, _) => Ok((pepper::existing(&serve.pepper)?, None)),
+        (true, _) => Ok((pepper::existing(&settings.pepper)?, None)),
         (false, true) => {
             let text = fs::read(source.join(PEPPER)).context("cannot read the pepper of the backup")?;
             Ok((pepper::existing(&of_backup)?, Some((path.clone(), text))))
@@ -286,9 +272,7 @@ fn the_pepper(
 fn sound(ready: Examined, manifest: &Manifest) -> Result<Examined> {
     let found = ready.discrepancies.as_ref().map_or(0, Vec::len);
     if found > manifest.discrepancies.unwrap_or(usize::MAX) {
-        return Err(
-            anyhow!("the backup is inconsistent: audit found {found} discrepancies").context(ExitsWith(Exit::Local))
-        );
+        return Err(exit::local(anyhow!("the backup is inconsistent: audit found {found} discrepancies")));
     }
     Ok(ready)
 }

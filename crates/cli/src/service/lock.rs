@@ -4,11 +4,12 @@
 //! with it, and its log would corrupt the new one.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-use crate::exit::{Exit, ExitsWith};
+use crate::exit;
 
 /// Name of the file in the data directory.
 const FILE: &str = "lock";
@@ -34,7 +35,7 @@ fn taken(data: &Path, lock: fn(&File) -> Result<(), TryLockError>, taken: &'stat
     match lock(&file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            return Err(anyhow!("{}: {taken}", data.display()).context(ExitsWith(Exit::Local)));
+            return Err(exit::local(anyhow!("{}: {taken}", data.display())));
         }
         Err(TryLockError::Error(error)) => tracing::info!(%error, "the data directory cannot be locked"),
     }
@@ -45,9 +46,7 @@ fn taken(data: &Path, lock: fn(&File) -> Result<(), TryLockError>, taken: &'stat
 fn open(data: &Path) -> Option<File> {
     let path = data.join(FILE);
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    options.write(true).create(true).truncate(false).mode(0o644);
     options.open(&path).or_else(|_| File::open(&path)).ok()
 }
 

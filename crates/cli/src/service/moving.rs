@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{lock, pepper, store};
 use crate::config::Settings;
-use crate::config::serve::{Database, ServeSettings};
+use crate::config::serve::Database;
 use crate::exit::{Exit, ExitsWith};
 
 /// Time limit for exclusive access to the database, in milliseconds: a service that is ending first writes its log back.
@@ -20,8 +20,7 @@ pub(crate) async fn run(
     to: Option<&SecretString>,
     told: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<MoveOutcome> {
-    let serve = &settings.serve;
-    let url = match (to, &serve.database.place) {
+    let url = match (to, &settings.database) {
         (Some(url), _) | (None, Database::Postgres(url)) => url.expose_secret(),
         (None, Database::Sqlite(_)) => {
             bail!("no target: set --to postgres://user:password@host/name, or database.url")
@@ -30,33 +29,34 @@ pub(crate) async fn run(
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         bail!("--to must look like postgres://user:password@host/name");
     }
-    let target = StoreConfig { place: DatabasePlace::Postgres(url.to_owned()), ..store(serve)? };
-    let source = source(serve)?;
-    let _held = lock::share(&serve.data)?;
-    moving::run(&source, &pepper::existing(&serve.pepper)?, &target, told).await.map_err(|error| failed(serve, error))
+    let target = StoreConfig { place: DatabasePlace::Postgres(url.to_owned()), ..store(settings)? };
+    let source = source(settings)?;
+    let _held = lock::share(&settings.data)?;
+    moving::run(&source, &pepper::existing(&settings.pepper)?, &target, told)
+        .await
+        .map_err(|error| failed(settings, error))
 }
 
 /// Makes the SQLite database usable again; returns whether it had been moved.
 pub(crate) async fn undo(settings: &Settings) -> Result<bool> {
-    let serve = &settings.serve;
-    let source = source(serve)?;
-    let _held = lock::share(&serve.data)?;
-    moving::undo(&source, &pepper::existing(&serve.pepper)?).await.map_err(|error| failed(serve, error))
+    let source = source(settings)?;
+    let _held = lock::share(&settings.data)?;
+    moving::undo(&source, &pepper::existing(&settings.pepper)?).await.map_err(|error| failed(settings, error))
 }
 
-fn source(serve: &ServeSettings) -> Result<StoreConfig> {
-    let path = serve.file();
+fn source(settings: &Settings) -> Result<StoreConfig> {
+    let path = settings.file();
     if !path.is_file() {
         bail!("there is no database {}", path.display());
     }
-    Ok(StoreConfig { place: DatabasePlace::Sqlite(path), acquire_timeout_ms: ALONE_MS, ..store(serve)? })
+    Ok(StoreConfig { place: DatabasePlace::Sqlite(path), acquire_timeout_ms: ALONE_MS, ..store(settings)? })
 }
 
 /// Adds the file and the exit code to an error: faults that the caller can fix are usage errors, not local failures.
-fn failed(serve: &ServeSettings, error: MoveFailed) -> anyhow::Error {
+fn failed(settings: &Settings, error: MoveFailed) -> anyhow::Error {
     let exit = match error {
         MoveFailed::Missing | MoveFailed::Ahead | MoveFailed::Move(MoveError::Occupied) => Exit::Usage,
         _ => Exit::Local,
     };
-    anyhow!(error).context(format!("cannot move {}", serve.file().display())).context(ExitsWith(exit))
+    anyhow!(error).context(format!("cannot move {}", settings.file().display())).context(ExitsWith(exit))
 }

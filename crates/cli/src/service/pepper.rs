@@ -4,8 +4,9 @@
 //! The first start creates the pepper's file; a master key is created only on request. Both are text, for copying into a secret
 //! store; their bytes are the text's SHA-256.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -15,10 +16,9 @@ use ring::digest::{SHA256, digest};
 use secrecy::ExposeSecret as _;
 
 use crate::config::serve::Pepper;
+use crate::files::{create_private, parent, sync};
 use crate::log;
 
-/// Name of the pepper in messages.
-const THE_PEPPER: &str = "the pepper";
 /// Maximum size of a secret's file, in bytes.
 const FILE_MAX: u64 = 4_096;
 /// Minimum characters of a secret in a file.
@@ -26,17 +26,20 @@ const LEAST: usize = 32;
 
 /// Returns the pepper's bytes, creating its file if missing.
 pub(super) fn read(pepper: &Pepper) -> Result<[u8; 32]> {
-    match pepper {
-        Pepper::Given(text) => Ok(bytes(text.expose_secret())),
-        Pepper::File(path) => from_file(path),
+    if let Pepper::File(path) = pepper
+        && let Err(error) = create(path)
+        && error.kind() != ErrorKind::AlreadyExists
+    {
+        return Err(error).with_context(|| format!("cannot create the pepper {}", path.display()));
     }
+    existing(pepper)
 }
 
 /// Returns the pepper's bytes; fails if its file is missing.
 pub(super) fn existing(pepper: &Pepper) -> Result<[u8; 32]> {
     match pepper {
         Pepper::Given(text) => Ok(bytes(text.expose_secret())),
-        Pepper::File(path) => read_file(path, THE_PEPPER),
+        Pepper::File(path) => read_file(path, "the pepper"),
     }
 }
 
@@ -47,19 +50,11 @@ pub(super) fn master_key(path: &Path) -> Result<MasterKey> {
 
 /// Creates a master key in a new file.
 pub(crate) fn new_master_key(path: &Path) -> Result<()> {
-    create(path).map(drop).with_context(|| format!("cannot create the master key {}", path.display()))
+    create(path).with_context(|| format!("cannot create the master key {}", path.display()))
 }
 
 fn bytes(text: &str) -> [u8; 32] {
     digest(&SHA256, text.trim().as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")
-}
-
-fn from_file(path: &Path) -> Result<[u8; 32]> {
-    match create(path) {
-        Ok(text) => Ok(bytes(&text)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => read_file(path, THE_PEPPER),
-        Err(error) => Err(error).with_context(|| format!("cannot create the pepper {}", path.display())),
-    }
 }
 
 fn read_file(path: &Path, what: &str) -> Result<[u8; 32]> {
@@ -76,7 +71,7 @@ fn read_file(path: &Path, what: &str) -> Result<[u8; 32]> {
 
 /// Creates a secret's file if missing. The file gets its name when complete: a killed process leaves no empty file, which would
 /// block every later start.
-fn create(path: &Path) -> std::io::Result<String> {
+fn create(path: &Path) -> std::io::Result<()> {
     if path.exists() {
         return Err(ErrorKind::AlreadyExists.into());
     }
@@ -88,29 +83,14 @@ fn create(path: &Path) -> std::io::Result<String> {
     });
     let removed = std::fs::remove_file(&unfinished);
     created.and(removed)?;
-    sync_directory(path)?;
-    Ok(text)
+    sync(parent(path))
 }
 
 /// Writes and syncs a secret: keys are hashed or wrapped with it, so it must be as durable as they are.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut file = create_private(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
-}
-
-/// Syncs a directory, without which a new name does not survive a power failure (fsync(2)).
-fn sync_directory(path: &Path) -> std::io::Result<()> {
-    #[cfg(unix)]
-    if let Some(directory) = path.parent() {
-        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-        File::open(directory)?.sync_all()?;
-    }
-    Ok(())
 }
 
 fn random() -> std::io::Result<[u8; 32]> {
@@ -118,17 +98,12 @@ fn random() -> std::io::Result<[u8; 32]> {
     Ok(random.map_err(|_| std::io::Error::other("the operating system returned no random bytes"))?.expose())
 }
 
-#[cfg(unix)]
 fn warn_if_open(file: &File, path: &Path, what: &str) {
-    use std::os::unix::fs::PermissionsExt as _;
     let open = file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
     if open {
         log::say(&format!("probity: other users can read {what} {}: run `chmod 600` on it", path.display()));
     }
 }
-
-#[cfg(not(unix))]
-fn warn_if_open(_: &File, _: &Path, _: &str) {}
 
 #[cfg(test)]
 mod tests {
@@ -138,12 +113,12 @@ mod tests {
     fn those_who_start_at_once_read_one_whole_pepper() {
         for _ in 0..50 {
             let directory = tempfile::tempdir().unwrap();
-            let path = directory.path().join("pepper");
-            let read = std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| from_file(&path))).collect();
+            let pepper = Pepper::File(directory.path().join("pepper"));
+            let all = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| read(&pepper))).collect();
                 threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect::<Vec<_>>()
             });
-            assert!(read.iter().all(|pepper| *pepper == read[0]));
+            assert!(all.iter().all(|pepper| *pepper == all[0]));
             assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
         }
     }
@@ -152,17 +127,14 @@ mod tests {
     fn a_pepper_is_made_once_and_for_nobody_else() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("pepper");
-        let made = from_file(&path).unwrap();
-        assert_eq!(from_file(&path).unwrap(), made);
+        let pepper = Pepper::File(path.clone());
+        let made = read(&pepper).unwrap();
+        assert_eq!(read(&pepper).unwrap(), made);
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.trim().len(), 64);
         assert_eq!(bytes(&text), made);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        }
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::write(&path, "short").unwrap();
-        assert!(from_file(&path).unwrap_err().to_string().contains("32 characters"));
+        assert!(read(&pepper).unwrap_err().to_string().contains("32 characters"));
     }
 }

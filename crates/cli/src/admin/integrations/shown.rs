@@ -65,10 +65,8 @@ const ONE: &[AnswerColumn] = &[
     at_or("action", "/settings/action", "none: contacts are only verified"),
     at("aggressiveness", "/settings/aggressiveness"),
     made("acts upon", |one| {
-        let checks = one["settings"]["checks"].as_object();
-        let on = checks.into_iter().flatten().filter(|(_, is_on)| **is_on == true);
-        let always = ["invalid", "illegitimate", "blacklisted"].map(str::to_owned);
-        always.into_iter().chain(on.map(|(name, _)| name.clone())).collect::<Vec<_>>().join(", ")
+        let more = table::set_flags(one, "/settings/checks");
+        format!("invalid, illegitimate, blacklisted{}{more}", if more.is_empty() { "" } else { ", " })
     }),
     at("manual mode", "/settings/manual_mode"),
     at("corrects typos", "/settings/fix_typos"),
@@ -135,10 +133,7 @@ pub(super) const LISTS: &[AnswerColumn] =
 pub(super) const RULES: &[AnswerColumn] = &[
     at("RULE", "/id"),
     at("MATCH", "/match"),
-    made("LOOKS AT", |one| {
-        let parts = one["applies_to"].as_object().into_iter().flatten().filter(|(_, is_on)| **is_on == true);
-        parts.map(|(name, _)| name.clone()).collect::<Vec<_>>().join(", ")
-    }),
+    made("LOOKS AT", |one| table::set_flags(one, "/applies_to")),
     at("KEYWORD", "/keyword"),
 ];
 
@@ -169,10 +164,9 @@ pub(super) const RUNS: &[AnswerColumn] = &[
 const RUN_FIELDS: &[AnswerColumn] = &[
     at("run", "/id"),
     at("connection", "/connection_id"),
-    made("state", |run| {
-        let held = field(run, "/held_by");
-        let state = field(run, "/state");
-        if held.is_empty() { state } else { format!("{state} ({held})") }
+    made("state", |run| match field(run, "/held_by") {
+        held if held.is_empty() => field(run, "/state"),
+        held => format!("{} ({held})", field(run, "/state")),
     }),
     at("waits because", "/held_reason"),
     at("fault", "/fault"),
@@ -228,26 +222,15 @@ const UNCHANGED: &[AnswerColumn] = &[at("RUN", "/run_id"), at("ROW", "/index"), 
 
 /// Decisions for people.
 pub(super) const DECIDED: AnswerView = AnswerView::Text(|decided| {
-    let mut text = table::fields(DECIDED_FIELDS, decided);
-    if decided["unchanged"] != 0 {
-        text.push('\n');
-        text += &table::rows_at(UNCHANGED, decided, "/unchanged_decisions");
-    }
-    text
+    table::fields(DECIDED_FIELDS, decided) + &table::section(UNCHANGED, decided, "/unchanged_decisions")
 });
 
 /// A platform for people.
 pub(super) const PLATFORM: AnswerView = AnswerView::Text(|one| {
     let credentials = table::rows_at(CREDENTIALS, one, "/platform/credentials");
     let actions = table::rows_at(ACTIONS, one, "/platform/actions");
-    let mut text = format!("{}\n{credentials}\n{actions}", table::fields(ABOUT, one));
-    for own in ["/connections", "/disconnected_connections"] {
-        if one.pointer(own).and_then(Value::as_array).is_some_and(|own| !own.is_empty()) {
-            text.push('\n');
-            text += &table::rows_at(OWN, one, own);
-        }
-    }
-    text
+    let own = ["/connections", "/disconnected_connections"].map(|own| table::section(OWN, one, own));
+    format!("{}\n{credentials}\n{actions}{}", table::fields(ABOUT, one), own.concat())
 });
 
 /// A connection for people.
@@ -263,19 +246,13 @@ pub(super) const RULE_REMOVED: AnswerView = AnswerView::Text(|one| format!("{} i
 /// A run for people, with what has to be typed to confirm it.
 pub(in crate::admin) const RUN: AnswerView = AnswerView::Text(|run| {
     let mut text = table::fields(RUN_FIELDS, run);
-    for (columns, pointer) in [(COUNTS, "/counts"), (EXAMPLES, "/examples")] {
-        if run.pointer(pointer).and_then(Value::as_array).is_some_and(|rows| !rows.is_empty()) {
-            text.push('\n');
-            text += &table::rows_at(columns, run, pointer);
-        }
-    }
+    text += &table::section(COUNTS, run, "/counts");
+    text += &table::section(EXAMPLES, run, "/examples");
     if run["state"] == "needs_confirmation" && run["actions"]["planned"] != 0 {
         let [connection, id, planned] =
             ["/connection_id", "/id", "/actions/planned"].map(|pointer| plain(&field(run, pointer)));
         let command = format!("probity integrations runs confirm {connection} {id} --actions {planned}");
-        text += "\nto let it happen: ";
-        text += &command;
-        text.push('\n');
+        text.extend(["\nto let it happen: ", &command, "\n"]);
     }
     text
 });

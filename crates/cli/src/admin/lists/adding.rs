@@ -1,37 +1,73 @@
 //! A list from a file: uploaded, then verified or forecast.
 
 use std::io::Read;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use bytes::Bytes;
+use clap::Args;
 use probity_contract::error::ApiError;
+use probity_service::app::App;
 use probity_service::callers::incoming::IncomingBody;
 use probity_service::uploads::adding::{FileAddition, add_file, forecast_file};
 use probity_service::uploads::receive::UploadQuery;
 use serde_json::Value;
 
 use super::PROGRESS;
-use crate::admin::LocalOperator;
-use crate::args::NewListArgs;
+use crate::admin::OrgFlag;
+use crate::admin::operator::act_for;
 use crate::batch::input;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, field, made, time};
+
+/// Maximum length of a reference, in bytes.
+const REFERENCE_MAX: usize = 255;
+
+#[derive(Debug, Args)]
+pub(crate) struct NewListArgs {
+    /// File to verify; `-` is standard input
+    #[arg(id = "name", value_name = "FILE")]
+    pub file: PathBuf,
+    /// Column with the addresses, by name or by number from 1; default: detected by name, then by content
+    #[arg(long, value_name = "NAME|N")]
+    pub column: Option<String>,
+    /// Treat the first row as data
+    #[arg(id = "header", long = "no-header")]
+    pub no_header: bool,
+    /// Sheet of a workbook; default: the first with content
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
+    /// Print only a forecast (credits, time, unknown addresses); spend nothing, and do not keep the file
+    #[arg(long)]
+    pub forecast: bool,
+    /// Your reference, such as the name of an export; repeating the command within a day shows the existing list
+    #[arg(long, value_name = "TEXT", value_parser = reference)]
+    pub reference: Option<String>,
+    #[command(flatten)]
+    pub org: OrgFlag,
+}
+
+/// Checks a text as the API checks an `Idempotency-Key`.
+fn reference(text: &str) -> Result<String, String> {
+    let fits = (1..=REFERENCE_MAX).contains(&text.len()) && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    if fits { Ok(text.to_owned()) } else { Err(format!("must be 1 to {REFERENCE_MAX} printable ASCII characters")) }
+}
 
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 64 << 10;
 
 /// Adds a file, or forecasts its cost.
-pub(super) async fn add(operator: &LocalOperator<'_>, args: &NewListArgs) -> Result<Printout> {
+pub(super) async fn add(app: &App, args: &NewListArgs) -> Result<Printout> {
     let is_input = args.file.as_os_str() == "-";
     let (file, place) = (input::open(&args.file)?, input::place(&args.file));
-    let caller = operator.act_for(&args.org).await?;
+    let caller = act_for(app, &args.org).await?;
     let addition = read_addition(args, is_input);
     let body = |most| Ok(FileBody { place, file: Some(file), read: 0, most });
     if args.forecast {
-        let forecast = forecast_file(operator.app, &caller, addition, body).await?;
+        let forecast = forecast_file(app, &caller, addition, body).await?;
         return Printout::one(forecast, FORECAST);
     }
-    Printout::one(add_file(operator.app, &caller, addition, body).await?, PROGRESS)
+    Printout::one(add_file(app, &caller, addition, body).await?, PROGRESS)
 }
 
 fn read_addition(args: &NewListArgs, is_input: bool) -> FileAddition {

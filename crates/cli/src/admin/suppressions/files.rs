@@ -5,12 +5,37 @@ use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use clap::builder::PossibleValue;
 use probity_contract::published::outcomes::report::{OUTCOMES_MAX, OutcomeEvent};
 use probity_lists::bounces::{FoundOutcome, MESSAGE_MAX_BYTES, mailbox, message, postfix};
 use probity_mail::time::Millis;
 use probity_service::outcomes::report::OutcomeReport;
 
-use crate::args::OutcomeForm;
+use crate::admin::meaning;
+
+probity_mail::named! {
+    /// Form of a file with outcomes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum OutcomeForm {
+        Postfix = "postfix",
+        Message = "message",
+        Mailbox = "mbox",
+        Csv = "csv",
+        Ndjson = "ndjson",
+    }
+}
+
+impl OutcomeForm {
+    pub(super) fn names() -> [PossibleValue; 5] {
+        [
+            meaning("postfix", "log of Postfix's SMTP client"),
+            meaning("message", "one bounce or complaint"),
+            meaning("mbox", "mailbox in one file"),
+            meaning("csv", "columns email, outcome, at, reply"),
+            meaning("ndjson", "one event per line, as for POST /v1/outcomes"),
+        ]
+    }
+}
 
 /// Bytes by which a form is detected.
 const HEAD_BYTES: usize = 4_096;
@@ -64,7 +89,7 @@ pub(super) fn read_file(path: &Path, form: Option<OutcomeForm>, now: Millis) -> 
             .ok_or_else(|| anyhow!("{shown} is compressed; unpack it first"))?,
     };
     Ok(match form {
-        OutcomeForm::Postfix => lines(from, shown, now),
+        OutcomeForm::Postfix => logged(from, shown, now),
         OutcomeForm::Message => {
             let mut bytes = Vec::new();
             from.take(u64::try_from(MESSAGE_MAX_BYTES)?)
@@ -122,67 +147,62 @@ fn found(outcomes: Vec<FoundOutcome>) -> OutcomeBatches {
     Box::new((!outcomes.is_empty()).then_some(Ok(OutcomeBatch::Found(outcomes))).into_iter())
 }
 
-/// Reads the next line; `None` at the end. The rest of a line that is too long is skipped.
-fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<Option<()>> {
-    line.clear();
-    if from.by_ref().take(LINE_MAX_BYTES).read_until(b'\n', line)? == 0 {
-        return Ok(None);
-    }
-    if !line.ends_with(b"\n") && line.len() as u64 == LINE_MAX_BYTES {
-        from.skip_until(b'\n')?;
-    }
-    Ok(Some(()))
+/// Lines of a file. The rest of a line that is too long is skipped.
+fn lines(mut from: impl BufRead, shown: String) -> impl Iterator<Item = Result<Vec<u8>>> {
+    let mut next = move || -> std::io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        if from.by_ref().take(LINE_MAX_BYTES).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        if !line.ends_with(b"\n") && line.len() as u64 == LINE_MAX_BYTES {
+            from.skip_until(b'\n')?;
+        }
+        Ok(Some(line))
+    };
+    std::iter::from_fn(move || next().with_context(|| format!("cannot read {shown}")).transpose())
+}
+
+/// Makes batches of what a file has; an error ends them.
+fn batches<T: 'static>(
+    mut all: impl Iterator<Item = Result<T>> + 'static,
+    batch: fn(Vec<T>) -> OutcomeBatch,
+) -> OutcomeBatches {
+    let mut next = move || -> Result<Option<OutcomeBatch>> {
+        let some: Vec<T> = all.by_ref().take(OUTCOMES_MAX).collect::<Result<_>>()?;
+        Ok((!some.is_empty()).then(|| batch(some)))
+    };
+    Box::new(std::iter::from_fn(move || next().transpose()))
 }
 
 /// Outcomes of a log.
-fn lines(mut from: impl BufRead + 'static, shown: String, now: Millis) -> OutcomeBatches {
-    let mut line = Vec::new();
-    let mut batch = move || -> Result<Option<OutcomeBatch>> {
-        let mut outcomes = Vec::new();
-        while outcomes.len() < OUTCOMES_MAX
-            && next_line(&mut from, &mut line).with_context(|| format!("cannot read {shown}"))?.is_some()
-        {
-            outcomes.extend(postfix::read_line(&String::from_utf8_lossy(&line), now));
-        }
-        Ok((!outcomes.is_empty()).then_some(OutcomeBatch::Found(outcomes)))
-    };
-    Box::new(std::iter::from_fn(move || batch().transpose()))
+fn logged(from: impl BufRead + 'static, shown: String, now: Millis) -> OutcomeBatches {
+    let outcome = move |line: Result<Vec<u8>>| Ok(postfix::read_line(&String::from_utf8_lossy(&line?), now));
+    batches(lines(from, shown).map(outcome).filter_map(Result::transpose), OutcomeBatch::Found)
 }
 
 /// Outcomes of a mailbox.
 fn messages(from: impl BufRead + 'static, shown: String) -> OutcomeBatches {
-    let mut messages = mailbox::MailboxMessages::new(from);
-    let mut batch = move || -> Result<Option<OutcomeBatch>> {
-        let mut outcomes = Vec::new();
-        while outcomes.len() < OUTCOMES_MAX {
-            let Some(bytes) = messages.next() else { break };
-            outcomes.extend(message::read(&bytes.with_context(|| format!("cannot read {shown}"))?));
-        }
-        Ok((!outcomes.is_empty()).then_some(OutcomeBatch::Found(outcomes)))
+    let read = move |bytes: std::io::Result<Vec<u8>>| match bytes.with_context(|| format!("cannot read {shown}")) {
+        Ok(bytes) => message::read(&bytes).into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
     };
-    Box::new(std::iter::from_fn(move || batch().transpose()))
+    batches(mailbox::MailboxMessages::new(from).flat_map(read), OutcomeBatch::Found)
 }
 
 /// Events of NDJSON.
-fn events(mut from: impl BufRead + 'static, shown: String) -> OutcomeBatches {
-    let (mut line, mut number) = (Vec::new(), 0_usize);
-    let mut batch = move || -> Result<Option<OutcomeBatch>> {
-        let mut events = Vec::new();
-        while events.len() < OUTCOMES_MAX
-            && next_line(&mut from, &mut line).with_context(|| format!("cannot read {shown}"))?.is_some()
-        {
-            number += 1;
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            let mut json = serde_json::Deserializer::from_slice(&line);
-            let event: OutcomeEvent = serde_path_to_error::deserialize(&mut json)
-                .map_err(|error| anyhow!("{shown}, line {number}: {}: {}", error.path(), plain(error.inner())))?;
-            events.push((number, event));
+fn events(from: impl BufRead + 'static, shown: String) -> OutcomeBatches {
+    let place = shown.clone();
+    let event = move |(number, line): (usize, Result<Vec<u8>>)| {
+        let line = line?;
+        if line.trim_ascii().is_empty() {
+            return Ok(None);
         }
-        Ok((!events.is_empty()).then(|| OutcomeBatch::Report(OutcomeReport::of_lines(events))))
+        let event: OutcomeEvent = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(&line))
+            .map_err(|error| anyhow!("{place}, line {number}: {}: {}", error.path(), plain(error.inner())))?;
+        Ok(Some((number, event)))
     };
-    Box::new(std::iter::from_fn(move || batch().transpose()))
+    let events = (1..).zip(lines(from, shown)).map(event).filter_map(Result::transpose);
+    batches(events, |events| OutcomeBatch::Report(OutcomeReport::of_lines(events)))
 }
 
 /// The message of an error without its position, which is the line's.

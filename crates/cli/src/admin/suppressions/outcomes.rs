@@ -1,72 +1,86 @@
 //! Outcomes of sent mail, from files: logs, bounces, complaints, tables. They fill the suppression lists.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::Subcommand;
 use probity_contract::published::outcomes::report::{OutcomeEvent, OutcomesReported, SuppressedByOutcomes};
 use probity_contract::timestamp::Timestamp;
 use probity_lists::bounces::FoundOutcome;
 use probity_mail::time::Millis;
+use probity_service::app::App;
 use probity_service::callers::caller::Caller;
 use probity_service::callers::once::Once;
 use probity_service::outcomes::report::{OutcomeReport, report_outcomes};
-use serde::Serialize;
 use serde_json::Value;
 
-use super::files::{OutcomeBatch, files, read_file};
+use super::files::{OutcomeBatch, OutcomeForm, files, read_file};
 use super::sources;
-use crate::admin::LocalOperator;
-use crate::admin::operator::print_one;
-use crate::args::{OutcomeForm, OutcomesCommand};
-use crate::output::printout::{AnswerView, Printout};
+use super::sources::OutcomeSourcesCommand;
+use crate::admin::operator::{act_for, print_one};
+use crate::admin::{OrgFlag, one_of};
+use crate::output::printout::{AnswerView, OneField, Printout, join};
 use crate::output::table::field;
 
-#[derive(Serialize)]
-struct ImportedOutcomes {
-    /// Number of files read.
-    files: usize,
-    #[serde(flatten)]
-    sum: OutcomesReported,
+/// Shown below the help of `outcomes`.
+pub(in crate::admin) const OUTCOMES_EXAMPLES: &str = "\
+Examples:
+    probity outcomes import /var/log/mail.log
+    probity outcomes import ~/Maildir/.Bounces
+    probity outcomes import bounces.mbox
+    probity outcomes import outcomes.csv --org org_01h455vb4pex5vsknk084sn02q
+    probity outcomes sources add 'Newsletter' --service mailgun --signing-key key.txt
+    probity outcomes sources list";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OutcomesCommand {
+    /// Import what became of sent mail: bounces, complaints and deliveries
+    ///
+    /// Hard bounces put addresses on the suppression list `bounced`, complaints on `complained`. Repeating an import adds
+    /// nothing.
+    Import {
+        /// Postfix log, bounce message, mailbox (mbox), CSV or NDJSON; or a directory of them, or a maildir
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+        /// Form of the files; default: detected for each file
+        #[arg(long, value_name = "FORM", value_parser = one_of(OutcomeForm::names(), OutcomeForm::from_name))]
+        form: Option<OutcomeForm>,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+    /// Manage sources: URLs to which sending services post outcomes
+    #[command(subcommand)]
+    Sources(OutcomeSourcesCommand),
 }
 
-pub(in crate::admin) async fn run(operator: &LocalOperator<'_>, command: &OutcomesCommand) -> Result<Printout> {
+pub(in crate::admin) async fn run(app: &App, command: &OutcomesCommand) -> Result<Printout> {
     let (path, form, org) = match command {
         OutcomesCommand::Import { path, form, org } => (path, form, org),
-        OutcomesCommand::Sources(command) => return sources::run(operator, command).await,
+        OutcomesCommand::Sources(command) => return sources::run(app, command).await,
     };
-    let caller = operator.act_for(org).await?;
-    let import = OutcomeImport { operator, caller: &caller, form: *form };
-    print_one(&caller, import.all(path).await?, AnswerView::Text(imported_text))
+    let caller = act_for(app, org).await?;
+    let files = files(path)?;
+    let sum = import(app, &caller, &files, *form).await?;
+    print_one(&caller, join(OneField("files", files.len()), sum), AnswerView::Text(imported_text))
 }
 
-/// An import of files.
-struct OutcomeImport<'a> {
-    operator: &'a LocalOperator<'a>,
-    caller: &'a Caller,
-    form: Option<OutcomeForm>,
-}
-
-impl OutcomeImport<'_> {
-    async fn all(&self, path: &Path) -> Result<ImportedOutcomes> {
-        let files = files(path)?;
-        let mut sum = nothing();
-        for file in &files {
-            let now = self.operator.app.now();
-            for batch in read_file(file, self.form, now)? {
-                let report = match batch? {
-                    OutcomeBatch::Report(report) => report,
-                    OutcomeBatch::Found(found) => {
-                        OutcomeReport::of_list(found.into_iter().map(|one| event(one, now)).collect())
-                    }
-                };
-                for part in report.chunks() {
-                    let added = report_outcomes(self.operator.app, self.caller, &Once::unkeyed(), part).await;
-                    add(&mut sum, &added?);
+async fn import(app: &App, caller: &Caller, files: &[PathBuf], form: Option<OutcomeForm>) -> Result<OutcomesReported> {
+    let mut sum = nothing();
+    for file in files {
+        let now = app.now();
+        for batch in read_file(file, form, now)? {
+            let report = match batch? {
+                OutcomeBatch::Report(report) => report,
+                OutcomeBatch::Found(found) => {
+                    OutcomeReport::of_list(found.into_iter().map(|one| event(one, now)).collect())
                 }
+            };
+            for part in report.chunks() {
+                add(&mut sum, &report_outcomes(app, caller, &Once::unkeyed(), part).await?);
             }
         }
-        Ok(ImportedOutcomes { files: files.len(), sum })
     }
+    Ok(sum)
 }
 
 /// A date in the future is a wrong clock of the writer.

@@ -1,24 +1,62 @@
 //! Sources of outcomes: URLs to which an organization's sending services post events.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
+use clap::Subcommand;
 use probity_account::id::OutcomeSourceId;
-use probity_contract::published::outcomes::sources::{CreateOutcomeSource, OutcomeSourceShown, SIGNING_KEY_MAX_BYTES};
+use probity_account::outcome::OutcomeSource;
+use probity_contract::published::outcomes::sources::{CreateOutcomeSource, SIGNING_KEY_MAX_BYTES};
+use probity_service::app::App;
 use probity_service::callers::caller::Caller;
 use probity_service::callers::once::Once;
 use probity_service::outcomes::sources::{create_source, delete_source, list_sources};
-use probity_service::store::OrgRecord;
 use serde_json::Value;
 
-use crate::admin::LocalOperator;
-use crate::admin::operator::{DeletedObject, MarkedObject, OrMissing as _, each_with_org, print_one, staff};
-use crate::args::OutcomeSourcesCommand;
+use crate::admin::operator::{OrMissing as _, act_for_both, choose_org, marked, print_both, print_one, staff};
+use crate::admin::{OrgFlag, name};
 use crate::batch::input;
 use crate::output::plain;
-use crate::output::printout::{AnswerView, Printout};
+use crate::output::printout::{AnswerView, OneField, Printout, join};
 use crate::output::table::{self, AnswerColumn, at, field, made, time_or};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OutcomeSourcesCommand {
+    /// List sources, newest first, without their URLs
+    List(OrgFlag),
+    /// Create a source and print its URL once
+    Add {
+        /// Displayed name
+        #[arg(value_parser = name)]
+        name: String,
+        /// Sending service
+        #[arg(long, value_name = "SERVICE", value_parser = service)]
+        service: OutcomeSource,
+        /// File with the key with which the service signs, or with the ARN of the SNS topic; `-` reads standard input
+        #[arg(long, value_name = "FILE")]
+        signing_key: Option<PathBuf>,
+        /// Store its events as those of test keys
+        #[arg(long)]
+        test: bool,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+    /// Remove a source permanently; its URL stops working, and its outcomes stay
+    Remove {
+        /// Source ID
+        #[arg(value_name = "SOURCE_ID")]
+        source: String,
+        #[command(flatten)]
+        org: OrgFlag,
+    },
+}
+
+/// Parses a service of the API.
+fn service(text: &str) -> Result<OutcomeSource, String> {
+    let known = OutcomeSource::SERVICES.into_iter().find(|service| service.as_str() == text);
+    known.ok_or_else(|| format!("must be one of {}", OutcomeSource::SERVICES.map(OutcomeSource::as_str).join(", ")))
+}
 
 const SOURCES: &[AnswerColumn] = &[
     at("SOURCE", "/id"),
@@ -28,49 +66,32 @@ const SOURCES: &[AnswerColumn] = &[
     at("NAME", "/name"),
 ];
 
-pub(super) async fn run(operator: &LocalOperator<'_>, command: &OutcomeSourcesCommand) -> Result<Printout> {
+pub(super) async fn run(app: &App, command: &OutcomeSourcesCommand) -> Result<Printout> {
     match command {
         OutcomeSourcesCommand::List(some) => {
-            let org = operator.choose_org(some).await?;
-            let mut all = Vec::new();
-            for test in [false, true] {
-                let (caller, found) = read_sort(operator, &org, test).await?;
-                all.extend(each_with_org(&caller, found));
-            }
-            Printout::of(all, AnswerView::Rows(SOURCES))
+            let read = async |caller: &Caller| list_sources(app, caller).await.map(|found| found.data);
+            print_both(app, some, SOURCES, read).await
         }
         OutcomeSourcesCommand::Add { name, service, signing_key, test, org } => {
-            let caller = staff(operator.choose_org(org).await?, *test);
+            let caller = staff(choose_org(app, org).await?, *test);
             let signing_key = signing_key.as_deref().map(read_key).transpose()?;
             let asked = CreateOutcomeSource { name: name.clone(), service: *service, signing_key };
-            let made = create_source(operator.app, &caller, &Once::unkeyed(), asked).await?;
-            print_one(&caller, MarkedObject { test: *test, object: made }, CREATED)
+            let made = create_source(app, &caller, &Once::unkeyed(), asked).await?;
+            print_one(&caller, marked(&caller, made), CREATED)
         }
         OutcomeSourcesCommand::Remove { source, org } => {
             let missing = || anyhow!("there is no source {source}; `probity outcomes sources list` shows all");
-            let org = operator.choose_org(org).await?;
+            let callers = act_for_both(app, org).await?;
             let id: OutcomeSourceId = source.parse().map_err(|_| missing())?;
-            for test in [false, true] {
-                let (caller, found) = read_sort(operator, &org, test).await?;
-                let Some(known) = found.into_iter().find(|known| known.object.id() == id) else { continue };
-                let removed = delete_source(operator.app, &caller, id).await;
-                let deleted = removed.or_missing(missing)?.deleted;
-                return print_one(&caller, DeletedObject { answer: known, deleted }, REMOVED);
+            for caller in callers {
+                let found = list_sources(app, &caller).await?.data;
+                let Some(known) = found.into_iter().find(|known| known.id() == id) else { continue };
+                let deleted = delete_source(app, &caller, id).await.or_missing(missing)?.deleted;
+                return print_one(&caller, join(marked(&caller, known), OneField("deleted", deleted)), REMOVED);
             }
             Err(missing())
         }
     }
-}
-
-/// Returns all sources of one sort, and the operator as the caller who sees them.
-async fn read_sort(
-    operator: &LocalOperator<'_>,
-    org: &OrgRecord,
-    test: bool,
-) -> Result<(Caller, Vec<MarkedObject<OutcomeSourceShown>>)> {
-    let caller = staff(org.clone(), test);
-    let found = list_sources(operator.app, &caller).await?.data;
-    Ok((caller, found.into_iter().map(|source| MarkedObject { test, object: source }).collect()))
 }
 
 /// Reads a key; `-` is standard input.

@@ -8,9 +8,13 @@ use serde_json::json;
 
 use super::super::*;
 use super::ORG;
-use crate::args::{
-    Cli, Command, ErasuresCommand, IntegrationsCommand, KeysCommand, OrgsCommand, SettingsCommand, SuppressionsCommand,
-};
+use crate::admin::erasures::ErasuresCommand;
+use crate::admin::integrations::IntegrationsCommand;
+use crate::admin::keys::KeysCommand;
+use crate::admin::orgs::OrgsCommand;
+use crate::admin::settings::SettingsCommand;
+use crate::admin::suppressions::SuppressionsCommand;
+use crate::args::{Cli, Command};
 
 fn parse(line: &str) -> Result<AdminCommand> {
     let cli = Cli::parse_line(std::iter::once("probity").chain(line.split_whitespace()))?;
@@ -36,7 +40,7 @@ fn check(line: &str) -> Result<AdminCommand> {
         },
         AdminCommand::Integrations(args) => {
             if let IntegrationsCommand::Change(args) = &args.command {
-                integrations::read_change(args)?;
+                integrations::change::read_change(args)?;
             }
         }
         AdminCommand::Suppressions(args) => {
@@ -232,7 +236,7 @@ fn a_connection_is_changed_by_a_merge_patch() {
         "action": null, "aggressiveness": "aggressive", "manual_mode": true, "fix_typos": false, "lists": ["a", "b"],
         "checks": { "accept_all": true, "unverified": true, "spam": false }, "tag": "{status}"
     });
-    assert_eq!(integrations::read_change(&args).unwrap(), expected);
+    assert_eq!(integrations::change::read_change(&args).unwrap(), expected);
 }
 
 #[test]

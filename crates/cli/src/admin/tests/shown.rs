@@ -8,7 +8,7 @@ use super::super::*;
 use super::ORG;
 use crate::exit::Exit;
 use crate::output::Style;
-use crate::output::printout::AnswerView;
+use crate::output::printout::{AnswerView, OneField, join};
 
 const TABLE: Style = Style::Table { colours: false };
 
@@ -74,9 +74,8 @@ fn programs_get_one_object_a_line() {
     let none = Printout::of(Vec::<Value>::new(), AnswerView::Rows(keys::KEYS)).unwrap();
     assert_eq!(none.render(Style::Json).unwrap(), "");
     let account = BucketCredits { available: 5, held: 0, spent: 0 };
-    let organization = ORG.parse().unwrap();
     let answer = CreditBalance { subscription: account, prepaid: account, total: 10 };
-    let of = operator::AnswerOnOrganization { organization, answer };
+    let of = join(OneField("organization", ORG), answer);
     let line = Printout::one(of, credits::BALANCE).unwrap().render(Style::Json).unwrap();
     assert!(line.starts_with(&format!("{{\"organization\":\"{ORG}\",\"subscription\":{{\"available\":5")), "{line}");
 }
@@ -200,7 +199,7 @@ fn a_forecast_says_what_is_not_known() {
         "credits": { "held": 4, "low": 0, "high": 3, "available": 2, "enough": false },
         "time": { "low_s": 3, "high_s": 3, "slowest": "google" }
     });
-    let text = shown(&[forecast], lists::FORECAST);
+    let text = shown(&[forecast], lists::adding::FORECAST);
     for line in [
         "expected unknown   0 to not known\n",
         "cost in credits    0 to 3\n",
@@ -225,7 +224,7 @@ fn a_run_that_waits_is_shown_with_the_command_that_confirms_it() {
             "state": "planned", "suggestion": null, "message": null
         }]
     });
-    let text = shown(&[run.clone()], integrations::RUN);
+    let text = shown(&[run.clone()], integrations::shown::RUN);
     for line in [
         "state             needs_confirmation (dry_run)\n",
         "delete  nonexistent  2        0    0     0       0\n",
@@ -235,5 +234,5 @@ fn a_run_that_waits_is_shown_with_the_command_that_confirms_it() {
         assert!(text.contains(line), "{line:?} in {text}");
     }
     run["state"] = json!("finished");
-    assert!(!shown(&[run], integrations::RUN).contains("confirm conn_1"));
+    assert!(!shown(&[run], integrations::shown::RUN).contains("confirm conn_1"));
 }

@@ -63,96 +63,60 @@ impl InputOddities {
     }
 
     fn several_warning(&self, places: &RowPlaces) -> Option<String> {
-        let Oddity { count, line } = self.several;
-        let rows = match count {
-            0 => return None,
-            1 => format!("1 row has {} addresses in one cell and is left out", self.in_cell),
-            _ => format!("{count} rows have several addresses in one cell and are left out"),
-        };
-        Some(format!("{rows}, {}; give each address a row of its own", first(count, line, places)))
+        let one = format!("row has {} addresses in one cell and is left out", self.in_cell);
+        let many = "rows have several addresses in one cell and are left out";
+        warning(self.several, [&one, many], "", "; give each address a row of its own", places)
     }
 
     pub(super) fn warnings(&self, column: usize, places: &RowPlaces) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let Oddity { count, line } = self.ragged;
         // A row of a sheet ends with its last text.
-        if count > 0 && !places.is_of_sheet() {
-            warnings.push(format!(
-                "{} in the number of fields, {}; all rows were padded to {} fields",
-                counted(count, "row differs", "rows differ"),
-                first(count, line, places),
-                self.width
-            ));
-        }
-        let Oddity { count, line } = self.missing;
-        if count > 0 {
-            let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
-            let (rows, left_out) = (counted(count, "row has", "rows have"), if count == 1 { "is" } else { "are" });
-            warnings.push(format!("{rows} no address{place} and {left_out} left out, {}", first(count, line, places)));
-        }
-        warnings.extend(self.several_warning(places));
-        let Oddity { count, line } = self.guessed;
-        if count > 0 {
-            let rows = counted(
-                count,
-                "row has an address in an unknown encoding and is left out",
-                "rows have addresses in an unknown encoding and are left out",
-            );
-            warnings.push(format!("{rows}, {}; save the file as UTF-8 to verify them", first(count, line, places)));
-        }
-        let Oddity { count, line } = self.unreadable;
-        if count > 0 {
-            warnings.push(format!(
-                "{} ({UNREADABLE_ROW}), {}: {}",
-                counted(
-                    count,
-                    "line could not be read and gets `invalid`",
-                    "lines could not be read and get `invalid`"
-                ),
-                first(count, line, places),
-                self.why_unreadable
-            ));
-        }
-        warnings
+        let ragged = if places.is_of_sheet() { Oddity::default() } else { self.ragged };
+        let padded = format!("; all rows were padded to {} fields", self.width);
+        let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
+        let left_out = [format!("row has no address{place} and is"), format!("rows have no address{place} and are")];
+        let guessed = [
+            "row has an address in an unknown encoding and is left out",
+            "rows have addresses in an unknown encoding and are left out",
+        ];
+        let unreadable = ["line could not be read and gets `invalid`", "lines could not be read and get `invalid`"];
+        let (meta, why) = (format!(" ({UNREADABLE_ROW})"), format!(": {}", self.why_unreadable));
+        let all = [
+            warning(ragged, ["row differs", "rows differ"], " in the number of fields", &padded, places),
+            warning(self.missing, left_out.each_ref().map(String::as_str), " left out", "", places),
+            self.several_warning(places),
+            warning(self.guessed, guessed, "", "; save the file as UTF-8 to verify them", places),
+            warning(self.unreadable, unreadable, &meta, &why, places),
+        ];
+        all.into_iter().flatten().collect()
     }
 }
 
 /// Warnings about the text itself. `other`: encoding of its lines that are not UTF-8.
 pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowPlaces) -> Vec<String> {
-    let mut warnings = Vec::new();
     let TextRemarks { foreign, nuls, stray, spanned, .. } = *remarks;
-    if let Some(other) = other.map(|other| other.replace("windows", "Windows")) {
-        let Oddity { count, line } = foreign;
-        let lines = counted(count, "line is not UTF-8 and was", "lines are not UTF-8 and were");
-        warnings.push(format!("{lines} read as {other}, {}", first(count, line, places)));
-    }
-    if nuls.count > 0 {
-        let rows = counted(nuls.count, "row has", "rows have");
-        warnings.push(format!("{rows} NUL characters, {}", first(nuls.count, nuls.line, places)));
-    }
-    if stray.count > 0 {
-        let Oddity { count, line } = stray;
-        let quotes = counted(count, "quote is never closed and was", "quotes are never closed and were");
-        warnings.push(format!("{quotes} ignored, {}", first(count, line, places)));
-    }
-    if spanned.count > 0 {
-        let Oddity { count, line } = spanned;
-        let rows =
-            counted(count, "row goes over several lines with addresses", "rows go over several lines with addresses");
-        warnings.push(format!("{rows}, {}; check the quotes there", first(count, line, places)));
-    }
-    warnings
+    let other = other.map(|other| format!(" read as {}", other.replace("windows", "Windows")));
+    let not_utf8 = ["line is not UTF-8 and was", "lines are not UTF-8 and were"];
+    let unclosed = ["quote is never closed and was", "quotes are never closed and were"];
+    let lines = ["row goes over several lines with addresses", "rows go over several lines with addresses"];
+    let all = [
+        other.and_then(|other| warning(foreign, not_utf8, &other, "", places)),
+        warning(nuls, ["row has", "rows have"], " NUL characters", "", places),
+        warning(stray, unclosed, " ignored", "", places),
+        warning(spanned, lines, "", "; check the quotes there", places),
+    ];
+    all.into_iter().flatten().collect()
 }
 
-/// Says how many there are, in the singular or the plural.
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
-/// Says where they are: the place of the only one, or of the first.
-fn first(count: u64, line: u64, places: &RowPlaces) -> String {
-    let place = places.name(line);
-    if count == 1 { format!("in {place}") } else { format!("the first in {place}") }
+/// Says how many there are, in the singular or the plural, what of them, and where: the place of the only one, or of the first.
+fn warning(
+    Oddity { count, line }: Oddity,
+    [one, many]: [&str; 2],
+    what: &str,
+    then: &str,
+    places: &RowPlaces,
+) -> Option<String> {
+    let (these, place) = if count == 1 { (one, "in") } else { (many, "the first in") };
+    (count > 0).then(|| format!("{count} {these}{what}, {place} {}{then}", places.name(line)))
 }
 
 /// Names the column that has addresses, if the requested one has none.

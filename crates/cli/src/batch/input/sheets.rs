@@ -65,12 +65,7 @@ fn of_workbook<'a>(from: &mut impl Read) -> Result<InputText<'a>> {
     for sheet in book.by_addresses(SAMPLE.0, SAMPLE.1) {
         let rows = book.read(&sheet, |number, row| {
             record.clear();
-            for (column, cell) in row.iter().enumerate() {
-                if column > 0 {
-                    record.push(DELIMITER);
-                }
-                form::cell(cell, DELIMITER, false, &mut record);
-            }
+            form::record(row.iter().map(String::as_str), DELIMITER, &mut record);
             record.push(b'\n');
             places.add(number, &record);
             made.write_all(&record).map_err(FileFault::Io)

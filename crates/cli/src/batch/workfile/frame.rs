@@ -8,8 +8,8 @@ use probity_lists::kinds::ColumnKind;
 use probity_lists::split::{Dialect, Eol};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{ListFormat, OutputFormat};
 use crate::batch::answer::{PutOff, StoredAnswer};
+use crate::batch::request::{ListFormat, OutputFormat};
 
 /// Start of a batch. A run that differs in a compared field must not continue it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line or of the program that began")]
@@ -85,13 +85,14 @@ impl Imported {
 
 /// Reason why a row is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum LeftOut {
     /// It has no address.
-    Blank,
+    Blank = 0,
     /// One cell has several addresses.
-    Several,
+    Several = 1,
     /// The encoding of its address is a guess.
-    Guess,
+    Guess = 2,
 }
 
 impl LeftOut {
@@ -101,14 +102,6 @@ impl LeftOut {
             Self::Blank => "no_address",
             Self::Several => "several_addresses",
             Self::Guess => "unknown_encoding",
-        }
-    }
-
-    pub(super) fn code(self) -> u8 {
-        match self {
-            Self::Blank => 0,
-            Self::Several => 1,
-            Self::Guess => 2,
         }
     }
 

@@ -40,20 +40,18 @@ impl FrameReader {
 
     /// Returns the frames from the beginning; `None` if this is not a work file.
     pub(crate) fn scan(&self) -> Result<Option<Scan>> {
-        let mut head = vec![0; MAGIC.len()];
-        match self.file.read_exact_at(&mut head, 0) {
-            Ok(()) if head == MAGIC => Ok(Some(self.scan_from(MAGIC.len() as u64))),
-            Ok(()) => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-            Err(error) => Err(error).context("cannot read the work file"),
-        }
+        Ok(self.begins_with(MAGIC)?.then(|| self.scan_from(MAGIC.len() as u64)))
     }
 
     /// Reports whether this is a work file of any version.
     pub(crate) fn is_ours(&self) -> Result<bool> {
-        let mut head = vec![0; MAGIC_ANY.len()];
+        self.begins_with(MAGIC_ANY)
+    }
+
+    fn begins_with(&self, magic: &[u8]) -> Result<bool> {
+        let mut head = vec![0; magic.len()];
         match self.file.read_exact_at(&mut head, 0) {
-            Ok(()) => Ok(head == MAGIC_ANY),
+            Ok(()) => Ok(head == magic),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
             Err(error) => Err(error).context("cannot read the work file"),
         }

@@ -16,8 +16,8 @@ fn layers(set: &[&str]) -> Result<Layers> {
     Layers::load(&Overlay { file: None, environment, set: &set })
 }
 
-fn settings(set: &[&str]) -> Result<ServeSettings> {
-    Ok(layers(set)?.settings()?.serve)
+fn settings(set: &[&str]) -> Result<Settings> {
+    layers(set)?.settings()
 }
 
 fn refused(set: &[&str]) -> String {
@@ -28,17 +28,17 @@ fn refused(set: &[&str]) -> String {
 fn everything_lies_in_the_data_directory_unless_it_is_told_otherwise() {
     let serve = settings(&["server.data=/srv/mail"]).unwrap();
     assert_eq!(serve.data, Path::new("/srv/mail"));
-    assert!(matches!(&serve.database.place, Database::Sqlite(path) if path == Path::new("/srv/mail/probity.db")));
+    assert!(matches!(&serve.database, Database::Sqlite(path) if path == Path::new("/srv/mail/probity.db")));
     assert!(matches!(&serve.pepper, Pepper::File(path) if path == Path::new("/srv/mail/pepper")));
 
     let set = ["server.data=/srv/mail", "database.url=sqlite:///fast/p.db", &format!("secrets.pepper={PEPPER}")];
     let serve = settings(&set).unwrap();
-    assert!(matches!(&serve.database.place, Database::Sqlite(path) if path == Path::new("/fast/p.db")));
+    assert!(matches!(&serve.database, Database::Sqlite(path) if path == Path::new("/fast/p.db")));
     assert!(matches!(&serve.pepper, Pepper::Given(text) if text.expose_secret() == PEPPER));
 
     let url = "postgres://u:hunter2@host/name?sslmode=require";
     let serve = settings(&[&format!("database.url={url}")]).unwrap();
-    assert!(matches!(&serve.database.place, Database::Postgres(text) if text.expose_secret() == url));
+    assert!(matches!(&serve.database, Database::Postgres(text) if text.expose_secret() == url));
 }
 
 #[test]

@@ -1,26 +1,20 @@
 //! Files of a backup: private to their owner, and synced before they get their names.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use probity_backend::secrets::hex;
-use ring::digest::{Context, SHA256};
 
-use crate::batch::beside;
-use crate::exit::{Exit, ExitsWith};
+use crate::exit;
+use crate::files::{self, beside, create_private};
 
 /// Suffixes of SQLite's extra files, which a closed database does not have.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// Size of one read, in bytes.
-const PIECE_BYTES: usize = 1 << 20;
 
 /// Creates an empty file, private to its owner.
 pub(super) fn create(path: &Path) -> Result<File> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.with_context(|| format!("cannot create {}", path.display()))
+    create_private(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<()> {
@@ -66,28 +60,11 @@ pub(super) fn beside_of(path: &Path) -> impl Iterator<Item = PathBuf> {
 /// file.
 pub(super) fn alone_in_its_file(path: &Path) -> Result<()> {
     match beside_of(path).find(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 0)) {
-        Some(log) => {
-            Err(anyhow!("{} is still there: the database is in use", log.display()).context(ExitsWith(Exit::Local)))
-        }
+        Some(log) => Err(exit::local(anyhow!("{} is still there: the database is in use", log.display()))),
         None => beside_of(path).try_for_each(|path| remove(&path)),
     }
 }
 
-pub(super) fn sum(path: &Path) -> Result<String> {
-    let (mut file, mut context) = (File::open(path)?, Context::new(&SHA256));
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hex(context.finish().as_ref())),
-            read => context.update(&piece[..read]),
-        }
-    }
-}
-
 pub(super) fn sync(path: &Path) -> Result<()> {
-    File::open(path).and_then(|file| file.sync_all()).with_context(|| format!("cannot write {}", path.display()))
-}
-
-pub(super) fn parent(path: &Path) -> PathBuf {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+    files::sync(path).with_context(|| format!("cannot write {}", path.display()))
 }

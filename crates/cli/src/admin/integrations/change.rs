@@ -1,0 +1,122 @@
+//! Settings of a connection that a command changes.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use probity_account::connections::{Aggressiveness, ConnectionAction};
+use probity_account::overrides::IgnorableReason;
+use serde_json::{Map, Value, json};
+
+use super::{ConnectionArg, credentials};
+use crate::admin::{meaning, name, one_of};
+
+/// Value of `--action` for a connection that only verifies.
+pub(crate) const NO_ACTION: &str = "none";
+
+/// Settings to change.
+#[derive(Debug, Args)]
+pub(crate) struct ConnectionChangeArgs {
+    #[command(flatten)]
+    pub one: ConnectionArg,
+    /// Displayed name
+    #[arg(long, value_parser = name)]
+    pub name: Option<String>,
+    /// Action on contacts whose verdict passes the checks; `none`: contacts are only verified
+    #[arg(long, value_parser = PossibleValuesParser::new(actions()))]
+    pub action: Option<String>,
+    /// Preset of checks
+    #[arg(long, value_parser = PossibleValuesParser::new(Aggressiveness::ALL.map(Aggressiveness::as_str)))]
+    pub aggressiveness: Option<String>,
+    /// Additional reasons to act upon, separated by commas
+    #[arg(long, value_name = "REASONS", value_delimiter = ',', value_parser = check())]
+    pub checks: Vec<String>,
+    /// Reasons not to act upon, separated by commas
+    #[arg(long, value_name = "REASONS", value_delimiter = ',', value_parser = check())]
+    pub no_checks: Vec<String>,
+    /// Whether every action waits for a person
+    #[arg(long, value_name = "on|off", value_parser = switch())]
+    pub manual_mode: Option<bool>,
+    /// Whether contacts are verified daily
+    #[arg(long, value_name = "on|off", value_parser = switch())]
+    pub autofloss: Option<bool>,
+    /// Whether contacts are verified again periodically
+    #[arg(long, value_name = "on|off", value_parser = switch())]
+    pub decay_protection: Option<bool>,
+    /// Days within which they are, 7 to 365
+    #[arg(long, value_name = "DAYS")]
+    pub decay_days: Option<u32>,
+    /// Whether new contacts are verified as they arrive
+    #[arg(long, value_name = "on|off", value_parser = switch())]
+    pub instafloss: Option<bool>,
+    /// Whether misspelled addresses are corrected at the platform
+    #[arg(long, value_name = "on|off", value_parser = switch())]
+    pub fix_typos: Option<bool>,
+    /// IDs of the lists to verify, separated by commas; '' for all
+    #[arg(long, value_name = "LIST_IDS")]
+    pub lists: Option<String>,
+    /// Tag for `update_tags`; {status} and {reason} stand for those of the verdict
+    #[arg(long)]
+    pub tag: Option<String>,
+    /// Field for `update_custom_fields`
+    #[arg(long)]
+    pub field: Option<String>,
+    /// File with new credentials, tried first: NAME=VALUE lines or a JSON object; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub credentials: Option<PathBuf>,
+}
+
+fn actions() -> Vec<PossibleValue> {
+    let own = ConnectionAction::ALL.map(ConnectionAction::as_str).map(PossibleValue::new);
+    own.into_iter().chain([meaning(NO_ACTION, "only verify")]).collect()
+}
+
+fn check() -> PossibleValuesParser {
+    PossibleValuesParser::new(IgnorableReason::ALL.map(IgnorableReason::as_str))
+}
+
+fn switch() -> impl clap::builder::TypedValueParser<Value = bool> {
+    one_of(["on", "off"], |name| Some(name == "on"))
+}
+
+/// Builds the merge patch that a command describes.
+pub(in crate::admin) fn read_change(args: &ConnectionChangeArgs) -> Result<Value> {
+    let text = |text: &Option<String>| text.as_ref().map(|text| json!(text));
+    let switch = |switch: Option<bool>| switch.map(|is_on| json!(is_on));
+    let action = args.action.as_deref().map(|name| if name == NO_ACTION { Value::Null } else { json!(name) });
+    let ids = args.lists.as_deref().map(|ids| ids.split(',').map(str::trim).filter(|id| !id.is_empty()));
+    let credentials = args.credentials.as_deref().map(credentials::read).transpose()?;
+    let fields = [
+        ("name", text(&args.name)),
+        ("action", action),
+        ("aggressiveness", text(&args.aggressiveness)),
+        ("checks", read_checks(args)?),
+        ("manual_mode", switch(args.manual_mode)),
+        ("autofloss", switch(args.autofloss)),
+        ("decay_protection", switch(args.decay_protection)),
+        ("decay_days", args.decay_days.map(|days| json!(days))),
+        ("instafloss", switch(args.instafloss)),
+        ("fix_typos", switch(args.fix_typos)),
+        ("lists", ids.map(|ids| json!(ids.collect::<Vec<_>>()))),
+        ("tag", text(&args.tag)),
+        ("field", text(&args.field)),
+        ("credentials", credentials.map(Value::Object)),
+    ];
+    let said: Map<String, Value> =
+        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    if said.is_empty() {
+        bail!("nothing to change; see `probity integrations change --help`");
+    }
+    Ok(Value::Object(said))
+}
+
+fn read_checks(args: &ConnectionChangeArgs) -> Result<Option<Value>> {
+    let (on, off) = (&args.checks, &args.no_checks);
+    if let Some(twice) = on.iter().find(|name| off.contains(name)) {
+        bail!("{twice} may be in only one of --checks and --no-checks");
+    }
+    let said = on.iter().map(|name| (name, true)).chain(off.iter().map(|name| (name, false)));
+    let said: Map<String, Value> = said.map(|(name, is_on)| (name.clone(), json!(is_on))).collect();
+    Ok(Some(Value::Object(said)).filter(|_| !(on.is_empty() && off.is_empty())))
+}
