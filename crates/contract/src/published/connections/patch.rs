@@ -168,7 +168,8 @@ pub(super) fn tag_template() -> Object {
 
 pub(super) fn field_name() -> Object {
     let means = "Field for `update_custom_fields`: letters, digits and underscores, beginning with a letter. Some platforms \
-        allow only upper-case or lower-case letters, or fewer characters.";
+        allow only upper-case or lower-case letters, or fewer characters. Fields of the platform itself, such as the first \
+        name, are not allowed.";
     ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some(format!("^[A-Za-z][A-Za-z0-9_]{{0,{}}}$", FIELD_CHARS_MAX - 1)))
