@@ -990,7 +990,7 @@ export default {
   "connections.tag": "Tag",
   "connections.tag_hint": "{status} und {reason} stehen für die des Ergebnisses.",
   "connections.field": "Feld",
-  "connections.field_hint": "Buchstaben, Ziffern und Unterstriche.",
+  "connections.field_hint": "Buchstaben, Ziffern und Unterstriche. Kein Feld der Plattform selbst, wie den Vornamen.",
   "connections.strict": "Wie streng",
   "connections.checks": "Welche Kontakte schlecht sind",
   "connections.checks_hint": "Immer schlecht: ungültige Adressen und solche von Domains ohne E-Mail-Empfang.",

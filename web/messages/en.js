@@ -990,7 +990,7 @@ export default {
   "connections.tag": "Tag",
   "connections.tag_hint": "{status} and {reason} stand for those of the verdict.",
   "connections.field": "Field",
-  "connections.field_hint": "Letters, digits and underscores.",
+  "connections.field_hint": "Letters, digits and underscores. Not a field of the platform itself, such as the first name.",
   "connections.strict": "How strict",
   "connections.checks": "Which contacts are bad",
   "connections.checks_hint": "Always bad: addresses that are not valid, and those of domains that accept no mail.",

@@ -990,7 +990,7 @@ export default {
   "connections.tag": "Etiqueta",
   "connections.tag_hint": "{status} y {reason} son los del resultado.",
   "connections.field": "Campo",
-  "connections.field_hint": "Letras, cifras y guiones bajos.",
+  "connections.field_hint": "Letras, cifras y guiones bajos. Ningún campo de la propia plataforma, como el nombre.",
   "connections.strict": "Con qué rigor",
   "connections.checks": "Qué contactos son malos",
   "connections.checks_hint": "Siempre malos: las direcciones no válidas y las de dominios sin correo.",

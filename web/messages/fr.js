@@ -990,7 +990,7 @@ export default {
   "connections.tag": "Étiquette",
   "connections.tag_hint": "{status} et {reason} sont ceux du résultat.",
   "connections.field": "Champ",
-  "connections.field_hint": "Lettres, chiffres et traits de soulignement.",
+  "connections.field_hint": "Lettres, chiffres et traits de soulignement. Pas un champ de la plateforme elle-même, comme le prénom.",
   "connections.strict": "Avec quelle rigueur",
   "connections.checks": "Quels contacts sont mauvais",
   "connections.checks_hint": "Toujours mauvais : les adresses non valides et celles de domaines sans e-mail.",

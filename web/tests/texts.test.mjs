@@ -13,6 +13,8 @@ const LANGUAGES = ["en", "de", "fr", "es"];
 const messages = Object.fromEntries(
   await Promise.all(LANGUAGES.map(async (tag) => [tag, (await import(new URL(`messages/${tag}.js`, WEB).href)).default])),
 );
+/** @type {Record<string, Record<string, string>>} */
+const platforms = (await import(new URL("messages/platforms.js", WEB).href)).default;
 const app = readdirSync(fileURLToPath(new URL("app", WEB)), { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".js"))
   .map((path) => ({ path, text: readFileSync(new URL(`app/${path}`, WEB), "utf8") }));
@@ -124,9 +126,27 @@ const FAMILIAR = {
   es: /(?<!\p{L})(tú|tus?|te|puedes|tienes|quieres)(?!\p{L})/iu,
 };
 
+/** Labels, help and notes of the built-in descriptions of platforms, which the API gives in English. */
+const described = new Set(
+  readdirSync(new URL("../crates/connectors/data/", WEB)).flatMap((file) => {
+    const sections = readFileSync(new URL(`../crates/connectors/data/${file}`, WEB), "utf8").split(/^(?=\[)/m);
+    // Nothing shows what is special about a correction.
+    const shown = sections.filter((section) => !section.startsWith("[actions.fix]"));
+    return shown.flatMap((section) => [...section.matchAll(/^(?:label|help|note) = "(.+)"$/gm)].map(([, text]) => text));
+  }),
+);
+
+test("what the descriptions of platforms say is translated, and nothing else", () => {
+  assert.ok(described.size > 50, "the descriptions are found");
+  assert.deepEqual(Object.keys(platforms).toSorted(), [...described].toSorted());
+  for (const [english, texts] of Object.entries(platforms)) assert.deepEqual(Object.keys(texts), LANGUAGES.filter((tag) => tag !== "en"), english);
+});
+
 for (const tag of LANGUAGES) {
   test(`${tag} has one word for one thing, its own marks, and good manners`, () => {
-    for (const [name, message] of Object.entries(messages[tag])) {
+    // Names like email.status are the platform's.
+    const descriptions = Object.entries(platforms).map(([english, texts]) => [english, texts[tag]?.replaceAll(/\w+[._][\w.]+/g, "")]);
+    for (const [name, message] of [...Object.entries(messages[tag]), ...(tag === "en" ? [] : descriptions)]) {
       for (const form of forms(message)) {
         const text = form.replaceAll(/\{\w+\}/g, "");
         for (const [word, names] of RESERVED[tag]) if (word.test(text)) assert.match(name, names, text);
@@ -138,7 +158,8 @@ for (const tag of LANGUAGES) {
 }
 
 test("French does not break a line before double punctuation", () => {
-  for (const [name, message] of Object.entries(messages.fr)) {
+  const descriptions = Object.entries(platforms).map(([english, { fr }]) => [english, fr]);
+  for (const [name, message] of [...Object.entries(messages.fr), ...descriptions]) {
     for (const form of forms(message)) assert.doesNotMatch(form, / [;:?!»]|« /, name);
   }
 });

@@ -41,6 +41,7 @@ impl Acting<'_> {
             Some(Value::Array(items)) if items.is_empty() => Map::new(),
             Some(_) => return Err(Fault::unreadable("the value to replace is not an object")),
         };
+        members.retain(|name, _| !rule.without.contains(name));
         if let Some(Value::Object(set)) = rule.set.as_ref().map(|set| set.fill(&values)).transpose()?.flatten() {
             members.extend(set);
         }

@@ -95,6 +95,9 @@ pub struct ReplaceRule {
     /// Members to set in an object.
     #[serde(default)]
     pub set: Option<JsonTemplate>,
+    /// Members of an object that the platform shows and does not take.
+    #[serde(default)]
+    pub without: Vec<String>,
     /// Other values that the write needs, as `{read.NAME}`.
     #[serde(default)]
     pub keep: BTreeMap<String, Source>,

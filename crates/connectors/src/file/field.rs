@@ -23,6 +23,9 @@ pub struct FieldNameRule {
     pub letters: FieldLetters,
     /// Maximum length, in characters.
     pub max: usize,
+    /// Fields of the platform itself, such as the first name: a verdict must not replace their values. `hs_*` stands for all
+    /// names that begin so.
+    pub own: Vec<String>,
 }
 
 /// Maximum length of a name, in characters.
@@ -30,7 +33,7 @@ pub(super) const NAME_MAX: usize = 40;
 
 impl Default for FieldNameRule {
     fn default() -> Self {
-        Self { usual: "probity".to_owned(), letters: FieldLetters::Any, max: NAME_MAX }
+        Self { usual: "probity".to_owned(), letters: FieldLetters::Any, max: NAME_MAX, own: Vec::new() }
     }
 }
 
@@ -45,6 +48,12 @@ impl FieldNameRule {
         let is_good = name.starts_with(is_letter)
             && name.len() <= self.max
             && name.chars().all(|c| is_letter(c) || c.is_ascii_digit() || c == '_');
+        if is_good && self.is_own(name) {
+            return Err(format!(
+                "must not be one of the platform's own fields: choose another name, such as {}",
+                self.usual
+            ));
+        }
         if is_good {
             return Ok(());
         }
@@ -54,6 +63,15 @@ impl FieldNameRule {
             FieldLetters::Lower => "lower-case letters",
         };
         Err(format!("must have 1 to {} {letters}, digits and underscores, and begin with a letter", self.max))
+    }
+
+    /// Returns whether the platform has a field of this name. Case is ignored, as platforms do.
+    fn is_own(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        self.own.iter().map(|own| own.to_ascii_lowercase()).any(|own| match own.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == own,
+        })
     }
 }
 
@@ -82,5 +100,24 @@ mod tests {
         }
         let why = rule(FieldLetters::Upper, 10).check("x").unwrap_err();
         assert_eq!(why, "must have 1 to 10 upper-case letters, digits and underscores, and begin with a letter");
+    }
+
+    #[test]
+    fn fields_of_the_platform_are_not_written() {
+        let own = ["first_name", "hs_*"].map(str::to_owned).to_vec();
+        let rule = FieldNameRule { own, ..FieldNameRule::default() };
+        for (name, fits) in [
+            ("first_name", false),
+            ("First_Name", false),
+            ("hs_lead_status", false),
+            ("hs_", false),
+            ("first_name_2", true),
+            ("ahs_x", true),
+            ("probity", true),
+        ] {
+            assert_eq!(rule.check(name).is_ok(), fits, "{name}");
+        }
+        let why = rule.check("first_name").unwrap_err();
+        assert_eq!(why, "must not be one of the platform's own fields: choose another name, such as probity");
     }
 }

@@ -204,16 +204,28 @@ fn judge_headers(faults: &mut Faults<'_>, request: &Value) {
 }
 
 fn judge_body(faults: &mut Faults<'_>, called: &CalledOperation<'_>, request: &Value) {
+    judge_form(faults, called, request);
     let schema = &called.rule["body"];
-    if !request["form"].is_null() {
-        faults.add("body".into(), "must be JSON", request["form"].clone());
-    }
     match (schema.is_null(), request["json"].is_null()) {
         (true, true) => {}
         (true, false) => faults.add("body".into(), "no body is described", request["json"].clone()),
         (false, true) if called.rule["body_optional"] == true => {}
         (false, true) => faults.add("body".into(), "required body is missing", Value::Null),
         (false, false) => faults.json("body", schema, &request["json"]),
+    }
+}
+
+fn judge_form(faults: &mut Faults<'_>, called: &CalledOperation<'_>, request: &Value) {
+    let schema = &called.rule["form"];
+    match (schema.is_null(), request["form"].as_str()) {
+        (true, None) => {}
+        (true, Some(text)) => faults.add("body".into(), "must be JSON", json!(text)),
+        (false, None) => faults.add("form".into(), "required form is missing", Value::Null),
+        (false, Some(text)) => {
+            let fields = url::form_urlencoded::parse(text.as_bytes()).into_owned();
+            let fields = fields.map(|(name, value)| (name, Value::String(value))).collect();
+            faults.json("form", schema, &Value::Object(fields));
+        }
     }
 }
 

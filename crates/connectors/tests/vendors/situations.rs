@@ -152,9 +152,11 @@ fn other_field(file: &ConnectorFile) -> String {
     file.field.usual.replace('b', "bb").replace('B', "BB")
 }
 
-/// Returns an ID of the same form as a known one.
+/// Returns an ID of the same form as a known one: letters keep their places, as in a UUID.
 fn numbered(id: &str, number: usize) -> String {
-    format!("{}{}", id.trim_end_matches(|letter: char| letter.is_ascii_digit()), number + 1)
+    let stem = id.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let width = if stem.is_empty() { 0 } else { id.len() - stem.len() };
+    format!("{stem}{:0>width$}", number + 1)
 }
 
 fn act(platform: &Golden<'_>, order: ActionOrder, book: &mut AnswerBook<'_>) {

@@ -171,4 +171,25 @@ mod tests {
         let refused = choose("ghost").unwrap_err();
         assert_eq!(refused.message(), "lists: must be empty: all contacts of Ghost are read together");
     }
+
+    #[test]
+    fn a_verdict_is_not_written_into_a_field_of_the_platform() {
+        let choose = |slug: &str, name: &str| field(name.to_owned(), Catalog::embedded().get(slug).unwrap());
+        for (slug, own, other) in [
+            ("brevo", "FIRSTNAME", "PROBITY"),
+            ("mailchimp", "FNAME", "CHECK"),
+            ("hubspot", "lifecyclestage", "probity"),
+            ("hubspot", "hs_lead_status", "probity"),
+            ("mautic", "firstname", "probity"),
+            ("customer_io", "unsubscribed", "probity"),
+            ("mailerlite", "Company", "Verdict"),
+        ] {
+            assert!(choose(slug, other).is_ok(), "{slug}: {other}");
+            let refused = choose(slug, own).unwrap_err();
+            assert!(
+                refused.message().starts_with("field: must not be one of the platform's own fields"),
+                "{slug}: {own}"
+            );
+        }
+    }
 }

@@ -5,6 +5,7 @@ import { sentence } from "../../format.js";
 import { t } from "../../text.js";
 import { Field, Select } from "../../ui/fields.js";
 import { Failure, Note } from "../../ui/notes.js";
+import { described } from "./platform.js";
 
 /** Where the API says which field is wrong: `credentials.api_key: what is wrong`. */
 const OF_A_FIELD = /^credentials\.(\w+): (.+)$/s;
@@ -61,9 +62,10 @@ function told({ credentials }, failure) {
 }
 
 function Credential({ of: { name, label, kind, help, choices, optional }, value, set, wrong }) {
-  const named = optional ? t("connections.optional", { label }) : label;
-  if (kind === "choice") return html`<${Select} label=${named} value=${value} set=${set} hint=${help} options=${[...(optional ? [["", "–"]] : []), ...choices.map((one) => [one, one])]} />`;
-  return html`<${Field} label=${named} hint=${help} wrong=${wrong} value=${value} set=${set} required=${!optional} name=${name}
+  const named = optional ? t("connections.optional", { label: described(label) }) : described(label);
+  const hint = described(help);
+  if (kind === "choice") return html`<${Select} label=${named} value=${value} set=${set} hint=${hint} options=${[...(optional ? [["", "–"]] : []), ...choices.map((one) => [one, one])]} />`;
+  return html`<${Field} label=${named} hint=${hint} wrong=${wrong} value=${value} set=${set} required=${!optional} name=${name}
     type=${kind === "secret" ? "password" : "text"} inputmode=${kind === "url" ? "url" : undefined} autocomplete="off" spellcheck=${false} autocapitalize="off" />`;
 }
 

@@ -1,6 +1,7 @@
 /** What a platform is and can do, as cards and lines show it. */
 import { html } from "../../../vendor/lib.js";
-import { says, t } from "../../text.js";
+import DESCRIPTIONS from "../../../messages/platforms.js";
+import { locale, says, t } from "../../text.js";
 
 /** Which of these a platform has, in this order everywhere. @type {[string, (platform: any) => boolean, string[]][]} */
 const CAPABILITIES = [
@@ -30,6 +31,9 @@ export function Monogram({ type, name }) {
 
 /** What it is for, where that is known: operators add platforms of their own. @param {string} type */
 export const about = (type) => (says(`about.${type}`) ? t(`about.${type}`) : "");
+
+/** A label, a help or a note of a platform's description, in the reader's language where it is there. @param {string | null} english */
+export const described = (english) => (english && DESCRIPTIONS[english]?.[locale().slice(0, 2)]) ?? english;
 
 const Icon = ({ of }) => html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${of.map((d) => html`<path d=${d} />`)}</svg>`;
 

@@ -12,6 +12,7 @@ import { toast } from "../../ui/toasts.js";
 import { reason } from "../../ui/verdict.js";
 import { Account } from "./account.js";
 import { Lists } from "./lists.js";
+import { described } from "./platform.js";
 import { When } from "./when.js";
 
 /** The checks by their names in the API, with the reason that each is for, and the presets that have it. */
@@ -43,7 +44,7 @@ const preset = (name) => Object.fromEntries(CHECKS.map(([check, , presets]) => [
  */
 export function actionOptions({ name, actions }, of) {
   const real = actions.filter(({ action }) => action !== "do_nothing");
-  const about = (action, note) => note ?? t(`action_hint.${action}`, { platform: name, tag: of.settings.tag, field: of.settings.field });
+  const about = (action, note) => described(note) ?? t(`action_hint.${action}`, { platform: name, tag: of.settings.tag, field: of.settings.field });
   return [["", t("action.none"), t("action_hint.none")], ...real.map(({ action, note }) => [action, t(`action.${action}`), about(action, note)])];
 }
 

@@ -127,7 +127,7 @@ fn page(desk: &mut Desk, call: &EspCall, default: usize, most: usize) -> Result<
 
 /// Returns the links of a page: the next one is a path, with what the call had in its query.
 fn links(desk: &mut Desk, call: &EspCall, next: Option<u32>) -> Value {
-    let Some(position) = next else { return Value::Null };
+    let Some(position) = next else { return json!({}) };
     let cursor = desk.cursor(&position.to_string());
     let encode =
         |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
@@ -218,7 +218,7 @@ fn find_or_deleted(desk: &Desk, id: &str, include: &str) -> Result<Value, EspRep
         Err(absent) => {
             let deleted = number_of(id).and_then(|number| desk.account.deleted(number)).ok_or(absent)?;
             let mut shown = shown(&EspContact { lists: BTreeMap::new(), ..deleted.clone() }, include);
-            shown["deleted_at"] = json!(time::iso(deleted.updated));
+            shown["deleted_at"] = json!(time::shown(deleted.updated, "%Y-%m-%d"));
             Ok(shown)
         }
     }

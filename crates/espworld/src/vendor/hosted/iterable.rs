@@ -47,7 +47,9 @@ const ROUTES: &[Route] = &[
     on("GET", "/lists/getUsers", users),
     on("POST", "/lists/unsubscribe", unsubscribe),
     on("DELETE", "/users/*", |desk, _, stars| {
-        let contact = desk.account.contact_of(&stars[0]).ok_or_else(|| error(404, "UserNotFound", "User not found"))?;
+        // The description names no answer about a user who does not exist.
+        let absent = if desk.varies(2) { (404, "NotFound") } else { (400, "UnknownEmailError") };
+        let contact = desk.account.contact_of(&stars[0]).ok_or_else(|| error(absent.0, absent.1, "User not found"))?;
         desk.account.delete(contact.number);
         Ok(error(200, "Success", "The user will be deleted"))
     }),

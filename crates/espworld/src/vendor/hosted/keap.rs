@@ -17,7 +17,10 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     overlaps: true,
     is_lower: false,
     is_by_name: false,
-    limits: &[EspLimit { is_rolling: true, ..EspLimit::of_all(60_000, 240) }],
+    limits: &[
+        EspLimit { is_rolling: true, ..EspLimit::of_all(1_000, 10) },
+        EspLimit { is_rolling: true, ..EspLimit::of_all(60_000, 240) },
+    ],
     concurrency: None,
     routes: ROUTES,
     credentials: |secrets| vec![("api_key", key(secrets))],
@@ -173,5 +176,5 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     for contact in found.into_iter().flatten() {
         desk.account.tag_contact(contact.number, id);
     }
-    Ok(noting(EspReply::json(200, &json!({"tag_applied": {}})), &strangers(&body, &["contact_ids"])))
+    Ok(noting(EspReply::json(200, &json!({"results": {}})), &strangers(&body, &["contact_ids"])))
 }

@@ -92,6 +92,7 @@ async fn senseless_changes_are_refused_whole() {
         (json!({"tag": "x".repeat(61)}), "tag"),
         (json!({"field": "a b"}), "field"),
         (json!({"field": ""}), "field"),
+        (json!({"field": "First_Name"}), "field"),
         (json!({"fix_typos": true}), "fix_typos"),
         (json!({"lists": ["a", ""]}), "lists[1]"),
         (json!({"name": "\u{202e}x"}), "name"),

@@ -54,6 +54,9 @@ email = "/email"
 state = []
 state_default = "unknown"
 
+[field]
+own = ["first_name"]
+
 [actions.unsubscribe]
 scope = "account"
 note = "The contact stays in the account."
