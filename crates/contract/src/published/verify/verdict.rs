@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use probity_mail::domain::UnusualName;
 use probity_mail::verdict::{EvidenceSource, Reason, Status};
 use serde_json::{Value, json};
 use utoipa::openapi::RefOr;
@@ -247,7 +248,7 @@ fn source() -> Object {
 fn unusual_name() -> Object {
     let meaning = "What is unusual about the name, though DNS can hold it: `underscore`, or `not_idna2008` for an A-label \
         that IDNA 2008 does not allow. Absent for all other names.";
-    one_of(["underscore", "not_idna2008"], meaning)
+    one_of(UnusualName::ALL.iter().map(|unusual| unusual.as_str()), meaning)
 }
 
 const STAGES: [&str; 6] = ["connect", "ehlo", "starttls", "mail", "rcpt", "unsolicited"];
