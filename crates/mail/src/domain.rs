@@ -120,15 +120,27 @@ impl Domain {
     }
 }
 
-/// What is unusual about a name in lower-case A-labels that only the DNS can judge: an `underscore`, which no host name has
-/// (RFC 952, RFC 1123 §2.1) but some wildcards take mail for, or an A-label that is `not_idna2008` (RFC 5891 §5.4).
-pub fn unusual(ascii: &str) -> Option<&'static str> {
-    if ascii.contains('_') {
-        return Some("underscore");
+crate::named! {
+    /// What is unusual about a name, though the DNS can hold it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum UnusualName {
+        /// No host name has an underscore (RFC 952, RFC 1123 §2.1), but some wildcards take mail for such names.
+        Underscore = "underscore",
+        /// An A-label that is none of IDNA 2008 (RFC 5891 §5.4).
+        NotIdna2008 = "not_idna2008",
     }
-    // An A-label that stays one in the form for people encodes no label.
-    let domain = Domain::read(ascii).ok()?;
-    domain.unicode().split('.').any(has_a_label_prefix).then_some("not_idna2008")
+}
+
+impl UnusualName {
+    /// What is unusual about a name in lower-case A-labels.
+    pub fn of(ascii: &str) -> Option<Self> {
+        if ascii.contains('_') {
+            return Some(Self::Underscore);
+        }
+        // An A-label that stays one in the form for people encodes no label.
+        let domain = Domain::read(ascii).ok()?;
+        domain.unicode().split('.').any(has_a_label_prefix).then_some(Self::NotIdna2008)
+    }
 }
 
 /// Why a character, ASCII or not, is refused wherever it stands in an address: controls, format characters, private use,

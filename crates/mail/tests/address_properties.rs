@@ -1,7 +1,7 @@
 //! What holds for every text whatsoever: nothing that parses can break out of its SMTP command, and its wire form means
 //! the same address.
 
-use probity_mail::address::{Address, MAX_PATH_BYTES};
+use probity_mail::address::{Address, MAX_PATH_BYTES, bare_address};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -17,6 +17,7 @@ const SEEDS: &[&str] = &[
     "a\u{37e}\u{fb2c}@xn--mnchen-3ya.de",
     "anna@\u{5d0}\u{5d1}.com",
     "anna@\u{915}\u{94d}\u{200d}\u{937}.in",
+    "anna@\u{915}.d\u{94d}\u{200d}.in",
     "anna@[192.0.2.7]",
     "<@relay.com:anna@firma.com>",
 ];
@@ -121,6 +122,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
             return Ok(());
         }
     };
+    prop_assert_eq!(&Address::parse(bare_address(text)), &Ok(address.clone()), "{}", bare_address(text));
     let path = path(&address);
     prop_assert!(path.iter().all(|byte| !byte.is_ascii_control()), "{path:?}");
     prop_assert!(!breaks_out(&path), "{path:?}");

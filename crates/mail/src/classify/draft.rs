@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::pattern::{self, Element, Gap, Literal, StepTarget};
-use super::phrases::{After, ClassMember, Effect, Groups, PhraseBook, Step};
+use super::phrases::{After, Beginnings, ClassMember, Effect, Groups, PhraseBook, Step};
 
 /// The list of words that name something else than what a phrase is about: a state behind one of them is a state of it.
 const OTHERS: &str = "other";
@@ -62,8 +62,9 @@ impl PhraseBookBuilder {
         let begin = |word: &Literal| word.text.strip_prefix(b" ").unwrap_or(&word.text).to_vec();
         let texts = |name| classes.get(name).into_iter().flatten().map(begin);
         let (book, pieces) = draft.compile()?;
-        let continuations = CONTINUATIONS.into_iter().flat_map(texts).collect();
-        Ok((PhraseBook { continuations, links: texts(LINKS).collect(), ..book }, pieces))
+        let continuations = Beginnings::new(CONTINUATIONS.into_iter().flat_map(texts).collect());
+        let links = Beginnings::new(texts(LINKS).collect());
+        Ok((PhraseBook { continuations, links, ..book }, pieces))
     }
 }
 
@@ -162,7 +163,7 @@ impl<'d> Draft<'d> {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(&texts)
             .map_err(|error| error.to_string())?;
-        let (continuations, links) = (Vec::new(), Vec::new());
+        let (continuations, links) = (Beginnings::default(), Beginnings::default());
         let slots = self.slots.len();
         Ok((PhraseBook { automaton, literals, classes: self.steps, slots, continuations, links }, texts))
     }

@@ -5,6 +5,8 @@
 //! remembers where each prefix of the sequence ended last, and the next step must follow at once; after a star, within
 //! [`GAP_MAX`] characters; or, after `~`, within fewer and with nothing else named between.
 
+use std::cell::OnceCell;
+
 use aho_corasick::AhoCorasick;
 
 use super::words::{self, ADDRESS, CLAUSE_END, unmarked};
@@ -103,8 +105,27 @@ pub(super) struct PhraseBook {
     pub(super) classes: Vec<Vec<Step>>,
     pub(super) slots: usize,
     /// Words behind a closing step, without the blank before them.
-    pub(super) continuations: Vec<Vec<u8>>,
-    pub(super) links: Vec<Vec<u8>>,
+    pub(super) continuations: Beginnings,
+    pub(super) links: Beginnings,
+}
+
+/// Words with which the rest of a text may begin, sorted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beginnings(Vec<Vec<u8>>);
+
+impl Beginnings {
+    pub(super) fn new(mut words: Vec<Vec<u8>>) -> Self {
+        words.sort_unstable();
+        Self(words)
+    }
+
+    /// The first of the words with which a text begins. Only those with its first byte are compared: there are hundreds.
+    fn of(&self, text: &[u8]) -> Option<&[u8]> {
+        let first = text.first()?;
+        let start = self.0.partition_point(|word| word.first() < Some(first));
+        let alike = self.0[start..].iter().take_while(|word| word.first() == Some(first));
+        alike.map(Vec::as_slice).find(|word| text.starts_with(word))
+    }
 }
 
 impl PhraseBook {
@@ -117,7 +138,9 @@ impl PhraseBook {
         for hit in self.automaton.find_overlapping_iter(words) {
             let literal = &self.literals[hit.pattern().as_usize()];
             found.extend(&literal.whole);
-            let closes = || self.ends_clause(marked, words, hit.end());
+            // Many steps may ask, most of them none.
+            let closing = OnceCell::new();
+            let closes = || *closing.get_or_init(|| self.ends_clause(marked, words, hit.end()));
             if literal.whole_closing != Groups::default() && closes() {
                 found.extend(&literal.whole_closing);
             }
@@ -150,14 +173,13 @@ impl PhraseBook {
         }
         for _ in 0..=LINKS_MAX {
             let rest = &words[at + 1..];
-            let goes_on = |word: &&[u8]| rest.starts_with(word);
             if marked[at] == CLAUSE_END || matches!(rest, [] | [ADDRESS, ..]) || words::is_number(first_word(rest)) {
                 return true;
             }
-            if self.continuations.iter().any(|word| goes_on(&word.as_slice())) {
+            if self.continuations.of(rest).is_some() {
                 return true;
             }
-            let Some(link) = self.links.iter().map(Vec::as_slice).find(goes_on) else { return false };
+            let Some(link) = self.links.of(rest) else { return false };
             at = last_of_word(words, at + link.len());
         }
         false

@@ -19,6 +19,9 @@ use crate::address::{AddressError, AddressReason};
 /// The characters that UTS 46 §4.5 takes as label separators.
 const DOTS: &[char] = &['.', '\u{3002}', '\u{ff0e}', '\u{ff61}'];
 
+/// The zero-width joiners: format characters with a meaning in some scripts.
+const JOINERS: &[char] = &['\u{200c}', '\u{200d}'];
+
 /// Reads a domain with at least one label that is not plain ASCII: its A-label form, and its U-label form if different.
 pub(super) fn read(text: &str) -> Result<(String, Option<String>), AddressError> {
     let mut ascii = String::with_capacity(text.len() + 16);
@@ -31,6 +34,10 @@ pub(super) fn read(text: &str) -> Result<(String, Option<String>), AddressError>
         internationalized |= has_a_label_prefix(&label);
         foreign |= !is_known;
         ascii.push_str(&label);
+    }
+    // No top-level domain ends with a joiner, and where a name is copied, one at its end is lost unseen.
+    if text.ends_with(JOINERS) {
+        return Err(AddressReason::FormatCharacter.at(text.len() - JOINERS[0].len_utf8()));
     }
     if !internationalized || foreign {
         return Ok((ascii, None));
@@ -73,8 +80,8 @@ fn check_typed(label: &str) -> Result<(), AddressError> {
             }
             continue;
         }
-        // The two joiners are format characters with a meaning in some scripts; RFC 5892 says where.
-        if matches!(character, '\u{200c}' | '\u{200d}') {
+        // RFC 5892 says where a joiner may stand.
+        if JOINERS.contains(&character) {
             continue;
         }
         if let Some(reason) = unsafe_character(character) {

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::{DomainEvidence, Finding, MxHost, ProbeEvidence, ProbeStep, Verification};
 use crate::classify::DialogStage;
-use crate::domain;
+use crate::domain::UnusualName;
 use crate::smtp::reply::Enhanced;
 
 /// One verdict, as the contract shows it.
@@ -142,7 +142,7 @@ pub struct DomainView<'a> {
     pub provider: Option<&'a str>,
     /// What is unusual about the name; absent where nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<&'static str>,
+    pub note: Option<UnusualName>,
 }
 
 impl<'a> DomainView<'a> {
@@ -153,7 +153,7 @@ impl<'a> DomainView<'a> {
             mx: mx.collect(),
             null_mx: domain.null_mx,
             provider: domain.provider.as_deref(),
-            note: domain::unusual(name),
+            note: UnusualName::of(name),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! describe that JSON and are never created. A test validates real verdicts of every shape against them and fails on any field
 //! that only one side has.
 
+use probity_mail::domain::UnusualName;
 use probity_mail::verdict::{EvidenceSource, Reason, Status};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -220,7 +221,7 @@ schemas! {
     source = or_null(one_of(SOURCES.into_iter().filter_map(EvidenceSource::name), "Source of the deciding facts. `cache`: an \
         earlier verdict that is still fresh. `dns`, `smtp`: looked up for this call. `sandbox`: the documented outcome for a \
         test key. Null if syntax and built-in lists decided."));
-    unusual_name = one_of(["underscore", "not_idna2008"], "What is unusual about the name, though DNS can hold it: \
+    unusual_name = one_of(UnusualName::ALL.iter().map(|unusual| unusual.as_str()), "What is unusual about the name, though DNS can hold it: \
         `underscore`, or `not_idna2008` for an A-label that IDNA 2008 does not allow. Absent for all other names.");
     stage_of_step = one_of(STAGES, "Stage that awaited a reply; `unsolicited` if the MX host sent one without a \
         command.");

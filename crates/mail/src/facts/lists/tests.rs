@@ -268,6 +268,46 @@ fn a_registered_name_that_says_what_it_is_for_is_disposable_without_being_listed
 }
 
 #[test]
+fn names_that_services_take_in_series_are_disposable_without_being_listed() {
+    let lists = changed(&[("disposable.txt", "bad.example")]).unwrap();
+    for domain in [
+        "zagmail.store",
+        "x.rowmail.online",
+        "deep-mail.site",
+        "ggemail.top",
+        "upmails.club",
+        "83hotmail.com",
+        "abc.014gmail.com",
+        "9-yahoo.co.uk",
+    ] {
+        assert!(lists.disposable(domain) && lists.facts("ann", domain).disposable, "{domain}");
+    }
+    for domain in [
+        "zagmail.com",
+        "zagmail.de",
+        "email.store",
+        "amail.online",
+        "webmail.site",
+        "papermail.store",
+        "mailing.online",
+        "zagmail.online.example",
+        "zag.mail.store.example",
+        "gmail.com",
+        "gmail83.com",
+        "20minutes.fr",
+        "163.com",
+        "4ugmail.com",
+        "1outlooks.com",
+        "mail.online",
+        "online",
+    ] {
+        assert!(!lists.disposable(domain), "{domain}");
+    }
+    let ours = changed(&[("guard.add.txt", "zagmail.store")]).unwrap();
+    assert!(!ours.disposable("zagmail.store") && ours.disposable("zigmail.store"));
+}
+
+#[test]
 fn a_word_of_throw_away_names_counts_only_where_it_is_meant() {
     for domain in [
         // Another word begins or ends inside.

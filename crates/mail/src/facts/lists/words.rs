@@ -4,6 +4,9 @@
 //! the name that somebody registered, without hyphens: `tempmail.acme.example` may be a host of a firm that moves. It
 //! counts only where a word can begin, since `contempmail` and `zonetimemail` hold one by chance, and not in the name of
 //! an opponent (`anti-trash-mail`), of a government or of a school.
+//!
+//! Other services take names in series, which say nothing but follow a pattern: a few letters and `mail` below a cheap ending
+//! (`zagmail.store`), or digits before the name of a large provider (`83hotmail.com`).
 
 use aho_corasick::{AhoCorasick, Match};
 
@@ -53,6 +56,16 @@ const PUBLIC_BODIES: &[&str] = &[
 /// The same where they stand before the country; alone they are open to everybody (`temp-mail.ac`).
 const PUBLIC_BODIES_BELOW: &[&str] = &["ac", "ed", "gc", "go", "mi"];
 
+/// Endings below which services take names of a few letters and `mail`. No name of this form below them is on any list of real
+/// sites that the measuring uses; below `.xyz` and `.us`, for example, some are.
+const ENDINGS_OF_SERIES: &[&str] = &["club", "fun", "online", "site", "space", "store", "top", "website"];
+/// Letters before `mail` in such a name. Longer ones can be the name of a shop (`papermail`).
+const LETTERS_OF_SERIES: std::ops::RangeInclusive<usize> = 2..=4;
+/// What hosts call their own service.
+const HOSTS_NAME: &str = "web";
+/// Providers whose names get digits in front.
+const NUMBERED: &[&str] = &["gmail", "hotmail", "outlook", "yahoo"];
+
 /// Where in a name a word counts.
 #[derive(Debug)]
 struct Place {
@@ -93,10 +106,14 @@ impl NameWords {
     /// Nearly no domain has one anywhere, so the whole of it is searched before its registered part is looked up, which
     /// costs more.
     pub(super) fn tell(&self, domain: &str) -> bool {
-        self.found_in(domain)
-            && psl::domain_str(domain)
-                .and_then(|registered| registered.split_once('.'))
-                .is_some_and(|(name, ending)| !of_public_bodies(ending) && self.is_word_of(name))
+        let (has_word, can_be_of_series) = (self.found_in(domain), can_be_of_series(domain));
+        (has_word || can_be_of_series)
+            && psl::domain_str(domain).and_then(|registered| registered.split_once('.')).is_some_and(
+                |(name, ending)| {
+                    has_word && !of_public_bodies(ending) && self.is_word_of(name)
+                        || can_be_of_series && is_of_series(name, ending)
+                },
+            )
     }
 
     fn found_in(&self, domain: &str) -> bool {
@@ -149,6 +166,26 @@ fn hyphen_before(name: &str, letter: usize) -> bool {
         hyphen = false;
     }
     false
+}
+
+/// Can the name of a domain be of a series, whichever part of it was registered?
+fn can_be_of_series(domain: &str) -> bool {
+    let last = domain.rsplit('.').next().unwrap_or_default();
+    ENDINGS_OF_SERIES.contains(&last) || domain.contains(|c: char| c.is_ascii_digit())
+}
+
+fn is_of_series(name: &str, ending: &str) -> bool {
+    let behind_digits = name.trim_start_matches(|c: char| c.is_ascii_digit());
+    if behind_digits.len() < name.len() && NUMBERED.contains(&behind_digits.trim_start_matches('-')) {
+        return true;
+    }
+    let letters = ["email", "mail"].iter().find_map(|word| name.trim_end_matches('s').strip_suffix(word));
+    ENDINGS_OF_SERIES.contains(&ending)
+        && letters.map(|letters| letters.trim_end_matches('-')).is_some_and(|letters| {
+            LETTERS_OF_SERIES.contains(&letters.len())
+                && letters.bytes().all(|byte| byte.is_ascii_lowercase())
+                && letters != HOSTS_NAME
+        })
 }
 
 fn of_public_bodies(ending: &str) -> bool {
