@@ -53,10 +53,11 @@ function Ask({ done }) {
   }
 
   const many = emails.length > MOST ? t("privacy.too_many", { n: MOST }) : undefined;
-  return html`<${Form} send=${send} submit=${t("privacy.erase_n", { n: emails.length })} danger=${true}>
+  const some = emails.length > 0;
+  return html`<${Form} send=${send} submit=${some ? t("privacy.erase_n", { n: emails.length }) : t("privacy.erase")} waits=${!some || many !== undefined} danger=${true}>
     <${Field} label=${t("privacy.addresses")} hint=${t("privacy.addresses_hint", { n: MOST })} wrong=${many} rows=${5} required
       autocomplete="off" spellcheck=${false} value=${text} set=${setText} />
-    ${emails.length > 0 && html`<${Field} label=${t("privacy.sure", { n: String(emails.length) })} required pattern=${String(emails.length)} inputmode="numeric"
+    ${some && html`<${Field} label=${t("privacy.sure", { n: String(emails.length) })} required pattern=${String(emails.length)} inputmode="numeric"
       autocomplete="off" value=${sure} set=${setSure} />`}
     <${Note} kind="warning">${t("privacy.final")}<//>
   <//>`;
