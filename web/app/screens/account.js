@@ -149,13 +149,13 @@ function Qr({ of: { size, path } }) {
 
 function Sessions() {
   const sessions = useFetched((signal) => get("/app/sessions", {}, signal), []);
+  const end = { title: t("account.end"), acts: true, cell: (one) => !one.current && html`<${Button} kind="danger slim"
+    work=${() => remove(`/app/sessions/${one.id}`).then(sessions.again)}>${t("account.end")}<//>` };
   const columns = [
     { title: t("account.browser"), cell: (one) => html`${one.client || "–"} ${one.current && html`<span class="badge good">${t("account.this")}</span>`}` },
     { title: t("account.begun"), cell: (one) => html`<${Ago} at=${one.created_at} />` },
     { title: t("account.seen"), cell: (one) => html`<${Ago} at=${one.last_seen_at} />` },
-    { title: t("account.end"), cell: (one) => !one.current && html`<${Button} kind="danger slim"
-        work=${() => remove(`/app/sessions/${one.id}`).then(sessions.again)}>${t("account.end")}<//>` },
   ];
-  return html`<${Fetched} from=${sessions}>${({ data }) => html`<${Table} caption=${t("account.sessions")} columns=${columns} rows=${data} />
+  return html`<${Fetched} from=${sessions}>${({ data }) => html`<${Table} caption=${t("account.sessions")} columns=${data.length > 1 ? [...columns, end] : columns} rows=${data} />
     ${data.length > 1 && html`<div><${Button} kind="danger" work=${() => remove("/app/sessions").then(sessions.again)}>${t("account.end_others")}<//></div>`}`}<//>`;
 }

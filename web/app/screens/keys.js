@@ -44,7 +44,7 @@ function Keys({ wanted }) {
     { title: t("keys.may"), cell: (key) => html`<${May} of=${key} />` },
     { title: t("keys.used"), cell: (key) => html`<${Used} of=${key} show=${() => setDoing({ act: "usage", key })} />` },
     { title: t("keys.created"), cell: (key) => html`<time datetime=${key.created_at} title=${time(key.created_at)}>${day(key.created_at)}</time>` },
-    { title: t("team.do"), cell: (key) => html`<${State} of=${key} act=${(act) => setDoing({ act, key })} />` },
+    { title: t("team.do"), acts: true, cell: (key) => html`<${State} of=${key} act=${(act) => setDoing({ act, key })} />` },
   ];
   const ended = mine?.filter(hasEnded).length ?? 0;
   const close = () => {

@@ -46,7 +46,7 @@ export function Screen({ query }) {
         ${some(t("requests.status"), "status", STATUSES.map((of) => [of, t(`requests.${of}`)]))}
         ${some(t("requests.method"), "method", METHODS.map((of) => [of, of]))}
         ${some(t("requests.key"), "key_id", keysFor(names, filter.key_id))}
-        ${isFiltered && clear}
+        ${isFiltered && (requests.rows?.length ?? 0) > 0 && clear}
       </div>
       ${filter.route && html`<p>${t("labelled", { name: t("requests.route") })} <code>${filter.route}</code></p>`}
       <div class="requests"><${Pages} of=${requests} caption=${t("requests.title")} columns=${columns} empty=${empty} /></div>

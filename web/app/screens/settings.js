@@ -86,11 +86,13 @@ function Settings({ of, set }) {
     toast(t("saved"), () => save(former));
   }
 
-  return html`<${Card}><${Form} send=${send} submit=${t("save")}>
-    <${Wishes} form=${form} trial=${trial} />
+  return html`<div class=${trial ? "main-side" : undefined}>
+    <${Card} title=${t("lists.verdicts")}><${Form} send=${send} submit=${t("save")}>
+      <${Wishes} form=${form} trial=${trial} />
+      ${failure !== undefined && html`<${Note} kind="warning" title=${t("settings.untried")}>${explain(failure)}<//>`}
+    <//><//>
     ${trial && html`<${Effect} of=${trial} busy=${busy} />`}
-    ${failure !== undefined && html`<${Note} kind="warning" title=${t("settings.untried")}>${explain(failure)}<//>`}
-  <//><//>`;
+  </div>`;
 }
 
 /** The settings as they stand, for those who may not change them. */
@@ -108,12 +110,12 @@ function Wishes({ form: { now, edit }, trial }) {
     value=${now[name]} set=${(text) => edit({ [name]: text })} />`;
   const count = (name, label, hint) => html`<${Field} label=${label} hint=${hint} type="number" min="1" inputmode="numeric"
     value=${now[name]} set=${(text) => edit({ [name]: text })} />`;
-  return html`<div class="columns">
-    <${Group} label=${t("settings.reasons")} hint=${t("settings.reasons_hint")}>
-      ${Object.entries(GATES).map(([gate, of]) => check("ignored_reasons", gate, reason(of)))}<//>
-    <div class="stack">
-      <${Group} label=${t("settings.statuses")} hint=${t("settings.statuses_hint")}>
-        ${STATUSES.map((status) => check("ignored_statuses", status, t(`status.${status}`)))}<//>
+  return html`<div class="stack five">
+    <${Group} label=${t("settings.reasons")} hint=${t("settings.reasons_hint")}><div class="gates">
+      ${Object.entries(GATES).map(([gate, of]) => check("ignored_reasons", gate, reason(of)))}</div><//>
+    <${Group} label=${t("settings.statuses")} hint=${t("settings.statuses_hint")}><div class="gates">
+      ${STATUSES.map((status) => check("ignored_statuses", status, t(`status.${status}`)))}</div><//>
+    <div class="grid">
       ${list("banned_words", t("settings.banned"))}
       ${list("role_words", t("settings.roles"))}
       ${count("retention_days", t("settings.days"), t("settings.days_hint"))}
@@ -159,7 +161,7 @@ function Effect({ of: { id, looked_at, changed, before, after }, busy }) {
     { title: t("settings.before"), number: true, cell: (status) => number(before.statuses[status]) },
     { title: t("settings.after"), number: true, cell: (status) => number(after.statuses[status]) },
   ];
-  return html`<section class="stack tight" aria-live="polite" aria-busy=${busy}>
+  return html`<section class="card" aria-live="polite" aria-busy=${busy}>
     <h2>${t("settings.effect")}</h2>
     <p><a href=${`#/lists/${id}`}>${t("settings.last")}</a> ${t("settings.changed", { n: changed, rows: looked_at })}</p>
     <${Table} caption=${t("settings.effect")} columns=${columns} rows=${["passed", ...STATUSES]} id=${(status) => status} />

@@ -30,10 +30,8 @@ export function Screen() {
     { title: t("team.role"), cell: (user) => html`${t(`role.${user.role}`)} ${user.is_primary && html`<span class="badge">${t("team.primary")}</span>`}` },
     { title: t("team.state"), cell: (user) => html`<${State} of=${user.status} />` },
     { title: t("team.since"), cell: (user) => day(user.created_at) },
+    ...(may ? [{ title: t("team.do"), acts: true, cell: (user) => html`<${Acts} of=${user} again=${people.again} change=${setChanging} renewed=${setRenewed} end=${setRemoving} />` }] : []),
   ];
-  if (may) {
-    columns.push({ title: t("team.do"), cell: (user) => html`<${Acts} of=${user} again=${people.again} change=${setChanging} renewed=${setRenewed} end=${setRemoving} />` });
-  }
   return html`<${Page} title=${t("team.title")} lead=${t("team.lead")} actions=${invite}>
     ${!may && html`<${Note}>${t("team.only_administrators")}<//>`}
     <${Card}><${Pages} of=${people} caption=${t("team.title")} columns=${columns} /><//>

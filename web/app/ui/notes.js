@@ -6,6 +6,8 @@ import { where } from "../route.js";
 import { session } from "../session.js";
 import { says, t } from "../text.js";
 
+/** What readers put right by themselves: nobody has to look for the request. */
+const OWN_FAULTS = ["sign_in_failed", "sso_required"];
 /** Screens whose things are of one mode. */
 const SORTED_SCREENS = ["lists", "webhooks", "connections", "privacy"];
 
@@ -20,7 +22,7 @@ export function explain(error) {
 
 /** @param {{ of: unknown, again?: () => unknown }} props */
 export function Failure({ of, again }) {
-  const id = of instanceof Refused ? of.requestId : undefined;
+  const id = of instanceof Refused && !OWN_FAULTS.includes(of.code) ? of.requestId : undefined;
   return html`<div class="note note-bad" role="alert">
     <strong>${t("failure.title")}</strong>
     <span>${explain(of)}</span>

@@ -10,15 +10,19 @@ import { Failure, Skeleton } from "./notes.js";
  * @property {string} title
  * @property {(row: any) => unknown} cell
  * @property {boolean} [number] whether it is aligned as numbers are
+ * @property {boolean} [acts] whether it has what can be done with a row: at the end, its title only heard
  */
+
+/** The class of a column's cells. @param {Column} column */
+const classOf = ({ number, acts }) => (number ? "number" : acts ? "does" : undefined);
 
 /** @param {{ caption: string, columns: Column[], rows: any[], id?: (row: any) => string }} props */
 export function Table({ caption, columns, rows, id = (row) => row.id }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}><table class="table">
     <caption class="hidden-text">${caption}</caption>
-    <thead><tr>${columns.map(({ title, number }) => html`<th scope="col" class=${number ? "number" : undefined}>${title}</th>`)}</tr></thead>
+    <thead><tr>${columns.map((column) => html`<th scope="col" class=${classOf(column)}>${column.acts ? html`<span class="hidden-text">${column.title}</span>` : column.title}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${id(row)}>
-      ${columns.map(({ title, cell, number }) => html`<td class=${number ? "number" : undefined} data-title=${title}><div>${cell(row)}</div></td>`)}</tr>`)}</tbody>
+      ${columns.map((column) => html`<td class=${classOf(column)} data-title=${column.title}><div>${column.cell(row)}</div></td>`)}</tr>`)}</tbody>
   </table></div>`;
 }
 

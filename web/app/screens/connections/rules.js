@@ -51,7 +51,7 @@ function List({ kind, of, path, add }) {
   const columns = [
     { title: t("rules.word"), cell: (rule) => html`<strong>${rule.keyword}</strong>` },
     { title: t("rules.where"), cell: (rule) => html`${where(rule.applies_to)}<div class="quiet small">${t(`match.${rule.match}`)}</div>` },
-    ...(administrates.value ? [{ title: t("team.do"), cell: (rule) => html`<${Button} kind="slim" label=${t("rules.delete_of", { word: rule.keyword })} work=${() => drop(rule)}>${t("rules.delete")}<//>` }] : []),
+    ...(administrates.value ? [{ title: t("team.do"), acts: true, cell: (rule) => html`<${Button} kind="slim" label=${t("rules.delete_of", { word: rule.keyword })} work=${() => drop(rule)}>${t("rules.delete")}<//>` }] : []),
   ];
   const action = administrates.value && html`<button type="button" class="button slim" onClick=${add} aria-label=${t("rules.add_of", { list: t(`rules.${kind}`) })}>${t("rules.add")}</button>`;
   return html`<${Card} title=${t(`rules.${kind}`)} actions=${action}>

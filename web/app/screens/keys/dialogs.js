@@ -33,8 +33,8 @@ export function Add({ close, made }) {
     <${Form} send=${send} submit=${t("keys.create")}>
       <${Field} label=${t("keys.name")} hint=${t("keys.name_hint")} required maxlength="100" value=${name} set=${setName} />
       <${Choice} label=${t("keys.may")} value=${preset} set=${setPreset} options=${presets.map((one) => [one, t(`preset.${one}`), t(`preset.${one}_hint`)])} />
-      ${preset === "own" && html`<${Group} label=${t("keys.scopes")}>${SCOPES.map((scope) => html`<${Check} label=${html`<code>${scope}</code>`}
-        checked=${scopes.includes(scope)} set=${(on) => setScopes(on ? [...scopes, scope] : scopes.filter((one) => one !== scope))} />`)}<//>`}
+      ${preset === "own" && html`<${Group} label=${t("keys.scopes")}><div class="gates">${SCOPES.map((scope) => html`<${Check} label=${html`<code>${scope}</code>`}
+        checked=${scopes.includes(scope)} set=${(on) => setScopes(on ? [...scopes, scope] : scopes.filter((one) => one !== scope))} />`)}</div><//>`}
       ${open && html`<${Field} label=${t("keys.origins")} hint=${t("keys.origins_hint")} rows=${3} required value=${origins} set=${setOrigins} />
         <${Field} label=${t("keys.daily_cap")} hint=${t("keys.daily_cap_hint")} type="number" min="1" inputmode="numeric" value=${cap} set=${setCap} />`}
       <${Field} label=${t("keys.expires")} hint=${t("keys.expires_hint")} type="date" min=${fieldDay(new Date())} value=${expires} set=${setExpires} />
