@@ -25,7 +25,7 @@ export function commands() {
     ...screens.map((screen) => ({ id: screen, name: t(`${screen}.title`), keys: `g ${LETTERS[screen]}`, run: () => go(screen === "overview" ? [] : [screen]) })),
     { id: "new", name: t("command.new_list"), keys: "n", run: () => go(["lists", "new"]) },
     { id: "several", name: t("command.several"), run: () => go(["verify", "several"]) },
-    { id: "mode", name: testing.value ? t("command.live") : t("command.test"), keys: "t", run: () => turn(session.value?.user.id ?? "", !testing.value), clears: true },
+    { id: "mode", name: testing.value ? t("command.live") : t("mode.switch"), keys: "t", run: () => turn(session.value?.user.id ?? "", !testing.value), clears: true },
     { id: "theme", name: theme() === "dark" ? t("theme.to_light") : t("theme.to_dark"), run: () => chooseTheme(theme() === "dark" ? "light" : "dark") },
     { id: "out", name: t("frame.sign_out"), run: signOut },
   ];

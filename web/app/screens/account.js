@@ -30,7 +30,7 @@ export function Screen() {
           options=${[["", t("theme.system")], ["light", t("theme.light")], ["dark", t("theme.dark")]]} />
         <${Check} label=${t("account.letters")} hint=${t("account.letters_hint")} checked=${letters.value} set=${setLetters} />
       <//>
-      <${Card} title=${t("account.password")}><${Password} /><//>
+      <${Card} title=${t("sign-in.password")}><${Password} /><//>
       <${Card} title=${t("account.second_factor")}><${SecondFactor} /><//>
     </div>
     <${Card} title=${t("account.sessions")}><${Sessions} /><//>
@@ -46,7 +46,6 @@ function ofMail() {
 
 function Profile({ of: account, changed }) {
   const form = useEdits({ name: account.name ?? "", phone: account.phone ?? "", ...account.notifications });
-  const { now, edit } = form;
 
   // Only what was changed here is said: the rest may have been changed on another page since it was loaded.
   async function send() {
@@ -59,27 +58,25 @@ function Profile({ of: account, changed }) {
   }
 
   return html`<${Form} send=${send} submit=${t("save")}>
-    <${Field} label=${t("link.name")} autocomplete="name" required maxlength="200" value=${now.name} set=${(name) => edit({ name })} />
-    <${Field} label=${t("account.phone")} type="tel" autocomplete="tel" value=${now.phone} set=${(phone) => edit({ phone })} />
+    <${Field} label=${t("link.name")} autocomplete="name" required maxlength="200" ...${form.bind("name")} />
+    <${Field} label=${t("account.phone")} type="tel" autocomplete="tel" ...${form.bind("phone")} />
     ${session.value?.sends_mail && html`<${Group} label=${t("account.notifications")}>${NOTIFICATIONS.map((of) => html`<${Check}
-      label=${t(`notification.${of}`)} checked=${now[of]} set=${(on) => edit({ [of]: on })} />`)}<//>`}
+      label=${t(`notification.${of}`)} ...${form.tick(of)} />`)}<//>`}
   <//>`;
 }
 
 function Password() {
-  const [current, setCurrent] = useState("");
-  const [next, setNext] = useState("");
-
+  const empty = { current: "", new: "" };
+  const { now, bind, edit } = useEdits(empty);
   async function send() {
-    become((await post("/app/password", { current, new: next })).session);
-    setCurrent("");
-    setNext("");
+    become((await post("/app/password", now)).session);
+    edit(empty);
     toast(t("account.password_changed"));
   }
 
   return html`<${Form} send=${send} submit=${t("save")}>
-    <${Field} label=${t("account.current")} type="password" autocomplete="current-password" required value=${current} set=${setCurrent} />
-    <${NewPassword} label=${t("account.new")} value=${next} set=${setNext} known=${[session.value?.user.email ?? "", session.value?.user.name ?? ""]} />
+    <${Field} label=${t("account.current")} type="password" autocomplete="current-password" required ...${bind("current")} />
+    <${NewPassword} label=${t("account.new")} ...${bind("new")} known=${[session.value?.user.email ?? "", session.value?.user.name ?? ""]} />
   <//>`;
 }
 
@@ -135,7 +132,7 @@ function Begun({ of }) {
   return html`<${Note} focused=${true}>${t("account.second_factor_scan")}<//>
     ${of.otpauth_qr && html`<${Qr} of=${of.otpauth_qr} />`}
     <p><a href=${of.otpauth_uri}>${t("account.second_factor_open")}</a></p>
-    <${Secret} text=${of.secret} label=${t("account.secret")} />`;
+    <${Secret} text=${of.secret} label=${t("webhooks.secret")} />`;
 }
 
 /** Light modules all around, as readers of the code expect. */

@@ -1,7 +1,6 @@
 /** What is going on: what is new, credits, the last days beside those before, which providers, what runs, and whether mail servers answer us. */
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
-import { useChanges } from "../changes.js";
 import { day, number, percent, today, utcDay } from "../format.js";
 import { testing } from "../mode.js";
 import { useMetered } from "../plan.js";
@@ -36,8 +35,7 @@ export function Screen() {
   const since = lastVisit();
   const days = useFetched((signal) => get("/reports/usage/daily", { days: 2 * n + 1 }, signal), [n]);
   const mix = useFetched((signal) => get("/app/reports/providers", { days: n + 1 }, signal), [n]);
-  const jobs = useFetched(current, []);
-  useChanges("lists", jobs.refresh);
+  const jobs = useFetched(current, [], "lists");
   return html`<${Page} title=${t("overview.title")}
       heading=${html`<div class="grow"><h1>${t("overview.title")}</h1><p class="meta"><span>${today()}</span>${session.value?.organization.name && html`<span>${session.value.organization.name}</span>`}</p></div>`}
       actions=${html`<${Switch} label=${t("usage.period")} options=${PERIODS.map((of) => [of, t("usage.days", { n: of })])} value=${n} set=${setDays} />

@@ -31,7 +31,7 @@ function Report({ of: { range, total, statuses, reasons } }) {
   const rows = Object.entries(reasons).filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
   const columns = [
     { title: t("usage.reason"), cell: ([name]) => reason(name) },
-    { title: t("usage.count"), number: true, cell: ([, count]) => number(count) },
+    { title: t("lists.addresses"), number: true, cell: ([, count]) => number(count) },
     { title: t("usage.share"), number: true, cell: ([, count]) => percent(count, total) },
   ];
   return html`<div class="stack">

@@ -4,7 +4,7 @@ import { ask, get, patch } from "../api.js";
 import { number } from "../format.js";
 import { administrates, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
-import { Check, Field, Form, Group, Select, useEdits } from "../ui/fields.js";
+import { Among, Field, Form, Group, Select, useEdits } from "../ui/fields.js";
 import { Note, explain } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
@@ -44,8 +44,8 @@ function Naming() {
     await nameOrganization(name.trim());
     toast(t("saved"));
   };
-  return html`<${Card} title=${t("organization.title")}><${Form} send=${send} submit=${t("organization.rename")}>
-    <${Field} label=${t("organization.name")} hint=${t("organization.hint")} required maxlength="200" value=${name} set=${setName} />
+  return html`<${Card} title=${t("organization.title")}><${Form} send=${send} submit=${t("manage.rename")}>
+    <${Field} label=${t("name")} hint=${t("organization.hint")} required maxlength="200" value=${name} set=${setName} />
   <//><//>`;
 }
 
@@ -97,19 +97,16 @@ function Settings({ of, set }) {
 
 /** The settings as they stand, for those who may not change them. */
 function Standing({ of }) {
-  const form = { now: fields(of), edit: () => {} };
+  const form = useEdits(fields(of));
   return html`<${Card}><fieldset disabled><${Wishes} form=${form} /></fieldset><//>`;
 }
 
-function Wishes({ form: { now, edit }, trial }) {
+function Wishes({ form: { now, edit, bind }, trial }) {
   /** Rows of the last list that an override changes by itself. */
   const alone = (count) => (trial && count ? t("settings.alone", { n: count }) : undefined);
-  const check = (list, of, label) => html`<${Check} label=${label} checked=${now[list].includes(of)} hint=${alone(trial?.each[list][of])}
-    set=${(on) => edit({ [list]: on ? [...now[list], of] : now[list].filter((one) => one !== of) })} />`;
-  const list = (name, label) => html`<${Field} label=${label} hint=${alone(trial?.each[name]) ?? t("settings.words_hint")} rows=${4}
-    value=${now[name]} set=${(text) => edit({ [name]: text })} />`;
-  const count = (name, label, hint) => html`<${Field} label=${label} hint=${hint} type="number" min="1" inputmode="numeric"
-    value=${now[name]} set=${(text) => edit({ [name]: text })} />`;
+  const check = (list, of, label) => html`<${Among} of=${of} label=${label} hint=${alone(trial?.each[list][of])} list=${now[list]} set=${(some) => edit({ [list]: some })} />`;
+  const list = (name, label) => html`<${Field} label=${label} hint=${alone(trial?.each[name]) ?? t("settings.words_hint")} rows=${4} ...${bind(name)} />`;
+  const count = (name, label, hint) => html`<${Field} label=${label} hint=${hint} type="number" min="1" inputmode="numeric" ...${bind(name)} />`;
   return html`<div class="stack five">
     <${Group} label=${t("settings.reasons")} hint=${t("settings.reasons_hint")}><div class="gates">
       ${Object.entries(GATES).map(([gate, of]) => check("ignored_reasons", gate, reason(of)))}</div><//>
@@ -121,7 +118,7 @@ function Wishes({ form: { now, edit }, trial }) {
       ${count("retention_days", t("settings.days"), t("settings.days_hint"))}
       ${count("delivery_retention_days", t("settings.deliveries"), t("settings.deliveries_hint"))}
       ${count("rate_limit_per_minute", t("settings.rate"), t("settings.rate_hint"))}
-      <${Select} label=${t("settings.zone")} hint=${t("settings.zone_hint")} value=${now.time_zone} set=${(time_zone) => edit({ time_zone })}
+      <${Select} label=${t("settings.zone")} hint=${t("settings.zone_hint")} ...${bind("time_zone")}
         options=${[["", "UTC"], ...zones(now.time_zone)]} />
     </div>
   </div>`;

@@ -1,7 +1,6 @@
 /** What happened: who did what to which, by day, as it happens. */
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
-import { useChanges } from "../changes.js";
 import { day, number } from "../format.js";
 import { go } from "../route.js";
 import { t } from "../text.js";
@@ -18,12 +17,8 @@ const MOST = 200;
 
 export function Screen({ query }) {
   const [days, setDays] = useState("30");
-  const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [days]);
-  const names = useFetched(named, []);
-  useChanges("timeline", () => {
-    timeline.refresh();
-    names.refresh();
-  });
+  const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [days], "timeline");
+  const names = useFetched(named, [], "timeline");
   const filter = { of: query.get("of") ?? "", by: query.get("by") ?? "" };
   const set = (part) => go(["timeline"], { ...filter, ...part }, true);
   return html`<${Page} title=${t("timeline.title")} lead=${t("timeline.lead")}>

@@ -26,7 +26,7 @@ export function Failure({ of, again }) {
   return html`<div class="note note-bad" role="alert">
     <strong>${t("failure.title")}</strong>
     <span>${explain(of)}</span>
-    ${id && html`<span class="small">${t("failure.request")} <code>${id}</code></span>`}
+    ${id && html`<span class="small">${t("requests.request")} <code>${id}</code></span>`}
     <${Elsewhere} of=${of} />
     ${again && html`<div><button type="button" class="button slim" onClick=${again}>${t("failure.again")}</button></div>`}
   </div>`;

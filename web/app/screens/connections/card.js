@@ -5,11 +5,11 @@ import { sentence, time } from "../../format.js";
 import { link } from "../../route.js";
 import { t, woven } from "../../text.js";
 import { Failure, Skeleton } from "../../ui/notes.js";
+import { Strip, partsOf } from "../../ui/strip.js";
 import { useFetched } from "../../ui/table.js";
 import { Ago } from "../../ui/time.js";
 import { goes, useRuns, waits } from "./live.js";
 import { Monogram } from "./platform.js";
-import { Verdicts } from "./verdicts.js";
 
 /** The runs that are looked through for one that waits. */
 const RUNS = 5;
@@ -32,7 +32,7 @@ export function ConnectionCard({ platform, of }) {
 /** How the contacts of the last run were, where that is known. */
 function LastVerdicts({ of }) {
   const known = useFetched((signal) => (of && !goes(of) ? get(`/app/jobs/${of.id}/progress`, {}, signal) : Promise.resolve(undefined)), [of?.id, of?.state]);
-  return html`<${Verdicts} of=${known.value} total=${known.value?.rows ?? 0} />`;
+  return known.value?.rows > 0 && html`<${Strip} parts=${partsOf(known.value)} total=${known.value.rows} />`;
 }
 
 /** In a word, and what is behind it. */
@@ -48,7 +48,7 @@ function state(of, runs) {
   if (gone) return ["", t("connections.disconnected"), t("connections.disconnected_at", { at: time(gone) })];
   const [going, waiting, last] = [runs.find(goes), runs.find(waits), runs[0]];
   if (going) return ["", t("connections.runs_now"), t(`run.${going.state}`)];
-  if (waiting) return ["warn", t("connections.waits"), t("connections.waits_for", { n: waiting.actions.planned })];
+  if (waiting) return ["warn", t("run.needs_confirmation"), t("connections.waits_for", { n: waiting.actions.planned })];
   if (!last) return ["", t("connections.new"), t("connections.new_text")];
   if (last.state === "failed") return ["bad", t("connections.failed"), sentence(last.fault ?? "")];
   if (last.state === "cancelled") return ["", t("run.cancelled"), woven("ended.cancelled", { at: html`<${Ago} at=${last.finished_at} />` })];

@@ -9,13 +9,12 @@ import { t, woven } from "../../text.js";
 import { Button } from "../../ui/buttons.js";
 import { Note } from "../../ui/notes.js";
 import { Card } from "../../ui/page.js";
-import { Strip } from "../../ui/strip.js";
+import { STATUSES, Strip, partsOf } from "../../ui/strip.js";
 import { Fetched, Table, useFetched } from "../../ui/table.js";
 import { Ago } from "../../ui/time.js";
 import { toast } from "../../ui/toasts.js";
 import { reason, word } from "../../ui/verdict.js";
 import { goes, waits } from "./live.js";
-import { Verdicts } from "./verdicts.js";
 
 /** At most so many planned actions are read for examples. */
 const EXAMPLES = 20;
@@ -63,8 +62,8 @@ function Verifying({ run }) {
   const processed = value?.processed ?? 0;
   const rows = value?.rows || run.rows;
   return html`<p class="big">${t("connections.verified_of", { n: processed, rows })}</p>
-    <${Verdicts} of=${value ?? {}} total=${rows} />
-    <p class="quiet small">${["passed", "risky", "unknown", "undeliverable"].map((status) => `${t(`status.${status}`)} ${number(value?.[status])}`).join(" · ")}</p>`;
+    ${rows > 0 && html`<${Strip} parts=${partsOf(value ?? {})} total=${rows} />`}
+    <p class="quiet small">${STATUSES.map((status) => `${t(`status.${status}`)} ${number(value?.[status])}`).join(" · ")}</p>`;
 }
 
 /** A run whose contacts are verified: what it would do, does or did. */

@@ -71,21 +71,21 @@ export function Settings(known) {
   </div>`;
 }
 
-function What({ form: { now, edit }, platform, of, reasons, path }) {
+function What({ form: { now, edit, bind, tick }, platform, of, reasons, path }) {
   const strict = (name) => edit(name === "custom" ? { aggressiveness: name } : { aggressiveness: name, checks: preset(name) });
   const check = (/** @type {[string, string, string[]]} */ [name, why]) => html`<${Check} key=${name} label=${reason(why)} checked=${now.checks[name]} hint=${reasons?.[why] > 0 && number(reasons[why])}
     set=${(on) => edit({ aggressiveness: "custom", checks: { ...now.checks, [name]: on } })} />`;
   return html`
     <${Choice} label=${t("connections.what")} value=${now.action ?? ""} set=${(action) => edit({ action: action || null })} options=${actionOptions(platform, of)} />
-    ${now.action === "update_tags" && html`<${Field} label=${t("connections.tag")} hint=${t("connections.tag_hint")} value=${now.tag} set=${(tag) => edit({ tag })} required maxlength="60" spellcheck=${false} />`}
-    ${now.action === "update_custom_fields" && html`<${Field} label=${t("connections.field")} hint=${t("connections.field_hint")} value=${now.field} set=${(field) => edit({ field })} required maxlength="40" spellcheck=${false} />`}
+    ${now.action === "update_tags" && html`<${Field} label=${t("lists.tag")} hint=${t("connections.tag_hint")} ...${bind("tag")} required maxlength="60" spellcheck=${false} />`}
+    ${now.action === "update_custom_fields" && html`<${Field} label=${t("connections.field")} hint=${t("connections.field_hint")} ...${bind("field")} required maxlength="40" spellcheck=${false} />`}
     <${Choice} label=${t("connections.strict")} value=${now.aggressiveness} set=${strict} options=${STRICTNESS.map((name) => [name, t(`strict.${name}`), t(`strict_hint.${name}`)])} />
     <${Group} label=${t("connections.checks")} hint=${t("connections.checks_hint")}><div class="gates">${CHECKS.map(check)}</div><//>
     <${Group} label=${t("connections.care")}>
-      <${Check} label=${t("connections.manual")} hint=${t("connections.manual_hint")} checked=${now.manual_mode} set=${(manual_mode) => edit({ manual_mode })} />
-      ${platform.fix_typos && html`<${Check} label=${t("connections.fix")} hint=${t("connections.fix_hint")} checked=${now.fix_typos} set=${(fix_typos) => edit({ fix_typos })} />`}
+      <${Check} label=${t("connections.manual")} hint=${t("connections.manual_hint")} ...${tick("manual_mode")} />
+      ${platform.fix_typos && html`<${Check} label=${t("connections.fix")} hint=${t("connections.fix_hint")} ...${tick("fix_typos")} />`}
     <//>
-    ${platform.lists && html`<${Lists} path=${path} isActive=${of.status === "active"} value=${now.lists} set=${(lists) => edit({ lists })} />`}`;
+    ${platform.lists && html`<${Lists} path=${path} isActive=${of.status === "active"} ...${bind("lists")} />`}`;
 }
 
 /** For those who may only look. */

@@ -49,7 +49,7 @@ export function Find({ query }) {
       <//>
     </section>
     ${failure !== undefined && html`<${Failure} of=${failure} />`}
-    ${found && html`<${Card} title=${t("find.places", { n: found.places.length })}>
+    ${found && html`<${Card} title=${t("lists.sum_rows", { n: found.places.length })}>
       ${found.places.length > 0 ? html`<${Table} caption=${t("find.title")} columns=${columns(lists)} rows=${found.places} id=${(place) => `${place.job} ${place.index}`} />`
         : html`<${Empty} title=${t("lists.found_none")}>${t("find.none")}<//>`}
       <div class="row"><span class="quiet small" role="status">${t("find.scanned", { n: found.scanned })}</span>

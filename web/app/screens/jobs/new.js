@@ -108,11 +108,11 @@ function There({ uploads, again }) {
   if (uploads.length === 0) return null;
   const name = (of) => of.name || t(`trigger.${of.source}`);
   const columns = [
-    { title: t("upload.name"), cell: (of) => html`<a href=${`#/lists/new?upload=${of.id}`}>${name(of)}</a>` },
+    { title: t("name"), cell: (of) => html`<a href=${`#/lists/new?upload=${of.id}`}>${name(of)}</a>` },
     { title: t("lists.rows"), number: true, cell: (of) => number(of.rows) },
     { title: t("upload.sent"), cell: (of) => html`<${Ago} at=${of.created_at} />` },
-    { title: t("upload.delete"), acts: true, cell: (of) => html`<${Button} kind="slim" label=${`${t("upload.delete")} ${name(of)}`}
-      work=${() => remove(`/app/uploads/${of.id}`).then(again)}>${t("upload.delete")}<//>` },
+    { title: t("delete"), acts: true, cell: (of) => html`<${Button} kind="slim" label=${`${t("delete")} ${name(of)}`}
+      work=${() => remove(`/app/uploads/${of.id}`).then(again)}>${t("delete")}<//>` },
   ];
   return html`<${Card} title=${t("upload.there")}><${Table} caption=${t("upload.there")} columns=${columns} rows=${uploads} /><//>`;
 }

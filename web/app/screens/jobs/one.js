@@ -30,7 +30,7 @@ export function One({ id, query }) {
   const readable = of !== undefined && !of.purged_at;
   const stop = () => setCancelled({ before: of?.credits?.returned ?? 0 });
 
-  return html`<${Page} title=${of ? nameOf(of) : t("lists.one")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}
+  return html`<${Page} title=${of ? nameOf(of) : t("lists.list")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}
       heading=${of && html`<${Heading} of=${of} changed=${progress.set} />`}
       actions=${of && html`<${Actions} of=${of} filter=${filter} readable=${readable} metered=${metered} cancelled=${stop} />`}>
     <${Fetched} from=${progress} lines=${10}>${(value) => html`

@@ -38,7 +38,7 @@ function Way({ of: { state, sources, seen_at }, days, name }) {
     ${name && html`<h3>${name} <span class="quiet small">${sources.join(", ")} · <${Ago} at=${seen_at} /></span></h3>`}
     ${!may_ask && html`<${Note} kind="warning">${t("egress.may_not")}<//>`}
     ${engine ? html`<${Health} of=${engine} days=${days} />` : html`<p class="quiet">${t("egress.simulated")}</p>`}
-    ${engine && html`<details><summary>${t("egress.details")}</summary><${Engine} of=${engine} /></details>`}
+    ${engine && html`<details><summary>${t("details.title")}</summary><${Engine} of=${engine} /></details>`}
     ${checkup ? html`<${Checks} of=${checkup} />` : html`<p class="quiet small">${t("egress.not_yet")}</p>`}
   </div>`;
 }

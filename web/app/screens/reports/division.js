@@ -58,7 +58,7 @@ function Divided({ of }) {
   const days = of.days.map(({ date }, n) => ({ date, counts: series.map((part) => part.counts[n]) }));
   const columns = [
     { title: t(`usage.by_${of.by}`), cell: (part) => html`<span class=${`legend ${part.kind}`}>${part.label}</span>` },
-    { title: t("usage.count"), number: true, cell: (part) => number(part.verified) },
+    { title: t("lists.addresses"), number: true, cell: (part) => number(part.verified) },
     { title: t("usage.share"), number: true, cell: (part) => percent(part.verified, of.total) },
     ...(of.by === "provider" || !metered ? [] : [{ title: t("usage.charged"), number: true, cell: (part) => (part.charged === null ? "–" : number(part.charged)) }]),
   ];

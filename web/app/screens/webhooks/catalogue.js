@@ -1,7 +1,6 @@
 /** All webhooks of the organization. */
 import { html, useState } from "../../../vendor/lib.js";
 import { post } from "../../api.js";
-import { useChanges } from "../../changes.js";
 import { go } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
@@ -15,16 +14,15 @@ import { State } from "../../ui/verdict.js";
 import { Edit } from "./edit.js";
 
 export function Catalogue() {
-  const webhooks = usePages("/webhooks");
-  useChanges("webhooks", webhooks.refresh);
+  const webhooks = usePages("/webhooks", {}, "webhooks");
   const [adding, setAdding] = useState(false);
   const [made, setMade] = useState(/** @type {any} */ (undefined));
   const may = administrates.value;
   const add = may && html`<button type="button" class="button primary" onClick=${() => setAdding(true)}>${t("webhooks.new")}</button>`;
   const columns = [
-    { title: t("webhooks.name"), cell: (one) => html`<a href=${`#/webhooks/${one.id}`}>${one.name}</a><div class="quiet small">${one.url}</div>` },
+    { title: t("name"), cell: (one) => html`<a href=${`#/webhooks/${one.id}`}>${one.name}</a><div class="quiet small">${one.url}</div>` },
     { title: t("webhooks.events"), cell: (one) => html`<span class="small">${one.events.join(", ")}</span>` },
-    { title: t("webhooks.state"), cell: (one) => html`<${State} of=${one.status} />` },
+    { title: t("lists.state"), cell: (one) => html`<${State} of=${one.status} />` },
     { title: t("webhooks.last"), cell: (one) => html`<${Ago} at=${one.last_delivery_at} />` },
   ];
   async function create(webhook) {

@@ -1,7 +1,6 @@
 /** One webhook: what it is, its messages, and what can be done with both. */
 import { html, useState } from "../../../vendor/lib.js";
 import { get, patch, post, remove } from "../../api.js";
-import { useChanges } from "../../changes.js";
 import { useHere } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
@@ -22,11 +21,9 @@ import { LANGUAGES, checking } from "./signature.js";
 
 export function One({ id }) {
   const path = `/webhooks/${encodeURIComponent(id)}`;
-  const webhook = useFetched((signal) => get(path, {}, signal), [path]);
-  useChanges("webhooks", webhook.refresh);
+  const webhook = useFetched((signal) => get(path, {}, signal), [path], "webhooks");
   const [status, setStatus] = useState("");
-  const deliveries = usePages(`${path}/deliveries`, { status: status || undefined });
-  useChanges(`deliveries:${id}`, deliveries.refresh);
+  const deliveries = usePages(`${path}/deliveries`, { status: status || undefined }, `deliveries:${id}`);
   const [secret, setSecret] = useState("");
   const of = webhook.value;
   const acts = of && administrates.value && html`<${Acts} of=${of} path=${path} set=${webhook.set} rotated=${setSecret} tested=${deliveries.refresh} />`;
@@ -67,11 +64,11 @@ function Acts({ of: webhook, path, set, rotated, tested }) {
     <${Menu} mini=${true} kind="square" name=${t("lists.more")} label=${html`<${Icon} name="dots" large=${true} />`}>
       <button type="button" onClick=${() => save({ status: turn }).catch(toastFailure)}><${Icon} name=${turn === "active" ? "check" : "stop"} />${t(`webhooks.turn_${turn}`)}</button>
       <button type="button" onClick=${() => setOpen("rotate")}><${Icon} name="key" />${t("webhooks.rotate")}</button>
-      <button type="button" class="bad" onClick=${() => setOpen("remove")}><${Icon} name="bin" />${t("webhooks.remove")}</button>
+      <button type="button" class="bad" onClick=${() => setOpen("remove")}><${Icon} name="bin" />${t("delete")}</button>
     <//>
     ${open === "edit" && html`<${Edit} title=${t("team.change")} of=${webhook} close=${close} save=${save} />`}
     ${open === "rotate" && html`<${Confirm} title=${t("webhooks.rotate")} submit=${t("webhooks.rotate")} close=${close} work=${rotate}>${t("webhooks.rotate_text")}<//>`}
-    ${open === "remove" && html`<${Confirm} title=${t("webhooks.remove")} submit=${t("webhooks.remove")} close=${close}
+    ${open === "remove" && html`<${Confirm} title=${t("delete")} submit=${t("delete")} close=${close}
       work=${() => remove(path).then(() => here.go(["webhooks"]))}>${t("webhooks.remove_text", { name: webhook.name })}<//>`}`;
 }
 
@@ -86,14 +83,14 @@ function Deliveries({ of, path, status, set }) {
   const columns = [
     { title: t("timeline.at"), cell: (one) => html`<${Ago} at=${one.created_at} />` },
     { title: t("webhooks.event"), cell: (one) => html`<a href=${`#${path}/${one.id}`}><code>${one.type}</code></a>` },
-    { title: t("webhooks.state"), cell: (one) => html`<${DeliveryState} of=${one.status} />` },
-    { title: t("webhooks.answer"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status === null || isRedirect(last) ? came(last) : last.status}</span>` : "–") },
+    { title: t("lists.state"), cell: (one) => html`<${DeliveryState} of=${one.status} />` },
+    { title: t("requests.status"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status === null || isRedirect(last) ? came(last) : last.status}</span>` : "–") },
     { title: t("webhooks.attempts"), number: true, cell: (one) => one.attempts },
     ...(administrates.value ? [{ title: t("team.do"), acts: true, cell: (one) => html`<${Button} kind="slim" work=${() => again(one.id)}>${t("webhooks.again")}<//>` }] : []),
   ];
   const empty = status ? html`<${Empty} title=${t("webhooks.no_such")} action=${html`<button type="button" class="button" onClick=${() => set("")}>${t("timeline.clear")}</button>`}>${t("webhooks.no_such_text")}<//>`
     : html`<${Empty} title=${t("webhooks.no_deliveries")}>${t("webhooks.no_deliveries_text")}<//>`;
-  return html`<div class="picks" role="group" aria-label=${t("webhooks.state")}>
+  return html`<div class="picks" role="group" aria-label=${t("lists.state")}>
       ${["", ...STATES].map((one) => html`<button type="button" class="pick" key=${one} aria-pressed=${status === one} onClick=${() => set(one)}>${one ? word("delivery", one) : t("timeline.all")}</button>`)}
     </div>
     <${Pages} of=${of} caption=${t("webhooks.deliveries")} columns=${columns} empty=${empty} />`;
