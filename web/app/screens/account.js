@@ -5,14 +5,8 @@ import { become, converse, learn, session } from "../session.js";
 import { letters, setLetters } from "../shortcuts.js";
 import { NAMES, language, t } from "../text.js";
 import { choose as chooseTheme, chosen } from "../theme.js";
-import { Button, Secret } from "../ui/buttons.js";
-import { Check, Field, Form, Group, Select, useEdits } from "../ui/fields.js";
-import { Note } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
+import { Ago, Button, Card, Check, Fetched, Field, Form, Group, Note, Page, Secret, Select, Table, toast, toastFailure, useEdits, useFetched } from "../ui.js";
 import { NewPassword } from "../ui/password.js";
-import { Fetched, Table, useFetched } from "../ui/table.js";
-import { Ago } from "../ui/time.js";
-import { toast, toastFailure } from "../ui/toasts.js";
 
 /** So few codes of recovery are soon none. */
 const FEW_CODES = 3;

@@ -5,12 +5,7 @@ import { number } from "../format.js";
 import { useHere } from "../route.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
-import { Field, Form, useEdits } from "../ui/fields.js";
-import { Empty, Note } from "../ui/notes.js";
-import { Card, Facts, Page } from "../ui/page.js";
-import { Fetched, Pages, Table, useFetched, usePages } from "../ui/table.js";
-import { Ago } from "../ui/time.js";
-import { State } from "../ui/verdict.js";
+import { Ago, Card, Empty, Facts, Fetched, Field, Form, Note, Page, Pages, State, Table, useEdits, useFetched, usePages } from "../ui.js";
 
 const MOST = 1_000;
 

@@ -5,13 +5,9 @@ import { choose } from "../mode.js";
 import { go } from "../route.js";
 import { enter, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
+import { Choice, Fetched, Field, Form, Icon, Note, toast, toastFailure, useEdits, useFetched } from "../ui.js";
 import { Door } from "../ui/door.js";
-import { Choice, Field, Form, useEdits } from "../ui/fields.js";
-import { Icon } from "../ui/icon.js";
-import { Note } from "../ui/notes.js";
 import { NewPassword } from "../ui/password.js";
-import { Fetched, useFetched } from "../ui/table.js";
-import { toast, toastFailure } from "../ui/toasts.js";
 
 const PATH = "/app/link";
 

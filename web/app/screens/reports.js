@@ -4,11 +4,7 @@ import { get } from "../api.js";
 import { number, percent, utcDay } from "../format.js";
 import { testing } from "../mode.js";
 import { t } from "../text.js";
-import { Select } from "../ui/fields.js";
-import { Card, Figure, Page } from "../ui/page.js";
-import { STATUSES } from "../ui/strip.js";
-import { Fetched, Table, useFetched } from "../ui/table.js";
-import { Verdict, reason } from "../ui/verdict.js";
+import { Card, Fetched, Figure, Page, reason, Select, STATUSES, Table, useFetched, Verdict } from "../ui.js";
 import { Division } from "./reports/division.js";
 
 const PERIODS = ["this_week", "this_month", "this_year", "lifetime"];

@@ -5,11 +5,7 @@ import { number, time } from "../format.js";
 import { go } from "../route.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
-import { Select } from "../ui/fields.js";
-import { Empty } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
-import { Pages, useFetched, usePages } from "../ui/table.js";
-import { Ago } from "../ui/time.js";
+import { Ago, Card, Empty, Page, Pages, Select, useFetched, usePages } from "../ui.js";
 
 const STATUSES = ["succeeded", "failed", "refused", "broken"];
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];

@@ -4,11 +4,8 @@ import { Refused, ask, post } from "../api.js";
 import { where } from "../route.js";
 import { enter } from "../session.js";
 import { language, says, t } from "../text.js";
-import { Button } from "../ui/buttons.js";
+import { Button, Fetched, Field, Form, Note, Select, useFetched } from "../ui.js";
 import { Door } from "../ui/door.js";
-import { Field, Form, Select } from "../ui/fields.js";
-import { Note } from "../ui/notes.js";
-import { Fetched, useFetched } from "../ui/table.js";
 
 /** @typedef {{ id: string, name: string | null }} Organization */
 

@@ -4,13 +4,7 @@ import { patch, post, remove } from "../api.js";
 import { day } from "../format.js";
 import { administrates, session } from "../session.js";
 import { t } from "../text.js";
-import { Button, Secret } from "../ui/buttons.js";
-import { Confirm, Dialog, FormDialog } from "../ui/dialog.js";
-import { Field, Select, useEdits } from "../ui/fields.js";
-import { Note } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
-import { Pages, usePages } from "../ui/table.js";
-import { State } from "../ui/verdict.js";
+import { Button, Card, Confirm, Dialog, Field, FormDialog, Note, Page, Pages, Secret, Select, State, useEdits, usePages } from "../ui.js";
 
 const ROLES = ["contributor", "administrator"];
 

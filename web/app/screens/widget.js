@@ -3,11 +3,7 @@ import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
 import { get, post } from "../api.js";
 import { administrates } from "../session.js";
 import { NAMES, t } from "../text.js";
-import { Secret } from "../ui/buttons.js";
-import { Check, Field, Form, Select, useEdits } from "../ui/fields.js";
-import { Note } from "../ui/notes.js";
-import { Card, Facts, Page } from "../ui/page.js";
-import { Fetched, useFetched } from "../ui/table.js";
+import { Card, Check, Facts, Fetched, Field, Form, Note, Page, Secret, Select, useEdits, useFetched } from "../ui.js";
 import { KeyName, OfWidget, hasEnded, restrictedTo, restrictions } from "./keys/widget.js";
 
 const DELAY_S = "1.5";

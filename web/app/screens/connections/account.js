@@ -5,12 +5,7 @@ import { day, sentence } from "../../format.js";
 import { useHere } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Asking, Dialog, Renaming } from "../../ui/dialog.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Facts } from "../../ui/page.js";
-import { Ago } from "../../ui/time.js";
-import { toast } from "../../ui/toasts.js";
+import { Ago, Asking, Button, Card, Dialog, Facts, Note, Renaming, toast } from "../../ui.js";
 import { Credentials } from "./credentials.js";
 
 /** @param {import("./one.js").Known} props */

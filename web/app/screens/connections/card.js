@@ -4,10 +4,7 @@ import { get } from "../../api.js";
 import { sentence, time } from "../../format.js";
 import { link } from "../../route.js";
 import { t, woven } from "../../text.js";
-import { Failure, Skeleton } from "../../ui/notes.js";
-import { Strip, partsOf } from "../../ui/strip.js";
-import { useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
+import { Ago, Failure, partsOf, Skeleton, Strip, useFetched } from "../../ui.js";
 import { goes, useRuns, waits } from "./live.js";
 import { Monogram } from "./platform.js";
 

@@ -3,8 +3,7 @@ import { html, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";
 import { t } from "../../text.js";
-import { Among, Choice, Group } from "../../ui/fields.js";
-import { Fetched, useFetched } from "../../ui/table.js";
+import { Among, Choice, Fetched, Group, useFetched } from "../../ui.js";
 
 /** @param {{ path: string, isActive: boolean, value: string[], set: (lists: string[]) => void }} props empty for all of them */
 export function Lists({ path, isActive, value, set }) {

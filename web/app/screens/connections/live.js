@@ -1,6 +1,6 @@
 /** Runs of a connection, read again whenever they change. */
 import { get } from "../../api.js";
-import { useFetched } from "../../ui/table.js";
+import { useFetched } from "../../ui.js";
 
 /** @typedef {{ planned: number, due: number, done: number, failed: number, ignored: number }} Actions */
 /**

@@ -3,13 +3,7 @@ import { html, useState } from "../../../vendor/lib.js";
 import { Refused, post, remove } from "../../api.js";
 import { administrates } from "../../session.js";
 import { locale, t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { FormDialog } from "../../ui/dialog.js";
-import { Choice, Field, Form, Select, useEdits } from "../../ui/fields.js";
-import { Empty } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { Pages, usePages } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
+import { Button, Card, Choice, Empty, Field, Form, FormDialog, Pages, Select, toast, useEdits, usePages } from "../../ui.js";
 
 const KINDS = ["whitelist", "blacklist"];
 const PARTS = ["localpart", "domain", "email"];

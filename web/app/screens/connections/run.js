@@ -6,14 +6,7 @@ import { useProgress } from "../../live.js";
 import { link } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t, woven } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Note } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { STATUSES, Strip, partsOf } from "../../ui/strip.js";
-import { Fetched, Table, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { toast } from "../../ui/toasts.js";
-import { reason, word } from "../../ui/verdict.js";
+import { Ago, Button, Card, Fetched, Note, partsOf, reason, STATUSES, Strip, Table, toast, useFetched, word } from "../../ui.js";
 import { goes, waits } from "./live.js";
 
 /** At most so many planned actions are read for examples. */

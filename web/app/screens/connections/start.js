@@ -3,8 +3,7 @@ import { html } from "../../../vendor/lib.js";
 import { post } from "../../api.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Asking } from "../../ui/dialog.js";
+import { Asking, Button } from "../../ui.js";
 import { goes, waits } from "./live.js";
 
 /** @param {{ path: string, platform: any, of: any, runs: import("./live.js").Run[], again: () => void }} props nothing while a run goes on */

@@ -4,10 +4,7 @@ import { get, patch } from "../../api.js";
 import { time } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Check, Field, Form, useEdits } from "../../ui/fields.js";
-import { Card } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
+import { Card, Check, Fetched, Field, Form, toast, useEdits, useFetched } from "../../ui.js";
 
 const KINDS = ["autofloss", "instafloss", "decay_protection"];
 const FIELDS = ["autofloss", "instafloss", "decay_protection", "decay_days"];

@@ -3,12 +3,7 @@ import { html, useEffect, useId, useState } from "../../../vendor/lib.js";
 import { address, get, offered } from "../../api.js";
 import { number } from "../../format.js";
 import { language, t } from "../../text.js";
-import { Switch } from "../../ui/buttons.js";
-import { Check } from "../../ui/fields.js";
-import { Icon } from "../../ui/icon.js";
-import { Menu } from "../../ui/menu.js";
-import { useFetched } from "../../ui/table.js";
-import { toastFailure } from "../../ui/toasts.js";
+import { Check, Icon, Menu, Switch, toastFailure, useFetched } from "../../ui.js";
 import { countOf } from "./source.js";
 
 const FORMATS = ["csv", "xlsx", "ndjson"];

@@ -4,13 +4,7 @@ import { get } from "../../api.js";
 import { number } from "../../format.js";
 import { link, useHere } from "../../route.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Field, Form } from "../../ui/fields.js";
-import { Empty, Failure } from "../../ui/notes.js";
-import { Card, Page } from "../../ui/page.js";
-import { Table } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { Verdict, reason } from "../../ui/verdict.js";
+import { Ago, Button, Card, Empty, Failure, Field, Form, Page, reason, Table, Verdict } from "../../ui.js";
 import { nameOf } from "./name.js";
 
 /** @param {{ query: URLSearchParams }} props */

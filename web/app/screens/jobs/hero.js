@@ -4,9 +4,7 @@ import { post } from "../../api.js";
 import { clock, duration, number, percent } from "../../format.js";
 import { WhatButton, isMute, isUnchecked, lack } from "../../reach.js";
 import { t } from "../../text.js";
-import { Asking } from "../../ui/dialog.js";
-import { Glyph, Icon } from "../../ui/icon.js";
-import { Donut, STATUSES, Strip, partsOf } from "../../ui/strip.js";
+import { Asking, Donut, Glyph, Icon, partsOf, STATUSES, Strip } from "../../ui.js";
 
 /** @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering, metered: boolean, readable: boolean }} props */
 export function Hero({ of, filter, metered, readable }) {

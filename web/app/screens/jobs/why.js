@@ -4,10 +4,8 @@ import { get } from "../../api.js";
 import { number, percent } from "../../format.js";
 import { readableDomain } from "../../idn.js";
 import { t } from "../../text.js";
+import { Glyph, partsOf, reason, STATUS_OF, STATUSES, Strip } from "../../ui.js";
 import { ofReason } from "../../ui/because.js";
-import { Glyph } from "../../ui/icon.js";
-import { STATUSES, Strip, partsOf } from "../../ui/strip.js";
-import { STATUS_OF, reason } from "../../ui/verdict.js";
 
 const PROVIDERS = 7;
 /** How often domains are counted again while the list runs: that reads all of its rows. */

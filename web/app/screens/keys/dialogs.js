@@ -4,8 +4,7 @@ import { ask, post } from "../../api.js";
 import { endOfDay, fieldDay } from "../../format.js";
 import { testing } from "../../mode.js";
 import { t } from "../../text.js";
-import { FormDialog } from "../../ui/dialog.js";
-import { Among, Choice, Field, Group, useEdits } from "../../ui/fields.js";
+import { Among, Choice, Field, FormDialog, Group, useEdits } from "../../ui.js";
 import { LIVE_PRESETS, SCOPES, TEST_PRESETS, asked } from "./presets.js";
 import { KeyName, OfWidget, restrictions } from "./widget.js";
 

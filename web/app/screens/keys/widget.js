@@ -1,7 +1,7 @@
 /** Public keys: the fields that ask for one, and what one is restricted to. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { Field } from "../../ui/fields.js";
+import { Field } from "../../ui.js";
 
 /** @param {{ value: string, set: (name: string) => void, [field: string]: unknown }} props */
 export const KeyName = (props) => html`<${Field} label=${t("name")} hint=${t("keys.name_hint")} required maxlength="100" ...${props} />`;

@@ -3,10 +3,7 @@ import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { ago, number, percent, utcDay } from "../../format.js";
 import { t } from "../../text.js";
-import { Empty, Note } from "../../ui/notes.js";
-import { Facts, Figure } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
+import { Ago, Empty, Facts, Fetched, Figure, Note, useFetched } from "../../ui.js";
 
 const KINDS = { ok: "good", warn: "warn", fail: "bad" };
 

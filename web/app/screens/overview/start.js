@@ -9,10 +9,7 @@ import { WhatToDo, ways } from "../../reach.js";
 import { useHere } from "../../route.js";
 import { administrates, nameOrganization, session } from "../../session.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Renaming } from "../../ui/dialog.js";
-import { Glyph } from "../../ui/icon.js";
-import { useFetched } from "../../ui/table.js";
+import { Button, Glyph, Renaming, useFetched } from "../../ui.js";
 import { hasVerified, hide, isHidden } from "./done.js";
 
 export function Start() {

@@ -5,12 +5,8 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
 import { locale, t } from "../../text.js";
-import { Switch } from "../../ui/buttons.js";
+import { Card, Curve, Empty, Figure, Glyph, Switch } from "../../ui.js";
 import { DailyChart } from "../../ui/chart.js";
-import { Empty } from "../../ui/notes.js";
-import { Glyph } from "../../ui/icon.js";
-import { Card, Figure } from "../../ui/page.js";
-import { Curve } from "../../ui/strip.js";
 
 /** Statuses whose share is good or bad to have more of. */
 const GOOD = /** @type {const} */ ([["passed", 1], ["unknown", -1], ["undeliverable", -1]]);

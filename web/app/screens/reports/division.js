@@ -6,13 +6,8 @@ import { readableDomain } from "../../idn.js";
 import { useMetered } from "../../plan.js";
 import { where } from "../../route.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
+import { Button, Card, Empty, Fetched, Field, Select, STATUSES, Table, useFetched } from "../../ui.js";
 import { StackedChart } from "../../ui/chart.js";
-import { Field, Select } from "../../ui/fields.js";
-import { Empty } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { STATUSES } from "../../ui/strip.js";
-import { Fetched, Table, useFetched } from "../../ui/table.js";
 import { csv } from "./csv.js";
 import { PERIODS, periodOf } from "./periods.js";
 

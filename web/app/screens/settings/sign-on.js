@@ -4,13 +4,7 @@ import { ask, post, remove } from "../../api.js";
 import { day } from "../../format.js";
 import { session } from "../../session.js";
 import { says, t } from "../../text.js";
-import { Button, Secret } from "../../ui/buttons.js";
-import { FormDialog } from "../../ui/dialog.js";
-import { Check, Field, Form, Select, useEdits } from "../../ui/fields.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Facts } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
+import { Button, Card, Check, Facts, Fetched, Field, Form, FormDialog, Note, Secret, Select, toast, useEdits, useFetched } from "../../ui.js";
 
 const PATH = "/app/sso";
 const ROLES = ["contributor", "administrator"];

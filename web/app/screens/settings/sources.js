@@ -3,13 +3,7 @@ import { html, useState } from "../../../vendor/lib.js";
 import { get, post, remove } from "../../api.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Secret } from "../../ui/buttons.js";
-import { Confirm, Dialog, FormDialog } from "../../ui/dialog.js";
-import { Field, Select, useEdits } from "../../ui/fields.js";
-import { Empty, Note } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { Fetched, Table, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
+import { Ago, Card, Confirm, Dialog, Empty, Fetched, Field, FormDialog, Note, Secret, Select, Table, useEdits, useFetched } from "../../ui.js";
 
 /** @type {Record<string, string>} */
 const SERVICES = { postmark: "Postmark", sendgrid: "SendGrid", mailgun: "Mailgun", sparkpost: "SparkPost", ses: "Amazon SES" };

@@ -4,12 +4,7 @@ import { get, post, remove } from "../../api.js";
 import { number } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Field, Form, Select, useEdits } from "../../ui/fields.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Facts } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
-import { reason } from "../../ui/verdict.js";
+import { Card, Facts, Fetched, Field, Form, Note, reason, Select, toast, useEdits, useFetched } from "../../ui.js";
 
 const LISTS = ["spam", "complained", "bounced"];
 const path = (list) => `/organization/suppressions/${list}`;

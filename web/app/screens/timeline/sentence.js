@@ -9,9 +9,7 @@ import { number } from "../../format.js";
 import { platformName } from "../../platforms.js";
 import { link } from "../../route.js";
 import { says, t, woven } from "../../text.js";
-import { Icon } from "../../ui/icon.js";
-import { Ago } from "../../ui/time.js";
-import { State, word } from "../../ui/verdict.js";
+import { Ago, Icon, State, word } from "../../ui.js";
 import { groupOf } from "./groups.js";
 import { settingName, SettingValues } from "./setting.js";
 

@@ -2,7 +2,7 @@
 import { html } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
 import { says, t } from "../../text.js";
-import { reason, word } from "../../ui/verdict.js";
+import { reason, word } from "../../ui.js";
 
 /** Entries of two lists that are shown whole. */
 const FEW = 20;

@@ -2,11 +2,7 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
 import { t } from "../../text.js";
-import { Switch } from "../../ui/buttons.js";
-import { Icon } from "../../ui/icon.js";
-import { Facts } from "../../ui/page.js";
-import { Table } from "../../ui/table.js";
-import { word, yes } from "../../ui/verdict.js";
+import { Facts, Icon, Switch, Table, word, yes } from "../../ui.js";
 import { deciding } from "./deciding.js";
 
 /** The commands, by the stage that awaits their reply. After connecting, the client sends nothing yet. */

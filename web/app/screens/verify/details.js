@@ -1,9 +1,7 @@
 /** The verdict in the API's own words, and where it is from. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { Card, Facts } from "../../ui/page.js";
-import { Ago } from "../../ui/time.js";
-import { word } from "../../ui/verdict.js";
+import { Ago, Card, Facts, word } from "../../ui.js";
 
 /** @param {{ of: any, at?: string }} props `at`: when it was answered */
 export function Details({ of: { status, reason, meta, evidence }, at }) {

@@ -2,7 +2,7 @@
 import { html } from "../../../vendor/lib.js";
 import { WhatButton, lack, trySandbox } from "../../reach.js";
 import { t } from "../../text.js";
-import { Note } from "../../ui/notes.js";
+import { Note } from "../../ui.js";
 
 /** Instead of a verdict that would say nothing of the address. @param {{ anyway: () => void }} props */
 export function Held({ anyway }) {

@@ -4,13 +4,7 @@ import { post } from "../../api.js";
 import { go } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Secret } from "../../ui/buttons.js";
-import { Dialog } from "../../ui/dialog.js";
-import { Empty, Note } from "../../ui/notes.js";
-import { Card, Page } from "../../ui/page.js";
-import { Pages, usePages } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { State } from "../../ui/verdict.js";
+import { Ago, Card, Dialog, Empty, Note, Page, Pages, Secret, State, usePages } from "../../ui.js";
 import { Edit } from "./edit.js";
 
 export function Catalogue() {

@@ -4,13 +4,7 @@ import { get, post } from "../../api.js";
 import { clock } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button, Copy } from "../../ui/buttons.js";
-import { Icon, Glyph } from "../../ui/icon.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Facts, Page } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { toast } from "../../ui/toasts.js";
+import { Ago, Button, Card, Copy, Facts, Fetched, Glyph, Icon, Note, Page, toast, useFetched } from "../../ui.js";
 import { DeliveryState, came, isAccepted } from "./outcome.js";
 
 /** @param {{ id: string, delivery: string }} props */

@@ -1,8 +1,7 @@
 /** What a webhook is: its name, where it leads, what it is told of. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { FormDialog } from "../../ui/dialog.js";
-import { Among, Field, Group, useEdits } from "../../ui/fields.js";
+import { Among, Field, FormDialog, Group, useEdits } from "../../ui.js";
 
 const STATUSES = ["passed", "undeliverable", "risky", "unknown"].map((status) => `status.${status}`);
 const REASONS = [

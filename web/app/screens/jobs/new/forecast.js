@@ -3,9 +3,7 @@ import { html } from "../../../../vendor/lib.js";
 import { duration, number, percent, time } from "../../../format.js";
 import { useMetered } from "../../../plan.js";
 import { t } from "../../../text.js";
-import { Glyph, Icon } from "../../../ui/icon.js";
-import { Note } from "../../../ui/notes.js";
-import { Strip } from "../../../ui/strip.js";
+import { Glyph, Icon, Note, Strip } from "../../../ui.js";
 
 /** @param {{ of: any }} props */
 export function Forecast({ of: { counts, providers, passed, accept_all, unknown, credits, time: takes } }) {

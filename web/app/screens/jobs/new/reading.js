@@ -2,7 +2,7 @@
 import { html } from "../../../../vendor/lib.js";
 import { number } from "../../../format.js";
 import { t } from "../../../text.js";
-import { Note } from "../../../ui/notes.js";
+import { Note } from "../../../ui.js";
 import { ReadAgain, bodyOf } from "./sending.js";
 
 const ENCODINGS = { "utf-8": "UTF-8", "utf-8-bom": "UTF-8", "utf-16le": "UTF-16", "utf-16be": "UTF-16" };

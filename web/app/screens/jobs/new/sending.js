@@ -8,8 +8,7 @@ import { html, useState } from "../../../../vendor/lib.js";
 import { upload } from "../../../api.js";
 import { useHere } from "../../../route.js";
 import { says, t } from "../../../text.js";
-import { Select } from "../../../ui/fields.js";
-import { Failure, Note } from "../../../ui/notes.js";
+import { Failure, Note, Select } from "../../../ui.js";
 
 /** Bytes of a name. */
 const NAME_BYTES = 255;
