@@ -107,9 +107,11 @@ function Wishes({ form: { now, edit, bind }, trial }) {
       ${Object.entries(GATES).map(([gate, of]) => check("ignored_reasons", gate, reason(of)))}</div><//>
     <${Group} label=${t("settings.statuses")} hint=${t("settings.statuses_hint")}><div class="gates">
       ${STATUSES.map((status) => check("ignored_statuses", status, t(`status.${status}`)))}</div><//>
-    <div class="grid">
+    <div class="grid fields">
       ${list("banned_words", t("settings.banned"))}
       ${list("role_words", t("settings.roles"))}
+    </div>
+    <div class="grid fields">
       ${count("retention_days", t("settings.days"), t("settings.days_hint"))}
       ${count("delivery_retention_days", t("settings.deliveries"), t("settings.deliveries_hint"))}
       ${count("rate_limit_per_minute", t("settings.rate"), t("settings.rate_hint"))}
