@@ -7,7 +7,7 @@ import { visibleSections } from "./screens.js";
 import { session, signOut } from "./session.js";
 import { t } from "./text.js";
 import { choose as chooseTheme, theme } from "./theme.js";
-import { toastFailure } from "./ui/toasts.js";
+import { telling } from "./ui/toasts.js";
 
 /** @typedef {{ id: string, name: string, keys?: string, kind?: string, run: () => unknown, clears?: boolean }} Command
  *   `kind`: what it is, where the name does not say; `clears`: the page is drawn again, and input in its forms is lost */
@@ -32,10 +32,4 @@ export function commands() {
 }
 
 /** Does it, and says so if it fails: nothing else on the page would. @param {Command} command */
-export async function perform(command) {
-  try {
-    await command.run();
-  } catch (failure) {
-    toastFailure(failure);
-  }
-}
+export const perform = (command) => telling(command.run)(undefined);

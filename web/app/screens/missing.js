@@ -5,5 +5,5 @@ import { Empty, Page } from "../ui.js";
 
 export function Screen() {
   const home = html`<a class="button primary" href="#/">${t("missing.home")}</a>`;
-  return html`<${Page} title=${t("missing.title")}><${Empty} title=${t("missing.title")} action=${home}>${t("missing.text")}<//><//>`;
+  return html`<${Page} title=${t("missing.title")}><${Empty} title=${t("missing.text")} action=${home} /><//>`;
 }

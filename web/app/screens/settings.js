@@ -4,17 +4,11 @@ import { ask, get, patch } from "../api.js";
 import { number } from "../format.js";
 import { administrates, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
-import { Among, Card, explain, Fetched, Field, Form, Group, Note, Page, reason, Select, Table, toast, useEdits, useFetched, Verdict } from "../ui.js";
+import { Among, Card, CHECKS, explain, Fetched, Field, Form, Group, Note, Page, reason, reasonOf, Select, Table, toast, useEdits, useFetched, Verdict } from "../ui.js";
 import { SignOn } from "./settings/sign-on.js";
 import { Sources } from "./settings/sources.js";
 import { Suppressions } from "./settings/suppressions.js";
 
-/** The reasons that can be ignored, by the name of their gate. */
-const GATES = {
-  nonexistent: "nonexistent", deactivated: "deactivated", inbox_full: "inbox_full", spam: "spam", complainers: "complained",
-  bounced: "bounced", disposable: "disposable", banned_words: "banned_words", role_based: "role_based", accept_all: "accept_all",
-  failed_exchange: "failed_exchange", unverified: "unverified",
-};
 const STATUSES = ["risky", "unknown", "undeliverable"];
 const WORDS = ["banned_words", "role_words"];
 const COUNTS = ["retention_days", "delivery_retention_days", "rate_limit_per_minute"];
@@ -104,7 +98,7 @@ function Wishes({ form: { now, edit, bind }, trial }) {
   const count = (name, label, hint) => html`<${Field} label=${label} hint=${hint} type="number" min="1" inputmode="numeric" ...${bind(name)} />`;
   return html`<div class="stack five">
     <${Group} label=${t("settings.reasons")} hint=${t("settings.reasons_hint")}><div class="gates">
-      ${Object.entries(GATES).map(([gate, of]) => check("ignored_reasons", gate, reason(of)))}</div><//>
+      ${CHECKS.map((name) => check("ignored_reasons", name, reason(reasonOf(name))))}</div><//>
     <${Group} label=${t("settings.statuses")} hint=${t("settings.statuses_hint")}><div class="gates">
       ${STATUSES.map((status) => check("ignored_statuses", status, t(`status.${status}`)))}</div><//>
     <div class="grid fields">

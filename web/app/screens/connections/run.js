@@ -6,13 +6,11 @@ import { useProgress } from "../../live.js";
 import { link } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t, woven } from "../../text.js";
-import { Ago, Button, Card, Fetched, Note, partsOf, reason, STATUSES, Strip, Table, toast, useFetched, word } from "../../ui.js";
+import { Ago, Button, Card, Fetched, Note, partsOf, reason, STATUS_OF, STATUSES, Strip, Table, toast, useFetched, word } from "../../ui.js";
 import { goes, waits } from "./live.js";
 
 /** At most so many planned actions are read for examples. */
 const EXAMPLES = 20;
-/** Reasons of verdicts that say nothing about the mailbox. */
-const UNKNOWN = ["failed_exchange", "unverified", "accept_all"];
 
 /** @param {import("./one.js").Known & { run: import("./live.js").Run }} props */
 export function RunPanel({ run, ...known }) {
@@ -134,7 +132,7 @@ function Bar({ run }) {
 function Rest({ run, counts, progress }) {
   const { planned, due, done, failed, ignored } = run.actions;
   const upon = planned + due + done + failed + ignored;
-  const unknown = counts.some(({ reason: why }) => UNKNOWN.includes(why)) ? 0 : (progress?.unknown ?? 0);
+  const unknown = counts.some(({ reason: why }) => STATUS_OF[why] === "unknown") ? 0 : (progress?.unknown ?? 0);
   const stays = run.rows - upon + ignored;
   const parts = [
     waits(run) && t("connections.share", { share: percent(planned, run.rows) }),

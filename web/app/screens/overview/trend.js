@@ -5,7 +5,7 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
 import { locale, t } from "../../text.js";
-import { Card, Curve, Empty, Figure, Glyph, Switch } from "../../ui.js";
+import { Card, Curve, Empty, Figure, Glyph, STATUSES, Switch } from "../../ui.js";
 import { DailyChart } from "../../ui/chart.js";
 
 /** Statuses whose share is good or bad to have more of. */
@@ -43,12 +43,8 @@ export function Trend({ rows, n }) {
 
 /** @param {ReportDay[]} days @returns {Record<string, number>} */
 function sums(days) {
-  const sum = { total: 0, passed: 0, risky: 0, unknown: 0, undeliverable: 0 };
-  for (const { total, statuses } of days) {
-    sum.total += total;
-    for (const status of ["passed", "risky", "unknown", "undeliverable"]) sum[status] += statuses[status];
-  }
-  return sum;
+  const sum = (of) => days.reduce((all, day) => all + of(day), 0);
+  return { total: sum(({ total }) => total), ...Object.fromEntries(STATUSES.map((status) => [status, sum(({ statuses }) => statuses[status])])) };
 }
 
 /** How much more or less, in points of a share or in percent; whether that is good, by colour and in words. @param {{ by: number, good?: number, unit?: "percent" }} props */

@@ -1,13 +1,10 @@
 /** What a webhook is: its name, where it leads, what it is told of. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { Among, Field, FormDialog, Group, useEdits } from "../../ui.js";
+import { Among, Field, FormDialog, Group, STATUS_OF, STATUSES, useEdits } from "../../ui.js";
 
-const STATUSES = ["passed", "undeliverable", "risky", "unknown"].map((status) => `status.${status}`);
-const REASONS = [
-  "valid", "invalid", "illegitimate", "nonexistent", "deactivated", "inbox_full", "spam", "complained", "bounced", "blacklisted",
-  "disposable", "banned_words", "role_based", "available", "accept_all", "failed_exchange", "unverified",
-].map((reason) => `reason.${reason}`);
+/** Events of rows, by verdict and by reason: both have texts by these names. */
+const [OF_STATUS, OF_REASON] = [STATUSES.map((status) => `status.${status}`), Object.keys(STATUS_OF).map((reason) => `reason.${reason}`)];
 
 /** @param {{ title: string, of?: any, close: () => void, save: (webhook: any) => Promise<unknown> }} props */
 export function Edit({ title, of, close, save }) {
@@ -19,8 +16,8 @@ export function Edit({ title, of, close, save }) {
     <${Group} label=${t("webhooks.events")} hint=${t("webhooks.events_hint")}>
       ${check("job.finished", t("webhooks.job_finished"))}
       ${check("connection.disconnected", t("webhooks.connection_disconnected"))}
-      ${STATUSES.map((event) => check(event, t("webhooks.row", { what: t(event) })))}
-      <details><summary>${t("webhooks.by_reason")}</summary><div class="stack tight">${REASONS.map((event) => check(event, t(event)))}</div></details>
+      ${OF_STATUS.map((event) => check(event, t("webhooks.row", { what: t(event) })))}
+      <details><summary>${t("webhooks.by_reason")}</summary><div class="stack tight">${OF_REASON.map((event) => check(event, t(event)))}</div></details>
     <//>
   <//>`;
 }
