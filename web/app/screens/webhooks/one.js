@@ -31,7 +31,7 @@ export function One({ id }) {
 
 function Heading({ of: { name, status, url, events, last_delivery_at: last } }) {
   return html`<div class="grow"><div class="row"><h1>${name}</h1><${State} of=${status} /></div>
-    <p class="meta"><code class="address">${url}</code><span>${events.join(", ")}</span><span>${t("labelled", { name: t("webhooks.last") })} <${Ago} at=${last} /></span></p></div>`;
+    <p class="meta"><code>${url}</code><span>${events.join(", ")}</span><span>${t("labelled", { name: t("webhooks.last") })} <${Ago} at=${last} /></span></p></div>`;
 }
 
 function Acts({ of: webhook, path, set, rotated, tested }) {
