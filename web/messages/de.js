@@ -873,6 +873,7 @@ export default {
   "connections.disconnected": "Getrennt",
   "connections.disconnected_at": "Seit {at}. Einstellungen und Regeln bleiben 90 Tage erhalten.",
   "connections.runs_now": "Läuft",
+  "connections.waits": "Wartet auf Sie",
   "connections.waits_for": { one: "{n} Kontakt wartet auf Ihre Entscheidung", other: "{n} Kontakte warten auf Ihre Entscheidung" },
   "connections.new": "Noch nicht geprüft",
   "connections.new_text": "Der erste Lauf prüft nur: Nichts ändert sich, bevor Sie es gesehen haben.",

@@ -873,6 +873,7 @@ export default {
   "connections.disconnected": "Disconnected",
   "connections.disconnected_at": "Since {at}. Settings and rules are kept for 90 days.",
   "connections.runs_now": "Running",
+  "connections.waits": "Waiting for you",
   "connections.waits_for": { one: "{n} contact waits for your decision", other: "{n} contacts wait for your decision" },
   "connections.new": "Not verified yet",
   "connections.new_text": "The first run only verifies: nothing changes before you have seen it.",

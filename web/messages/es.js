@@ -873,6 +873,7 @@ export default {
   "connections.disconnected": "Desconectada",
   "connections.disconnected_at": "Desde el {at}. Los ajustes y las reglas se guardan 90 días.",
   "connections.runs_now": "En curso",
+  "connections.waits": "Pendiente de usted",
   "connections.waits_for": { one: "{n} contacto espera su decisión", many: "{n} de contactos esperan su decisión", other: "{n} contactos esperan su decisión" },
   "connections.new": "Aún sin verificar",
   "connections.new_text": "La primera pasada solo verifica: nada cambia antes de que usted lo vea.",

@@ -873,6 +873,7 @@ export default {
   "connections.disconnected": "Déconnectée",
   "connections.disconnected_at": "Depuis le {at}. Réglages et règles sont conservés 90 jours.",
   "connections.runs_now": "En cours",
+  "connections.waits": "Attend votre accord",
   "connections.waits_for": { one: "{n} contact attend votre décision", many: "{n} de contacts attendent votre décision", other: "{n} contacts attendent votre décision" },
   "connections.new": "Pas encore vérifiée",
   "connections.new_text": "Le premier passage ne fait que vérifier : rien ne change avant que vous ne l’ayez vu.",

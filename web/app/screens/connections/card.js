@@ -45,7 +45,7 @@ function state(of, runs) {
   if (gone) return ["", t("connections.disconnected"), t("connections.disconnected_at", { at: time(gone) })];
   const [going, waiting, last] = [runs.find(goes), runs.find(waits), runs[0]];
   if (going) return ["", t("connections.runs_now"), t(`run.${going.state}`)];
-  if (waiting) return ["warn", t("run.needs_confirmation"), t("connections.waits_for", { n: waiting.actions.planned })];
+  if (waiting) return ["warn", t("connections.waits"), t("connections.waits_for", { n: waiting.actions.planned })];
   if (!last) return ["", t("connections.new"), t("connections.new_text")];
   if (last.state === "failed") return ["bad", t("connections.failed"), sentence(last.fault ?? "")];
   if (last.state === "cancelled") return ["", t("run.cancelled"), woven("ended.cancelled", { at: html`<${Ago} at=${last.finished_at} />` })];
