@@ -1,27 +1,25 @@
 /**
  * What has changed of what the page shows: one stream tells of all its parts, which are then read again.
  *
- * The stream is closed while nobody sees the page, and all is read again when they come back. Where the server sends none, because
- * there are too many open pages or something in between holds them back, all is read from time to time.
+ * The stream is closed while nobody sees the page, and all is read again when they come back. Where no events come, all is read from
+ * time to time.
  */
 import { useEffect, useRef } from "../vendor/lib.js";
 import { address } from "./api.js";
 import { testing } from "./mode.js";
+import { listen } from "./stream.js";
 
 /** How often all is read where there is no stream. */
 const ASK_MS = 5_000;
-/** How long the first event is waited for, and the next: the server sends a `beat` every 15 seconds. */
-const FIRST_MS = 10_000;
-const SILENCE_MS = 40_000;
 
 /** Who hears of which part. @type {Map<string, Set<() => unknown>>} */
 const parts = new Map();
-/** @type {EventSource | undefined} */
-let stream;
+/** Ends the stream. */
+let end = () => {};
 /** What the stream tells of. */
 let told = "";
-/** @type {Record<"arranging" | "silence" | "asking", ReturnType<typeof setTimeout> | undefined>} */
-const timers = { arranging: undefined, silence: undefined, asking: undefined };
+/** @type {Record<"arranging" | "asking", ReturnType<typeof setTimeout> | undefined>} */
+const timers = { arranging: undefined, asking: undefined };
 
 /**
  * Has a part read again whenever it has changed.
@@ -57,39 +55,17 @@ function open() {
   close();
   told = wanted;
   if (!wanted) return;
-  const source = new EventSource(wanted);
-  stream = source;
-  expect(FIRST_MS);
-  source.addEventListener("beat", () => expect(SILENCE_MS));
   // Something may have changed before the stream began.
-  source.addEventListener("ready", () => {
-    expect(SILENCE_MS);
-    tellAll();
-  });
-  source.addEventListener("changed", ({ data }) => {
-    expect(SILENCE_MS);
-    for (const hear of parts.get(JSON.parse(data).of) ?? []) hear();
-  });
-  // The browser comes back by itself where the connection broke; where it was refused, it does not.
-  source.addEventListener("error", () => source.readyState === EventSource.CLOSED && stream === source && ask());
+  end = listen(wanted, { ready: tellAll, changed: (data) => { for (const hear of parts.get(JSON.parse(data).of) ?? []) hear(); } }, ask);
 }
 
 function close() {
-  stream?.close();
-  stream = undefined;
-  clearTimeout(timers.silence);
+  end();
   clearInterval(timers.asking);
-}
-
-/** @param {number} ms */
-function expect(ms) {
-  clearTimeout(timers.silence);
-  timers.silence = setTimeout(ask, ms);
 }
 
 /** Without a stream. */
 function ask() {
-  close();
   timers.asking = setInterval(tellAll, ASK_MS);
 }
 

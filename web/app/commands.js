@@ -7,7 +7,7 @@ import { visibleSections } from "./screens.js";
 import { session, signOut } from "./session.js";
 import { t } from "./text.js";
 import { choose as chooseTheme, theme } from "./theme.js";
-import { toastFailure } from "./ui/toasts.js";
+import { telling } from "./ui/toasts.js";
 
 /** @typedef {{ id: string, name: string, keys?: string, kind?: string, run: () => unknown, clears?: boolean }} Command
  *   `kind`: what it is, where the name does not say; `clears`: the page is drawn again, and input in its forms is lost */
@@ -25,17 +25,11 @@ export function commands() {
     ...screens.map((screen) => ({ id: screen, name: t(`${screen}.title`), keys: `g ${LETTERS[screen]}`, run: () => go(screen === "overview" ? [] : [screen]) })),
     { id: "new", name: t("command.new_list"), keys: "n", run: () => go(["lists", "new"]) },
     { id: "several", name: t("command.several"), run: () => go(["verify", "several"]) },
-    { id: "mode", name: testing.value ? t("command.live") : t("command.test"), keys: "t", run: () => turn(session.value?.user.id ?? "", !testing.value), clears: true },
+    { id: "mode", name: testing.value ? t("command.live") : t("mode.switch"), keys: "t", run: () => turn(session.value?.user.id ?? "", !testing.value), clears: true },
     { id: "theme", name: theme() === "dark" ? t("theme.to_light") : t("theme.to_dark"), run: () => chooseTheme(theme() === "dark" ? "light" : "dark") },
     { id: "out", name: t("frame.sign_out"), run: signOut },
   ];
 }
 
 /** Does it, and says so if it fails: nothing else on the page would. @param {Command} command */
-export async function perform(command) {
-  try {
-    await command.run();
-  } catch (failure) {
-    toastFailure(failure);
-  }
-}
+export const perform = (command) => telling(command.run)(undefined);

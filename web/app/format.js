@@ -4,9 +4,19 @@ import { locale, t } from "./text.js";
 /** @param {number | null | undefined} value */
 export const number = (value) => (value ?? 0).toLocaleString(locale());
 
-/** A part of a whole, such as 12.5 %. @param {number} part @param {number} whole */
-export const percent = (part, whole) =>
-  (whole > 0 ? part / whole : 0).toLocaleString(locale(), { style: "percent", maximumFractionDigits: 1 });
+/** The smallest share that is written by itself, in tenths of a percent. */
+const SHARE_MIN = 0.001;
+
+/** @param {number} share */
+const shareText = (share) => share.toLocaleString(locale(), { style: "percent", maximumFractionDigits: 1 });
+
+/** A part of a whole, such as 12.5 %. Something is never shown as nothing, nor most as all. @param {number} part @param {number} whole */
+export function percent(part, whole) {
+  const share = whole > 0 ? part / whole : 0;
+  if (share > 0 && share < SHARE_MIN / 2) return t("share.below", { share: shareText(SHARE_MIN) });
+  if (share < 1 && share >= 1 - SHARE_MIN / 2) return t("share.above", { share: shareText(1 - SHARE_MIN) });
+  return shareText(share);
+}
 
 /** What a server said, as a sentence: its messages begin small and end open. @param {string} text */
 export const sentence = (text) => `${text.charAt(0).toLocaleUpperCase(locale())}${text.slice(1).replace(/\.?$/, ".")}`;
@@ -68,11 +78,12 @@ export function duration(seconds) {
 export function size(bytes) {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
   const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  return (bytes / 1000 ** step).toLocaleString(locale(), {
+  const value = bytes / 1000 ** step;
+  return value.toLocaleString(locale(), {
     style: "unit",
     unit: units[step],
     // The short form of a byte has no plural in English.
     unitDisplay: step === 0 ? "long" : "short",
-    maximumFractionDigits: 1,
+    maximumFractionDigits: value < 100 ? 1 : 0,
   });
 }

@@ -13,9 +13,7 @@ import { session } from "./session.js";
 import { isMac, usePalette } from "./shortcuts.js";
 import { t } from "./text.js";
 import { choose as chooseTheme, theme } from "./theme.js";
-import { Icon } from "./ui/icon.js";
-import { Note } from "./ui/notes.js";
-import { Brand } from "./ui/page.js";
+import { Brand, Icon, Note } from "./ui.js";
 
 export function Frame({ current, children }) {
   const { palette, open: search, close } = usePalette();

@@ -1,17 +1,13 @@
 /**
  * How far a list is, told as it comes on.
  *
- * The server sends events ({@link EventSource}); each is the whole of what it knows. Where it sends none, because there are too many
- * open pages or something in between holds them back, the same is asked for from time to time.
+ * The server sends events; each is the whole of what it knows. Where none come, the same is asked for from time to time.
  */
 import { useEffect, useState } from "../vendor/lib.js";
 import { Refused, address, get } from "./api.js";
+import { listen } from "./stream.js";
 
 const ASK_MS = 2_000;
-/** How long the first event is waited for: it comes at once, unless something in between holds events back. */
-const FIRST_MS = 10_000;
-/** How long the next is: the server sends a `beat` every 15 seconds where there is nothing to tell. Who hears none is cut off. */
-const SILENCE_MS = 40_000;
 
 /**
  * @typedef {object} Counted rows by status
@@ -41,31 +37,17 @@ const SILENCE_MS = 40_000;
 export function follow(id, tell, fail) {
   const path = `/app/jobs/${encodeURIComponent(id)}`;
   const stop = new AbortController();
-  const events = new EventSource(address(`${path}/events`));
-  let silence = setTimeout(ask, FIRST_MS);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let next;
-
-  const heard = () => {
-    clearTimeout(silence);
-    silence = setTimeout(ask, SILENCE_MS);
-  };
-  events.addEventListener("beat", heard);
-  events.addEventListener("progress", ({ data }) => {
-    const progress = JSON.parse(data);
-    heard();
-    if (progress.over) {
-      clearTimeout(silence);
-      events.close();
-    }
-    tell(progress);
-  });
-  // The browser comes back by itself where the connection broke; where it was refused, it does not.
-  events.addEventListener("error", () => events.readyState === EventSource.CLOSED && ask());
+  const end = listen(address(`${path}/events`), {
+    progress(data) {
+      const progress = JSON.parse(data);
+      if (progress.over) end();
+      tell(progress);
+    },
+  }, ask);
 
   async function ask() {
-    clearTimeout(silence);
-    events.close();
     try {
       const progress = await get(`${path}/progress`, {}, stop.signal);
       tell(progress);
@@ -79,9 +61,8 @@ export function follow(id, tell, fail) {
 
   return () => {
     stop.abort();
-    clearTimeout(silence);
     clearTimeout(next);
-    events.close();
+    end();
   };
 }
 

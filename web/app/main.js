@@ -12,8 +12,7 @@ import { where } from "./route.js";
 import { alone, find, inside, warm } from "./screens.js";
 import { learn, session } from "./session.js";
 import { language, speak, t } from "./text.js";
-import { Failure, Skeleton } from "./ui/notes.js";
-import { Toasts } from "./ui/toasts.js";
+import { Failure, Skeleton, Toasts } from "./ui.js";
 
 function App() {
   const place = where.value;

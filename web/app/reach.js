@@ -48,7 +48,6 @@ const ask = () => get("/app/egress").then((found) => {
 export const recheck = ask;
 
 export function Unreachable() {
-  const [open, setOpen] = useState(false);
   const user = session.value?.user.id;
   useEffect(() => {
     let isOver = false;
@@ -65,10 +64,13 @@ export function Unreachable() {
   if (!isMute()) return null;
   return html`<aside class="unreachable" aria-label=${t("reach.title")}>
     <div><strong>${t("reach.title")}</strong> <span>${lack()} ${t("reach.text")}</span></div>
-    <div class="row"><button type="button" class="button slim" onClick=${() => setOpen(true)}>${t("reach.what")}</button>
-      <button type="button" class="button plain slim" onClick=${trySandbox}>${t("reach.sandbox")}</button></div>
-    ${open && html`<${WhatToDo} close=${() => setOpen(false)} />`}
+    <div class="row"><${WhatButton} /><button type="button" class="button plain slim" onClick=${trySandbox}>${t("reach.sandbox")}</button></div>
   </aside>`;
+}
+
+export function WhatButton() {
+  const [open, setOpen] = useState(false);
+  return html`<button type="button" class="button slim" onClick=${() => setOpen(true)}>${t("reach.what")}</button>${open && html`<${WhatToDo} close=${() => setOpen(false)} />`}`;
 }
 
 /** What the checks of the machine advise, or whom to ask. @param {{ close: () => void }} props */

@@ -3,11 +3,7 @@ import { html } from "../../vendor/lib.js";
 import { converse, session, signOut } from "../session.js";
 import { NAMES, language, t } from "../text.js";
 import { choose as chooseTheme, chosen } from "../theme.js";
-import { Button } from "../ui/buttons.js";
-import { Select } from "../ui/fields.js";
-import { Icon } from "../ui/icon.js";
-import { Menu } from "../ui/menu.js";
-import { toastFailure } from "../ui/toasts.js";
+import { Button, Icon, Menu, Select, toastFailure } from "../ui.js";
 
 export function Reader() {
   const known = session.value;

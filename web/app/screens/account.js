@@ -5,14 +5,8 @@ import { become, converse, learn, session } from "../session.js";
 import { letters, setLetters } from "../shortcuts.js";
 import { NAMES, language, t } from "../text.js";
 import { choose as chooseTheme, chosen } from "../theme.js";
-import { Button, Secret } from "../ui/buttons.js";
-import { Check, Field, Form, Group, Select, useEdits } from "../ui/fields.js";
-import { Note } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
+import { Ago, Button, Card, Check, Fetched, Field, Form, Group, Note, Page, Secret, Select, Table, toast, toastFailure, useEdits, useFetched } from "../ui.js";
 import { NewPassword } from "../ui/password.js";
-import { Fetched, Table, useFetched } from "../ui/table.js";
-import { Ago } from "../ui/time.js";
-import { toast, toastFailure } from "../ui/toasts.js";
 
 /** So few codes of recovery are soon none. */
 const FEW_CODES = 3;
@@ -30,7 +24,7 @@ export function Screen() {
           options=${[["", t("theme.system")], ["light", t("theme.light")], ["dark", t("theme.dark")]]} />
         <${Check} label=${t("account.letters")} hint=${t("account.letters_hint")} checked=${letters.value} set=${setLetters} />
       <//>
-      <${Card} title=${t("account.password")}><${Password} /><//>
+      <${Card} title=${t("sign-in.password")}><${Password} /><//>
       <${Card} title=${t("account.second_factor")}><${SecondFactor} /><//>
     </div>
     <${Card} title=${t("account.sessions")}><${Sessions} /><//>
@@ -46,7 +40,6 @@ function ofMail() {
 
 function Profile({ of: account, changed }) {
   const form = useEdits({ name: account.name ?? "", phone: account.phone ?? "", ...account.notifications });
-  const { now, edit } = form;
 
   // Only what was changed here is said: the rest may have been changed on another page since it was loaded.
   async function send() {
@@ -59,27 +52,25 @@ function Profile({ of: account, changed }) {
   }
 
   return html`<${Form} send=${send} submit=${t("save")}>
-    <${Field} label=${t("link.name")} autocomplete="name" required maxlength="200" value=${now.name} set=${(name) => edit({ name })} />
-    <${Field} label=${t("account.phone")} type="tel" autocomplete="tel" value=${now.phone} set=${(phone) => edit({ phone })} />
+    <${Field} label=${t("link.name")} autocomplete="name" required maxlength="200" ...${form.bind("name")} />
+    <${Field} label=${t("account.phone")} type="tel" autocomplete="tel" ...${form.bind("phone")} />
     ${session.value?.sends_mail && html`<${Group} label=${t("account.notifications")}>${NOTIFICATIONS.map((of) => html`<${Check}
-      label=${t(`notification.${of}`)} checked=${now[of]} set=${(on) => edit({ [of]: on })} />`)}<//>`}
+      label=${t(`notification.${of}`)} ...${form.tick(of)} />`)}<//>`}
   <//>`;
 }
 
 function Password() {
-  const [current, setCurrent] = useState("");
-  const [next, setNext] = useState("");
-
+  const empty = { current: "", new: "" };
+  const { now, bind, edit } = useEdits(empty);
   async function send() {
-    become((await post("/app/password", { current, new: next })).session);
-    setCurrent("");
-    setNext("");
+    become((await post("/app/password", now)).session);
+    edit(empty);
     toast(t("account.password_changed"));
   }
 
   return html`<${Form} send=${send} submit=${t("save")}>
-    <${Field} label=${t("account.current")} type="password" autocomplete="current-password" required value=${current} set=${setCurrent} />
-    <${NewPassword} label=${t("account.new")} value=${next} set=${setNext} known=${[session.value?.user.email ?? "", session.value?.user.name ?? ""]} />
+    <${Field} label=${t("account.current")} type="password" autocomplete="current-password" required ...${bind("current")} />
+    <${NewPassword} label=${t("account.new")} ...${bind("new")} known=${[session.value?.user.email ?? "", session.value?.user.name ?? ""]} />
   <//>`;
 }
 
@@ -135,7 +126,7 @@ function Begun({ of }) {
   return html`<${Note} focused=${true}>${t("account.second_factor_scan")}<//>
     ${of.otpauth_qr && html`<${Qr} of=${of.otpauth_qr} />`}
     <p><a href=${of.otpauth_uri}>${t("account.second_factor_open")}</a></p>
-    <${Secret} text=${of.secret} label=${t("account.secret")} />`;
+    <${Secret} text=${of.secret} label=${t("webhooks.secret")} />`;
 }
 
 /** Light modules all around, as readers of the code expect. */
@@ -149,13 +140,13 @@ function Qr({ of: { size, path } }) {
 
 function Sessions() {
   const sessions = useFetched((signal) => get("/app/sessions", {}, signal), []);
+  const end = { title: t("account.end"), acts: true, cell: (one) => !one.current && html`<${Button} kind="danger slim"
+    work=${() => remove(`/app/sessions/${one.id}`).then(sessions.again)}>${t("account.end")}<//>` };
   const columns = [
     { title: t("account.browser"), cell: (one) => html`${one.client || "–"} ${one.current && html`<span class="badge good">${t("account.this")}</span>`}` },
     { title: t("account.begun"), cell: (one) => html`<${Ago} at=${one.created_at} />` },
     { title: t("account.seen"), cell: (one) => html`<${Ago} at=${one.last_seen_at} />` },
-    { title: t("account.end"), cell: (one) => !one.current && html`<${Button} kind="danger slim"
-        work=${() => remove(`/app/sessions/${one.id}`).then(sessions.again)}>${t("account.end")}<//>` },
   ];
-  return html`<${Fetched} from=${sessions}>${({ data }) => html`<${Table} caption=${t("account.sessions")} columns=${columns} rows=${data} />
+  return html`<${Fetched} from=${sessions}>${({ data }) => html`<${Table} caption=${t("account.sessions")} columns=${data.length > 1 ? [...columns, end] : columns} rows=${data} />
     ${data.length > 1 && html`<div><${Button} kind="danger" work=${() => remove("/app/sessions").then(sessions.again)}>${t("account.end_others")}<//></div>`}`}<//>`;
 }

@@ -2,10 +2,7 @@
 import { html, useState } from "../../vendor/lib.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
-import { Button } from "../ui/buttons.js";
-import { Field, Select } from "../ui/fields.js";
-import { Failure, Note } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
+import { Button, Card, Failure, Field, Note, Page, Select } from "../ui.js";
 
 /** What can be tried: all of it only reads. */
 const CALLS = {

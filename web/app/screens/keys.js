@@ -1,22 +1,17 @@
 /** API keys: which there are and what they may do, new ones, successors, and the end of old ones. */
 import { html, useEffect, useState } from "../../vendor/lib.js";
-import { remove } from "../api.js";
-import { useChanges } from "../changes.js";
+import { ask, remove } from "../api.js";
 import { day, time } from "../format.js";
 import { testing } from "../mode.js";
 import { go, link } from "../route.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
-import { Confirm } from "../ui/dialog.js";
-import { Check } from "../ui/fields.js";
-import { Empty, Note } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
-import { Pages, usePages } from "../ui/table.js";
-import { Ago } from "../ui/time.js";
-import { Add, Rename, Rotate } from "./keys/dialogs.js";
+import { Ago, Card, Check, Confirm, Empty, Note, Page, Pages, Renaming, usePages } from "../ui.js";
+import { Add, Rotate } from "./keys/dialogs.js";
 import { Made } from "./keys/made.js";
 import { presetOf } from "./keys/presets.js";
 import { Usage } from "./keys/usage.js";
+import { hasEnded, restrictedTo } from "./keys/widget.js";
 
 /** Unused for so long, a key is worth a look. */
 const IDLE_MS = 90 * 86_400_000;
@@ -32,19 +27,18 @@ export function Screen({ query }) {
 
 /** @param {{ wanted: string | null }} props the ID of a key that the palette leads to */
 function Keys({ wanted }) {
-  const all = usePages("/api-keys", { per_page: 100 });
-  useChanges("keys", all.refresh);
+  const all = usePages("/api-keys", { per_page: 100 }, "keys");
   const [doing, setDoing] = useState(/** @type {Doing | undefined} */ (undefined));
   const [withEnded, setWithEnded] = useState(false);
   const mine = all.rows?.filter(isShown);
   const keys = { ...all, rows: mine?.filter((key) => withEnded || !hasEnded(key)) };
   const add = html`<button type="button" class="button primary" onClick=${() => setDoing({ act: "add" })}>${t("keys.new")}</button>`;
   const columns = [
-    { title: t("keys.name"), cell: (key) => html`<div>${key.name}</div><code class="small quiet">${key.prefix}…${key.last4}</code>` },
+    { title: t("name"), cell: (key) => html`<div>${key.name}</div><code class="small quiet">${key.prefix}…${key.last4}</code>` },
     { title: t("keys.may"), cell: (key) => html`<${May} of=${key} />` },
     { title: t("keys.used"), cell: (key) => html`<${Used} of=${key} show=${() => setDoing({ act: "usage", key })} />` },
     { title: t("keys.created"), cell: (key) => html`<time datetime=${key.created_at} title=${time(key.created_at)}>${day(key.created_at)}</time>` },
-    { title: t("team.do"), cell: (key) => html`<${State} of=${key} act=${(act) => setDoing({ act, key })} />` },
+    { title: t("team.do"), acts: true, cell: (key) => html`<${State} of=${key} act=${(act) => setDoing({ act, key })} />` },
   ];
   const ended = mine?.filter(hasEnded).length ?? 0;
   const close = () => {
@@ -75,7 +69,8 @@ function Acting({ doing, close, again, made }) {
   if (act === "add") return html`<${Add} close=${close} made=${shown} />`;
   if (act === "made") return html`<${Made} of=${key} close=${close} />`;
   if (act === "usage") return html`<${Usage} of=${key} close=${close} />`;
-  if (act === "rename") return html`<${Rename} of=${key} close=${close} renamed=${again} />`;
+  if (act === "rename") return html`<${Renaming} title=${t("keys.rename")} label=${t("name")} hint=${t("keys.name_hint")} maxlength="100" of=${key.name} close=${close}
+    save=${(name) => ask("PATCH", `/app/keys/${key.id}`, { body: { name } }).then(again)} />`;
   if (act === "rotate") return html`<${Rotate} of=${key} close=${close} made=${shown} />`;
   return html`<${Confirm} title=${t("keys.revoke")} submit=${t("keys.revoke")} close=${close}
     work=${() => remove(`/api-keys/${key.id}`).then(again)}>${t("keys.revoke_text", { name: key.name })}<//>`;
@@ -85,7 +80,7 @@ function May({ of: key }) {
   const preset = presetOf(key);
   return html`<div>${t(`preset.${preset}`)}</div>
     ${preset === "own" && html`<div class="quiet small">${key.scopes.join(", ")}</div>`}
-    ${key.kind === "pub" && html`<div class="quiet small">${[...key.allowed_origins, key.daily_cap && t("keys.capped", { n: key.daily_cap })].filter(Boolean).join(", ")}</div>`}
+    ${key.kind === "pub" && html`<div class="quiet small">${restrictedTo(key)}</div>`}
     ${key.public_key && !hasEnded(key) && html`<a class="small" href=${link(["widget"], { key: key.public_key })}>${t("keys.widget")}</a>`}`;
 }
 
@@ -95,10 +90,8 @@ function Used({ of: key, show }) {
   const idle = !hasEnded(key) && Date.now() - Date.parse(at ?? created) > IDLE_MS;
   // What test keys do costs nothing and is not counted.
   return html`<div><${Ago} kind=${idle ? "idle" : undefined} at=${at} /></div>
-    ${key.kind !== "test" && html`<button type="button" class="button plain slim" onClick=${show}>${t("keys.usage")}<span class="hidden-text"> ${key.name}</span></button>`}`;
+    ${key.kind !== "test" && html`<button type="button" class="button plain slim" onClick=${show}>${t("usage.title")}<span class="hidden-text"> ${key.name}</span></button>`}`;
 }
-
-const hasEnded = ({ revoked_at: revoked, expires_at: expires }) => Boolean(revoked) || (expires && Date.parse(expires) <= Date.now());
 
 /** Why a key opens nothing any more, or what can be done with it. */
 function State({ of: key, act }) {

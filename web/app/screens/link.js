@@ -5,13 +5,9 @@ import { choose } from "../mode.js";
 import { go } from "../route.js";
 import { enter, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
+import { Choice, Fetched, Field, Form, Icon, Note, toast, toastFailure, useEdits, useFetched } from "../ui.js";
 import { Door } from "../ui/door.js";
-import { Choice, Field, Form } from "../ui/fields.js";
-import { Icon } from "../ui/icon.js";
-import { Note } from "../ui/notes.js";
 import { NewPassword } from "../ui/password.js";
-import { Fetched, useFetched } from "../ui/table.js";
-import { toast, toastFailure } from "../ui/toasts.js";
 
 const PATH = "/app/link";
 
@@ -45,12 +41,8 @@ export function Screen({ parts: [token = ""] }) {
 
 /** @param {{ token: string, link: Link }} props */
 function Welcome({ token, link }) {
-  const [name, setName] = useState(link.name ?? "");
-  const [organization, setOrganization] = useState("");
-  const [email, setEmail] = useState("");
-  const [password, setPassword] = useState("");
   // The sandbox answers at once, costs nothing and needs no network.
-  const [mode, setMode] = useState("test");
+  const { now: { name, organization, email, password, mode }, bind } = useEdits({ name: link.name ?? "", organization: "", email: link.email ?? "", password: "", mode: "test" });
   const [code, setCode] = useState(/** @type {string | undefined} */ (undefined));
   const fresh = link.email === null;
   const kind = fresh ? "owner" : link.kind === "password" ? "reset" : "invitation";
@@ -74,12 +66,12 @@ function Welcome({ token, link }) {
     <h1>${t(`link.${kind}.title`)}</h1>
     <p class="quiet">${t(`link.${kind}.text`, { organization: link.organization ?? "Probity" })}</p>
     <${Form} send=${send} submit=${t("link.submit")}>
-      ${fresh && html`<${Field} label=${t("organization.what")} autocomplete="organization" maxlength="200" value=${organization} set=${setOrganization} />`}
+      ${fresh && html`<${Field} label=${t("organization.what")} autocomplete="organization" maxlength="200" ...${bind("organization")} />`}
       <${Field} label=${t("sign-in.email")} type="email" autocomplete="username" hint=${fresh && t("link.email_hint")}
-        required=${fresh} readonly=${!fresh} value=${fresh ? email : link.email} set=${setEmail} />
-      ${kind !== "reset" && html`<${Field} label=${t("link.name")} autocomplete="name" maxlength="200" value=${name} set=${setName} />`}
-      <${NewPassword} label=${t("link.password")} value=${password} set=${setPassword} known=${[email, link.email ?? "", name, organization]} />
-      ${fresh && html`<div class="begin"><${Choice} label=${t("link.begin")} value=${mode} set=${setMode}
+        required=${fresh} readonly=${!fresh} ...${bind("email")} />
+      ${kind !== "reset" && html`<${Field} label=${t("link.name")} autocomplete="name" maxlength="200" ...${bind("name")} />`}
+      <${NewPassword} label=${t("sign-in.password")} ...${bind("password")} known=${[email, name, organization]} />
+      ${fresh && html`<div class="begin"><${Choice} label=${t("link.begin")} ...${bind("mode")}
         options=${[["test", html`<${Icon} name="flask" />${t("mode.test_title")}`, t("link.begin_test")],
           ["live", html`<${Icon} name="globe" />${t("mode.live_title")}`, t("link.begin_live")]]} /></div>`}
       ${code !== undefined && html`<${Field} label=${t("sign-in.code")} hint=${t("sign-in.code_hint")} autocomplete="one-time-code"

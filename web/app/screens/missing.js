@@ -1,10 +1,9 @@
 /** A place that is not there. */
 import { html } from "../../vendor/lib.js";
 import { t } from "../text.js";
-import { Empty } from "../ui/notes.js";
-import { Page } from "../ui/page.js";
+import { Empty, Page } from "../ui.js";
 
 export function Screen() {
   const home = html`<a class="button primary" href="#/">${t("missing.home")}</a>`;
-  return html`<${Page} title=${t("missing.title")}><${Empty} title=${t("missing.title")} action=${home}>${t("missing.text")}<//><//>`;
+  return html`<${Page} title=${t("missing.title")}><${Empty} title=${t("missing.text")} action=${home} /><//>`;
 }

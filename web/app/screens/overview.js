@@ -1,21 +1,13 @@
 /** What is going on: what is new, credits, the last days beside those before, which providers, what runs, and whether mail servers answer us. */
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
-import { useChanges } from "../changes.js";
 import { day, number, percent, today, utcDay } from "../format.js";
 import { testing } from "../mode.js";
 import { useMetered } from "../plan.js";
 import { administrates, session } from "../session.js";
 import { t } from "../text.js";
-import { Switch } from "../ui/buttons.js";
-import { Icon } from "../ui/icon.js";
+import { Ago, Card, Empty, Fetched, Figure, Icon, Page, partsOf, Strip, Switch, useFetched, word } from "../ui.js";
 import { Later } from "../ui/later.js";
-import { Empty } from "../ui/notes.js";
-import { Card, Figure, Page } from "../ui/page.js";
-import { Strip, partsOf } from "../ui/strip.js";
-import { Fetched, useFetched } from "../ui/table.js";
-import { Ago } from "../ui/time.js";
-import { word } from "../ui/verdict.js";
 import { nameOf } from "./jobs/name.js";
 import { Egress } from "./overview/egress.js";
 import { Start } from "./overview/start.js";
@@ -36,8 +28,7 @@ export function Screen() {
   const since = lastVisit();
   const days = useFetched((signal) => get("/reports/usage/daily", { days: 2 * n + 1 }, signal), [n]);
   const mix = useFetched((signal) => get("/app/reports/providers", { days: n + 1 }, signal), [n]);
-  const jobs = useFetched(current, []);
-  useChanges("lists", jobs.refresh);
+  const jobs = useFetched(current, [], "lists");
   return html`<${Page} title=${t("overview.title")}
       heading=${html`<div class="grow"><h1>${t("overview.title")}</h1><p class="meta"><span>${today()}</span>${session.value?.organization.name && html`<span>${session.value.organization.name}</span>`}</p></div>`}
       actions=${html`<${Switch} label=${t("usage.period")} options=${PERIODS.map((of) => [of, t("usage.days", { n: of })])} value=${n} set=${setDays} />

@@ -4,11 +4,7 @@ import { get } from "../api.js";
 import { number, percent, utcDay } from "../format.js";
 import { testing } from "../mode.js";
 import { t } from "../text.js";
-import { Select } from "../ui/fields.js";
-import { Card, Figure, Page } from "../ui/page.js";
-import { STATUSES } from "../ui/strip.js";
-import { Fetched, Table, useFetched } from "../ui/table.js";
-import { Verdict, reason } from "../ui/verdict.js";
+import { Card, Fetched, Figure, Page, reason, Select, STATUSES, Table, useFetched, Verdict } from "../ui.js";
 import { Division } from "./reports/division.js";
 
 const PERIODS = ["this_week", "this_month", "this_year", "lifetime"];
@@ -31,7 +27,7 @@ function Report({ of: { range, total, statuses, reasons } }) {
   const rows = Object.entries(reasons).filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
   const columns = [
     { title: t("usage.reason"), cell: ([name]) => reason(name) },
-    { title: t("usage.count"), number: true, cell: ([, count]) => number(count) },
+    { title: t("lists.addresses"), number: true, cell: ([, count]) => number(count) },
     { title: t("usage.share"), number: true, cell: ([, count]) => percent(count, total) },
   ];
   return html`<div class="stack">

@@ -1,16 +1,11 @@
 /** Requests of API keys: what programs asked and what they were answered, as it comes. */
 import { html } from "../../vendor/lib.js";
 import { get } from "../api.js";
-import { useChanges } from "../changes.js";
 import { number, time } from "../format.js";
 import { go } from "../route.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
-import { Select } from "../ui/fields.js";
-import { Empty } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
-import { Pages, useFetched, usePages } from "../ui/table.js";
-import { Ago } from "../ui/time.js";
+import { Ago, Card, Empty, Page, Pages, Select, useFetched, usePages } from "../ui.js";
 
 const STATUSES = ["succeeded", "failed", "refused", "broken"];
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -21,8 +16,7 @@ const PER_PAGE = 50;
 export function Screen({ query }) {
   const filter = Object.fromEntries(["status", "method", "key_id", "route"].map((name) => [name, query.get(name) ?? ""]));
   const set = (part) => go(["requests"], { ...filter, ...part }, true);
-  const requests = usePages("/app/requests", { ...filter, per_page: PER_PAGE });
-  useChanges("requests", requests.refresh);
+  const requests = usePages("/app/requests", { ...filter, per_page: PER_PAGE }, "requests");
   const keys = useFetched((signal) => (administrates.value ? get("/api-keys", { per_page: NAMED }, signal) : Promise.resolve({ data: [] })), []);
   const names = Object.fromEntries((keys.value?.data ?? []).map(({ id, name }) => [id, name]));
   const isFiltered = Object.values(filter).some(Boolean);
@@ -32,21 +26,21 @@ export function Screen({ query }) {
     { title: t("requests.request"), cell: ({ method, route }) => html`<span><code>${method}</code> ${narrow(html`<code>${route}</code>`, { route })}</span>` },
     { title: t("requests.status"), cell: ({ status }) => html`<span class=${`badge ${kindOf(status)}`}>${status}</span>` },
     { title: t("requests.took"), number: true, cell: ({ took_ms: ms }) => html`${number(ms)} ms` },
-    { title: t("requests.key"), cell: ({ key_id: id }) => narrow(names[id] ?? html`<code>${id.slice(0, 12)}…</code>`, { key_id: id }) },
+    { title: t("actor.api_key"), cell: ({ key_id: id }) => narrow(names[id] ?? html`<code>${id.slice(0, 12)}…</code>`, { key_id: id }) },
     { title: t("requests.id"), cell: ({ id, at }) => html`<code class="small id" title=${`${id} · ${time(at)}`}>${id}</code>` },
   ];
   const clear = html`<button type="button" class="button" onClick=${() => go(["requests"], {}, true)}>${t("timeline.clear")}</button>`;
   const empty = isFiltered
     ? html`<${Empty} title=${t("requests.nothing")} action=${clear}>${t("requests.nothing_text")}<//>`
     : html`<${Empty} title=${t("requests.none")} action=${html`<a class="button" href="#/docs">${t("docs.title")}</a>`}>${t("requests.none_text")}<//>`;
-  const some = (label, name, options) => html`<${Select} label=${label} value=${filter[name]} set=${(value) => set({ [name]: value })} options=${[["", t("requests.all")], ...options]} />`;
+  const some = (label, name, options) => html`<${Select} label=${label} value=${filter[name]} set=${(value) => set({ [name]: value })} options=${[["", t("lists.any")], ...options]} />`;
   return html`<${Page} title=${t("requests.title")} lead=${t("requests.lead")}>
     <${Card}>
       <div class="row">
         ${some(t("requests.status"), "status", STATUSES.map((of) => [of, t(`requests.${of}`)]))}
         ${some(t("requests.method"), "method", METHODS.map((of) => [of, of]))}
-        ${some(t("requests.key"), "key_id", keysFor(names, filter.key_id))}
-        ${isFiltered && clear}
+        ${some(t("actor.api_key"), "key_id", keysFor(names, filter.key_id))}
+        ${isFiltered && (requests.rows?.length ?? 0) > 0 && clear}
       </div>
       ${filter.route && html`<p>${t("labelled", { name: t("requests.route") })} <code>${filter.route}</code></p>`}
       <div class="requests"><${Pages} of=${requests} caption=${t("requests.title")} columns=${columns} empty=${empty} /></div>

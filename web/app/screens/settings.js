@@ -4,22 +4,11 @@ import { ask, get, patch } from "../api.js";
 import { number } from "../format.js";
 import { administrates, nameOrganization, session } from "../session.js";
 import { t } from "../text.js";
-import { Check, Field, Form, Group, Select, useEdits } from "../ui/fields.js";
-import { Note, explain } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
-import { Fetched, Table, useFetched } from "../ui/table.js";
-import { toast } from "../ui/toasts.js";
-import { Verdict, reason } from "../ui/verdict.js";
+import { Among, Card, CHECKS, explain, Fetched, Field, Form, Group, Note, Page, reason, reasonOf, Select, Table, toast, useEdits, useFetched, Verdict } from "../ui.js";
 import { SignOn } from "./settings/sign-on.js";
 import { Sources } from "./settings/sources.js";
 import { Suppressions } from "./settings/suppressions.js";
 
-/** The reasons that can be ignored, by the name of their gate. */
-const GATES = {
-  nonexistent: "nonexistent", deactivated: "deactivated", inbox_full: "inbox_full", spam: "spam", complainers: "complained",
-  bounced: "bounced", disposable: "disposable", banned_words: "banned_words", role_based: "role_based", accept_all: "accept_all",
-  failed_exchange: "failed_exchange", unverified: "unverified",
-};
 const STATUSES = ["risky", "unknown", "undeliverable"];
 const WORDS = ["banned_words", "role_words"];
 const COUNTS = ["retention_days", "delivery_retention_days", "rate_limit_per_minute"];
@@ -44,8 +33,8 @@ function Naming() {
     await nameOrganization(name.trim());
     toast(t("saved"));
   };
-  return html`<${Card} title=${t("organization.title")}><${Form} send=${send} submit=${t("organization.rename")}>
-    <${Field} label=${t("organization.name")} hint=${t("organization.hint")} required maxlength="200" value=${name} set=${setName} />
+  return html`<${Card} title=${t("organization.title")}><${Form} send=${send} submit=${t("manage.rename")}>
+    <${Field} label=${t("name")} hint=${t("organization.hint")} required maxlength="200" value=${name} set=${setName} />
   <//><//>`;
 }
 
@@ -86,40 +75,41 @@ function Settings({ of, set }) {
     toast(t("saved"), () => save(former));
   }
 
-  return html`<${Card}><${Form} send=${send} submit=${t("save")}>
-    <${Wishes} form=${form} trial=${trial} />
+  return html`<div class=${trial ? "main-side" : undefined}>
+    <${Card} title=${t("lists.verdicts")}><${Form} send=${send} submit=${t("save")}>
+      <${Wishes} form=${form} trial=${trial} />
+      ${failure !== undefined && html`<${Note} kind="warning" title=${t("settings.untried")}>${explain(failure)}<//>`}
+    <//><//>
     ${trial && html`<${Effect} of=${trial} busy=${busy} />`}
-    ${failure !== undefined && html`<${Note} kind="warning" title=${t("settings.untried")}>${explain(failure)}<//>`}
-  <//><//>`;
+  </div>`;
 }
 
 /** The settings as they stand, for those who may not change them. */
 function Standing({ of }) {
-  const form = { now: fields(of), edit: () => {} };
+  const form = useEdits(fields(of));
   return html`<${Card}><fieldset disabled><${Wishes} form=${form} /></fieldset><//>`;
 }
 
-function Wishes({ form: { now, edit }, trial }) {
+function Wishes({ form: { now, edit, bind }, trial }) {
   /** Rows of the last list that an override changes by itself. */
   const alone = (count) => (trial && count ? t("settings.alone", { n: count }) : undefined);
-  const check = (list, of, label) => html`<${Check} label=${label} checked=${now[list].includes(of)} hint=${alone(trial?.each[list][of])}
-    set=${(on) => edit({ [list]: on ? [...now[list], of] : now[list].filter((one) => one !== of) })} />`;
-  const list = (name, label) => html`<${Field} label=${label} hint=${alone(trial?.each[name]) ?? t("settings.words_hint")} rows=${4}
-    value=${now[name]} set=${(text) => edit({ [name]: text })} />`;
-  const count = (name, label, hint) => html`<${Field} label=${label} hint=${hint} type="number" min="1" inputmode="numeric"
-    value=${now[name]} set=${(text) => edit({ [name]: text })} />`;
-  return html`<div class="columns">
-    <${Group} label=${t("settings.reasons")} hint=${t("settings.reasons_hint")}>
-      ${Object.entries(GATES).map(([gate, of]) => check("ignored_reasons", gate, reason(of)))}<//>
-    <div class="stack">
-      <${Group} label=${t("settings.statuses")} hint=${t("settings.statuses_hint")}>
-        ${STATUSES.map((status) => check("ignored_statuses", status, t(`status.${status}`)))}<//>
+  const check = (list, of, label) => html`<${Among} of=${of} label=${label} hint=${alone(trial?.each[list][of])} list=${now[list]} set=${(some) => edit({ [list]: some })} />`;
+  const list = (name, label) => html`<${Field} label=${label} hint=${alone(trial?.each[name]) ?? t("settings.words_hint")} rows=${4} ...${bind(name)} />`;
+  const count = (name, label, hint) => html`<${Field} label=${label} hint=${hint} type="number" min="1" inputmode="numeric" ...${bind(name)} />`;
+  return html`<div class="stack five">
+    <${Group} label=${t("settings.reasons")} hint=${t("settings.reasons_hint")}><div class="gates">
+      ${CHECKS.map((name) => check("ignored_reasons", name, reason(reasonOf(name))))}</div><//>
+    <${Group} label=${t("settings.statuses")} hint=${t("settings.statuses_hint")}><div class="gates">
+      ${STATUSES.map((status) => check("ignored_statuses", status, t(`status.${status}`)))}</div><//>
+    <div class="grid fields">
       ${list("banned_words", t("settings.banned"))}
       ${list("role_words", t("settings.roles"))}
+    </div>
+    <div class="grid fields">
       ${count("retention_days", t("settings.days"), t("settings.days_hint"))}
       ${count("delivery_retention_days", t("settings.deliveries"), t("settings.deliveries_hint"))}
       ${count("rate_limit_per_minute", t("settings.rate"), t("settings.rate_hint"))}
-      <${Select} label=${t("settings.zone")} hint=${t("settings.zone_hint")} value=${now.time_zone} set=${(time_zone) => edit({ time_zone })}
+      <${Select} label=${t("settings.zone")} hint=${t("settings.zone_hint")} ...${bind("time_zone")}
         options=${[["", "UTC"], ...zones(now.time_zone)]} />
     </div>
   </div>`;
@@ -159,7 +149,7 @@ function Effect({ of: { id, looked_at, changed, before, after }, busy }) {
     { title: t("settings.before"), number: true, cell: (status) => number(before.statuses[status]) },
     { title: t("settings.after"), number: true, cell: (status) => number(after.statuses[status]) },
   ];
-  return html`<section class="stack tight" aria-live="polite" aria-busy=${busy}>
+  return html`<section class="card" aria-live="polite" aria-busy=${busy}>
     <h2>${t("settings.effect")}</h2>
     <p><a href=${`#/lists/${id}`}>${t("settings.last")}</a> ${t("settings.changed", { n: changed, rows: looked_at })}</p>
     <${Table} caption=${t("settings.effect")} columns=${columns} rows=${["passed", ...STATUSES]} id=${(status) => status} />

@@ -7,10 +7,7 @@ import { Refused, ask, get } from "../api.js";
 import { day, time } from "../format.js";
 import { link } from "../route.js";
 import { t } from "../text.js";
-import { Icon } from "../ui/icon.js";
-import { Note } from "../ui/notes.js";
-import { Brand, Page } from "../ui/page.js";
-import { Fetched, useFetched } from "../ui/table.js";
+import { Brand, Fetched, Icon, Note, Page, useFetched } from "../ui.js";
 import { Hero } from "./jobs/hero.js";
 import { Why } from "./jobs/why.js";
 

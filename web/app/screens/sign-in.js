@@ -4,11 +4,8 @@ import { Refused, ask, post } from "../api.js";
 import { where } from "../route.js";
 import { enter } from "../session.js";
 import { language, says, t } from "../text.js";
-import { Button } from "../ui/buttons.js";
+import { Button, Fetched, Field, Form, Note, Select, useFetched } from "../ui.js";
 import { Door } from "../ui/door.js";
-import { Field, Form, Select } from "../ui/fields.js";
-import { Note } from "../ui/notes.js";
-import { Fetched, useFetched } from "../ui/table.js";
 
 /** @typedef {{ id: string, name: string | null }} Organization */
 
@@ -46,10 +43,10 @@ function SignIn({ email, address }) {
       <h1>${t("sign-in.title")}</h1>
       ${refusal && html`<${Note} key=${refusal} kind="warning" focused=${true}>${says(`sso.refused.${refusal}`) ? t(`sso.refused.${refusal}`) : t("sso.refused.other")}<//>`}
       ${where.value.query.get("link") === "gone" && html`<${Note} kind="warning" focused=${true}>${t("sign-in.link_gone")}<//>`}
-      <${Form} send=${send} submit=${t("sign-in.submit")}>
+      <${Form} send=${send} submit=${t("sign-in.title")}>
         ${address}
         <${Field} label=${t("sign-in.password")} type="password" autocomplete="current-password" required value=${password} set=${setPassword} />
-        ${choice.length > 0 && html`<${Select} label=${t("sign-in.organization")} hint=${t("sign-in.choose")} value=${organization}
+        ${choice.length > 0 && html`<${Select} label=${t("organization.title")} hint=${t("sign-in.choose")} value=${organization}
           set=${setOrganization} options=${choice.map(({ id, name }) => [id, name ?? id])} />`}
         ${code !== undefined && html`<${Field} label=${t("sign-in.code")} hint=${t("sign-in.code_hint")}
           autocomplete="one-time-code" required focused value=${code} set=${setCode} />`}

@@ -1,14 +1,10 @@
 /** What happened: who did what to which, by day, as it happens. */
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
-import { useChanges } from "../changes.js";
 import { day, number } from "../format.js";
 import { go } from "../route.js";
 import { t } from "../text.js";
-import { Select } from "../ui/fields.js";
-import { Empty, Note } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
-import { Fetched, useFetched } from "../ui/table.js";
+import { Card, Empty, Fetched, Note, Page, Select, useFetched } from "../ui.js";
 import { GROUPS, groupOf } from "./timeline/groups.js";
 import { named } from "./timeline/names.js";
 import { Happened } from "./timeline/sentence.js";
@@ -18,12 +14,8 @@ const MOST = 200;
 
 export function Screen({ query }) {
   const [days, setDays] = useState("30");
-  const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [days]);
-  const names = useFetched(named, []);
-  useChanges("timeline", () => {
-    timeline.refresh();
-    names.refresh();
-  });
+  const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [days], "timeline");
+  const names = useFetched(named, [], "timeline");
   const filter = { of: query.get("of") ?? "", by: query.get("by") ?? "" };
   const set = (part) => go(["timeline"], { ...filter, ...part }, true);
   return html`<${Page} title=${t("timeline.title")} lead=${t("timeline.lead")}>

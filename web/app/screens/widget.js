@@ -3,11 +3,8 @@ import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
 import { get, post } from "../api.js";
 import { administrates } from "../session.js";
 import { NAMES, t } from "../text.js";
-import { Secret } from "../ui/buttons.js";
-import { Check, Field, Form, Select } from "../ui/fields.js";
-import { Note } from "../ui/notes.js";
-import { Card, Facts, Page } from "../ui/page.js";
-import { Fetched, useFetched } from "../ui/table.js";
+import { Card, Check, Facts, Fetched, Field, Form, Note, Page, Secret, Select, useEdits, useFetched } from "../ui.js";
+import { KeyName, OfWidget, hasEnded, restrictedTo, restrictions } from "./keys/widget.js";
 
 const DELAY_S = "1.5";
 /** Addresses of the sandbox, one for each answer. */
@@ -30,7 +27,7 @@ const PLAIN = { delay: DELAY_S, lang: "", selector: "", block: false, valid: "",
 
 export function Screen({ query }) {
   const [key, setKey] = useState(query.get("key") ?? "");
-  const [look, setLook] = useState(PLAIN);
+  const look = useEdits(PLAIN);
   const keys = useFetched((signal) => (administrates.value ? get("/api-keys", { per_page: 100 }, signal) : Promise.resolve({ data: [] })), []);
   return html`<${Page} title=${t("widget.title")} lead=${t("widget.lead")}>
     <${Card}>
@@ -41,14 +38,14 @@ export function Screen({ query }) {
       : html`<${Note}>${t("keys.only_administrators")}<//>`}
     <//>
     <div class="columns">
-      <${Card} title=${t("widget.look")}><${Choices} look=${look} set=${(part) => setLook({ ...look, ...part })} /><//>
+      <${Card} title=${t("widget.look")}><${Choices} of=${look} /><//>
       <div class="stack">
         <${Card} title=${t("widget.snippet")}>
           <p class="quiet">${t("widget.snippet_text")}</p>
-          <${Secret} text=${snippet(isPublic(key) ? key.trim() : "", look)} label=${t("widget.snippet")} />
+          <${Secret} text=${snippet(isPublic(key) ? key.trim() : "", look.now)} label=${t("widget.snippet")} />
           <p class="quiet small">${t("widget.policy")} <code>script-src ${location.origin}; connect-src ${location.origin}</code></p>
         <//>
-        <${Card} title=${t("widget.preview")}><${Preview} look=${look} /><//>
+        <${Card} title=${t("widget.preview")}><${Preview} look=${look.now} /><//>
       </div>
     </div>
   <//>`;
@@ -60,54 +57,39 @@ const isPublic = (key) => key.includes("_pub_");
 /** Makes a key for the pages of some websites. */
 function NewKey({ made }) {
   const [open, setOpen] = useState(false);
-  const [name, setName] = useState("");
-  const [origins, setOrigins] = useState("");
-  const [cap, setCap] = useState("");
-
+  const { now, bind } = useEdits({ name: "", origins: "", cap: "" });
   async function send() {
-    const key = await post("/api-keys", {
-      name,
-      kind: "pub",
-      allowed_origins: origins.split(/\s+/).filter(Boolean),
-      daily_cap: cap === "" ? undefined : Number(cap),
-    }, true);
+    const key = await post("/api-keys", { name: now.name, kind: "pub", ...restrictions(now) }, true);
     made(key.secret);
     setOpen(false);
   }
 
   if (!open) return html`<div><button type="button" class="button" onClick=${() => setOpen(true)}>${t("widget.new_key")}</button></div>`;
   return html`<${Form} send=${send} submit=${t("keys.create")}>
-    <${Field} label=${t("keys.name")} hint=${t("keys.name_hint")} required maxlength="100" value=${name} set=${setName} focused />
-    <${Field} label=${t("keys.origins")} hint=${t("keys.origins_hint")} rows=${3} required value=${origins} set=${setOrigins} />
-    <${Field} label=${t("keys.daily_cap")} hint=${t("keys.daily_cap_hint")} type="number" min="1" inputmode="numeric" value=${cap} set=${setCap} />
+    <${KeyName} ...${bind("name")} focused /><${OfWidget} bind=${bind} />
   <//>`;
 }
 
 /** The public keys that work. They stand in public pages, so each can be taken up again; of older ones only the ends are known. */
 function Known({ keys, use }) {
-  const open = keys.filter(({ kind, revoked_at: revoked, expires_at: expires }) =>
-    kind === "pub" && !revoked && !(expires && Date.parse(expires) <= Date.now()));
+  const open = keys.filter((key) => key.kind === "pub" && !hasEnded(key));
   if (!open.length) return null;
   return html`<${Facts} of=${open.map((key) => [key.name, html`<code class="small">${key.prefix}…${key.last4}</code>${" "}
-    <span class="quiet small">${[...key.allowed_origins, key.daily_cap && t("keys.capped", { n: key.daily_cap })].filter(Boolean).join(", ")}</span>
+    <span class="quiet small">${restrictedTo(key)}</span>
     ${key.public_key && html`<div><button type="button" class="button slim" onClick=${() => use(key.public_key)}>${t("widget.use")}<span class="hidden-text"> ${key.name}</span></button></div>`}`])} />`;
 }
 
-/** @param {{ look: Look, set: (part: Partial<Look>) => void }} props */
-function Choices({ look, set }) {
-  const languages = Object.entries(NAMES);
+/** @param {{ of: ReturnType<typeof useEdits<Look>> }} props */
+function Choices({ of: { now, bind, tick } }) {
   return html`<div class="stack">
-    <${Field} label=${t("widget.delay")} hint=${t("widget.delay_hint")} type="number" min="0.3" max="10" step="0.1" inputmode="decimal"
-      value=${look.delay} set=${(delay) => set({ delay })} />
-    <${Field} label=${t("widget.selector")} hint=${t("widget.selector_hint")} placeholder="input[type=email]" spellcheck="false"
-      value=${look.selector} set=${(selector) => set({ selector })} />
-    <${Select} label=${t("widget.language")} value=${look.lang} set=${(lang) => set({ lang })} options=${[["", t("widget.language_page")], ...languages]} />
-    <${Field} label=${t("widget.valid")} hint=${t("widget.text_hint")} maxlength="200" value=${look.valid} set=${(valid) => set({ valid })}
-      disabled=${look.quiet} />
-    <${Check} label=${t("widget.quiet")} checked=${look.quiet} set=${(quiet) => set({ quiet })} />
-    <${Field} label=${t("widget.invalid")} maxlength="200" value=${look.invalid} set=${(invalid) => set({ invalid })} />
-    <${Field} label=${t("widget.suggest")} hint=${t("widget.suggest_hint")} maxlength="200" value=${look.suggest} set=${(suggest) => set({ suggest })} />
-    <${Check} label=${t("widget.block")} hint=${t("widget.block_hint")} checked=${look.block} set=${(block) => set({ block })} />
+    <${Field} label=${t("widget.delay")} hint=${t("widget.delay_hint")} type="number" min="0.3" max="10" step="0.1" inputmode="decimal" ...${bind("delay")} />
+    <${Field} label=${t("widget.selector")} hint=${t("widget.selector_hint")} placeholder="input[type=email]" spellcheck="false" ...${bind("selector")} />
+    <${Select} label=${t("account.language")} ...${bind("lang")} options=${[["", t("widget.language_page")], ...Object.entries(NAMES)]} />
+    <${Field} label=${t("widget.valid")} hint=${t("widget.text_hint")} maxlength="200" ...${bind("valid")} disabled=${now.quiet} />
+    <${Check} label=${t("widget.quiet")} ...${tick("quiet")} />
+    <${Field} label=${t("widget.invalid")} maxlength="200" ...${bind("invalid")} />
+    <${Field} label=${t("widget.suggest")} hint=${t("widget.suggest_hint")} maxlength="200" ...${bind("suggest")} />
+    <${Check} label=${t("widget.block")} hint=${t("widget.block_hint")} ...${tick("block")} />
   </div>`;
 }
 

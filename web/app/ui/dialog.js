@@ -1,7 +1,7 @@
 /** A dialog over the page. The browser keeps the focus in it and gives it back; Escape closes it. */
-import { html, useEffect, useId, useRef } from "../../vendor/lib.js";
+import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 import { t } from "../text.js";
-import { Form } from "./fields.js";
+import { Field, Form } from "./fields.js";
 import { Toasts } from "./toasts.js";
 
 /** @param {{ title: string, wide?: boolean, close: () => void, children?: unknown }} props */
@@ -29,17 +29,29 @@ export function Dialog({ title, wide = false, close, children }) {
   </dialog>`;
 }
 
+/** A form in a dialog. @param {{ title: string, close: () => void, send: () => Promise<unknown>, submit: string, danger?: boolean, others?: unknown, children?: unknown }} props */
+export const FormDialog = ({ title, close, children, ...form }) => html`<${Dialog} title=${title} close=${close}><${Form} ...${form}>${children}<//><//>`;
+
+/** Another name for something. @param {{ title: string, of: string, close: () => void, save: (name: string) => Promise<unknown>, [field: string]: unknown }} props */
+export function Renaming({ title, of, close, save, ...field }) {
+  const [name, setName] = useState(of);
+  const send = () => save(name.trim()).then(close);
+  return html`<${FormDialog} title=${title} close=${close} send=${send} submit=${t("save")}>
+    <${Field} required focused maxlength="200" autocomplete="off" value=${name} set=${setName} ...${field} /><//>`;
+}
+
 /**
  * Asks whether something that cannot be undone shall be done.
  * @param {{ title: string, submit: string, close: () => void, work: () => Promise<unknown>, children?: unknown }} props
  */
 export function Confirm({ title, submit, close, work, children }) {
-  const send = async () => {
-    await work();
-    close();
-  };
   const cancel = html`<button type="button" class="button" onClick=${close}>${t("dialog.cancel")}</button>`;
-  return html`<${Dialog} title=${title} close=${close}>
-    <${Form} send=${send} submit=${submit} danger=${true} others=${cancel}><p>${children}</p><//>
-  <//>`;
+  return html`<${FormDialog} title=${title} close=${close} send=${() => work().then(close)} submit=${submit} danger=${true} others=${cancel}><p>${children}</p><//>`;
+}
+
+/** A button that asks first. @param {{ kind?: string, label: string, title?: string, submit?: string, work: () => Promise<unknown>, children?: unknown }} props the question stands inside */
+export function Asking({ kind = "", label, title = label, submit = title, work, children }) {
+  const [asks, setAsks] = useState(false);
+  return html`<button type="button" class=${`button ${kind}`} onClick=${() => setAsks(true)}>${label}</button>
+    ${asks && html`<${Confirm} title=${title} submit=${submit} close=${() => setAsks(false)} work=${work}>${children}<//>`}`;
 }

@@ -69,6 +69,9 @@ export function Choice({ label, value, set, options, hint }) {
     </div>`)}</div></fieldset>`;
 }
 
+/** Whether a list has something. @param {{ of: string, list: string[], set: (list: string[]) => void, label: unknown, hint?: unknown }} props */
+export const Among = ({ of, list, set, ...more }) => html`<${Check} checked=${list.includes(of)} set=${(on) => set(on ? [...list, of] : list.filter((one) => one !== of))} ...${more} />`;
+
 /** Several checks under one heading. @param {{ label: string, hint?: unknown, children?: unknown }} props */
 export function Group({ label, hint, children }) {
   return html`<fieldset class="field"><legend>${label}</legend>${hint && html`<span class="hint">${hint}</span>`}
@@ -85,12 +88,19 @@ export function useEdits(loaded) {
   const [edits, setEdits] = useState(/** @type {Partial<T>} */ ({}));
   const unless = (of, same) => Object.fromEntries(Object.entries(of).filter(([name, value]) => !same(name, value)));
   const changed = unless(edits, (name, value) => alike(value, loaded[name]));
+  const now = /** @type {T} */ ({ ...loaded, ...edits });
+  const edit = (/** @type {Partial<T>} */ part) => setEdits((before) => ({ ...before, ...part }));
+  const set = (/** @type {keyof T} */ name) => (/** @type {any} */ value) => edit(/** @type {Partial<T>} */ ({ [name]: value }));
   return {
-    now: /** @type {T} */ ({ ...loaded, ...edits }),
+    now,
     changed,
     /** What stands where the reader has changed something: it is sent to undo that. */
     former: unless(loaded, (name) => !(name in changed)),
-    edit: (/** @type {Partial<T>} */ part) => setEdits((before) => ({ ...before, ...part })),
+    edit,
+    /** What a field for a value is given. */
+    bind: (/** @type {keyof T & string} */ name) => ({ value: now[name], set: set(name) }),
+    /** What a check is given. */
+    tick: (/** @type {keyof T & string} */ name) => ({ checked: now[name], set: set(name) }),
     /** What was sent is no longer the reader's alone; what they have typed since is. */
     sent: () => setEdits((before) => /** @type {Partial<T>} */ (unless(before, (name, value) => value === edits[name]))),
   };

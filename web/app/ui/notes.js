@@ -6,6 +6,8 @@ import { where } from "../route.js";
 import { session } from "../session.js";
 import { says, t } from "../text.js";
 
+/** What readers put right by themselves: nobody has to look for the request. */
+const OWN_FAULTS = ["sign_in_failed", "sso_required"];
 /** Screens whose things are of one mode. */
 const SORTED_SCREENS = ["lists", "webhooks", "connections", "privacy"];
 
@@ -18,25 +20,27 @@ export function explain(error) {
   return says(own) ? t(own, { message: error.message }) : error.message;
 }
 
+/** To ask again for what is not there is no use. @param {unknown} failure */
+const isMissing = (failure) => failure instanceof Refused && failure.code === "not_found";
+
 /** @param {{ of: unknown, again?: () => unknown }} props */
 export function Failure({ of, again }) {
-  const id = of instanceof Refused ? of.requestId : undefined;
+  const id = of instanceof Refused && !OWN_FAULTS.includes(of.code) ? of.requestId : undefined;
   return html`<div class="note note-bad" role="alert">
     <strong>${t("failure.title")}</strong>
     <span>${explain(of)}</span>
-    ${id && html`<span class="small">${t("failure.request")} <code>${id}</code></span>`}
-    <${Elsewhere} of=${of} />
-    ${again && html`<div><button type="button" class="button slim" onClick=${again}>${t("failure.again")}</button></div>`}
+    ${id && html`<span class="small">${t("requests.request")} <code>${id}</code></span>`}
+    <div class="row acts"><${Elsewhere} of=${of} />
+      ${again && !isMissing(of) && html`<button type="button" class="button slim" onClick=${again}>${t("failure.again")}</button>`}</div>
   </div>`;
 }
 
 /** What is not in this mode may be in the other: a link leads to a place, and says nothing of the mode. @param {{ of: unknown }} props */
 function Elsewhere({ of }) {
   const user = session.value?.user.id;
-  const isOne = of instanceof Refused && of.code === "not_found" && SORTED_SCREENS.includes(where.value.parts[0]) && where.value.parts.length > 1;
+  const isOne = isMissing(of) && SORTED_SCREENS.includes(where.value.parts[0]) && where.value.parts.length > 1;
   if (!isOne || !user) return null;
-  return html`<div><button type="button" class="button slim" onClick=${() => choose(user, !testing.value)}>
-    ${testing.value ? t("mode.look_live") : t("mode.look_test")}</button></div>`;
+  return html`<button type="button" class="button slim" onClick=${() => choose(user, !testing.value)}>${testing.value ? t("mode.look_live") : t("mode.look_test")}</button>`;
 }
 
 /**
@@ -54,7 +58,7 @@ export function Note({ kind, title, focused, children }) {
 
 /** What stands where there is nothing yet: what it would be, and how it comes to be. */
 export function Empty({ title, children, action }) {
-  return html`<div class="empty"><h2>${title}</h2><p>${children}</p>${action}</div>`;
+  return html`<div class="empty"><h2>${title}</h2>${children && html`<p>${children}</p>`}${action}</div>`;
 }
 
 /** Takes the room of what is being fetched. @param {{ lines?: number }} props */

@@ -91,8 +91,8 @@ function entries(text, lists, keys) {
   // "verify ann@example.com" is about the address.
   const email = /\S+@\S+/.exec(text)?.[0];
   const fits = ({ name, tags = [] }) => sought.split(/\s+/).every((word) => plain([name, ...tags].join(" ")).includes(word));
-  const named = lists.filter(({ name }) => name).map(({ id, name, tags }) => ({ id, name, tags, kind: t("palette.list"), run: () => go(["lists", id]) }));
-  const opening = keys.map(({ id, name }) => ({ id, name, kind: t("palette.key"), run: () => go(["keys"], { key: id }) }));
+  const named = lists.filter(({ name }) => name).map(({ id, name, tags }) => ({ id, name, tags, kind: t("lists.list"), run: () => go(["lists", id]) }));
+  const opening = keys.map(({ id, name }) => ({ id, name, kind: t("actor.api_key"), run: () => go(["keys"], { key: id }) }));
   return [
     ...(email ? [{ id: "verify-this", name: t("palette.verify", { email }), run: () => go(["verify"], { email }) }] : []),
     ...commands().filter(fits),

@@ -1,6 +1,7 @@
 /** Tables, and lists that come in pages. */
 import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
+import { useChanges } from "../changes.js";
 import { t } from "../text.js";
 import { Button } from "./buttons.js";
 import { Failure, Skeleton } from "./notes.js";
@@ -10,15 +11,19 @@ import { Failure, Skeleton } from "./notes.js";
  * @property {string} title
  * @property {(row: any) => unknown} cell
  * @property {boolean} [number] whether it is aligned as numbers are
+ * @property {boolean} [acts] whether it has what can be done with a row: at the end, its title only heard
  */
+
+/** The class of a column's cells. @param {Column} column */
+const classOf = ({ number, acts }) => (number ? "number" : acts ? "does" : undefined);
 
 /** @param {{ caption: string, columns: Column[], rows: any[], id?: (row: any) => string }} props */
 export function Table({ caption, columns, rows, id = (row) => row.id }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}><table class="table">
     <caption class="hidden-text">${caption}</caption>
-    <thead><tr>${columns.map(({ title, number }) => html`<th scope="col" class=${number ? "number" : undefined}>${title}</th>`)}</tr></thead>
+    <thead><tr>${columns.map((column) => html`<th scope="col" class=${classOf(column)}>${column.acts ? html`<span class="hidden-text">${column.title}</span>` : column.title}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${id(row)}>
-      ${columns.map(({ title, cell, number }) => html`<td class=${number ? "number" : undefined} data-title=${title}><div>${cell(row)}</div></td>`)}</tr>`)}</tbody>
+      ${columns.map((column) => html`<td class=${classOf(column)} data-title=${column.title}><div>${column.cell(row)}</div></td>`)}</tr>`)}</tbody>
   </table></div>`;
 }
 
@@ -39,36 +44,56 @@ function useTurns() {
 }
 
 /**
- * What a call answers, fetched when the screen is shown and when `again` is called. `given` names what it depends on: an answer to
- * something else is no value, not for a moment.
+ * Reads something again, at once or whenever `part` changes (as `GET /app/changes` names it), without a trace where that fails: what
+ * stands there stays, and the next change reads it again.
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} fetch
+ * @param {(value: T) => unknown} tell
+ * @param {ReturnType<typeof useTurns>} asks
+ * @param {string | undefined} part
+ */
+function useRefresh(fetch, tell, asks, part) {
+  const last = useRef(/** @type {AbortController | undefined} */ (undefined));
+  const end = () => last.current?.abort();
+  function refresh() {
+    end();
+    const stop = new AbortController();
+    last.current = stop;
+    const counts = asks();
+    fetch(stop.signal).then((value) => !stop.signal.aborted && counts() && tell(value), () => {});
+  }
+  useChanges(part, refresh);
+  return { refresh, end };
+}
+
+/**
+ * What a call answers, fetched when the screen is shown, when `again` is called and when `part` changes. `given` names what it depends
+ * on: an answer to something else is no value, not for a moment.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} fetch
  * @param {unknown[]} given
+ * @param {string} [part]
  * @returns {{ value?: T, failure?: unknown, again: () => void, refresh: () => void, set: (value: T) => void }}
- *   `refresh` asks again without a trace where that fails: what stands there stays
+ *   `refresh` asks again without a trace where that fails
  */
-export function useFetched(fetch, given) {
+export function useFetched(fetch, given, part) {
   const [state, setState] = useState(/** @type {{ given: unknown[], value?: T, failure?: unknown }} */ ({ given }));
   const [turn, setTurn] = useState(0);
   const asks = useTurns();
-  const refreshing = useRef(/** @type {AbortController | undefined} */ (undefined));
-  useEffect(() => () => refreshing.current?.abort(), [...given, turn]);
-  function refresh() {
-    refreshing.current?.abort();
-    const stop = new AbortController();
-    refreshing.current = stop;
-    const counts = asks();
-    fetch(stop.signal).then((value) => !stop.signal.aborted && counts() && setState({ given, value }), () => {});
-  }
+  const set = (/** @type {T} */ value) => setState({ given, value });
+  const { refresh, end } = useRefresh(fetch, set, asks, part);
   useEffect(() => {
     const stop = new AbortController();
     const counts = asks();
     const unless = (next) => !stop.signal.aborted && counts() && setState({ given, ...next });
     fetch(stop.signal).then((value) => unless({ value }), (failure) => unless({ failure }));
-    return () => stop.abort();
+    return () => {
+      stop.abort();
+      end();
+    };
   }, [...given, turn]);
   const { value, failure } = given.every((one, n) => one === state.given[n]) ? state : /** @type {typeof state} */ ({ given });
-  return { value, failure, again: () => setTurn((before) => before + 1), refresh, set: (found) => setState({ given, value: found }) };
+  return { value, failure, again: () => setTurn((before) => before + 1), refresh, set };
 }
 
 /** Shows what was fetched, or why it is not there (yet). @param {{ from: any, lines?: number, children: (value: any) => unknown }} props */
@@ -83,13 +108,14 @@ export function Fetched({ from, lines, children }) {
  * and `retry` fetches it again. `refresh` reads the first page again, and keeps the others.
  * @param {string} path
  * @param {Record<string, unknown>} [query]
+ * @param {string} [part] as of `useFetched`
  */
-export function usePages(path, query = {}) {
+export function usePages(path, query = {}, part) {
   const [state, setState] = useState(/** @type {{ rows?: any[], next?: string | null, failure?: unknown, failed?: string }} */ ({}));
-  const asked = `${path}?${JSON.stringify(query)}`;
   const running = useRef(/** @type {AbortController | undefined} */ (undefined));
-  const refreshing = useRef(/** @type {AbortController | undefined} */ (undefined));
   const asks = useTurns();
+  const { refresh, end } = useRefresh((signal) => get(path, query, signal),
+    ({ data, pagination }) => setState((before) => merged(before, data, pagination.next_cursor)), asks, part);
   /** @param {string | undefined} next */
   async function load(next) {
     // An answer to what is no longer asked must not come in between.
@@ -107,27 +133,14 @@ export function usePages(path, query = {}) {
     }
     running.current = undefined;
   }
-  /** Reads the first page again. Where it cannot, what stands there stays. */
-  async function refresh() {
-    refreshing.current?.abort();
-    const stop = new AbortController();
-    refreshing.current = stop;
-    const counts = asks();
-    try {
-      const { data, pagination } = await get(path, query, stop.signal);
-      if (!stop.signal.aborted && counts()) setState((before) => merged(before, data, pagination.next_cursor));
-    } catch {
-      // The next change reads it again.
-    }
-  }
   useEffect(() => {
     setState({});
     load(undefined);
     return () => {
       running.current?.abort();
-      refreshing.current?.abort();
+      end();
     };
-  }, [asked]);
+  }, [`${path}?${JSON.stringify(query)}`]);
   return {
     ...state,
     again: () => load(undefined),

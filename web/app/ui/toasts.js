@@ -61,6 +61,19 @@ export function toastFailure(failure) {
   show({ failure });
 }
 
+/**
+ * What a form, a link or a command does, in the place of what the browser would: where it fails, that is told.
+ * @param {(event?: Event) => unknown} work
+ */
+export const telling = (work) => async (/** @type {Event | undefined} */ event) => {
+  event?.preventDefault();
+  try {
+    await work(event);
+  } catch (failure) {
+    toastFailure(failure);
+  }
+};
+
 /** The place of the messages: one in the page and one in each dialog, of which the last has them. */
 export function Toasts() {
   const [place] = useState({});

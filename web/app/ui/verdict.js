@@ -18,6 +18,15 @@ const REASONS = {
 /** The verdict of each reason. @type {Record<string, string>} */
 export const STATUS_OF = Object.fromEntries(Object.entries(REASONS).flatMap(([status, reasons]) => reasons.map((name) => [name, status])));
 
+/** The checks that a reason may be ignored by, or acted upon, by their names in the API. */
+export const CHECKS = [
+  "nonexistent", "deactivated", "inbox_full", "spam", "complainers", "bounced", "disposable", "banned_words", "role_based", "accept_all",
+  "failed_exchange", "unverified",
+];
+
+/** The reason that a check is for: all but one have its name. @param {string} check */
+export const reasonOf = (check) => (check === "complainers" ? "complained" : check);
+
 /** @type {Record<string, string>} */
 const KINDS = { completed: "good", active: "good", processing: "warn", queued: "", cancelled: "bad", disabled: "bad" };
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { asOwner, reader, server } from "./owner.mjs";
-import { becomes, downloadAs, settled, signOut } from "./reader.mjs";
+import { act, becomes, downloadAs, settled, signOut } from "./reader.mjs";
 
 asOwner();
 afterEach(() => reader.nothingWrong());
@@ -105,7 +105,7 @@ test("an erasure that is asked for, and a webhook that is deleted, leave the rea
 
   const { id } = await server.api("POST", "/webhooks", { name: "Shop", url: "https://shop.example.com/hook", events: ["job.finished"] });
   await go(`webhooks/${id}`);
-  await page.getByRole("button", { name: "Delete" }).click();
+  await act(page, "Delete");
   const deleted = await hold(page, new RegExp(`/app/v1/webhooks/${id}$`));
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.keyboard.press("Escape");

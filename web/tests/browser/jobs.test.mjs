@@ -321,6 +321,11 @@ test("a list is named, tagged, verified again and deleted", async () => {
   await page.getByLabel("Name of the list").fill("Autumn customers");
   await page.keyboard.press("Enter");
   await heading(page, "Autumn customers");
+  await go("lists/find?q=any@catchall.sandbox.test");
+  await page.getByRole("table", { name: "Find an address" }).getByRole("link", { name: "Autumn customers" }).waitFor();
+  await go("timeline");
+  await page.locator(".happened").getByRole("link", { name: "Autumn customers" }).first().waitFor();
+  await go(`lists/${id}`);
   await page.getByRole("button", { name: "Add a tag" }).click();
   await page.keyboard.type("Q4");
   await page.keyboard.press("Enter");
@@ -350,6 +355,8 @@ test("a row tells of the reply that decided, and of its file's other columns", a
   await page.locator("#list-file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
   await page.getByRole("button", { name: "Start verifying 3 addresses" }).click();
   await page.getByText("3 of 3 verified").waitFor();
+  // What is no address has no domain, and stands in a line of its own.
+  await page.locator(".meters li").filter({ hasText: "Without a domain" }).getByText("1", { exact: true }).waitFor();
   const panel = (name) => page.getByRole("complementary", { name });
   await page.getByRole("gridcell", { name: "nonexistent@sandbox.test" }).click();
   const bob = panel("nonexistent@sandbox.test");

@@ -84,8 +84,8 @@ test("the name is shown if the sender wants it; a newer link ends the one before
   await open(second);
   await heading(colleague.page, "This link doesn’t work");
   await reader.go("timeline");
-  await reader.page.getByText("Ada Lovelace shared the summary of a list").first().waitFor();
-  await reader.page.getByText("Ada Lovelace revoked the link to the summary of a list").waitFor();
+  await reader.page.getByText("Ada Lovelace shared the summary of Kunden 2026").first().waitFor();
+  await reader.page.getByText("Ada Lovelace revoked the link to the summary of Kunden 2026").waitFor();
 });
 
 test("a member prints the report from the list", async () => {

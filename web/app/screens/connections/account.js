@@ -5,13 +5,7 @@ import { day, sentence } from "../../format.js";
 import { useHere } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Confirm, Dialog } from "../../ui/dialog.js";
-import { Field, Form } from "../../ui/fields.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Facts } from "../../ui/page.js";
-import { Ago } from "../../ui/time.js";
-import { toast } from "../../ui/toasts.js";
+import { Ago, Asking, Button, Card, Dialog, Facts, Note, Renaming, toast } from "../../ui.js";
 import { Credentials } from "./credentials.js";
 
 /** @param {import("./one.js").Known} props */
@@ -33,8 +27,8 @@ export function Account({ path, platform, of, set }) {
     here.go(["connections"]);
   }
   const isActive = of.status === "active";
-  const button = (what, kind = "") => html`<button type="button" class=${`button slim ${kind}`} onClick=${() => setOpen(what)}>${t(`manage.${what}`)}</button>`;
-  return html`<${Card} title=${t("connections.account")}>
+  const button = (what) => html`<button type="button" class="button slim" onClick=${() => setOpen(what)}>${t(`manage.${what}`)}</button>`;
+  return html`<${Card} title=${t("connections.one")}>
     <${Facts} of=${[
       [t("connections.platform"), platform.name],
       [t("connections.created"), day(of.created_at)],
@@ -43,20 +37,10 @@ export function Account({ path, platform, of, set }) {
     ${tested && html`<div role="status"><${Note} kind=${tested.credential_valid ? "good" : "bad"}>${tested.credential_valid ? t("connections.works", { platform: platform.name }) : t("connections.works_not", { why: sentence(tested.reason) })}<//></div>`}
     ${administrates.value && html`<div class="row">
       ${isActive && html`<${Button} kind="slim" work=${test}>${t("connections.test")}<//>`}
-      ${button("rename")} ${button("reconnect")} ${isActive && button("delete", "danger")}</div>`}
-    ${open === "rename" && html`<${Rename} path=${path} of=${of} set=${set} close=${close} />`}
+      ${button("rename")} ${button("reconnect")}
+      ${isActive && html`<${Asking} kind="slim danger" label=${t("manage.delete")} work=${end}>${t("connections.delete_text", { name: of.name, platform: platform.name })}<//>`}</div>`}
+    ${open === "rename" && html`<${Renaming} title=${t("manage.rename")} label=${t("connections.name")} of=${of.name} close=${close} save=${(name) => patch(path, { name }).then(set)} />`}
     ${open === "reconnect" && html`<${Dialog} title=${t("manage.reconnect")} close=${close}><p>${t("connections.reconnect_text", { platform: platform.name })}</p>
       <${Credentials} platform=${platform} submit=${t("connections.reconnect")} send=${reconnect} /><//>`}
-    ${open === "delete" && html`<${Confirm} title=${t("manage.delete")} submit=${t("manage.delete")} close=${close} work=${end}>${t("connections.delete_text", { name: of.name, platform: platform.name })}<//>`}
   <//>`;
-}
-
-function Rename({ path, of, set, close }) {
-  const [name, setName] = useState(of.name);
-  async function send() {
-    set(await patch(path, { name: name.trim() }));
-    close();
-  }
-  return html`<${Dialog} title=${t("manage.rename")} close=${close}><${Form} send=${send} submit=${t("save")}>
-    <${Field} label=${t("connections.name")} value=${name} set=${setName} required maxlength="200" autocomplete="off" focused /><//><//>`;
 }

@@ -4,12 +4,9 @@ import { get } from "../../api.js";
 import { sentence, time } from "../../format.js";
 import { link } from "../../route.js";
 import { t, woven } from "../../text.js";
-import { Failure, Skeleton } from "../../ui/notes.js";
-import { useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
+import { Ago, Failure, partsOf, Skeleton, Strip, useFetched } from "../../ui.js";
 import { goes, useRuns, waits } from "./live.js";
 import { Monogram } from "./platform.js";
-import { Verdicts } from "./verdicts.js";
 
 /** The runs that are looked through for one that waits. */
 const RUNS = 5;
@@ -32,7 +29,7 @@ export function ConnectionCard({ platform, of }) {
 /** How the contacts of the last run were, where that is known. */
 function LastVerdicts({ of }) {
   const known = useFetched((signal) => (of && !goes(of) ? get(`/app/jobs/${of.id}/progress`, {}, signal) : Promise.resolve(undefined)), [of?.id, of?.state]);
-  return html`<${Verdicts} of=${known.value} total=${known.value?.rows ?? 0} />`;
+  return known.value?.rows > 0 && html`<${Strip} parts=${partsOf(known.value)} total=${known.value.rows} />`;
 }
 
 /** In a word, and what is behind it. */

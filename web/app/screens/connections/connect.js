@@ -4,11 +4,7 @@ import { get, post } from "../../api.js";
 import { useHere } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Field } from "../../ui/fields.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Page } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
+import { Card, Fetched, Field, Note, Page, toast, useFetched } from "../../ui.js";
 import { Credentials } from "./credentials.js";
 import { Capabilities } from "./platform.js";
 

@@ -6,7 +6,7 @@
  */
 import { useRef, useState } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
-import { toast } from "../../ui/toasts.js";
+import { toast } from "../../ui.js";
 import { t } from "../../text.js";
 
 const AGAIN_MS = 1_000;

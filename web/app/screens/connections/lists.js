@@ -3,8 +3,7 @@ import { html, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";
 import { t } from "../../text.js";
-import { Check, Choice, Group } from "../../ui/fields.js";
-import { Fetched, useFetched } from "../../ui/table.js";
+import { Among, Choice, Fetched, Group, useFetched } from "../../ui.js";
 
 /** @param {{ path: string, isActive: boolean, value: string[], set: (lists: string[]) => void }} props empty for all of them */
 export function Lists({ path, isActive, value, set }) {
@@ -13,13 +12,12 @@ export function Lists({ path, isActive, value, set }) {
     setSome(which === "some");
     if (which === "all") set([]);
   };
-  return html`<${Choice} label=${t("connections.lists")} value=${some ? "some" : "all"} set=${choose} options=${[["all", t("connections.lists_all")], ["some", t("connections.lists_some")]]} />
+  return html`<${Choice} label=${t("lists.title")} value=${some ? "some" : "all"} set=${choose} options=${[["all", t("connections.lists_all")], ["some", t("connections.lists_some")]]} />
     ${some && (isActive ? html`<${Chosen} path=${path} value=${value} set=${set} />` : html`<p class="quiet small">${t("connections.lists_gone")}</p>`)}`;
 }
 
 function Chosen({ path, value, set }) {
   const known = useFetched((signal) => get(`${path}/lists`, {}, signal), [path]);
   return html`<${Fetched} from=${known}>${({ data }) => html`<${Group} label=${t("connections.lists_which")} hint=${value.length === 0 ? t("connections.lists_none") : undefined}>
-    ${data.map(({ id, name, count }) => html`<${Check} key=${id} label=${name} hint=${count !== null && number(count)} checked=${value.includes(id)}
-      set=${(on) => set(on ? [...value, id] : value.filter((one) => one !== id))} />`)}<//>`}<//>`;
+    ${data.map(({ id, name, count }) => html`<${Among} key=${id} of=${id} label=${name} hint=${count !== null && number(count)} list=${value} set=${set} />`)}<//>`}<//>`;
 }

@@ -1,7 +1,6 @@
 /** Runs of a connection, read again whenever they change. */
 import { get } from "../../api.js";
-import { useChanges } from "../../changes.js";
-import { useFetched } from "../../ui/table.js";
+import { useFetched } from "../../ui.js";
 
 /** @typedef {{ planned: number, due: number, done: number, failed: number, ignored: number }} Actions */
 /**
@@ -35,10 +34,8 @@ export const waits = (run) => run.state === "needs_confirmation";
  * @returns {{ value?: { rows: Run[], more: boolean }, failure?: unknown, again: () => void }}
  */
 export function useRuns(type, id, count) {
-  const runs = useFetched(async (signal) => {
+  return useFetched(async (signal) => {
     const { data, pagination } = await get(`${pathOf(type, id)}/runs`, { per_page: count }, signal);
     return { rows: data, more: pagination.next_cursor !== null };
-  }, [type, id, count]);
-  useChanges(`runs:${type}/${id}`, runs.refresh);
-  return runs;
+  }, [type, id, count], `runs:${type}/${id}`);
 }

@@ -2,11 +2,7 @@
 import { html, useEffect, useRef } from "../../../vendor/lib.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Empty, Failure, Skeleton } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { usePages } from "../../ui/table.js";
-import { reason } from "../../ui/verdict.js";
+import { Button, Card, Empty, Failure, reason, Skeleton, usePages } from "../../ui.js";
 import { keyOf, useDecisions } from "./decisions.js";
 import { waits } from "./live.js";
 

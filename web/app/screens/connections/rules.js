@@ -3,13 +3,7 @@ import { html, useState } from "../../../vendor/lib.js";
 import { Refused, post, remove } from "../../api.js";
 import { administrates } from "../../session.js";
 import { locale, t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Dialog } from "../../ui/dialog.js";
-import { Choice, Field, Form, Select } from "../../ui/fields.js";
-import { Empty } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { Pages, usePages } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
+import { Button, Card, Choice, Empty, Field, Form, FormDialog, Pages, Select, toast, useEdits, usePages } from "../../ui.js";
 
 const KINDS = ["whitelist", "blacklist"];
 const PARTS = ["localpart", "domain", "email"];
@@ -51,7 +45,7 @@ function List({ kind, of, path, add }) {
   const columns = [
     { title: t("rules.word"), cell: (rule) => html`<strong>${rule.keyword}</strong>` },
     { title: t("rules.where"), cell: (rule) => html`${where(rule.applies_to)}<div class="quiet small">${t(`match.${rule.match}`)}</div>` },
-    ...(administrates.value ? [{ title: t("team.do"), cell: (rule) => html`<${Button} kind="slim" label=${t("rules.delete_of", { word: rule.keyword })} work=${() => drop(rule)}>${t("rules.delete")}<//>` }] : []),
+    ...(administrates.value ? [{ title: t("team.do"), acts: true, cell: (rule) => html`<${Button} kind="slim" label=${t("rules.delete_of", { word: rule.keyword })} work=${() => drop(rule)}>${t("delete")}<//>` }] : []),
   ];
   const action = administrates.value && html`<button type="button" class="button slim" onClick=${add} aria-label=${t("rules.add_of", { list: t(`rules.${kind}`) })}>${t("rules.add")}</button>`;
   return html`<${Card} title=${t(`rules.${kind}`)} actions=${action}>
@@ -68,10 +62,7 @@ function where(applies) {
 
 /** One or several of the same sort: one in a line. */
 function Add({ path, kind: first, close, added }) {
-  const [kind, setKind] = useState(first);
-  const [words, setWords] = useState("");
-  const [match, setMatch] = useState("exact");
-  const [part, setPart] = useState("anywhere");
+  const { now: { kind, words, match, part }, bind } = useEdits({ kind: first, words: "", match: "exact", part: "anywhere" });
   const [wrong, setWrong] = useState(/** @type {string | undefined} */ (undefined));
   const keywords = words.split("\n").map((word) => word.trim()).filter(Boolean);
   async function send() {
@@ -88,14 +79,14 @@ function Add({ path, kind: first, close, added }) {
     toast(t("rules.added", { n: keywords.length }));
     close();
   }
-  return html`<${Dialog} title=${t("rules.add")} close=${close}><${Form} send=${send} submit=${t("rules.add")}>
-    <${Choice} label=${t("rules.then")} value=${kind} set=${setKind} options=${KINDS.map((one) => [one, t(`rules.${one}`), t(`rules.${one}_text`)])} />
-    <${Field} label=${t("rules.words")} hint=${t("rules.words_hint")} rows=${4} value=${words} set=${setWords} wrong=${wrong} spellcheck=${false} />
+  return html`<${FormDialog} title=${t("rules.add")} close=${close} send=${send} submit=${t("rules.add")}>
+    <${Choice} label=${t("rules.then")} ...${bind("kind")} options=${KINDS.map((one) => [one, t(`rules.${one}`), t(`rules.${one}_text`)])} />
+    <${Field} label=${t("rules.words")} hint=${t("rules.words_hint")} rows=${4} ...${bind("words")} wrong=${wrong} spellcheck=${false} />
     <div class="grid">
-      <${Select} label=${t("rules.how")} value=${match} set=${setMatch} options=${["exact", "contains"].map((one) => [one, t(`match.${one}`)])} />
-      <${Select} label=${t("rules.where")} value=${part} set=${setPart} options=${WHERE.map((one) => [one, t(`part.${one}`)])} />
+      <${Select} label=${t("rules.how")} ...${bind("match")} options=${["exact", "contains"].map((one) => [one, t(`match.${one}`)])} />
+      <${Select} label=${t("rules.where")} ...${bind("part")} options=${WHERE.map((one) => [one, t(`part.${one}`)])} />
     </div>
-  <//><//>`;
+  <//>`;
 }
 
 /** The API names a rule by its place from 0; a reader finds it by its word. */

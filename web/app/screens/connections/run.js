@@ -6,21 +6,11 @@ import { useProgress } from "../../live.js";
 import { link } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t, woven } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Note } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { Strip } from "../../ui/strip.js";
-import { Fetched, Table, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { toast } from "../../ui/toasts.js";
-import { reason, word } from "../../ui/verdict.js";
+import { Ago, Button, Card, Fetched, Note, partsOf, reason, STATUS_OF, STATUSES, Strip, Table, toast, useFetched, word } from "../../ui.js";
 import { goes, waits } from "./live.js";
-import { Verdicts } from "./verdicts.js";
 
 /** At most so many planned actions are read for examples. */
 const EXAMPLES = 20;
-/** Reasons of verdicts that say nothing about the mailbox. */
-const UNKNOWN = ["failed_exchange", "unverified", "accept_all"];
 
 /** @param {import("./one.js").Known & { run: import("./live.js").Run }} props */
 export function RunPanel({ run, ...known }) {
@@ -63,8 +53,8 @@ function Verifying({ run }) {
   const processed = value?.processed ?? 0;
   const rows = value?.rows || run.rows;
   return html`<p class="big">${t("connections.verified_of", { n: processed, rows })}</p>
-    <${Verdicts} of=${value ?? {}} total=${rows} />
-    <p class="quiet small">${["passed", "risky", "unknown", "undeliverable"].map((status) => `${t(`status.${status}`)} ${number(value?.[status])}`).join(" · ")}</p>`;
+    ${rows > 0 && html`<${Strip} parts=${partsOf(value ?? {})} total=${rows} />`}
+    <p class="quiet small">${STATUSES.map((status) => `${t(`status.${status}`)} ${number(value?.[status])}`).join(" · ")}</p>`;
 }
 
 /** A run whose contacts are verified: what it would do, does or did. */
@@ -142,7 +132,7 @@ function Bar({ run }) {
 function Rest({ run, counts, progress }) {
   const { planned, due, done, failed, ignored } = run.actions;
   const upon = planned + due + done + failed + ignored;
-  const unknown = counts.some(({ reason: why }) => UNKNOWN.includes(why)) ? 0 : (progress?.unknown ?? 0);
+  const unknown = counts.some(({ reason: why }) => STATUS_OF[why] === "unknown") ? 0 : (progress?.unknown ?? 0);
   const stays = run.rows - upon + ignored;
   const parts = [
     waits(run) && t("connections.share", { share: percent(planned, run.rows) }),
@@ -198,7 +188,7 @@ function Examples({ run, of, connection, path, again }) {
     { title: t("connections.contact"), cell: (one) => html`<a href=${link(["lists", run.id], { q: one.email })}>${one.email}</a>` },
     { title: t("usage.reason"), cell: (one) => reason(one.reason) },
     { title: waits(run) ? t("connections.would") : t("connections.what"), cell: (one) => html`${t(`action.${one.action}`)}${one.suggestion && html`<div class="quiet small">${t("connections.to", { email: one.suggestion })}</div>`}` },
-    isOpen ? { title: t("team.do"), cell: (one) => html`<${Button} kind="slim" label=${t("connections.keep_of", { email: one.email })} work=${() => keep(one)}>${t("connections.keep")}<//>` }
+    isOpen ? { title: t("team.do"), acts: true, cell: (one) => html`<${Button} kind="slim" label=${t("connections.keep_of", { email: one.email })} work=${() => keep(one)}>${t("connections.keep")}<//>` }
       : { title: t("lists.state"), cell: (one) => html`${word("became", one.state)}${one.message && html`<div class="quiet small">${one.message}</div>`}` },
   ];
   const total = Object.values(run.actions).reduce((sum, count) => sum + count, 0);

@@ -6,12 +6,7 @@ import { useMetered } from "../../plan.js";
 import { link } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Choice, Form } from "../../ui/fields.js";
-import { Note } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { Table } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
+import { Ago, Button, Card, Choice, Form, Note, Table } from "../../ui.js";
 import { goes, waits } from "./live.js";
 import { RunPanel } from "./run.js";
 import { actionOptions } from "./settings.js";
@@ -58,10 +53,10 @@ function Earlier({ of, rows, shown, more }) {
     ...["planned", "done", "failed", "ignored"].map((what) => ({
       title: t(`became.${what}`), number: true, cell: ({ actions }) => number(what === "planned" ? actions.planned + actions.due : actions[what]),
     })),
-    { title: t("lists.results"), cell: (run) => (run.rows > 0 ? html`<a href=${link(["lists", run.id])}>${t("connections.results")}<span class="hidden-text"> ${time(run.created_at)}</span></a>` : "") },
+    { title: t("lists.results"), cell: (run) => (run.rows > 0 ? html`<a href=${link(["lists", run.id])}>${t("lists.list")}<span class="hidden-text"> ${time(run.created_at)}</span></a>` : "") },
   ];
-  return html`<${Card} title=${t("connections.earlier")}>
-    <${Table} caption=${t("connections.earlier")} columns=${columns} rows=${rows} />
+  return html`<${Card} title=${t("tab.runs")}>
+    <${Table} caption=${t("tab.runs")} columns=${columns} rows=${rows} />
     ${more && html`<div><${Button} work=${more}>${t("list.more")}<//></div>`}
   <//>`;
 }

@@ -4,38 +4,23 @@ import { get, patch } from "../../api.js";
 import { number } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Check, Choice, Field, Form, Group, useEdits } from "../../ui/fields.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Figure } from "../../ui/page.js";
-import { useFetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
-import { reason } from "../../ui/verdict.js";
+import { Card, Check, CHECKS, Choice, Field, Figure, Form, Group, Note, reason, reasonOf, toast, useEdits, useFetched } from "../../ui.js";
 import { Account } from "./account.js";
 import { Lists } from "./lists.js";
 import { described } from "./platform.js";
 import { When } from "./when.js";
 
-/** The checks by their names in the API, with the reason that each is for, and the presets that have it. */
-const CHECKS = /** @type {[string, string, string[]][]} */ ([
-  ["nonexistent", "nonexistent", ["normal", "aggressive"]],
-  ["deactivated", "deactivated", ["normal", "aggressive"]],
-  ["bounced", "bounced", ["normal", "aggressive"]],
-  ["complainers", "complained", ["normal", "aggressive"]],
-  ["inbox_full", "inbox_full", ["aggressive"]],
-  ["spam", "spam", ["aggressive"]],
-  ["disposable", "disposable", ["aggressive"]],
-  ["banned_words", "banned_words", ["aggressive"]],
-  ["role_based", "role_based", ["aggressive"]],
-  ["accept_all", "accept_all", []],
-  ["failed_exchange", "failed_exchange", []],
-  ["unverified", "unverified", []],
-]);
+/** The checks of each preset. @type {Record<string, string[]>} */
+const PRESETS = {
+  normal: ["nonexistent", "deactivated", "bounced", "complainers"],
+  aggressive: ["nonexistent", "deactivated", "bounced", "complainers", "inbox_full", "spam", "disposable", "banned_words", "role_based"],
+};
 /** What every connection acts upon. */
 const ALWAYS = ["invalid", "illegitimate"];
 const STRICTNESS = ["normal", "aggressive", "custom"];
 const FIELDS = ["action", "aggressiveness", "checks", "manual_mode", "tag", "field", "fix_typos", "lists"];
 
-const preset = (name) => Object.fromEntries(CHECKS.map(([check, , presets]) => [check, presets.includes(name)]));
+const preset = (name) => Object.fromEntries(CHECKS.map((check) => [check, PRESETS[name].includes(check)]));
 
 /**
  * What can be done at a platform, as a choice: nothing at all first.
@@ -72,28 +57,30 @@ export function Settings(known) {
   </div>`;
 }
 
-function What({ form: { now, edit }, platform, of, reasons, path }) {
+function What({ form: { now, edit, bind, tick }, platform, of, reasons, path }) {
   const strict = (name) => edit(name === "custom" ? { aggressiveness: name } : { aggressiveness: name, checks: preset(name) });
-  const check = (/** @type {[string, string, string[]]} */ [name, why]) => html`<${Check} key=${name} label=${reason(why)} checked=${now.checks[name]} hint=${reasons?.[why] > 0 && number(reasons[why])}
+  const check = (/** @type {string} */ name) => html`<${Check} key=${name} label=${reason(reasonOf(name))} checked=${now.checks[name]} hint=${reasons?.[reasonOf(name)] > 0 && number(reasons[reasonOf(name)])}
     set=${(on) => edit({ aggressiveness: "custom", checks: { ...now.checks, [name]: on } })} />`;
   return html`
     <${Choice} label=${t("connections.what")} value=${now.action ?? ""} set=${(action) => edit({ action: action || null })} options=${actionOptions(platform, of)} />
-    ${now.action === "update_tags" && html`<${Field} label=${t("connections.tag")} hint=${t("connections.tag_hint")} value=${now.tag} set=${(tag) => edit({ tag })} required maxlength="60" spellcheck=${false} />`}
-    ${now.action === "update_custom_fields" && html`<${Field} label=${t("connections.field")} hint=${t("connections.field_hint")} value=${now.field} set=${(field) => edit({ field })} required maxlength="40" spellcheck=${false} />`}
+    ${now.action === "update_tags" && html`<${Field} label=${t("lists.tag")} hint=${t("connections.tag_hint")} ...${bind("tag")} required maxlength="60" spellcheck=${false} />`}
+    ${now.action === "update_custom_fields" && html`<${Field} label=${t("connections.field")} hint=${t("connections.field_hint")} ...${bind("field")} required maxlength="40" spellcheck=${false} />`}
     <${Choice} label=${t("connections.strict")} value=${now.aggressiveness} set=${strict} options=${STRICTNESS.map((name) => [name, t(`strict.${name}`), t(`strict_hint.${name}`)])} />
     <${Group} label=${t("connections.checks")} hint=${t("connections.checks_hint")}><div class="gates">${CHECKS.map(check)}</div><//>
     <${Group} label=${t("connections.care")}>
-      <${Check} label=${t("connections.manual")} hint=${t("connections.manual_hint")} checked=${now.manual_mode} set=${(manual_mode) => edit({ manual_mode })} />
-      ${platform.fix_typos && html`<${Check} label=${t("connections.fix")} hint=${t("connections.fix_hint")} checked=${now.fix_typos} set=${(fix_typos) => edit({ fix_typos })} />`}
+      <${Check} label=${t("connections.manual")} hint=${t("connections.manual_hint")} ...${tick("manual_mode")} />
+      ${platform.fix_typos && html`<${Check} label=${t("connections.fix")} hint=${t("connections.fix_hint")} ...${tick("fix_typos")} />`}
     <//>
-    ${platform.lists && html`<${Lists} path=${path} isActive=${of.status === "active"} value=${now.lists} set=${(lists) => edit({ lists })} />`}`;
+    ${platform.lists && html`<${Lists} path=${path} isActive=${of.status === "active"} ...${bind("lists")} />`}`;
 }
+
+/** The reasons for which a contact is bad. @param {Record<string, boolean>} checks */
+const bad = (checks) => [...ALWAYS, ...CHECKS.filter((name) => checks[name]).map(reasonOf)];
 
 /** For those who may only look. */
 function Shown({ of: { settings } }) {
-  const bad = CHECKS.filter(([name]) => settings.checks[name]).map(([, why]) => reason(why));
   return html`<p>${t(`action.${settings.action ?? "none"}`)}</p>
-    <ul>${[...ALWAYS.map(reason), ...bad].map((text) => html`<li>${text}</li>`)}</ul>
+    <ul>${bad(settings.checks).map((why) => html`<li>${reason(why)}</li>`)}</ul>
     <${Note}>${t("connections.only_administrators")}<//>`;
 }
 
@@ -108,7 +95,7 @@ function useReasons(runs) {
 function Effect({ form: { now }, saved, reasons }) {
   if (!reasons) return null;
   const rows = Object.values(reasons).reduce((sum, count) => sum + count, 0);
-  const upon = (checks) => [...ALWAYS, ...CHECKS.filter(([name]) => checks[name]).map(([, why]) => why)].reduce((sum, why) => sum + (reasons[why] ?? 0), 0);
+  const upon = (checks) => bad(checks).reduce((sum, why) => sum + (reasons[why] ?? 0), 0);
   const [before, after] = [upon(saved.checks), upon(now.checks)];
   const value = (n) => t("connections.n_of", { n, rows: number(rows) });
   return html`<section class="card" aria-labelledby="effect" aria-live="polite"><h2 id="effect">${t("connections.effect")}</h2>

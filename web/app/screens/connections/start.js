@@ -1,15 +1,13 @@
 /** Another run: one that only looks, or one that acts as the settings say. */
-import { html, useState } from "../../../vendor/lib.js";
+import { html } from "../../../vendor/lib.js";
 import { post } from "../../api.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Confirm } from "../../ui/dialog.js";
+import { Asking, Button } from "../../ui.js";
 import { goes, waits } from "./live.js";
 
 /** @param {{ path: string, platform: any, of: any, runs: import("./live.js").Run[], again: () => void }} props nothing while a run goes on */
 export function Start({ path, platform, of, runs, again }) {
-  const [asks, setAsks] = useState(false);
   if (!administrates.value || of.status !== "active" || runs.some(goes)) return null;
   const start = (isDry) => async () => {
     await post(`${path}/runs`, { dry_run: isDry }, true);
@@ -18,8 +16,7 @@ export function Start({ path, platform, of, runs, again }) {
   const { action, manual_mode: asksAlways } = of.settings;
   const acts = action && action !== "do_nothing";
   return html`
-    ${acts && html`<button type="button" class="button" onClick=${() => setAsks(true)}>${t(`run_and.${action}`)}</button>`}
-    <${Button} kind=${runs.some(waits) ? "" : "primary"} work=${start(true)}>${t("connections.check")}<//>
-    ${asks && html`<${Confirm} title=${t(`run_and.${action}`)} submit=${t(`run_and.${action}`)} close=${() => setAsks(false)} work=${start(false)}>
-      ${t("connections.run_text")} ${asksAlways ? t("connections.run_manual") : t("connections.run_asks")} ${t(`undo.${action}`, { platform: platform.name })}<//>`}`;
+    ${acts && html`<${Asking} label=${t(`run_and.${action}`)} work=${start(false)}>
+      ${t("connections.run_text")} ${asksAlways ? t("connections.run_manual") : t("connections.run_asks")} ${t(`undo.${action}`, { platform: platform.name })}<//>`}
+    <${Button} kind=${runs.some(waits) ? "" : "primary"} work=${start(true)}>${t("connections.check")}<//>`;
 }

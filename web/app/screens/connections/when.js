@@ -4,10 +4,7 @@ import { get, patch } from "../../api.js";
 import { time } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Check, Field, Form, useEdits } from "../../ui/fields.js";
-import { Card } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
+import { Card, Check, Fetched, Field, Form, toast, useEdits, useFetched } from "../../ui.js";
 
 const KINDS = ["autofloss", "instafloss", "decay_protection"];
 const FIELDS = ["autofloss", "instafloss", "decay_protection", "decay_days"];
@@ -29,10 +26,10 @@ export function When({ path, of, set }) {
   <//>`;
 }
 
-function Kinds({ form: { now, edit }, schedule }) {
+function Kinds({ form: { now, edit, tick }, schedule }) {
   const minutes = Math.round((schedule?.instafloss.within_s ?? 0) / 60);
   const hint = (name) => (name === "instafloss" ? schedule && t("connections.instafloss_hint", { n: minutes }) : t(`connections.${name}_hint`));
-  return html`${KINDS.map((name) => html`<${Check} key=${name} label=${t(`connections.${name}`)} hint=${hint(name)} checked=${now[name]} set=${(on) => edit({ [name]: on })} />`)}
+  return html`${KINDS.map((name) => html`<${Check} key=${name} label=${t(`connections.${name}`)} hint=${hint(name)} ...${tick(name)} />`)}
     ${now.decay_protection && html`<${Field} label=${t("connections.decay_days")} type="number" min="7" max="365" inputmode="numeric" required
       value=${String(now.decay_days)} set=${(text) => edit({ decay_days: Number(text) })} />`}`;
 }

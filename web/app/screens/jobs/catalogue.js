@@ -1,17 +1,9 @@
 /** All lists of the organization, newest first: what they are called, what came of them, how far they are. */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
-import { useChanges } from "../../changes.js";
 import { number, percent } from "../../format.js";
 import { go } from "../../route.js";
 import { t } from "../../text.js";
-import { Select } from "../../ui/fields.js";
-import { Icon } from "../../ui/icon.js";
-import { Empty } from "../../ui/notes.js";
-import { Page } from "../../ui/page.js";
-import { Strip, partsOf } from "../../ui/strip.js";
-import { Pages, usePages } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { word } from "../../ui/verdict.js";
+import { Ago, Empty, Icon, Page, Pages, partsOf, Select, Strip, usePages, word } from "../../ui.js";
 import { DropPage, FileButton } from "./new/drop.js";
 import { useSettled } from "./filter.js";
 import { nameOf } from "./name.js";
@@ -29,8 +21,7 @@ export function Catalogue({ query }) {
   const set = (part) => setFilter((before) => ({ ...before, ...part }));
   const settled = useSettled(filter);
   useEffect(() => go(["lists"], settled, true), [settled]);
-  const lists = usePages("/app/lists", settled);
-  useChanges("lists", lists.refresh);
+  const lists = usePages("/app/lists", settled, "lists");
   const add = html`<a class="button" href="#/lists/find"><${Icon} name="search" />${t("find.title")}</a><a class="button primary" href="#/lists/new"><${Icon} name="plus" />${t("lists.new")}</a>`;
   const clear = html`<button type="button" class="button" onClick=${() => setFilter(NOTHING)}>${t("lists.clear")}</button>`;
   const filtered = Object.values(settled).some(Boolean);

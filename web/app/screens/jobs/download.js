@@ -3,12 +3,7 @@ import { html, useEffect, useId, useState } from "../../../vendor/lib.js";
 import { address, get, offered } from "../../api.js";
 import { number } from "../../format.js";
 import { language, t } from "../../text.js";
-import { Switch } from "../../ui/buttons.js";
-import { Check } from "../../ui/fields.js";
-import { Icon } from "../../ui/icon.js";
-import { Menu } from "../../ui/menu.js";
-import { useFetched } from "../../ui/table.js";
-import { toastFailure } from "../../ui/toasts.js";
+import { Check, Icon, Menu, Switch, telling, useFetched } from "../../ui.js";
 import { countOf } from "./source.js";
 
 const FORMATS = ["csv", "xlsx", "ndjson"];
@@ -38,15 +33,10 @@ export function Download({ of, filter, up = false }) {
   const what = chosen || (filtered ? "filtered" : "all");
   const preset = presets().find(([name]) => name === what);
   const query = { format, columns, ...(format === "xlsx" && { language: language() }), ...(preset ? { status: preset[2].join(",") } : what === "filtered" ? filter.now : {}) };
-  async function take(event) {
-    event.preventDefault();
-    try {
-      await offered(path, query);
-      save(address(path, query));
-    } catch (failure) {
-      toastFailure(failure);
-    }
-  }
+  const take = telling(async () => {
+    await offered(path, query);
+    save(address(path, query));
+  });
   const found = countOf(of, filter.now);
   const choices = /** @type {[string, string, string][]} */ ([
     ...(filtered ? [["filtered", t("lists.what_filtered"), found === undefined ? "" : number(found)]] : []),

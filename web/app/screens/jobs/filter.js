@@ -4,7 +4,7 @@
  */
 import { useEffect, useMemo, useState } from "../../../vendor/lib.js";
 import { go } from "../../route.js";
-import { STATUS_OF } from "../../ui/verdict.js";
+import { STATUS_OF } from "../../ui.js";
 
 /** @typedef {{ q: string, status: string, reason: string, provider: string, domain: string }} RowFilter */
 /**

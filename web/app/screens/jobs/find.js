@@ -4,13 +4,8 @@ import { get } from "../../api.js";
 import { number } from "../../format.js";
 import { link, useHere } from "../../route.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Field, Form } from "../../ui/fields.js";
-import { Empty, Failure } from "../../ui/notes.js";
-import { Card, Page } from "../../ui/page.js";
-import { Table } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { Verdict, reason } from "../../ui/verdict.js";
+import { Ago, Button, Card, Empty, Failure, Field, Form, Page, reason, Table, Verdict } from "../../ui.js";
+import { nameOf } from "./name.js";
 
 /** @param {{ query: URLSearchParams }} props */
 export function Find({ query }) {
@@ -18,13 +13,22 @@ export function Find({ query }) {
   const [failure, setFailure] = useState(/** @type {unknown} */ (undefined));
   const [found, setFound] = useState(/** @type {{ q: string, places: any[], scanned: number, next: string | null } | undefined} */ (undefined));
 
+  const [lists, setLists] = useState(/** @type {Record<string, any>} */ ({}));
   const here = useHere();
+
+  /** The server knows rows by their lists alone: what these are called comes after. @param {any[]} places */
+  function name(places) {
+    for (const id of new Set(places.map(({ job }) => job))) {
+      if (!lists[id]) get(`/app/jobs/${id}/progress`, {}, here.signal).then((list) => setLists((before) => ({ ...before, [id]: list })), () => {});
+    }
+  }
 
   async function look(q, before) {
     const answer = await get("/app/lookup", { q, next: before?.next }, here.signal);
     const places = [...(before?.places ?? []), ...answer.data];
     setFailure(undefined);
     setFound({ q, places, scanned: (before?.scanned ?? 0) + answer.scanned, next: answer.next });
+    name(answer.data);
     here.go(["lists", "find"], { q }, true);
   }
   // An address that stands in the link is looked for at once.
@@ -33,14 +37,14 @@ export function Find({ query }) {
   }, []);
 
   return html`<${Page} title=${t("find.title")} lead=${t("find.lead")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}>
-    <${Card}>
+    <section class="card ask">
       <${Form} send=${() => look(text.trim(), undefined)} submit=${t("find.submit")}>
-        <${Field} label=${t("find.text")} value=${text} set=${setText} required maxlength="320" autocomplete="off" spellcheck=${false} />
+        <${Field} label=${t("find.text")} value=${text} set=${setText} placeholder=${t("find.text")} required maxlength="320" autocomplete="off" spellcheck=${false} />
       <//>
-    <//>
+    </section>
     ${failure !== undefined && html`<${Failure} of=${failure} />`}
-    ${found && html`<${Card} title=${t("find.places", { n: found.places.length })}>
-      ${found.places.length > 0 ? html`<${Table} caption=${t("find.title")} columns=${columns()} rows=${found.places} id=${(place) => `${place.job} ${place.index}`} />`
+    ${found && html`<${Card} title=${t("lists.sum_rows", { n: found.places.length })}>
+      ${found.places.length > 0 ? html`<${Table} caption=${t("find.title")} columns=${columns(lists)} rows=${found.places} id=${(place) => `${place.job} ${place.index}`} />`
         : html`<${Empty} title=${t("lists.found_none")}>${t("find.none")}<//>`}
       <div class="row"><span class="quiet small" role="status">${t("find.scanned", { n: found.scanned })}</span>
         ${found.next && html`<${Button} work=${() => look(found.q, found)}>${t("find.older")}<//>`}</div>
@@ -48,8 +52,9 @@ export function Find({ query }) {
   <//>`;
 }
 
-const columns = () => [
-  { title: t("lists.list"), cell: (place) => html`<a href=${link(["lists", place.job], { q: place.email })}>${t(`trigger.${place.source}`)}</a>
+/** @param {Record<string, any>} lists those whose names are there, by their ids */
+const columns = (lists) => [
+  { title: t("lists.list"), cell: (place) => html`<a href=${link(["lists", place.job], { q: place.email })}>${nameOf(lists[place.job] ?? place)}</a>
     <div class="quiet small"><${Ago} at=${place.created_at} /></div>` },
   { title: t("lists.row"), number: true, cell: (place) => number(place.index + 1) },
   { title: t("verify.email"), cell: (place) => place.email },

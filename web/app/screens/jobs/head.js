@@ -4,13 +4,7 @@ import { ask, get, patch, post, remove } from "../../api.js";
 import { number } from "../../format.js";
 import { link, useHere } from "../../route.js";
 import { t } from "../../text.js";
-import { Confirm } from "../../ui/dialog.js";
-import { Icon } from "../../ui/icon.js";
-import { Menu } from "../../ui/menu.js";
-import { useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { toast, toastFailure } from "../../ui/toasts.js";
-import { word } from "../../ui/verdict.js";
+import { Ago, Confirm, Icon, Menu, telling, toast, toastFailure, useFetched, word } from "../../ui.js";
 import { ShareDialog } from "../shared/link.js";
 import { Download } from "./download.js";
 import { nameOf } from "./name.js";
@@ -51,17 +45,12 @@ function Rename({ of, changed, close }) {
   const [name, setName] = useState(nameOf(of));
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => field.current?.select(), []);
-  async function send(event) {
-    event.preventDefault();
-    try {
-      const save = (name) => patch(path(of), { name }).then(changed);
-      await save(name.trim() || null);
-      toast(t("saved"), () => save(of.name));
-      close();
-    } catch (failure) {
-      toastFailure(failure);
-    }
-  }
+  const send = telling(async () => {
+    const save = (name) => patch(path(of), { name }).then(changed);
+    await save(name.trim() || null);
+    toast(t("saved"), () => save(of.name));
+    close();
+  });
   return html`<form class="row rename" onSubmit=${send} onKeyDown=${(event) => event.key === "Escape" && close()}>
     <h1 class="hidden-text">${nameOf(of)}</h1>
     <input class="input" ref=${field} aria-label=${t("lists.name")} maxlength="200" value=${name} onInput=${(event) => setName(event.currentTarget.value)} />
@@ -78,16 +67,11 @@ function Tags({ of, changed }) {
     await set(of.tags.filter((other) => other !== name));
     toast(t("lists.tag_removed", { tag: name }), () => set([...latest.current.tags, name]));
   }
-  async function add(event) {
-    event.preventDefault();
-    try {
-      if (tag.trim()) await set([...of.tags, tag.trim()]);
-      setTag("");
-      setAdding(false);
-    } catch (failure) {
-      toastFailure(failure);
-    }
-  }
+  const add = telling(async () => {
+    if (tag.trim()) await set([...of.tags, tag.trim()]);
+    setTag("");
+    setAdding(false);
+  });
   return html`${of.tags.map((name) => html`<span key=${name} class="chip line">${name}<button type="button" aria-label=${t("lists.tag_remove", { tag: name })}
       onClick=${() => drop(name).catch(toastFailure)}><${Icon} name="close" /></button></span>`)}
     ${adding ? html`<form class="row" onSubmit=${add} onKeyDown=${(event) => event.key === "Escape" && setAdding(false)}>

@@ -1,12 +1,10 @@
 /** What came of a list, in a sentence and four figures; how far it is; what it waits for; and how its numbers go together. */
-import { html, useRef, useState } from "../../../vendor/lib.js";
+import { html, useRef } from "../../../vendor/lib.js";
 import { post } from "../../api.js";
 import { clock, duration, number, percent } from "../../format.js";
-import { WhatToDo, isMute, isUnchecked, lack } from "../../reach.js";
+import { WhatButton, isMute, isUnchecked, lack } from "../../reach.js";
 import { t } from "../../text.js";
-import { Confirm } from "../../ui/dialog.js";
-import { Glyph, Icon } from "../../ui/icon.js";
-import { Donut, STATUSES, Strip, partsOf } from "../../ui/strip.js";
+import { Asking, Donut, Glyph, Icon, partsOf, STATUSES, Strip } from "../../ui.js";
 
 /** @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering, metered: boolean, readable: boolean }} props */
 export function Hero({ of, filter, metered, readable }) {
@@ -72,37 +70,31 @@ function usePace({ processed, over }) {
 /** Whether a list waits because no mail server can be asked. @param {import("../../live.js").Progress} of */
 const isHeld = (of) => !of.over && !of.hurried && (isMute() || (isUnchecked() && of.processed === 0));
 
+/** Probes what a list waits for one last time, once the reader is sure. @param {{ of: import("../../live.js").Progress, kind: string, children?: unknown }} props */
+const Finish = ({ of, kind, children }) => html`<${Asking} kind=${kind} label=${t("lists.finish")} work=${() => post(`/app/jobs/${encodeURIComponent(of.id)}/finish`)}>${children}<//>`;
+
 /** What a list waits for before its first row, or before the next ones. */
 function Held({ of, readable }) {
-  const [open, setOpen] = useState("");
   if (!isHeld(of)) return null;
-  const finish = () => post(`/app/jobs/${encodeURIComponent(of.id)}/finish`);
   return html`<div class="waits" role="status">
     <${Icon} name="clock" large=${true} />
     <div><p><b>${isMute() ? t("reach.title") : t("reach.checking")}</b>${" "}
       <span class="quiet">${isMute() && lack()} ${t("reach.waits")}</span></p></div>
-    ${isMute() && html`<span class="row">
-      <button type="button" class="button slim" onClick=${() => setOpen("what")}>${t("reach.what")}</button>
-      ${readable && html`<button type="button" class="button plain slim" onClick=${() => setOpen("finish")}>${t("lists.finish")}</button>`}</span>`}
-    ${open === "what" && html`<${WhatToDo} close=${() => setOpen("")} />`}
-    ${open === "finish" && html`<${Confirm} title=${t("lists.finish")} submit=${t("lists.finish")} close=${() => setOpen("")} work=${finish}>${t("reach.finish_text")}<//>`}
+    ${isMute() && html`<span class="row"><${WhatButton} />${readable && html`<${Finish} of=${of} kind="plain slim">${t("reach.finish_text")}<//>`}</span>`}
   </div>`;
 }
 
 function Waits({ of, filter, readable }) {
-  const [finishing, setFinishing] = useState(false);
   if (of.over || (!of.deferred && !of.throttled && !of.hurried)) return null;
   const waiting = [["deferred", of.deferred], ["throttled", of.throttled]].filter(([, some]) => some);
-  const finish = () => post(`/app/jobs/${encodeURIComponent(of.id)}/finish`);
   return html`<div class="waits" role="status">
     <${Icon} name="clock" large=${true} />
     <div>${of.hurried && html`<p>${t("lists.hurried")}</p>`}
       ${!of.hurried && waiting.map(([why, { addresses: n, last_at: at }]) => html`<p><b>${why === "deferred" ? t("lists.deferred", { n, at: clock(at) }) : t("lists.throttled", { n, at: clock(at) })}</b>${" "}
         <span class="quiet">${why === "deferred" ? t("lists.deferred_why") : t("lists.throttled_why")}</span></p>`)}</div>
     ${readable && html`<span class="row">
-      ${!of.hurried && html`<button type="button" class="button slim" onClick=${() => setFinishing(true)}>${t("lists.finish")}</button>`}
+      ${!of.hurried && html`<${Finish} of=${of} kind="slim">${t("lists.finish_text")}<//>`}
       <button type="button" class="button plain slim" onClick=${() => filter.set({ status: "pending", reason: "" })}>${t("lists.see_waiting")}</button></span>`}
-    ${finishing && html`<${Confirm} title=${t("lists.finish")} submit=${t("lists.finish")} close=${() => setFinishing(false)} work=${finish}>${t("lists.finish_text")}<//>`}
   </div>`;
 }
 

@@ -3,8 +3,7 @@ import { html } from "../../../vendor/lib.js";
 import { get, post, remove } from "../../api.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { toast } from "../../ui/toasts.js";
+import { Button, toast } from "../../ui.js";
 import { pathOf } from "../connections/live.js";
 
 /** Runs of a connection among which the list is looked for. */

@@ -7,12 +7,7 @@ import { get, remove } from "../../api.js";
 import { number, percent, size } from "../../format.js";
 import { useHere } from "../../route.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Field, Form } from "../../ui/fields.js";
-import { Card, Page } from "../../ui/page.js";
-import { Fetched, Table, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { toast, toastFailure } from "../../ui/toasts.js";
+import { Ago, Button, Card, Fetched, Field, Form, Page, Table, toast, toastFailure, useFetched } from "../../ui.js";
 import { Chosen } from "./new/chosen.js";
 import { DropPage, FileButton, brought } from "./new/drop.js";
 import { Unsent, send } from "./new/sending.js";
@@ -108,11 +103,11 @@ function There({ uploads, again }) {
   if (uploads.length === 0) return null;
   const name = (of) => of.name || t(`trigger.${of.source}`);
   const columns = [
-    { title: t("upload.name"), cell: (of) => html`<a href=${`#/lists/new?upload=${of.id}`}>${name(of)}</a>` },
+    { title: t("name"), cell: (of) => html`<a href=${`#/lists/new?upload=${of.id}`}>${name(of)}</a>` },
     { title: t("lists.rows"), number: true, cell: (of) => number(of.rows) },
     { title: t("upload.sent"), cell: (of) => html`<${Ago} at=${of.created_at} />` },
-    { title: t("upload.delete"), cell: (of) => html`<${Button} kind="slim" label=${`${t("upload.delete")} ${name(of)}`}
-      work=${() => remove(`/app/uploads/${of.id}`).then(again)}>${t("upload.delete")}<//>` },
+    { title: t("delete"), acts: true, cell: (of) => html`<${Button} kind="slim" label=${`${t("delete")} ${name(of)}`}
+      work=${() => remove(`/app/uploads/${of.id}`).then(again)}>${t("delete")}<//>` },
   ];
   return html`<${Card} title=${t("upload.there")}><${Table} caption=${t("upload.there")} columns=${columns} rows=${uploads} /><//>`;
 }

@@ -4,10 +4,7 @@ import { time } from "../../format.js";
 import { useProgress } from "../../live.js";
 import { useMetered } from "../../plan.js";
 import { t } from "../../text.js";
-import { Note } from "../../ui/notes.js";
-import { Page } from "../../ui/page.js";
-import { Fetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
+import { Fetched, Note, Page, toast } from "../../ui.js";
 import { Download } from "./download.js";
 import { useFilter } from "./filter.js";
 import { Actions, Heading } from "./head.js";
@@ -30,7 +27,7 @@ export function One({ id, query }) {
   const readable = of !== undefined && !of.purged_at;
   const stop = () => setCancelled({ before: of?.credits?.returned ?? 0 });
 
-  return html`<${Page} title=${of ? nameOf(of) : t("lists.one")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}
+  return html`<${Page} title=${of ? nameOf(of) : t("lists.list")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}
       heading=${of && html`<${Heading} of=${of} changed=${progress.set} />`}
       actions=${of && html`<${Actions} of=${of} filter=${filter} readable=${readable} metered=${metered} cancelled=${stop} />`}>
     <${Fetched} from=${progress} lines=${10}>${(value) => html`

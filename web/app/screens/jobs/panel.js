@@ -5,14 +5,8 @@ import { number } from "../../format.js";
 import { useMetered } from "../../plan.js";
 import { link } from "../../route.js";
 import { t } from "../../text.js";
+import { Ago, Button, Facts, Icon, reason, toast, useFetched, Verdict } from "../../ui.js";
 import { Because, groundOf, groundOfRow } from "../../ui/because.js";
-import { Button } from "../../ui/buttons.js";
-import { Icon } from "../../ui/icon.js";
-import { Facts } from "../../ui/page.js";
-import { useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { toast } from "../../ui/toasts.js";
-import { Verdict, reason } from "../../ui/verdict.js";
 import { Talk } from "../verify/conversation.js";
 import { verdictOf } from "../verify/question.js";
 import { Keep } from "./keep.js";
@@ -74,7 +68,7 @@ function Reply({ row: { status, host, decided } }) {
   const replied = host && code;
   return html`<section class="stack tight" aria-labelledby="reply-title"><h4 id="reply-title" class="small">${t("talk.title")}</h4>
     ${replied ? html`<div class="voices small quiet">${host}</div>
-      <ol class="talk"><li class=${`them decides ${status}`}><span class="hidden-text">${t("talk.server")}: </span>
+      <ol class="talk"><li class=${`them decides ${status}`}><span class="hidden-text">${t("lists.server")}: </span>
           <span class="say">${code < 400 ? t("talk.yes") : code < 500 ? t("talk.later") : t("talk.no")} <span class="raw">${[code, enhanced].filter(Boolean).join(" ")}</span></span></li>
         <li class="event"><${Icon} name="check" /><span>${t("talk.no_mail")}</span></li></ol>
       <p class="tiny quiet">${source === "cache" && `${t("lists.reply_earlier")} `}${t("lists.reply_stored")}</p>`

@@ -4,10 +4,8 @@ import { get } from "../../api.js";
 import { number, percent } from "../../format.js";
 import { readableDomain } from "../../idn.js";
 import { t } from "../../text.js";
+import { Glyph, partsOf, reason, STATUS_OF, STATUSES, Strip } from "../../ui.js";
 import { ofReason } from "../../ui/because.js";
-import { Glyph } from "../../ui/icon.js";
-import { STATUSES, Strip, partsOf } from "../../ui/strip.js";
-import { STATUS_OF, reason } from "../../ui/verdict.js";
 
 const PROVIDERS = 7;
 /** How often domains are counted again while the list runs: that reads all of its rows. */
@@ -64,22 +62,31 @@ function Providers({ of, filter, readable }) {
 function Domains({ of, filter }) {
   const mix = useDomains(of);
   if (!mix || mix.data.length === 0) return null;
+  // Texts that are no address, and addresses that were erased.
+  const without = less(of, [...mix.data, mix.others]);
   return html`<header class="inner"><h2>${t("lists.domains")}</h2>
       ${mix.scanned < of.rows && html`<span class="tiny quiet">${t("lists.domains_part", { n: mix.scanned })}</span>`}</header>
     <ul class="meters">
       ${mix.data.map(({ domain, ...counts }) => html`<${Line} key=${domain} label=${readableDomain(domain)} ...${mixed(counts)} part=${{ domain }} filter=${filter} />`)}
       ${mix.other_domains > 0 && html`<${Line} key="others" label=${t("lists.other_domains", { n: mix.other_domains })} ...${mixed(mix.others)} part=${undefined} filter=${filter} />`}
+      ${mix.isWhole && without.processed > 0 && html`<${Line} key="none" label=${t("lists.no_domain")} ...${mixed(without)} part=${undefined} filter=${filter} />`}
     </ul>`;
 }
 
-/** The largest domains, counted again while verdicts come. What was counted stays where it cannot be. */
+/** What is left of counts without some of them. */
+const less = (counts, parts) => Object.fromEntries(["processed", ...STATUSES].map((name) => [name, parts.reduce((left, part) => left - part[name], counts[name])]));
+
+/**
+ * The largest domains, counted again while verdicts come. What was counted stays where it cannot be; `isWhole`: it was counted to the
+ * end, of a list that is over.
+ */
 function useDomains({ id, over, processed, rows }) {
   const [mix, setMix] = useState(/** @type {any} */ (undefined));
   const step = Math.floor((20 * processed) / Math.max(1, rows));
   useEffect(() => {
     if (processed === 0) return undefined;
     const stop = new AbortController();
-    const count = () => get(`/app/jobs/${encodeURIComponent(id)}/domains`, {}, stop.signal).then(setMix, () => {});
+    const count = () => get(`/app/jobs/${encodeURIComponent(id)}/domains`, {}, stop.signal).then((found) => setMix({ ...found, isWhole: over && found.scanned >= rows }), () => {});
     const timer = setTimeout(count, over || !mix ? 0 : AGAIN_MS);
     return () => {
       stop.abort();

@@ -8,11 +8,8 @@ import { session } from "../../session.js";
 import { LANGUAGES, written } from "../../../docs/languages.js";
 import { keepKey } from "../../../docs/testkey.js";
 import { t } from "../../text.js";
-import { Secret } from "../../ui/buttons.js";
+import { Dialog, Icon, Note, Secret } from "../../ui.js";
 import { Code } from "../../ui/code.js";
-import { Dialog } from "../../ui/dialog.js";
-import { Icon } from "../../ui/icon.js";
-import { Note } from "../../ui/notes.js";
 
 /** What a key may ask first. @param {{ scopes: string[] }} key */
 const firstCall = ({ scopes }) => (scopes.includes("verify") ? "/v1/verify?email=name@example.com" : "/v1/check-key");

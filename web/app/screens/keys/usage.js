@@ -5,11 +5,8 @@ import { number } from "../../format.js";
 import { useMetered } from "../../plan.js";
 import { link } from "../../route.js";
 import { t } from "../../text.js";
+import { Ago, Dialog, Fetched, Figure, useFetched } from "../../ui.js";
 import { StackedChart } from "../../ui/chart.js";
-import { Dialog } from "../../ui/dialog.js";
-import { Figure } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
 
 /** @param {{ of: any, close: () => void }} props */
 export function Usage({ of: key, close }) {

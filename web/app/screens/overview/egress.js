@@ -3,10 +3,7 @@ import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { ago, number, percent, utcDay } from "../../format.js";
 import { t } from "../../text.js";
-import { Empty, Note } from "../../ui/notes.js";
-import { Facts, Figure } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
+import { Ago, Empty, Facts, Fetched, Figure, Note, useFetched } from "../../ui.js";
 
 const KINDS = { ok: "good", warn: "warn", fail: "bad" };
 
@@ -38,7 +35,7 @@ function Way({ of: { state, sources, seen_at }, days, name }) {
     ${name && html`<h3>${name} <span class="quiet small">${sources.join(", ")} · <${Ago} at=${seen_at} /></span></h3>`}
     ${!may_ask && html`<${Note} kind="warning">${t("egress.may_not")}<//>`}
     ${engine ? html`<${Health} of=${engine} days=${days} />` : html`<p class="quiet">${t("egress.simulated")}</p>`}
-    ${engine && html`<details><summary>${t("egress.details")}</summary><${Engine} of=${engine} /></details>`}
+    ${engine && html`<details><summary>${t("details.title")}</summary><${Engine} of=${engine} /></details>`}
     ${checkup ? html`<${Checks} of=${checkup} />` : html`<p class="quiet small">${t("egress.not_yet")}</p>`}
   </div>`;
 }

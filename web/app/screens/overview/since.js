@@ -1,14 +1,11 @@
 /** What has changed since the reader was last here: lists that were done, keys that were made, and so on, by others and by themselves. */
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { useChanges } from "../../changes.js";
 import { number } from "../../format.js";
 import { link } from "../../route.js";
 import { session } from "../../session.js";
 import { t } from "../../text.js";
-import { Card } from "../../ui/page.js";
-import { useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
+import { Ago, Card, useFetched } from "../../ui.js";
 import { GROUPS, groupOf } from "../timeline/groups.js";
 import { named } from "../timeline/names.js";
 import { Happened } from "../timeline/sentence.js";
@@ -23,9 +20,8 @@ const MOST = 200;
 /** @param {{ since: number }} props the end of the last visit */
 export function Part({ since }) {
   const days = Math.min(DAYS_MAX, Math.max(1, Math.ceil((Date.now() - since) / DAY_MS)));
-  const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [since]);
+  const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [since], "timeline");
   const names = useFetched(named, []);
-  useChanges("timeline", timeline.refresh);
   // The oldest that was read is new as well: there are more, or may be.
   const cut = timeline.value?.events.length === MOST && Date.parse(timeline.value.events[MOST - 1].at) > since;
   const events = timeline.value?.events.filter((event) => Date.parse(event.at) > since && !isOwnCare(event)) ?? [];

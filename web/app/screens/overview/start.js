@@ -4,17 +4,12 @@
  */
 import { html, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
-import { useChanges } from "../../changes.js";
 import { choose, testing } from "../../mode.js";
 import { WhatToDo, ways } from "../../reach.js";
 import { useHere } from "../../route.js";
 import { administrates, nameOrganization, session } from "../../session.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
-import { Dialog } from "../../ui/dialog.js";
-import { Field, Form } from "../../ui/fields.js";
-import { Glyph } from "../../ui/icon.js";
-import { useFetched } from "../../ui/table.js";
+import { Button, Glyph, Renaming, useFetched } from "../../ui.js";
 import { hasVerified, hide, isHidden } from "./done.js";
 
 export function Start() {
@@ -26,8 +21,7 @@ export function Start() {
 }
 
 function Steps({ hide: away }) {
-  const found = useFetched((signal) => get("/app/first-steps", {}, signal), []);
-  useChanges("lists", found.refresh);
+  const found = useFetched((signal) => get("/app/first-steps", {}, signal), [], "lists");
   const [open, setOpen] = useState("");
   if (!found.value) return null;
   const steps = stepsOf(found.value, setOpen);
@@ -39,7 +33,8 @@ function Steps({ hide: away }) {
         <div><h2 id="start">${t("start.title")}</h2><p class="quiet small">${t("start.done", { done, all: steps.length })}</p></div></div>
       <button type="button" class="button plain slim" onClick=${away}>${t("start.hide")}</button></div>
     <ol class="steps">${steps.map((step) => html`<${Step} key=${step.name} ...${step} isNext=${step === next} />`)}</ol>
-    ${open === "name" && html`<${Naming} close=${() => setOpen("")} named=${found.refresh} />`}
+    ${open === "name" && html`<${Renaming} title=${t("start.named")} label=${t("name")} hint=${t("organization.hint")} of="" close=${() => setOpen("")}
+      save=${(name) => nameOrganization(name).then(found.refresh)} />`}
     ${open === "reach" && html`<${WhatToDo} close=${() => setOpen("")} />`}
   </section>`;
 }
@@ -86,18 +81,4 @@ function Demo({ label }) {
     location.hash = `#/lists/new?upload=${encodeURIComponent(id)}`;
   };
   return html`<${Button} kind="slim" work=${work} disabled=${here.signal.aborted}>${label}<//>`;
-}
-
-function Naming({ close, named }) {
-  const [name, setName] = useState("");
-  const save = async () => {
-    await nameOrganization(name.trim());
-    named();
-    close();
-  };
-  return html`<${Dialog} title=${t("start.named")} close=${close}>
-    <${Form} send=${save} submit=${t("save")}>
-      <${Field} label=${t("organization.name")} hint=${t("organization.hint")} required focused maxlength="200" value=${name} set=${setName} />
-    <//>
-  <//>`;
 }

@@ -5,12 +5,8 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
 import { locale, t } from "../../text.js";
-import { Switch } from "../../ui/buttons.js";
+import { Card, Curve, Empty, Figure, Glyph, STATUSES, Switch } from "../../ui.js";
 import { DailyChart } from "../../ui/chart.js";
-import { Empty } from "../../ui/notes.js";
-import { Glyph } from "../../ui/icon.js";
-import { Card, Figure } from "../../ui/page.js";
-import { Curve } from "../../ui/strip.js";
 
 /** Statuses whose share is good or bad to have more of. */
 const GOOD = /** @type {const} */ ([["passed", 1], ["unknown", -1], ["undeliverable", -1]]);
@@ -39,7 +35,7 @@ export function Trend({ rows, n }) {
         ${shares && html`<${Change} by=${100 * (is[status] / is.total - was[status] / was.total)} good=${good} /> ${t("overview.was", { value: percent(was[status], was.total) })}`}<//>
         <${Curve} values=${share(status)} /></div>`)}
     </div>
-    <${Card} title=${t("overview.days", { n })} actions=${html`<${Switch} label=${t("usage.span")} options=${[[false, t("usage.count")], [true, t("usage.share")]]} value=${isShare} set=${setShare} />`}>
+    <${Card} title=${t("overview.days", { n })} actions=${html`<${Switch} label=${t("usage.span")} options=${[[false, t("lists.addresses")], [true, t("usage.share")]]} value=${isShare} set=${setShare} />`}>
       ${compares && html`<p class="quiet small">${t("overview.compared", { n, today: number(sums(today).total) })}</p>`}
       <${DailyChart} isShare=${isShare} days=${shown} before=${compares ? days.slice(0, -n).map(({ total }) => total) : undefined} caption=${t("overview.days", { n })} />
     <//>`;
@@ -47,12 +43,8 @@ export function Trend({ rows, n }) {
 
 /** @param {ReportDay[]} days @returns {Record<string, number>} */
 function sums(days) {
-  const sum = { total: 0, passed: 0, risky: 0, unknown: 0, undeliverable: 0 };
-  for (const { total, statuses } of days) {
-    sum.total += total;
-    for (const status of ["passed", "risky", "unknown", "undeliverable"]) sum[status] += statuses[status];
-  }
-  return sum;
+  const sum = (of) => days.reduce((all, day) => all + of(day), 0);
+  return { total: sum(({ total }) => total), ...Object.fromEntries(STATUSES.map((status) => [status, sum(({ statuses }) => statuses[status])])) };
 }
 
 /** How much more or less, in points of a share or in percent; whether that is good, by colour and in words. @param {{ by: number, good?: number, unit?: "percent" }} props */

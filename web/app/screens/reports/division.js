@@ -6,13 +6,8 @@ import { readableDomain } from "../../idn.js";
 import { useMetered } from "../../plan.js";
 import { where } from "../../route.js";
 import { t } from "../../text.js";
-import { Button } from "../../ui/buttons.js";
+import { Button, Card, Empty, Fetched, Field, Select, STATUSES, Table, useFetched } from "../../ui.js";
 import { StackedChart } from "../../ui/chart.js";
-import { Field, Select } from "../../ui/fields.js";
-import { Empty } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { STATUSES } from "../../ui/strip.js";
-import { Fetched, Table, useFetched } from "../../ui/table.js";
 import { csv } from "./csv.js";
 import { PERIODS, periodOf } from "./periods.js";
 
@@ -58,7 +53,7 @@ function Divided({ of }) {
   const days = of.days.map(({ date }, n) => ({ date, counts: series.map((part) => part.counts[n]) }));
   const columns = [
     { title: t(`usage.by_${of.by}`), cell: (part) => html`<span class=${`legend ${part.kind}`}>${part.label}</span>` },
-    { title: t("usage.count"), number: true, cell: (part) => number(part.verified) },
+    { title: t("lists.addresses"), number: true, cell: (part) => number(part.verified) },
     { title: t("usage.share"), number: true, cell: (part) => percent(part.verified, of.total) },
     ...(of.by === "provider" || !metered ? [] : [{ title: t("usage.charged"), number: true, cell: (part) => (part.charged === null ? "–" : number(part.charged)) }]),
   ];

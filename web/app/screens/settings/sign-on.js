@@ -4,13 +4,7 @@ import { ask, post, remove } from "../../api.js";
 import { day } from "../../format.js";
 import { session } from "../../session.js";
 import { says, t } from "../../text.js";
-import { Button, Secret } from "../../ui/buttons.js";
-import { Dialog } from "../../ui/dialog.js";
-import { Check, Field, Form, Select } from "../../ui/fields.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Facts } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
+import { Button, Card, Check, Facts, Fetched, Field, Form, FormDialog, Note, Secret, Select, toast, useEdits, useFetched } from "../../ui.js";
 
 const PATH = "/app/sso";
 const ROLES = ["contributor", "administrator"];
@@ -66,11 +60,9 @@ function Deletion({ close, again }) {
     again();
   }
   const cancel = html`<button type="button" class="button" onClick=${close}>${t("dialog.cancel")}</button>`;
-  return html`<${Dialog} title=${t("sso.delete_title")} close=${close}>
-    <${Form} send=${send} submit=${t("sso.delete")} danger=${true} others=${cancel}>
-      <p>${t("sso.delete_text")}</p>
-      <${Field} label=${t("sso.current")} type="password" autocomplete="current-password" required=${true} value=${current} set=${setCurrent} />
-    <//>
+  return html`<${FormDialog} title=${t("sso.delete_title")} close=${close} send=${send} submit=${t("sso.delete")} danger=${true} others=${cancel}>
+    <p>${t("sso.delete_text")}</p>
+    <${Field} label=${t("sso.current")} type="password" autocomplete="current-password" required=${true} value=${current} set=${setCurrent} />
   <//>`;
 }
 
@@ -85,7 +77,7 @@ function Domain({ of, owner, set }) {
   return html`<${Note} kind="warning" title=${until ? t("sso.missing", { domain: of.domain }) : t("sso.unproven", { domain: of.domain })}>
     <div class="stack tight">
       <p>${until ? t("sso.missing_text", { date: day(until) }) : t("sso.record")}</p>
-      <${Secret} text=${of.record_name} label=${t("sso.record_name")} />
+      <${Secret} text=${of.record_name} label=${t("name")} />
       <${Secret} text=${of.record_value} label=${t("sso.record_value")} />
       ${owner && html`<div><${Button} kind="slim" work=${look}>${t("sso.prove")}<//></div>`}
     </div>
@@ -102,8 +94,7 @@ function typed({ provider, domains }) {
 }
 
 function Setup({ of, set }) {
-  const [now, setNow] = useState(typed(of));
-  const edit = (part) => setNow((before) => ({ ...before, ...part }));
+  const { now, edit, bind, tick } = useEdits(typed(of));
   const { provider, redirect_uri: redirect } = of;
   async function send() {
     const domains = now.domains.split(/[\s,;]+/).filter(Boolean);
@@ -112,8 +103,7 @@ function Setup({ of, set }) {
     edit({ current: "", client_secret: "" });
     toast(t("saved"));
   }
-  const field = (name, label, more = {}) => html`<${Field} label=${label} autocomplete="off" spellcheck=${false} required=${true} value=${now[name]}
-    set=${(text) => edit({ [name]: text })} ...${more} />`;
+  const field = (name, label, more = {}) => html`<${Field} label=${label} autocomplete="off" spellcheck=${false} required=${true} ...${bind(name)} ...${more} />`;
   return html`<p>${t("sso.redirect")}</p>
     <${Secret} text=${redirect} label=${t("sso.redirect_uri")} />
     <details><summary>${t("sso.hints")}</summary><ul>${HINTS.map((name) => html`<li>${t(`sso.hint.${name}`)}</li>`)}</ul></details>
@@ -122,10 +112,10 @@ function Setup({ of, set }) {
       ${field("client_id", t("sso.client"), { maxlength: "1000" })}
       ${field("client_secret", t("sso.secret"), { type: "password", autocomplete: "new-password", maxlength: "1000", required: !provider, hint: provider ? t("sso.secret_hint") : undefined })}
       ${field("domains", t("sso.domains"), { rows: 2, hint: t("sso.domains_hint") })}
-      <${Select} label=${t("sso.newcomers")} hint=${t("sso.newcomers_hint")} value=${now.newcomer_role} set=${(role) => edit({ newcomer_role: role })}
+      <${Select} label=${t("sso.newcomers")} hint=${t("sso.newcomers_hint")} ...${bind("newcomer_role")}
         options=${[...ROLES.map((role) => [role, t(`role.${role}`)]), ["", t("sso.nobody")]]} />
-      <${Check} label=${t("sso.required")} hint=${t("sso.required_hint")} checked=${now.required} set=${(required) => edit({ required })} />
-      <${Check} label=${t("sso.trusts")} hint=${t("sso.trusts_hint")} checked=${now.trusts_email} set=${(trusts) => edit({ trusts_email: trusts })} />
+      <${Check} label=${t("sso.required")} hint=${t("sso.required_hint")} ...${tick("required")} />
+      <${Check} label=${t("sso.trusts")} hint=${t("sso.trusts_hint")} ...${tick("trusts_email")} />
       ${field("current", t("sso.current"), { type: "password", autocomplete: "current-password", hint: t("sso.current_hint") })}
     <//>`;
 }

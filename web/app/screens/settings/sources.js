@@ -3,13 +3,7 @@ import { html, useState } from "../../../vendor/lib.js";
 import { get, post, remove } from "../../api.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Secret } from "../../ui/buttons.js";
-import { Confirm, Dialog } from "../../ui/dialog.js";
-import { Field, Form, Select } from "../../ui/fields.js";
-import { Empty, Note } from "../../ui/notes.js";
-import { Card } from "../../ui/page.js";
-import { Fetched, Table, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
+import { Ago, Card, Confirm, Dialog, Empty, Fetched, Field, FormDialog, Note, Secret, Select, Table, useEdits, useFetched } from "../../ui.js";
 
 /** @type {Record<string, string>} */
 const SERVICES = { postmark: "Postmark", sendgrid: "SendGrid", mailgun: "Mailgun", sparkpost: "SparkPost", ses: "Amazon SES" };
@@ -23,10 +17,10 @@ export function Sources() {
   const may = administrates.value;
   const add = may && html`<button type="button" class="button" onClick=${() => setOpen({ adding: true })}>${t("sources.add")}</button>`;
   const columns = [
-    { title: t("sources.name"), cell: (one) => one.name },
+    { title: t("name"), cell: (one) => one.name },
     { title: t("sources.service"), cell: (one) => SERVICES[one.service] ?? one.service },
     { title: t("sources.last"), cell: (one) => html`<${Ago} at=${one.last_event_at} />` },
-    ...(may ? [{ title: t("sources.action"), cell: (one) => html`<button type="button" class="button slim" aria-label=${t("sources.remove_title", { name: one.name })}
+    ...(may ? [{ title: t("connections.what"), acts: true, cell: (one) => html`<button type="button" class="button slim" aria-label=${t("sources.remove_title", { name: one.name })}
       onClick=${() => setOpen({ gone: one })}>${t("sources.remove")}</button>` }] : []),
   ];
   async function create(wish) {
@@ -49,17 +43,13 @@ export function Sources() {
 }
 
 function Add({ close, create }) {
-  const [name, setName] = useState("");
-  const [service, setService] = useState("postmark");
-  const [key, setKey] = useState("");
-  const signs = SIGNING.includes(service);
-  const send = () => create({ name: name.trim(), service, ...(signs ? { signing_key: key.trim() } : {}) });
-  return html`<${Dialog} title=${t("sources.add")} close=${close}>
-    <${Form} send=${send} submit=${t("sources.add")}>
-      <${Select} label=${t("sources.service")} value=${service} set=${setService} options=${Object.entries(SERVICES)} />
-      <${Field} label=${t("sources.name")} required maxlength="200" autocomplete="off" value=${name} set=${setName} />
-      ${signs && html`<${Field} key=${service} label=${t(`sources.key.${service}`)} required maxlength="500" autocomplete="off" spellcheck=${false} value=${key} set=${setKey} />`}
-    <//>
+  const { now, bind } = useEdits({ name: "", service: "postmark", key: "" });
+  const signs = SIGNING.includes(now.service);
+  const send = () => create({ name: now.name.trim(), service: now.service, ...(signs ? { signing_key: now.key.trim() } : {}) });
+  return html`<${FormDialog} title=${t("sources.add")} close=${close} send=${send} submit=${t("sources.add")}>
+    <${Select} label=${t("sources.service")} ...${bind("service")} options=${Object.entries(SERVICES)} />
+    <${Field} label=${t("name")} required maxlength="200" autocomplete="off" ...${bind("name")} />
+    ${signs && html`<${Field} key=${now.service} label=${t(`sources.key.${now.service}`)} required maxlength="500" autocomplete="off" spellcheck=${false} ...${bind("key")} />`}
   <//>`;
 }
 
@@ -68,7 +58,7 @@ function Made({ of, close }) {
   const url = of.url.startsWith("/") ? location.origin + of.url : of.url;
   return html`<${Dialog} title=${t("sources.made")} wide=${true} close=${close}>
     <${Note} kind="warning" focused=${true}>${t("sources.once", { service: SERVICES[of.service] ?? of.service })}<//>
-    <${Secret} text=${url} label=${t("sources.url")} />
+    <${Secret} text=${url} label=${t("webhooks.url")} />
     <p>${t(`sources.events.${of.service}`)}</p>
   <//>`;
 }

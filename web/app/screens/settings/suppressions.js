@@ -4,12 +4,7 @@ import { get, post, remove } from "../../api.js";
 import { number } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Field, Form, Select } from "../../ui/fields.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Facts } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
-import { reason } from "../../ui/verdict.js";
+import { Card, Facts, Fetched, Field, Form, Note, reason, Select, toast, useEdits, useFetched } from "../../ui.js";
 
 const LISTS = ["spam", "complained", "bounced"];
 const path = (list) => `/organization/suppressions/${list}`;
@@ -33,15 +28,13 @@ function Look() {
     setFound(asked.filter((one) => one.lookup?.listed).map((one) => reason(one.list)));
   }
   return html`<${Form} send=${send} submit=${t("suppressions.look")}>
-    <${Field} label=${t("suppressions.address")} value=${email} set=${(text) => { setEmail(text); setFound(undefined); }} required maxlength="1024" />
+    <${Field} label=${t("verify.email")} value=${email} set=${(text) => { setEmail(text); setFound(undefined); }} required maxlength="1024" />
     ${found && html`<${Note}>${found.length ? t("suppressions.found", { lists: found.join(", ") }) : t("suppressions.not_found")}<//>`}
   <//>`;
 }
 
 function Change({ changed }) {
-  const [list, setList] = useState("bounced");
-  const [what, setWhat] = useState("add");
-  const [text, setText] = useState("");
+  const { now: { list, what, text }, bind, edit } = useEdits({ list: "bounced", what: "add", text: "" });
   async function send() {
     const emails = text.split(/[\s,;]+/).filter(Boolean);
     if (what === "add") {
@@ -53,13 +46,13 @@ function Change({ changed }) {
       const undo = removed === emails.length ? () => post(path(list), { emails }, true).then(changed) : undefined;
       toast(t("suppressions.removed", { removed: number(removed) }), undo);
     }
-    setText("");
+    edit({ text: "" });
     changed();
   }
   return html`<${Form} send=${send} submit=${t("save")}>
-    <${Select} label=${t("suppressions.list")} value=${list} set=${setList} options=${LISTS.map((one) => [one, reason(one)])} />
-    <${Select} label=${t("suppressions.what")} value=${what} set=${setWhat}
+    <${Select} label=${t("lists.list")} ...${bind("list")} options=${LISTS.map((one) => [one, reason(one)])} />
+    <${Select} label=${t("connections.what")} ...${bind("what")}
       options=${[["add", t("suppressions.add")], ["remove", t("suppressions.remove")]]} />
-    <${Field} label=${t("suppressions.addresses")} hint=${t("suppressions.addresses_hint")} rows=${4} value=${text} set=${setText} required />
+    <${Field} label=${t("lists.addresses")} hint=${t("suppressions.addresses_hint")} rows=${4} ...${bind("text")} required />
   <//>`;
 }

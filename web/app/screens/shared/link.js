@@ -4,12 +4,7 @@ import { ask, get, post } from "../../api.js";
 import { time } from "../../format.js";
 import { link as placed } from "../../route.js";
 import { t } from "../../text.js";
-import { Button, Secret } from "../../ui/buttons.js";
-import { Dialog } from "../../ui/dialog.js";
-import { Check, Form, Select } from "../../ui/fields.js";
-import { Note } from "../../ui/notes.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { toast } from "../../ui/toasts.js";
+import { Button, Check, Dialog, Fetched, Form, Note, Secret, Select, toast, useFetched } from "../../ui.js";
 
 const LIVES = ["7", "30", "90"];
 

@@ -9,9 +9,7 @@ import { number } from "../../format.js";
 import { platformName } from "../../platforms.js";
 import { link } from "../../route.js";
 import { says, t, woven } from "../../text.js";
-import { Icon } from "../../ui/icon.js";
-import { Ago } from "../../ui/time.js";
-import { State, word } from "../../ui/verdict.js";
+import { Ago, Icon, State, word } from "../../ui.js";
 import { groupOf } from "./groups.js";
 import { settingName, SettingValues } from "./setting.js";
 
@@ -32,13 +30,13 @@ export function Happened({ of: event, names, providers }) {
 
 function Sentence({ of: event, names, providers }) {
   const who = event.actor ? html`<${Who} of=${event.actor} names=${names} />` : undefined;
-  if (event.job) return html`<${List} of=${event} who=${who} />`;
+  if (event.job) return html`<${List} of=${event} who=${who} names=${names} />`;
   if (event.setting) return html`<${Setting} of=${event} who=${who} provider=${providers[event.connection_id]} />`;
   if (event.change) {
     const what = html`<a href=${link(["connections", event.provider, event.connection_id])}>${platformName(event.provider)}</a>`;
     return said(`did.connection_${event.change}`, { who, what }) ?? without(word("event", `connection_${event.change}`), who);
   }
-  const what = event.subject?.type === "job" ? html`<a href=${link(["lists", event.subject.id])}>${t("did.list")}</a>`
+  const what = event.subject?.type === "job" ? named(event.subject.id, names)
     : event.subject ? html`<${Named} type=${event.subject.type} id=${event.subject.id} names=${names} />` : undefined;
   const special = [event.actor && `did.${event.kind}_by_${event.actor.type}`, event.subject && `did.${event.kind}_for`];
   return said(special.find((name) => name && says(name)) ?? `did.${event.kind}`, { who, what }) ?? without(word("event", event.kind), who);
@@ -65,9 +63,12 @@ function Who({ of: { type, id }, names }) {
   return html`<strong><${Named} type=${type} id=${id} names=${names} /></strong>${type === "api_key" && html` <span class="quiet small">(${t("actor.api_key")})</span>`}`;
 }
 
-function List({ of: { job }, who }) {
+/** A list by its name, where it has one. @param {string} id @param {Names} names */
+const named = (id, names) => html`<a href=${link(["lists", id])}>${names.value?.[id] ?? t("did.list")}</a>`;
+
+function List({ of: { job }, who, names }) {
   const { id, source, status, results, source_integration: provider } = job;
-  const list = html`<a href=${link(["lists", id])}>${t("did.list")}</a>`;
+  const list = named(id, names);
   return html`${said(`did.job_${source}`, { who, list, what: provider ? platformName(provider) : undefined }) ?? html`<p><a href=${link(["lists", id])}>${word("trigger", source)}</a></p>`}
     <p class="small quiet">${status !== "completed" && html`<${State} of=${status} /> `}
       ${results && t("did.results", { n: results.total, passed: number(results.passed) })}</p>`;

@@ -2,23 +2,19 @@
 import { html } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
 import { says, t } from "../../text.js";
-import { reason, word } from "../../ui/verdict.js";
+import { reason, reasonOf, word } from "../../ui.js";
 
 /** Entries of two lists that are shown whole. */
 const FEW = 20;
 
-/** What the words of a setting are called. Checks have the names of reasons, but for one. @type {Record<string, (word: string) => string>} */
+/** What the words of a setting are called. @type {Record<string, (word: string) => string>} */
 const WORDS = {
-  "organization.ignored_reasons": check,
+  "organization.ignored_reasons": (name) => reason(reasonOf(name)),
   "organization.ignored_statuses": (name) => word("status", name),
-  "connection.checks": check,
+  "connection.checks": (name) => reason(reasonOf(name)),
   "connection.action": (name) => word("action", name),
   "connection.aggressiveness": (name) => word("strict", name),
 };
-
-function check(/** @type {string} */ name) {
-  return reason(name === "complainers" ? "complained" : name);
-}
 
 /** @param {string} setting */
 export function settingName(setting) {

@@ -1,10 +1,8 @@
 /** A verdict, large, and below it what it is made of. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
+import { Copy, Glyph, Icon, reason, word } from "../../ui.js";
 import { Because, groundOf } from "../../ui/because.js";
-import { Copy } from "../../ui/buttons.js";
-import { Glyph, Icon } from "../../ui/icon.js";
-import { reason, word } from "../../ui/verdict.js";
 import { Checks } from "./checks.js";
 import { Conversation } from "./conversation.js";
 import { curl } from "./curl.js";

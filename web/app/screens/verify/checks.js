@@ -3,9 +3,8 @@
  */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { Glyph } from "../../ui/icon.js";
+import { Glyph, reason, STATUS_OF, word } from "../../ui.js";
 import { isAcceptance } from "../../ui/because.js";
-import { STATUS_OF, reason, word } from "../../ui/verdict.js";
 
 /** @param {{ of: any }} props a verdict with its evidence */
 export function Checks({ of: { email, status, role, disposable, evidence } }) {

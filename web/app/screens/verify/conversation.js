@@ -2,11 +2,7 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
 import { t } from "../../text.js";
-import { Switch } from "../../ui/buttons.js";
-import { Icon } from "../../ui/icon.js";
-import { Facts } from "../../ui/page.js";
-import { Table } from "../../ui/table.js";
-import { word, yes } from "../../ui/verdict.js";
+import { Facts, Icon, Switch, Table, word, yes } from "../../ui.js";
 import { deciding } from "./deciding.js";
 
 /** The commands, by the stage that awaits their reply. After connecting, the client sends nothing yet. */
@@ -20,7 +16,7 @@ export function Conversation({ of: verdict }) {
   const { probe, source } = verdict.evidence;
   const [plain, setPlain] = useState(false);
   if (!probe) return null;
-  const turn = html`<${Switch} label=${t("talk.show")} options=${[[false, t("talk.words")], [true, t("talk.plain")]]} value=${plain} set=${setPlain} />`;
+  const turn = html`<${Switch} label=${t("usage.span")} options=${[[false, t("talk.words")], [true, t("talk.plain")]]} value=${plain} set=${setPlain} />`;
   const talked = probe.steps.length > 0;
   return html`<section class="card bare" aria-labelledby="talk-title">
     <header><h2 id="talk-title">${t("talk.title")}</h2>${talked && turn}</header>
@@ -49,7 +45,7 @@ export function Talk({ of: { email, status, evidence: { probe } } }) {
 /** @param {{ us?: boolean, words: string, line: string, at?: number, kind?: string }} props `kind`: the verdict, where this decided it */
 function Said({ us = false, words, line, at, kind }) {
   return html`<li class=${us ? "us" : kind ? `them decides ${kind}` : "them"}>
-    <span class="hidden-text">${us ? "Probity" : t("talk.server")}: </span>
+    <span class="hidden-text">${us ? "Probity" : t("lists.server")}: </span>
     <span class="say">${words}${line && html` <span class="raw">${line}</span>`}</span>
     ${at !== undefined && html`<span class="at">+${number(at)}${"\u00a0"}ms${kind && ` · ${t("talk.decided")}`}</span>`}
   </li>`;
@@ -74,7 +70,7 @@ function AsItWas({ of: probe }) {
       [t("evidence.tls"), yes(probe.tls)],
       [t("evidence.decisive"), probe.code ? code(probe) : "–"],
       [t("evidence.rule"), html`<code>${probe.rule ?? "–"}</code>`],
-      [t("evidence.attempts"), probe.attempts ?? "–"],
+      [t("webhooks.attempts"), probe.attempts ?? "–"],
       [t("evidence.catch_all"), yes(probe.catch_all)],
     ]} />
     ${probe.steps.length > 0 && html`<${Steps} of=${probe.steps} />`}`;

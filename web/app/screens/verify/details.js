@@ -1,25 +1,23 @@
 /** The verdict in the API's own words, and where it is from. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { Card, Facts } from "../../ui/page.js";
-import { Ago } from "../../ui/time.js";
-import { word } from "../../ui/verdict.js";
+import { Ago, Card, Facts, word } from "../../ui.js";
 
 /** @param {{ of: any, at?: string }} props `at`: when it was answered */
 export function Details({ of: { status, reason, meta, evidence }, at }) {
   const { domain, probe, source, age_s: age } = evidence;
   const code = (value) => value && html`<code>${value}</code>`;
   const facts = /** @type {[unknown, unknown][]} */ ([
-    [t("details.status"), code(status)],
-    [t("details.reason"), code(reason)],
+    [t("lists.verdict"), code(status)],
+    [t("usage.reason"), code(reason)],
     [t("evidence.decided"), code(meta)],
-    [t("evidence.provider"), domain?.provider],
+    [t("provider.provider"), domain?.provider],
     [t("evidence.exchangers"), domain?.mx.length > 0 && html`<ul>${domain.mx.map(({ preference, host }) => html`<li>${preference} <code>${host}</code></li>`)}</ul>`],
     [t("evidence.host"), code(probe?.host)],
     [t("evidence.ip"), code(probe?.ip)],
     [t("evidence.source"), word("source", source ?? "none")],
     [t("evidence.age"), age > 0 && t("evidence.seconds", { n: age })],
-    [t("details.at"), at && html`<${Ago} at=${at} />`],
+    [t("lists.verified"), at && html`<${Ago} at=${at} />`],
   ]).filter(([, value]) => value);
   return html`<${Card} title=${t("details.title")}><${Facts} of=${facts} /><//>`;
 }

@@ -1,9 +1,7 @@
 /** The last twenty answers, to look at again without another request. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { Glyph } from "../../ui/icon.js";
-import { Ago } from "../../ui/time.js";
-import { word } from "../../ui/verdict.js";
+import { Ago, Glyph, word } from "../../ui.js";
 import { forgetPast, past } from "./question.js";
 
 /** @param {{ open: (of: import("./question.js").Answered) => void, current?: string }} props */

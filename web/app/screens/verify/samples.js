@@ -1,7 +1,7 @@
 /** Addresses of the sandbox to try: one for each kind of verdict. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { Glyph } from "../../ui/icon.js";
+import { Glyph } from "../../ui.js";
 
 /** @type {[verdict: string, email: string][]} */
 const SAMPLES = [

@@ -6,11 +6,7 @@ import { useMetered } from "../../plan.js";
 import { isMute } from "../../reach.js";
 import { link } from "../../route.js";
 import { t } from "../../text.js";
-import { Field, Form } from "../../ui/fields.js";
-import { Failure, Note, explain } from "../../ui/notes.js";
-import { STATUSES, Strip } from "../../ui/strip.js";
-import { Table } from "../../ui/table.js";
-import { Verdict, reason, word } from "../../ui/verdict.js";
+import { explain, Failure, Field, Form, Note, reason, STATUSES, Strip, Table, Verdict, word } from "../../ui.js";
 import { Held } from "./held.js";
 import { addresses } from "./pasted.js";
 import { MOST, begin, forget, isOver, retry, run, stop } from "./queue.js";
@@ -37,7 +33,7 @@ export function Several() {
   return html`
     <section class="card">
       <${Form} send=${async () => send()} waits=${!over || emails.length === 0 || emails.length > MOST} submit=${t("several.submit", { n: emails.length })}>
-        <${Field} label=${t("several.emails")} rows=${8} value=${text} set=${setText} maxlength="30000" spellcheck=${false} autocomplete="off"
+        <${Field} label=${t("lists.addresses")} rows=${8} value=${text} set=${setText} maxlength="30000" spellcheck=${false} autocomplete="off"
           placeholder=${"ann@example.com\nbob@example.org"} hint=${hint} wrong=${wrong(emails, others)} />
       <//>
     </section>
@@ -57,9 +53,9 @@ function Results({ of: { rows, failure, until }, over }) {
   const missing = rows.filter(({ state }) => state === "failed" || state === "left");
   const counts = STATUSES.map((status) => /** @type {[string, number]} */ ([status, told.filter(({ verdict }) => verdict.status === status).length]));
   const columns = [
-    { title: t("several.verdict"), cell: ({ state, verdict }) => html`<${Verdict} of=${state === "told" ? verdict.status : "pending"} />` },
+    { title: t("lists.verdict"), cell: ({ state, verdict }) => html`<${Verdict} of=${state === "told" ? verdict.status : "pending"} />` },
     { title: t("verify.email"), cell: ({ email, state }) => (state === "told" ? html`<a class="mail" href=${link(["verify"], { email })}>${email}</a>` : html`<span class="mail">${email}</span>`) },
-    { title: t("details.reason"), cell: (row) => html`<span class=${row.state === "told" ? "" : "quiet"}>${because(row)}</span>` },
+    { title: t("usage.reason"), cell: (row) => html`<span class=${row.state === "told" ? "" : "quiet"}>${because(row)}</span>` },
     { title: t("several.took"), number: true, cell: ({ ms }) => (ms === undefined ? "" : `${number(ms)}\u00a0ms`) },
   ];
   const summary = counts.filter(([, n]) => n > 0).map(([status, n]) => `${number(n)} ${word("status", status)}`).join(" · ");
@@ -71,7 +67,7 @@ function Results({ of: { rows, failure, until }, over }) {
     ${summary && html`<p class="small quiet">${summary}</p>`}
     ${failure !== undefined && html`<${Failure} of=${failure} />`}
     ${until && html`<${Note} kind="warning">${t("several.limited", { time: clock(new Date(until).toISOString()) })}<//>`}
-    <${Table} caption=${t("several.title")} columns=${columns} rows=${rows} id=${({ email }) => email} />
+    <${Table} caption=${t("lists.verdicts")} columns=${columns} rows=${rows} id=${({ email }) => email} />
     <p class="small quiet">${t("past.text")}</p>
   </section>`;
 }

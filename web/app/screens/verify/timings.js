@@ -5,7 +5,7 @@
 import { html } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
 import { t } from "../../text.js";
-import { word } from "../../ui/verdict.js";
+import { word } from "../../ui.js";
 import { deciding } from "./deciding.js";
 
 /** The least that is seen, in thousandths. */

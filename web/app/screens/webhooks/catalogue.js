@@ -1,30 +1,22 @@
 /** All webhooks of the organization. */
 import { html, useState } from "../../../vendor/lib.js";
 import { post } from "../../api.js";
-import { useChanges } from "../../changes.js";
 import { go } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Secret } from "../../ui/buttons.js";
-import { Dialog } from "../../ui/dialog.js";
-import { Empty, Note } from "../../ui/notes.js";
-import { Card, Page } from "../../ui/page.js";
-import { Pages, usePages } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { State } from "../../ui/verdict.js";
+import { Ago, Card, Dialog, Empty, Note, Page, Pages, Secret, State, usePages } from "../../ui.js";
 import { Edit } from "./edit.js";
 
 export function Catalogue() {
-  const webhooks = usePages("/webhooks");
-  useChanges("webhooks", webhooks.refresh);
+  const webhooks = usePages("/webhooks", {}, "webhooks");
   const [adding, setAdding] = useState(false);
   const [made, setMade] = useState(/** @type {any} */ (undefined));
   const may = administrates.value;
   const add = may && html`<button type="button" class="button primary" onClick=${() => setAdding(true)}>${t("webhooks.new")}</button>`;
   const columns = [
-    { title: t("webhooks.name"), cell: (one) => html`<a href=${`#/webhooks/${one.id}`}>${one.name}</a><div class="quiet small">${one.url}</div>` },
+    { title: t("name"), cell: (one) => html`<a href=${`#/webhooks/${one.id}`}>${one.name}</a><div class="quiet small">${one.url}</div>` },
     { title: t("webhooks.events"), cell: (one) => html`<span class="small">${one.events.join(", ")}</span>` },
-    { title: t("webhooks.state"), cell: (one) => html`<${State} of=${one.status} />` },
+    { title: t("lists.state"), cell: (one) => html`<${State} of=${one.status} />` },
     { title: t("webhooks.last"), cell: (one) => html`<${Ago} at=${one.last_delivery_at} />` },
   ];
   async function create(webhook) {

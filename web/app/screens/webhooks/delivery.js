@@ -1,25 +1,17 @@
 /** One delivery: what was sent, what came back, attempt by attempt, and what follows. It goes on by itself. */
 import { html } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
-import { useChanges } from "../../changes.js";
 import { clock } from "../../format.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button, Copy } from "../../ui/buttons.js";
-import { Icon, Glyph } from "../../ui/icon.js";
-import { Note } from "../../ui/notes.js";
-import { Card, Facts, Page } from "../../ui/page.js";
-import { Fetched, useFetched } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { toast } from "../../ui/toasts.js";
+import { Ago, Button, Card, Copy, Facts, Fetched, Glyph, Icon, Note, Page, toast, useFetched } from "../../ui.js";
 import { DeliveryState, came, isAccepted } from "./outcome.js";
 
 /** @param {{ id: string, delivery: string }} props */
 export function Delivery({ id, delivery }) {
   const [path, one] = [`/webhooks/${encodeURIComponent(id)}`, encodeURIComponent(delivery)];
   const webhook = useFetched((signal) => get(path, {}, signal), [id]);
-  const shown = useFetched((signal) => get(`${path}/deliveries/${one}`, {}, signal), [id, delivery]);
-  useChanges(`delivery:${id}/${delivery}`, shown.refresh);
+  const shown = useFetched((signal) => get(`${path}/deliveries/${one}`, {}, signal), [id, delivery], `delivery:${id}/${delivery}`);
   async function resend() {
     await post(`${path}/deliveries/${one}/redeliver`, undefined, true);
     toast(t("webhooks.redelivered"));
@@ -57,7 +49,7 @@ function Attempt({ of, url }) {
     <div class="grow stack tight">
       <p><strong>${came(of)}</strong></p>
       <p class="small quiet">${[of.took_ms === null ? null : t("webhooks.took_ms", { ms: of.took_ms }), of.url === url ? null : of.url].filter(Boolean).join(" · ")}</p>
-      ${of.answer && html`<pre class="code snippet" tabindex="0" aria-label=${t("webhooks.answer")}>${of.answer}</pre>`}
+      ${of.answer && html`<pre class="code snippet" tabindex="0" aria-label=${t("requests.status")}>${of.answer}</pre>`}
     </div>
     <${Ago} at=${of.at} kind="small quiet" /></li>`;
 }
@@ -66,7 +58,7 @@ function Request({ of }) {
   const { request, last_attempt: last, body, missing_body: missing } = of;
   const timestamp = last ? String(Math.floor(Date.parse(last.at) / 1000)) : t("webhooks.each_attempt");
   const headers = { ...request.headers, "webhook-timestamp": timestamp, "webhook-signature": `v1,… (${t("webhooks.not_stored")})` };
-  return html`<${Card} title=${t("webhooks.request")} actions=${body && html`<${Copy} text=${body} icon=${html`<${Icon} name="copy" />`}>${t("webhooks.copy_body")}<//>`}>
+  return html`<${Card} title=${t("requests.request")} actions=${body && html`<${Copy} text=${body} icon=${html`<${Icon} name="copy" />`}>${t("webhooks.copy_body")}<//>`}>
     <${Facts} of=${[
       ["POST", html`<code>${request.url}</code>`],
       ...(request.job_id ? [[t("lists.list"), html`<a href=${`#/lists/${request.job_id}`}>${request.job_id}</a>`]] : []),

@@ -1,79 +1,65 @@
 /** One webhook: what it is, its messages, and what can be done with both. */
 import { html, useState } from "../../../vendor/lib.js";
 import { get, patch, post, remove } from "../../api.js";
-import { useChanges } from "../../changes.js";
 import { useHere } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button, Secret } from "../../ui/buttons.js";
+import { Ago, Button, Card, Confirm, Empty, Fetched, Icon, Menu, Note, Page, Pages, Secret, State, toast, toastFailure, useFetched, usePages, word } from "../../ui.js";
 import { Code } from "../../ui/code.js";
-import { Confirm } from "../../ui/dialog.js";
-import { Empty, Note } from "../../ui/notes.js";
-import { Card, Facts, Page } from "../../ui/page.js";
-import { Fetched, Pages, useFetched, usePages } from "../../ui/table.js";
-import { Ago } from "../../ui/time.js";
-import { toast } from "../../ui/toasts.js";
-import { State, word } from "../../ui/verdict.js";
 import { Edit } from "./edit.js";
 import { DeliveryState, came, isRedirect } from "./outcome.js";
 import { LANGUAGES, checking } from "./signature.js";
 
 export function One({ id }) {
-  const webhook = useFetched((signal) => get(`/webhooks/${encodeURIComponent(id)}`, {}, signal), [id]);
-  useChanges("webhooks", webhook.refresh);
-  return html`<${Page} title=${webhook.value?.name ?? t("webhooks.title")} above=${html`<a href="#/webhooks">${t("webhooks.title")}</a>`}>
-    <${Fetched} from=${webhook}>${(of) => html`<${Webhook} of=${of} set=${webhook.set} />`}<//>
+  const path = `/webhooks/${encodeURIComponent(id)}`;
+  const webhook = useFetched((signal) => get(path, {}, signal), [path], "webhooks");
+  const [status, setStatus] = useState("");
+  const deliveries = usePages(`${path}/deliveries`, { status: status || undefined }, `deliveries:${id}`);
+  const [secret, setSecret] = useState("");
+  const of = webhook.value;
+  const acts = of && administrates.value && html`<${Acts} of=${of} path=${path} set=${webhook.set} rotated=${setSecret} tested=${deliveries.refresh} />`;
+  return html`<${Page} title=${of?.name ?? t("webhooks.title")} above=${html`<a href="#/webhooks">${t("webhooks.title")}</a>`} heading=${of && html`<${Heading} of=${of} />`} actions=${acts}>
+    <${Fetched} from=${webhook}>${() => html`
+      ${secret && html`<${Card}><${Note} kind="warning" focused=${true}>${t("webhooks.rotated")}<//><${Secret} text=${secret} label=${t("webhooks.secret")} /><//>`}
+      <${Card} title=${t("webhooks.deliveries")}><${Deliveries} of=${deliveries} path=${path} status=${status} set=${setStatus} /><//>
+      <${Card} title=${t("webhooks.check")}>
+        <p class="quiet">${t("webhooks.check_text")}</p>
+        <${Code} title=${t("webhooks.check_code")} languages=${LANGUAGES} write=${(language) => checking(language, of.url)} />
+      <//>`}<//>
   <//>`;
 }
 
-function Webhook({ of: webhook, set }) {
-  const path = `/webhooks/${webhook.id}`;
-  const [status, setStatus] = useState("");
-  const deliveries = usePages(`${path}/deliveries`, { status: status || undefined });
-  useChanges(`deliveries:${webhook.id}`, deliveries.refresh);
+function Heading({ of: { name, status, url, events, last_delivery_at: last } }) {
+  return html`<div class="grow"><div class="row"><h1>${name}</h1><${State} of=${status} /></div>
+    <p class="meta"><code>${url}</code><span>${events.join(", ")}</span><span>${t("labelled", { name: t("webhooks.last") })} <${Ago} at=${last} /></span></p></div>`;
+}
+
+function Acts({ of: webhook, path, set, rotated, tested }) {
   const [open, setOpen] = useState("");
-  const [secret, setSecret] = useState("");
   const here = useHere();
   const close = () => setOpen("");
-
-  async function save(changed) {
+  const save = async (changed) => {
     set(await patch(path, changed));
     close();
-  }
-  async function rotate() {
-    setSecret((await post(`${path}/rotate-secret`, undefined, true)).secret);
-  }
+  };
+  const rotate = async () => rotated((await post(`${path}/rotate-secret`, undefined, true)).secret);
   async function test() {
     await post(`${path}/test`, undefined, true);
     toast(t("webhooks.tested"));
-    deliveries.refresh();
+    tested();
   }
-
   const turn = webhook.status === "active" ? "disabled" : "active";
-  const acts = administrates.value && html`
-    <${Button} kind="slim" work=${test}>${t("webhooks.test")}<//>
-    <button type="button" class="button slim" onClick=${() => setOpen("edit")}>${t("team.change")}</button>
-    <${Button} kind="slim" work=${() => save({ status: turn })}>${t(`webhooks.turn_${turn}`)}<//>
-    <button type="button" class="button slim" onClick=${() => setOpen("rotate")}>${t("webhooks.rotate")}</button>
-    <button type="button" class="button danger slim" onClick=${() => setOpen("remove")}>${t("webhooks.remove")}</button>`;
   return html`
-    <${Card} title=${t("webhooks.what")} actions=${acts}>
-      <${Facts} of=${[
-        [t("webhooks.url"), html`<code>${webhook.url}</code>`],
-        [t("webhooks.events"), webhook.events.join(", ")],
-        [t("webhooks.state"), html`<${State} of=${webhook.status} />`],
-        [t("webhooks.last"), html`<${Ago} at=${webhook.last_delivery_at} />`],
-      ]} />
-      ${secret && html`<${Note} kind="warning">${t("webhooks.rotated")}<//><${Secret} text=${secret} label=${t("webhooks.secret")} />`}
-    <//>
-    <${Card} title=${t("webhooks.deliveries")}><${Deliveries} of=${deliveries} path=${path} status=${status} set=${setStatus} /><//>
-    <${Card} title=${t("webhooks.check")}>
-      <p class="quiet">${t("webhooks.check_text")}</p>
-      <${Code} title=${t("webhooks.check_code")} languages=${LANGUAGES} write=${(language) => checking(language, webhook.url)} />
+    <${Button} work=${test}>${t("webhooks.test")}<//>
+    <button type="button" class="button" onClick=${() => setOpen("edit")}><${Icon} name="pencil" />${t("team.change")}</button>
+    <${Menu} mini=${true} kind="square" name=${t("lists.more")} label=${html`<${Icon} name="dots" large=${true} />`}>
+      <button type="button" onClick=${() => save({ status: turn }).catch(toastFailure)}><${Icon} name=${turn === "active" ? "check" : "stop"} />${t(`webhooks.turn_${turn}`)}</button>
+      <button type="button" onClick=${() => setOpen("rotate")}><${Icon} name="key" />${t("webhooks.rotate")}</button>
+      <button type="button" class="bad" onClick=${() => setOpen("remove")}><${Icon} name="bin" />${t("delete")}</button>
     <//>
     ${open === "edit" && html`<${Edit} title=${t("team.change")} of=${webhook} close=${close} save=${save} />`}
     ${open === "rotate" && html`<${Confirm} title=${t("webhooks.rotate")} submit=${t("webhooks.rotate")} close=${close} work=${rotate}>${t("webhooks.rotate_text")}<//>`}
-    ${open === "remove" && html`<${Confirm} title=${t("webhooks.remove")} submit=${t("webhooks.remove")} close=${close}
+    ${open === "remove" && html`<${Confirm} title=${t("delete")} submit=${t("delete")} close=${close}
       work=${() => remove(path).then(() => here.go(["webhooks"]))}>${t("webhooks.remove_text", { name: webhook.name })}<//>`}`;
 }
 
@@ -85,20 +71,17 @@ function Deliveries({ of, path, status, set }) {
     toast(t("webhooks.redelivered"));
     of.refresh();
   };
-  const place = (one) => `#${path}/${one.id}`;
   const columns = [
     { title: t("timeline.at"), cell: (one) => html`<${Ago} at=${one.created_at} />` },
-    { title: t("webhooks.event"), cell: (one) => html`<a href=${place(one)}><code>${one.type}</code></a>` },
-    { title: t("webhooks.state"), cell: (one) => html`<${DeliveryState} of=${one.status} />` },
-    { title: t("webhooks.answer"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status === null || isRedirect(last) ? came(last) : last.status}</span>` : "–") },
+    { title: t("webhooks.event"), cell: (one) => html`<a href=${`#${path}/${one.id}`}><code>${one.type}</code></a>` },
+    { title: t("lists.state"), cell: (one) => html`<${DeliveryState} of=${one.status} />` },
+    { title: t("requests.status"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status === null || isRedirect(last) ? came(last) : last.status}</span>` : "–") },
     { title: t("webhooks.attempts"), number: true, cell: (one) => one.attempts },
-    { title: t("team.do"), cell: (one) => html`<div class="row acts">
-      <a class="button slim" href=${place(one)}>${t("webhooks.look")}</a>
-      ${administrates.value && html`<${Button} kind="slim" work=${() => again(one.id)}>${t("webhooks.again")}<//>`}</div>` },
+    ...(administrates.value ? [{ title: t("team.do"), acts: true, cell: (one) => html`<${Button} kind="slim" work=${() => again(one.id)}>${t("webhooks.again")}<//>` }] : []),
   ];
   const empty = status ? html`<${Empty} title=${t("webhooks.no_such")} action=${html`<button type="button" class="button" onClick=${() => set("")}>${t("timeline.clear")}</button>`}>${t("webhooks.no_such_text")}<//>`
     : html`<${Empty} title=${t("webhooks.no_deliveries")}>${t("webhooks.no_deliveries_text")}<//>`;
-  return html`<div class="picks" role="group" aria-label=${t("webhooks.state")}>
+  return html`<div class="picks" role="group" aria-label=${t("lists.state")}>
       ${["", ...STATES].map((one) => html`<button type="button" class="pick" key=${one} aria-pressed=${status === one} onClick=${() => set(one)}>${one ? word("delivery", one) : t("timeline.all")}</button>`)}
     </div>
     <${Pages} of=${of} caption=${t("webhooks.deliveries")} columns=${columns} empty=${empty} />`;

@@ -1,7 +1,7 @@
 /** What became of a delivery, and of each attempt. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { word } from "../../ui/verdict.js";
+import { word } from "../../ui.js";
 
 const KINDS = { waiting: "warn", delivered: "good", exhausted: "bad", cancelled: "" };
 

@@ -7,17 +7,10 @@ import { isMute, lack } from "../../../reach.js";
 import { useHere } from "../../../route.js";
 import { session } from "../../../session.js";
 import { t } from "../../../text.js";
-import { Button } from "../../../ui/buttons.js";
-import { Check, Form, Select } from "../../../ui/fields.js";
-import { Icon } from "../../../ui/icon.js";
-import { Failure, Note } from "../../../ui/notes.js";
-import { Figure, Page } from "../../../ui/page.js";
-import { Strip } from "../../../ui/strip.js";
-import { Fetched, useFetched } from "../../../ui/table.js";
-import { toastFailure } from "../../../ui/toasts.js";
+import { Button, Check, Failure, Fetched, Figure, Form, Icon, Note, Page, Strip, toastFailure, useFetched } from "../../../ui.js";
 import { Brief, Forecast, MailProviders } from "./forecast.js";
 import { Encoding, LeftOut, Remarks, encodingName } from "./reading.js";
-import { Unsent, bodyOf, send } from "./sending.js";
+import { ReadAgain, bodyOf } from "./sending.js";
 import { Stages } from "./stages.js";
 
 /** Rows of the preview. */
@@ -75,27 +68,10 @@ function Reading({ of, upload, place }) {
 
 /** Which sheet of a workbook was read. Another one is a list of its own, and takes the place of this one. */
 function Sheets({ of }) {
-  const [state, setState] = useState(/** @type {{ sheet?: string, failure?: unknown }} */ ({}));
-  const here = useHere();
-  const workbook = of.job ? undefined : bodyOf(of.id);
-  const note = html`<${Note}>${t("upload.sheets", { sheet: of.sheet, n: of.sheets.length })} ${!of.job && !workbook && t("upload.sheets_again")}<//>`;
-  if (!workbook) return note;
-
-  /** @param {string} sheet */
-  const read = async (sheet) => {
-    setState({ sheet });
-    try {
-      const id = await send(workbook, { name: of.name, source: of.source, sheet, replaces: of.id }, here.signal);
-      here.go(["lists", "new"], { upload: id }, true);
-    } catch (failure) {
-      setState({ failure });
-    }
-  };
-  return html`<div class="stack" aria-busy=${state.sheet !== undefined}>
-    ${note}
-    ${state.failure !== undefined && html`<${Unsent} of=${state.failure} />`}
-    <div class="row"><${Select} label=${t("upload.sheet")} value=${state.sheet ?? of.sheet} set=${read} disabled=${state.sheet !== undefined}
-      options=${of.sheets.map((sheet) => [sheet, sheet])} /></div>
+  const again = !of.job && bodyOf(of.id);
+  return html`<div class="stack">
+    <${Note}>${t("upload.sheets", { sheet: of.sheet, n: of.sheets.length })} ${!of.job && !again && t("upload.sheets_again")}<//>
+    ${again && html`<${ReadAgain} of=${of} what="sheet" label=${t("upload.sheet")} value=${of.sheet} options=${of.sheets.map((sheet) => [sheet, sheet])} />`}
   </div>`;
 }
 

@@ -3,16 +3,14 @@ import { html } from "../../../../vendor/lib.js";
 import { duration, number, percent, time } from "../../../format.js";
 import { useMetered } from "../../../plan.js";
 import { t } from "../../../text.js";
-import { Glyph, Icon } from "../../../ui/icon.js";
-import { Note } from "../../../ui/notes.js";
-import { Strip } from "../../../ui/strip.js";
+import { Glyph, Icon, Note, Strip } from "../../../ui.js";
 
 /** @param {{ of: any }} props */
 export function Forecast({ of: { counts, providers, passed, accept_all, unknown, credits, time: takes } }) {
   const metered = useMetered();
   const whole = Math.max(1, counts.distinct);
   return html`<div class="stack">
-    <${Expected} icon=${html`<${Icon} name="clock" />`} label=${t("forecast.time")} value=${lasting(takes)}>${pace(takes, providers)}<//>
+    <${Expected} icon=${html`<${Icon} name="clock" />`} label=${t("requests.took")} value=${lasting(takes)}>${pace(takes, providers)}<//>
     ${passed && html`<${Expected} kind="passed" label=${t("status.passed")} value=${shares(passed.low, passed.high)} range=${[passed.low, passed.high]}>${t("forecast.days", { n: passed.days })}<//>`}
     <${Expected} kind="unknown" label=${t("forecast.unknown")} value=${range(unknown.low, unknown.high)} range=${unknown.high !== null && [unknown.low / whole, unknown.high / whole]}>
       ${unknown.history ? days(unknown.history) : t("forecast.no_history")}${accept_all > 0 && ` ${t("forecast.of_catch_alls", { n: accept_all })}`}<//>
@@ -63,10 +61,10 @@ function pace({ slowest, per_minute, sources }, providers) {
 /** Who would take the mail, as far as the domains alone say. @param {{ of: any }} props */
 export function MailProviders({ of: { counts, providers } }) {
   if (providers.length === 0) return null;
-  const name = ({ id, name: known }) => known || (id === "others" ? t("forecast.others") : t("forecast.nobody"));
+  const name = ({ id, name: known }) => known || (id === "others" ? t("provider.other") : t("forecast.nobody"));
   const note = ({ never_tells, held_until }) => (never_tells ? t("forecast.never_tells") : held_until ? t("forecast.held_until", { at: time(held_until) }) : "");
   const most = Math.max(...providers.map(({ addresses }) => addresses));
-  return html`<section class="card bare" aria-labelledby="mail-title"><header><h2 id="mail-title">${t("forecast.providers")}</h2>
+  return html`<section class="card bare" aria-labelledby="mail-title"><header><h2 id="mail-title">${t("provider.title")}</h2>
       <span class="tiny quiet">${t("forecast.by_domain")}</span></header>
     <ul class="meters">${providers.map((one) => html`<li key=${one.id}><div><span class="cut" title=${name(one)}>${name(one)}</span><${Strip} kind="flat" parts=${[["addresses", one.addresses]]} total=${most} />
       <span class="number">${number(one.addresses)}</span><span class="number">${percent(one.addresses, counts.distinct)}</span>${note(one) && html`<span class="meaning tiny quiet">${note(one)}</span>`}</div></li>`)}</ul></section>`;

@@ -1,11 +1,9 @@
 /** How a list was read: its encoding, which the reader may choose, and the rows that are left out. */
-import { html, useState } from "../../../../vendor/lib.js";
+import { html } from "../../../../vendor/lib.js";
 import { number } from "../../../format.js";
-import { useHere } from "../../../route.js";
 import { t } from "../../../text.js";
-import { Select } from "../../../ui/fields.js";
-import { Note } from "../../../ui/notes.js";
-import { Unsent, bodyOf, send } from "./sending.js";
+import { Note } from "../../../ui.js";
+import { ReadAgain, bodyOf } from "./sending.js";
 
 const ENCODINGS = { "utf-8": "UTF-8", "utf-8-bom": "UTF-8", "utf-16le": "UTF-16", "utf-16be": "UTF-16" };
 
@@ -23,33 +21,17 @@ function placeOf({ line, row }, { sheet } = { sheet: null }) {
  * the file is at hand. The file that is read again replaces this one.
  */
 export function Encoding({ of }) {
-  const [state, setState] = useState(/** @type {{ encoding?: string, failure?: unknown }} */ ({}));
-  const here = useHere();
   const said = reading(of);
   if (!said) return null;
-  const body = of.job || of.encodings.length === 0 ? undefined : bodyOf(of.id);
-
-  /** @param {string} encoding */
-  const read = async (encoding) => {
-    if (!body) return;
-    setState({ encoding });
-    try {
-      const id = await send(body, { name: of.name, source: of.source, encoding, replaces: of.id }, here.signal);
-      here.go(["lists", "new"], { upload: id }, true);
-    } catch (failure) {
-      setState({ failure });
-    }
-  };
+  const again = !of.job && of.encodings.length > 0 && bodyOf(of.id);
   // A guess that is right must be chosen, too: nothing is verified on a guess.
   const now = of.encoding_chosen ? of.encoding : "";
   const others = of.encodings.includes(now) ? [] : [[now, now ? encodingName(now) : t("upload.encoding_choose")]];
   const options = [...others, ...of.encodings.map((encoding) => [encoding, encodingName(encoding)])];
-  return html`<section class="card"><div class="stack" aria-busy=${state.encoding !== undefined}>
-    <${Note} kind=${isSure(of) ? undefined : "warning"}>${said} ${t("upload.comes_back")} ${of.encodings.length > 0 && !of.job && !body && t("upload.encoding_again")}<//>
+  return html`<section class="card"><div class="stack">
+    <${Note} kind=${isSure(of) ? undefined : "warning"}>${said} ${t("upload.comes_back")} ${of.encodings.length > 0 && !of.job && !again && t("upload.encoding_again")}<//>
     ${of.foreign_row && html`<p class="small">${placeOf(of.foreign_row)} <strong>${of.foreign_row.cells.join(" · ")}</strong></p>`}
-    ${state.failure !== undefined && html`<${Unsent} of=${state.failure} />`}
-    ${body && html`<div class="row"><${Select} label=${t("upload.encoding")} value=${state.encoding ?? now} set=${read} disabled=${state.encoding !== undefined}
-      options=${options} /></div>`}
+    ${again && html`<${ReadAgain} of=${of} what="encoding" label=${t("upload.encoding")} value=${now} options=${options} />`}
   </div></section>`;
 }
 

@@ -4,10 +4,11 @@
  * The file that was sent last is kept at hand, for as long as the page stands: of a workbook another sheet may be wanted, and the
  * server keeps only the rows that it has read.
  */
-import { html } from "../../../../vendor/lib.js";
+import { html, useState } from "../../../../vendor/lib.js";
 import { upload } from "../../../api.js";
+import { useHere } from "../../../route.js";
 import { says, t } from "../../../text.js";
-import { Failure, Note } from "../../../ui/notes.js";
+import { Failure, Note, Select } from "../../../ui.js";
 
 /** Bytes of a name. */
 const NAME_BYTES = 255;
@@ -52,4 +53,30 @@ function NoList({ of }) {
   const word = `fault.${of.fault}`;
   return html`<div role="alert"><${Note} kind="bad" title=${t("upload.refused")}>
     ${says(word) ? t(word, { n: of.number }) : of.message}<//></div>`;
+}
+
+/**
+ * Has a file that is at hand read again, otherwise: what comes of it takes the place of this list.
+ * @param {{ of: any, what: "sheet" | "encoding", label: string, value: string, options: [string, unknown][] }} props
+ */
+export function ReadAgain({ of, what, label, value, options }) {
+  const [state, setState] = useState(/** @type {{ chosen?: string, failure?: unknown }} */ ({}));
+  const here = useHere();
+  const body = bodyOf(of.id);
+  if (!body) return null;
+  async function read(/** @type {string} */ chosen) {
+    if (!body) return;
+    setState({ chosen });
+    try {
+      const id = await send(body, { name: of.name, source: of.source, [what]: chosen, replaces: of.id }, here.signal);
+      here.go(["lists", "new"], { upload: id }, true);
+    } catch (failure) {
+      setState({ failure });
+    }
+  }
+  const busy = state.chosen !== undefined;
+  return html`<div class="stack" aria-busy=${busy}>
+    ${state.failure !== undefined && html`<${Unsent} of=${state.failure} />`}
+    <div class="row"><${Select} label=${label} value=${state.chosen ?? value} set=${read} disabled=${busy} options=${options} /></div>
+  </div>`;
 }

@@ -1,7 +1,7 @@
 /** How far a new list is: its file, the column with the addresses, the forecast. */
 import { html } from "../../../../vendor/lib.js";
 import { t } from "../../../text.js";
-import { Icon } from "../../../ui/icon.js";
+import { Icon } from "../../../ui.js";
 
 /** @param {{ at: number }} props the current one, from 0 */
 export function Stages({ at }) {
