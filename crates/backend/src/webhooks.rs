@@ -121,33 +121,30 @@ impl Callbacks {
     /// Creates the callback of a completed erasure, to be added in the transaction that completes it. The body is that of `GET
     /// /v1/erasures/{id}`.
     pub fn erasure_completed(org: OrgNo, id: ErasureId, url: &str, body: Vec<u8>, now: Millis) -> NewDelivery {
-        NewDelivery {
-            org,
-            id: crate::secrets::random::id(now),
-            event: event_id(ERASURE_COMPLETED, &id.to_string()),
-            kind: ERASURE_COMPLETED.to_owned(),
-            url: url.to_owned(),
-            content: DeliveryContent::Bytes(body),
-            job: None,
-            signer: String::new(),
-            created_at: now,
-        }
+        let event = event_id(ERASURE_COMPLETED, &id.to_string());
+        NewDelivery { event, ..callback(org, ERASURE_COMPLETED, url, body, now) }
     }
 
     /// Creates the callback of a finished job, to be added in the transaction that finishes it. The body is that of `GET
     /// /v1/jobs/{id}`.
     pub fn job_finished(org: OrgNo, job: JobId, url: &str, body: Vec<u8>, now: Millis) -> NewDelivery {
-        NewDelivery {
-            org,
-            id: crate::secrets::random::id(now),
-            event: event_id(JOB_FINISHED, &job.to_string()),
-            kind: JOB_FINISHED.to_owned(),
-            url: url.to_owned(),
-            content: DeliveryContent::Bytes(body),
-            job: Some(job),
-            signer: String::new(),
-            created_at: now,
-        }
+        let event = event_id(JOB_FINISHED, &job.to_string());
+        NewDelivery { event, job: Some(job), ..callback(org, JOB_FINISHED, url, body, now) }
+    }
+}
+
+/// Creates a callback about no job, as an event of its own.
+fn callback(org: OrgNo, kind: &str, url: &str, body: Vec<u8>, now: Millis) -> NewDelivery {
+    NewDelivery {
+        org,
+        id: crate::secrets::random::id(now),
+        event: crate::secrets::random::id(now),
+        kind: kind.to_owned(),
+        url: url.to_owned(),
+        content: DeliveryContent::Bytes(body),
+        job: None,
+        signer: String::new(),
+        created_at: now,
     }
 }
 

@@ -22,8 +22,7 @@ use probity_telemetry::metrics::Delivered;
 use tokio::sync::Semaphore;
 
 use crate::outbound::HttpTarget;
-use crate::webhooks::callback_secret;
-use crate::webhooks::callback_secret::{SecretError, SigningSecrets};
+use crate::webhooks::callback_secret::{self, SecretError, SigningSecrets};
 use crate::webhooks::deliver::DeliveryParts;
 use crate::webhooks::lanes::ReceiverState;
 use crate::webhooks::rows::RowsDelivery;

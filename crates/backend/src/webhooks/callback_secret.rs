@@ -53,24 +53,18 @@ impl SigningSecrets {
 
     /// Decrypts the secrets of a webhook.
     pub(super) fn of_webhook(receiver: &WebhookReceiver, secrets: &Secrets) -> Result<Self, SecretError> {
-        let open = |sealed: &[u8]| -> Result<Secret, SecretError> {
-            Ok(Secret::from_bytes(secrets.open_webhook_secret(receiver.id, sealed)?)?)
-        };
-        let previous =
-            receiver.previous.as_ref().map(|(previous, until)| Ok::<_, SecretError>((open(previous)?, *until)));
-        Ok(Self { secret: open(&receiver.secret)?, previous: previous.transpose()? })
+        let open = |sealed: &[u8]| secrets.open_webhook_secret(receiver.id, sealed);
+        Self::opened(open, &receiver.secret, receiver.previous.as_ref())
     }
 
     fn opened(
-        sealed: callback_secret::StoredCallbackSecret,
-        secrets: &Secrets,
-        org: OrgNo,
+        open: impl Fn(&[u8]) -> Result<Vec<u8>, Unopened>,
+        secret: &[u8],
+        previous: Option<&(Vec<u8>, Millis)>,
     ) -> Result<Self, SecretError> {
-        let open = |sealed: &[u8]| -> Result<Secret, SecretError> {
-            Ok(Secret::from_bytes(secrets.open_callback_secret(org, sealed)?)?)
-        };
-        let previous = sealed.previous.map(|(previous, until)| Ok::<_, SecretError>((open(&previous)?, until)));
-        Ok(Self { secret: open(&sealed.secret)?, previous: previous.transpose()? })
+        let open = |sealed: &[u8]| -> Result<Secret, SecretError> { Ok(Secret::from_bytes(open(sealed)?)?) };
+        let previous = previous.map(|(previous, until)| Ok::<_, SecretError>((open(previous)?, *until)));
+        Ok(Self { secret: open(secret)?, previous: previous.transpose()? })
     }
 }
 
@@ -83,7 +77,8 @@ pub async fn of(store: &Store, secrets: &Secrets, org: OrgNo) -> Result<SigningS
         let fresh = secrets.seal_callback_secret(org, Secret::fresh().bytes());
         store.write(|tx| callback_secret::secret_of(tx, org, &fresh).scope_boxed()).await?
     };
-    SigningSecrets::opened(sealed, secrets, org)
+    let open = |secret: &[u8]| secrets.open_callback_secret(org, secret);
+    SigningSecrets::opened(open, &sealed.secret, sealed.previous.as_ref())
 }
 
 #[cfg(test)]

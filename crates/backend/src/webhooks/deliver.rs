@@ -11,17 +11,16 @@
 //! ([`SCHEDULE_MS`](super::attempt::SCHEDULE_MS)). A database failure is logged and retried at the next poll; an attempt that
 //! cannot be recorded is repeated after its lease.
 
-mod claim;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_account::id::WebhookId;
 use probity_engine::clock::EngineClock;
 use probity_mail::time::Millis;
-use probity_store::webhooks::WebhookReceiver;
-use probity_store::webhooks::outbox::{self, ClaimedDelivery};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store};
+use probity_store::webhooks::outbox::{self, ClaimedDelivery, SenderCapacity};
+use probity_store::webhooks::{self, WebhookReceiver};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, work};
 use probity_telemetry::metrics::Metrics;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::{Id, JoinSet};
@@ -134,25 +133,6 @@ struct LanesOf {
     is_silent: bool,
 }
 
-/// Destination of a delivery.
-enum To {
-    /// The URL in the delivery.
-    Elsewhere,
-    Webhook(Arc<WebhookReceiver>),
-    /// A webhook that no longer exists.
-    Nobody,
-}
-
-/// Result of starting a claimed delivery.
-enum DeliveryStart {
-    /// It is being sent, or will be as soon as it has a place.
-    Started,
-    /// It has to wait until this time.
-    Later(Millis),
-    /// It is no longer wanted.
-    Unwanted,
-}
-
 impl Worker {
     /// Creates a worker that `callbacks` wakes.
     pub fn new(parts: DeliveryParts, callbacks: &Callbacks, config: DeliveryConfig) -> Self {
@@ -250,13 +230,14 @@ impl Worker {
         }
     }
 
-    /// Starts a delivery if its lanes allow that. Otherwise it has to come back.
-    fn start(&mut self, mut claimed: ClaimedDelivery, to: To, now: Millis) -> DeliveryStart {
-        let receiver = match to {
-            To::Elsewhere => None,
-            To::Webhook(receiver) if receiver.active || claimed.kind == TEST => Some(receiver),
-            To::Webhook(_) | To::Nobody => return DeliveryStart::Unwanted,
-        };
+    /// Starts a delivery to a webhook, or to its own URL, if its lanes allow that. Otherwise returns the time at which it has to come
+    /// back.
+    fn start(
+        &mut self,
+        mut claimed: ClaimedDelivery,
+        receiver: Option<Arc<WebhookReceiver>>,
+        now: Millis,
+    ) -> Option<Millis> {
         if let Some(receiver) = &receiver {
             claimed.url.clone_from(&receiver.url);
         }
@@ -270,7 +251,7 @@ impl Worker {
         let lanes = LanesOf { host, own, customer: claimed.org, is_silent };
         let places = match self.admit(&lanes, now) {
             Admission::Go(places) => places,
-            Admission::Later(at) => return DeliveryStart::Later(at),
+            Admission::Later(at) => return Some(at),
         };
         let delivery = PreparedDelivery { claimed, receiver, putting_together: self.putting_together.clone() };
         let parts = self.parts.clone();
@@ -281,7 +262,7 @@ impl Worker {
             }
         });
         self.lanes.insert(task.id(), lanes);
-        DeliveryStart::Started
+        None
     }
 
     /// Enters both lanes or none. Silent endpoints have half of all places together.
@@ -298,6 +279,87 @@ impl Worker {
             return Admission::Later(at);
         }
         own
+    }
+}
+
+/// Claims of due deliveries: as many as there is room for, and none of customers that have their share.
+impl Worker {
+    /// Claims deliveries for which there is room, and starts those that may go.
+    async fn claim(&mut self) -> Due {
+        let wanted = self.room().min(self.config.claimed_max());
+        let sated = self.sated();
+        match self.try_claim(wanted, &sated).await {
+            Ok(claimed) if wanted > 0 && claimed == wanted => Due::More,
+            Ok(_) if self.room() == 0 || !self.sated().is_empty() => Due::WhereOneEnds,
+            Ok(_) => Due::Nothing,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the outbox; retrying");
+                Due::Nothing
+            }
+        }
+    }
+
+    /// Returns the customers whose next claim could exceed their share.
+    fn sated(&self) -> Vec<OrgNo> {
+        let mut taken: HashMap<OrgNo, usize> = HashMap::new();
+        for lanes in self.lanes.values() {
+            *taken.entry(lanes.customer).or_default() += 1;
+        }
+        let most = self.config.share().saturating_sub(self.config.claimed_max());
+        taken.into_iter().filter(|(_, taken)| *taken > most).map(|(customer, _)| customer).collect()
+    }
+
+    async fn try_claim(&mut self, wanted: usize, not_of: &[OrgNo]) -> Result<usize, StoreError> {
+        let DeliveryParts { store, clock, .. } = &self.parts;
+        if self.node.as_ref().is_some_and(|node| !node.may_work()) {
+            return Ok(0);
+        }
+        let now = clock.now();
+        let room = SenderCapacity { at_most: u32::try_from(wanted).unwrap_or(u32::MAX), not_of };
+        if wanted == 0 || !outbox::any_due(&mut store.read().await?, now, room).await? {
+            return Ok(0);
+        }
+        let (run, lease_ms) = (crate::secrets::random::run(), self.config.lease_ms);
+        let claim = store.write(|tx| outbox::claim(tx, now, lease_ms, &run, room).scope_boxed());
+        let claimed = claim.await?;
+        let receivers = self.receivers_of(&claimed).await?;
+        let (count, mut later, mut unwanted) = (claimed.len(), Vec::new(), Vec::new());
+        for one in claimed {
+            let (org, id) = (one.org, one.id);
+            // A callback, or a signer that only a newer version has, is of no webhook.
+            let webhook = one.signer.parse::<WebhookId>().ok();
+            let receiver = webhook.and_then(|webhook| receivers.get(&(org, webhook)).cloned());
+            let is_wanted = receiver.as_ref().is_some_and(|receiver| receiver.active || one.kind == TEST);
+            if webhook.is_some() && !is_wanted {
+                unwanted.push((org, id));
+            } else if let Some(at) = self.start(one, receiver, now) {
+                later.push((org, id, at));
+            }
+        }
+        if !(later.is_empty() && unwanted.is_empty()) {
+            let handed_back = self.parts.store.write(work!(|tx| {
+                outbox::defer(tx, &run, &later).await?;
+                outbox::cancel(tx, &run, &unwanted).await
+            }));
+            handed_back.await?;
+        }
+        Ok(count)
+    }
+
+    /// Returns the webhooks that receive these deliveries.
+    async fn receivers_of(
+        &self,
+        claimed: &[ClaimedDelivery],
+    ) -> Result<HashMap<(OrgNo, WebhookId), Arc<WebhookReceiver>>, StoreError> {
+        let mut wanted: Vec<(OrgNo, WebhookId)> =
+            claimed.iter().filter_map(|one| Some((one.org, one.signer.parse().ok()?))).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        if wanted.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let found = webhooks::receivers(&mut self.parts.store.read().await?, &wanted).await?;
+        Ok(found.into_iter().map(|one| ((one.org, one.id), Arc::new(one))).collect())
     }
 }
 

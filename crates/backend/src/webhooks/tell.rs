@@ -17,7 +17,7 @@ use probity_store::webhooks::{self, JobWebhook};
 use probity_store::{OrgNo, Result, Tx};
 use serde::Serialize;
 
-use crate::webhooks::{JOB_FINISHED, TEST, event_id};
+use crate::webhooks::{JOB_FINISHED, TEST, callback, event_id};
 
 /// Maximum number of rows in one delivery.
 pub const ROWS_MAX: usize = 100;
@@ -55,9 +55,7 @@ fn about_rows(org: OrgNo, listeners: &[JobWebhook], results: &[RowResult], now: 
     for listener in listeners {
         for topic in listener.events.iter().filter(|topic| topic.is_of_rows()) {
             let of_topic = results.iter().filter(|result| topic.has_row(result.kind.reason));
-            let mut rows: Vec<i64> = of_topic.map(|result| result.idx).collect();
-            rows.sort_unstable();
-            messages.extend(rows.chunks(ROWS_MAX).map(|rows| of_rows(org, listener, *topic, rows, now)));
+            messages.extend(of_rows(org, listener, *topic, of_topic.map(|result| result.idx).collect(), now));
         }
     }
     messages
@@ -78,21 +76,22 @@ pub async fn contacts_changed(
     let mut messages = Vec::new();
     for listener in &listeners {
         for change in ContactChange::ALL.into_iter().filter(|one| listener.events.contains(&Topic::Contact(*one))) {
-            let mut rows: Vec<i64> = changed.iter().filter(|(_, one)| *one == change).map(|(idx, _)| *idx).collect();
-            rows.sort_unstable();
-            messages
-                .extend(rows.chunks(ROWS_MAX).map(|rows| of_rows(org, listener, Topic::Contact(change), rows, now)));
+            let rows = changed.iter().filter(|(_, one)| *one == change).map(|(idx, _)| *idx).collect();
+            messages.extend(of_rows(org, listener, Topic::Contact(change), rows, now));
         }
     }
     Ok(outbox::put_quietly(tx, &messages).await? > 0)
 }
 
-/// Creates a delivery about rows.
-fn of_rows(org: OrgNo, listener: &JobWebhook, topic: Topic, rows: &[i64], now: Millis) -> NewDelivery {
-    let kind = topic.to_string();
-    let event = event_id(&kind, &format!("{}{rows:?}", listener.job));
-    let content = DeliveryContent::Rows(rows.to_vec());
-    NewDelivery { event, kind, content, ..to(org, listener, now) }
+/// Creates the deliveries about rows.
+fn of_rows(org: OrgNo, listener: &JobWebhook, topic: Topic, mut rows: Vec<i64>, now: Millis) -> Vec<NewDelivery> {
+    rows.sort_unstable();
+    let message = |rows: &[i64]| {
+        let kind = topic.to_string();
+        let event = event_id(&kind, &format!("{}{rows:?}", listener.job));
+        NewDelivery { event, kind, content: DeliveryContent::Rows(rows.to_vec()), ..to(org, listener, Vec::new(), now) }
+    };
+    rows.chunks(ROWS_MAX).map(message).collect()
 }
 
 /// Returns the webhooks subscribed to finished jobs.
@@ -107,8 +106,7 @@ pub async fn job_finished(tx: &mut Tx, org: OrgNo, listeners: &[JobWebhook], job
     let body = Body { kind: JOB_FINISHED.to_owned(), timestamp: now.into(), data: job }.to_bytes();
     let message = |listener: &JobWebhook| NewDelivery {
         event: event_id(JOB_FINISHED, &format!("webhooks {}", listener.job)),
-        content: DeliveryContent::Bytes(body.clone()),
-        ..to(org, listener, now)
+        ..to(org, listener, body.clone(), now)
     };
     let messages: Vec<NewDelivery> = listeners.iter().map(message).collect();
     outbox::put_all(tx, &messages).await.map(drop)
@@ -121,15 +119,9 @@ pub async fn connection_lost(tx: &mut Tx, of: &StoredConnection, now: Millis) ->
     let event = event_id(&kind, &format!("{} {}", of.id, now.0));
     let body = Body { kind: kind.clone(), timestamp: now.into(), data: ConnectionShown::from(of.clone()) }.to_bytes();
     let message = |(id, url): (WebhookId, String)| NewDelivery {
-        org: of.org,
-        id: crate::secrets::random::id(now),
         event,
-        kind: kind.clone(),
-        url,
-        content: DeliveryContent::Bytes(body.clone()),
-        job: None,
         signer: id.to_string(),
-        created_at: now,
+        ..callback(of.org, &kind, &url, body.clone(), now)
     };
     let messages: Vec<_> = webhooks::subscribers(tx, of.org, of.test, topic).await?.into_iter().map(message).collect();
     outbox::put_all(tx, &messages).await.map(drop)
@@ -144,32 +136,13 @@ struct Tested {
 /// Creates a test delivery. Each one is a separate event.
 pub fn test(org: OrgNo, id: WebhookId, url: &str, now: Millis) -> NewDelivery {
     let body = Body { kind: TEST.to_owned(), timestamp: now.into(), data: Tested { webhook_id: id } };
-    NewDelivery {
-        org,
-        id: crate::secrets::random::id(now),
-        event: crate::secrets::random::id(now),
-        kind: TEST.to_owned(),
-        url: url.to_owned(),
-        content: DeliveryContent::Bytes(body.to_bytes()),
-        job: None,
-        signer: id.to_string(),
-        created_at: now,
-    }
+    NewDelivery { signer: id.to_string(), ..callback(org, TEST, url, body.to_bytes(), now) }
 }
 
-/// Creates a delivery about a finished job without its content, which the caller fills in.
-fn to(org: OrgNo, listener: &JobWebhook, now: Millis) -> NewDelivery {
-    NewDelivery {
-        org,
-        id: crate::secrets::random::id(now),
-        event: crate::secrets::random::id(now),
-        kind: JOB_FINISHED.to_owned(),
-        url: listener.url.clone(),
-        content: DeliveryContent::Bytes(Vec::new()),
-        job: Some(listener.job),
-        signer: listener.id.to_string(),
-        created_at: now,
-    }
+/// Creates a delivery about a finished job.
+fn to(org: OrgNo, listener: &JobWebhook, body: Vec<u8>, now: Millis) -> NewDelivery {
+    let (job, signer) = (Some(listener.job), listener.id.to_string());
+    NewDelivery { job, signer, ..callback(org, JOB_FINISHED, &listener.url, body, now) }
 }
 
 #[cfg(test)]
