@@ -25,6 +25,8 @@ use url::{Host, Url};
 
 pub use worker::Mailer;
 
+/// Maximum time for one email.
+const MAIL_MAX: Duration = Duration::from_mins(1);
 /// Maximum time of each step of the dialog with the relay.
 const STEP_MAX: Duration = Duration::from_secs(20);
 
@@ -130,14 +132,11 @@ impl Relay {
             Secure::WhereOffered => Tls::Opportunistic(tls),
         };
         let builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&self.host).port(self.port).tls(tls);
-        let builder = builder.timeout(Some(STEP_MAX));
-        Ok(match &self.credentials {
-            Some((user, password)) => {
-                builder.credentials(Credentials::new(user.clone(), password.expose_secret().to_owned()))
-            }
-            None => builder,
+        let mut builder = builder.timeout(Some(STEP_MAX));
+        if let Some((user, password)) = &self.credentials {
+            builder = builder.credentials(Credentials::new(user.clone(), password.expose_secret().to_owned()));
         }
-        .build())
+        Ok(builder.build())
     }
 }
 
@@ -178,10 +177,11 @@ impl MailConfig {
             Ok(transport) => transport,
             Err(error) => return RelayResult::NotNow(error.to_string()),
         };
-        match transport.send(message).await {
-            Ok(_) => RelayResult::Taken,
-            Err(error) if error.is_permanent() => RelayResult::Never(status_of(&error)),
-            Err(error) => RelayResult::NotNow(status_of(&error)),
+        match tokio::time::timeout(MAIL_MAX, transport.send(message)).await {
+            Ok(Ok(_)) => RelayResult::Taken,
+            Ok(Err(error)) if error.is_permanent() => RelayResult::Never(status_of(&error)),
+            Ok(Err(error)) => RelayResult::NotNow(status_of(&error)),
+            Err(_) => RelayResult::NotNow("the relay took too long".into()),
         }
     }
 

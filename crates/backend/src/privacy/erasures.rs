@@ -107,28 +107,20 @@ impl ErasureParts {
     }
 }
 
-/// Adds an erasure to a tombstone file, for a process that does not keep the file's contents in memory.
-pub async fn write_down(file: &Path, new: &NewErasure) -> std::io::Result<()> {
-    Tombstones::at(Some(file.to_owned())).add(new).await
-}
-
 /// Carries out erasures until `ending` is canceled. A lease is no longer than that of jobs.
 pub async fn work(eraser: ErasureParts, jobs_lease_ms: i64, ending: CancellationToken) {
     let lease_ms = jobs_lease_ms.min(LEASE_MS);
     let mut turn = ErasureTurn::FIRST;
     while !ending.is_cancelled() {
-        let pause = match ending.run_until_cancelled(next(&eraser, lease_ms, &mut turn)).await {
+        match ending.run_until_cancelled(next(&eraser, lease_ms, &mut turn)).await {
             Some(Ok(true)) => continue,
-            Some(Ok(false)) | None => POLL,
-            Some(Err(error)) => {
-                tracing::warn!(%error, "an erasure was interrupted; retrying");
-                POLL
-            }
-        };
+            Some(Ok(false)) | None => {}
+            Some(Err(error)) => tracing::warn!(%error, "an erasure was interrupted; retrying"),
+        }
         tokio::select! {
             () = ending.cancelled() => {}
             () = eraser.erasures.wake.notified() => {}
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(POLL) => {}
         }
     }
 }
@@ -163,7 +155,7 @@ impl Keeper<'_> {
         if !erasures::any_open(&mut self.store.read().await?, now).await? {
             return Ok(false);
         }
-        let run = crate::secrets::hex(&crate::secrets::random::bytes::<16>());
+        let run = crate::secrets::random::run();
         let this = *turn;
         let claimed = self.store.write(|tx| erasures::claim(tx, now, self.lease_ms, &run, this).scope_boxed()).await?;
         let Some(claimed) = claimed else { return Ok(false) };

@@ -8,20 +8,13 @@ use probity_store::activity::list_mail::{self, ClaimedListMail};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
 use crate::accounts::mail::OutgoingMail;
-use crate::accounts::mail::worker::{AT_ONCE, LEASE_MS, Mailer, News};
+use crate::accounts::mail::worker::{Mailer, News, claim_due, unless_lost};
 
 impl Mailer {
     /// Sends the mail about lists that are over.
     pub(super) async fn tell_of_lists(&self) -> Result<(), StoreError> {
         loop {
-            let now = self.clock.now();
-            if !list_mail::any_due(&mut self.store.read().await?, now).await? {
-                return Ok(());
-            }
-            let run = crate::secrets::hex(&crate::secrets::random::bytes::<16>());
-            let claim = self.store.write(|tx| list_mail::claim(tx, now, LEASE_MS, &run, AT_ONCE).scope_boxed());
-            let claims = claim.await?;
-            // What is left is being sent by other nodes.
+            let claims = claim_due!(self, list_mail);
             if claims.is_empty() {
                 return Ok(());
             }
@@ -35,10 +28,7 @@ impl Mailer {
         let (letter, id) = written(claimed, self.config.dashboard());
         let mail = OutgoingMail { to: &claimed.email, id: &id, letter: &letter, unsubscribe: None };
         let again = self.hand_news(mail, news(claimed)).await;
-        match self.store.write(|tx| list_mail::record(tx, claimed, again).scope_boxed()).await {
-            Err(StoreError::LeaseLost) => Ok(()),
-            recorded => recorded,
-        }
+        unless_lost(self.store.write(|tx| list_mail::record(tx, claimed, again).scope_boxed()).await)
     }
 }
 

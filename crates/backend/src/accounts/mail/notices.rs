@@ -9,20 +9,13 @@ use probity_store::activity::notices::{self, ClaimedNotice, NoticeKind};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
 use crate::accounts::mail::OutgoingMail;
-use crate::accounts::mail::worker::{AT_ONCE, LEASE_MS, Mailer, News};
+use crate::accounts::mail::worker::{Mailer, News, claim_due, unless_lost};
 
 impl Mailer {
     /// Sends the notices that are due.
     pub(super) async fn tell(&self) -> Result<(), StoreError> {
         loop {
-            let now = self.clock.now();
-            if !notices::any_due(&mut self.store.read().await?, now).await? {
-                return Ok(());
-            }
-            let run = crate::secrets::hex(&crate::secrets::random::bytes::<16>());
-            let claim = self.store.write(|tx| notices::claim(tx, now, LEASE_MS, &run, AT_ONCE).scope_boxed());
-            let claims = claim.await?;
-            // What is left is being sent by other nodes.
+            let claims = claim_due!(self, notices);
             if claims.is_empty() {
                 return Ok(());
             }
@@ -36,11 +29,7 @@ impl Mailer {
         let (letter, id) = written(claimed, self.config.dashboard());
         let mail = OutgoingMail { to: &claimed.email, id: &id, letter: &letter, unsubscribe: None };
         let again = self.hand_news(mail, news(claimed)).await;
-        match self.store.write(|tx| notices::record(tx, claimed, again).scope_boxed()).await {
-            // The reason for the notice has ended or recurred meanwhile.
-            Err(StoreError::LeaseLost) => Ok(()),
-            recorded => recorded,
-        }
+        unless_lost(self.store.write(|tx| notices::record(tx, claimed, again).scope_boxed()).await)
     }
 }
 

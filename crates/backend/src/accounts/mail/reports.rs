@@ -17,7 +17,7 @@ use probity_store::activity::report_mail::{self, ClaimedReport};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
 use crate::accounts::mail::OutgoingMail;
-use crate::accounts::mail::worker::{AT_ONCE, LEASE_MS, Mailer, News};
+use crate::accounts::mail::worker::{Mailer, News, claim_due, unless_lost};
 use of_period::PeriodFigures;
 
 /// Members whose reports are planned at a time, and how often in a round.
@@ -31,14 +31,8 @@ impl Mailer {
     /// Queues the weekly and monthly reports that are due, then sends some reports: invitations do not wait for all of them.
     pub(super) async fn report(&self) -> Result<(), StoreError> {
         self.plan_reports().await?;
-        let now = self.clock.now();
-        if !report_mail::any_due(&mut self.store.read().await?, now).await? {
-            return Ok(());
-        }
-        let run = crate::secrets::hex(&crate::secrets::random::bytes::<16>());
-        let claim = self.store.write(|tx| report_mail::claim(tx, now, LEASE_MS, &run, AT_ONCE).scope_boxed());
         let mut read = ReadFigures::new();
-        for claimed in claim.await? {
+        for claimed in claim_due!(self, report_mail) {
             self.report_one(&claimed, &mut read).await?;
         }
         Ok(())
@@ -79,10 +73,7 @@ impl Mailer {
             }
             None => None,
         };
-        match self.store.write(|tx| report_mail::record(tx, claimed, again).scope_boxed()).await {
-            Err(StoreError::LeaseLost) => Ok(()),
-            recorded => recorded,
-        }
+        unless_lost(self.store.write(|tx| report_mail::record(tx, claimed, again).scope_boxed()).await)
     }
 
     /// Writes a report; `None` if there is nothing to report.

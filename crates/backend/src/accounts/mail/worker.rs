@@ -23,9 +23,8 @@ use crate::secrets::Secrets;
 
 /// Interval between rounds.
 const ROUND: Duration = Duration::from_secs(5);
+/// Emails claimed together.
 pub(super) const AT_ONCE: u32 = 10;
-/// Maximum time for one email.
-const MAIL_MAX: Duration = Duration::from_mins(1);
 /// Lease of emails, in milliseconds. Each email of a claim can take its maximum time.
 pub(super) const LEASE_MS: i64 = probity_store::nodes::ahead::MAIL_LEASE_MS;
 /// Pauses after the first attempts, in milliseconds. The last one applies to all further attempts.
@@ -33,6 +32,24 @@ const WAITS_MS: [i64; 5] = [60_000, 300_000, 1_800_000, 7_200_000, 21_600_000];
 
 /// Time for which news is retried, in milliseconds.
 pub(super) const NEWS_MS: i64 = 2 * 24 * 3_600_000;
+
+/// Claims due mail of a kind, by its module of the store. None is left if other nodes are sending it.
+macro_rules! claim_due {
+    ($mailer:expr, $kind:ident) => {{
+        use $crate::accounts::mail::worker::{AT_ONCE, LEASE_MS};
+        let now = $mailer.clock.now();
+        if $kind::any_due(&mut $mailer.store.read().await?, now).await? {
+            let run = $crate::secrets::random::run();
+            let claim = $mailer
+                .store
+                .write(probity_store::work!(|tx| { $kind::claim(tx, now, LEASE_MS, &run, AT_ONCE).await }));
+            claim.await?
+        } else {
+            Vec::new()
+        }
+    }};
+}
+pub(super) use claim_due;
 
 /// Sender of pending email.
 pub struct Mailer {
@@ -65,14 +82,7 @@ impl Mailer {
 
     async fn round(&self) -> Result<(), StoreError> {
         loop {
-            let now = self.clock.now();
-            if !mail::any_due(&mut self.store.read().await?, now).await? {
-                return Ok(());
-            }
-            let run = crate::secrets::hex(&crate::secrets::random::bytes::<16>());
-            let claim = self.store.write(|tx| mail::claim(tx, now, LEASE_MS, &run, AT_ONCE).scope_boxed());
-            let claims = claim.await?;
-            // What is left is being sent by other nodes.
+            let claims = claim_due!(self, mail);
             if claims.is_empty() {
                 return Ok(());
             }
@@ -93,8 +103,7 @@ impl Mailer {
             if claimed.is_member { letter.new_password(language, requires_sso) } else { letter.invitation(language) };
         let id = format!("{}.{}", claimed.user, claimed.created_at.0);
         let mail = OutgoingMail { to: &claimed.email, id: &id, letter: &letter, unsubscribe: None };
-        let handed = tokio::time::timeout(MAIL_MAX, self.config.hand_over(mail)).await;
-        let handed = handed.unwrap_or_else(|_| RelayResult::NotNow("the relay took too long".into()));
+        let handed = self.config.hand_over(mail).await;
         let now = self.clock.now();
         let outcome = outcome(&handed, claimed, now);
         match (&handed, outcome) {
@@ -112,11 +121,15 @@ impl Mailer {
             LinkMailOutcome::Again(_) => Mailed::Failed,
             LinkMailOutcome::Failed => Mailed::Exhausted,
         });
-        match recorded {
-            // The invitation was used, withdrawn or renewed meanwhile.
-            Err(StoreError::LeaseLost) => Ok(()),
-            recorded => recorded,
-        }
+        unless_lost(recorded)
+    }
+}
+
+/// Passes over a lost lease: the reason for the mail has ended or recurred meanwhile.
+pub(super) fn unless_lost(recorded: Result<(), StoreError>) -> Result<(), StoreError> {
+    match recorded {
+        Err(StoreError::LeaseLost) => Ok(()),
+        recorded => recorded,
     }
 }
 
@@ -145,8 +158,7 @@ impl News {
 impl Mailer {
     /// Hands news to the relay. Returns the time of the next attempt; `None` if there is none.
     pub(super) async fn hand_news(&self, mail: OutgoingMail<'_>, news: News) -> Option<Millis> {
-        let handed = tokio::time::timeout(MAIL_MAX, self.config.hand_over(mail)).await;
-        let handed = handed.unwrap_or_else(|_| RelayResult::NotNow("the relay took too long".into()));
+        let handed = self.config.hand_over(mail).await;
         let again = news.again(&handed, self.clock.now());
         self.metrics.mail().attempted(match (&handed, again) {
             (RelayResult::Taken, _) => Mailed::Sent,
