@@ -13,7 +13,6 @@ mod slice;
 
 use std::collections::BTreeMap;
 
-use probity_connectors::Fault;
 use probity_mail::time::Millis;
 use probity_store::accounts::organization;
 use probity_store::connections::actions;
@@ -51,31 +50,14 @@ enum NextSlice<'h> {
     End,
     /// The run has to wait.
     At(Millis),
-    /// The run cannot continue, for this reason.
-    Stopped(String),
-    /// The platform gives no access token.
-    Refused(Box<RunAccount<'h>>, Fault),
 }
 
-/// Outcome of a slice.
+/// Outcome of a slice, or of all.
 enum SliceEnd {
     /// All of its rows were processed. Some may have to be verified again later.
     Through { later: bool },
-    /// The run has to wait, or has ended.
-    Step(RunStep),
-}
-
-/// Outcome of all slices.
-enum SlicesEnd<'h> {
-    /// Some contacts may have to be verified again later.
-    Through {
-        later: bool,
-    },
-    Step(RunStep),
-    /// The run cannot continue, for this reason.
-    Stopped(String),
-    /// The platform gives no access token.
-    Refused(Box<RunAccount<'h>>, Fault),
+    /// The run has to wait.
+    At(Millis),
 }
 
 /// What a slice leaves to the next one.
@@ -90,7 +72,7 @@ struct Carried {
 
 pub(super) async fn act(held: &HeldRun<'_>) -> Result<RunStep, RunStop> {
     if held.test {
-        return held.fail("a test connection never acts").await;
+        return Err(RunStop::Unable("a test connection never acts".to_owned()));
     }
     let mut carried = Carried::default();
     let end = act_on_slices(held, &mut carried).await;
@@ -98,12 +80,10 @@ pub(super) async fn act(held: &HeldRun<'_>) -> Result<RunStep, RunStop> {
     carried.unsettled.flush(held).await?;
     let now = held.now();
     match end? {
-        SlicesEnd::Step(step) => Ok(step),
-        SlicesEnd::Stopped(why) => held.fail(&why).await,
-        SlicesEnd::Refused(account, fault) => held.react(&account, fault).await,
-        SlicesEnd::Through { .. } if carried.unsettled.has_replaced() => Ok(RunStep::At(now)),
-        SlicesEnd::Through { later: true } => Ok(RunStep::At(now + LATER_MS)),
-        SlicesEnd::Through { later: false } => finish(held, now).await,
+        SliceEnd::At(at) => Ok(RunStep::At(at)),
+        SliceEnd::Through { .. } if carried.unsettled.has_replaced() => Ok(RunStep::At(now)),
+        SliceEnd::Through { later: true } => Ok(RunStep::At(now + LATER_MS)),
+        SliceEnd::Through { later: false } => finish(held, now).await,
     }
 }
 
@@ -123,20 +103,18 @@ async fn finish(held: &HeldRun<'_>, now: Millis) -> Result<RunStep, RunStop> {
     }
 }
 
-async fn act_on_slices<'h>(held: &'h HeldRun<'_>, carried: &mut Carried) -> Result<SlicesEnd<'h>, RunStop> {
+async fn act_on_slices(held: &HeldRun<'_>, carried: &mut Carried) -> Result<SliceEnd, RunStop> {
     let (mut some_later, mut next) = (false, prepared(held, 0).await?);
     loop {
         let slice = match next {
             NextSlice::Ready(slice) => slice,
-            NextSlice::End => return Ok(SlicesEnd::Through { later: some_later }),
-            NextSlice::At(at) => return Ok(SlicesEnd::Step(RunStep::At(at))),
-            NextSlice::Stopped(why) => return Ok(SlicesEnd::Stopped(why)),
-            NextSlice::Refused(account, fault) => return Ok(SlicesEnd::Refused(account, fault)),
+            NextSlice::End => return Ok(SliceEnd::Through { later: some_later }),
+            NextSlice::At(at) => return Ok(SliceEnd::At(at)),
         };
         let (end, following) = act_and_prepare(held, &slice, carried).await;
         match end? {
             SliceEnd::Through { later } => some_later |= later,
-            SliceEnd::Step(step) => return Ok(SlicesEnd::Step(step)),
+            at => return Ok(at),
         }
         next = following?;
     }
@@ -163,7 +141,7 @@ async fn act_and_prepare<'h>(
         return (end, following);
     }
     let (flushed, following) = tokio::join!(carried.unsettled.flush(held), preparing);
-    (end.and_then(|end| flushed.map(|()| end)), following)
+    (flushed.and(end), following)
 }
 
 /// Loads and decides the slice that starts at a row.
@@ -182,16 +160,11 @@ async fn prepared<'h>(held: &'h HeldRun<'_>, from: i64) -> Result<NextSlice<'h>,
         return Ok(NextSlice::At(held.now() + RESTRICTED_MS));
     }
     drop(conn);
-    let mut account = match held.account().await? {
-        Ok(account) => account,
-        Err(why) => return Ok(NextSlice::Stopped(why)),
-    };
-    if let Some(fault) = held.authorize(&mut account).await? {
-        return Ok(NextSlice::Refused(Box::new(account), fault));
-    }
+    let mut account = held.account().await?;
+    held.authorize(&mut account, None).await?;
     let was_never_held = held.run.confirmed_at.is_none() && held.run.brake.is_none();
     if account.connection.settings.manual_mode && was_never_held {
-        return Ok(NextSlice::Stopped("manual mode was switched on".to_owned()));
+        return Err(RunStop::Unable("manual mode was switched on".to_owned()));
     }
     let mut due = DueSlice::load(held, account.access.file, due).await?;
     due.decide(held, &account).await?;
@@ -200,8 +173,6 @@ async fn prepared<'h>(held: &'h HeldRun<'_>, from: i64) -> Result<NextSlice<'h>,
 
 /// Acts on a slice until something changes.
 async fn act_on(held: &HeldRun<'_>, slice: &DecidedSlice<'_>, carried: &mut Carried) -> Result<SliceEnd, RunStop> {
-    match Doing::new(held, slice, carried).all().await? {
-        Some(step) => Ok(SliceEnd::Step(step)),
-        None => Ok(SliceEnd::Through { later: slice.due.has_later() }),
-    }
+    let is_through = Doing::new(held, slice, carried).all().await?;
+    Ok(if is_through { SliceEnd::Through { later: slice.due.has_later() } } else { SliceEnd::At(held.now()) })
 }

@@ -49,22 +49,22 @@ fn stored<'a>(access: &'a ConnectionAccess<'_>) -> Testing<'a> {
 }
 
 impl HeldRun<'_> {
-    /// Handles a failed call.
-    pub(super) async fn react(&self, account: &RunAccount<'_>, fault: Fault) -> Result<RunStep, RunStop> {
+    /// Handles a failed call, which used this version of the access token.
+    pub(super) async fn react(&self, fault: Fault, token: Option<i64>) -> Result<RunStep, RunStop> {
         match fault.class {
-            ErrorClass::Credential => self.refused(account, fault).await,
-            ErrorClass::Throttled | ErrorClass::Transient => self.later(&fault).await,
+            ErrorClass::Credential => self.refused(fault, token).await,
+            ErrorClass::Throttled | ErrorClass::Transient => self.later(fault, self.refused_at()),
             // A used-up quota is not a failure: it is renewed.
             ErrorClass::Quota => {
                 let wait = fault.wait_ms.or(Some(PAUSE_MAX_MS));
                 Ok(RunStep::After(self.setback(self.failures(), wait, None, &fault)))
             }
-            ErrorClass::Unreadable if self.failures() < UNREADABLE_MAX => self.later(&fault).await,
+            ErrorClass::Unreadable if self.failures() < UNREADABLE_MAX => self.later(fault, self.refused_at()),
             ErrorClass::Gone
             | ErrorClass::Taken
             | ErrorClass::Refused
             | ErrorClass::Invalid
-            | ErrorClass::Unreadable => self.fail(&fault.message).await,
+            | ErrorClass::Unreadable => Err(RunStop::Unable(fault.message)),
         }
     }
 
@@ -81,37 +81,34 @@ impl HeldRun<'_> {
         RunSetback { next_at, failures, refused_at, fault }
     }
 
-    async fn later(&self, fault: &Fault) -> Result<RunStep, RunStop> {
-        self.later_with(fault, self.refused_at()).await
-    }
-
-    async fn later_with(&self, fault: &Fault, refused_at: Option<Millis>) -> Result<RunStep, RunStop> {
+    fn later(&self, fault: Fault, refused_at: Option<Millis>) -> Result<RunStep, RunStop> {
         let failures = self.failures();
         if failures >= FAILURES_MAX {
-            return self.fail(&fault.message).await;
+            return Err(RunStop::Unable(fault.message));
         }
-        Ok(RunStep::After(self.setback(failures + 1, fault.wait_ms, refused_at, fault)))
+        Ok(RunStep::After(self.setback(failures + 1, fault.wait_ms, refused_at, &fault)))
     }
 
     /// Handles a call that the platform refuses although it accepts the credentials.
-    async fn forbidden(&self, fault: &Fault) -> Result<RunStep, RunStop> {
-        if is_hopeless(self.run.fault.as_deref(), fault, self.failures()) {
-            return self.fail(&fault.message).await;
+    fn forbidden(&self, fault: Fault) -> Result<RunStep, RunStop> {
+        if is_hopeless(self.run.fault.as_deref(), &fault, self.failures()) {
+            return Err(RunStop::Unable(fault.message));
         }
         // The refusals of the credentials before are over.
-        self.later_with(fault, None).await
+        self.later(fault, None)
     }
 
     /// Sends the test call. If it still refuses the credentials after a while, disconnects the connection.
-    async fn refused(&self, account: &RunAccount<'_>, fault: Fault) -> Result<RunStep, RunStop> {
-        let message = match self.tried(account).await? {
-            Ok(TestOutcome::Wrong { message, .. }) => message,
-            Ok(TestOutcome::Valid { .. }) => return self.forbidden(&fault).await,
-            Ok(TestOutcome::Failed(other)) | Err(other) => return self.later(&other).await,
+    async fn refused(&self, fault: Fault, token: Option<i64>) -> Result<RunStep, RunStop> {
+        let mut account = self.account().await?;
+        let message = match self.tried(&mut account, token).await? {
+            TestOutcome::Wrong { message, .. } => message,
+            TestOutcome::Valid { .. } => return self.forbidden(fault),
+            TestOutcome::Failed(other) => return self.later(other, self.refused_at()),
         };
         let (now, first) = (self.now(), self.refused_at());
         match first {
-            Some(first) if now.since(first) >= REFUSED_MS => self.disconnect(account, &message).await,
+            Some(first) if now.since(first) >= REFUSED_MS => self.disconnect(&account, &message).await,
             first => {
                 let first = first.unwrap_or(now);
                 let wait = Some((first + REFUSED_MS).since(now));
@@ -120,13 +117,14 @@ impl HeldRun<'_> {
         }
     }
 
-    /// Tries the credentials, with another access token if the platform wants one.
-    async fn tried(&self, account: &RunAccount<'_>) -> Result<Result<TestOutcome, Fault>, RunStop> {
-        let mut account = account.clone();
-        if let Some(fault) = self.authorize_again(&mut account).await? {
-            return Ok(Ok(stored(&account.access).refused(fault)));
+    /// Tries the credentials, with another access token than the one of this version if the platform wants one.
+    async fn tried(&self, account: &mut RunAccount<'_>, token: Option<i64>) -> Result<TestOutcome, RunStop> {
+        match self.authorize(account, token).await {
+            Err(RunStop::Call(fault, _)) => return Ok(stored(&account.access).refused(fault)),
+            done => done?,
         }
-        Ok(self.runs.platforms.test(stored(&account.access), &account.access.budget).await)
+        let tested = self.runs.platforms.test(stored(&account.access), &account.access.budget).await;
+        Ok(tested.unwrap_or_else(TestOutcome::Failed))
     }
 
     /// Ends the run and its connection together: another node would only see that the connection is disconnected.

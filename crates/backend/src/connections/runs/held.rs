@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use probity_connectors::Fault;
 use probity_contract::error::Detail;
 use probity_mail::time::Millis;
 use probity_store::connections::runs::{
@@ -41,10 +42,19 @@ pub(super) enum RunStep {
 }
 
 /// Reason why the work on a run stops early.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum RunStop {
     /// Another node holds the run, or the run was ended.
+    #[error("the run was lost")]
     Lost,
+    #[error("{0}")]
     Failed(Detail),
+    /// The run cannot continue, for this reason. It ends.
+    #[error("{0}")]
+    Unable(String),
+    /// A call failed. Has the version of the access token that it used.
+    #[error("{}", .0.message)]
+    Call(Fault, Option<i64>),
 }
 
 impl From<StoreError> for RunStop {
@@ -69,7 +79,7 @@ pub(super) async fn work(runs: &Runs, claimed: ClaimedRun, ending: &Cancellation
             tracing::info!(run = %held.run.id, "another node took over the run, or it was ended");
             Ok(())
         }
-        Err(RunStop::Failed(error)) => {
+        Err(error) => {
             let at = runs.now() + i64::try_from(REST.as_millis()).unwrap_or(0);
             tracing::error!(%error, run = %held.run.id, "a run was interrupted; it will be claimed again");
             runs.store.write(|tx| runs::leave(tx, &fence, at).scope_boxed()).await
@@ -108,11 +118,19 @@ impl HeldRun<'_> {
     }
 
     async fn go_on(&self, position: Option<Vec<u8>>) -> Result<RunStep, RunStop> {
-        match self.run.state {
+        let done = match self.run.state {
             RunState::Reading => reading::read(self, position).await,
             RunState::Verifying => verifying::verify(self).await,
             RunState::Acting => acting::act(self).await,
             _ => Ok(RunStep::Moved),
+        };
+        let done = match done {
+            Err(RunStop::Call(fault, token)) => self.react(fault, token).await,
+            done => done,
+        };
+        match done {
+            Err(RunStop::Unable(why)) => self.fail(&why).await,
+            done => done,
         }
     }
 
@@ -160,7 +178,7 @@ impl HeldRun<'_> {
     }
 
     /// Ends a run that cannot continue.
-    pub(super) async fn fail(&self, fault: &str) -> Result<RunStep, RunStop> {
+    async fn fail(&self, fault: &str) -> Result<RunStep, RunStop> {
         let now = self.now();
         let ended = self.runs.store.write_bulk(|tx| self.end(tx, fault, now).scope_boxed());
         Ok(self.failed(&ended.await?, fault))

@@ -2,7 +2,7 @@
 
 use probity_mail::time::Millis;
 use probity_store::connections::{changes, runs};
-use probity_store::{Result, ScopedFutureExt as _, Store};
+use probity_store::{Result, ScopedFutureExt as _, Store, work};
 
 use crate::jobs::announce;
 use crate::webhooks::Callbacks;
@@ -18,16 +18,13 @@ const STATUSES: i64 = 1_000;
 pub async fn round(store: &Store, callbacks: &Callbacks, now: Millis) -> Result<()> {
     let banned = runs::of_banned(&mut store.read().await?, AT_MOST).await?;
     for place in banned {
-        let cancelled = store.write_bulk(|tx| {
-            async move {
-                let closed = runs::cancel(tx, place, now).await?.and_then(|end| end.closed);
-                if let Some(closed) = &closed {
-                    announce(tx, closed, now).await?;
-                }
-                Ok(closed.is_some())
+        let cancelled = store.write_bulk(work!(|tx| {
+            let closed = runs::cancel(tx, place, now).await?.and_then(|end| end.closed);
+            if let Some(closed) = &closed {
+                announce(tx, closed, now).await?;
             }
-            .scope_boxed()
-        });
+            Ok(closed.is_some())
+        }));
         if cancelled.await? {
             callbacks.wake();
         }

@@ -34,23 +34,14 @@ const LOOK_MS: i64 = 1_000;
 
 /// Reads from a position on, or from the start.
 pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Result<RunStep, RunStop> {
-    let mut account = match held.account().await? {
-        Ok(account) => account,
-        Err(why) => return held.fail(&why).await,
-    };
-    if let Some(fault) = held.authorize(&mut account).await? {
-        return held.react(&account, fault).await;
-    }
-    if position.is_none()
-        && let Some(step) = without_lists(held, &account).await?
-    {
-        return Ok(step);
+    let mut account = held.account().await?;
+    held.authorize(&mut account, None).await?;
+    let token = account.access.token_version;
+    if position.is_none() {
+        check_lists(held, &account).await?;
     }
     let mut is_resumed = position.is_some();
-    let mut reading = match begin(held, &account, position)? {
-        Ok(reading) => reading,
-        Err(why) => return held.fail(&why).await,
-    };
+    let mut reading = begin(held, &account, position)?;
     let mut pages = ReadPages { held, unstored: None, looked_at: held.now() };
     let turn_ends = held.now() + TURN_MS;
     loop {
@@ -66,15 +57,13 @@ pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Resul
             }
             Err(fault) => {
                 pages.store().await?;
-                return held.react(&account, fault).await;
+                return Err(RunStop::Call(fault, token));
             }
         };
         // The previous page is stored while the platform responds.
         let (sent, stored) = tokio::join!(held.runs.platforms.send(&account.access.budget, &request), pages.store());
         stored?;
-        if let Some(why) = pages.stopped().await? {
-            return held.fail(&why).await;
-        }
+        pages.look().await?;
         let answered = match sent {
             Ok(response) => reading.answer(&response),
             Err(call) => Err(call.fault(&account.access.file.provider.name)),
@@ -88,12 +77,9 @@ pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Resul
             Err(fault) if is_resumed && is_about_the_request(fault.class) => {
                 tracing::info!(run = %held.run.id, "the platform no longer knows where reading stood; it begins anew");
                 is_resumed = false;
-                reading = match begin(held, &account, None)? {
-                    Ok(reading) => reading,
-                    Err(why) => return held.fail(&why).await,
-                };
+                reading = begin(held, &account, None)?;
             }
-            Err(fault) => return held.react(&account, fault).await,
+            Err(fault) => return Err(RunStop::Call(fault, token)),
         }
     }
 }
@@ -116,30 +102,28 @@ impl ReadPages<'_> {
         }
     }
 
-    /// Returns why no further page may be read, such as a deleted connection.
-    async fn stopped(&mut self) -> Result<Option<String>, RunStop> {
+    /// Checks that further pages may be read: the connection may have been deleted.
+    async fn look(&mut self) -> Result<(), RunStop> {
         if self.held.now().since(self.looked_at) < LOOK_MS {
-            return Ok(None);
+            return Ok(());
         }
         self.looked_at = self.held.now();
-        Ok(self.held.account().await?.err())
+        self.held.account().await.map(drop)
     }
 }
 
-/// Ends a run of which a chosen list does not exist: some platforms then answer as if the list had no contacts.
-async fn without_lists(held: &HeldRun<'_>, account: &RunAccount<'_>) -> Result<Option<RunStep>, RunStop> {
+/// Stops a run of which a chosen list does not exist: some platforms then answer as if the list had no contacts.
+async fn check_lists(held: &HeldRun<'_>, account: &RunAccount<'_>) -> Result<(), RunStop> {
     let ConnectionAccess { file, credentials, budget, .. } = &account.access;
     let chosen = settings_of(&held.run)?.lists;
     if chosen.is_empty() || !file.can_choose_lists() {
-        return Ok(None);
+        return Ok(());
     }
-    let there = match held.runs.platforms.lists(file, credentials, budget).await {
-        Ok(there) => there,
-        Err(fault) => return held.react(account, fault).await.map(Some),
-    };
-    let Some(missing) = missing(&chosen, &there) else { return Ok(None) };
-    let fault = format!("{} has no list {missing}; choose the lists of the connection again", file.provider.name);
-    held.fail(&fault).await.map(Some)
+    let there = held.runs.platforms.lists(file, credentials, budget).await;
+    let there = there.map_err(|fault| RunStop::Call(fault, account.access.token_version))?;
+    let Some(missing) = missing(&chosen, &there) else { return Ok(()) };
+    let platform = &file.provider.name;
+    Err(RunStop::Unable(format!("{platform} has no list {missing}; choose the lists of the connection again")))
 }
 
 fn missing<'a>(chosen: &'a [String], there: &[ListRecord]) -> Option<&'a String> {
@@ -154,12 +138,12 @@ fn begin<'a>(
     held: &HeldRun<'_>,
     account: &'a RunAccount<'_>,
     position: Option<Vec<u8>>,
-) -> Result<Result<Reading<'a>, String>, RunStop> {
+) -> Result<Reading<'a>, RunStop> {
     let ConnectionAccess { file, credentials, .. } = &account.access;
     if let Some(position) = position {
         let position: ReadPosition =
             serde_json::from_slice(&position).map_err(|error| RunStop::Failed(error.into()))?;
-        return Ok(Ok(Reading::resume(file, credentials, position)));
+        return Ok(Reading::resume(file, credentials, position));
     }
     let goal = ContactsGoal {
         lists: settings_of(&held.run)?.lists,
@@ -168,7 +152,7 @@ fn begin<'a>(
         // only if they receive mail; the night's run verifies the others.
         only_subscribed: held.run.cause == RunCause::Instafloss,
     };
-    Ok(Reading::new(file, credentials, ReadGoal::Contacts(goal)).map_err(|fault| fault.message))
+    Reading::new(file, credentials, ReadGoal::Contacts(goal)).map_err(|fault| RunStop::Unable(fault.message))
 }
 
 /// Stores a page with the position after it.
@@ -239,8 +223,7 @@ async fn accept(held: &HeldRun<'_>, newest: Option<Millis>) -> Result<RunStep, R
             if refill(held, needed).await? {
                 return Ok(RunStep::At(held.now()));
             }
-            let fault = format!("the run needs {needed} credits, and {available} are available");
-            held.fail(&fault).await
+            Err(RunStop::Unable(format!("the run needs {needed} credits, and {available} are available")))
         }
         Err(error) => Err(error.into()),
     }

@@ -5,7 +5,7 @@ use probity_mail::verdict::Status;
 use probity_store::connections::actions::{self, ActionState, RowAction};
 use probity_store::connections::runs::{self, RunState};
 use probity_store::jobs::{self, JobState};
-use probity_store::{ScopedFutureExt as _, StoreError, work};
+use probity_store::{StoreError, work};
 
 use super::held::{HeldRun, RunStep, RunStop};
 use super::second_look;
@@ -22,13 +22,13 @@ const AT_ONCE: usize = 8;
 pub(super) async fn verify(held: &HeldRun<'_>) -> Result<RunStep, RunStop> {
     let (org, no) = (held.run.org, held.run.job);
     let job = match jobs::by_no(&mut held.runs.store.read().await?, org, no).await {
-        Err(StoreError::NotFound) => return held.fail("the job of the run no longer exists").await,
+        Err(StoreError::NotFound) => return Err(RunStop::Unable("the job of the run no longer exists".to_owned())),
         job => job?,
     };
     match job.state {
         JobState::Completed => {}
-        JobState::Cancelled => return held.fail("the job of the run was canceled").await,
-        JobState::ForceStopped => return held.fail("the job of the run was stopped").await,
+        JobState::Cancelled => return Err(RunStop::Unable("the job of the run was canceled".to_owned())),
+        JobState::ForceStopped => return Err(RunStop::Unable("the job of the run was stopped".to_owned())),
         _ => return Ok(RunStep::At(held.now() + WAIT_MS)),
     }
     if !verify_suggestions(held).await? {
@@ -81,15 +81,12 @@ async fn is_deliverable(held: &HeldRun<'_>, action: &RowAction) -> Result<bool, 
 async fn write(held: &HeldRun<'_>, action: &RowAction, passes: bool) -> Result<(), RunStop> {
     let (now, row) = (held.now(), (held.run.org, held.run.job, action.idx));
     let instead = settings_of(&held.run)?.action_instead_of_fix(action.reason);
-    let written = held.runs.store.write(|tx| {
-        async move {
-            if passes {
-                actions::checked(tx, row.0, row.1, row.2, now).await
-            } else {
-                actions::replace_fix(tx, row, ActionState::Planned, instead, now).await
-            }
+    let written = held.runs.store.write(work!(|tx| {
+        if passes {
+            actions::checked(tx, row.0, row.1, row.2, now).await
+        } else {
+            actions::replace_fix(tx, row, ActionState::Planned, instead, now).await
         }
-        .scope_boxed()
-    });
+    }));
     Ok(written.await?)
 }

@@ -5,9 +5,9 @@ use probity_account::connections::{ConnectionSettings, ContactAction, RuleJudgme
 use probity_mail::address::bare_address;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
-use probity_store::ScopedFutureExt as _;
 use probity_store::connections::contacts::{self, DoneBefore};
 use probity_store::connections::{actions, connection};
+use probity_store::{ScopedFutureExt as _, work};
 
 use super::slice::{ContactPlan, DueContact, DueSlice};
 use crate::connections::effects::was_taken;
@@ -161,15 +161,12 @@ async fn look_at(held: &HeldRun<'_>, contact: &DueContact, may_ask: bool) -> Sec
 
 async fn note(held: &HeldRun<'_>, rows: &[i64], now: Millis) -> Result<(), RunStop> {
     let (org, job) = (held.run.org, held.run.job);
-    let noted = held.runs.store.write(|tx| {
-        async move {
-            for idx in rows {
-                actions::checked(tx, org, job, *idx, now).await?;
-            }
-            Ok(())
+    let noted = held.runs.store.write(work!(|tx| {
+        for idx in rows {
+            actions::checked(tx, org, job, *idx, now).await?;
         }
-        .scope_boxed()
-    });
+        Ok(())
+    }));
     Ok(noted.await?)
 }
 

@@ -18,7 +18,7 @@ use crate::connections::CallFault;
 use crate::connections::effects::kind_of;
 use crate::connections::planning::settings_of;
 use crate::connections::runs::account::RunAccount;
-use crate::connections::runs::held::{HeldRun, RunStep, RunStop};
+use crate::connections::runs::held::{HeldRun, RunStop};
 
 /// Consecutive requests that the platform rejects as invalid, after which the run waits for a user.
 const PARKED_MAX: usize = 5;
@@ -44,14 +44,6 @@ pub(super) struct Doing<'a> {
     parked: usize,
 }
 
-/// Outcome of a group's requests.
-enum GroupEnd {
-    Through,
-    Fault(Fault),
-    /// The platform rejects the requests as invalid.
-    Senseless(String),
-}
-
 impl<'a> Doing<'a> {
     pub(super) fn new(held: &'a HeldRun<'a>, slice: &'a DecidedSlice<'a>, carried: &'a mut Carried) -> Self {
         let DecidedSlice { account, due: slice, seen, .. } = slice;
@@ -60,8 +52,8 @@ impl<'a> Doing<'a> {
         Self { held, account, slice, seen, has_changed: false, memory, unsettled, open: BTreeMap::new(), parked: 0 }
     }
 
-    /// Performs all actions. Returns a step if the run cannot continue now.
-    pub(super) async fn all(&mut self) -> Result<Option<RunStep>, RunStop> {
+    /// Performs all actions. Returns false if something has changed meanwhile.
+    pub(super) async fn all(&mut self) -> Result<bool, RunStop> {
         self.settle_undone();
         let settings = settings_of(&self.held.run)?;
         for ((action, list, tag), places) in self.groups(&settings)? {
@@ -72,23 +64,12 @@ impl<'a> Doing<'a> {
                 field: Some(settings.field.clone()),
                 targets: Vec::new(),
             };
-            match self.group(order, places).await? {
-                GroupEnd::Through if self.has_changed => {
-                    self.unsettled.flush(self.held).await?;
-                    return Ok(Some(RunStep::At(self.held.now())));
-                }
-                GroupEnd::Through => {}
-                GroupEnd::Fault(fault) => {
-                    self.unsettled.flush(self.held).await?;
-                    return self.held.react(self.account, fault).await.map(Some);
-                }
-                GroupEnd::Senseless(message) => {
-                    self.unsettled.flush(self.held).await?;
-                    return self.held.fail(&message).await.map(Some);
-                }
+            self.group(order, places).await?;
+            if self.has_changed {
+                return Ok(false);
             }
         }
-        Ok(None)
+        Ok(true)
     }
 
     /// Settles the contacts without an action.
@@ -145,7 +126,7 @@ impl<'a> Doing<'a> {
     }
 
     /// Performs one action on contacts that can share requests.
-    async fn group(&mut self, order: ActionOrder, mut places: Vec<usize>) -> Result<GroupEnd, RunStop> {
+    async fn group(&mut self, order: ActionOrder, mut places: Vec<usize>) -> Result<(), RunStop> {
         // A contact that is parked in one list is left alone in the others, too.
         places.retain(|place| self.open.contains_key(place));
         while !places.is_empty() {
@@ -155,24 +136,24 @@ impl<'a> Doing<'a> {
             let acting = Acting::new(file, credentials, order, self.memory.clone());
             let fault = match acting {
                 Ok(acting) => match self.drive(acting, &mut places).await? {
-                    None => return Ok(GroupEnd::Through),
+                    None => return Ok(()),
                     Some(fault) => fault,
                 },
                 Err(fault) => fault,
             };
             if fault.class != ErrorClass::Invalid {
-                return Ok(GroupEnd::Fault(fault));
+                return Err(RunStop::Call(fault, self.account.access.token_version));
             }
             // A fault of this program or of the connector file: this contact is left to the operator.
-            let Some(first) = (!places.is_empty()).then(|| places.remove(0)) else { return Ok(GroupEnd::Through) };
+            let Some(first) = (!places.is_empty()).then(|| places.remove(0)) else { return Ok(()) };
             tracing::error!(run = %self.held.run.id, fault = fault.message, "a platform rejects an action as invalid");
             self.park(first, &fault.message);
             self.parked += 1;
             if self.parked >= PARKED_MAX {
-                return Ok(GroupEnd::Senseless(fault.message));
+                return Err(RunStop::Unable(fault.message));
             }
         }
-        Ok(GroupEnd::Through)
+        Ok(())
     }
 
     /// Sends the requests of a machine. `places` keeps the contacts without an outcome. Returns the fault that stopped it,

@@ -8,7 +8,7 @@ use probity_account::webhook::ContactChange;
 use probity_connectors::ActionOutcome;
 use probity_mail::time::Millis;
 use probity_store::connections::actions::{self, ActionState, PARTLY, SettledAction};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{StoreError, work};
 
 use super::doing::state_of;
 use super::slice::DueContact;
@@ -22,16 +22,22 @@ const WRITES_MAX: u32 = 5;
 /// run before another takes it up.
 const WAIT_MAX_MS: i64 = 200;
 
+/// Outcomes to be written together.
+#[derive(Default)]
+struct UnwrittenActions {
+    settled: Vec<SettledAction>,
+    /// Fixes that are replaced by other actions.
+    replaced: Vec<(i64, ContactAction)>,
+    /// Rows whose contacts are done in some lists, while others are left.
+    begun: BTreeSet<i64>,
+}
+
 /// Outcomes that are not settled yet.
 #[derive(Default)]
 pub(super) struct UnsettledActions {
-    settled: Vec<SettledAction>,
+    unwritten: UnwrittenActions,
     /// Outcomes so far of contacts in several lists, by row.
     partial: BTreeMap<i64, SettledAction>,
-    /// Fixes that are replaced by other actions.
-    replaced: Vec<(i64, ContactAction)>,
-    /// Rows whose contacts are done in some lists, while others are left. Not recorded yet.
-    begun: BTreeSet<i64>,
     /// Rows whose contacts are done in a list.
     done: BTreeSet<i64>,
     closed: BTreeSet<i64>,
@@ -49,7 +55,8 @@ impl UnsettledActions {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.settled.len() + self.replaced.len() + self.begun.len()
+        let UnwrittenActions { settled, replaced, begun } = &self.unwritten;
+        settled.len() + replaced.len() + begun.len()
     }
 
     /// Waits until they are to be settled, forever if there are none.
@@ -70,27 +77,22 @@ impl UnsettledActions {
     /// Replaces a fix by another action.
     pub(super) fn replace(&mut self, idx: i64, by: ContactAction, now: Millis) {
         self.arrived(now);
-        self.replaced.push((idx, by));
+        self.unwritten.replaced.push((idx, by));
     }
 
     /// Adds a row without a contact.
     pub(super) fn add_missing(&mut self, idx: i64, now: Millis) {
         self.arrived(now);
         let (state, message) = (ActionState::Ignored, Some("the contact is no longer stored".to_owned()));
-        self.settled.push(SettledAction { idx, state, message, undo: None, mark: [0; 16], effect: None });
+        let missing = SettledAction { idx, state, message, undo: None, mark: [0; 16], effect: None };
+        self.unwritten.settled.push(missing);
     }
 
     /// Takes back what could not be settled, for the next attempt.
-    fn put_back(
-        &mut self,
-        settled: Vec<SettledAction>,
-        replaced: Vec<(i64, ContactAction)>,
-        begun: BTreeSet<i64>,
-        now: Millis,
-    ) {
-        self.settled.splice(0..0, settled);
-        self.replaced.splice(0..0, replaced);
-        self.begun.extend(begun);
+    fn put_back(&mut self, before: UnwrittenActions, now: Millis) {
+        self.unwritten.settled.splice(0..0, before.settled);
+        self.unwritten.replaced.splice(0..0, before.replaced);
+        self.unwritten.begun.extend(before.begun);
         self.since = Some(now);
     }
 
@@ -105,7 +107,7 @@ impl UnsettledActions {
         let idx = contact.action.idx;
         let (state, message) = state_of(outcome);
         if state == ActionState::Done && self.done.insert(idx) && !is_last {
-            self.begun.insert(idx);
+            self.unwritten.begun.insert(idx);
         }
         let one = SettledAction { idx, state, message, undo, mark: contact.mark, effect: Some(contact.effect) };
         let whole = match self.partial.remove(&idx) {
@@ -128,7 +130,7 @@ impl UnsettledActions {
         if !self.closed.insert(idx) {
             return;
         }
-        self.begun.remove(&idx);
+        self.unwritten.begun.remove(&idx);
         let is_begun = contact.action.is_partly_done() || self.done.contains(&idx);
         let is_whole = matches!(whole.state, ActionState::Done | ActionState::Gone);
         let message = match whole.message {
@@ -136,7 +138,7 @@ impl UnsettledActions {
             None if is_begun && !is_whole => Some(PARTLY.to_owned()),
             message => message,
         };
-        self.settled.push(SettledAction { message, ..whole });
+        self.unwritten.settled.push(SettledAction { message, ..whole });
     }
 
     /// Settles a contact regardless of its outcomes in other lists.
@@ -152,17 +154,11 @@ impl UnsettledActions {
         if self.len() == 0 {
             return Ok(());
         }
-        let settled = std::mem::take(&mut self.settled);
-        let replaced = std::mem::take(&mut self.replaced);
-        let begun = std::mem::take(&mut self.begun);
+        let unwritten = std::mem::take(&mut self.unwritten);
         self.since = None;
         let (mut tries, mut is_lost) = (1, false);
         loop {
-            let written = if is_lost {
-                record(held, &settled, &begun).await
-            } else {
-                write(held, &settled, &replaced, &begun).await
-            };
+            let written = if is_lost { record(held, &unwritten).await } else { write(held, &unwritten).await };
             match written {
                 Err(StoreError::Unavailable { .. }) if tries < WRITES_MAX => {
                     tries += 1;
@@ -170,11 +166,14 @@ impl UnsettledActions {
                 }
                 Err(StoreError::LeaseLost) if !is_lost => is_lost = true,
                 Err(error) => {
-                    self.put_back(settled, replaced, begun, held.now());
+                    self.put_back(unwritten, held.now());
                     return Err(error.into());
                 }
-                Ok(()) => {
-                    self.has_replaced |= !replaced.is_empty();
+                Ok(told) => {
+                    if told {
+                        held.runs.callbacks.wake();
+                    }
+                    self.has_replaced |= !unwritten.replaced.is_empty();
                     return if is_lost { Err(RunStop::Lost) } else { Ok(()) };
                 }
             }
@@ -192,55 +191,38 @@ fn rank(state: ActionState) -> u8 {
     }
 }
 
-/// Writes outcomes and the deliveries about them in one transaction.
-async fn write(
-    held: &HeldRun<'_>,
-    settled: &[SettledAction],
-    replaced: &[(i64, ContactAction)],
-    begun: &BTreeSet<i64>,
-) -> Result<(), StoreError> {
+/// Writes outcomes and the deliveries about them in one transaction. Returns whether there are deliveries.
+async fn write(held: &HeldRun<'_>, unwritten: &UnwrittenActions) -> Result<bool, StoreError> {
+    let UnwrittenActions { settled, replaced, begun } = unwritten;
     let now = held.now();
     let (org, job) = (held.run.org, held.run.job);
     // The run that changed the contact has told of it.
     let told: BTreeSet<i64> = settled.iter().filter(|one| !is_own(one)).map(|one| one.idx).collect();
-    let told = &told;
-    let written = held.runs.store.write_bulk(|tx| {
-        async move {
-            let changed = actions::settle(tx, &held.fence, settled, now).await?;
-            actions::begin(tx, (org, job), begun.iter().copied()).await?;
-            for (idx, instead) in replaced {
-                actions::replace_fix(tx, (org, job, *idx), ActionState::Due, Some(*instead), now).await?;
-            }
-            let changed: Vec<_> = changed.into_iter().filter(|(idx, ..)| !told.contains(idx)).collect();
-            tell::contacts_changed(tx, (org, job), &done(&changed), now).await
+    let written = held.runs.store.write_bulk(work!(|tx| {
+        let changed = actions::settle(tx, &held.fence, settled, now).await?;
+        actions::begin(tx, (org, job), begun.iter().copied()).await?;
+        for (idx, instead) in replaced {
+            actions::replace_fix(tx, (org, job, *idx), ActionState::Due, Some(*instead), now).await?;
         }
-        .scope_boxed()
-    });
-    if written.await? {
-        held.runs.callbacks.wake();
-    }
-    Ok(())
+        let changed: Vec<_> = changed.into_iter().filter(|(idx, ..)| !told.contains(idx)).collect();
+        tell::contacts_changed(tx, (org, job), &done(&changed), now).await
+    }));
+    written.await
 }
 
 /// Records changes at the platform although the run was canceled, put back or claimed by another node meanwhile.
-async fn record(held: &HeldRun<'_>, settled: &[SettledAction], begun: &BTreeSet<i64>) -> Result<(), StoreError> {
+async fn record(held: &HeldRun<'_>, unwritten: &UnwrittenActions) -> Result<bool, StoreError> {
+    let UnwrittenActions { settled, begun, .. } = unwritten;
     let now = held.now();
     let (org, job) = (held.run.org, held.run.job);
     let is_fact = |one: &&SettledAction| matches!(one.state, ActionState::Done | ActionState::Gone) && is_own(one);
     let facts: Vec<SettledAction> = settled.iter().filter(is_fact).cloned().collect();
-    let facts = &facts;
-    let written = held.runs.store.write_bulk(|tx| {
-        async move {
-            let changed = actions::record(tx, (org, job), facts, now).await?;
-            actions::begin(tx, (org, job), begun.iter().copied()).await?;
-            tell::contacts_changed(tx, (org, job), &done(&changed), now).await
-        }
-        .scope_boxed()
-    });
-    if written.await? {
-        held.runs.callbacks.wake();
-    }
-    Ok(())
+    let written = held.runs.store.write_bulk(work!(|tx| {
+        let changed = actions::record(tx, (org, job), &facts, now).await?;
+        actions::begin(tx, (org, job), begun.iter().copied()).await?;
+        tell::contacts_changed(tx, (org, job), &done(&changed), now).await
+    }));
+    written.await
 }
 
 /// Returns whether a success is this run's own: one of another run has a message.
