@@ -131,13 +131,6 @@ impl LimitState {
     }
 }
 
-/// Counts from which a token was taken. The database may become available, or unavailable, before the token returns.
-#[derive(Clone, Copy)]
-enum TokenCount {
-    Local,
-    Shared,
-}
-
 pub struct RateLimits {
     /// Counts of this process: all limits if it is alone, and all while the database is unavailable.
     local: local::LocalBuckets,
@@ -178,55 +171,43 @@ impl RateLimits {
     /// The same for any number of buckets; `None` if there are none.
     pub async fn take_each(&self, limits: &[TokenLimit], now: Millis) -> Option<LimitState> {
         let mut told: Option<LimitState> = None;
-        let mut counts = Vec::with_capacity(limits.len());
+        // The database may become available, or unavailable, before a token returns.
+        let mut takes = Vec::with_capacity(limits.len());
         for limit in limits {
-            let (state, from) = self.take_one(*limit, now).await;
+            let (state, is_shared) = self.take_one(*limit, now).await;
             if state.refused_until.is_some() {
-                for (earlier, from) in limits.iter().zip(counts) {
-                    self.give_back(*earlier, from, now).await;
+                for (earlier, is_shared) in limits.iter().zip(takes) {
+                    self.give_back(*earlier, is_shared, now).await;
                 }
                 return Some(state);
             }
-            counts.push(from);
+            takes.push(is_shared);
             told = Some(told.filter(|told| told.remaining <= state.remaining).unwrap_or(state));
         }
         told
     }
 
-    /// Counts a request of a widget's visitor.
-    pub fn take_visitor(&self, visitor: [u8; 16], per_minute: u32, now: Millis) -> LimitState {
-        self.take_here(LimitBucket::Visitor(visitor), per_minute, now)
-    }
-
-    /// Counts a refused key against an IP address.
-    pub fn take_failure(&self, from: IpAddr, per_minute: u32, now: Millis) -> LimitState {
-        self.take_here(LimitBucket::Failures(from), per_minute, now)
-    }
-
-    /// Counts a key refused by the operator API against an IP address.
-    pub fn take_operator_failure(&self, from: IpAddr, per_minute: u32, now: Millis) -> LimitState {
-        self.take_here(LimitBucket::OperatorFailures(from), per_minute, now)
-    }
-
-    fn take_here(&self, bucket: LimitBucket, per_minute: u32, now: Millis) -> LimitState {
+    /// Takes a token from a bucket that each node counts alone.
+    pub fn take_here(&self, bucket: LimitBucket, per_minute: u32, now: Millis) -> LimitState {
         self.local.take(RequestLimit { bucket, per_minute: per_minute.max(1) }.into(), now)
     }
 
-    async fn take_one(&self, limit: TokenLimit, now: Millis) -> (LimitState, TokenCount) {
+    /// Takes a token. Returns also whether it is from the shared bucket.
+    async fn take_one(&self, limit: TokenLimit, now: Millis) -> (LimitState, bool) {
         let shared = match &self.shared {
             Some(shared) if limit.bucket.is_shared() => shared.take(limit, now).await,
             _ => None,
         };
         match shared {
-            Some(state) => (state, TokenCount::Shared),
-            None => (self.local.take(limit, now), TokenCount::Local),
+            Some(state) => (state, true),
+            None => (self.local.take(limit, now), false),
         }
     }
 
-    async fn give_back(&self, limit: TokenLimit, from: TokenCount, now: Millis) {
-        match (from, &self.shared) {
-            (TokenCount::Shared, Some(shared)) => shared.give_back(limit, now).await,
-            (TokenCount::Shared | TokenCount::Local, _) => self.local.give_back(limit, now),
+    async fn give_back(&self, limit: TokenLimit, is_shared: bool, now: Millis) {
+        match self.shared.as_ref().filter(|_| is_shared) {
+            Some(shared) => shared.give_back(limit, now).await,
+            None => self.local.give_back(limit, now),
         }
     }
 

@@ -10,6 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use probity_backend::accounts::limits::LimitBucket;
 use probity_contract::error::ApiError;
 use probity_telemetry::metrics::{AuthFailure, LimitedBy};
 use ring::digest::{SHA256, digest};
@@ -50,7 +51,8 @@ fn admitted(operator: &Operator, request: &Request) -> Result<(), Refusal> {
     }
     app.metrics.accounts().auth_failed(AuthFailure::Unknown);
     let now = app.now();
-    let refused = auth::from(app, request).map(|ip| app.limits.take_operator_failure(ip, FAILURES_PER_MINUTE, now));
+    let count = |ip| app.limits.take_here(LimitBucket::OperatorFailures(ip), FAILURES_PER_MINUTE, now);
+    let refused = auth::from(app, request).map(count);
     match refused.as_ref().and_then(|state| state.retry_after_s(now)) {
         Some(retry_after_s) => {
             app.metrics.accounts().limited(LimitedBy::Address);

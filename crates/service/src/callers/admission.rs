@@ -40,7 +40,7 @@ pub async fn recognize_key(
     };
     app.metrics.accounts().auth_failed(why);
     // Looked up even if the address has to wait: others may share the address, and keys are too long to guess.
-    let state = from.map(|ip| app.limits.take_failure(ip, app.config.failures_per_minute, now));
+    let state = from.map(|ip| app.limits.take_here(LimitBucket::Failures(ip), app.config.failures_per_minute, now));
     match state.and_then(|state| state.retry_after_s(now)) {
         Some(retry_after_s) => {
             app.metrics.accounts().limited(LimitedBy::Address);

@@ -69,7 +69,7 @@ pub fn admit_visitor(
     now: Millis,
 ) -> Result<WidgetVisitor, ApiError> {
     let visitor = app.secrets.visitor(page.known.key.id, from);
-    let state = app.limits.take_visitor(visitor, app.widget.config.visitor_per_minute, now);
+    let state = app.limits.take_here(LimitBucket::Visitor(visitor), app.widget.config.visitor_per_minute, now);
     if state.refused_until.is_some() {
         app.metrics.accounts().limited(LimitedBy::Visitor);
         return Err(limited(app));

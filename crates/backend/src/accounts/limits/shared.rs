@@ -11,16 +11,16 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
 use probity_mail::time::Millis;
-use probity_store::accounts::limits;
-use probity_store::accounts::limits::{TokenGrant, TokenRequest};
+use probity_store::accounts::limits::{self, TokenGrant, TokenRequest};
 use probity_store::nodes::clock;
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, work};
 
 use crate::accounts::limits::{LimitBucket, LimitState, TokenLimit};
+use crate::locked;
 
 /// Maximum number of buckets in memory.
 const BUCKETS_MAX: usize = 50_000;
@@ -92,7 +92,7 @@ impl SharedBuckets {
     /// Returns slices to the database that stayed unspent for a while.
     pub async fn tidy(&self, now: Millis) {
         let all: Vec<_> = {
-            let slices = self.slices.lock().unwrap_or_else(PoisonError::into_inner);
+            let slices = locked(&self.slices);
             slices.iter().map(|(_, slice)| slice.clone()).collect()
         };
         for slice in all {
@@ -111,7 +111,7 @@ impl SharedBuckets {
     }
 
     fn slice(&self, bucket: LimitBucket) -> Arc<tokio::sync::Mutex<Slice>> {
-        let mut slices = self.slices.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slices = locked(&self.slices);
         slices.get_or_insert(bucket, Arc::default).clone()
     }
 
@@ -130,12 +130,12 @@ impl SharedBuckets {
     }
 
     async fn fetch(&self, limit: TokenLimit, now: Millis) -> Result<TokenGrant, StoreError> {
-        let name = name(limit.bucket);
+        let stored = &stored(limit.bucket);
         let n = (i64::from(limit.burst) / SLICES).max(1);
         let own_us = now.0 * 1_000;
         let taken = self.store.write(work!(|tx| {
             let now_us = clock::now_us(tx).await?.unwrap_or(own_us);
-            let taken = limits::take(tx, &TokenRequest { now_us, ..asked(limit, &name, n) }).await?;
+            let taken = limits::take(tx, &TokenRequest { now_us, ..asked(limit, stored, n) }).await?;
             // Converts the database's time to this node's.
             Ok(TokenGrant { full_at_us: taken.full_at_us - now_us + own_us, ..taken })
         }));
@@ -143,8 +143,8 @@ impl SharedBuckets {
     }
 
     async fn put_back(&self, limit: TokenLimit, n: i64) -> Result<(), StoreError> {
-        let name = name(limit.bucket);
-        let take = &asked(limit, &name, n);
+        let stored = &stored(limit.bucket);
+        let take = &asked(limit, stored, n);
         self.store.write(|tx| limits::give_back(tx, take, n).scope_boxed()).await
     }
 }
@@ -170,47 +170,29 @@ impl Slice {
     }
 }
 
-fn asked(limit: TokenLimit, name: &str, n: i64) -> TokenRequest<'_> {
+fn asked(limit: TokenLimit, (org, bucket): &(OrgNo, String), n: i64) -> TokenRequest<'_> {
     let burst = i64::from(limit.burst);
-    TokenRequest { org: owner(limit.bucket), bucket: name, n, step_us: limit.step_us, burst, now_us: 0 }
+    TokenRequest { org: *org, bucket, n, step_us: limit.step_us, burst, now_us: 0 }
 }
 
-/// Returns the organization under which a bucket is stored: 0 for IP addresses, visitors and accounts at platforms, which several
-/// organizations may use.
-fn owner(bucket: LimitBucket) -> OrgNo {
+/// Returns the organization and the name under which a bucket is stored: an ID, an IP address, a hash or a word. The organization is
+/// 0 for IP addresses, visitors and accounts at platforms, which several organizations may use.
+fn stored(bucket: LimitBucket) -> (OrgNo, String) {
+    const NONE: OrgNo = OrgNo(0);
     match bucket {
-        LimitBucket::Key(org, _)
-        | LimitBucket::Session(org, _)
-        | LimitBucket::Org(org)
-        | LimitBucket::OperatorOnly(org)
-        | LimitBucket::Widgets(org)
-        | LimitBucket::LiveCalls(org)
-        | LimitBucket::OutcomeSource(org, _)
-        | LimitBucket::OutcomeSources(org)
-        | LimitBucket::Checks(org, _) => org,
-        LimitBucket::Failures(_)
-        | LimitBucket::OperatorFailures(_)
-        | LimitBucket::Visitor(_)
-        | LimitBucket::Platform(..)
-        | LimitBucket::PlatformSource(..) => OrgNo(0),
-    }
-}
-
-/// Returns the name under which a bucket is stored: an ID, an IP address, a hash or a word. Empty for an organization.
-fn name(bucket: LimitBucket) -> String {
-    match bucket {
-        LimitBucket::Key(_, key) => key.to_string(),
-        LimitBucket::Session(_, session) => session.to_string(),
-        LimitBucket::Org(_) => String::new(),
-        LimitBucket::OperatorOnly(_) => "operator".to_owned(),
-        LimitBucket::Widgets(_) => "widgets".to_owned(),
-        LimitBucket::LiveCalls(_) => "live calls".to_owned(),
-        LimitBucket::OutcomeSource(_, source) => source.to_string(),
-        LimitBucket::OutcomeSources(_) => "outcomes".to_owned(),
-        LimitBucket::Failures(from) | LimitBucket::OperatorFailures(from) => from.to_string(),
-        LimitBucket::Visitor(visitor) | LimitBucket::Checks(_, visitor) => crate::secrets::hex(&visitor),
+        LimitBucket::Key(org, key) => (org, key.to_string()),
+        LimitBucket::Session(org, session) => (org, session.to_string()),
+        LimitBucket::Org(org) => (org, String::new()),
+        LimitBucket::OperatorOnly(org) => (org, "operator".to_owned()),
+        LimitBucket::Widgets(org) => (org, "widgets".to_owned()),
+        LimitBucket::LiveCalls(org) => (org, "live calls".to_owned()),
+        LimitBucket::OutcomeSource(org, source) => (org, source.to_string()),
+        LimitBucket::OutcomeSources(org) => (org, "outcomes".to_owned()),
+        LimitBucket::Checks(org, visitor) => (org, crate::secrets::hex(&visitor)),
+        LimitBucket::Visitor(visitor) => (NONE, crate::secrets::hex(&visitor)),
+        LimitBucket::Failures(from) | LimitBucket::OperatorFailures(from) => (NONE, from.to_string()),
         LimitBucket::Platform(account, number) | LimitBucket::PlatformSource(account, number) => {
-            format!("{}{}:{number}", limits::PLATFORM, crate::secrets::hex(&account))
+            (NONE, format!("{}{}:{number}", limits::PLATFORM, crate::secrets::hex(&account)))
         }
     }
 }
