@@ -62,46 +62,35 @@ pub async fn copy(from: &StoreConfig, to: &Path) -> Result<(), BackupFailed> {
     copied
 }
 
-/// Examines a copy without upgrading it.
+/// Examines a copy. With a tombstone file, first prepares it for use: upgrades it, and repeats the erasures that only the file has.
 pub async fn examine(
     at: &StoreConfig,
     pepper: &[u8; PEPPER_BYTES],
+    tombstones: Option<&Path>,
     deliveries_keep_ms: i64,
 ) -> Result<Examined, BackupFailed> {
     let instance = Instance::open(at, pepper).await?;
     let examined = async {
-        whole(&instance.store).await?;
+        let faults = instance.store.faults().await?;
+        if !faults.is_empty() {
+            return Err(BackupFailed::Damaged(faults.join("; ")));
+        }
         // An upgraded copy would differ from the database that was copied.
-        if instance.store.schema_state().await? != SchemaState::Current {
+        if tombstones.is_none() && instance.store.schema_state().await? != SchemaState::Current {
             return Ok(Examined { discrepancies: None, erased_again: 0 });
         }
         instance.prepare().await?;
-        let discrepancies = Some(promises(&instance, deliveries_keep_ms).await?);
-        Ok(Examined { discrepancies, erased_again: 0 })
+        let erased_again = match tombstones {
+            Some(file) => erasures::restore(&instance, file).await.map_err(BackupFailed::Erasures)?,
+            None => 0,
+        };
+        let since = instance.clock.now() - deliveries_keep_ms;
+        let discrepancies = Some(audit::everything_since(&instance.store, since).await?);
+        Ok(Examined { discrepancies, erased_again })
     };
     let examined = examined.await;
     instance.close().await;
     examined
-}
-
-/// Prepares a copy for use: upgrades it, repeats the erasures that only the tombstone file has, and examines it.
-pub async fn make_ready(
-    at: &StoreConfig,
-    pepper: &[u8; PEPPER_BYTES],
-    tombstones: &Path,
-    deliveries_keep_ms: i64,
-) -> Result<Examined, BackupFailed> {
-    let instance = Instance::open(at, pepper).await?;
-    let ready = async {
-        whole(&instance.store).await?;
-        instance.prepare().await?;
-        let erased_again = erasures::restore(&instance, tombstones).await.map_err(BackupFailed::Erasures)?;
-        let discrepancies = Some(promises(&instance, deliveries_keep_ms).await?);
-        Ok(Examined { discrepancies, erased_again })
-    };
-    let ready = ready.await;
-    instance.close().await;
-    ready
 }
 
 /// Merges the write-ahead log of a database into its file, so that the file alone is the database. Fails if another process has
@@ -113,16 +102,4 @@ pub async fn settle(at: &StoreConfig) -> Result<(), BackupFailed> {
     })?;
     store.close().await;
     Ok(())
-}
-
-async fn whole(store: &Store) -> Result<(), BackupFailed> {
-    match store.faults().await?.as_slice() {
-        [] => Ok(()),
-        faults => Err(BackupFailed::Damaged(faults.join("; "))),
-    }
-}
-
-async fn promises(instance: &Instance, deliveries_keep_ms: i64) -> Result<Vec<AuditDiscrepancy>, BackupFailed> {
-    let since = instance.clock.now() - deliveries_keep_ms;
-    Ok(audit::everything_since(&instance.store, since).await?)
 }

@@ -108,7 +108,7 @@ async fn fill(
         Pepper::File(path) if with_pepper => copy_if_there(path, &part.join(PEPPER))?,
         Pepper::File(_) | Pepper::Given(_) => false,
     };
-    let examined = backup::examine(&at(serve, &database)?, key, serve.deliveries_keep_ms).await;
+    let examined = backup::examine(&at(serve, &database)?, key, None, serve.deliveries_keep_ms).await;
     let examined = examined.map_err(|error| failed(error, &database))?;
     alone_in_its_file(&database)?;
     let manifest = Manifest {
@@ -193,8 +193,8 @@ impl Staged {
             bail!("{} is not the database that was backed up: it was changed or is damaged", database.display());
         }
         merge(&[&tombstones(serve), &source.join(TOMBSTONES_FILE)], &self.tombstones)?;
-        let ready =
-            backup::make_ready(&at(serve, &self.database)?, key, &self.tombstones, serve.deliveries_keep_ms).await;
+        let (at, tombstones) = (at(serve, &self.database)?, Some(self.tombstones.as_path()));
+        let ready = backup::examine(&at, key, tombstones, serve.deliveries_keep_ms).await;
         let ready = sound(ready.map_err(|error| failed(error, &database))?, manifest)?;
         alone_in_its_file(&self.database)?;
         sync(&self.database)?;
