@@ -16,6 +16,8 @@ pub mod keeping;
 pub mod pieces;
 pub mod places;
 pub mod reader;
+#[cfg(feature = "xlsx")]
+mod sheets;
 pub mod view;
 pub mod without;
 

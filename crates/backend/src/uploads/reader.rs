@@ -1,38 +1,21 @@
 //! Reads the pieces of a body into blocks of rows, on its own thread.
 //!
 //! The first rows determine the address column and whether there is a header; further rows are counted as they pass. Text is
-//! read while it arrives. A workbook goes to an unnamed temporary file first, because an archive has its directory at the end.
-//! The system removes that file in any case.
-//!
-//! Cells of a workbook may share one text, so the size of all rows is limited as well as that of the file. Shared texts are in
-//! memory during the reading. Few workbooks are therefore read at a time, for all organizations together, and the others wait
-//! on disk.
+//! read while it arrives, a workbook (`sheets`) when it has arrived.
 
 use std::io::{self, Read};
-#[cfg(feature = "xlsx")]
-use std::time::Duration;
 
 use probity_account::block::table::TableFilling;
 use probity_lists::column::Sample;
-#[cfg(feature = "xlsx")]
-use probity_lists::column::{TITLES_MAX, titles};
 use probity_lists::content::{self, HEAD_BYTES};
 use probity_lists::encoding::TextEncoding;
 use probity_lists::json;
 use probity_lists::kinds::ColumnKinds;
 use probity_lists::rows::{TextForm, TextHint, TextRows};
 use probity_lists::split::Eol;
-#[cfg(feature = "xlsx")]
-use probity_lists::workbook::Workbook;
 use probity_lists::{FileFault, WorkbookBound};
 use probity_store::uploads::{ColumnChoice, ColumnContent};
-#[cfg(feature = "xlsx")]
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-#[cfg(feature = "xlsx")]
-use tokio::sync::{Semaphore, SemaphorePermit};
-#[cfg(feature = "xlsx")]
-use tokio::time::timeout;
 
 use crate::uploads::about::{FileFacts, FileKind};
 use crate::uploads::cells::{FileRow, address_of, cells};
@@ -40,22 +23,12 @@ use crate::uploads::count::{Counter, count_rows};
 use crate::uploads::pieces::BodyPieces;
 
 /// Rows that determine the column.
-const SAMPLE_ROWS: usize = 200;
+pub(super) const SAMPLE_ROWS: usize = 200;
 /// Size of the rows at which fewer of them determine the column, in bytes, because they are in memory.
-const SAMPLE_BYTES: usize = 2 << 20;
+pub(super) const SAMPLE_BYTES: usize = 2 << 20;
 /// Maximum size of all rows, as a multiple of the largest file. Sheets written by people stay below it, because texts are not
 /// what compresses best.
 const EXPANDS_MAX: usize = 8;
-
-/// Workbooks that this process reads at a time. Each may have 85 MiB of shared texts in memory.
-#[cfg(feature = "xlsx")]
-const WORKBOOKS_MAX: usize = 2;
-/// Maximum wait of a workbook for its turn. Two large ones before it are read by then.
-#[cfg(feature = "xlsx")]
-const TURN_MAX: Duration = Duration::from_secs(30);
-
-#[cfg(feature = "xlsx")]
-static TURNS: Semaphore = Semaphore::const_new(WORKBOOKS_MAX);
 
 /// A block of rows, and their number.
 pub type RowBlock = (Vec<u8>, i64);
@@ -107,20 +80,11 @@ impl From<io::Error> for Unread {
     }
 }
 
-/// Waits for a turn to read a workbook.
-#[cfg(feature = "xlsx")]
-async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, Unread> {
-    match timeout(TURN_MAX, turns.acquire()).await {
-        Ok(Ok(turn)) => Ok(turn),
-        Ok(Err(_)) | Err(_) => Err(Unread::Busy),
-    }
-}
-
 /// Reads a whole body. Blocks; call it on a thread within a runtime, by whose clock a workbook waits for its turn.
 pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlock>) -> Result<FileArrival, Unread> {
     let hint = TextHint { encoding: wish.encoding, ..TextHint::default() };
     if wish.lines {
-        let mut table = Table::new(wish, blocks);
+        let mut table = FileTable::new(wish, blocks);
         let pasted = TextHint { form: Some(TextForm::Lines), pasted: true, ..hint };
         table.text(TextRows::open(from, pasted)?)?;
         return table.finish();
@@ -129,7 +93,7 @@ pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlo
     from.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
     let content = content::of(&head)?;
     let whole = io::Cursor::new(head).chain(from);
-    let mut table = Table::new(wish, blocks);
+    let mut table = FileTable::new(wish, blocks);
     match content {
         content::ContentKind::Text => table.text(TextRows::open(whole, hint)?)?,
         #[cfg(feature = "xlsx")]
@@ -141,19 +105,19 @@ pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlo
 }
 
 /// File that is being read.
-struct Table {
-    wish: ReadRequest,
+pub(super) struct FileTable {
+    pub(super) wish: ReadRequest,
     blocks: mpsc::Sender<RowBlock>,
-    about: FileFacts,
+    pub(super) about: FileFacts,
     filling: TableFilling,
-    rows: u64,
+    pub(super) rows: u64,
     /// Size of all texts so far, in bytes.
     bytes: usize,
     /// First rows, until the column is chosen.
     sample: Vec<FileRow>,
     /// First rows of a sheet, until titles are told from them.
     #[cfg(feature = "xlsx")]
-    early: Option<Vec<(u64, FileRow)>>,
+    pub(super) early: Option<Vec<(u64, FileRow)>>,
     choice: Option<ColumnChoice>,
     counter: Counter,
     kinds: ColumnKinds,
@@ -162,7 +126,7 @@ struct Table {
     readable: bool,
 }
 
-impl Table {
+impl FileTable {
     fn new(wish: ReadRequest, blocks: mpsc::Sender<RowBlock>) -> Self {
         let about = FileFacts::new(wish.name.clone(), FileKind::Csv);
         Self {
@@ -219,72 +183,7 @@ impl Table {
         }
     }
 
-    #[cfg(feature = "xlsx")]
-    fn workbook(&mut self, mut from: impl Read) -> Result<(), Unread> {
-        use std::io::{Seek as _, SeekFrom};
-
-        let mut file = tempfile::tempfile()?;
-        io::copy(&mut from, &mut file)?;
-        file.seek(SeekFrom::Start(0))?;
-        let _turn = Handle::current().block_on(turn(&TURNS))?;
-        let mut book = Workbook::open(file)?;
-        self.about.kind = FileKind::Xlsx;
-        self.about.sheets = book.sheets().to_vec();
-        let wanted = match self.wish.sheet.clone() {
-            Some(sheet) => vec![sheet],
-            None => book.by_addresses(SAMPLE_ROWS, SAMPLE_BYTES),
-        };
-        for sheet in wanted {
-            let mut stopped = None;
-            self.early = Some(Vec::new());
-            let read = book.read(&sheet, |number, row| {
-                self.take_of_sheet(number, row).map_err(|unread| match unread {
-                    Unread::File(fault) => fault,
-                    other => {
-                        stopped = Some(other);
-                        FileFault::Empty
-                    }
-                })
-            });
-            if let Some(stopped) = stopped {
-                return Err(stopped);
-            }
-            if read? > 0 {
-                self.take_early()?;
-                self.about.remarks.unreadable = book.unreadable();
-                self.about.sheet = Some(sheet);
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes a row of a sheet. The first ones wait until the titles above the header are known.
-    #[cfg(feature = "xlsx")]
-    fn take_of_sheet(&mut self, number: u64, row: FileRow) -> Result<(), Unread> {
-        let Some(early) = &mut self.early else { return self.take_at(number, row) };
-        early.push((number, row));
-        let bytes: usize = early.iter().flat_map(|(_, row)| row).map(String::len).sum();
-        if early.len() > 2 * TITLES_MAX || bytes >= SAMPLE_BYTES { self.take_early() } else { Ok(()) }
-    }
-
-    #[cfg(feature = "xlsx")]
-    fn take_early(&mut self) -> Result<(), Unread> {
-        let Some(early) = self.early.take() else { return Ok(()) };
-        let (numbers, rows): (Vec<u64>, Vec<FileRow>) = early.into_iter().unzip();
-        let titles = titles(&rows);
-        self.about.above = rows[..titles].iter().map(record).collect();
-        numbers.into_iter().zip(rows).skip(titles).try_for_each(|(number, row)| self.take_at(number, row))
-    }
-
-    /// Takes a row of a sheet, with its number there.
-    #[cfg(feature = "xlsx")]
-    fn take_at(&mut self, at: u64, row: FileRow) -> Result<(), Unread> {
-        self.about.add_line(number(self.rows), number(at));
-        self.take(row)
-    }
-
-    fn take(&mut self, row: FileRow) -> Result<(), Unread> {
+    pub(super) fn take(&mut self, row: FileRow) -> Result<(), Unread> {
         if self.rows == self.wish.rows_max {
             return Err(FileFault::TooManyRows(self.wish.rows_max).into());
         }
@@ -401,39 +300,7 @@ impl Table {
     }
 }
 
-/// A row as a record of CSV.
-#[cfg(feature = "xlsx")]
-fn record(row: &FileRow) -> String {
-    let is_special = |cell: &String| cell.contains([',', '"', '\r', '\n']);
-    let quoted = |cell: &String| {
-        if is_special(cell) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.clone() }
-    };
-    row.iter().map(quoted).collect::<Vec<_>>().join(",")
-}
-
 /// A number of rows, as it is stored.
-fn number(rows: u64) -> i64 {
+pub(super) fn number(rows: u64) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
-}
-
-#[cfg(all(test, feature = "xlsx"))]
-mod tests {
-    use probity_engine::clock::EngineClock;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_workbook_waits_for_its_turn_and_not_for_ever() {
-        let turns = Semaphore::new(WORKBOOKS_MAX);
-        let first = turn(&turns).await.unwrap();
-        let _second = turn(&turns).await.unwrap();
-        let clock = EngineClock::system();
-        assert!(matches!(turn(&turns).await, Err(Unread::Busy)));
-        assert_eq!(clock.elapsed(), TURN_MAX);
-        let (third, ()) = tokio::join!(turn(&turns), async {
-            tokio::time::sleep(TURN_MAX / 2).await;
-            drop(first);
-        });
-        assert!(third.is_ok(), "what comes free is taken");
-    }
 }
