@@ -14,10 +14,11 @@ const GUESSES_MAX: usize = 500;
 /// Rows that are told apart because they do not begin in the next line. The lines of rows behind more of them are not known.
 const LINES_MAX: usize = 1_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
     /// Separated columns.
+    #[default]
     Csv,
     /// One address per line.
     Txt,
@@ -28,7 +29,7 @@ pub enum FileKind {
 
 /// Description of a file, stored as JSON.
 #[expect(clippy::struct_excessive_bools, reason = "each is a finding about the text")]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileFacts {
     /// File name; empty if the list was pasted.
     pub name: String,
@@ -91,31 +92,7 @@ pub struct FileFacts {
 
 impl FileFacts {
     pub fn new(name: String, kind: FileKind) -> Self {
-        Self {
-            name,
-            kind,
-            encoding: None,
-            windows_1252: false,
-            guessed: false,
-            guesses: Vec::new(),
-            remarks: TextRemarks::default(),
-            delimiter: None,
-            line_feeds: false,
-            returns: false,
-            is_quoted: false,
-            above: Vec::new(),
-            is_wrapped: false,
-            wants_mark: None,
-            lines: Vec::new(),
-            encoding_chosen: false,
-            foreign_row: None,
-            sheet: None,
-            sheets: Vec::new(),
-            width: 0,
-            first: Vec::new(),
-            addresses: Vec::new(),
-            kinds: Vec::new(),
-        }
+        Self { name, kind, ..Self::default() }
     }
 
     /// Whether a text that is made of the file needs a byte order mark: the programs that read it would take UTF-8 for another

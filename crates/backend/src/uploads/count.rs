@@ -3,7 +3,7 @@
 //! Duplicates are found as in the import of a job, so the figures are those of the job. Counting a file takes 16 bytes of
 //! memory per address, and the name of each domain.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io::{Read as _, Write as _};
 
 use flate2::Compression;
@@ -96,24 +96,13 @@ impl Counter {
     }
 
     pub(super) fn finish(self) -> ColumnContent {
-        // Sorts by number, then by name, so that the same list gives the same result.
-        let mut ranked: BTreeMap<i64, Vec<Box<str>>> = BTreeMap::new();
-        for (domain, count) in self.domains {
-            ranked.entry(-count).or_default().push(domain);
-        }
-        let Self { several, guesses, first_without, .. } = self;
-        let mut domains = Domains { several, guesses, first_without, ..Domains::default() };
-        for (count, mut names) in ranked {
-            names.sort_unstable();
-            for name in names {
-                if domains.named.len() < DOMAINS_MAX {
-                    domains.named.push((name.into(), -count));
-                } else {
-                    domains.others -= count;
-                }
-            }
-        }
-        ColumnContent { domains: domains.packed(), ..self.found }
+        let Self { found, several, guesses, first_without, domains, .. } = self;
+        let mut named: Vec<(String, i64)> = domains.into_iter().map(|(name, count)| (name.into(), count)).collect();
+        // By number, then by name, so that the same list gives the same result.
+        named.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
+        let others = named.split_off(named.len().min(DOMAINS_MAX)).iter().map(|(_, count)| count).sum();
+        let domains = Domains { named, others, several, guesses, first_without };
+        ColumnContent { domains: domains.packed(), ..found }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::nodes::verifier::Verifier;
 use crate::uploads::count::Domains;
 use crate::uploads::forecast::mix::{ProviderMix, ProviderShare};
 use crate::uploads::forecast::pace::Expected;
-use crate::uploads::forecast::unknown::{Unknowns, share_of};
+use crate::uploads::forecast::unknown::{DailyShare, Unknowns, share_of};
 use crate::uploads::view::ColumnCounts;
 
 /// Days of the organization's own results that are considered.
@@ -40,21 +40,12 @@ pub struct Forecast {
     /// Providers that receive the mail, largest share first. The last entry may stand for all others.
     providers: Vec<ProviderShare>,
     /// Share of deliverable addresses, from the organization's own results; null without enough of them.
-    passed: Option<PassedShare>,
+    passed: Option<DailyShare>,
     /// Addresses of known catch-alls. They stay unknown, and are charged.
     accept_all: i64,
     unknown: Unknowns,
     credits: Credits,
     time: Expected,
-}
-
-/// Share of deliverable addresses on the organization's own days, at the 10th and the 90th percentile.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct PassedShare {
-    /// Days with enough verifications.
-    days: usize,
-    low: f64,
-    high: f64,
 }
 
 /// Credits for the job.
@@ -111,7 +102,7 @@ pub async fn of(basis: Basis<'_>, upload: &Upload) -> Result<Forecast, ApiError>
     let credits = Credits::of(upload, content, &unknown, (store, plans), now).await?;
     Ok(Forecast {
         counts,
-        passed: share_of(&history, |day| day.passed).map(|(days, low, high)| PassedShare { days, low, high }),
+        passed: share_of(&history, |day| day.passed),
         accept_all: mix.accept_all,
         unknown,
         credits,

@@ -30,7 +30,7 @@ pub struct Expected {
 
 impl Expected {
     pub(super) fn of(mix: &ProviderMix, days: &[ResultDay], patience_ms: i64, now: Millis) -> Self {
-        let missing = share_of(days, |day| day.undeliverable).map(|(_, _, high)| high);
+        let missing = share_of(days, |day| day.undeliverable).map(|share| share.high);
         let asked = || mix.shares.iter().filter(|share| !share.never_tells);
         let slowest = asked().max_by_key(|share| (at_least(share, now), share.addresses));
         let slowest = slowest.filter(|share| at_least(share, now) > 0);

@@ -22,19 +22,19 @@ pub struct Unknowns {
     /// At providers to which probes are paused now. These are possible, if the pause lasts.
     held: i64,
     /// Share of unknown verdicts on the organization's own days, at the 10th and the 90th percentile.
-    history: Option<History>,
+    history: Option<DailyShare>,
     /// Maximum number of unknown verdicts that are free. Those of catch-alls are charged.
     #[serde(skip)]
     pub(super) free_at_most: i64,
 }
 
-/// Shares from the organization's own results.
+/// Share of verdicts on the organization's own days, at the 10th and the 90th percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct History {
+pub(super) struct DailyShare {
     /// Days with enough verifications.
     days: usize,
     low: f64,
-    high: f64,
+    pub(super) high: f64,
 }
 
 impl Unknowns {
@@ -44,8 +44,8 @@ impl Unknowns {
         };
         let never_tells = sum(&|share| share.never_tells);
         let held = sum(&|share| !share.never_tells && share.held_until.is_some());
-        let history = share_of(days, |day| day.unknown).map(|(days, low, high)| History { days, low, high });
-        let free = share_of(days, |day| day.free).map(|(_, _, high)| part(mix.asked, high));
+        let history = share_of(days, |day| day.unknown);
+        let free = share_of(days, |day| day.free).map(|share| part(mix.asked, share.high));
         let low = never_tells + history.map_or(0, |history| part(mix.asked, history.low)).max(mix.accept_all);
         // Addresses at paused providers and at catch-alls are among those that will be probed.
         let certain = (held + mix.accept_all).min(mix.asked);
@@ -55,9 +55,8 @@ impl Unknowns {
     }
 }
 
-/// Returns the number of days with enough verifications, and the 10th and 90th percentile of a share on them. `None` if there
-/// are too few such days.
-pub(super) fn share_of(days: &[ResultDay], of: impl Fn(&ResultDay) -> i64) -> Option<(usize, f64, f64)> {
+/// Returns a share on the days with enough verifications; `None` if there are too few such days.
+pub(super) fn share_of(days: &[ResultDay], of: impl Fn(&ResultDay) -> i64) -> Option<DailyShare> {
     let enough = days.iter().filter(|day| day.verified >= DAY_MIN);
     let mut shares: Vec<f64> = enough.map(|day| ratio(of(day), day.verified)).collect();
     if shares.len() < DAYS_MIN {
@@ -65,7 +64,7 @@ pub(super) fn share_of(days: &[ResultDay], of: impl Fn(&ResultDay) -> i64) -> Op
     }
     shares.sort_by(f64::total_cmp);
     let last = shares.len() - 1;
-    Some((shares.len(), shares[last / 10], shares[last - last / 10]))
+    Some(DailyShare { days: shares.len(), low: shares[last / 10], high: shares[last - last / 10] })
 }
 
 fn ratio(part: i64, whole: i64) -> f64 {
@@ -92,8 +91,11 @@ mod tests {
         let share = |days: &[ResultDay]| share_of(days, |day| day.unknown);
         assert_eq!(share(&[]), None);
         assert_eq!(share(&[day(1_000, 10), day(1_000, 10), day(99, 99)]), None);
-        assert_eq!(share(&[day(1_000, 10), day(100, 10), day(1_000, 50)]), Some((3, 0.01, 0.1)));
+        assert_eq!(
+            share(&[day(1_000, 10), day(100, 10), day(1_000, 50)]),
+            Some(DailyShare { days: 3, low: 0.01, high: 0.1 })
+        );
         let many: Vec<ResultDay> = (0..21).map(|n| day(100, n)).collect();
-        assert_eq!(share(&many), Some((21, 0.02, 0.18)));
+        assert_eq!(share(&many), Some(DailyShare { days: 21, low: 0.02, high: 0.18 }));
     }
 }
