@@ -121,12 +121,8 @@ impl Meter {
         wait.await.unwrap_or(Err(CallRefused::Busy))
     }
 
-    /// Charges and counts a verdict. Returns once that is committed.
-    pub async fn charge(&self, reservation: Option<Reservation>, counted: UsageDelta) -> Result<(), CallRefused> {
-        self.charge_check(reservation, counted, None).await
-    }
-
-    /// As [`Meter::charge`]. The charge also spends a credit of the widget's day, in the same transaction.
+    /// Charges and counts a verdict. Returns once that is committed. The charge of a widget's check also spends a credit of the widget's
+    /// day, in the same transaction.
     pub async fn charge_check(
         &self,
         reservation: Option<Reservation>,
@@ -156,9 +152,21 @@ struct Writer {
 #[derive(Default)]
 struct Gathered {
     looking: BTreeMap<OrgNo, Vec<Looking>>,
+    ended: EndedCalls,
+}
+
+/// Calls of one window that have their verdicts.
+#[derive(Default)]
+struct EndedCalls {
     /// Calls that cost a credit, in order of arrival.
     paying: BTreeMap<OrgNo, Vec<CallCharge>>,
     free: Vec<CallCharge>,
+}
+
+impl EndedCalls {
+    fn all(&self) -> impl Iterator<Item = &CallCharge> {
+        self.paying.values().flatten().chain(&self.free)
+    }
 }
 
 impl Writer {
@@ -168,30 +176,30 @@ impl Writer {
         while calls.recv_many(&mut batch, WINDOW_CALLS_MAX).await > 0 {
             gather(&mut calls, &mut batch, before).await;
             before = batch.len();
-            let Gathered { looking, paying, free } = Gathered::of(batch.drain(..));
-            let charged = self.settle(paying, free).await;
+            let Gathered { looking, ended } = Gathered::of(batch.drain(..));
+            let charged = self.settle(ended).await;
             self.look(looking, &charged).await;
         }
     }
 
     /// Charges and counts calls; returns the charges with the remaining balances.
-    async fn settle(&self, paying: BTreeMap<OrgNo, Vec<CallCharge>>, free: Vec<CallCharge>) -> ChargesByOrg {
-        let calls = free.len() + paying.values().map(Vec::len).sum::<usize>();
+    async fn settle(&self, ended: EndedCalls) -> ChargesByOrg {
+        let calls = ended.all().count();
         if calls == 0 {
             return ChargesByOrg::new();
         }
         let begun = self.clock.elapsed();
-        let written = self.write(&paying, &free).await;
+        let written = self.write(&ended).await;
         let took = self.clock.elapsed().saturating_sub(begun);
         self.metrics.accounts().window(u32::try_from(calls).unwrap_or(u32::MAX), took, written.is_ok());
         match written {
             Ok(charged) => {
-                self.finish(paying, free, &charged);
+                self.finish(ended, &charged);
                 charged
             }
             Err(error) => {
                 tracing::error!(%error, source = ?std::error::Error::source(&error).map(ToString::to_string), "cannot write a window of credits to the ledger");
-                self.refuse(paying, free, &Arc::new(error));
+                self.refuse(ended, &Arc::new(error));
                 BTreeMap::new()
             }
         }
@@ -199,18 +207,14 @@ impl Writer {
 
     /// Writes a window. After an unacknowledged commit, the same window runs again until the database reports its fate, as long
     /// as a call waits for it.
-    async fn write(
-        &self,
-        paying: &BTreeMap<OrgNo, Vec<CallCharge>>,
-        free: &[CallCharge],
-    ) -> Result<ChargesByOrg, StoreError> {
-        let Some(window) = window(self.clock.now(), paying, free) else { return Ok(BTreeMap::new()) };
-        let is_awaited = || paying.values().flatten().chain(free).any(|ending| !ending.done.is_closed());
+    async fn write(&self, ended: &EndedCalls) -> Result<ChargesByOrg, StoreError> {
+        let Some(window) = window(self.clock.now(), ended) else { return Ok(BTreeMap::new()) };
+        let is_awaited = || ended.all().any(|ending| !ending.done.is_closed());
         let begun = self.clock.elapsed();
         let mut pause = ASK_AGAIN;
         let mut may_stand = false;
         loop {
-            let (written, was_committing) = self.write_once(&window, paying, free).await;
+            let (written, was_committing) = self.write_once(&window, ended).await;
             let failed = match written {
                 // The unacknowledged commit took effect.
                 Err(StoreError::Conflict) if may_stand => match self.charged(&window).await {
@@ -234,17 +238,12 @@ impl Writer {
     }
 
     /// Writes a window unless it was written before. The flag is set if only the commit can have failed.
-    async fn write_once(
-        &self,
-        window: &ChargeWindow,
-        paying: &BTreeMap<OrgNo, Vec<CallCharge>>,
-        free: &[CallCharge],
-    ) -> (Result<ChargesByOrg, StoreError>, bool) {
+    async fn write_once(&self, window: &ChargeWindow, ended: &EndedCalls) -> (Result<ChargesByOrg, StoreError>, bool) {
         let was_committing = AtomicBool::new(false);
         let written = self.store.write(|tx| {
             was_committing.store(false, Ordering::Relaxed);
             async {
-                let charged = credits::charge(tx, window, |charged| counted(paying, free, charged)).await?;
+                let charged = credits::charge(tx, window, |charged| counted(ended, charged)).await?;
                 was_committing.store(true, Ordering::Relaxed);
                 Ok(charged)
             }
@@ -259,12 +258,12 @@ impl Writer {
     }
 
     /// Responds to the calls of a written window.
-    fn finish(&self, paying: BTreeMap<OrgNo, Vec<CallCharge>>, free: Vec<CallCharge>, charged: &ChargesByOrg) {
+    fn finish(&self, ended: EndedCalls, charged: &ChargesByOrg) {
         let (mut captured, mut refused) = (0, 0);
-        for (org, mut endings) in paying {
+        for (org, mut endings) in ended.paying {
             let ChargedVerifications { spent, available } = charged.get(&org).copied().unwrap_or_default();
-            let ended = endings.iter_mut().filter_map(|ending| ending.reservation.take());
-            self.balances.read(org, available.total(), ended, 0);
+            let reserved = endings.iter_mut().filter_map(|ending| ending.reservation.take());
+            self.balances.read(org, available.total(), reserved, 0);
             let paid = usize::try_from(spent.total()).unwrap_or(0);
             for (nth, ending) in endings.into_iter().enumerate() {
                 let outcome = if nth < paid { Ok(()) } else { Err(CallRefused::InsufficientCredits) };
@@ -272,7 +271,7 @@ impl Writer {
                 let _ = ending.done.send(outcome);
             }
         }
-        for CallCharge { reservation, done, .. } in free {
+        for CallCharge { reservation, done, .. } in ended.free {
             drop(reservation);
             let _ = done.send(Ok(()));
         }
@@ -280,11 +279,11 @@ impl Writer {
         self.metrics.accounts().credits(CreditMove::Refused, refused);
     }
 
-    fn refuse(&self, paying: BTreeMap<OrgNo, Vec<CallCharge>>, free: Vec<CallCharge>, error: &Arc<StoreError>) {
-        for org in paying.keys() {
+    fn refuse(&self, ended: EndedCalls, error: &Arc<StoreError>) {
+        for org in ended.paying.keys() {
             self.balances.doubt(*org);
         }
-        for CallCharge { reservation, done, .. } in paying.into_values().flatten().chain(free) {
+        for CallCharge { reservation, done, .. } in ended.paying.into_values().flatten().chain(ended.free) {
             drop(reservation);
             let _ = done.send(Err(CallRefused::Unavailable(error.clone())));
         }
@@ -342,9 +341,9 @@ impl Gathered {
                 Call::Charge(ending) if ending.done.is_closed() => {}
                 Call::Look { org, answer } => gathered.looking.entry(org).or_default().push(answer),
                 Call::Charge(ending) if ending.counted.charged > 0 => {
-                    gathered.paying.entry(ending.counted.org).or_default().push(*ending);
+                    gathered.ended.paying.entry(ending.counted.org).or_default().push(*ending);
                 }
-                Call::Charge(ending) => gathered.free.push(*ending),
+                Call::Charge(ending) => gathered.ended.free.push(*ending),
             }
         }
         gathered
@@ -352,7 +351,7 @@ impl Gathered {
 }
 
 /// Builds a window; `None` without calls.
-fn window(at: Millis, paying: &BTreeMap<OrgNo, Vec<CallCharge>>, free: &[CallCharge]) -> Option<ChargeWindow> {
+fn window(at: Millis, EndedCalls { paying, free }: &EndedCalls) -> Option<ChargeWindow> {
     let calls = |(org, endings): (&OrgNo, &Vec<_>)| (*org, i64::try_from(endings.len()).unwrap_or(i64::MAX));
     // Prefers an organization that pays, because it usually has a ledger row anyway.
     let witness = *paying.keys().next().or_else(|| Some(&free.first()?.counted.org))?;
@@ -360,7 +359,7 @@ fn window(at: Millis, paying: &BTreeMap<OrgNo, Vec<CallCharge>>, free: &[CallCha
 }
 
 /// Counts the verdicts that are returned: all free ones, and those that were paid for.
-fn counted(paying: &BTreeMap<OrgNo, Vec<CallCharge>>, free: &[CallCharge], charged: &ChargesByOrg) -> CountedCalls {
+fn counted(EndedCalls { paying, free }: &EndedCalls, charged: &ChargesByOrg) -> CountedCalls {
     let paid = paying.iter().flat_map(|(org, endings)| {
         let paid = charged.get(org).map_or(0, |charged| charged.spent.total());
         endings.iter().take(usize::try_from(paid).unwrap_or(0))

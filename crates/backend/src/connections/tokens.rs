@@ -74,6 +74,16 @@ struct KeptTokens {
     replaced: BTreeMap<String, String>,
 }
 
+/// Token that somebody needs.
+#[derive(Clone, Copy)]
+struct WantedToken<'a> {
+    org: OrgNo,
+    tag: &'a AccountTag,
+    access: &'a ConnectionAccess<'a>,
+    /// Version of a token that the platform has refused.
+    refused: Option<i64>,
+}
+
 /// Gives tokens to those who call platforms. Cheap to clone; clones share their exchanges.
 #[derive(Clone)]
 pub struct TokenDesk {
@@ -116,7 +126,7 @@ impl TokenDesk {
         if access.file.token.is_none() {
             return Ok(());
         }
-        let stored = self.valid(org, tag, access, refused).await?;
+        let stored = self.valid(WantedToken { org, tag, access, refused }).await?;
         let kept = self.open(tag, &stored)?.ok_or_else(|| unavailable(access.file))?;
         let credentials = with_replaced(access.credentials.clone(), &kept);
         let with_token = credentials.with_token(access.file, kept.access.into());
@@ -126,31 +136,20 @@ impl TokenDesk {
     }
 
     /// Returns a token that is fresh, or lasts while the platform gives no other one.
-    async fn valid(
-        &self,
-        org: OrgNo,
-        tag: &AccountTag,
-        access: &ConnectionAccess<'_>,
-        refused: Option<i64>,
-    ) -> Result<StoredToken, NoToken> {
-        let before = tokens::of_account(&mut self.store.read().await?, org, tag).await?;
-        let fresh = self.fresh(org, tag, access, (refused, before.clone())).await;
+    async fn valid(&self, wanted: WantedToken<'_>) -> Result<StoredToken, NoToken> {
+        let before = tokens::of_account(&mut self.store.read().await?, wanted.org, wanted.tag).await?;
+        let fresh = self.fresh(wanted, before.clone()).await;
         let may_last = match &fresh {
             Err(NoToken::Platform(fault) | NoToken::Unreached(fault)) => fault.class != ErrorClass::Credential,
             _ => false,
         };
-        let is_lasting = |known: &StoredToken| may_last && refused.is_none() && known.is_valid(self.clock.now());
+        let is_lasting = |known: &StoredToken| may_last && wanted.refused.is_none() && known.is_valid(self.clock.now());
         before.filter(is_lasting).map_or(fresh, Ok)
     }
 
     /// Returns a fresh token, once somebody has exchanged the credentials. `known` is what was stored before.
-    async fn fresh(
-        &self,
-        org: OrgNo,
-        tag: &AccountTag,
-        access: &ConnectionAccess<'_>,
-        (refused, mut known): (Option<i64>, Option<StoredToken>),
-    ) -> Result<StoredToken, NoToken> {
+    async fn fresh(&self, wanted: WantedToken<'_>, mut known: Option<StoredToken>) -> Result<StoredToken, NoToken> {
+        let WantedToken { org, tag, access, refused } = wanted;
         let begun = self.clock.now();
         loop {
             let now = self.clock.now();
@@ -162,7 +161,7 @@ impl TokenDesk {
                     let turn = self.store.write(|tx| tokens::claim(tx, (org, tag), refused, now).scope_boxed());
                     match turn.await? {
                         TokenTurn::Valid(stored) => return Ok(stored),
-                        TokenTurn::Yours(claimed) => return self.exchange(org, *tag, access, claimed).await,
+                        TokenTurn::Yours(claimed) => return self.exchange(wanted, claimed).await,
                         TokenTurn::Busy => {}
                     }
                 }
@@ -176,13 +175,8 @@ impl TokenDesk {
     }
 
     /// Exchanges the credentials in a task of its own, which the caller's end does not end.
-    async fn exchange(
-        &self,
-        org: OrgNo,
-        tag: AccountTag,
-        access: &ConnectionAccess<'_>,
-        claimed: StoredToken,
-    ) -> Result<StoredToken, NoToken> {
+    async fn exchange(&self, wanted: WantedToken<'_>, claimed: StoredToken) -> Result<StoredToken, NoToken> {
+        let (org, tag, access) = (wanted.org, *wanted.tag, wanted.access);
         let mut credentials = access.credentials.clone();
         if let Some(kept) = self.open(&tag, &claimed)? {
             credentials = with_replaced(credentials, &kept);

@@ -32,7 +32,8 @@ const JOB_RESTS_MS: i64 = 1_000;
 /// Maximum number of groups of chunks remembered as having no room.
 const SHUT_MAX: usize = 10_000;
 
-#[derive(Clone, Copy, Debug)]
+/// Work that a node can do, or does.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Capacity {
     rows: usize,
     chunks: usize,
@@ -48,15 +49,9 @@ impl Capacity {
         Self { rows: self.rows / parts * of, chunks: self.chunks / parts * of }
     }
 
-    fn has_room(self, held: HeldWork) -> bool {
+    fn has_room(self, held: Self) -> bool {
         held.rows < self.rows && held.chunks < self.chunks
     }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct HeldWork {
-    rows: usize,
-    chunks: usize,
 }
 
 struct Running {
@@ -113,8 +108,8 @@ impl BusyWork {
         open.iter().filter(awake).filter(has_room).min_by_key(least).copied()
     }
 
-    fn held(&self, of: impl Fn(&Running) -> bool) -> HeldWork {
-        self.running.values().filter(|running| of(running)).fold(HeldWork::default(), |held, running| HeldWork {
+    fn held(&self, of: impl Fn(&Running) -> bool) -> Capacity {
+        self.running.values().filter(|running| of(running)).fold(Capacity::default(), |held, running| Capacity {
             rows: held.rows + running.left.load(Ordering::Relaxed),
             chunks: held.chunks + 1,
         })

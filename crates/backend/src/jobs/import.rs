@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::jobs::sorter::{Sorted, Sorter};
+use crate::jobs::sorter::{Chunk, Sorted, Sorter};
 use probity_contract::error::Detail;
 use probity_store::jobs::{self, ImportClaim, NewChunk};
 use probity_store::{ScopedFutureExt as _, StoreError};
@@ -94,16 +94,14 @@ async fn import(jobs: &Jobs, claim: &ImportClaim) -> Result<(), Failed> {
         add(jobs, claim, &[], part).await?;
     }
     let ready_at = jobs.now();
-    let mut chunks = Vec::with_capacity(CHUNKS);
-    for chunk in &sorted.chunks {
+    let packed = |chunk: &Chunk| {
         let destination = chunk.destination.clone();
-        chunks.push(NewChunk { destination, ..chunk::pack(&sorted.rows(chunk), ready_at) });
-        if chunks.len() == CHUNKS {
-            add(jobs, claim, &chunks, &[]).await?;
-            chunks.clear();
-        }
+        NewChunk { destination, ..chunk::pack(&sorted.rows(chunk), ready_at) }
+    };
+    for some in sorted.chunks.chunks(CHUNKS) {
+        let chunks: Vec<NewChunk> = some.iter().map(packed).collect();
+        add(jobs, claim, &chunks, &[]).await?;
     }
-    add(jobs, claim, &chunks, &[]).await?;
     let (repeated, now) = (i64::try_from(repeated)?, jobs.now());
     Ok(jobs.store.write(|tx| jobs::imported(tx, claim, repeated, now).scope_boxed()).await?)
 }

@@ -11,8 +11,7 @@ use std::sync::Arc;
 use probity_mail::time::Millis;
 use probity_store::jobs::{ChunkRelease, NewChunk};
 
-use crate::jobs::chunk;
-use crate::jobs::chunk::{ChunkRow, ROWS_MAX};
+use crate::jobs::chunk::{self, ChunkRow, ROWS_MAX};
 
 /// Deferred rows share a chunk if their times differ by less than this, in milliseconds.
 const TOGETHER_MS: i64 = 5_000;

@@ -15,18 +15,17 @@ use probity_contract::error::Detail;
 use probity_engine::{AddressOutcome, JobAddress, OutcomeSink, PriorAttempts};
 use probity_mail::address::bare_address;
 use probity_store::accounts::settings;
-use probity_store::jobs::{self, ChunkFence, ChunkRelease, ClaimedChunk, SettledChange, SettledPart};
+use probity_store::jobs::{self, ChunkFence, ChunkRelease, ClaimedChunk, NewChunk, SettledChange, SettledPart};
 use probity_store::privacy::erasures::SuppressionTag;
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx, work};
 use probity_telemetry::metrics::Origin;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::connections::planning::{KnownContacts, RunPlan, SettledContact};
-use crate::jobs::chunk;
-use crate::jobs::chunk::{ChunkRow, ROWS_MAX};
+use crate::jobs::chunk::{self, ChunkRow, ROWS_MAX};
 use crate::jobs::found::{ReportedRow, VerifiedRow};
 use crate::jobs::rest::Waiting;
 use crate::jobs::suppressed::Suppressed;
@@ -114,6 +113,9 @@ impl From<StoreError> for Stop {
 
 /// Rows of a chunk and their outcomes that are not settled.
 struct Progress<'a> {
+    jobs: &'a Jobs,
+    /// Whether it is of a job of a test key.
+    test: bool,
     fence: ChunkFence,
     ending: &'a CancellationToken,
     rows: HashMap<u64, ChunkRow>,
@@ -139,7 +141,7 @@ async fn work(
     let hurried = jobs::by_no(&mut jobs.store.read().await?, fence.org, fence.job).await?.hurried_at.is_some();
     let (items, rows) = numbered(rows, fence.org, hurried);
     let plan = RunPlan::of_job(&mut jobs.store.read().await?, jobs.platforms.catalog(), fence.org, fence.job).await?;
-    let mut progress = Progress { fence, ending, rows, found, waiting: Waiting::default(), parts: 0, plan };
+    let mut progress = Progress { jobs, test, fence, ending, rows, found, waiting: Waiting::default(), parts: 0, plan };
     let (mut outcomes, engine) = ask(jobs, items, test);
     let mut heartbeat = every(heartbeat(jobs.lease_ms()));
     let mut part = every(Duration::from_millis(PART_MS));
@@ -150,24 +152,24 @@ async fn work(
             group = outcomes.recv() => match group {
                 None => break true,
                 Some(group) => {
-                    progress.take(jobs, group, test);
+                    progress.take(group);
                     left.store(progress.rows.len(), Ordering::Relaxed);
                 }
             },
             _ = heartbeat.tick() => extend(jobs, progress.fence).await?,
-            _ = part.tick() => progress.settle(jobs).await?,
+            _ = part.tick() => progress.settle().await?,
         }
         if progress.found.len() >= PART_ROWS {
-            progress.settle(jobs).await?;
+            progress.settle().await?;
         }
     };
-    engine.0.abort();
+    engine.abort();
     // The engine reports every row. Otherwise it panicked or the node ends, and the chunk is claimed again. That is immediately
     // if the node ends, but only after the lease expires if the engine panicked, because the next engine may panic as well.
     if ended && progress.rows.is_empty() {
-        return progress.end(jobs, &claimed.destination).await;
+        return progress.end(&claimed.destination).await;
     }
-    progress.settle(jobs).await?;
+    progress.settle().await?;
     if !ended {
         give_back(jobs, &fence, ending).await;
     }
@@ -223,27 +225,19 @@ fn numbered(rows: Vec<(usize, ChunkRow)>, org: OrgNo, last: bool) -> (Vec<JobAdd
     (items, by_key)
 }
 
-/// Aborts the engine's work on a chunk when nobody waits for it any longer.
-struct Asking(JoinHandle<()>);
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
+/// Starts the engine's work on a chunk. It is aborted when nobody waits for it any longer.
 fn ask(
     jobs: &Jobs,
     items: Vec<JobAddress>,
     test: bool,
-) -> (mpsc::UnboundedReceiver<Vec<(u64, AddressOutcome)>>, Asking) {
+) -> (mpsc::UnboundedReceiver<Vec<(u64, AddressOutcome)>>, AbortOnDropHandle<()>) {
     // Bounded by the chunk: each row has one outcome.
     let (sender, outcomes) = mpsc::unbounded_channel();
     let sink: OutcomeSink = Arc::new(move |group| {
         let _ = sender.send(group);
     });
     let verifier = if test { jobs.sandbox.clone() } else { jobs.live.clone() };
-    (outcomes, Asking(tokio::spawn(async move { verifier.verify_many(items, sink).await })))
+    (outcomes, AbortOnDropHandle::new(tokio::spawn(async move { verifier.verify_many(items, sink).await })))
 }
 
 /// Renews the lease. If the database is unavailable for a moment, the current lease continues.
@@ -260,13 +254,13 @@ async fn extend(jobs: &Jobs, fence: ChunkFence) -> Result<(), Stop> {
 }
 
 impl Progress<'_> {
-    fn take(&mut self, jobs: &Jobs, group: Vec<(u64, AddressOutcome)>, test: bool) {
-        let origin = if test { Origin::Sandbox } else { Origin::Batch };
+    fn take(&mut self, group: Vec<(u64, AddressOutcome)>) {
+        let origin = if self.test { Origin::Sandbox } else { Origin::Batch };
         for (key, outcome) in group {
             let Some(mut row) = self.rows.remove(&key) else { continue };
             match outcome {
                 AddressOutcome::Settled(verification) => {
-                    jobs.metrics.verdicts().record(origin, &verification);
+                    self.jobs.metrics.verdicts().record(origin, &verification);
                     self.found.push(VerifiedRow::new(row, &verification));
                 }
                 AddressOutcome::PutOff { not_before, tries, held, .. } => {
@@ -284,39 +278,33 @@ impl Progress<'_> {
     }
 
     /// Settles the results so far.
-    async fn settle(&mut self, jobs: &Jobs) -> Result<(), Stop> {
+    async fn settle(&mut self) -> Result<(), Stop> {
         if self.found.is_empty() {
             return Ok(());
         }
-        self.write(jobs, Vec::new(), None, false).await
+        self.write(Vec::new(), None, false).await
     }
 
     /// Writes the last part, with the rows that must wait. If no row stays, this ends the chunk, and also the job if the chunk
     /// was its last.
-    async fn end(&mut self, jobs: &Jobs, destination: &str) -> Result<(), Stop> {
-        let (put_off, stay) = std::mem::take(&mut self.waiting).part(destination, jobs.now());
+    async fn end(&mut self, destination: &str) -> Result<(), Stop> {
+        let (put_off, stay) = std::mem::take(&mut self.waiting).part(destination, self.jobs.now());
         let done = stay.is_none();
-        self.write(jobs, put_off, stay, done).await
+        self.write(put_off, stay, done).await
     }
 
-    async fn write(
-        &mut self,
-        jobs: &Jobs,
-        put_off: Vec<jobs::NewChunk>,
-        stay: Option<ChunkRelease>,
-        done: bool,
-    ) -> Result<(), Stop> {
+    async fn write(&mut self, put_off: Vec<NewChunk>, stay: Option<ChunkRelease>, done: bool) -> Result<(), Stop> {
         let part = Part { found: std::mem::take(&mut self.found), put_off, stay, done, no: self.parts };
         self.parts += 1;
-        let (fence, plan) = (&self.fence, self.plan.as_ref());
-        Ok(until_taken(fence, self.ending, || write(jobs, fence, &part, plan)).await?)
+        let Self { jobs, fence, ending, plan, .. } = &*self;
+        Ok(until_taken(fence, ending, || write(jobs, fence, &part, plan.as_ref())).await?)
     }
 }
 
 /// Data written in one transaction.
 struct Part {
     found: Vec<VerifiedRow>,
-    put_off: Vec<jobs::NewChunk>,
+    put_off: Vec<NewChunk>,
     stay: Option<ChunkRelease>,
     done: bool,
     no: u32,
@@ -398,27 +386,23 @@ async fn write(jobs: &Jobs, fence: &ChunkFence, part: &Part, plan: Option<&RunPl
         None => None,
     };
     let standings = part.standings(known.as_ref());
-    let standings = &standings;
-    let written = jobs.store.write_bulk(|tx| {
-        async move {
-            let wishes = settings::read(tx, fence.org).await?.overrides;
-            let emails = part.found.iter().map(|found| found.email().unwrap_or_default());
-            let suppressed = Suppressed::of(tx, &jobs.secrets, fence.org, emails).await?;
-            let reported = part.reported(&suppressed, standings, jobs.overrides.of(fence.org, wishes).as_deref());
-            let mut settled = part.settled(&reported);
-            part.suggest_no_erased(tx, jobs, fence, &mut settled).await?;
-            let SettledChange { closed, new } = jobs::settle_rows(tx, fence, &settled, now).await?;
-            if let Some(plan) = plan {
-                plan.put(tx, &jobs.secrets, part.contacts(&settled, &reported, standings, &new), now).await?;
-            }
-            let told = tell::rows_settled(tx, fence, &settled.results, now).await?;
-            if let Some(closed) = &closed {
-                announce(tx, closed, now).await?;
-            }
-            Ok(told || closed.is_some())
+    let written = jobs.store.write_bulk(work!(|tx| {
+        let wishes = settings::read(tx, fence.org).await?.overrides;
+        let emails = part.found.iter().map(|found| found.email().unwrap_or_default());
+        let suppressed = Suppressed::of(tx, &jobs.secrets, fence.org, emails).await?;
+        let reported = part.reported(&suppressed, &standings, jobs.overrides.of(fence.org, wishes).as_deref());
+        let mut settled = part.settled(&reported);
+        part.suggest_no_erased(tx, jobs, fence, &mut settled).await?;
+        let SettledChange { closed, new } = jobs::settle_rows(tx, fence, &settled, now).await?;
+        if let Some(plan) = plan {
+            plan.put(tx, &jobs.secrets, part.contacts(&settled, &reported, &standings, &new), now).await?;
         }
-        .scope_boxed()
-    });
+        let told = tell::rows_settled(tx, fence, &settled.results, now).await?;
+        if let Some(closed) = &closed {
+            announce(tx, closed, now).await?;
+        }
+        Ok(told || closed.is_some())
+    }));
     if written.await? {
         jobs.callbacks.wake();
         jobs.wake.runs.notify_one();

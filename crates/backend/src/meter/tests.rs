@@ -59,7 +59,7 @@ impl Trial {
     async fn call_at(&self, meter: &Meter, captured: bool) -> bool {
         let called = async {
             let reservation = meter.reserve(self.org).await?;
-            meter.charge(Some(reservation), self.delta(captured)).await
+            meter.charge_check(Some(reservation), self.delta(captured), None).await
         };
         match called.await {
             Ok(()) => true,
@@ -142,7 +142,7 @@ async fn calls_under_way_are_counted_against_the_balance_until_they_end() {
         let [first, second] = [trial.meter.reserve(trial.org).await, trial.meter.reserve(trial.org).await];
         assert!(!trial.call(true).await, "two calls may cost what there is");
         // One ends without a price, the other is dropped.
-        trial.meter.charge(Some(first.unwrap()), trial.delta(false)).await.unwrap();
+        trial.meter.charge_check(Some(first.unwrap()), trial.delta(false), None).await.unwrap();
         drop(second.unwrap());
         assert!(trial.call(true).await && trial.call(true).await && !trial.call(true).await);
         assert_eq!(trial.end().await, (0, 3));
@@ -155,8 +155,8 @@ async fn what_others_spend_meanwhile_is_refused_at_the_end() {
     on_each_database(1, async |trial| {
         let (other, windows) = trial.beside();
         let [here, there] = [trial.meter.reserve(trial.org).await, other.reserve(trial.org).await].map(Result::unwrap);
-        other.charge(Some(there), trial.delta(true)).await.unwrap();
-        let late = trial.meter.charge(Some(here), trial.delta(true)).await;
+        other.charge_check(Some(there), trial.delta(true), None).await.unwrap();
+        let late = trial.meter.charge_check(Some(here), trial.delta(true), None).await;
         assert!(matches!(late, Err(CallRefused::InsufficientCredits)), "{late:?}");
         assert!(!trial.call(true).await, "the node has learned of it");
         drop(other);
@@ -186,7 +186,7 @@ async fn where_nothing_can_be_written_nobody_begins_and_no_verdict_is_given() {
         let reservation = trial.meter.reserve(trial.org).await.unwrap();
         trial.store.close().await;
         for captured in [true, false] {
-            let charged = trial.meter.charge(None, trial.delta(captured)).await;
+            let charged = trial.meter.charge_check(None, trial.delta(captured), None).await;
             assert!(matches!(charged, Err(CallRefused::Unavailable(_))), "{charged:?}");
         }
         drop(reservation);
@@ -220,7 +220,7 @@ mod unanswered {
                 // A free verdict needs a credit to start, so the last one has no reservation.
                 let reservation = trial.meter.reserve(trial.org).await.ok();
                 fail(&trial, COMMIT, when, 1);
-                let charged = trial.meter.charge(reservation, trial.delta(captured)).await;
+                let charged = trial.meter.charge_check(reservation, trial.delta(captured), None).await;
                 assert!(charged.is_ok(), "{when:?} {captured}: {charged:?}");
                 assert_eq!(trial.store.failpoints().disarm(), 1);
             }
@@ -239,7 +239,7 @@ mod unanswered {
             // The second run fails at its start. The third finds that the first took effect, but cannot read its charges.
             fail(&trial, "credits::window::ACCOUNTS", FailpointSide::Before, 2);
             fail(&trial, "credits::window::CHARGED", FailpointSide::Before, 1);
-            trial.meter.charge(Some(reservation), trial.delta(true)).await.unwrap();
+            trial.meter.charge_check(Some(reservation), trial.delta(true), None).await.unwrap();
             assert_eq!(trial.store.failpoints().disarm(), 3);
             assert_eq!(trial.end().await, (0, 1));
         })
@@ -251,7 +251,7 @@ mod unanswered {
     async fn the_calls_of_a_window_get_what_it_charged() {
         on_each_database(2, async |trial| {
             fail(&trial, COMMIT, FailpointSide::After, 1);
-            let calls = join_all((0..3).map(|_| trial.meter.charge(None, trial.delta(true)))).await;
+            let calls = join_all((0..3).map(|_| trial.meter.charge_check(None, trial.delta(true), None))).await;
             let paid: Vec<bool> = calls.iter().map(Result::is_ok).collect();
             assert_eq!(paid, [true, true, false], "{calls:?}");
             assert_eq!(trial.store.failpoints().disarm(), 1);
@@ -268,13 +268,13 @@ mod unanswered {
             fail(&trial, COMMIT, FailpointSide::After, 1);
             (2..1_000).for_each(|nth| fail(&trial, "credits::window::ACCOUNTS", FailpointSide::Before, nth));
             failpoints.trace();
-            let mut charge = Box::pin(trial.meter.charge(None, trial.delta(true)));
+            let mut charge = Box::pin(trial.meter.charge_check(None, trial.delta(true), None));
             while !failpoints.has_passed(COMMIT) {
                 assert!(charge.as_mut().now_or_never().is_none());
                 tokio::task::yield_now().await;
             }
             drop(charge);
-            let next = trial.meter.charge(None, trial.delta(true)).await;
+            let next = trial.meter.charge_check(None, trial.delta(true), None).await;
             assert!(matches!(next, Err(CallRefused::Unavailable(_))), "{next:?}");
             failpoints.disarm();
             assert_eq!(trial.end().await, (1, 1), "the commit stood");
@@ -288,10 +288,10 @@ async fn a_call_whose_client_has_gone_is_not_charged() {
     use futures_util::FutureExt as _;
     on_each_database(2, async |trial| {
         let reservation = trial.meter.reserve(trial.org).await.unwrap();
-        let gone = trial.meter.charge(Some(reservation), trial.delta(true));
+        let gone = trial.meter.charge_check(Some(reservation), trial.delta(true), None);
         // It is queued, but there is no window yet, because the task runs on the same thread.
         assert!(gone.now_or_never().is_none());
-        assert!(trial.meter.charge(None, trial.delta(false)).now_or_never().is_none());
+        assert!(trial.meter.charge_check(None, trial.delta(false), None).now_or_never().is_none());
         assert!(trial.call(true).await);
         assert_eq!(trial.end().await, (1, 1));
     })
