@@ -21,7 +21,7 @@ pub mod process;
 pub mod roles;
 pub mod verifier;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,10 +92,8 @@ impl NodeConfig {
     /// Returns the leases that it needs for probing, sorted.
     fn source_leases(&self) -> Vec<String> {
         let known = self.sources.iter().flatten().filter(|_| self.roles.asks());
-        let mut names: Vec<String> = known.map(|address| format!("{SOURCE}{address}")).collect();
-        names.sort();
-        names.dedup();
-        names
+        let names: BTreeSet<String> = known.map(|address| format!("{SOURCE}{address}")).collect();
+        names.into_iter().collect()
     }
 }
 
@@ -146,16 +144,13 @@ pub async fn join(instance: &Instance, config: &NodeConfig) -> Result<Joined, Jo
     let (store, clock) = (&instance.store, instance.clock);
     bury_the_dead(store).await?;
     let presence = NodePresence::new(config, clock.now());
-    match wait_for_sources(&presence, store, clock).await {
-        Ok(()) => {}
-        Err(error) => {
-            // Releases what it has leased so far.
-            let left = store.write(|tx| nodes::leave(tx, presence.id()).scope_boxed()).await;
-            left.unwrap_or_else(
-                |error| tracing::warn!(%error, "cannot remove a node that did not start; it stays listed for a while"),
-            );
-            return Err(error);
-        }
+    if let Err(error) = wait_for_sources(&presence, store, clock).await {
+        // Releases what it has leased so far.
+        let left = store.write(|tx| nodes::leave(tx, presence.id()).scope_boxed()).await;
+        left.unwrap_or_else(
+            |error| tracing::warn!(%error, "cannot remove a node that did not start; it stays listed for a while"),
+        );
+        return Err(error);
     }
     warn_of_doubles(config, store, &presence, clock.now()).await?;
     Ok(Joined { id: presence.id(), ahead_ms: presence.ahead_ms() })
@@ -267,38 +262,33 @@ struct LoggedConditions {
 
 impl LoggedConditions {
     fn tell_of_clock(&mut self, ahead_ms: i64, agrees: bool) {
-        if !agrees && !self.apart {
-            tracing::error!(
+        match (std::mem::replace(&mut self.apart, !agrees), agrees) {
+            (false, false) => tracing::error!(
                 ahead_ms,
                 "this node's clock differs from the database's, so it claims no work: set its clock (NTP), then \
                  restart the node"
-            );
+            ),
+            (true, true) => tracing::warn!("this node's clock and the database's agree again"),
+            _ => {}
         }
-        if agrees && self.apart {
-            tracing::warn!("this node's clock and the database's agree again");
-        }
-        self.apart = !agrees;
     }
 
     fn tell(&mut self, beaten: &Result<Vec<NodeLease>, StoreError>) {
         match beaten {
             Ok(elsewhere) => {
                 self.silent = false;
-                if !elsewhere.is_empty() && !self.lost {
-                    for NodeLease { name, holder, .. } in elsewhere {
-                        tracing::error!(lease = %name, %holder, "another node has the source; this node stops probing");
-                    }
+                let was_lost = std::mem::replace(&mut self.lost, !elsewhere.is_empty());
+                for NodeLease { name, holder, .. } in elsewhere.iter().filter(|_| !was_lost) {
+                    tracing::error!(lease = %name, %holder, "another node has the source; this node stops probing");
                 }
-                if elsewhere.is_empty() && self.lost {
+                if was_lost && !self.lost {
                     tracing::warn!("all sources belong to this node again");
                 }
-                self.lost = !elsewhere.is_empty();
             }
             Err(error) => {
-                if !self.silent {
+                if !std::mem::replace(&mut self.silent, true) {
                     tracing::warn!(%error, "cannot write a heartbeat; retrying");
                 }
-                self.silent = true;
             }
         }
     }

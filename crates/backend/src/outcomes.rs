@@ -9,28 +9,23 @@ pub mod proof;
 pub use probity_outbound::sns;
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::LazyLock;
 
 use probity_account::outcome::{OutcomeClass, OutcomeSource, local_form};
 use probity_account::suppression::SuppressionKind;
 use probity_mail::address::{Address, bare_address};
-use probity_mail::domain::SpecialUse;
 use probity_mail::time::Millis;
 use probity_store::activity::events::EventActor;
 use probity_store::outcomes::{self, NewOutcomes, OutcomeDetails, OutcomeKey};
 use probity_store::privacy::suppressions::{self, SuppressionTag};
 use probity_store::{OrgNo, StoreError, Tx};
 
-use crate::privacy::suppressions::SuppressionChange;
+use crate::privacy::suppressions::{EVERY_NAME, SuppressionChange};
 use crate::secrets::Secrets;
 
 /// Retention of outcomes, in milliseconds: 400 days, a year to learn from and a month to judge.
 pub const OUTCOMES_KEEP_MS: i64 = 400 * 24 * 3_600_000;
 /// How far an event may be ahead of this node's clock, in milliseconds.
 pub const AHEAD_MAX_MS: i64 = 24 * 3_600_000;
-
-/// Names of the sandbox and of private networks are accepted as well: mail may have been sent there.
-static EVERY_NAME: LazyLock<SpecialUse> = LazyLock::new(SpecialUse::all_allowed);
 
 /// Reported events, as tags.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +77,11 @@ impl TakenOutcomes {
     /// The same events without those of some addresses.
     #[must_use]
     pub fn without(&self, addresses: &HashSet<SuppressionTag>) -> Self {
-        let left = self.new.iter().filter(|(key, _)| !addresses.contains(&key.tag));
+        self.only(|key| !addresses.contains(&key.tag))
+    }
+
+    fn only(&self, takes: impl Fn(&OutcomeKey) -> bool) -> Self {
+        let left = self.new.iter().filter(|(key, _)| takes(key));
         Self { new: left.map(|(key, details)| (*key, details.clone())).collect(), ..*self }
     }
 }
@@ -112,10 +111,7 @@ impl OutcomeRecorder {
     /// Stores states of addresses: each counts once, whatever its day.
     pub async fn record_states(&self, tx: &mut Tx, taken: &TakenOutcomes) -> Result<AddedOutcomes, StoreError> {
         let known = outcomes::known(tx, (self.org, self.test), &taken.addresses()).await?;
-        let is_new = |key: &OutcomeKey| !known.contains(&(key.tag, key.class));
-        let new = taken.new.iter().filter(|(key, _)| is_new(key));
-        let fresh = TakenOutcomes { new: new.map(|(key, details)| (*key, details.clone())).collect(), ..*taken };
-        self.record(tx, &fresh).await
+        self.record(tx, &taken.only(|key| !known.contains(&(key.tag, key.class)))).await
     }
 
     /// Stores events and updates suppression lists, in the caller's transaction.

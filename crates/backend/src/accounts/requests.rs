@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use probity_store::activity::requests;
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
+use probity_store::{OrgNo, Store, StoreError, work};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -51,10 +51,8 @@ async fn write(store: Store, mut entries: mpsc::Receiver<LoggedRequest>) {
     let mut since_trim: BTreeMap<OrgNo, usize> = BTreeMap::new();
     while entries.recv_many(&mut batch, WRITE_MAX).await > 0 {
         let more = async {
-            let mut room = WRITE_MAX - batch.len();
-            while room > 0 && entries.recv_many(&mut batch, room).await > 0 {
-                room = WRITE_MAX - batch.len();
-            }
+            let batch = &mut batch;
+            while batch.len() < WRITE_MAX && entries.recv_many(batch, WRITE_MAX - batch.len()).await > 0 {}
         };
         // What has come until then is in the batch either way.
         let _ = tokio::time::timeout(COLLECT, more).await;
@@ -86,17 +84,13 @@ async fn store_entries(
         *since_trim.entry(entry.org).or_default() += 1;
     }
     let full: Vec<OrgNo> = since_trim.iter().filter(|(_, count)| **count >= TRIM_AFTER).map(|(org, _)| *org).collect();
-    let orgs = &full;
-    let written = store.write(|tx| {
-        async move {
-            requests::add(tx, entries).await?;
-            for org in orgs {
-                requests::trim(tx, *org, KEPT_MAX).await?;
-            }
-            Ok(())
+    let written = store.write(work!(|tx| {
+        requests::add(tx, entries).await?;
+        for org in &full {
+            requests::trim(tx, *org, KEPT_MAX).await?;
         }
-        .scope_boxed()
-    });
+        Ok(())
+    }));
     written.await?;
     for org in full {
         since_trim.remove(&org);

@@ -115,16 +115,15 @@ fn next_slot(due: &DueSchedule, file: Option<&ConnectorFile>, now: Millis) -> Mi
 fn since(due: &DueSchedule, now: Millis) -> Option<Millis> {
     let schedule = &due.schedule;
     match schedule.cause {
-        RunCause::Autofloss => due.watermark.filter(|_| !has_weekly(due, now)),
+        RunCause::Autofloss => due.watermark.filter(|_| {
+            // One of the nights since the slot may read all contacts.
+            let zone = AccountZone::stored(due.time_zone.as_deref());
+            !zone.has_weekly(schedule.connection, schedule.due_at, now)
+        }),
         // Contacts from before belong to other runs. A clock that was ahead may have switched it on.
         RunCause::Instafloss => Some(schedule.begun_at.min(now)).max(schedule.watermark).max(due.watermark),
         RunCause::DecayProtection | RunCause::Manual => None,
     }
-}
-
-/// Whether one of the nights since a slot reads all contacts.
-fn has_weekly(due: &DueSchedule, now: Millis) -> bool {
-    AccountZone::stored(due.time_zone.as_deref()).has_weekly(due.schedule.connection, due.schedule.due_at, now)
 }
 
 fn new_run(due: &DueSchedule, now: Millis) -> Result<NewRun> {

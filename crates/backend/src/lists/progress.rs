@@ -8,7 +8,6 @@ use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use probity_store::jobs::{self, Job, JobCounts, WaitingRows};
 use probity_store::{Conn, OrgNo, StoreError, uploads};
-use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,11 +89,7 @@ struct Reasons(Vec<(Reason, i64)>);
 
 impl Serialize for Reasons {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(self.0.len()))?;
-        for (reason, rows) in &self.0 {
-            map.serialize_entry(reason.as_str(), rows)?;
-        }
-        map.end()
+        to.collect_map(self.0.iter().map(|(reason, rows)| (reason.as_str(), rows)))
     }
 }
 
@@ -145,12 +140,29 @@ impl JobProgress {
     pub async fn of(conn: &mut Conn, org: OrgNo, id: JobId, test: bool, now: Millis) -> Result<Self, StoreError> {
         let job = jobs::by_id(conn, org, id, test).await?;
         let waiting = if job.state.is_closed() { [None; 2] } else { jobs::waiting(conn, org, job.no, now).await? };
+        let [deferred, throttled] = waiting.map(|waiting| waiting.map(Into::into));
         let reasons = jobs::reasons(conn, org, job.no).await?;
-        let providers = jobs::providers(conn, org, job.no).await?;
+        let figures = ListFigures::of(&job, reasons, jobs::providers(conn, org, job.no).await?);
         let set_aside = jobs::set_aside(conn, org, id).await?;
+        // An accepted job holds a credit for each row. Each credit is either captured or released.
+        let returned = (job.rows - job.charged - set_aside).max(0);
+        let credits = Credits { spent: job.charged, set_aside, returned };
         let of_file = uploads::rows_of_job(conn, org, job.no).await?;
-        let without = of_file.map(|rows| (rows - job.rows).max(0));
-        Ok(Self { without, ..Self::new(&job, reasons, providers, waiting, set_aside) })
+        Ok(Self {
+            id: job.id,
+            credits: (job.source != WIDGET && !job.test).then_some(credits),
+            source: job.source,
+            source_integration: job.integration,
+            name: job.title,
+            tags: job.tags,
+            started_at: job.started_at.map(Into::into),
+            purged_at: job.purged_at.map(Into::into),
+            figures,
+            without: of_file.map(|rows| (rows - job.rows).max(0)),
+            deferred,
+            throttled,
+            hurried: job.hurried_at.is_some(),
+        })
     }
 
     /// Whether the job is closed, so that nothing changes any more.
@@ -162,18 +174,11 @@ impl JobProgress {
     pub fn summary(self, test: bool, named: bool) -> ListSummary {
         ListSummary { name: self.name.filter(|_| named), test, figures: self.figures }
     }
+}
 
-    fn new(
-        job: &Job,
-        reasons: Vec<(Reason, i64)>,
-        providers: Vec<(Option<String>, JobCounts)>,
-        [deferred, throttled]: [Option<WaitingRows>; 2],
-        set_aside: i64,
-    ) -> Self {
-        // An accepted job holds a credit for each row. Each credit is either captured or released.
-        let returned = (job.rows - job.charged - set_aside).max(0);
-        let credits = Credits { spent: job.charged, set_aside, returned };
-        let figures = ListFigures {
+impl ListFigures {
+    fn of(job: &Job, reasons: Vec<(Reason, i64)>, providers: Vec<(Option<String>, JobCounts)>) -> Self {
+        Self {
             status: status(job.state),
             over: job.state.is_closed(),
             created_at: job.created_at.into(),
@@ -183,21 +188,6 @@ impl JobProgress {
             counts: job.counts.into(),
             reasons: Reasons(reasons),
             providers: providers.into_iter().map(Provider::of).collect(),
-        };
-        Self {
-            id: job.id,
-            source: job.source.clone(),
-            source_integration: job.integration.clone(),
-            name: job.title.clone(),
-            tags: job.tags.clone(),
-            started_at: job.started_at.map(Into::into),
-            purged_at: job.purged_at.map(Into::into),
-            figures,
-            without: None,
-            deferred: deferred.map(Into::into),
-            throttled: throttled.map(Into::into),
-            hurried: job.hurried_at.is_some(),
-            credits: (job.source != WIDGET && !job.test).then_some(credits),
         }
     }
 }

@@ -43,8 +43,7 @@ impl SearchText {
         if domain.contains('@') {
             return normalized(&text).map(Self::Whole).ok_or_else(refused);
         }
-        let parsed = Domain::parse_with(domain, &SpecialUse::allow([domain]));
-        parsed.map(|domain| Self::Domain(domain.ascii().to_owned())).map_err(|_| refused())
+        ascii(domain).map(Self::Domain).ok_or_else(refused)
     }
 
     /// Whether a submitted address matches.

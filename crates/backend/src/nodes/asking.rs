@@ -3,8 +3,6 @@
 //! A node that cannot ask would report each mailbox as unknown, whatever mailbox it is. It therefore claims no chunk of a live
 //! list until a checkup finds that it can ask. Lists of test keys, which the sandbox answers, continue.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use crate::nodes::egress::{Check, CheckOutcome};
 
 /// Subject of a check without which no mail server can be asked.
@@ -21,7 +19,6 @@ pub enum Essential {
 probity_mail::named! {
     /// Whether a node can ask mail servers, and the reason if not.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[repr(u8)]
     pub enum AskingState {
         Able = "able",
         /// The first checkup has not ended.
@@ -69,31 +66,12 @@ impl AskingState {
     }
 }
 
-/// The fact as tasks share it.
-#[derive(Debug)]
-pub(super) struct SharedAsking(AtomicU8);
-
-impl Default for SharedAsking {
-    /// Without checkups, as with simulated mail servers, nothing is held back.
-    fn default() -> Self {
-        Self(AtomicU8::new(AskingState::Able as u8))
-    }
-}
-
-impl SharedAsking {
-    pub(super) fn get(&self) -> AskingState {
-        AskingState::ALL[usize::from(self.0.load(Ordering::Relaxed))]
-    }
-
-    /// Stores the fact and returns the one before.
-    pub(super) fn replace(&self, asking: AskingState) -> AskingState {
-        AskingState::ALL[usize::from(self.0.swap(asking as u8, Ordering::Relaxed))]
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use probity_mail::time::Millis;
+
     use super::*;
+    use crate::nodes::{NodeConfig, NodePresence};
 
     const OK: CheckOutcome = CheckOutcome::Ok;
     const WARN: CheckOutcome = CheckOutcome::Warn;
@@ -128,11 +106,11 @@ mod tests {
 
     #[test]
     fn the_shared_fact_is_the_last_one() {
-        let shared = SharedAsking::default();
-        assert_eq!(shared.get(), AskingState::Able);
+        let presence = NodePresence::new(&NodeConfig::default(), Millis(0));
+        assert_eq!(presence.asking(), AskingState::Able);
         for asking in AskingState::ALL {
-            shared.replace(asking);
-            assert_eq!(shared.get(), asking);
+            presence.found_asking(asking);
+            assert_eq!(presence.asking(), asking);
         }
     }
 }

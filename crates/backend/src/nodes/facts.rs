@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use probity_engine::knowledge::facts::{DomainFacts, LearnedFact, SharedError, SharedFacts};
 use probity_engine::net::BoxFuture;
 use probity_mail::time::Millis;
-use probity_store::nodes::facts;
-use probity_store::nodes::facts::StoredDomainFact;
+use probity_store::nodes::facts::{self, StoredDomainFact};
 use probity_store::{ScopedFutureExt as _, Store};
 use tokio::sync::{mpsc, oneshot};
 

@@ -75,7 +75,10 @@ impl Readiness {
             let taken = written.is_writable();
             Box::pin(async move { if taken { Ok(()) } else { Err("the database is full or read-only".into()) } })
         };
-        Self::new(clock, closing).check("database", ping).check_once("migrations", current).check("writes", writes)
+        Self::new(clock, closing)
+            .check("database", ping)
+            .with("migrations", Box::new(current), true)
+            .check("writes", writes)
     }
 
     /// Adds a check that runs every time.
@@ -88,16 +91,7 @@ impl Readiness {
         self.with(name, Box::new(run), false)
     }
 
-    /// Adds a check that runs until it has passed once.
-    #[must_use]
-    pub fn check_once(
-        self,
-        name: &'static str,
-        run: impl Fn() -> BoxFuture<'static, Result<(), Detail>> + Send + Sync + 'static,
-    ) -> Self {
-        self.with(name, Box::new(run), true)
-    }
-
+    /// Adds a check that runs every time, or until it has passed `once`.
     fn with(mut self, name: &'static str, run: Run, once: bool) -> Self {
         self.checks.push(Check { name, run, once, passed: AtomicBool::new(false), told: AtomicBool::new(false) });
         self
@@ -183,7 +177,7 @@ mod tests {
         let (always, once, closing) = (always.clone(), once.clone(), CancellationToken::new());
         let readiness = Readiness::new(EngineClock::system(), closing.clone())
             .check("database", move || always.run())
-            .check_once("migrations", move || once.run());
+            .with("migrations", Box::new(move || once.run()), true);
         (readiness, closing)
     }
 

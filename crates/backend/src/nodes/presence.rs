@@ -1,7 +1,7 @@
 //! State of this node: its ID, the ends of its leases, and its work in progress.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use probity_account::id::NodeId;
@@ -10,7 +10,8 @@ use probity_mail::time::Millis;
 use probity_store::nodes::{self, NodeLease, StoredNode, clock};
 use probity_store::{Store, StoreError, work};
 
-use crate::nodes::asking::{AskingState, SharedAsking};
+use crate::locked;
+use crate::nodes::asking::AskingState;
 use crate::nodes::roles::NodeRole;
 use crate::nodes::{APART_MAX_MS, LEASE_MS, MARGIN_MS, NodeConfig, SCHEDULE, process};
 
@@ -40,7 +41,7 @@ pub struct NodePresence {
     listening: AtomicBool,
     chunks: AtomicI64,
     imports: AtomicI64,
-    asking: SharedAsking,
+    asking: Mutex<AskingState>,
 }
 
 impl NodePresence {
@@ -71,7 +72,8 @@ impl NodePresence {
             listening: AtomicBool::new(false),
             chunks: AtomicI64::new(0),
             imports: AtomicI64::new(0),
-            asking: SharedAsking::default(),
+            // Without checkups, as with simulated mail servers, nothing is held back.
+            asking: Mutex::new(AskingState::Able),
         }
     }
 
@@ -165,12 +167,12 @@ impl NodePresence {
 
     /// Whether mail servers can be asked from this machine, as the last checkup found.
     pub fn asking(&self) -> AskingState {
-        self.asking.get()
+        *locked(&self.asking)
     }
 
     /// Stores what a checkup found, and returns what the one before did.
     pub(super) fn found_asking(&self, asking: AskingState) -> AskingState {
-        self.asking.replace(asking)
+        std::mem::replace(&mut *locked(&self.asking), asking)
     }
 
     /// Fails with 503 if this node may not probe.

@@ -85,13 +85,10 @@ fn is_of_sendgrid(key: &str, body: &SignedBody<'_>) -> Option<bool> {
 fn is_of_mailgun(key: &str, body: &Value) -> Option<bool> {
     let said = &body["signature"];
     let (timestamp, token, tag) = (said["timestamp"].as_str()?, said["token"].as_str()?, said["signature"].as_str()?);
-    let tag: Vec<u8> = (0..tag.len()).step_by(2).map(|at| byte(tag.get(at..at + 2)?)).collect::<Option<_>>()?;
+    let tag: Vec<u8> =
+        (0..tag.len()).step_by(2).map(|at| u8::from_str_radix(tag.get(at..at + 2)?, 16).ok()).collect::<Option<_>>()?;
     let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes());
     Some(hmac::verify(&key, format!("{timestamp}{token}").as_bytes(), &tag).is_ok())
-}
-
-fn byte(digits: &str) -> Option<u8> {
-    u8::from_str_radix(digits, 16).ok()
 }
 
 #[cfg(test)]

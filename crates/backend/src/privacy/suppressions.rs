@@ -23,8 +23,9 @@ use crate::secrets::Secrets;
 
 const STEP: usize = 20_000;
 
-/// Names of the sandbox and of private networks are accepted as well. The verifier decides about them.
-static EVERY_NAME: LazyLock<SpecialUse> = LazyLock::new(SpecialUse::all_allowed);
+/// Names of the sandbox and of private networks are accepted as well. The verifier decides about them, and mail may have been sent
+/// there.
+pub(crate) static EVERY_NAME: LazyLock<SpecialUse> = LazyLock::new(SpecialUse::all_allowed);
 
 /// Returns the tag of an address, the same for all its spellings; `None` for any other text.
 pub fn tag_of(secrets: &Secrets, org: OrgNo, text: &str) -> Option<SuppressionTag> {

@@ -133,26 +133,17 @@ impl SignInAttempt {
     /// Resets the account's failures after a correct attempt, unless they may be those of other users. The network keeps those
     /// of others.
     pub async fn succeeded(self, tx: &mut Tx) -> Result<(), StoreError> {
-        if self.shared {
-            return self.take_back_correct(tx).await;
-        }
-        if let Some(account) = self.account {
-            attempts::forget(tx, account).await?;
-        }
-        self.back(tx, self.network).await
+        let Some(account) = self.account.filter(|_| !self.shared) else { return self.take_back_correct(tx).await };
+        attempts::forget(tx, account).await?;
+        Self { account: None, ..self }.take_back_correct(tx).await
     }
 
     /// Takes back an attempt that was correct so far. Earlier failures stay.
     pub async fn take_back_correct(self, tx: &mut Tx) -> Result<(), StoreError> {
-        self.back(tx, self.account).await?;
-        self.back(tx, self.network).await
-    }
-
-    async fn back(self, tx: &mut Tx, slot: Option<i64>) -> Result<(), StoreError> {
-        match slot {
-            Some(slot) => attempts::take_back(tx, slot, self.at).await,
-            None => Ok(()),
+        for slot in [self.account, self.network].into_iter().flatten() {
+            attempts::take_back(tx, slot, self.at).await?;
         }
+        Ok(())
     }
 }
 

@@ -232,7 +232,7 @@ impl HookInWork<'_> {
         // It was switched off meanwhile, or its lists have changed.
         let is_dropped = hook.registered_at.is_none() && self.keys.is_complete();
         if is_dropped || self.keys.needs_new(&self.work.public_url, proven_at, now) {
-            self.remove_spoiled().await;
+            self.remove_generations(|generation| generation.is_spoiled).await;
             self.keys.add(&self.work.public_url, &self.of.account_tag, now);
             // Nodes may remember the keys from before for a second.
             return Ok(HookEnd::On(now + (FRESH_MS + 100)));
@@ -339,11 +339,6 @@ impl HookInWork<'_> {
             registering.answer(&answer.map_err(|fault| fault.fault(&file.provider.name))?)?;
         }
         Ok(())
-    }
-
-    /// Removes the registrations of generations that a fault has spoiled, before another is added.
-    async fn remove_spoiled(&mut self) {
-        self.remove_generations(|generation| generation.is_spoiled).await;
     }
 
     /// Removes the registrations that the newest generation replaces. Those that the platform does not remove, after some attempts,
