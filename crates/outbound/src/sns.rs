@@ -60,12 +60,14 @@ impl<'a> SnsTopic<'a> {
     }
 }
 
-/// Kind of a notification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum SnsKind {
-    Notification,
-    SubscriptionConfirmation,
-    UnsubscribeConfirmation,
+probity_mail::named! {
+    /// Kind of a notification.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SnsKind {
+        Notification = "Notification",
+        SubscriptionConfirmation = "SubscriptionConfirmation",
+        UnsubscribeConfirmation = "UnsubscribeConfirmation",
+    }
 }
 
 /// Body that SNS posts. Without `Debug`, because the message has addresses.
@@ -127,15 +129,10 @@ impl SnsBody {
             _ => pairs.push(("SubscribeURL", self.subscribe_url.as_deref()?)),
         }
         pairs.push(("Timestamp", &self.timestamp));
-        let kind = match self.kind {
-            SnsKind::Notification => "Notification",
-            SnsKind::SubscriptionConfirmation => "SubscriptionConfirmation",
-            SnsKind::UnsubscribeConfirmation => "UnsubscribeConfirmation",
-        };
         if self.kind != SnsKind::Notification {
             pairs.push(("Token", self.token.as_deref()?));
         }
-        pairs.extend([("TopicArn", self.topic_arn.as_str()), ("Type", kind)]);
+        pairs.extend([("TopicArn", self.topic_arn.as_str()), ("Type", self.kind.as_str())]);
         Some(pairs.iter().flat_map(|(name, value)| [*name, "\n", *value, "\n"]).collect())
     }
 }
