@@ -22,7 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Probes are independent of accounts and credits.
     ("probity-engine", &["probity-mail"]),
     // Access to databases, which knows no table.
-    ("probity-db", &["probity-failpoints", "probity-mail"]),
+    ("probity-db", &["probity-failpoints"]),
     ("probity-store", &["probity-account", "probity-db", "probity-mail"]),
     // What people read in mail and files, in their language.
     ("probity-letters", &["probity-account", "probity-mail"]),

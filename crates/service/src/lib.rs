@@ -9,7 +9,6 @@ pub mod activity;
 pub mod app;
 pub mod callers;
 pub mod connections;
-mod given;
 pub mod jobs;
 pub mod lists;
 pub mod operator;

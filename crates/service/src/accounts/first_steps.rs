@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::app::App;
 use crate::callers::admission::require_administrator;
 use crate::callers::caller::Caller;
-use crate::given::checked_name;
+use crate::callers::given::checked_name;
 use crate::operator::first_start::UNNAMED;
 
 /// Newest keys among which to find one that somebody has made or used.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::keys::{has_room, no_more_than};
 use crate::app::App;
 use crate::callers::caller::Caller;
-use crate::given::checked_name;
+use crate::callers::given::checked_name;
 
 /// Maximum time for which a rotated key keeps working, in hours.
 const OVERLAP_MAX_H: u32 = 30 * 24;

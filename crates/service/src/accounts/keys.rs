@@ -17,8 +17,8 @@ use probity_store::{StoreError, Tx, work};
 use crate::app::App;
 use crate::callers::admission::own_limit;
 use crate::callers::caller::Caller;
+use crate::callers::given::{above_zero, checked_name};
 use crate::callers::once::Once;
-use crate::given::{above_zero, checked_name};
 
 pub use crate::accounts::check_key::check_key;
 

@@ -22,8 +22,8 @@ use probity_store::work;
 use crate::app::App;
 use crate::callers::admission;
 use crate::callers::caller::Caller;
+use crate::callers::given::{bounded, changed_settings};
 use crate::connections::follow_zone;
-use crate::given::{bounded, changed_settings};
 
 /// Returns the settings of the caller's organization.
 pub async fn get_settings(app: &App, caller: &Caller) -> Result<SettingsShown, ApiError> {

@@ -6,11 +6,13 @@ use probity_account::api_key::KeyKind;
 use probity_account::id::{OrgId, UserId};
 use probity_account::role::MemberRole;
 use probity_account::scope::{Scope, Scopes};
+use probity_backend::secrets::random;
 use probity_mail::time::Millis;
 use probity_store::accounts::keys::{KnownKey, StoredKey};
 use probity_store::accounts::organization::{OrgRecord, OrgState};
 use probity_store::accounts::people::sessions::SignedInUser;
 use probity_store::activity::events::{self, AccountChange, EventActor};
+use probity_store::jobs::NewJob;
 use probity_store::{OrgNo, StoreError, Tx};
 
 /// Caller of an act.
@@ -102,6 +104,25 @@ impl Caller {
     /// Records changes that the caller makes in the organization's timeline.
     pub(crate) async fn note(&self, tx: &mut Tx, at: Millis, what: &[AccountChange]) -> Result<(), StoreError> {
         events::add(tx, self.org(), at, Some(self.actor()), what).await
+    }
+
+    /// Describes a job that the caller starts: the source of its addresses, who starts it in the timeline's terms, and by which
+    /// action.
+    pub(crate) fn new_job(
+        &self,
+        at: Millis,
+        (source, started_by, source_action): (&'static str, &'static str, &'static str),
+    ) -> NewJob {
+        NewJob {
+            org: self.org(),
+            id: random::id(at),
+            test: self.is_test(),
+            source,
+            started_by,
+            source_action,
+            actor: Some(self.actor().to_json()),
+            at,
+        }
     }
 
     /// Returns whether the operator calls.

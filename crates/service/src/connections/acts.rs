@@ -23,8 +23,8 @@ use super::{CONNECTIONS_MAX, ConnectionPlace, platform, require, unlisted, visib
 use super::{hooks, schedule};
 use crate::app::App;
 use crate::callers::caller::Caller;
+use crate::callers::given::{changed_settings, checked_name};
 use crate::callers::once::Once;
-use crate::given::{changed_settings, checked_name};
 
 /// Creates a connection, live or test like its caller, once the platform accepts the credentials.
 pub async fn create_connection(

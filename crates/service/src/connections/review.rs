@@ -23,8 +23,8 @@ use super::rules::{RULES_MAX, add_recorded};
 use super::{ConnectionPlace, stored_job, visible};
 use crate::app::App;
 use crate::callers::caller::Caller;
+use crate::callers::given::in_conflict;
 use crate::callers::once::Once;
-use crate::given::in_conflict;
 
 /// Recorded reason of an action that was rejected: by a user, a key or the operator, alone or with a rule of the whitelist.
 const REJECTED: &str = "rejected in the review";

@@ -24,9 +24,8 @@ use probity_store::{Conn, StoreError, Tx, work};
 use super::{ConnectionPlace, stored_job, unlisted, visible};
 use crate::app::App;
 use crate::callers::caller::Caller;
+use crate::callers::given::in_conflict;
 use crate::callers::once::Once;
-use crate::given::in_conflict;
-use crate::jobs::staged::new_job;
 
 /// Maximum number of actions returned with a run.
 const EXAMPLES: i64 = 20;
@@ -92,7 +91,7 @@ fn new_run(
         Caller::Person { .. } => ("manual", "dashboard.integrations.run"),
         Caller::Staff { .. } => ("staff", "cli.integrations.run"),
     };
-    let job = NewJob { test: of.test, ..new_job(app, caller, ("integration", started_by, source_action)) };
+    let job = NewJob { test: of.test, ..caller.new_job(app.now(), ("integration", started_by, source_action)) };
     let settings = serde_json::to_string(&of.settings).map_err(ApiError::server_error)?;
     Ok(NewRun { job, connection: of.id, cause: RunCause::Manual, is_dry, settings, since: None })
 }

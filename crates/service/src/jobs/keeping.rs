@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::callers::admission::running;
 use crate::callers::caller::Caller;
 use crate::jobs::acts::may_end;
-use crate::jobs::staged::{StagedJob, accept_covered, erasing, new_job};
+use crate::jobs::staged::{StagedJob, accept_covered, erasing};
 use crate::lists::progress::get_progress;
 
 /// Longest name of a list, and longest tag, in characters.
@@ -115,7 +115,7 @@ pub async fn verify_unknown_again(app: &App, caller: &Caller, id: JobId) -> Resu
         return Err(ApiError::conflict("the list is being verified; wait for its end"));
     }
     let started_by = if caller.is_staff() { "staff" } else { "manual" };
-    let new = new_job(app, caller, ("input", started_by, "dashboard.verify_again"));
+    let new = caller.new_job(app.now(), ("input", started_by, "dashboard.verify_again"));
     let staged = StagedJob::begin(app, new).await?;
     let accepted = match copy_unknown(app, &staged, &job).await {
         Ok(rows) => accept(app, &staged.new, &job, rows).await,

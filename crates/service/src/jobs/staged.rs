@@ -4,13 +4,11 @@
 //! the blocks. Maintenance removes the blocks of clients that disconnected.
 
 use probity_account::block::PackedBlock;
-use probity_backend::secrets::random;
 use probity_contract::error::{ApiError, Code};
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
 use crate::app::{App, plans};
-use crate::callers::caller::Caller;
 
 /// Blocks per transaction, few enough to keep it short.
 pub(crate) const BLOCKS_MAX: usize = 20;
@@ -70,25 +68,6 @@ impl StagedJob {
 pub(crate) fn erasing(what: &str) -> ApiError {
     let message = format!("an erasure is removing addresses from this {what}; try again in a moment");
     ApiError::new(Code::ServiceUnavailable, message).retry_after(ERASING_S)
-}
-
-/// Describes a job that a caller starts: the source of its addresses, who starts it in the timeline's terms, and by which action.
-pub(crate) fn new_job(
-    app: &App,
-    caller: &Caller,
-    (source, started_by, source_action): (&'static str, &'static str, &'static str),
-) -> NewJob {
-    let at = app.now();
-    NewJob {
-        org: caller.org(),
-        id: random::id(at),
-        test: caller.is_test(),
-        source,
-        started_by,
-        source_action,
-        actor: Some(caller.actor().to_json()),
-        at,
-    }
 }
 
 /// Accepts a job. If credits are missing and the plan refills them, retries once.

@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::incoming::IncomingBody;
 use crate::callers::once::Once;
-use crate::jobs::staged::{BLOCKS_MAX, StagedJob, accept_covered, new_job};
+use crate::jobs::staged::{BLOCKS_MAX, StagedJob, accept_covered};
 
 /// Properties of a submission known before its body is read.
 pub struct SubmissionHead {
@@ -57,7 +57,7 @@ pub async fn receive_list<B: IncomingBody>(
         Caller::Person { .. } => ("input", "manual", "dashboard.batch_verify"),
         Caller::Staff { .. } => ("input", "staff", "cli.batch_verify"),
     };
-    let staged = StagedJob::begin(app, new_job(app, caller, origin)).await?;
+    let staged = StagedJob::begin(app, caller.new_job(app.now(), origin)).await?;
     match read_list(app, &staged, head, open).await {
         Ok((list, body_hash)) => {
             let without = list.as_ref().map(|list| list.without).unwrap_or_default();

@@ -21,8 +21,8 @@ use probity_store::{Conn, OrgNo, Result as StoreResult, ScopedFutureExt as _, St
 use serde_json::Value;
 
 use crate::app::App;
+use crate::callers::given::{above_zero, bounded, checked_name};
 use crate::callers::once::Once;
-use crate::given::{above_zero, bounded, checked_name};
 use crate::operator::ROWS_AT_ONCE;
 use crate::operator::opening::NewOrganization;
 use crate::operator::people::{LinkToken, new_link, show_link};

@@ -24,8 +24,8 @@ use serde_json::Value;
 use crate::app::App;
 use crate::callers::admission;
 use crate::callers::caller::Caller;
+use crate::callers::given::checked_name;
 use crate::callers::once::Once;
-use crate::given::checked_name;
 
 use super::ses;
 

@@ -25,8 +25,8 @@ use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::callers::caller::Caller;
+use crate::callers::given::in_conflict;
 use crate::callers::incoming::IncomingBody;
-use crate::given::in_conflict;
 use crate::uploads::acts::get_upload;
 
 /// Pieces and blocks that are buffered.

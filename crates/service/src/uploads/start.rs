@@ -24,7 +24,7 @@ use probity_store::{StoreError, work};
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::once::{self, Beginning, KeyHolder, KeyedCall, Once};
-use crate::jobs::staged::{StagedJob, accept_covered, erasing, new_job};
+use crate::jobs::staged::{StagedJob, accept_covered, erasing};
 
 /// Path that scopes the idempotency key or reference of a start: one for all uploads.
 pub const KEYED_START: &str = "/app/uploads/start";
@@ -56,7 +56,7 @@ pub async fn start_upload(
     if let Some((_, job)) = upload.job {
         return Ok(Started { id: job });
     }
-    let staged = StagedJob::begin(app, new_job(app, caller, origin(caller, &upload))).await?;
+    let staged = StagedJob::begin(app, caller.new_job(app.now(), origin(caller, &upload))).await?;
     let accepted = match fill(app, &staged, &upload).await {
         Ok(filled) => accept(app, &staged.new, &upload, &filled, once).await,
         Err(error) => Err(error),

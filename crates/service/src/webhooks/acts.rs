@@ -19,8 +19,8 @@ use probity_store::{Conn, ScopedFutureExt as _, StoreError, work};
 
 use crate::app::App;
 use crate::callers::caller::Caller;
+use crate::callers::given::checked_name;
 use crate::callers::once::Once;
-use crate::given::checked_name;
 
 /// Name of the list in its cursors.
 const LIST: &str = "/v1/webhooks";

@@ -4,7 +4,9 @@ use probity_account::connections::ConnectionAction;
 use probity_account::id::ConnId;
 use probity_store::connections::connection::StoredConnection;
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
 use super::connection::{ConnectionShown, ConnectionStatus, disconnected};
 use super::names::{action, platform_type};
@@ -137,8 +139,7 @@ pub struct CredentialForm {
     /// Where to find it at the platform; null if that is not described.
     #[schema(required, examples("Account, Extras, API keys"))]
     pub help: Option<String>,
-    /// Values to choose from, for the kind `choice`; otherwise empty.
-    #[schema(examples(json!([])))]
+    #[schema(schema_with = choices)]
     pub choices: Vec<String>,
     /// Whether it can be omitted.
     #[schema(examples(false))]
@@ -156,6 +157,8 @@ pub struct PlatformAction {
 }
 
 schema::schemas! {
+    choices: ArrayBuilder = schema::array(ObjectBuilder::new().schema_type(Type::String),
+        "Values to choose from, for the kind `choice`; otherwise empty.", json!([]));
     credential_kind = schema::one_of(["secret", "url", "text", "choice"], "Kind of value. `secret`: a key or a \
         password. `url`: address of an installation. `text`: a name or a number. `choice`: one of `choices`.");
 }

@@ -20,7 +20,7 @@ use crate::accounts::people::sign_in::{FreshSession, who};
 use crate::accounts::people::sso::requires_sso;
 use crate::accounts::people::{Visitor, WithToken, note_event};
 use crate::app::App;
-use crate::given::checked_name;
+use crate::callers::given::checked_name;
 
 /// Returns the purpose of a link without redeeming it.
 pub async fn get_link(app: &App, visitor: &Visitor, token: &str) -> Result<LinkShown, ApiError> {

@@ -23,7 +23,7 @@ use crate::accounts::people::password_change::prove_password;
 use crate::accounts::people::sessions::{OpenSession, RenewedToken};
 use crate::accounts::people::{Visitor, WithToken, must_succeed, note_event, recovery, sign_in_failed};
 use crate::app::App;
-use crate::given::in_conflict;
+use crate::callers::given::in_conflict;
 
 /// Name that authenticator apps display.
 const ISSUER: &str = "Probity";

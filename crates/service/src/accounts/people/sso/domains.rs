@@ -18,7 +18,7 @@ use super::setup::shown;
 use super::{operator_only, owner_only};
 use crate::app::App;
 use crate::callers::caller::Caller;
-use crate::given::in_conflict;
+use crate::callers::given::in_conflict;
 
 /// Returns a domain in the form in which addresses are compared, if it can be an organization's own.
 pub(super) fn parse_domain(text: &str) -> Result<String, ApiError> {
