@@ -35,7 +35,7 @@ fn report(address: IpAddr, list: &str, answer: &DnsAnswer) -> Check {
         DnsAnswer::Records(records) => records,
     };
     // RFC 5782 section 2.1: an answer outside 127/8 is not a listing (a parked or hijacked name).
-    let codes = records.iter().filter_map(|record| match record {
+    let mut codes = records.iter().filter_map(|record| match record {
         DnsRecord::Address(IpAddr::V4(code)) if code.is_loopback() => Some(code),
         _ => None,
     });
@@ -44,7 +44,7 @@ fn report(address: IpAddr, list: &str, answer: &DnsAnswer) -> Check {
         let advice = "set dns.nameservers to a resolver of your own: block lists refuse public ones";
         return Check::warn(name, "the list refuses this resolver", advice);
     }
-    let Some(code) = codes.last() else {
+    let Some(code) = codes.next_back() else {
         let advice = "run the check again; if it stays so, remove the list from doctor.block_lists";
         return Check::warn(name, "no usable response", advice);
     };

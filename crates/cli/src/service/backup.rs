@@ -302,7 +302,7 @@ fn aside(place: &Path) -> Result<Option<PathBuf>> {
 fn set_aside(place: &Path, aside: &Path) -> Result<()> {
     // The file has both names until the new database takes the first.
     fs::hard_link(place, aside).with_context(|| format!("cannot keep {} as {}", place.display(), aside.display()))?;
-    sync(&parent(place))
+    sync(parent(place))
 }
 
 /// Merges the lines of files without duplicates. A torn line counts as a line.

@@ -65,7 +65,7 @@ type Agreed = Option<(ProtocolVersion, CipherSuite)>;
 async fn meet(client: &TlsClient, server: &TlsAcceptor, host: &str) -> Result<Agreed, TlsFailure> {
     let (ours, theirs) = duplex(16_384);
     let server = server.clone();
-    let served = tokio::spawn(async move {
+    let serving = tokio::spawn(async move {
         let mut buffer = [0; 6];
         let mut stream = server.accept(theirs).await.ok()?;
         stream.read_exact(&mut buffer).await.unwrap();
@@ -79,7 +79,7 @@ async fn meet(client: &TlsClient, server: &TlsAcceptor, host: &str) -> Result<Ag
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();
     assert_eq!(bytes, b"EHLO\r\n");
-    Ok(served.await.unwrap())
+    Ok(serving.await.unwrap())
 }
 
 fn client() -> TlsClient {

@@ -64,13 +64,13 @@ pub async fn write(tx: &mut Tx, org: OrgNo, settings: &OrgSettings, now: Millis)
 records!(row => OrgSettings {
     retention_days, delivery_retention_days, rate_limit_per_minute, time_zone;
     overrides: Wishes {
-        ignored_reasons: row.json::<Vec<String>>("ignored_reasons")?.iter().map(gate).collect::<Result<_>>()?,
+        ignored_reasons: row.json::<Vec<String>>("ignored_reasons")?.iter().map(|name| gate(name)).collect::<Result<_>>()?,
         ignored_statuses: row.json("ignored_statuses")?,
         banned_words: serde_json::from_str(&row.text("banned_words")?).map_err(damaged)?,
         role_words: serde_json::from_str(&row.text("role_words")?).map_err(damaged)?,
     },
 });
 
-fn gate(name: &String) -> Result<IgnorableReason> {
+fn gate(name: &str) -> Result<IgnorableReason> {
     IgnorableReason::from_name(name).ok_or_else(|| StoreError::corrupt("a reason in settings"))
 }

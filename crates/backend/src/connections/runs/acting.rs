@@ -114,7 +114,7 @@ async fn act_on_slices(held: &HeldRun<'_>, carried: &mut Carried) -> Result<Slic
         let (end, following) = act_and_prepare(held, &slice, carried).await;
         match end? {
             SliceEnd::Through { later } => some_later |= later,
-            at => return Ok(at),
+            at @ SliceEnd::At(_) => return Ok(at),
         }
         next = following?;
     }

@@ -16,7 +16,6 @@ macro_rules! checks {
         const CHECKS: [&str; [$(stringify!($name)),+].len()] = [$(stringify!($name)),+];
 
         /// Reasons for which contacts are acted upon, by name.
-        #[expect(clippy::struct_excessive_bools, reason = "the contract has twelve independent checks")]
         #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
         pub struct ConnectionChecks {
             $($(#[$means])+ pub $name: bool,)+

@@ -25,7 +25,7 @@ impl FromQuery for DeliveriesQuery {
 describe_query!(
     DeliveriesQuery = {
         let states = names(OutboxState::ALL.map(OutboxState::as_str));
-        let status = query("status", "Filter by status.", states, "exhausted").build();
-        [PageQuery::parameters_of(PerPage::USUAL), vec![status]].concat()
+        let filter = query("status", "Filter by status.", states, "exhausted").build();
+        [PageQuery::parameters_of(PerPage::USUAL), vec![filter]].concat()
     }
 );

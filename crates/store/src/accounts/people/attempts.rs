@@ -62,9 +62,9 @@ pub async fn begin(tx: &mut Tx, slots: &[AttemptSlot], now: Millis) -> Result<st
     let mut wait_until = None;
     for slot in &slots {
         tx.execute(&ENSURE, args![slot.no]).await?;
-        let counter: Option<(i64, Millis, Millis)> = tx.find(&LOCK, args![slot.no]).await?;
+        let stored: Option<(i64, Millis, Millis)> = tx.find(&LOCK, args![slot.no]).await?;
         let removed = || StoreError::corrupt("a counter of attempts was removed while it was locked");
-        let (counted, next_at, forget_at) = counter.ok_or_else(removed)?;
+        let (counted, next_at, forget_at) = stored.ok_or_else(removed)?;
         let counts = forget_at > now;
         // No delay leads to this time: a wrong clock wrote it.
         if counts && next_at > now && next_at.since(now) <= slot.backoff.longest_ms {
