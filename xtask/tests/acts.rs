@@ -2,8 +2,8 @@
 //!
 //! An act is a public function of the service that takes its parts (`app: &App`). A *step* is a call that changes the database, made
 //! with a transaction (`tx`). Acts of two faces that share a step share the function that makes it; a face that had its own would
-//! check in another order and answer with other errors. A face cannot make a step itself, nor have one made by the backend that an
-//! act makes too.
+//! check in another order and answer with other errors. A face cannot make a step itself, nor have one made by a free
+//! function of the backend that an act calls too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -245,7 +245,7 @@ impl Conn {
     }
 }
 
-/// Row of a result. Columns are read by name.
+/// Row of a result. Columns are read by name, or by place where there are few.
 pub struct ResultRow(pub(crate) AnyRow);
 
 impl ResultRow {
@@ -264,6 +264,11 @@ impl ResultRow {
     {
         Ok(self.0.try_get(place)?)
     }
+
+    /// Name of a column.
+    pub fn name_at(&self, place: usize) -> &str {
+        self.0.columns().get(place).map_or("?", sqlx::Column::name)
+    }
 }
 
 /// Arguments of a statement, in the order of `$1`, `$2`, ...
@@ -271,7 +276,7 @@ impl ResultRow {
 pub struct StatementArgs(pub(crate) AnyArguments);
 
 impl StatementArgs {
-    /// Appends a value.
+    /// Appends a value: `i64`, `String`, `Vec<u8>`, or an option of these. For other types, columns of the databases differ.
     #[must_use]
     pub fn with<T>(mut self, value: T) -> Self
     where

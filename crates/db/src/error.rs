@@ -120,9 +120,10 @@ impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         let sqlx::Error::Database(told) = &error else {
             return match error {
-                sqlx::Error::ColumnDecode { .. } | sqlx::Error::ColumnNotFound(_) | sqlx::Error::Decode(_) => {
-                    Self::Corrupt(error.into())
-                }
+                sqlx::Error::ColumnDecode { .. }
+                | sqlx::Error::ColumnNotFound(_)
+                | sqlx::Error::ColumnIndexOutOfBounds { .. }
+                | sqlx::Error::Decode(_) => Self::Corrupt(error.into()),
                 sqlx::Error::RowNotFound => Self::NotFound,
                 // Pool timeouts, closed pools, broken connections.
                 other => Self::Unavailable { source: other.into(), contended: false },

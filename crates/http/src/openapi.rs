@@ -4,8 +4,7 @@
 //! them. [`of_service`] adds what follows from rules: errors ([`errors`]), authentication, headers, `Idempotency-Key` and
 //! general information. [`routes`] serves the result as `/v1/openapi.json` and as an HTML page at `/docs`.
 //!
-//! A handler without a row in the table of errors is refused by a test. Tests compare the document with the committed
-//! `crates/http/openapi.json`, so that the contract never changes by accident.
+//! Tests compare the document with the committed `crates/http/openapi.json`, so that the contract never changes by accident.
 //! `UPDATE_OPENAPI=1 cargo test -p probity-http openapi` rewrites that file.
 
 pub mod batch;
@@ -34,7 +33,7 @@ pub fn of_service(public_url: Option<&str>) -> OpenApi {
 /// Completes the document that the router collected. `base_url` is the URL at which clients reach the service.
 ///
 /// # Panics
-/// Panics if a handler is not in the table of errors. This is a programming error that a test reveals.
+/// Panics if an annotation names an unknown error. This is a programming error that a test reveals.
 fn document(mut collected: OpenApi, base_url: &str) -> OpenApi {
     for item in collected.paths.paths.values_mut() {
         for (method, operation) in operations_mut(item) {

@@ -1,4 +1,4 @@
-//! Parts of a request, as handlers take them.
+//! Bodies of requests, as handlers take them.
 
 pub mod body;
 pub(crate) mod submission;

@@ -54,6 +54,7 @@ fn moded(methods: UtoipaMethodRouter<Arc<App>>) -> Route {
 fn by_short_path((schemas, long, methods): UtoipaMethodRouter<Arc<App>>) -> UtoipaMethodRouter<Arc<App>> {
     let mut short = Paths::new();
     for (path, mut item) in long.paths {
+        debug_assert!(path.contains("/keywords/"), "{path} has no short form");
         for (_, operation) in openapi::operations_mut(&mut item) {
             operation.operation_id = operation.operation_id.take().map(|id| format!("{id}_by_short_path"));
             operation.summary = operation.summary.take().map(|summary| format!("{summary}, by the short path"));

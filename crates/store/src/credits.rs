@@ -105,7 +105,9 @@ pub async fn grant(tx: &mut Tx, booking: &CreditBooking<'_>, until: Option<Milli
 /// Extends a subscription that receives another grant. Expired credits are removed first, so that the new ones do not expire with
 /// them. Remaining credits share the later end, where "never" is the latest: a grant shortens nothing.
 async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Result<()> {
-    let (available, held, end): (i64, i64, Option<Millis>) = tx.one(&SUBSCRIPTION, args![org]).await?;
+    let row = tx.first(&SUBSCRIPTION, args![org]).await?.ok_or(StoreError::NotFound)?;
+    let (available, held, end): (i64, i64, Option<Millis>) =
+        (row.read("available")?, row.read("held")?, row.read("expires_at")?);
     let end = if end.is_some_and(|end| end <= at) {
         let cause = format!("{}:{}", CreditBucket::Subscription.as_str(), at.0);
         upkeep::expire(tx, org, CreditBucket::Subscription.as_str(), available, &cause, at).await?;

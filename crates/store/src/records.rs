@@ -90,7 +90,7 @@ pub(crate) trait ReadColumns {
     /// Reads a value; use `Option<T>` if the column may be NULL.
     fn read<T: FromColumn>(&self, column: &'static str) -> Result<T>;
 
-    /// Reads what a record's columns make.
+    /// Reads a record by the names of its columns; a value or a tuple by their order.
     fn record<T: FromRow>(&self) -> Result<T>;
 
     /// Reads a JSON text.
@@ -188,7 +188,7 @@ impl<T: FromColumn> FromRow for T {
 }
 
 fn column<T: FromColumn>(row: &ResultRow, place: usize) -> Result<T> {
-    let unread = || StoreError::corrupt(format!("column {place} cannot be read"));
+    let unread = || StoreError::corrupt(format!("column {} cannot be read", row.name_at(place)));
     T::from_stored(row.at(place)?).ok_or_else(unread)
 }
 

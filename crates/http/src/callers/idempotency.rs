@@ -119,7 +119,8 @@ fn request_hash(app: &App, caller: Option<&Caller>, body: &[u8]) -> [u8; 32] {
     hash.finish()
 }
 
-/// Runs `work` once per key, or replays its stored response. `work` gets the run with which it stores its response.
+/// Runs `work` once per key, or replays its stored response. The key belongs to the caller, or to the operator if there is none.
+/// `work` gets the run with which it stores its response.
 ///
 /// The run is a separate task: a disconnecting client leaves neither half-done work nor a locked key.
 pub(crate) async fn run_once<F>(

@@ -1,6 +1,6 @@
-//! `/app/lists` and `/app/jobs/{id}`: lists with their names, progress and rows, what members do with one, its largest domains, and
-//! the link to its summary. `/app/shared` is what people without an account see by such a link; the token comes in a header, as that of one-time
-//! links.
+//! `/app/lists` and `/app/jobs/{id}`: lists with their names, progress and rows, what members do with one, its largest domains,
+//! and the link to its summary. `/app/shared` is what people without an account see by such a link; the token comes in a header,
+//! as that of one-time links.
 
 use axum::Json;
 use axum::extract::State;

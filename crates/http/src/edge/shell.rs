@@ -30,8 +30,7 @@ use tracing::Instrument as _;
 
 use crate::edge::listen::{HEADERS_BYTES_MAX, HEADERS_MAX};
 use crate::edge::peer::Peer;
-use crate::error::Refusal;
-use crate::error::{ErrorPage, Marked, write_into};
+use crate::error::{ErrorPage, Marked, Refusal, write_into};
 use crate::request::body::{BodyReading, BodyRules};
 
 /// Headers that the response gets even if its route panics or exceeds the deadline. An extension of every request, set at most

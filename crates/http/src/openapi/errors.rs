@@ -12,7 +12,7 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::openapi::REQUEST_ID;
 
-/// The key of an annotation's `extensions` that lists the codes which only this operation has.
+/// The key of an annotation's `extensions` that lists the codes that do not follow from its kind.
 const OWN: &str = "x-errors";
 
 /// Errors of every operation that needs a key, also of the operator's.

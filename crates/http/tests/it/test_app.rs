@@ -171,7 +171,7 @@ impl TestApp {
         let Shared { net, sealing } = shared;
         // Busy machines answer late.
         if config.shell.deadline == ShellConfig::default().deadline {
-            config.shell.deadline = Duration::from_hours(1);
+            config.shell.deadline = Duration::from_mins(15);
         }
         EngineClock::pretend(BEGINNING);
         // Long timeout: on a busy machine, many tasks wait long for a connection.

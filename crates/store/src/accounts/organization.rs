@@ -143,7 +143,7 @@ impl OrgRecord {
     }
 }
 
-/// Columns that [`read`] needs.
+/// Columns of an [`OrgRecord`].
 macro_rules! columns {
     () => {
         "org_no, id, name, plan, status, trial_started_at, trial_ends_at, rate_limit_per_minute, seats_max, plan_since, plan_no, \

@@ -141,7 +141,7 @@ pub struct ConnectionRun {
     pub finished_at: Option<Millis>,
 }
 
-/// Columns that [`read`] needs.
+/// Columns of a [`ConnectionRun`].
 macro_rules! columns {
     () => {
         "org_no, id, job_no, connection_id, cause, dry, state, fault, brake, settings, account_tag, since, contacts, \

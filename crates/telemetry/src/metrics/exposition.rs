@@ -14,7 +14,7 @@ static BY_PROXIES: [HeaderName; 4] =
     [HeaderName::from_static("x-forwarded-for"), HeaderName::from_static("x-real-ip"), header::FORWARDED, header::VIA];
 
 /// Returns whether an address is of this machine or of a private network: loopback, RFC 1918, RFC 4193, and link-local (RFC 3927,
-/// RFC 4291 §2.5.6).
+/// RFC 4291 §2.5.6). Also decides where people can sign in without TLS.
 pub fn is_near(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),

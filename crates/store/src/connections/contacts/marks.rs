@@ -38,7 +38,7 @@ pub struct ContactMark {
     pub effect: Option<[u8; 16]>,
 }
 
-/// Columns that [`read`] needs.
+/// Columns of a [`ContactMark`].
 macro_rules! columns {
     () => {
         "address, job_no, seen_at, changed_at, acted, acted_at, effect"
