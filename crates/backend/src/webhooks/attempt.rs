@@ -96,8 +96,12 @@ impl ReceiverStates {
 
 impl DeliveryParts {
     /// Makes one attempt and records it; returns its observations for the lanes.
-    pub(super) async fn deliver(&self, delivery: PreparedDelivery, target: Option<HttpTarget>) -> ReceiverStates {
-        let began = self.clock.now();
+    pub(super) async fn deliver(
+        &self,
+        delivery: PreparedDelivery,
+        target: Option<HttpTarget>,
+        began: Millis,
+    ) -> ReceiverStates {
         let outcome = match target {
             Some(target) => self.attempt(&target, &delivery, began).await,
             None => Outcome::Tried(Err(DeliveryFailure::Blocked)),

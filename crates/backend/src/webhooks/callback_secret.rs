@@ -17,6 +17,7 @@ pub const OVERLAP_MS: i64 = 24 * 3_600_000;
 /// Secrets of an organization or a webhook.
 #[derive(Clone, Debug)]
 pub struct SigningSecrets {
+    /// Current secret.
     pub secret: Secret,
     /// Previous secret, and the time until which it signs as well.
     pub previous: Option<(Secret, Millis)>,

@@ -1,25 +1,23 @@
 //! Lanes, which limit the deliveries to each endpoint and host.
 //!
-//! A lane allows a rate, and an endpoint's lane a number of concurrent attempts. Deliveries over the number wait for a place, briefly
-//! and in memory; the rest gets a time to come back. These times are spread according to the rate. If a lane gets no responses,
-//! nothing waits for it, and after some attempts a circuit breaker pauses it, each time for twice as long. A million deliveries to
-//! one dead endpoint therefore neither come back together nor delay others. Lanes belong to one process: with several nodes, an
-//! endpoint sees the rate of each node.
+//! A lane allows a number of concurrent deliveries and a rate. If it gets no responses, a circuit breaker pauses it, each time
+//! for twice as long. A delivery that cannot go now gets a time to come back. These times are spread according to the rate. A
+//! million deliveries to one dead endpoint therefore neither come back together nor delay others. Lanes belong to one process:
+//! with several nodes, an endpoint sees the rate of each node.
 //!
 //! Many customers may share a host, and the endpoint of one must not affect the others: for a host, only failed connections
-//! open the breaker, and deliveries wait for the places of their own endpoint only.
+//! open the breaker. An endpoint that did not respond last time may occupy its place for a whole attempt. All such deliveries
+//! together therefore get half of a lane's places.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use probity_mail::limits::Gcra;
 use probity_mail::time::Millis;
-use tokio::sync::Semaphore;
 
 /// Limits of one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
-    /// Places of an endpoint. After an attempt without a response, an endpoint or host gets half as many deliveries.
+    /// Concurrent deliveries.
     pub at_once: u32,
     /// Deliveries per second.
     pub per_second: u32,
@@ -33,12 +31,6 @@ pub struct LaneConfig {
     pub pause_max_ms: i64,
 }
 
-impl LaneConfig {
-    fn places(&self) -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(self.at_once.max(1) as usize))
-    }
-}
-
 impl Default for LaneConfig {
     fn default() -> Self {
         Self { at_once: 4, per_second: 10, burst: 20, silences: 5, pause_ms: 10_000, pause_max_ms: 300_000 }
@@ -47,18 +39,17 @@ impl Default for LaneConfig {
 
 /// Maximum number of lanes in memory. Lanes with attempts in progress are always kept.
 const LANES_MAX: usize = 10_000;
-/// Minimum pause of a delivery that found no place, in milliseconds.
-pub(super) const BUSY_MS: i64 = 1_000;
+/// Minimum wait of a delivery whose lane is full, in milliseconds.
+const BUSY_MS: i64 = 1_000;
 /// Maximum time until a delivery comes back, in milliseconds.
 const AHEAD_MAX_MS: i64 = 300_000;
 
 /// Decision about a delivery.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It may go, to an endpoint as soon as it has one of these places. They close when the lane is paused. [`Lanes::done`] must
-    /// follow.
-    Go(Arc<Semaphore>),
-    /// It has to come back at this time.
+    /// It may go now. [`Lanes::done`] must follow.
+    Go,
+    /// It has to wait until this time.
     Later(Millis),
 }
 
@@ -73,14 +64,22 @@ pub(super) enum ReceiverState {
     Nothing,
 }
 
+/// Last known state of an endpoint that is about to be contacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// It responded last time, or was never contacted.
+    Lively,
+    /// It did not respond last time.
+    Silent,
+}
+
 struct Lane {
-    places: Arc<Semaphore>,
-    /// Number of deliveries admitted, with those that wait for a place.
-    admitted: u32,
+    under_way: u32,
+    /// Number of these that were [`Sort::Silent`].
+    silent: u32,
     rate: Gcra,
     /// Time given to the last delivery that had to come back.
     last_place: Millis,
-    /// Consecutive attempts without a response.
     silences: u32,
     open_until: Option<Millis>,
     opened: u32,
@@ -98,7 +97,7 @@ impl Lanes {
     }
 
     /// Decides whether a delivery may go now.
-    pub(super) fn admit(&mut self, receiver: &str, now: Millis) -> Admission {
+    pub(super) fn admit(&mut self, receiver: &str, sort: Sort, now: Millis) -> Admission {
         if self.lanes.len() >= LANES_MAX && !self.lanes.contains_key(receiver) {
             self.tidy(now);
         }
@@ -107,30 +106,33 @@ impl Lanes {
         if let Some(until) = lane.open_until.filter(|until| *until > now) {
             return Admission::Later(lane.in_line(until, now, config));
         }
-        let most = match lane {
-            // Half open: one delivery goes ahead as a trial.
-            Lane { open_until: Some(_), .. } => 1,
-            Lane { silences: 1.., .. } => (config.at_once / 2).max(1),
-            // The rate limits how many wait.
-            _ => u32::MAX,
-        };
-        if lane.admitted >= most {
+        // Half open: one delivery goes ahead as a trial.
+        let at_once = if lane.open_until.is_some() { 1 } else { config.at_once };
+        let kept = sort == Sort::Silent && lane.silent >= (at_once / 2).max(1);
+        if kept || lane.under_way >= at_once {
             return Admission::Later(lane.in_line(now + BUSY_MS, now, config));
         }
         match lane.rate.take(now, 1) {
             Ok(()) => {
-                lane.admitted += 1;
-                Admission::Go(lane.places.clone())
+                lane.under_way += 1;
+                lane.silent += u32::from(sort == Sort::Silent);
+                Admission::Go
             }
             Err(at) => Admission::Later(lane.in_line(at, now, config)),
         }
     }
 
-    /// Records the end of a delivery that was admitted.
-    pub(super) fn done(&mut self, receiver: &str, now: Millis, heard: ReceiverState) {
+    /// Whether a responsive lane has as many deliveries as it may have. The next one may go when one of them ends.
+    pub(super) fn is_full(&self, receiver: &str) -> bool {
+        self.lanes.get(receiver).is_some_and(|lane| lane.open_until.is_none() && lane.under_way >= self.config.at_once)
+    }
+
+    /// Records the end of an attempt that was admitted as this sort.
+    pub(super) fn done(&mut self, receiver: &str, sort: Sort, now: Millis, heard: ReceiverState) {
         let config = self.config;
         let Some(lane) = self.lanes.get_mut(receiver) else { return };
-        lane.admitted = lane.admitted.saturating_sub(1);
+        lane.under_way = lane.under_way.saturating_sub(1);
+        lane.silent = lane.silent.saturating_sub(u32::from(sort == Sort::Silent));
         match heard {
             ReceiverState::Answer => {
                 (lane.silences, lane.open_until, lane.opened) = (0, None, 0);
@@ -144,7 +146,6 @@ impl Lanes {
             let pause_ms = config.pause_ms.saturating_mul(1 << lane.opened.min(16)).min(config.pause_max_ms);
             lane.open_until = Some(now + pause_ms);
             lane.opened += 1;
-            std::mem::replace(&mut lane.places, config.places()).close();
         }
     }
 
@@ -153,22 +154,17 @@ impl Lanes {
         self.lanes.get(receiver).is_some_and(|lane| lane.silences > 0)
     }
 
-    /// Ends all waits for a place.
-    pub(super) fn close(&self) {
-        self.lanes.values().for_each(|lane| lane.places.close());
-    }
-
-    /// Number of admitted deliveries in all lanes.
+    /// Number of attempts in progress in all lanes, for tests.
     #[cfg(test)]
-    fn admitted(&self) -> u32 {
-        self.lanes.values().map(|lane| lane.admitted).sum()
+    fn under_way(&self) -> u32 {
+        self.lanes.values().map(|lane| lane.under_way).sum()
     }
 
-    /// Removes idle lanes. If that is not enough, removes all without a delivery in progress.
+    /// Removes idle lanes. If that is not enough, removes all without an attempt in progress.
     pub(super) fn tidy(&mut self, now: Millis) {
         self.lanes.retain(|_, lane| !lane.is_idle(now));
         if self.lanes.len() >= LANES_MAX {
-            self.lanes.retain(|_, lane| lane.admitted > 0);
+            self.lanes.retain(|_, lane| lane.under_way > 0);
         }
     }
 }
@@ -176,8 +172,8 @@ impl Lanes {
 impl Lane {
     fn new(config: LaneConfig) -> Self {
         Self {
-            places: config.places(),
-            admitted: 0,
+            under_way: 0,
+            silent: 0,
             rate: Gcra::new(config.per_second, 1_000, config.burst),
             last_place: Millis(i64::MIN),
             silences: 0,
@@ -197,7 +193,7 @@ impl Lane {
 
     fn is_idle(&self, now: Millis) -> bool {
         let rested = self.silences == 0 || self.open_until.is_some_and(|until| until + AHEAD_MAX_MS < now);
-        self.admitted == 0 && rested && self.rate.available(now) == self.rate.burst()
+        self.under_way == 0 && rested && self.rate.available(now) == self.rate.burst()
     }
 }
 
@@ -205,56 +201,38 @@ impl Lane {
 mod tests {
     use super::*;
 
+    const LIVELY: Sort = Sort::Lively;
     const NOW: Millis = Millis(1_000_000);
     const CONFIG: LaneConfig =
         LaneConfig { at_once: 2, per_second: 10, burst: 5, silences: 3, pause_ms: 1_000, pause_max_ms: 4_000 };
 
-    /// Admits a delivery that may go.
-    fn go(lanes: &mut Lanes, receiver: &str, now: Millis) -> Arc<Semaphore> {
-        match lanes.admit(receiver, now) {
-            Admission::Go(places) => places,
-            Admission::Later(at) => panic!("{receiver}: later, at {at:?}"),
-        }
-    }
-
-    /// Admits a delivery that must come back, and returns when.
-    fn later(lanes: &mut Lanes, receiver: &str, now: Millis) -> Millis {
-        match lanes.admit(receiver, now) {
-            Admission::Later(at) => at,
-            Admission::Go(_) => panic!("{receiver} may go"),
-        }
-    }
-
     #[test]
-    fn an_endpoint_has_its_own_places_and_deliveries_wait_for_them_up_to_the_burst() {
+    fn a_receiver_gets_so_many_at_once() {
         let mut lanes = Lanes::new(CONFIG);
-        let places = go(&mut lanes, "a", NOW);
-        assert_eq!(places.available_permits(), 2);
-        for _ in 1..5 {
-            assert!(Arc::ptr_eq(&places, &go(&mut lanes, "a", NOW)));
-        }
-        assert_eq!(later(&mut lanes, "a", NOW), NOW + 100);
-        assert_eq!(later(&mut lanes, "a", NOW), NOW + 200, "they do not come back together");
-        assert!(!Arc::ptr_eq(&places, &go(&mut lanes, "b", NOW)));
-        assert_eq!(lanes.admitted(), 6);
+        assert_eq!([lanes.admit("a", LIVELY, NOW), lanes.admit("a", LIVELY, NOW)], [Admission::Go; 2]);
+        assert_eq!(lanes.admit("a", LIVELY, NOW), Admission::Later(NOW + BUSY_MS));
+        assert_eq!(
+            lanes.admit("a", LIVELY, NOW),
+            Admission::Later(NOW + BUSY_MS + 100),
+            "they do not come back together"
+        );
+        assert_eq!(lanes.admit("b", LIVELY, NOW), Admission::Go, "another's lane is free");
+        lanes.done("a", LIVELY, NOW, ReceiverState::Answer);
+        assert_eq!(lanes.admit("a", LIVELY, NOW), Admission::Go);
+        assert_eq!(lanes.under_way(), 3);
     }
 
     #[test]
-    fn an_endpoint_that_was_silent_has_half_of_the_places_and_nothing_waits_for_it() {
+    fn those_that_were_silent_get_half_of_the_places() {
         let mut lanes = Lanes::new(LaneConfig { at_once: 4, ..CONFIG });
-        let _ = go(&mut lanes, "a", NOW);
-        lanes.done("a", NOW, ReceiverState::Silence);
-        for _ in 0..2 {
-            let _ = go(&mut lanes, "a", NOW);
-        }
-        assert_eq!(later(&mut lanes, "a", NOW), NOW + BUSY_MS);
-        lanes.done("a", NOW, ReceiverState::Nothing);
-        let _ = go(&mut lanes, "a", NOW);
-        lanes.done("a", NOW, ReceiverState::Answer);
-        for _ in 0..2 {
-            let _ = go(&mut lanes, "a", NOW + 1_000);
-        }
-        assert_eq!(lanes.admitted(), 3);
+        assert_eq!([lanes.admit("a", Sort::Silent, NOW), lanes.admit("a", Sort::Silent, NOW)], [Admission::Go; 2]);
+        assert!(matches!(lanes.admit("a", Sort::Silent, NOW), Admission::Later(_)));
+        assert_eq!([lanes.admit("a", LIVELY, NOW), lanes.admit("a", LIVELY, NOW)], [Admission::Go; 2]);
+        assert!(matches!(lanes.admit("a", LIVELY, NOW), Admission::Later(_)), "no more than all");
+        lanes.done("a", LIVELY, NOW, ReceiverState::Answer);
+        assert!(matches!(lanes.admit("a", Sort::Silent, NOW), Admission::Later(_)), "this place is not for them");
+        lanes.done("a", Sort::Silent, NOW, ReceiverState::Nothing);
+        assert_eq!(lanes.admit("a", Sort::Silent, NOW), Admission::Go);
     }
 
     #[test]
@@ -264,8 +242,8 @@ mod tests {
         // 10 s in steps of 10 ms, each with as many requests as possible.
         for step in 0..1_000 {
             let now = NOW + step * 10;
-            while let Admission::Go(_) = lanes.admit("a", now) {
-                lanes.done("a", now, ReceiverState::Answer);
+            while lanes.admit("a", LIVELY, now) == Admission::Go {
+                lanes.done("a", LIVELY, now, ReceiverState::Answer);
                 sent += 1;
             }
         }
@@ -275,13 +253,17 @@ mod tests {
     #[test]
     fn those_that_must_wait_come_back_at_the_rate() {
         let mut lanes = Lanes::new(CONFIG);
-        for _ in 0..5 {
-            let _ = go(&mut lanes, "a", NOW);
+        let mut later: Vec<Millis> = Vec::new();
+        for _ in 0..1_000 {
+            if let Admission::Later(at) = lanes.admit("a", LIVELY, NOW) {
+                later.push(at);
+            }
         }
-        let times: Vec<Millis> = (0..1_000).map(|_| later(&mut lanes, "a", NOW)).collect();
-        assert!(times.windows(2).all(|pair| pair[1] == pair[0] + 100));
+        assert_eq!(later.len(), 998);
+        assert!(later.windows(2).all(|pair| pair[1] == pair[0] + 100));
         for _ in 0..10_000 {
-            assert!(later(&mut lanes, "a", NOW) <= NOW + AHEAD_MAX_MS);
+            let Admission::Later(at) = lanes.admit("a", LIVELY, NOW) else { panic!("nothing has ended") };
+            assert!(at <= NOW + AHEAD_MAX_MS);
         }
     }
 
@@ -289,31 +271,25 @@ mod tests {
     fn silence_opens_the_breaker_and_an_answer_closes_it() {
         let mut lanes = Lanes::new(CONFIG);
         let mut now = NOW;
-        let first = go(&mut lanes, "a", now);
-        lanes.done("a", now, ReceiverState::Silence);
-        for _ in 0..2 {
-            assert!(!first.is_closed());
-            let _ = go(&mut lanes, "a", now);
-            lanes.done("a", now, ReceiverState::Silence);
+        for _ in 0..3 {
+            assert_eq!(lanes.admit("a", LIVELY, now), Admission::Go);
+            lanes.done("a", LIVELY, now, ReceiverState::Silence);
         }
-        assert!(first.is_closed(), "what waits for a place comes back after the pause");
         // The fourth pause has the maximum length.
         for pause_ms in [1_000, 2_000, 4_000, 4_000] {
             assert!(lanes.is_silent("a"));
-            assert!(later(&mut lanes, "a", now) >= now + pause_ms);
-            later(&mut lanes, "a", now + pause_ms - 1);
+            assert!(matches!(lanes.admit("a", LIVELY, now), Admission::Later(at) if at >= now + pause_ms));
+            assert!(matches!(lanes.admit("a", LIVELY, now + pause_ms - 1), Admission::Later(_)));
             now = now + pause_ms;
-            let _ = go(&mut lanes, "a", now);
-            later(&mut lanes, "a", now);
-            lanes.done("a", now, ReceiverState::Silence);
+            assert_eq!(lanes.admit("a", LIVELY, now), Admission::Go, "one finds out");
+            assert!(matches!(lanes.admit("a", LIVELY, now), Admission::Later(_)), "one only");
+            lanes.done("a", LIVELY, now, ReceiverState::Silence);
         }
         now = now + 4_000;
-        assert_eq!(go(&mut lanes, "a", now).available_permits(), 2);
-        lanes.done("a", now, ReceiverState::Answer);
+        assert_eq!(lanes.admit("a", LIVELY, now), Admission::Go);
+        lanes.done("a", LIVELY, now, ReceiverState::Answer);
         assert!(!lanes.is_silent("a") && !lanes.is_silent("b"));
-        for _ in 0..3 {
-            let _ = go(&mut lanes, "a", now);
-        }
+        assert_eq!([lanes.admit("a", LIVELY, now), lanes.admit("a", LIVELY, now)], [Admission::Go; 2]);
     }
 
     #[test]
@@ -321,12 +297,12 @@ mod tests {
         let mut lanes = Lanes::new(CONFIG);
         for n in 0..LANES_MAX {
             let receiver = n.to_string();
-            let _ = go(&mut lanes, &receiver, NOW);
-            lanes.done(&receiver, NOW, ReceiverState::Answer);
+            assert_eq!(lanes.admit(&receiver, LIVELY, NOW), Admission::Go);
+            lanes.done(&receiver, LIVELY, NOW, ReceiverState::Answer);
         }
-        let _ = go(&mut lanes, "busy", NOW + 10_000);
+        assert_eq!(lanes.admit("busy", LIVELY, NOW + 10_000), Admission::Go);
         assert_eq!(lanes.lanes.len(), 1, "the others had rested");
         lanes.tidy(NOW + 10_000_000);
-        assert_eq!(lanes.admitted(), 1, "deliveries in progress are remembered");
+        assert_eq!(lanes.under_way(), 1, "what is under way is remembered");
     }
 }

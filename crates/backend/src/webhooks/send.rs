@@ -56,6 +56,7 @@ impl Default for SendLimits {
     }
 }
 
+/// Signed request.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub id: EventId,

@@ -28,6 +28,7 @@ pub struct Body<T> {
     /// Type of the event, as in the subscription.
     #[serde(rename = "type")]
     pub kind: String,
+    /// Time of the event.
     pub timestamp: Timestamp,
     /// Subject of the event.
     pub data: T,
