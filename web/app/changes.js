@@ -56,7 +56,12 @@ function open() {
   told = wanted;
   if (!wanted) return;
   // Something may have changed before the stream began.
-  end = listen(wanted, { ready: tellAll, changed: (data) => { for (const hear of parts.get(JSON.parse(data).of) ?? []) hear(); } }, ask);
+  end = listen(wanted, { ready: tellAll, changed }, ask);
+}
+
+/** @param {string} data of the event */
+function changed(data) {
+  for (const hear of parts.get(JSON.parse(data).of) ?? []) hear();
 }
 
 function close() {

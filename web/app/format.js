@@ -4,7 +4,7 @@ import { locale, t } from "./text.js";
 /** @param {number | null | undefined} value */
 export const number = (value) => (value ?? 0).toLocaleString(locale());
 
-/** The smallest share that is written by itself, in tenths of a percent. */
+/** The smallest share that is written by itself: a tenth of a percent. */
 const SHARE_MIN = 0.001;
 
 /** @param {number} share */
@@ -84,6 +84,6 @@ export function size(bytes) {
     unit: units[step],
     // The short form of a byte has no plural in English.
     unitDisplay: step === 0 ? "long" : "short",
-    maximumFractionDigits: value < 100 ? 1 : 0,
+    maximumFractionDigits: value < 1_000 ? 1 : 0,
   });
 }

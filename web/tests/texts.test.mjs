@@ -114,7 +114,7 @@ const RESERVED = {
 /** The texts that name a summary, a request: they have the word of the table. */
 const NAMED = {
   summary: [/^(event|did)\.list_(un)?shared$|^(lists\.summary|share\.(title|link)|report\.title)$/, { en: /summary/i, de: /Zusammenfassung/, fr: /résumé/i, es: /resumen/i }],
-  request: [/^(webhooks\.request|came\.busy|keys\.first_(awaited|used)|failure\.request|requests\.(title|request|id)|settings\.rate)$/, { en: /request/i, de: /Anfrage/, fr: /requête/i, es: /petici/i }],
+  request: [/^(came\.busy|keys\.first_(awaited|used)|requests\.(title|request|id)|settings\.rate)$/, { en: /request/i, de: /Anfrage/, fr: /requête/i, es: /petici/i }],
 };
 
 /** Quotation marks and apostrophes that are not those of the language. */

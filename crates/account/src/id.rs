@@ -28,7 +28,7 @@ const fn low_bits(bits: u32) -> u128 {
     (1 << bits) - 1
 }
 
-/// What an id stands for. Ids compare as their bits do; the marker is there because `derive` asks the same of it.
+/// What an id stands for. A kind has these traits because `derive` on [`Id`] asks for them.
 pub trait IdKind: Copy + Ord + Hash {
     /// The text in front of the underscore: lower-case letters.
     const PREFIX: &'static str;

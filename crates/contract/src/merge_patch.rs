@@ -46,6 +46,15 @@ impl<T> PatchField<T> {
     }
 
     /// Converts the value, if one is given.
+    pub fn map<U>(self, to: impl FnOnce(T) -> U) -> PatchField<U> {
+        match self {
+            Self::Nothing => PatchField::Nothing,
+            Self::Cleared => PatchField::Cleared,
+            Self::Given(value) => PatchField::Given(to(value)),
+        }
+    }
+
+    /// Converts the value, if one is given, or returns what is wrong with it.
     pub fn try_map<U, E>(self, to: impl FnOnce(T) -> Result<U, E>) -> Result<PatchField<U>, E> {
         Ok(match self {
             Self::Nothing => PatchField::Nothing,

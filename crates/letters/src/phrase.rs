@@ -5,7 +5,7 @@ use probity_account::language::PageLanguage;
 use crate::written::number;
 
 /// A text in English, German, French and Spanish: the order of [`PageLanguage`].
-pub(crate) type Wording = [&'static str; 4];
+pub(crate) type Wording = [&'static str; PageLanguage::ALL.len()];
 
 /// Returns the text in a language.
 pub(crate) fn text(language: PageLanguage, phrase: Wording) -> &'static str {

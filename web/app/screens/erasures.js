@@ -58,7 +58,7 @@ function Ask({ done }) {
 function Receipt({ id }) {
   const receipt = useFetched((signal) => get(`/erasures/${encodeURIComponent(id)}`, {}, signal), [id], "erasures");
   const columns = [
-    { title: t("rules.where"), cell: ([table]) => html`<code>${table}</code>` },
+    { title: t("where"), cell: ([table]) => html`<code>${table}</code>` },
     { title: t("privacy.removed"), number: true, cell: ([, count]) => number(count) },
   ];
   return html`<${Fetched} from=${receipt}>${(of) => html`

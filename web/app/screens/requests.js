@@ -24,8 +24,8 @@ export function Screen({ query }) {
   const columns = [
     { title: t("requests.time"), cell: ({ at }) => html`<${Ago} at=${at} />` },
     { title: t("requests.request"), cell: ({ method, route }) => html`<span><code>${method}</code> ${narrow(html`<code>${route}</code>`, { route })}</span>` },
-    { title: t("requests.status"), cell: ({ status }) => html`<span class=${`badge ${kindOf(status)}`}>${status}</span>` },
-    { title: t("requests.took"), number: true, cell: ({ took_ms: ms }) => html`${number(ms)} ms` },
+    { title: t("response"), cell: ({ status }) => html`<span class=${`badge ${kindOf(status)}`}>${status}</span>` },
+    { title: t("duration"), number: true, cell: ({ took_ms: ms }) => html`${number(ms)} ms` },
     { title: t("actor.api_key"), cell: ({ key_id: id }) => narrow(names[id] ?? html`<code>${id.slice(0, 12)}…</code>`, { key_id: id }) },
     { title: t("requests.id"), cell: ({ id, at }) => html`<code class="small id" title=${`${id} · ${time(at)}`}>${id}</code>` },
   ];
@@ -37,10 +37,10 @@ export function Screen({ query }) {
   return html`<${Page} title=${t("requests.title")} lead=${t("requests.lead")}>
     <${Card}>
       <div class="row">
-        ${some(t("requests.status"), "status", STATUSES.map((of) => [of, t(`requests.${of}`)]))}
+        ${some(t("response"), "status", STATUSES.map((of) => [of, t(`requests.${of}`)]))}
         ${some(t("requests.method"), "method", METHODS.map((of) => [of, of]))}
         ${some(t("actor.api_key"), "key_id", keysFor(names, filter.key_id))}
-        ${isFiltered && (requests.rows?.length ?? 0) > 0 && clear}
+        ${isFiltered && requests.rows?.length !== 0 && clear}
       </div>
       ${filter.route && html`<p>${t("labelled", { name: t("requests.route") })} <code>${filter.route}</code></p>`}
       <div class="requests"><${Pages} of=${requests} caption=${t("requests.title")} columns=${columns} empty=${empty} /></div>

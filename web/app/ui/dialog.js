@@ -49,9 +49,9 @@ export function Confirm({ title, submit, close, work, children }) {
   return html`<${FormDialog} title=${title} close=${close} send=${() => work().then(close)} submit=${submit} danger=${true} others=${cancel}><p>${children}</p><//>`;
 }
 
-/** A button that asks first. @param {{ kind?: string, label: string, title?: string, submit?: string, work: () => Promise<unknown>, children?: unknown }} props the question stands inside */
-export function Asking({ kind = "", label, title = label, submit = title, work, children }) {
+/** A button that asks first. @param {{ kind?: string, label: string, work: () => Promise<unknown>, children?: unknown }} props the question stands inside */
+export function Asking({ kind = "", label, work, children }) {
   const [asks, setAsks] = useState(false);
   return html`<button type="button" class=${`button ${kind}`} onClick=${() => setAsks(true)}>${label}</button>
-    ${asks && html`<${Confirm} title=${title} submit=${submit} close=${() => setAsks(false)} work=${work}>${children}<//>`}`;
+    ${asks && html`<${Confirm} title=${label} submit=${label} close=${() => setAsks(false)} work=${work}>${children}<//>`}`;
 }

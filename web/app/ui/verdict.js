@@ -18,9 +18,9 @@ const REASONS = {
 /** The verdict of each reason. @type {Record<string, string>} */
 export const STATUS_OF = Object.fromEntries(Object.entries(REASONS).flatMap(([status, reasons]) => reasons.map((name) => [name, status])));
 
-/** The checks that a reason may be ignored by, or acted upon, by their names in the API. */
+/** The checks that a reason may be ignored by, or acted upon, by their names in the API; those of each preset come first. */
 export const CHECKS = [
-  "nonexistent", "deactivated", "inbox_full", "spam", "complainers", "bounced", "disposable", "banned_words", "role_based", "accept_all",
+  "nonexistent", "deactivated", "bounced", "complainers", "inbox_full", "spam", "disposable", "banned_words", "role_based", "accept_all",
   "failed_exchange", "unverified",
 ];
 

@@ -29,9 +29,9 @@ afterEach(() => {
 });
 
 /** Makes a link in the dialog, and gives it. */
-async function share({ named }) {
+async function share({ named, id = job }) {
   const { page, go } = reader;
-  await go(`lists/${job}`);
+  await go(`lists/${id}`);
   await act(page, "Share the summary");
   const dialog = page.getByRole("dialog");
   if (named) await dialog.getByLabel("Show the name “Kunden 2026”").check();
@@ -86,6 +86,14 @@ test("the name is shown if the sender wants it; a newer link ends the one before
   await reader.go("timeline");
   await reader.page.getByText("Ada Lovelace shared the summary of Kunden 2026").first().waitFor();
   await reader.page.getByText("Ada Lovelace revoked the link to the summary of Kunden 2026").waitFor();
+});
+
+test("the timeline tells of a list without a name as of a list", async () => {
+  const { id } = await server.api("POST", "/batch-verify", { emails: EMAILS });
+  await server.finished(id);
+  await share({ named: false, id });
+  await reader.go("timeline");
+  await reader.page.getByText("Ada Lovelace shared the summary of a list").waitFor();
 });
 
 test("a member prints the report from the list", async () => {

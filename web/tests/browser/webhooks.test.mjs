@@ -74,6 +74,19 @@ test("a delivery shows what was sent and answered, is sent again as the same eve
   await page.getByRole("row").filter({ hasText: "Delivered" }).waitFor();
 });
 
+test("of a webhook that is gone nothing is to change: the stream of the page is not refused", async () => {
+  const { page, go } = reader;
+  const { id } = await make(theirs.url, ["job.finished"]);
+  await server.api("DELETE", `/webhooks/${id}`);
+  const asked = /** @type {URL[]} */ ([]);
+  page.on("request", (request) => asked.push(new URL(request.url())));
+  await go(`webhooks/${id}`);
+  await page.getByText("Not found. It may have been deleted.").waitFor();
+  const streams = () => asked.filter(({ pathname }) => pathname === "/app/changes").map(({ searchParams }) => searchParams.get("of"));
+  await becomes(() => streams().length > 0, true);
+  assert.deepEqual(streams().filter((of) => of?.includes("deliveries")), []);
+});
+
 test("an answer that comes late does not hide what a later one has shown", async () => {
   const { page, go } = reader;
   await go("overview");

@@ -74,6 +74,9 @@ mod tests {
         for action in ContactAction::ALL {
             assert_eq!(action.as_str().parse(), Ok(action));
         }
+        for action in ConnectionAction::ALL {
+            assert_eq!(ContactAction::of(action).is_none(), action == ConnectionAction::DoNothing, "{action}");
+        }
         for cause in RunCause::ALL {
             assert_eq!(cause.as_str().parse(), Ok(cause));
         }

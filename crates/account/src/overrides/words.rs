@@ -25,8 +25,8 @@ fn folded_words(words: &[String]) -> BTreeSet<String> {
     words.iter().map(|word| folded(word.trim())).filter(|word| !word.is_empty()).collect()
 }
 
-/// Looks for all of the words at once; `None` without words. Contiguous: a few megabytes for thousands of words, whatever letters they
-/// have.
+/// Looks for all of the words at once; `None` without words. Contiguous: a few megabytes for thousands of words, whatever letters
+/// they have.
 pub(crate) fn patterns(words: &BTreeSet<String>) -> Option<AhoCorasick> {
     (!words.is_empty()).then(|| {
         AhoCorasick::builder()

@@ -80,7 +80,7 @@ pub(crate) fn field(of: &Value, pointer: &str) -> String {
     cell(of.pointer(pointer))
 }
 
-/// Formats the field at a pointer, or the text if it is null or missing.
+/// Formats the field at a pointer, or this text if it is missing, null or empty.
 pub(crate) fn field_or(of: &Value, pointer: &str, otherwise: &str) -> String {
     or(field(of, pointer), otherwise)
 }

@@ -77,6 +77,11 @@ impl Walker<'_> {
         } else if let Err(what) = rule.check(&rule.usual) {
             self.fault("field.usual", format!("the name {what}"));
         }
+        for name in &rule.own {
+            if name.strip_suffix('*').unwrap_or(name).contains('*') {
+                self.fault("field.own", format!("{name:?}: * is allowed only at the end of a name"));
+            }
+        }
     }
 
     fn credentials(&mut self) {
@@ -262,6 +267,9 @@ impl Walker<'_> {
             }
             if replace.add.is_some() == replace.set.is_some() {
                 self.fault(&format!("{path}.replace"), "write add for an array, or set for an object");
+            }
+            if replace.add.is_some() && !replace.without.is_empty() {
+                self.fault(&format!("{path}.replace.without"), "names members of an object; write it beside set");
             }
             allowed = allowed.with(PlaceholderFamily::Replaced);
         }

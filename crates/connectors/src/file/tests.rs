@@ -106,6 +106,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("slug = \"small\"", "slug = \"Small!\"", "a slug has 1 to 40"),
     ("[test]", "[field]\nletters = \"upper\"\n[test]", "field.usual: the name must have 1 to 40 upper-case letters"),
     ("[test]", "[field]\nmax = 41\n[test]", "field.max: max is 1 to 40"),
+    ("[test]", "[field]\nown = [\"hs_*_date\"]\n[test]", "field.own: \"hs_*_date\": * is allowed only at the end"),
+    ("[test]", "[field]\nown = [\"hs_**\"]\n[test]", "field.own: \"hs_**\": * is allowed only at the end"),
     ("[test]", "[[error]]\nclass = \"gone\"\n[test]", "it would match every answer"),
     (
         "[actions.delete]",
@@ -116,6 +118,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "[actions.delete]",
         "[actions.delete.replace]\nread = { get = \"/contacts/{contact.id}\" }\nfrom = \"/a\"\nset = { b = 1 }\n[actions.delete]",
         "actions.delete.replace: replace requires [contacts.one]",
+    ),
+    (
+        "[actions.delete]",
+        "[actions.delete.replace]\nread = { get = \"/contacts/{contact.id}\" }\nfrom = \"/a\"\nadd = \"b\"\nwithout = [\"c\"]\n[actions.delete]",
+        "actions.delete.replace.without: names members of an object; write it beside set",
     ),
     (
         "[actions.delete]",

@@ -33,6 +33,14 @@ fn texts(input: &str, dialect: Option<Dialect>) -> Vec<String> {
     split(input.as_bytes(), dialect).unwrap().into_iter().map(|(text, ..)| text).collect()
 }
 
+/// Work files outlive the program that wrote them.
+#[test]
+fn the_numbers_of_line_ends_stay() {
+    for (end, code) in [(Eol::End, 0), (Eol::Lf, 1), (Eol::CrLf, 2), (Eol::Cr, 3)] {
+        assert_eq!((end.code(), Eol::from_code(code)), (code, end));
+    }
+}
+
 #[test]
 fn records_keep_their_bytes() {
     let input = b"a,\"b\r\nc\",d\r\n\n\"x\"\"y\",z\nlast";

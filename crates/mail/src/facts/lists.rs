@@ -79,6 +79,7 @@ impl Lists {
     pub fn with_files(changes: &BTreeMap<String, String>) -> Result<Self, ListError> {
         let source = ListTexts::new(changes)?;
         let provider_suffixes = set(&source, "providers")?;
+        let (free, popular) = (set(&source, "free")?, set(&source, "popular")?);
         let model = Model::parse(&source.text("gibberish")).map_err(|error| ListError {
             file: "gibberish.txt".into(),
             line: error.line,
@@ -88,17 +89,17 @@ impl Lists {
             role: set(&source, "role")?,
             role_parts: set(&source, "role_parts")?,
             disposable: set(&source, "disposable")?,
-            disposable_words: NameWords::new(&set(&source, "disposable_words")?)?,
+            disposable_words: NameWords::new(&set(&source, "disposable_words")?, [&free, &popular])?,
             disposable_exchangers: set(&source, "disposable_exchangers")?,
             parked_exchangers: set(&source, "parked_exchangers")?,
             guard: set(&source, "guard")?,
-            free: set(&source, "free")?,
+            free,
             relay: set(&source, "relay")?,
             no_catch_all: set(&source, "no_catch_all")?,
             mailboxes: set(&source, "mailboxes")?,
             providers: providers(&provider_suffixes)?,
             provider_suffixes,
-            suggester: Suggester::new(&set(&source, "popular")?)?,
+            suggester: Suggester::new(&popular)?,
             model,
         })
     }

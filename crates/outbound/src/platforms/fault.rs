@@ -62,7 +62,12 @@ impl CallFault {
             CallCause::Later => ErrorClass::Throttled,
             CallCause::Blocked => ErrorClass::Unreadable,
             CallCause::Unfit => ErrorClass::Invalid,
-            _ => ErrorClass::Transient,
+            CallCause::Unresolved
+            | CallCause::Unreachable
+            | CallCause::Tls
+            | CallCause::Timeout
+            | CallCause::Broken
+            | CallCause::Local => ErrorClass::Transient,
         }
     }
 

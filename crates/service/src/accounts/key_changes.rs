@@ -14,7 +14,7 @@ use probity_store::activity::events::{AccountChange, AccountEventKind, EventSubj
 use probity_store::{StoreError, work};
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::keys::{has_room, no_more_than};
+use crate::accounts::keys::{no_more_than, refuse_if_full};
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::given::checked_name;
@@ -102,7 +102,7 @@ async fn replace(
 ) -> Result<RotatedKey, ApiError> {
     let org = caller.org();
     let written = app.store.write(work!(|tx| {
-        if let Err(full) = has_room(tx, caller, now).await? {
+        if let Err(full) = refuse_if_full(tx, caller, now).await? {
             return Ok(Err(full));
         }
         let old = keys::by_id(tx, org, id).await?;

@@ -44,7 +44,7 @@ pub async fn create_key(app: &App, caller: &Caller, once: &Once, asked: CreateKe
     let minted = minting::mint(&app.secrets, &app.config.brand, caller.org(), caller.user(), wanted, now);
     let shown = NewKey { key: minted.key.clone().into(), secret: minted.secret };
     let created = app.store.write(work!(|tx| {
-        if let Err(full) = has_room(tx, caller, now).await? {
+        if let Err(full) = refuse_if_full(tx, caller, now).await? {
             return Ok(Err(full));
         }
         keys::insert(tx, &minted.key, &minted.hash).await?;
@@ -57,9 +57,14 @@ pub async fn create_key(app: &App, caller: &Caller, once: &Once, asked: CreateKe
     Ok(shown)
 }
 
-/// Returns the refusal of another key if the organization has too many. The operator may always create one.
-pub(super) async fn has_room(tx: &mut Tx, caller: &Caller, now: Millis) -> Result<Result<(), ApiError>, StoreError> {
-    if caller.is_staff() || keys::has_room(tx, caller.org(), now, KEYS_MAX).await? {
+/// Locks the organization, and refuses another key if it has too many. The operator may always create one.
+pub(super) async fn refuse_if_full(
+    tx: &mut Tx,
+    caller: &Caller,
+    now: Millis,
+) -> Result<Result<(), ApiError>, StoreError> {
+    let has_room = keys::has_room(tx, caller.org(), now, KEYS_MAX).await?;
+    if has_room || caller.is_staff() {
         return Ok(Ok(()));
     }
     let full = format!("an organization can have at most {KEYS_MAX} keys; revoke an unused one first");

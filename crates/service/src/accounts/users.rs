@@ -61,7 +61,7 @@ pub async fn invite_member(app: &App, caller: &Caller, once: &Once, asked: Invit
 pub async fn update_member(app: &App, caller: &Caller, id: UserId, patch: MemberPatch) -> Result<Member, ApiError> {
     must_exist(app, caller, id).await?;
     refuse_test_key(caller)?;
-    let name = patch.name.try_map(|Line(name)| Ok::<_, ApiError>(name))?;
+    let name = patch.name.map(|Line(name)| name);
     let wanted = MemberChange { name, role: patch.role, status: patch.status };
     let act = act(app, caller);
     let changed = app.store.write(|tx| change(tx, act, id, &wanted).scope_boxed()).await??;

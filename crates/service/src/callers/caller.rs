@@ -15,6 +15,17 @@ use probity_store::activity::events::{self, AccountChange, EventActor};
 use probity_store::jobs::NewJob;
 use probity_store::{OrgNo, StoreError, Tx};
 
+/// Where a job comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobOrigin {
+    /// Source of its addresses.
+    pub(crate) source: &'static str,
+    /// Who or what starts it, in the timeline's terms.
+    pub(crate) started_by: &'static str,
+    /// Action that starts it.
+    pub(crate) source_action: &'static str,
+}
+
 /// Caller of an act.
 #[derive(Clone, Debug)]
 pub enum Caller {
@@ -106,13 +117,9 @@ impl Caller {
         events::add(tx, self.org(), at, Some(self.actor()), what).await
     }
 
-    /// Describes a job that the caller starts: the source of its addresses, who starts it in the timeline's terms, and by which
-    /// action.
-    pub(crate) fn new_job(
-        &self,
-        at: Millis,
-        (source, started_by, source_action): (&'static str, &'static str, &'static str),
-    ) -> NewJob {
+    /// Describes a job that the caller starts.
+    pub(crate) fn new_job(&self, at: Millis, origin: JobOrigin) -> NewJob {
+        let JobOrigin { source, started_by, source_action } = origin;
         NewJob {
             org: self.org(),
             id: random::id(at),

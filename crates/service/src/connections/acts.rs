@@ -95,7 +95,7 @@ pub async fn change_connection(
     let (file, before) = visible(&mut app.store.read().await?, app, caller, place).await?;
     let name = patch.name.as_deref().map(checked_name).transpose()?;
     let entered = patch.credentials.clone();
-    let settings = ConnectionSettingsChange::of(patch, file)?;
+    let settings = ConnectionSettingsChange::of(patch, file, &before.settings)?;
     require(app, caller, &settings.newly_needed(&before.settings)).await?;
     let credentials = match &entered {
         Some(entered) => Some(live::accept(app, caller, file, before.id, entered).await?.stored),

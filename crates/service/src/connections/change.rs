@@ -38,8 +38,12 @@ impl ConnectionSettingsChange {
         ConnectionSettings { field: file.field.usual.clone(), ..ConnectionSettings::default() }
     }
 
-    /// Validates a patch against the platform's capabilities.
-    pub(super) fn of(patch: ConnectionPatch, file: &ConnectorFile) -> Result<Self, ApiError> {
+    /// Validates a patch of existing settings against the platform's capabilities.
+    pub(super) fn of(
+        patch: ConnectionPatch,
+        file: &ConnectorFile,
+        before: &ConnectionSettings,
+    ) -> Result<Self, ApiError> {
         let fix_typos = patch.fix_typos;
         if fix_typos == Some(true) && file.actions.rule(ActionKind::Fix).is_none() {
             let provider = &file.provider.name;
@@ -58,7 +62,7 @@ impl ConnectionSettingsChange {
             instafloss: patch.instafloss,
             action: action(patch.action, file)?,
             tag: patch.tag.as_deref().map(tag).transpose()?,
-            field: patch.field.map(|name| field(name, file)).transpose()?,
+            field: patch.field.map(|name| field(name, &before.field, file)).transpose()?,
             fix_typos,
             lists: patch.lists.map(|ids| lists(ids, file)).transpose()?,
         })
@@ -135,8 +139,11 @@ fn tag(text: &str) -> Result<String, ApiError> {
     Ok(tag.to_owned())
 }
 
-fn field(name: String, file: &ConnectorFile) -> Result<String, ApiError> {
-    file.field.check(&name).map_err(|what| ApiError::invalid("field", what))?;
+/// Validates the name of a field. An existing choice is accepted, even of a field that only the platform should write.
+fn field(name: String, before: &str, file: &ConnectorFile) -> Result<String, ApiError> {
+    if name != before {
+        file.field.check(&name).map_err(|what| ApiError::invalid("field", what))?;
+    }
     Ok(name)
 }
 
@@ -174,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_verdict_is_not_written_into_a_field_of_the_platform() {
-        let choose = |slug: &str, name: &str| field(name.to_owned(), Catalog::embedded().get(slug).unwrap());
+        let choose = |slug: &str, name: &str| field(name.to_owned(), "probity", Catalog::embedded().get(slug).unwrap());
         for (slug, own, other) in [
             ("brevo", "FIRSTNAME", "PROBITY"),
             ("mailchimp", "FNAME", "CHECK"),
@@ -191,5 +198,13 @@ mod tests {
                 "{slug}: {own}"
             );
         }
+    }
+
+    #[test]
+    fn a_chosen_field_of_the_platform_stays_until_it_is_changed() {
+        let file = Catalog::embedded().get("brevo").unwrap();
+        let change = |name: &str| field(name.to_owned(), "FIRSTNAME", file);
+        assert_eq!(change("FIRSTNAME").unwrap(), "FIRSTNAME");
+        assert!(change("PROBITY").is_ok() && change("LASTNAME").is_err());
     }
 }

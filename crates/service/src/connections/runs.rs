@@ -23,7 +23,7 @@ use probity_store::{Conn, StoreError, Tx, work};
 
 use super::{ConnectionPlace, stored_job, unlisted, visible};
 use crate::app::App;
-use crate::callers::caller::Caller;
+use crate::callers::caller::{Caller, JobOrigin};
 use crate::callers::given::in_conflict;
 use crate::callers::once::Once;
 
@@ -91,7 +91,8 @@ fn new_run(
         Caller::Person { .. } => ("manual", "dashboard.integrations.run"),
         Caller::Staff { .. } => ("staff", "cli.integrations.run"),
     };
-    let job = NewJob { test: of.test, ..caller.new_job(app.now(), ("integration", started_by, source_action)) };
+    let origin = JobOrigin { source: "integration", started_by, source_action };
+    let job = NewJob { test: of.test, ..caller.new_job(app.now(), origin) };
     let settings = serde_json::to_string(&of.settings).map_err(ApiError::server_error)?;
     Ok(NewRun { job, connection: of.id, cause: RunCause::Manual, is_dry, settings, since: None })
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::callers::admission::running;
-use crate::callers::caller::Caller;
+use crate::callers::caller::{Caller, JobOrigin};
 use crate::jobs::acts::may_end;
 use crate::jobs::staged::{StagedJob, accept_covered, erasing};
 use crate::lists::progress::get_progress;
@@ -115,8 +115,8 @@ pub async fn verify_unknown_again(app: &App, caller: &Caller, id: JobId) -> Resu
         return Err(ApiError::conflict("the list is being verified; wait for its end"));
     }
     let started_by = if caller.is_staff() { "staff" } else { "manual" };
-    let new = caller.new_job(app.now(), ("input", started_by, "dashboard.verify_again"));
-    let staged = StagedJob::begin(app, new).await?;
+    let origin = JobOrigin { source: "input", started_by, source_action: "dashboard.verify_again" };
+    let staged = StagedJob::begin(app, caller.new_job(app.now(), origin)).await?;
     let accepted = match copy_unknown(app, &staged, &job).await {
         Ok(rows) => accept(app, &staged.new, &job, rows).await,
         Err(error) => Err(error),

@@ -14,7 +14,7 @@ use probity_store::jobs::{self, NewJob};
 use probity_store::work;
 
 use crate::app::App;
-use crate::callers::caller::Caller;
+use crate::callers::caller::{Caller, JobOrigin};
 use crate::callers::incoming::IncomingBody;
 use crate::callers::once::Once;
 use crate::jobs::staged::{BLOCKS_MAX, StagedJob, accept_covered};
@@ -52,11 +52,12 @@ pub async fn receive_list<B: IncomingBody>(
     head: SubmissionHead,
     open: impl FnOnce(usize) -> Result<B, ApiError>,
 ) -> Result<ReceivedList, ApiError> {
-    let origin = match caller {
+    let (source, started_by, source_action) = match caller {
         Caller::Key(_) => ("api", "api", "api.batch_verify"),
         Caller::Person { .. } => ("input", "manual", "dashboard.batch_verify"),
         Caller::Staff { .. } => ("input", "staff", "cli.batch_verify"),
     };
+    let origin = JobOrigin { source, started_by, source_action };
     let staged = StagedJob::begin(app, caller.new_job(app.now(), origin)).await?;
     match read_list(app, &staged, head, open).await {
         Ok((list, body_hash)) => {

@@ -59,6 +59,8 @@ pub struct AddressPlaces {
 pub struct AddressPlace {
     job: JobId,
     source: String,
+    source_integration: Option<String>,
+    name: Option<String>,
     created_at: Timestamp,
     #[serde(flatten)]
     row: FoundRow,
@@ -166,8 +168,14 @@ impl AddressLookup<'_> {
             let acted = rows::actions(conn, job, index, index + 1).await?;
             let standing = standing.first().map(|(_, standing)| standing);
             let row = FoundRow::of(index, Some(email), standing, acted.get(&index));
-            let (source, created_at) = (job.source.clone(), job.created_at.into());
-            self.places.push(AddressPlace { job: job.id, source, created_at, row });
+            self.places.push(AddressPlace {
+                job: job.id,
+                source: job.source.clone(),
+                source_integration: job.integration.clone(),
+                name: job.title.clone(),
+                created_at: job.created_at.into(),
+                row,
+            });
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ use probity_store::uploads::{self, ColumnChoice, Upload};
 use probity_store::{StoreError, work};
 
 use crate::app::App;
-use crate::callers::caller::Caller;
+use crate::callers::caller::{Caller, JobOrigin};
 use crate::callers::once::{self, Beginning, KeyHolder, KeyedCall, Once};
 use crate::jobs::staged::{StagedJob, accept_covered, erasing};
 
@@ -126,13 +126,14 @@ pub async fn hash_upload(app: &App, caller: &Caller, id: UploadId, seen: Choose)
     Ok(hash.finish())
 }
 
-fn origin(caller: &Caller, upload: &Upload) -> (&'static str, &'static str, &'static str) {
-    match (upload.source.as_str(), caller.is_staff()) {
+fn origin(caller: &Caller, upload: &Upload) -> JobOrigin {
+    let (source, started_by, source_action) = match (upload.source.as_str(), caller.is_staff()) {
         ("input", true) => ("input", "staff", "cli.input"),
         ("input", false) => ("input", "manual", "dashboard.input"),
         (_, true) => ("csv", "staff", "cli.upload"),
         (_, false) => ("csv", "manual", "dashboard.upload"),
-    }
+    };
+    JobOrigin { source, started_by, source_action }
 }
 
 struct Filled {

@@ -44,7 +44,7 @@ function List({ kind, of, path, add }) {
   };
   const columns = [
     { title: t("rules.word"), cell: (rule) => html`<strong>${rule.keyword}</strong>` },
-    { title: t("rules.where"), cell: (rule) => html`${where(rule.applies_to)}<div class="quiet small">${t(`match.${rule.match}`)}</div>` },
+    { title: t("where"), cell: (rule) => html`${where(rule.applies_to)}<div class="quiet small">${t(`match.${rule.match}`)}</div>` },
     ...(administrates.value ? [{ title: t("team.do"), acts: true, cell: (rule) => html`<${Button} kind="slim" label=${t("rules.delete_of", { word: rule.keyword })} work=${() => drop(rule)}>${t("delete")}<//>` }] : []),
   ];
   const action = administrates.value && html`<button type="button" class="button slim" onClick=${add} aria-label=${t("rules.add_of", { list: t(`rules.${kind}`) })}>${t("rules.add")}</button>`;
@@ -84,7 +84,7 @@ function Add({ path, kind: first, close, added }) {
     <${Field} label=${t("rules.words")} hint=${t("rules.words_hint")} rows=${4} ...${bind("words")} wrong=${wrong} spellcheck=${false} />
     <div class="grid">
       <${Select} label=${t("rules.how")} ...${bind("match")} options=${["exact", "contains"].map((one) => [one, t(`match.${one}`)])} />
-      <${Select} label=${t("rules.where")} ...${bind("part")} options=${WHERE.map((one) => [one, t(`part.${one}`)])} />
+      <${Select} label=${t("where")} ...${bind("part")} options=${WHERE.map((one) => [one, t(`part.${one}`)])} />
     </div>
   <//>`;
 }

@@ -187,7 +187,7 @@ function Examples({ run, of, connection, path, again }) {
   const columns = [
     { title: t("connections.contact"), cell: (one) => html`<a href=${link(["lists", run.id], { q: one.email })}>${one.email}</a>` },
     { title: t("usage.reason"), cell: (one) => reason(one.reason) },
-    { title: waits(run) ? t("connections.would") : t("connections.what"), cell: (one) => html`${t(`action.${one.action}`)}${one.suggestion && html`<div class="quiet small">${t("connections.to", { email: one.suggestion })}</div>`}` },
+    { title: waits(run) ? t("connections.would") : t("action"), cell: (one) => html`${t(`action.${one.action}`)}${one.suggestion && html`<div class="quiet small">${t("connections.to", { email: one.suggestion })}</div>`}` },
     isOpen ? { title: t("team.do"), acts: true, cell: (one) => html`<${Button} kind="slim" label=${t("connections.keep_of", { email: one.email })} work=${() => keep(one)}>${t("connections.keep")}<//>` }
       : { title: t("lists.state"), cell: (one) => html`${word("became", one.state)}${one.message && html`<div class="quiet small">${one.message}</div>`}` },
   ];

@@ -62,7 +62,7 @@ function What({ form: { now, edit, bind, tick }, platform, of, reasons, path }) 
   const check = (/** @type {string} */ name) => html`<${Check} key=${name} label=${reason(reasonOf(name))} checked=${now.checks[name]} hint=${reasons?.[reasonOf(name)] > 0 && number(reasons[reasonOf(name)])}
     set=${(on) => edit({ aggressiveness: "custom", checks: { ...now.checks, [name]: on } })} />`;
   return html`
-    <${Choice} label=${t("connections.what")} value=${now.action ?? ""} set=${(action) => edit({ action: action || null })} options=${actionOptions(platform, of)} />
+    <${Choice} label=${t("action")} value=${now.action ?? ""} set=${(action) => edit({ action: action || null })} options=${actionOptions(platform, of)} />
     ${now.action === "update_tags" && html`<${Field} label=${t("lists.tag")} hint=${t("connections.tag_hint")} ...${bind("tag")} required maxlength="60" spellcheck=${false} />`}
     ${now.action === "update_custom_fields" && html`<${Field} label=${t("connections.field")} hint=${t("connections.field_hint")} ...${bind("field")} required maxlength="40" spellcheck=${false} />`}
     <${Choice} label=${t("connections.strict")} value=${now.aggressiveness} set=${strict} options=${STRICTNESS.map((name) => [name, t(`strict.${name}`), t(`strict_hint.${name}`)])} />

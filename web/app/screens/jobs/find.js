@@ -12,23 +12,13 @@ export function Find({ query }) {
   const [text, setText] = useState(query.get("q") ?? "");
   const [failure, setFailure] = useState(/** @type {unknown} */ (undefined));
   const [found, setFound] = useState(/** @type {{ q: string, places: any[], scanned: number, next: string | null } | undefined} */ (undefined));
-
-  const [lists, setLists] = useState(/** @type {Record<string, any>} */ ({}));
   const here = useHere();
-
-  /** The server knows rows by their lists alone: what these are called comes after. @param {any[]} places */
-  function name(places) {
-    for (const id of new Set(places.map(({ job }) => job))) {
-      if (!lists[id]) get(`/app/jobs/${id}/progress`, {}, here.signal).then((list) => setLists((before) => ({ ...before, [id]: list })), () => {});
-    }
-  }
 
   async function look(q, before) {
     const answer = await get("/app/lookup", { q, next: before?.next }, here.signal);
     const places = [...(before?.places ?? []), ...answer.data];
     setFailure(undefined);
     setFound({ q, places, scanned: (before?.scanned ?? 0) + answer.scanned, next: answer.next });
-    name(answer.data);
     here.go(["lists", "find"], { q }, true);
   }
   // An address that stands in the link is looked for at once.
@@ -44,7 +34,7 @@ export function Find({ query }) {
     </section>
     ${failure !== undefined && html`<${Failure} of=${failure} />`}
     ${found && html`<${Card} title=${t("lists.sum_rows", { n: found.places.length })}>
-      ${found.places.length > 0 ? html`<${Table} caption=${t("find.title")} columns=${columns(lists)} rows=${found.places} id=${(place) => `${place.job} ${place.index}`} />`
+      ${found.places.length > 0 ? html`<${Table} caption=${t("find.title")} columns=${columns()} rows=${found.places} id=${(place) => `${place.job} ${place.index}`} />`
         : html`<${Empty} title=${t("lists.found_none")}>${t("find.none")}<//>`}
       <div class="row"><span class="quiet small" role="status">${t("find.scanned", { n: found.scanned })}</span>
         ${found.next && html`<${Button} work=${() => look(found.q, found)}>${t("find.older")}<//>`}</div>
@@ -52,9 +42,8 @@ export function Find({ query }) {
   <//>`;
 }
 
-/** @param {Record<string, any>} lists those whose names are there, by their ids */
-const columns = (lists) => [
-  { title: t("lists.list"), cell: (place) => html`<a href=${link(["lists", place.job], { q: place.email })}>${nameOf(lists[place.job] ?? place)}</a>
+const columns = () => [
+  { title: t("lists.list"), cell: (place) => html`<a href=${link(["lists", place.job], { q: place.email })}>${nameOf(place)}</a>
     <div class="quiet small"><${Ago} at=${place.created_at} /></div>` },
   { title: t("lists.row"), number: true, cell: (place) => number(place.index + 1) },
   { title: t("verify.email"), cell: (place) => place.email },

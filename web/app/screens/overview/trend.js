@@ -35,7 +35,7 @@ export function Trend({ rows, n }) {
         ${shares && html`<${Change} by=${100 * (is[status] / is.total - was[status] / was.total)} good=${good} /> ${t("overview.was", { value: percent(was[status], was.total) })}`}<//>
         <${Curve} values=${share(status)} /></div>`)}
     </div>
-    <${Card} title=${t("overview.days", { n })} actions=${html`<${Switch} label=${t("usage.span")} options=${[[false, t("lists.addresses")], [true, t("usage.share")]]} value=${isShare} set=${setShare} />`}>
+    <${Card} title=${t("overview.days", { n })} actions=${html`<${Switch} label=${t("show")} options=${[[false, t("lists.addresses")], [true, t("usage.share")]]} value=${isShare} set=${setShare} />`}>
       ${compares && html`<p class="quiet small">${t("overview.compared", { n, today: number(sums(today).total) })}</p>`}
       <${DailyChart} isShare=${isShare} days=${shown} before=${compares ? days.slice(0, -n).map(({ total }) => total) : undefined} caption=${t("overview.days", { n })} />
     <//>`;

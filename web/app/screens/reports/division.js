@@ -33,7 +33,7 @@ export function Division() {
   return html`<${Card} title=${t("usage.by_day")} actions=${actions}>
     <div class="row">
       <${Select} label=${t("usage.by")} value=${by} set=${setBy} options=${DIMENSIONS.map((of) => [of, t(`usage.by_${of}`)])} />
-      <${Select} label=${t("usage.span")} value=${named} set=${choose} options=${PERIODS.map((of) => [of, Number(of) ? t("usage.days", { n: Number(of) }) : t(`usage.${of}`)])} />
+      <${Select} label=${t("show")} value=${named} set=${choose} options=${PERIODS.map((of) => [of, Number(of) ? t("usage.days", { n: Number(of) }) : t(`usage.${of}`)])} />
       ${named === "own" && html`
         <${Field} label=${t("usage.from")} type="date" required value=${own.from} set=${(day) => setOwn({ ...own, from: day })} wrong=${wrong} />
         <${Field} label=${t("usage.to")} type="date" required value=${own.to} set=${(day) => setOwn({ ...own, to: day })} />`}

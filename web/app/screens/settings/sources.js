@@ -20,7 +20,7 @@ export function Sources() {
     { title: t("name"), cell: (one) => one.name },
     { title: t("sources.service"), cell: (one) => SERVICES[one.service] ?? one.service },
     { title: t("sources.last"), cell: (one) => html`<${Ago} at=${one.last_event_at} />` },
-    ...(may ? [{ title: t("connections.what"), acts: true, cell: (one) => html`<button type="button" class="button slim" aria-label=${t("sources.remove_title", { name: one.name })}
+    ...(may ? [{ title: t("action"), acts: true, cell: (one) => html`<button type="button" class="button slim" aria-label=${t("sources.remove_title", { name: one.name })}
       onClick=${() => setOpen({ gone: one })}>${t("sources.remove")}</button>` }] : []),
   ];
   async function create(wish) {

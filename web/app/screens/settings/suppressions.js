@@ -51,7 +51,7 @@ function Change({ changed }) {
   }
   return html`<${Form} send=${send} submit=${t("save")}>
     <${Select} label=${t("lists.list")} ...${bind("list")} options=${LISTS.map((one) => [one, reason(one)])} />
-    <${Select} label=${t("connections.what")} ...${bind("what")}
+    <${Select} label=${t("action")} ...${bind("what")}
       options=${[["add", t("suppressions.add")], ["remove", t("suppressions.remove")]]} />
     <${Field} label=${t("lists.addresses")} hint=${t("suppressions.addresses_hint")} rows=${4} ...${bind("text")} required />
   <//>`;

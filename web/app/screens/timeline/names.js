@@ -7,7 +7,9 @@ const NAMED = 100;
 
 /** The names of people, webhooks, lists that have one and, for those who see them, of keys, by their ids. @param {AbortSignal} signal @returns {Promise<Record<string, string>>} */
 export async function named(signal) {
-  const paths = ["/users", "/webhooks", "/app/lists", ...(administrates.value ? ["/api-keys"] : [])];
-  const found = await Promise.all(paths.map((path) => get(path, { per_page: NAMED }, signal)));
+  const ask = (path) => get(path, { per_page: NAMED }, signal);
+  const paths = ["/users", "/webhooks", ...(administrates.value ? ["/api-keys"] : [])];
+  // A list can be told of without its name, so the other names do not depend on those of lists.
+  const found = await Promise.all([...paths.map(ask), ask("/app/lists").catch(() => ({ data: [] }))]);
   return Object.fromEntries(found.flatMap(({ data }) => data.map(({ id, name, email }) => [id, name ?? email])));
 }

@@ -36,7 +36,7 @@ function Sentence({ of: event, names, providers }) {
     const what = html`<a href=${link(["connections", event.provider, event.connection_id])}>${platformName(event.provider)}</a>`;
     return said(`did.connection_${event.change}`, { who, what }) ?? without(word("event", `connection_${event.change}`), who);
   }
-  const what = event.subject?.type === "job" ? named(event.subject.id, names)
+  const what = event.subject?.type === "job" ? listLink(event.subject.id, names)
     : event.subject ? html`<${Named} type=${event.subject.type} id=${event.subject.id} names=${names} />` : undefined;
   const special = [event.actor && `did.${event.kind}_by_${event.actor.type}`, event.subject && `did.${event.kind}_for`];
   return said(special.find((name) => name && says(name)) ?? `did.${event.kind}`, { who, what }) ?? without(word("event", event.kind), who);
@@ -64,11 +64,11 @@ function Who({ of: { type, id }, names }) {
 }
 
 /** A list by its name, where it has one. @param {string} id @param {Names} names */
-const named = (id, names) => html`<a href=${link(["lists", id])}>${names.value?.[id] ?? t("did.list")}</a>`;
+const listLink = (id, names) => html`<a href=${link(["lists", id])}>${names.value?.[id] ?? t("did.list")}</a>`;
 
 function List({ of: { job }, who, names }) {
   const { id, source, status, results, source_integration: provider } = job;
-  const list = named(id, names);
+  const list = listLink(id, names);
   return html`${said(`did.job_${source}`, { who, list, what: provider ? platformName(provider) : undefined }) ?? html`<p><a href=${link(["lists", id])}>${word("trigger", source)}</a></p>`}
     <p class="small quiet">${status !== "completed" && html`<${State} of=${status} /> `}
       ${results && t("did.results", { n: results.total, passed: number(results.passed) })}</p>`;

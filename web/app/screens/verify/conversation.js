@@ -16,7 +16,7 @@ export function Conversation({ of: verdict }) {
   const { probe, source } = verdict.evidence;
   const [plain, setPlain] = useState(false);
   if (!probe) return null;
-  const turn = html`<${Switch} label=${t("usage.span")} options=${[[false, t("talk.words")], [true, t("talk.plain")]]} value=${plain} set=${setPlain} />`;
+  const turn = html`<${Switch} label=${t("show")} options=${[[false, t("talk.words")], [true, t("talk.plain")]]} value=${plain} set=${setPlain} />`;
   const talked = probe.steps.length > 0;
   return html`<section class="card bare" aria-labelledby="talk-title">
     <header><h2 id="talk-title">${t("talk.title")}</h2>${talked && turn}</header>
@@ -70,7 +70,7 @@ function AsItWas({ of: probe }) {
       [t("evidence.tls"), yes(probe.tls)],
       [t("evidence.decisive"), probe.code ? code(probe) : "–"],
       [t("evidence.rule"), html`<code>${probe.rule ?? "–"}</code>`],
-      [t("webhooks.attempts"), probe.attempts ?? "–"],
+      [t("attempts"), probe.attempts ?? "–"],
       [t("evidence.catch_all"), yes(probe.catch_all)],
     ]} />
     ${probe.steps.length > 0 && html`<${Steps} of=${probe.steps} />`}`;

@@ -31,8 +31,8 @@ function Attempts({ of: { status, attempts, created_at: created, next_attempt_at
   const made = [last, ...earlier].filter(Boolean);
   // Due already: it is being sent, or about to be.
   const isDue = next && Date.parse(next) <= Date.now();
-  return html`<${Card} title=${t("webhooks.attempts")} actions=${html`<${DeliveryState} of=${status} />`}>
-    <ol class="happened" aria-label=${t("webhooks.attempts")}>
+  return html`<${Card} title=${t("attempts")} actions=${html`<${DeliveryState} of=${status} />`}>
+    <ol class="happened" aria-label=${t("attempts")}>
       ${next && html`<li><span class="kind"><${Icon} name="clock" /></span>
         <p class="grow">${isDue ? t("webhooks.sending") : t("webhooks.next_at", { time: clock(next) })}</p></li>`}
       ${status === "exhausted" && html`<li><span class="kind"><${Icon} name="stop" /></span><p class="grow">${t("webhooks.given_up", { n: attempts })}</p></li>`}
@@ -49,7 +49,7 @@ function Attempt({ of, url }) {
     <div class="grow stack tight">
       <p><strong>${came(of)}</strong></p>
       <p class="small quiet">${[of.took_ms === null ? null : t("webhooks.took_ms", { ms: of.took_ms }), of.url === url ? null : of.url].filter(Boolean).join(" · ")}</p>
-      ${of.answer && html`<pre class="code snippet" tabindex="0" aria-label=${t("requests.status")}>${of.answer}</pre>`}
+      ${of.answer && html`<pre class="code snippet" tabindex="0" aria-label=${t("response")}>${of.answer}</pre>`}
     </div>
     <${Ago} at=${of.at} kind="small quiet" /></li>`;
 }

@@ -1,10 +1,11 @@
 /** What a webhook is: its name, where it leads, what it is told of. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
-import { Among, Field, FormDialog, Group, STATUS_OF, STATUSES, useEdits } from "../../ui.js";
+import { Among, Field, FormDialog, Group, STATUS_OF, useEdits } from "../../ui.js";
 
 /** Events of rows, by verdict and by reason: both have texts by these names. */
-const [OF_STATUS, OF_REASON] = [STATUSES.map((status) => `status.${status}`), Object.keys(STATUS_OF).map((reason) => `reason.${reason}`)];
+const OF_STATUS = ["status.passed", "status.undeliverable", "status.risky", "status.unknown"];
+const OF_REASON = Object.keys(STATUS_OF).map((reason) => `reason.${reason}`);
 
 /** @param {{ title: string, of?: any, close: () => void, save: (webhook: any) => Promise<unknown> }} props */
 export function Edit({ title, of, close, save }) {

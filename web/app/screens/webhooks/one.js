@@ -13,10 +13,11 @@ import { LANGUAGES, checking } from "./signature.js";
 export function One({ id }) {
   const path = `/webhooks/${encodeURIComponent(id)}`;
   const webhook = useFetched((signal) => get(path, {}, signal), [path], "webhooks");
-  const [status, setStatus] = useState("");
-  const deliveries = usePages(`${path}/deliveries`, { status: status || undefined }, `deliveries:${id}`);
-  const [secret, setSecret] = useState("");
   const of = webhook.value;
+  const [status, setStatus] = useState("");
+  // The stream is refused as a whole where one of its parts is not there.
+  const deliveries = usePages(`${path}/deliveries`, { status: status || undefined }, of && `deliveries:${id}`);
+  const [secret, setSecret] = useState("");
   const acts = of && administrates.value && html`<${Acts} of=${of} path=${path} set=${webhook.set} rotated=${setSecret} tested=${deliveries.refresh} />`;
   return html`<${Page} title=${of?.name ?? t("webhooks.title")} above=${html`<a href="#/webhooks">${t("webhooks.title")}</a>`} heading=${of && html`<${Heading} of=${of} />`} actions=${acts}>
     <${Fetched} from=${webhook}>${() => html`
@@ -75,8 +76,8 @@ function Deliveries({ of, path, status, set }) {
     { title: t("timeline.at"), cell: (one) => html`<${Ago} at=${one.created_at} />` },
     { title: t("webhooks.event"), cell: (one) => html`<a href=${`#${path}/${one.id}`}><code>${one.type}</code></a>` },
     { title: t("lists.state"), cell: (one) => html`<${DeliveryState} of=${one.status} />` },
-    { title: t("requests.status"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status === null || isRedirect(last) ? came(last) : last.status}</span>` : "–") },
-    { title: t("webhooks.attempts"), number: true, cell: (one) => one.attempts },
+    { title: t("response"), cell: ({ last_attempt: last }) => (last ? html`<span class="small">${last.status === null || isRedirect(last) ? came(last) : last.status}</span>` : "–") },
+    { title: t("attempts"), number: true, cell: (one) => one.attempts },
     ...(administrates.value ? [{ title: t("team.do"), acts: true, cell: (one) => html`<${Button} kind="slim" work=${() => again(one.id)}>${t("webhooks.again")}<//>` }] : []),
   ];
   const empty = status ? html`<${Empty} title=${t("webhooks.no_such")} action=${html`<button type="button" class="button" onClick=${() => set("")}>${t("timeline.clear")}</button>`}>${t("webhooks.no_such_text")}<//>`

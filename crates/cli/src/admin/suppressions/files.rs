@@ -162,7 +162,7 @@ fn lines(mut from: impl BufRead, shown: String) -> impl Iterator<Item = Result<V
     std::iter::from_fn(move || next().with_context(|| format!("cannot read {shown}")).transpose())
 }
 
-/// Makes batches of what a file has; an error ends them.
+/// Makes batches of what a file has.
 fn batches<T: 'static>(
     mut all: impl Iterator<Item = Result<T>> + 'static,
     batch: fn(Vec<T>) -> OutcomeBatch,

@@ -5,6 +5,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::browser::Browser;
+use super::lists::patch;
 use super::{PASSWORD, config, signed_in};
 use crate::staff::Plan;
 use crate::test_app::{PLENTY, TestApp, real_moment};
@@ -113,11 +114,14 @@ async fn an_address_is_found_in_all_lists_of_its_organization_and_in_no_other() 
         let second = list(app, &mut ann, &many).await;
         list(app, &mut eve, &["ann@honest-mail.com".into()]).await;
 
+        patch(&mut ann, &format!("/app/jobs/{first}"), json!({ "name": "Customers" })).await.ok(200);
         let found = ann.get("/app/lookup?q=Ann@Honest-Mail.com").await.ok(200);
         let places: Vec<_> =
             found["data"].as_array().unwrap().iter().map(|place| (&place["job"], &place["index"])).collect();
         assert_eq!(places, [(&json!(second), &json!(150)), (&json!(first), &json!(0))]);
         assert_eq!((&found["data"][1]["status"], &found["next"]), (&json!("passed"), &Value::Null));
+        let names = (&found["data"][0]["name"], &found["data"][1]["name"]);
+        assert_eq!(names, (&Value::Null, &json!("Customers")));
         assert_eq!(found["scanned"], 153);
         assert_eq!(ann.get("/app/lookup?q=nobody@honest-mail.com").await.ok(200)["data"], json!([]));
 

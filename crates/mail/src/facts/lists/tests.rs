@@ -277,6 +277,9 @@ fn names_that_services_take_in_series_are_disposable_without_being_listed() {
         "ggemail.top",
         "upmails.club",
         "83hotmail.com",
+        "83hotmail.online",
+        "hatmail.online",
+        "fatmail.store",
         "abc.014gmail.com",
         "9-yahoo.co.uk",
     ] {
@@ -289,6 +292,9 @@ fn names_that_services_take_in_series_are_disposable_without_being_listed() {
         "amail.online",
         "webmail.site",
         "papermail.store",
+        "hotmail.online",
+        "x.fastmail.store",
+        "bluemail.site",
         "mailing.online",
         "zagmail.online.example",
         "zag.mail.store.example",
@@ -305,6 +311,8 @@ fn names_that_services_take_in_series_are_disposable_without_being_listed() {
     }
     let ours = changed(&[("guard.add.txt", "zagmail.store")]).unwrap();
     assert!(!ours.disposable("zagmail.store") && ours.disposable("zigmail.store"));
+    let ours = changed(&[("free.add.txt", "zagmail.example\nzigmail.online")]).unwrap();
+    assert!(!ours.disposable("zagmail.store") && ours.disposable("zigmail.store"), "but not below such an ending");
 }
 
 #[test]

@@ -6,7 +6,10 @@
 //! an opponent (`anti-trash-mail`), of a government or of a school.
 //!
 //! Other services take names in series, which say nothing but follow a pattern: a few letters and `mail` below a cheap ending
-//! (`zagmail.store`), or digits before the name of a large provider (`83hotmail.com`).
+//! (`zagmail.store`), or digits before the name of a large provider (`83hotmail.com`). A provider's own name below such an ending
+//! (`hotmail.online`) may be the provider's.
+
+use std::collections::BTreeSet;
 
 use aho_corasick::{AhoCorasick, Match};
 
@@ -73,16 +76,18 @@ struct Place {
     only_last: bool,
 }
 
-/// The words of `disposable_words.txt`.
+/// The words of `disposable_words.txt`, and the names that look like those of a series and are not.
 #[derive(Debug)]
 pub(super) struct NameWords {
     words: AhoCorasick,
     places: Vec<Place>,
+    /// Names of the form of a series that providers have below other endings.
+    of_providers: BTreeSet<String>,
 }
 
 impl NameWords {
-    /// Reads the words; `^` stands for the beginning of a name, `$` for its end.
-    pub(super) fn new(list: &TextSet) -> Result<Self, ListError> {
+    /// Reads the words; `^` stands for the beginning of a name, `$` for its end. `providers` are lists of domains.
+    pub(super) fn new(list: &TextSet, providers: [&TextSet; 2]) -> Result<Self, ListError> {
         let places = list
             .iter()
             .map(|(word, _)| Place { only_first: word.starts_with(BEGIN), only_last: word.ends_with(END) })
@@ -93,7 +98,14 @@ impl NameWords {
             line: 0,
             what: error.to_string(),
         })?;
-        Ok(Self { words, places })
+        let of_providers = providers
+            .into_iter()
+            .flat_map(TextSet::iter)
+            .filter_map(|(domain, _)| domain.split_once('.'))
+            .filter(|(name, ending)| !ENDINGS_OF_SERIES.contains(ending) && has_form_of_series(name))
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        Ok(Self { words, places, of_providers })
     }
 
     /// How many words there are.
@@ -111,7 +123,7 @@ impl NameWords {
             && psl::domain_str(domain).and_then(|registered| registered.split_once('.')).is_some_and(
                 |(name, ending)| {
                     has_word && !of_public_bodies(ending) && self.is_word_of(name)
-                        || can_be_of_series && is_of_series(name, ending)
+                        || can_be_of_series && self.is_of_series(name, ending)
                 },
             )
     }
@@ -140,6 +152,14 @@ impl NameWords {
             let begins = before.is_empty() || (!place.only_first && word_begins(name, before, found));
             begins && (!place.only_last || behind.bytes().all(|byte| byte.is_ascii_digit()))
         })
+    }
+
+    fn is_of_series(&self, name: &str, ending: &str) -> bool {
+        let behind_digits = name.trim_start_matches(|c: char| c.is_ascii_digit());
+        if behind_digits.len() < name.len() && NUMBERED.contains(&behind_digits.trim_start_matches('-')) {
+            return true;
+        }
+        ENDINGS_OF_SERIES.contains(&ending) && has_form_of_series(name) && !self.of_providers.contains(name)
     }
 }
 
@@ -174,18 +194,14 @@ fn can_be_of_series(domain: &str) -> bool {
     ENDINGS_OF_SERIES.contains(&last) || domain.contains(|c: char| c.is_ascii_digit())
 }
 
-fn is_of_series(name: &str, ending: &str) -> bool {
-    let behind_digits = name.trim_start_matches(|c: char| c.is_ascii_digit());
-    if behind_digits.len() < name.len() && NUMBERED.contains(&behind_digits.trim_start_matches('-')) {
-        return true;
-    }
+/// Is a name a few letters and `mail`?
+fn has_form_of_series(name: &str) -> bool {
     let letters = ["email", "mail"].iter().find_map(|word| name.trim_end_matches('s').strip_suffix(word));
-    ENDINGS_OF_SERIES.contains(&ending)
-        && letters.map(|letters| letters.trim_end_matches('-')).is_some_and(|letters| {
-            LETTERS_OF_SERIES.contains(&letters.len())
-                && letters.bytes().all(|byte| byte.is_ascii_lowercase())
-                && letters != HOSTS_NAME
-        })
+    letters.map(|letters| letters.trim_end_matches('-')).is_some_and(|letters| {
+        LETTERS_OF_SERIES.contains(&letters.len())
+            && letters.bytes().all(|byte| byte.is_ascii_lowercase())
+            && letters != HOSTS_NAME
+    })
 }
 
 fn of_public_bodies(ending: &str) -> bool {

@@ -10,7 +10,7 @@ export function Forecast({ of: { counts, providers, passed, accept_all, unknown,
   const metered = useMetered();
   const whole = Math.max(1, counts.distinct);
   return html`<div class="stack">
-    <${Expected} icon=${html`<${Icon} name="clock" />`} label=${t("requests.took")} value=${lasting(takes)}>${pace(takes, providers)}<//>
+    <${Expected} icon=${html`<${Icon} name="clock" />`} label=${t("duration")} value=${lasting(takes)}>${pace(takes, providers)}<//>
     ${passed && html`<${Expected} kind="passed" label=${t("status.passed")} value=${shares(passed.low, passed.high)} range=${[passed.low, passed.high]}>${t("forecast.days", { n: passed.days })}<//>`}
     <${Expected} kind="unknown" label=${t("forecast.unknown")} value=${range(unknown.low, unknown.high)} range=${unknown.high !== null && [unknown.low / whole, unknown.high / whole]}>
       ${unknown.history ? days(unknown.history) : t("forecast.no_history")}${accept_all > 0 && ` ${t("forecast.of_catch_alls", { n: accept_all })}`}<//>

@@ -187,6 +187,11 @@ fn fault_of(fault: &CallFault) -> SsoFault {
     match fault.cause {
         CallCause::Blocked | CallCause::Unfit => SsoFault::Blocked,
         CallCause::Timeout => SsoFault::TimedOut,
-        _ => SsoFault::Unreachable,
+        CallCause::Unresolved
+        | CallCause::Unreachable
+        | CallCause::Tls
+        | CallCause::Broken
+        | CallCause::Later
+        | CallCause::Local => SsoFault::Unreachable,
     }
 }
