@@ -79,7 +79,7 @@ pub struct NewKey {
     pub secret: String,
 }
 
-/// Key to create. The allowed fields depend on the kind, as the schema describes ([`CreateKey::schema`]).
+/// Key to create. The allowed fields depend on the kind, as the schema describes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CreateKey {
