@@ -201,9 +201,9 @@ impl<K: IdKind> Serialize for Id<K> {
 
 impl<'de, K: IdKind> Deserialize<'de> for Id<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text<K>(PhantomData<fn() -> K>);
+        struct IdText<K>(PhantomData<fn() -> K>);
 
-        impl<K: IdKind> de::Visitor<'_> for Text<K> {
+        impl<K: IdKind> de::Visitor<'_> for IdText<K> {
             type Value = Id<K>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -215,7 +215,7 @@ impl<'de, K: IdKind> Deserialize<'de> for Id<K> {
             }
         }
 
-        deserializer.deserialize_str(Text(PhantomData))
+        deserializer.deserialize_str(IdText(PhantomData))
     }
 }
 

@@ -83,13 +83,13 @@ pub struct Overrides {
 }
 
 /// The rules that findings and verdicts of this module name.
-struct Rules {
+struct OverrideRules {
     banned_words: Arc<str>,
     role_words: Arc<str>,
     ignored: Arc<str>,
 }
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| Rules {
+static RULES: LazyLock<OverrideRules> = LazyLock::new(|| OverrideRules {
     banned_words: "settings.banned_words".into(),
     role_words: "settings.role_words".into(),
     ignored: "settings.ignored".into(),

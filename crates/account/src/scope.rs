@@ -106,9 +106,9 @@ impl Serialize for Scopes {
 
 impl<'de> Deserialize<'de> for Scopes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Names;
+        struct ScopeNames;
 
-        impl<'de> de::Visitor<'de> for Names {
+        impl<'de> de::Visitor<'de> for ScopeNames {
             type Value = Scopes;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -125,7 +125,7 @@ impl<'de> Deserialize<'de> for Scopes {
             }
         }
 
-        deserializer.deserialize_seq(Names)
+        deserializer.deserialize_seq(ScopeNames)
     }
 }
 

@@ -81,7 +81,7 @@ pub enum CallRefused {
 type Looking = oneshot::Sender<Result<Reservation, CallRefused>>;
 
 /// Request to the task.
-enum Call {
+enum MeterCall {
     Look { org: OrgNo, answer: Looking },
     Charge(Box<CallCharge>),
 }
@@ -98,7 +98,7 @@ struct CallCharge {
 /// Handle of the task. Cheap to clone.
 #[derive(Clone)]
 pub struct Meter {
-    queue: mpsc::Sender<Call>,
+    queue: mpsc::Sender<MeterCall>,
     balances: Arc<Balances>,
 }
 
@@ -117,7 +117,7 @@ impl Meter {
             return Ok(reservation);
         }
         let (answer, wait) = oneshot::channel();
-        self.queue.try_send(Call::Look { org, answer }).map_err(|_| CallRefused::Busy)?;
+        self.queue.try_send(MeterCall::Look { org, answer }).map_err(|_| CallRefused::Busy)?;
         wait.await.unwrap_or(Err(CallRefused::Busy))
     }
 
@@ -131,7 +131,7 @@ impl Meter {
     ) -> Result<(), CallRefused> {
         let (done, wait) = oneshot::channel();
         let ending = CallCharge { reservation, counted, widget, done };
-        self.queue.send(Call::Charge(Box::new(ending))).await.map_err(|_| CallRefused::Busy)?;
+        self.queue.send(MeterCall::Charge(Box::new(ending))).await.map_err(|_| CallRefused::Busy)?;
         wait.await.unwrap_or(Err(CallRefused::Busy))
     }
 
@@ -170,7 +170,7 @@ impl EndedCalls {
 }
 
 impl Writer {
-    async fn run(self, mut calls: mpsc::Receiver<Call>) {
+    async fn run(self, mut calls: mpsc::Receiver<MeterCall>) {
         let mut batch = Vec::with_capacity(64);
         let mut before = 1;
         while calls.recv_many(&mut batch, WINDOW_CALLS_MAX).await > 0 {
@@ -322,7 +322,7 @@ impl Writer {
 }
 
 /// Waits a moment for `expected` calls.
-async fn gather(calls: &mut mpsc::Receiver<Call>, batch: &mut Vec<Call>, expected: usize) {
+async fn gather(calls: &mut mpsc::Receiver<MeterCall>, batch: &mut Vec<MeterCall>, expected: usize) {
     if batch.len() >= expected {
         return;
     }
@@ -333,17 +333,17 @@ async fn gather(calls: &mut mpsc::Receiver<Call>, batch: &mut Vec<Call>, expecte
 }
 
 impl Gathered {
-    fn of(calls: impl Iterator<Item = Call>) -> Self {
+    fn of(calls: impl Iterator<Item = MeterCall>) -> Self {
         let mut gathered = Self::default();
         for call in calls {
             match call {
                 // The client has left, so nobody would get the verdict.
-                Call::Charge(ending) if ending.done.is_closed() => {}
-                Call::Look { org, answer } => gathered.looking.entry(org).or_default().push(answer),
-                Call::Charge(ending) if ending.counted.charged > 0 => {
+                MeterCall::Charge(ending) if ending.done.is_closed() => {}
+                MeterCall::Look { org, answer } => gathered.looking.entry(org).or_default().push(answer),
+                MeterCall::Charge(ending) if ending.counted.charged > 0 => {
                     gathered.ended.paying.entry(ending.counted.org).or_default().push(*ending);
                 }
-                Call::Charge(ending) => gathered.ended.free.push(*ending),
+                MeterCall::Charge(ending) => gathered.ended.free.push(*ending),
             }
         }
         gathered

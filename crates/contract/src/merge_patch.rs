@@ -86,9 +86,9 @@ pub struct Nested<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nested<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Fields<T>(PhantomData<T>);
+        struct PatchFields<T>(PhantomData<T>);
 
-        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Fields<T> {
+        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for PatchFields<T> {
             type Value = T;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,6 +100,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nested<T> {
             }
         }
 
-        from.deserialize_map(Fields(PhantomData)).map(Self)
+        from.deserialize_map(PatchFields(PhantomData)).map(Self)
     }
 }

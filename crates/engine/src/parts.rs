@@ -15,7 +15,7 @@ use crate::net::Net;
 use crate::net::link::SessionContext;
 use crate::net::tls::TlsClient;
 use crate::pace::pacing::Pacing;
-use crate::pace::sources::Sources;
+use crate::pace::sources::SourcePool;
 use crate::probe::sessions::SessionPool;
 use crate::probe::unmatched::UnmatchedTexts;
 use crate::random::RandomStreams;
@@ -24,7 +24,7 @@ use crate::request::{Effort, EngineCounters, EngineTally};
 pub(crate) struct EngineParts {
     pub(crate) config: EngineConfig,
     pub(crate) clock: EngineClock,
-    pub(crate) sources: Arc<Sources>,
+    pub(crate) sources: Arc<SourcePool>,
     pub(crate) names: NameLookups,
     pub(crate) knowledge: Knowledge,
     pub(crate) pacing: Pacing,
@@ -38,7 +38,7 @@ impl EngineParts {
     pub(crate) fn new(config: EngineConfig, net: Arc<dyn Net>, facts: Arc<dyn FactStore>) -> Result<Self, ConfigError> {
         config.check()?;
         let clock = EngineClock::system();
-        let sources = Arc::new(Sources::new(config.sources.clone(), config.in_use_since.clone()));
+        let sources = Arc::new(SourcePool::new(config.sources.clone(), config.in_use_since.clone()));
         let work = Arc::new(BackgroundWork::new(config.domains_max));
         let resolver = CachingResolver::new(net.clone(), clock, config.profile == PaceProfile::Polite);
         let ground = SessionContext { net, clock, tls: TlsClient::new(clock), tally: Arc::new(EngineTally::default()) };

@@ -10,12 +10,12 @@ use crate::failpoint::{ArmedFailpoint, Failpoint, FailpointError, FailpointSide,
 pub struct Failpoints {
     /// Whether a statement has this name.
     is_statement: fn(&str) -> bool,
-    state: Mutex<State>,
+    state: Mutex<RegistryState>,
     callers_clock: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RegistryState {
     armed: Vec<ArmedFailpoint>,
     fired: usize,
     traced: Option<BTreeMap<Failpoint, u32>>,
@@ -118,7 +118,7 @@ impl Failpoints {
         self.pass(&Failpoint::of_commit(last), when)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RegistryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -37,7 +37,7 @@ impl Deref for Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = self.0.code().status().into_response();
-        response.extensions_mut().insert(Marked(Arc::new(self.0)));
+        response.extensions_mut().insert(MarkedError(Arc::new(self.0)));
         response
     }
 }
@@ -48,7 +48,7 @@ pub(crate) struct ErrorPage;
 
 /// Marks a response with its error until the shell writes the envelope.
 #[derive(Clone)]
-pub(crate) struct Marked(pub(crate) Arc<ApiError>);
+pub(crate) struct MarkedError(pub(crate) Arc<ApiError>);
 
 /// Writes the error's envelope and headers into a response.
 pub(crate) fn write_into(error: &ApiError, response: &mut Response, request_id: RequestId) {

@@ -259,7 +259,7 @@ fn ops(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Op
     let readiness = Arc::new(with_clock(readiness, app));
     Ops {
         metrics: app.metrics.clone(),
-        observed: Arc::new(Parts { app: app.clone(), readiness: readiness.clone() }),
+        observed: Arc::new(MeasuredParts { app: app.clone(), readiness: readiness.clone() }),
         readers: Arc::new(Readers::new(config.metrics_token.clone())),
         readiness,
     }
@@ -291,12 +291,12 @@ fn with_clock(readiness: Readiness, app: &Arc<App>) -> Readiness {
 }
 
 /// What the metrics look at when somebody reads them.
-struct Parts {
+struct MeasuredParts {
     app: Arc<App>,
     readiness: Arc<Readiness>,
 }
 
-impl Observed for Parts {
+impl Observed for MeasuredParts {
     fn look(&self) -> BoxFuture<'_, Gauges> {
         Box::pin(async move {
             let up = !self.readiness.failed().await.contains(&"database");

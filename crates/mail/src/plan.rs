@@ -123,12 +123,12 @@ struct Randoms {
     /// Random recipients without an answer, because their session broke.
     lost: u32,
     /// Our own limits kept the random recipient from being sent.
-    put_off: Option<PutOff>,
+    put_off: Option<PlannedRetry>,
 }
 
 /// Time and cause of the retry.
 #[derive(Clone, Copy, Debug)]
-struct PutOff {
+struct PlannedRetry {
     after_ms: i64,
     why: &'static str,
     /// Our own limit, if one is the cause.
@@ -137,7 +137,7 @@ struct PutOff {
 
 /// What the domain's answers say about its recipient checks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct SeenAnswers {
     /// It accepted some address.
     accepts: bool,
     /// It refused a recipient as missing, in this plan.
@@ -163,7 +163,7 @@ pub struct ProbePlan {
     catch_all: CatchAll,
     /// Facts from before this plan.
     known: KnownDomain,
-    seen: Seen,
+    seen: SeenAnswers,
     randoms: Randoms,
     /// Recent missing mailboxes at this MX host.
     misses: u32,
@@ -199,7 +199,7 @@ impl ProbePlan {
             asked: vec![0; count],
             catch_all: known.catch_all,
             known,
-            seen: Seen { accepts: known.accepts_others, refuses: false },
+            seen: SeenAnswers { accepts: known.accepts_others, refuses: false },
             randoms: Randoms::default(),
             misses: 0,
             checked: false,

@@ -109,7 +109,7 @@ pub struct Policy {
 /// All policies, ready to be looked up.
 #[derive(Clone, Debug)]
 pub struct Policies {
-    entries: Vec<Entry>,
+    entries: Vec<PolicyEntry>,
     /// Entries by suffix, in lower case, without a dot in front.
     suffixes: BTreeMap<String, usize>,
     /// The entry for all hosts that no suffix fits.
@@ -118,7 +118,7 @@ pub struct Policies {
 
 /// One entry with its two faces.
 #[derive(Clone, Debug)]
-struct Entry {
+struct PolicyEntry {
     polite: Arc<Policy>,
     open: Arc<Policy>,
 }

@@ -54,33 +54,33 @@ pub enum SpfStep {
 
 /// Whether `domain` lets `ip` send its mail, as far as `answers` tell. `domain` is absolute, in lower-case A-labels.
 pub fn check(ip: IpAddr, domain: &str, answers: &SpfAnswers) -> SpfStep {
-    let mut run = Run { ip, answers, lookups: 0, voids: 0 };
+    let mut run = SpfRun { ip, answers, lookups: 0, voids: 0 };
     match run.domain(domain) {
-        Err(Stop::Ask(name, kind)) => SpfStep::Ask(name, kind),
-        Ok(outcome) | Err(Stop::Outcome(outcome)) => SpfStep::Done(outcome),
+        Err(SpfStop::Ask(name, kind)) => SpfStep::Ask(name, kind),
+        Ok(outcome) | Err(SpfStop::Outcome(outcome)) => SpfStep::Done(outcome),
     }
 }
 
 /// Why an evaluation cannot go on.
-enum Stop {
+enum SpfStop {
     Ask(String, QueryKind),
     Outcome(SpfOutcome),
 }
 
-fn permanent<T>(how: &'static str) -> Result<T, Stop> {
-    Err(Stop::Outcome(SpfOutcome::PermError(how)))
+fn permanent<T>(how: &'static str) -> Result<T, SpfStop> {
+    Err(SpfStop::Outcome(SpfOutcome::PermError(how)))
 }
 
-struct Run<'a> {
+struct SpfRun<'a> {
     ip: IpAddr,
     answers: &'a SpfAnswers,
     lookups: u32,
     voids: u32,
 }
 
-impl Run<'_> {
+impl SpfRun<'_> {
     /// Evaluates the record of one domain (§4).
-    fn domain(&mut self, domain: &str) -> Result<SpfOutcome, Stop> {
+    fn domain(&mut self, domain: &str) -> Result<SpfOutcome, SpfStop> {
         let Some(record) = self.record(domain)? else { return Ok(SpfOutcome::None) };
         let mut redirect = None;
         for term in record.split_ascii_whitespace().skip(1) {
@@ -106,7 +106,7 @@ impl Run<'_> {
     }
 
     /// The SPF record of a domain (§4.5): exactly one text that begins with the version.
-    fn record(&self, domain: &str) -> Result<Option<String>, Stop> {
+    fn record(&self, domain: &str) -> Result<Option<String>, SpfStop> {
         let texts = self.look_up(domain, QueryKind::Txt)?.unwrap_or_default();
         let mut found = texts.iter().filter_map(|record| match record {
             DnsRecord::Txt(text) if is_spf(text) => Some(text.clone()),
@@ -118,7 +118,7 @@ impl Run<'_> {
         }
     }
 
-    fn matches(&mut self, mechanism: &str, domain: &str) -> Result<bool, Stop> {
+    fn matches(&mut self, mechanism: &str, domain: &str) -> Result<bool, SpfStop> {
         let end = mechanism.find([':', '/']).unwrap_or(mechanism.len());
         let (kind, rest) = mechanism.split_at(end);
         match kind.to_ascii_lowercase().as_str() {
@@ -130,7 +130,7 @@ impl Run<'_> {
                     SpfOutcome::Pass => Ok(true),
                     SpfOutcome::None => permanent("include of a domain without an SPF record"),
                     stop @ (SpfOutcome::TempError | SpfOutcome::PermError(_) | SpfOutcome::Undecided) => {
-                        Err(Stop::Outcome(stop))
+                        Err(SpfStop::Outcome(stop))
                     }
                     SpfOutcome::Fail | SpfOutcome::SoftFail | SpfOutcome::Neutral => Ok(false),
                 }
@@ -150,12 +150,12 @@ impl Run<'_> {
                 let host = name(rest.strip_prefix(':').unwrap_or(""))?;
                 Ok(self.counted(&host, QueryKind::A)?.is_some())
             }
-            "ptr" => Err(Stop::Outcome(SpfOutcome::Undecided)),
+            "ptr" => Err(SpfStop::Outcome(SpfOutcome::Undecided)),
             _ => permanent("unknown mechanism"),
         }
     }
 
-    fn has_exchanger(&mut self, host: &str, lengths: (u8, u8)) -> Result<bool, Stop> {
+    fn has_exchanger(&mut self, host: &str, lengths: (u8, u8)) -> Result<bool, SpfStop> {
         let exchangers = self.counted(host, QueryKind::Mx)?.unwrap_or_default();
         if exchangers.len() > MX_MAX {
             return permanent("more than ten exchangers behind `mx`");
@@ -170,7 +170,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    fn has_address(&mut self, host: &str, lengths: (u8, u8)) -> Result<bool, Stop> {
+    fn has_address(&mut self, host: &str, lengths: (u8, u8)) -> Result<bool, SpfStop> {
         let (kind, length) = if self.ip.is_ipv4() { (QueryKind::A, lengths.0) } else { (QueryKind::Aaaa, lengths.1) };
         let records = self.counted(host, kind)?.unwrap_or_default();
         Ok(records.iter().any(|record| match record {
@@ -179,13 +179,13 @@ impl Run<'_> {
         }))
     }
 
-    fn count_lookup(&mut self) -> Result<(), Stop> {
+    fn count_lookup(&mut self) -> Result<(), SpfStop> {
         self.lookups += 1;
         if self.lookups > LOOKUPS_MAX { permanent("more than ten look-ups") } else { Ok(()) }
     }
 
     /// A look-up that counts as void where it finds nothing.
-    fn counted(&mut self, name: &str, kind: QueryKind) -> Result<Option<Vec<DnsRecord>>, Stop> {
+    fn counted(&mut self, name: &str, kind: QueryKind) -> Result<Option<Vec<DnsRecord>>, SpfStop> {
         let found = self.look_up(name, kind)?;
         if found.is_none() {
             self.voids += 1;
@@ -196,12 +196,12 @@ impl Run<'_> {
         Ok(found)
     }
 
-    fn look_up(&self, name: &str, kind: QueryKind) -> Result<Option<Vec<DnsRecord>>, Stop> {
+    fn look_up(&self, name: &str, kind: QueryKind) -> Result<Option<Vec<DnsRecord>>, SpfStop> {
         match self.answers.get(&(name.to_owned(), kind)) {
-            None => Err(Stop::Ask(name.to_owned(), kind)),
+            None => Err(SpfStop::Ask(name.to_owned(), kind)),
             Some(DnsAnswer::Records(records)) => Ok(Some(records.clone())),
             Some(DnsAnswer::Empty | DnsAnswer::NoName) => Ok(None),
-            Some(DnsAnswer::Failed(_)) => Err(Stop::Outcome(SpfOutcome::TempError)),
+            Some(DnsAnswer::Failed(_)) => Err(SpfStop::Outcome(SpfOutcome::TempError)),
         }
     }
 }
@@ -234,16 +234,16 @@ fn qualified(term: &str) -> (SpfOutcome, &str) {
 }
 
 /// A domain-spec without macros, as the DNS wants it.
-fn name(spec: &str) -> Result<String, Stop> {
+fn name(spec: &str) -> Result<String, SpfStop> {
     if spec.contains('%') {
-        return Err(Stop::Outcome(SpfOutcome::Undecided));
+        return Err(SpfStop::Outcome(SpfOutcome::Undecided));
     }
     let plain = spec.trim_end_matches('.').to_ascii_lowercase();
     if plain.is_empty() { permanent("a mechanism lacks its domain") } else { Ok(plain) }
 }
 
 /// `[:domain][/length4][//length6]` (§5.3, §5.4, §5.6).
-fn host_and_lengths(rest: &str, domain: &str) -> Result<(String, (u8, u8)), Stop> {
+fn host_and_lengths(rest: &str, domain: &str) -> Result<(String, (u8, u8)), SpfStop> {
     let (host, lengths) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     let host = match host.strip_prefix(':') {
         Some(host) => name(host)?,
@@ -261,7 +261,7 @@ fn host_and_lengths(rest: &str, domain: &str) -> Result<(String, (u8, u8)), Stop
 }
 
 /// Whether an address lies in a network; one of the other family never does.
-fn in_network(ip: IpAddr, network: &str) -> Result<bool, Stop> {
+fn in_network(ip: IpAddr, network: &str) -> Result<bool, SpfStop> {
     let (base, length) = network.split_once('/').map_or((network, None), |(base, length)| (base, Some(length)));
     let Ok(base) = base.parse::<IpAddr>() else { return permanent("a wrong address") };
     let max = if base.is_ipv4() { 32 } else { 128 };

@@ -55,15 +55,15 @@ impl CodeExchange<'_> {
 /// Returns the ID token of a token response. The access token is not used.
 pub fn read_answer(status: u16, body: &[u8]) -> Result<String, SsoFault> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct TokenResponse {
         id_token: Option<String>,
         error: Option<String>,
     }
-    let answer: Option<Answer> = serde_json::from_slice(body).ok();
+    let answer: Option<TokenResponse> = serde_json::from_slice(body).ok();
     match (status, answer) {
-        (200, Some(Answer { id_token: Some(token), .. })) => Ok(token),
+        (200, Some(TokenResponse { id_token: Some(token), .. })) => Ok(token),
         (200, _) => Err(SsoFault::Malformed),
-        (400..=499, Some(Answer { error: Some(error), .. })) if error == "invalid_grant" => Err(SsoFault::Code),
+        (400..=499, Some(TokenResponse { error: Some(error), .. })) if error == "invalid_grant" => Err(SsoFault::Code),
         (400..=499, _) => Err(SsoFault::Client),
         _ => Err(SsoFault::Unreachable),
     }

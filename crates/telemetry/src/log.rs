@@ -52,7 +52,7 @@ impl<W> JsonLines<W> {
 }
 
 /// ID of the request to which a span belongs.
-struct Named(String);
+struct RequestName(String);
 
 impl<S, W> Layer<S> for JsonLines<W>
 where
@@ -60,19 +60,20 @@ where
     W: for<'a> MakeWriter<'a> + 'static,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let mut said = Said::default();
+        let mut said = LogContent::default();
         attributes.record(&mut said);
         if let (Some(name), Some(span)) = (said.request_id, context.span(id)) {
-            span.extensions_mut().insert(Named(name));
+            span.extensions_mut().insert(RequestName(name));
         }
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut said = Said::default();
+        let mut said = LogContent::default();
         event.record(&mut said);
         if said.request_id.is_none() {
             let mut spans = context.event_scope(event).into_iter().flatten();
-            said.request_id = spans.find_map(|span| span.extensions().get::<Named>().map(|Named(name)| name.clone()));
+            said.request_id =
+                spans.find_map(|span| span.extensions().get::<RequestName>().map(|RequestName(name)| name.clone()));
         }
         let mut line = serde_json::to_vec(&said.line(event)).expect("texts and numbers always become JSON");
         line.push(b'\n');
@@ -83,30 +84,30 @@ where
 
 /// A line, in the order of its parts. A target is a module path or a literal of ours.
 #[derive(Serialize)]
-struct Line {
+struct LogLine {
     timestamp: String,
     level: &'static str,
     target: &'static str,
     #[serde(flatten)]
-    said: Said,
+    said: LogContent,
 }
 
 /// Content of an event or a span.
 #[derive(Default, Serialize)]
-struct Said {
+struct LogContent {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     fields: Map<String, Value>,
 }
 
-impl Said {
-    fn line(self, event: &Event<'_>) -> Line {
+impl LogContent {
+    fn line(self, event: &Event<'_>) -> LogLine {
         let mut timestamp = String::new();
         // If the clock cannot be read, the line has no time.
         let _ = SystemTime.format_time(&mut Writer::new(&mut timestamp));
         let (level, target) = (event.metadata().level().as_str(), event.metadata().target());
-        Line { timestamp, level, target, said: self }
+        LogLine { timestamp, level, target, said: self }
     }
 
     fn put(&mut self, field: &Field, value: Value) {
@@ -120,7 +121,7 @@ impl Said {
     }
 }
 
-impl Visit for Said {
+impl Visit for LogContent {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.put(field, value.into());
     }

@@ -69,21 +69,21 @@ impl BannedWords {
 fn is_border(text: &str, at: usize) -> bool {
     let (before, after) = text.split_at(at);
     let (Some(before), Some(after)) = (before.chars().next_back(), after.chars().next()) else { return true };
-    match (Sort::of(before), Sort::of(after)) {
-        (Sort::Sign, _) | (_, Sort::Sign) => true,
+    match (WordKind::of(before), WordKind::of(after)) {
+        (WordKind::Sign, _) | (_, WordKind::Sign) => true,
         (before, after) => before != after,
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum WordKind {
     /// Also a mark upon a letter, which belongs to it.
     Letter,
     Digit,
     Sign,
 }
 
-impl Sort {
+impl WordKind {
     fn of(c: char) -> Self {
         if c.is_numeric() {
             Self::Digit

@@ -26,10 +26,10 @@ const REMEMBERED_MAX: usize = 20_000;
 const USE_STEP_MS: i64 = 60_000;
 
 /// Key, and the time of its lookup.
-type Found = (Arc<KnownKey>, Millis);
+type FoundKey = (Arc<KnownKey>, Millis);
 
 struct Remembered {
-    keys: LruCache<[u8; 32], Found>,
+    keys: LruCache<[u8; 32], FoundKey>,
     /// Number of times that the cache was cleared. A lookup that began before may have found a key that is no longer valid.
     forgotten: u64,
 }

@@ -176,12 +176,12 @@ mod tests {
     }
 
     /// Node with 8 slots, and tasks that keep it busy.
-    struct Node {
+    struct BusyNode {
         busy: BusyWork,
         tasks: JoinSet<()>,
     }
 
-    impl Node {
+    impl BusyNode {
         fn new() -> Self {
             Self { busy: BusyWork::new(Capacity::of_slots(8)), tasks: JoinSet::new() }
         }
@@ -201,7 +201,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_small_job_is_not_stuck_behind_a_large_one() {
-        let mut node = Node::new();
+        let mut node = BusyNode::new();
         let (large, small) = (open(1, 1, 0), open(2, 2, 50));
         for _ in 0..4 {
             node.begin(large, 1_000);
@@ -213,7 +213,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_is_alone_leaves_a_part_to_whoever_comes() {
-        let mut node = Node::new();
+        let mut node = BusyNode::new();
         let (large, newcomer) = (open(1, 1, 0), open(1, 2, 50));
         let mut taken = 0;
         while node.choose(&[large]).is_some() {
@@ -234,7 +234,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_one_organization_the_oldest_job_comes_first_and_leaves_room() {
-        let mut node = Node::new();
+        let mut node = BusyNode::new();
         let (old, young) = (open(1, 1, 0), open(1, 2, 50));
         assert_eq!(node.choose(&[young, old]), Some(1));
         let first = node.begin(old, 1_000);
@@ -249,7 +249,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_nearly_done_takes_little() {
-        let mut node = Node::new();
+        let mut node = BusyNode::new();
         let job = open(1, 1, 0);
         for _ in 0..6 {
             node.begin(job, 1_000);
@@ -258,7 +258,7 @@ mod tests {
         let nearly_done = node.busy.running.values().next().unwrap().left.clone();
         nearly_done.store(3, Ordering::Relaxed);
         assert_eq!(node.choose(&[job]), Some(1));
-        let mut many = Node::new();
+        let mut many = BusyNode::new();
         while many.choose(&[job]).is_some() {
             many.begin(job, 1);
         }
@@ -267,7 +267,7 @@ mod tests {
 
     #[tokio::test]
     async fn places_without_room_and_their_jobs_are_left_alone_for_a_while() {
-        let mut node = Node::new();
+        let mut node = BusyNode::new();
         let (first, other) = (open(1, 1, 0), open(2, 2, 50));
         let head = ChunkGroup { org: first.org, job: first.job, destination: "google".into(), source: String::new() };
         node.busy.shut(&head, first.test, Millis(i64::MAX), Millis(100));
@@ -282,7 +282,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_place_without_room_in_the_sandbox_has_room_in_the_world() {
-        let mut node = Node::new();
+        let mut node = BusyNode::new();
         let head =
             |place: &str| ChunkGroup { org: OrgNo(1), job: JobNo(1), destination: place.into(), source: String::new() };
         node.busy.shut(&head("@example.org"), true, Millis(i64::MAX), Millis(100));

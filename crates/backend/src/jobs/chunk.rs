@@ -35,14 +35,20 @@ pub enum UnreadableChunk {
 
 /// Index, copies, number of tries, time of the first one, and the source IP it used.
 #[derive(Serialize, Deserialize)]
-struct Numbers(i64, i64, u32, Option<i64>, Option<Box<str>>);
+struct AddressNumbers(i64, i64, u32, Option<i64>, Option<Box<str>>);
 
 /// Packs rows, at most [`ROWS_MAX`], into a chunk without a common destination.
 pub(super) fn pack(rows: &[ChunkRow], ready_at: Millis) -> NewChunk {
-    let numbers: Vec<Numbers> = rows
+    let numbers: Vec<AddressNumbers> = rows
         .iter()
         .map(|ChunkRow { idx, copies, tries, .. }| {
-            Numbers(*idx, *copies, tries.count, tries.since.map(|at| at.0), tries.source.as_deref().map(Into::into))
+            AddressNumbers(
+                *idx,
+                *copies,
+                tries.count,
+                tries.since.map(|at| at.0),
+                tries.source.as_deref().map(Into::into),
+            )
         })
         .collect();
     let head = serde_json::to_vec(&numbers).expect("numbers are plain JSON");
@@ -59,12 +65,12 @@ pub(super) fn unpack(body: &[u8]) -> Result<Vec<ChunkRow>, UnreadableChunk> {
     let (length, rest) = body.split_first_chunk::<4>().ok_or(UnreadableChunk::Numbers)?;
     let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| UnreadableChunk::Numbers)?;
     let (head, block) = rest.split_at_checked(length).ok_or(UnreadableChunk::Numbers)?;
-    let numbers: Vec<Numbers> = serde_json::from_slice(head).map_err(|_| UnreadableChunk::Numbers)?;
+    let numbers: Vec<AddressNumbers> = serde_json::from_slice(head).map_err(|_| UnreadableChunk::Numbers)?;
     let block = AddressBlock::decode(block)?;
     if block.len() != numbers.len() {
         return Err(UnreadableChunk::Numbers);
     }
-    let row = |(Numbers(idx, copies, count, since, source), email): (Numbers, &[u8])| ChunkRow {
+    let row = |(AddressNumbers(idx, copies, count, since, source), email): (AddressNumbers, &[u8])| ChunkRow {
         idx,
         copies,
         tries: PriorAttempts { count, since: since.map(Millis), source: source.map(Into::into), last: false },

@@ -35,8 +35,12 @@ const ON_ITS_WAY_MS: i64 = 1_000;
 
 /// Claims chunks and runs workers until `ending` is canceled, then waits until all chunks are released.
 pub async fn run(jobs: Jobs, ending: CancellationToken) {
-    let mut node =
-        Node { busy: BusyWork::new(Capacity::of_slots(jobs.config.slots)), running: JoinSet::new(), jobs, ending };
+    let mut node = DispatchNode {
+        busy: BusyWork::new(Capacity::of_slots(jobs.config.slots)),
+        running: JoinSet::new(),
+        jobs,
+        ending,
+    };
     let mut is_failing = false;
     while !node.ending.is_cancelled() {
         let filled = node.fill().await;
@@ -56,14 +60,14 @@ pub async fn run(jobs: Jobs, ending: CancellationToken) {
 }
 
 /// Dispatcher of a node.
-struct Node {
+struct DispatchNode {
     jobs: Jobs,
     ending: CancellationToken,
     busy: BusyWork,
     running: JoinSet<()>,
 }
 
-impl Node {
+impl DispatchNode {
     /// Waits for a wake-up, the end of a chunk, or the end of the pause.
     async fn wait(&mut self, pause: Duration) {
         let mut ended = None;

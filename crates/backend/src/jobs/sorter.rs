@@ -22,7 +22,7 @@ const OWN_CHUNKS_ROWS: usize = ROWS_MAX / 2;
 #[derive(Default)]
 pub(super) struct Sorter {
     pub(crate) rows: i64,
-    addresses: Vec<Address>,
+    addresses: Vec<SortedAddress>,
     /// Addresses as submitted, one text per call of `take`.
     texts: Vec<String>,
     /// Domain numbers by name. The name is empty for texts that are not addresses.
@@ -33,20 +33,20 @@ pub(super) struct Sorter {
 }
 
 /// Address of a row. After sorting, only the first row of each address is left.
-struct Address {
+struct SortedAddress {
     idx: u32,
     /// Number of rows with this address; 0 if an earlier row has it.
     copies: u32,
     /// Number of the domain; after sorting, its rank by name.
     domain: u32,
     /// `None` if it was erased.
-    email: Option<Text>,
+    email: Option<TextPosition>,
 }
-const _: () = assert!(size_of::<Address>() == 28);
+const _: () = assert!(size_of::<SortedAddress>() == 28);
 
 /// Position of an address in the texts.
 #[derive(Clone, Copy)]
-struct Text {
+struct TextPosition {
     number: u32,
     from: u32,
     bytes: u32,
@@ -56,7 +56,7 @@ pub(super) struct Sorted {
     pub(crate) chunks: Vec<Chunk>,
     /// Duplicate rows, each with the first row of its address.
     pub(crate) duplicates: Vec<(i64, i64)>,
-    unique: Vec<Address>,
+    unique: Vec<SortedAddress>,
     texts: Vec<String>,
 }
 
@@ -110,9 +110,9 @@ impl Sorter {
         Ok(())
     }
 
-    fn push(&mut self, domain: u32, email: Option<Text>) -> Result<u32, Detail> {
+    fn push(&mut self, domain: u32, email: Option<TextPosition>) -> Result<u32, Detail> {
         let idx = u32::try_from(self.rows)?;
-        self.addresses.push(Address { idx, copies: 1, domain, email });
+        self.addresses.push(SortedAddress { idx, copies: 1, domain, email });
         self.rows += 1;
         Ok(idx)
     }
@@ -122,7 +122,7 @@ impl Sorter {
         Ok(*self.domains.entry(name).or_insert(next))
     }
 
-    fn text(&mut self, email: &str) -> Result<Text, Detail> {
+    fn text(&mut self, email: &str) -> Result<TextPosition, Detail> {
         if self.texts.is_empty() {
             self.texts.push(String::new());
         }
@@ -130,7 +130,11 @@ impl Sorter {
         let text = &mut self.texts[number];
         let from = text.len();
         text.push_str(email);
-        Ok(Text { number: u32::try_from(number)?, from: u32::try_from(from)?, bytes: u32::try_from(email.len())? })
+        Ok(TextPosition {
+            number: u32::try_from(number)?,
+            from: u32::try_from(from)?,
+            bytes: u32::try_from(email.len())?,
+        })
     }
 
     /// Sorts by domain, so that one session serves many rows; small domains share chunks. Fails unless all `rows` rows of the
@@ -148,7 +152,7 @@ impl Sorter {
 }
 
 /// Removes rows that repeat an earlier one, which counts them. Returns the removed rows in order, each with its first row.
-fn take_repeated(addresses: &mut Vec<Address>, mut digests: Vec<([u8; 16], u32)>) -> Vec<(i64, i64)> {
+fn take_repeated(addresses: &mut Vec<SortedAddress>, mut digests: Vec<([u8; 16], u32)>) -> Vec<(i64, i64)> {
     digests.sort_unstable();
     let mut repeated = Vec::new();
     for alike in digests.chunk_by(|(a, _), (b, _)| a == b) {
@@ -165,7 +169,7 @@ fn take_repeated(addresses: &mut Vec<Address>, mut digests: Vec<([u8; 16], u32)>
 }
 
 /// Replaces each row's domain number with the rank of the domain by name; returns the names in that order.
-fn by_name(unique: &mut [Address], domains: HashMap<Box<str>, u32>) -> Result<Vec<Box<str>>, Detail> {
+fn by_name(unique: &mut [SortedAddress], domains: HashMap<Box<str>, u32>) -> Result<Vec<Box<str>>, Detail> {
     let mut names: Vec<(Box<str>, u32)> = domains.into_iter().collect();
     names.sort_unstable();
     let mut places = vec![0; names.len()];
@@ -178,7 +182,7 @@ fn by_name(unique: &mut [Address], domains: HashMap<Box<str>, u32>) -> Result<Ve
     Ok(names.into_iter().map(|(name, _)| name).collect())
 }
 
-fn cut(unique: &[Address], names: &[Box<str>]) -> Result<Vec<Chunk>, Detail> {
+fn cut(unique: &[SortedAddress], names: &[Box<str>]) -> Result<Vec<Chunk>, Detail> {
     let mut chunks = Vec::with_capacity(unique.len() / ROWS_MAX + 1);
     let (mut shared, mut next): (Vec<u32>, u32) = (Vec::new(), 0);
     for own in unique.chunk_by(|a, b| a.domain == b.domain) {
@@ -223,14 +227,14 @@ fn evenly(mut rows: std::ops::Range<u32>) -> impl Iterator<Item = Vec<u32>> {
 impl Sorted {
     pub(crate) fn rows(&self, chunk: &Chunk) -> Vec<ChunkRow> {
         let row = |place: &u32| {
-            let Address { idx, copies, email, .. } = &self.unique[in_memory(*place)];
+            let SortedAddress { idx, copies, email, .. } = &self.unique[in_memory(*place)];
             let email = email.map(|text| self.email(text).into());
             ChunkRow { idx: i64::from(*idx), copies: i64::from(*copies), tries: PriorAttempts::default(), email }
         };
         chunk.places.iter().map(row).collect()
     }
 
-    fn email(&self, Text { number, from, bytes }: Text) -> &str {
+    fn email(&self, TextPosition { number, from, bytes }: TextPosition) -> &str {
         let from = in_memory(from);
         &self.texts[in_memory(number)][from..from + in_memory(bytes)]
     }

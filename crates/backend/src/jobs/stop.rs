@@ -101,9 +101,9 @@ mod tests {
 
     const NOW: Millis = Millis(1_800_000_000_000);
 
-    struct Nothing;
+    struct NothingDone;
 
-    impl Observed for Nothing {
+    impl Observed for NothingDone {
         fn look(&self) -> futures_util::future::BoxFuture<'_, Gauges> {
             Box::pin(std::future::ready(Gauges::default()))
         }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(store.failpoints().disarm(), 1);
         assert!(waker.notified().now_or_never().is_some(), "their messages go at once");
         assert_eq!(stopped(&store, org).await, 2, "the others are");
-        let told = metrics.render(&Nothing, ExpositionForm::Plain).await;
+        let told = metrics.render(&NothingDone, ExpositionForm::Plain).await;
         assert!(told.lines().any(|line| line == "probity_jobs_stop_failures_total 1"), "{told}");
         stop_jobs(&store, &metrics, &callbacks, NOW).await.unwrap();
         assert_eq!(stopped(&store, org).await, 3, "and it is, in the next round");

@@ -49,12 +49,14 @@ pub async fn run(jobs: &Jobs, claimed: ClaimedChunk, test: bool, ending: &Cancel
     let _working = jobs.presence.works_on(Work::Chunk);
     match work(jobs, claimed, test, ending, left).await {
         Ok(()) => {}
-        Err(Stop::Lost) => tracing::info!(job = fence.job.0, chunk = fence.chunk, "another node took over the chunk"),
-        Err(Stop::Unavailable(error)) => {
+        Err(WorkStop::Lost) => {
+            tracing::info!(job = fence.job.0, chunk = fence.chunk, "another node took over the chunk")
+        }
+        Err(WorkStop::Unavailable(error)) => {
             tracing::warn!(%error, job = fence.job.0, chunk = fence.chunk, "cannot read a chunk; giving it back");
             give_back(jobs, &fence, ending).await;
         }
-        Err(Stop::Failed(error)) => {
+        Err(WorkStop::Failed(error)) => {
             tracing::error!(%error, job = fence.job.0, chunk = fence.chunk, "a chunk failed; it will be claimed again");
         }
     }
@@ -95,13 +97,13 @@ where
     }
 }
 
-enum Stop {
+enum WorkStop {
     Lost,
     Unavailable(StoreError),
     Failed(Detail),
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for WorkStop {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::LeaseLost | StoreError::NotFound => Self::Lost,
@@ -132,7 +134,7 @@ async fn work(
     test: bool,
     ending: &CancellationToken,
     left: &AtomicUsize,
-) -> Result<(), Stop> {
+) -> Result<(), WorkStop> {
     let rows = unsettled(jobs, &claimed).await?;
     left.store(rows.len(), Ordering::Relaxed);
     let (erased, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, row)| row.email.is_none());
@@ -191,10 +193,10 @@ fn heartbeat(lease_ms: i64) -> Duration {
 
 /// Returns the rows of a chunk without a result, with their positions. These are all rows, unless the chunk was released before
 /// or an earlier holder died halfway.
-async fn unsettled(jobs: &Jobs, claimed: &ClaimedChunk) -> Result<Vec<(usize, ChunkRow)>, Stop> {
+async fn unsettled(jobs: &Jobs, claimed: &ClaimedChunk) -> Result<Vec<(usize, ChunkRow)>, WorkStop> {
     let mut conn = jobs.store.read().await?;
     let body = jobs::body(&mut conn, claimed).await?;
-    let rows = chunk::unpack(&body).map_err(|error| Stop::Failed(error.into()))?;
+    let rows = chunk::unpack(&body).map_err(|error| WorkStop::Failed(error.into()))?;
     let (now, mut rows): (_, Vec<(usize, ChunkRow)>) = (jobs.now(), rows.into_iter().enumerate().collect());
     if let Some(left) = &claimed.left_rows {
         rows.retain(|(place, _)| chunk::is_left(left, *place));
@@ -241,7 +243,7 @@ fn ask(
 }
 
 /// Renews the lease. If the database is unavailable for a moment, the current lease continues.
-async fn extend(jobs: &Jobs, fence: ChunkFence) -> Result<(), Stop> {
+async fn extend(jobs: &Jobs, fence: ChunkFence) -> Result<(), WorkStop> {
     let (fences, until) = ([fence], jobs.now() + jobs.lease_ms());
     match jobs.store.write(|tx| jobs::extend(tx, &fences, until).scope_boxed()).await {
         Ok(()) => Ok(()),
@@ -278,7 +280,7 @@ impl Progress<'_> {
     }
 
     /// Settles the results so far.
-    async fn settle(&mut self) -> Result<(), Stop> {
+    async fn settle(&mut self) -> Result<(), WorkStop> {
         if self.found.is_empty() {
             return Ok(());
         }
@@ -287,14 +289,14 @@ impl Progress<'_> {
 
     /// Writes the last part, with the rows that must wait. If no row stays, this ends the chunk, and also the job if the chunk
     /// was its last.
-    async fn end(&mut self, destination: &str) -> Result<(), Stop> {
+    async fn end(&mut self, destination: &str) -> Result<(), WorkStop> {
         let (put_off, stay) = std::mem::take(&mut self.waiting).part(destination, self.jobs.now());
         let done = stay.is_none();
         self.write(put_off, stay, done).await
     }
 
-    async fn write(&mut self, put_off: Vec<NewChunk>, stay: Option<ChunkRelease>, done: bool) -> Result<(), Stop> {
-        let part = Part { found: std::mem::take(&mut self.found), put_off, stay, done, no: self.parts };
+    async fn write(&mut self, put_off: Vec<NewChunk>, stay: Option<ChunkRelease>, done: bool) -> Result<(), WorkStop> {
+        let part = WorkPart { found: std::mem::take(&mut self.found), put_off, stay, done, no: self.parts };
         self.parts += 1;
         let Self { jobs, fence, ending, plan, .. } = &*self;
         Ok(until_taken(fence, ending, || write(jobs, fence, &part, plan.as_ref())).await?)
@@ -302,7 +304,7 @@ impl Progress<'_> {
 }
 
 /// Data written in one transaction.
-struct Part {
+struct WorkPart {
     found: Vec<VerifiedRow>,
     put_off: Vec<NewChunk>,
     stay: Option<ChunkRelease>,
@@ -310,7 +312,7 @@ struct Part {
     no: u32,
 }
 
-impl Part {
+impl WorkPart {
     /// What rules and platform say of each row; nothing unless the job is a run.
     fn standings(&self, known: Option<&KnownContacts>) -> Vec<ContactStanding> {
         let standing = |found: &VerifiedRow| match (known, found.email()) {
@@ -379,7 +381,7 @@ impl Part {
 
 /// Writes a part in one transaction with the settings and suppression lists that it reads. A change to them applies to a whole
 /// part or not at all. If the job is a run, the actions on its contacts are planned in the same transaction.
-async fn write(jobs: &Jobs, fence: &ChunkFence, part: &Part, plan: Option<&RunPlan>) -> Result<(), StoreError> {
+async fn write(jobs: &Jobs, fence: &ChunkFence, part: &WorkPart, plan: Option<&RunPlan>) -> Result<(), StoreError> {
     let now = jobs.now();
     let known = match plan {
         Some(plan) => Some(plan.known(&mut jobs.store.read().await?, part.found.iter().map(VerifiedRow::idx)).await?),

@@ -27,14 +27,14 @@ pub struct JobProgress {
     /// Rows of its file without an address, which the job leaves out; null if there is no file.
     without: Option<i64>,
     /// Addresses that their servers deferred.
-    deferred: Option<Later>,
+    deferred: Option<WaitingAddresses>,
     /// Addresses that our own limits throttle.
-    throttled: Option<Later>,
+    throttled: Option<WaitingAddresses>,
     /// Whether somebody asked to finish it without further retries.
     hurried: bool,
     /// Null for a daily summary of the widget, whose checks were charged one by one. Also null for jobs of test keys, which are
     /// free.
-    credits: Option<Credits>,
+    credits: Option<JobCredits>,
 }
 
 /// What people without an account may see of a list: figures, and neither addresses nor what leads to the list.
@@ -63,7 +63,7 @@ struct ListFigures {
     counts: StatusCounts,
     reasons: Reasons,
     /// Provider with the most rows first.
-    providers: Vec<Provider>,
+    providers: Vec<ProviderRows>,
 }
 
 /// Rows by status.
@@ -95,7 +95,7 @@ impl Serialize for Reasons {
 
 /// Rows whose domains' MX hosts belong to a mail provider.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Provider {
+struct ProviderRows {
     /// ID of the provider; null for MX hosts of no known provider.
     id: Option<String>,
     name: Option<String>,
@@ -103,7 +103,7 @@ struct Provider {
     counts: StatusCounts,
 }
 
-impl Provider {
+impl ProviderRows {
     fn of((id, counts): (Option<String>, JobCounts)) -> Self {
         Self { name: id.as_deref().map(provider_name), id, counts: counts.into() }
     }
@@ -111,7 +111,7 @@ impl Provider {
 
 /// Addresses that wait for a later time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct Later {
+struct WaitingAddresses {
     addresses: i64,
     /// Time of the next attempt at one of them.
     first_at: Timestamp,
@@ -119,14 +119,14 @@ struct Later {
     last_at: Timestamp,
 }
 
-impl From<WaitingRows> for Later {
+impl From<WaitingRows> for WaitingAddresses {
     fn from(WaitingRows { addresses, first_at, last_at }: WaitingRows) -> Self {
         Self { addresses, first_at: first_at.into(), last_at: last_at.into() }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct Credits {
+struct JobCredits {
     spent: i64,
     /// Credits still held. Canceling the job releases them.
     set_aside: i64,
@@ -146,7 +146,7 @@ impl JobProgress {
         let set_aside = jobs::set_aside(conn, org, id).await?;
         // An accepted job holds a credit for each row. Each credit is either captured or released.
         let returned = (job.rows - job.charged - set_aside).max(0);
-        let credits = Credits { spent: job.charged, set_aside, returned };
+        let credits = JobCredits { spent: job.charged, set_aside, returned };
         let of_file = uploads::rows_of_job(conn, org, job.no).await?;
         Ok(Self {
             id: job.id,
@@ -187,7 +187,7 @@ impl ListFigures {
             repeated: job.repeated,
             counts: job.counts.into(),
             reasons: Reasons(reasons),
-            providers: providers.into_iter().map(Provider::of).collect(),
+            providers: providers.into_iter().map(ProviderRows::of).collect(),
         }
     }
 }

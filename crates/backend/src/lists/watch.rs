@@ -52,13 +52,13 @@ impl From<&JobProgress> for WatchedProgress {
 type Watched = (OrgNo, JobId, bool);
 
 /// Organization and session of each stream.
-type Seats = Arc<Mutex<Vec<(OrgNo, SessionId)>>>;
+type StreamSeats = Arc<Mutex<Vec<(OrgNo, SessionId)>>>;
 
 /// Watched lists of this node, and the seats for their streams.
 #[derive(Default)]
 pub struct ListWatch {
     lists: Mutex<HashMap<Watched, Arc<Sender<WatchedProgress>>>>,
-    seats: Seats,
+    seats: StreamSeats,
     /// Streams end when this is canceled.
     pub ending: CancellationToken,
 }
@@ -168,7 +168,7 @@ async fn follow(
 
 /// Seat for a stream, returned on drop.
 pub struct Seat {
-    seats: Seats,
+    seats: StreamSeats,
     of: (OrgNo, SessionId),
 }
 

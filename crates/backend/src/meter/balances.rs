@@ -20,7 +20,7 @@ const REMEMBERED_MAX: usize = 10_000;
 
 /// Balance of one organization.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct KnownBalance {
     /// Credits when last read.
     available: i64,
     /// Time until which they count.
@@ -31,7 +31,7 @@ struct Known {
 
 pub(super) struct Balances {
     clock: EngineClock,
-    known: Mutex<HashMap<OrgNo, Known>>,
+    known: Mutex<HashMap<OrgNo, KnownBalance>>,
 }
 
 /// Call in progress that is counted against its organization's balance.
@@ -71,7 +71,7 @@ impl Balances {
         self.taken(org, known)
     }
 
-    fn taken(self: &Arc<Self>, org: OrgNo, known: &mut Known) -> Option<Reservation> {
+    fn taken(self: &Arc<Self>, org: OrgNo, known: &mut KnownBalance) -> Option<Reservation> {
         (known.calls < known.available).then(|| {
             known.calls += 1;
             Reservation { org, balances: Arc::clone(self), counts: true }

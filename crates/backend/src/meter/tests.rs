@@ -300,7 +300,7 @@ async fn a_call_whose_client_has_gone_is_not_charged() {
 
 #[tokio::test(start_paused = true)]
 async fn a_window_waits_a_moment_for_as_many_as_the_last_one_had() {
-    let ask = || Call::Look { org: OrgNo(1), answer: oneshot::channel().0 };
+    let ask = || MeterCall::Look { org: OrgNo(1), answer: oneshot::channel().0 };
     let (queue, mut calls) = mpsc::channel(8);
     let begun = EngineClock::starting_at(Millis(0));
     let mut batch = vec![ask()];

@@ -103,26 +103,26 @@ struct Checked {
 
 /// State that a node writes to its row.
 #[derive(Serialize)]
-struct State {
+struct EgressState {
     /// Whether the node holds its source IPs now.
     may_ask: bool,
     /// Whether mail servers can be asked ([`AskingState::as_str`]).
     asking: &'static str,
     /// Null if MX hosts are simulated.
-    engine: Option<Seen>,
+    engine: Option<EngineCounts>,
     /// Null until the first checkup ends.
     checkup: Option<Checked>,
 }
 
 /// Engine counters since the start, and limits in effect now.
 #[derive(Debug, PartialEq, Serialize)]
-struct Seen {
+struct EngineCounts {
     connections: u64,
     connect_failures: u64,
     recipients: u64,
     sessions: usize,
     sessions_limit: usize,
-    breakers: Counted,
+    breakers: CheckCounts,
     /// Known providers to which probes are paused.
     held: Vec<PausedProvider>,
     /// Number of other MX hosts to which probes are paused.
@@ -134,7 +134,7 @@ struct Seen {
 }
 
 #[derive(Debug, PartialEq, Serialize)]
-struct Counted {
+struct CheckCounts {
     closed: usize,
     half_open: usize,
     open: usize,
@@ -156,7 +156,7 @@ struct TightBudgetLine {
     limit: u32,
 }
 
-impl From<&EngineSnapshot> for Seen {
+impl From<&EngineSnapshot> for EngineCounts {
     fn from(snapshot: &EngineSnapshot) -> Self {
         let BreakerCounts { closed, half_open, open, paused } = snapshot.breakers;
         let held = snapshot.held.iter().filter(|site| site.is_provider);
@@ -182,7 +182,7 @@ impl From<&EngineSnapshot> for Seen {
             recipients: snapshot.counters.rcpts,
             sessions: snapshot.sessions.all.used,
             sessions_limit: snapshot.sessions.all.limit,
-            breakers: Counted { closed, half_open, open, paused },
+            breakers: CheckCounts { closed, half_open, open, paused },
             // An upper bound: a site can have several entries.
             held_others: snapshot.held.len() - held.len(),
             held,
@@ -202,13 +202,13 @@ impl Egress {
 
     /// Returns the state to write to the node's row, as JSON. Empty if the node has neither an engine nor a checkup.
     pub fn state(&self, now: Millis) -> String {
-        let engine = self.live.snapshot().as_ref().map(Seen::from);
+        let engine = self.live.snapshot().as_ref().map(EngineCounts::from);
         if engine.is_none() && self.checkup.is_none() {
             return String::new();
         }
         let checkup = locked(&self.checked).clone();
         let asking = self.presence.asking().as_str();
-        let state = State { may_ask: self.presence.may_ask(now), asking, engine, checkup };
+        let state = EgressState { may_ask: self.presence.may_ask(now), asking, engine, checkup };
         serde_json::to_string(&state).expect("a state is plain JSON")
     }
 
@@ -322,7 +322,7 @@ mod tests {
             tight: 7,
             ..EngineSnapshot::default()
         };
-        let seen = Seen::from(&snapshot);
+        let seen = EngineCounts::from(&snapshot);
         let text = serde_json::to_string(&seen).unwrap();
         assert!(!text.contains("secret") && !text.contains("hidden"), "{text}");
         assert_eq!((seen.held[0].provider.as_str(), seen.held_others), ("google", 1));

@@ -19,11 +19,11 @@ const TOGETHER: usize = 500;
 const WAITING: usize = 10_000;
 
 /// Domain and host.
-type Names = (Box<str>, Box<str>);
+type DomainAndHost = (Box<str>, Box<str>);
 
 /// Pending request. It is skipped if the receiver of its answer is gone.
-struct Question {
-    names: Names,
+struct FactQuestion {
+    names: DomainAndHost,
     /// `None` if the database failed.
     answer: oneshot::Sender<Option<DomainFacts>>,
 }
@@ -32,7 +32,7 @@ struct Question {
 /// background.
 pub struct StoredFacts {
     store: Store,
-    questions: mpsc::Sender<Question>,
+    questions: mpsc::Sender<FactQuestion>,
 }
 
 /// The database did not respond. The log has the cause.
@@ -53,7 +53,7 @@ impl SharedFacts for StoredFacts {
     fn recall<'a>(&'a self, domain: &'a str, host: &'a str) -> BoxFuture<'a, Result<DomainFacts, SharedError>> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
-            self.questions.send(Question { names: (domain.into(), host.into()), answer }).await?;
+            self.questions.send(FactQuestion { names: (domain.into(), host.into()), answer }).await?;
             Ok(answered.await?.ok_or(Unanswered)?)
         })
     }
@@ -67,11 +67,11 @@ impl SharedFacts for StoredFacts {
 }
 
 /// Answers requests until all senders are gone.
-async fn look_up(store: Store, mut asked: mpsc::Receiver<Question>) {
+async fn look_up(store: Store, mut asked: mpsc::Receiver<FactQuestion>) {
     let mut questions = Vec::with_capacity(TOGETHER);
     while asked.recv_many(&mut questions, TOGETHER).await > 0 {
         questions.retain(|question| !question.answer.is_closed());
-        let names: Vec<&Names> = questions.iter().map(|question| &question.names).collect();
+        let names: Vec<&DomainAndHost> = questions.iter().map(|question| &question.names).collect();
         let known = match recall(&store, &names).await {
             Ok(known) => Some(known),
             Err(error) => {
@@ -79,14 +79,14 @@ async fn look_up(store: Store, mut asked: mpsc::Receiver<Question>) {
                 None
             }
         };
-        for Question { names, answer } in questions.drain(..) {
+        for FactQuestion { names, answer } in questions.drain(..) {
             // The caller may have given up.
             let _ = answer.send(known.as_ref().map(|known| known.get(&names).copied().unwrap_or_default()));
         }
     }
 }
 
-async fn recall(store: &Store, names: &[&Names]) -> probity_store::Result<HashMap<Names, DomainFacts>> {
+async fn recall(store: &Store, names: &[&DomainAndHost]) -> probity_store::Result<HashMap<DomainAndHost, DomainFacts>> {
     if names.is_empty() {
         return Ok(HashMap::new());
     }

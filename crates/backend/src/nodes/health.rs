@@ -22,11 +22,11 @@ const FRESH: Duration = Duration::from_secs(1);
 /// Reported while the node is shutting down.
 const SHUTDOWN: &str = "shutdown";
 
-type Run = Box<dyn Fn() -> BoxFuture<'static, Result<(), Detail>> + Send + Sync>;
+type CheckRun = Box<dyn Fn() -> BoxFuture<'static, Result<(), Detail>> + Send + Sync>;
 
-struct Check {
+struct HealthCheck {
     name: &'static str,
-    run: Run,
+    run: CheckRun,
     /// Whether the check is skipped once it has passed.
     once: bool,
     passed: AtomicBool,
@@ -35,7 +35,7 @@ struct Check {
 }
 
 /// Failed checks, and the time of this result.
-struct Outcome {
+struct HealthOutcome {
     failed: Vec<&'static str>,
     at: Duration,
 }
@@ -43,8 +43,8 @@ struct Outcome {
 pub struct Readiness {
     clock: EngineClock,
     closing: CancellationToken,
-    checks: Vec<Check>,
-    last: Mutex<Option<Outcome>>,
+    checks: Vec<HealthCheck>,
+    last: Mutex<Option<HealthOutcome>>,
 }
 
 impl Readiness {
@@ -92,8 +92,8 @@ impl Readiness {
     }
 
     /// Adds a check that runs every time, or until it has passed `once`.
-    fn with(mut self, name: &'static str, run: Run, once: bool) -> Self {
-        self.checks.push(Check { name, run, once, passed: AtomicBool::new(false), told: AtomicBool::new(false) });
+    fn with(mut self, name: &'static str, run: CheckRun, once: bool) -> Self {
+        self.checks.push(HealthCheck { name, run, once, passed: AtomicBool::new(false), told: AtomicBool::new(false) });
         self
     }
 
@@ -107,13 +107,13 @@ impl Readiness {
             return outcome.failed.clone();
         }
         let failed: Vec<&'static str> =
-            join_all(self.checks.iter().map(Check::failed)).await.into_iter().flatten().collect();
-        *last = Some(Outcome { failed: failed.clone(), at: self.clock.elapsed() });
+            join_all(self.checks.iter().map(HealthCheck::failed)).await.into_iter().flatten().collect();
+        *last = Some(HealthOutcome { failed: failed.clone(), at: self.clock.elapsed() });
         failed
     }
 }
 
-impl Check {
+impl HealthCheck {
     /// Runs the check if necessary; returns its name if it fails.
     async fn failed(&self) -> Option<&'static str> {
         if self.once && self.passed.load(Ordering::Relaxed) {
@@ -150,13 +150,13 @@ mod tests {
 
     /// Check whose result a test sets, and which counts its runs.
     #[derive(Clone, Default)]
-    struct Part {
+    struct TestedPart {
         runs: Arc<AtomicUsize>,
         broken: Arc<AtomicBool>,
         stuck: Arc<AtomicBool>,
     }
 
-    impl Part {
+    impl TestedPart {
         fn run(&self) -> BoxFuture<'static, Result<(), Detail>> {
             self.runs.fetch_add(1, Ordering::Relaxed);
             let (broken, stuck) = (self.broken.load(Ordering::Relaxed), self.stuck.load(Ordering::Relaxed));
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    fn readiness(always: &Part, once: &Part) -> (Readiness, CancellationToken) {
+    fn readiness(always: &TestedPart, once: &TestedPart) -> (Readiness, CancellationToken) {
         let (always, once, closing) = (always.clone(), once.clone(), CancellationToken::new());
         let readiness = Readiness::new(EngineClock::system(), closing.clone())
             .check("database", move || always.run())
@@ -183,7 +183,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_outcome_counts_for_a_second_and_what_has_passed_once_is_not_asked_again() {
-        let (always, once) = (Part::default(), Part::default());
+        let (always, once) = (TestedPart::default(), TestedPart::default());
         let (readiness, _closing) = readiness(&always, &once);
         once.broken.store(true, Ordering::Relaxed);
         assert_eq!(readiness.failed().await, ["migrations"]);
@@ -202,7 +202,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn all_who_ask_wait_for_one_check_and_for_no_longer_than_a_second() {
-        let (always, once) = (Part::default(), Part::default());
+        let (always, once) = (TestedPart::default(), TestedPart::default());
         let (readiness, _closing) = readiness(&always, &once);
         always.stuck.store(true, Ordering::Relaxed);
         let began = readiness.clock.elapsed();
@@ -213,7 +213,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_node_that_shuts_down_is_not_ready_at_once() {
-        let part = Part::default();
+        let part = TestedPart::default();
         let (readiness, closing) = readiness(&part, &part);
         assert!(readiness.failed().await.is_empty());
         closing.cancel();

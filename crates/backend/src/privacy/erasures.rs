@@ -31,7 +31,7 @@ use crate::nodes::NodePresence;
 use crate::nodes::instance::Instance;
 use crate::nodes::verifier::Verifier;
 use crate::privacy::erasures::file::{TombstoneEntry, Tombstones};
-use crate::privacy::erasures::sweep::{Stop, Sweep};
+use crate::privacy::erasures::sweep::{Sweep, SweepStop};
 use crate::privacy::mailbox;
 use crate::secrets::Secrets;
 use crate::webhooks::Callbacks;
@@ -164,8 +164,8 @@ impl Keeper<'_> {
         let sweep = Sweep::new(self, claimed).await?;
         match sweep.run(nodes_ms).await {
             Ok(()) => tracing::info!(erasure = %id, "addresses were erased"),
-            Err(Stop::Lost) => tracing::info!(erasure = %id, "another node took over the erasure"),
-            Err(Stop::Failed(error)) => return Err(error),
+            Err(SweepStop::Lost) => tracing::info!(erasure = %id, "another node took over the erasure"),
+            Err(SweepStop::Failed(error)) => return Err(error),
         }
         Ok(true)
     }
@@ -178,7 +178,7 @@ pub async fn restore(instance: &Instance, file: &Path) -> Result<usize, Detail> 
     let tombstones = Tombstones::at(Some(file.to_owned()));
     tombstones.load().await?;
     let mut restored = 0;
-    let mut lines = file::Lines::of(file).await?;
+    let mut lines = file::FileLines::of(file).await?;
     loop {
         let some;
         (lines, some) = lines.next(LINES).await?;

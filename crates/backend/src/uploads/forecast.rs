@@ -44,13 +44,13 @@ pub struct Forecast {
     /// Addresses of known catch-alls. They stay unknown, and are charged.
     accept_all: i64,
     unknown: Unknowns,
-    credits: Credits,
+    credits: ForecastCredits,
     time: Expected,
 }
 
 /// Credits for the job.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Credits {
+struct ForecastCredits {
     /// Held at the start: one for each row with an address.
     held: i64,
     /// Minimum and maximum that will be captured. Credits for duplicates and for free verdicts are released; the maximum
@@ -99,7 +99,7 @@ pub async fn of(basis: Basis<'_>, upload: &Upload) -> Result<Forecast, ApiError>
     let mix = ProviderMix::of(&domains, &known, &held, now, &|host| verifier.manners(host));
     let counts = ColumnCounts::from(content);
     let unknown = Unknowns::of(&mix, &history);
-    let credits = Credits::of(upload, content, &unknown, (store, plans), now).await?;
+    let credits = ForecastCredits::of(upload, content, &unknown, (store, plans), now).await?;
     Ok(Forecast {
         counts,
         passed: share_of(&history, |day| day.passed),
@@ -111,7 +111,7 @@ pub async fn of(basis: Basis<'_>, upload: &Upload) -> Result<Forecast, ApiError>
     })
 }
 
-impl Credits {
+impl ForecastCredits {
     async fn of(
         upload: &Upload,
         content: &ColumnContent,

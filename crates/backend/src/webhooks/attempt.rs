@@ -50,7 +50,7 @@ pub(super) struct PreparedDelivery {
 }
 
 /// Outcome of an delivery.
-enum Outcome {
+enum AttemptOutcome {
     Tried(Result<ReceiverResponse, DeliveryFailure>),
     /// The subject of the delivery no longer exists.
     NothingToSay,
@@ -104,20 +104,20 @@ impl DeliveryParts {
     ) -> ReceiverStates {
         let outcome = match target {
             Some(target) => self.attempt(&target, &delivery, began).await,
-            None => Outcome::Tried(Err(DeliveryFailure::Blocked)),
+            None => AttemptOutcome::Tried(Err(DeliveryFailure::Blocked)),
         };
         self.record(&delivery.claimed, began, &outcome).await;
         match outcome {
-            Outcome::Tried(result) => ReceiverStates::of(&result),
-            Outcome::NothingToSay => ReceiverStates::nothing(),
+            AttemptOutcome::Tried(result) => ReceiverStates::of(&result),
+            AttemptOutcome::NothingToSay => ReceiverStates::nothing(),
         }
     }
 
-    async fn attempt(&self, target: &HttpTarget, delivery: &PreparedDelivery, began: Millis) -> Outcome {
+    async fn attempt(&self, target: &HttpTarget, delivery: &PreparedDelivery, began: Millis) -> AttemptOutcome {
         let claimed = &delivery.claimed;
         let failed = |error: Detail| {
             tracing::error!(%error, delivery = %claimed.id, "cannot create a webhook message");
-            Outcome::Tried(Err(if is_away(&error) { DeliveryFailure::Local } else { DeliveryFailure::Unmade }))
+            AttemptOutcome::Tried(Err(if is_away(&error) { DeliveryFailure::Local } else { DeliveryFailure::Unmade }))
         };
         let secrets = match self.secrets_of(delivery).await {
             Ok(secrets) => secrets,
@@ -125,14 +125,14 @@ impl DeliveryParts {
         };
         let body = match self.body_of(delivery).await {
             Ok(Some(body)) => body,
-            Ok(None) => return Outcome::NothingToSay,
+            Ok(None) => return AttemptOutcome::NothingToSay,
             Err(error) => return failed(error),
         };
         // The start is in the log, so customers can see which timestamp was sent.
         let timestamp_s = began.0.div_euclid(1_000);
         let signatures = sign::signatures(&secrets, &claimed.event.to_string(), timestamp_s, &body);
         let message = Message { id: claimed.event, timestamp_s, signatures, body };
-        Outcome::Tried(self.sender.post(target, message).await)
+        AttemptOutcome::Tried(self.sender.post(target, message).await)
     }
 
     /// Returns the body to send; `None` if the subject of the delivery no longer exists.
@@ -161,10 +161,10 @@ impl DeliveryParts {
     }
 
     /// Records the outcome of an attempt. If that fails, the delivery is sent again after its lease.
-    async fn record(&self, claimed: &ClaimedDelivery, began: Millis, outcome: &Outcome) {
+    async fn record(&self, claimed: &ClaimedDelivery, began: Millis, outcome: &AttemptOutcome) {
         let now = self.clock.now();
         let recorded = match outcome {
-            Outcome::NothingToSay => {
+            AttemptOutcome::NothingToSay => {
                 tracing::info!(
                     delivery = %claimed.id,
                     "the rows of a message no longer exist; its delivery is canceled"
@@ -172,11 +172,11 @@ impl DeliveryParts {
                 let which = [(claimed.org, claimed.id)];
                 self.store.write(|tx| outbox::cancel(tx, &claimed.run, &which).scope_boxed()).await
             }
-            Outcome::Tried(Err(DeliveryFailure::Local)) => {
+            AttemptOutcome::Tried(Err(DeliveryFailure::Local)) => {
                 let until = [(claimed.org, claimed.id, now + NOT_TRIED_MS)];
                 self.store.write(|tx| outbox::defer(tx, &claimed.run, &until).scope_boxed()).await
             }
-            Outcome::Tried(result) => self.record_attempt(claimed, began, now, result).await,
+            AttemptOutcome::Tried(result) => self.record_attempt(claimed, began, now, result).await,
         };
         match recorded {
             Ok(()) => {}
@@ -193,7 +193,8 @@ impl DeliveryParts {
         result: &Result<ReceiverResponse, DeliveryFailure>,
     ) -> Result<(), StoreError> {
         let random = u16::from_be_bytes(crate::secrets::random::bytes());
-        let attempt = attempt(claimed, result, Span { began, ended: now, limit_ms: self.sender.total_ms() }, random);
+        let attempt =
+            attempt(claimed, result, AttemptTimes { began, ended: now, limit_ms: self.sender.total_ms() }, random);
         self.count(&attempt);
         if let Some(error) = attempt.error {
             tracing::info!(delivery = %claimed.id, error, attempts = claimed.attempts + 1, "cannot reach an endpoint");
@@ -232,14 +233,14 @@ fn is_away(error: &Detail) -> bool {
 
 /// Times of an attempt.
 #[derive(Clone, Copy)]
-struct Span {
+struct AttemptTimes {
     began: Millis,
     ended: Millis,
     /// Maximum time of sending, in milliseconds.
     limit_ms: i64,
 }
 
-impl Span {
+impl AttemptTimes {
     /// Returns the time from which the pause before the next attempt counts. Without a response, every attempt counts as having
     /// used its whole time. Customers see when the next attempt is, and a fast failure would reveal the operator's network.
     fn counts_from(self, answered: bool) -> Millis {
@@ -251,7 +252,7 @@ impl Span {
 fn attempt(
     claimed: &ClaimedDelivery,
     result: &Result<ReceiverResponse, DeliveryFailure>,
-    span: Span,
+    span: AttemptTimes,
     random: u16,
 ) -> AttemptResult {
     let now = span.ended;
@@ -297,8 +298,8 @@ mod tests {
     const LIMIT_MS: i64 = 10_000;
 
     /// Creates the times of an attempt that took `took_ms`.
-    fn span(took_ms: i64) -> Span {
-        Span { began: NOW, ended: NOW + took_ms, limit_ms: LIMIT_MS }
+    fn span(took_ms: i64) -> AttemptTimes {
+        AttemptTimes { began: NOW, ended: NOW + took_ms, limit_ms: LIMIT_MS }
     }
 
     fn answered(status: u16) -> ReceiverResponse {

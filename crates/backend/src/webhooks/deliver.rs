@@ -33,7 +33,7 @@ use crate::outbound::HttpTarget;
 use crate::secrets::Secrets;
 use crate::webhooks::attempt::{PreparedDelivery, ReceiverStates};
 use crate::webhooks::deliver::kept::{KeptDelivery, ReleasedDeliveries};
-use crate::webhooks::lanes::{Admission, LaneConfig, Lanes, ReceiverState, Sort};
+use crate::webhooks::lanes::{Admission, EndpointState, LaneConfig, Lanes, ReceiverState};
 use crate::webhooks::send::Sender;
 use crate::webhooks::{Callbacks, TEST};
 
@@ -129,7 +129,7 @@ pub struct LanesOf {
     own: String,
     customer: OrgNo,
     /// Silent if one of the lanes got no response last time.
-    sort: Sort,
+    sort: EndpointState,
 }
 
 /// Destination of a delivery.
@@ -270,8 +270,12 @@ impl Worker {
             None => format!("{} {host}", claimed.org.0),
         };
         let silent = self.hosts.is_silent(&host) || self.own.is_silent(&own);
-        let lanes =
-            LanesOf { host, own, customer: claimed.org, sort: if silent { Sort::Silent } else { Sort::Lively } };
+        let lanes = LanesOf {
+            host,
+            own,
+            customer: claimed.org,
+            sort: if silent { EndpointState::Silent } else { EndpointState::Lively },
+        };
         let delivery = PreparedDelivery { claimed, receiver, putting_together: self.putting_together.clone() };
         let ready = KeptDelivery { delivery, target: target.ok(), lanes, since: now };
         if self.may_keep(&ready.lanes) {
@@ -297,8 +301,8 @@ impl Worker {
 
     /// Takes a place in each lane, or in none. Silent endpoints have half of all places together.
     fn admit(&mut self, lanes: &LanesOf, now: Millis) -> Admission {
-        let silent = self.lanes.values().filter(|lanes| lanes.sort == Sort::Silent).count();
-        if lanes.sort == Sort::Silent && silent >= (self.config.at_once / 2).max(1) {
+        let silent = self.lanes.values().filter(|lanes| lanes.sort == EndpointState::Silent).count();
+        if lanes.sort == EndpointState::Silent && silent >= (self.config.at_once / 2).max(1) {
             return Admission::Later(now + SILENT_MS);
         }
         if self.has_its_share(lanes.customer) {

@@ -66,7 +66,7 @@ pub(super) enum ReceiverState {
 
 /// Last known state of an endpoint that is about to be contacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum EndpointState {
     /// It responded last time, or was never contacted.
     Lively,
     /// It did not respond last time.
@@ -75,7 +75,7 @@ pub(super) enum Sort {
 
 struct Lane {
     under_way: u32,
-    /// Number of these that were [`Sort::Silent`].
+    /// Number of these that were [`EndpointState::Silent`].
     silent: u32,
     rate: Gcra,
     /// Time given to the last delivery that had to come back.
@@ -97,7 +97,7 @@ impl Lanes {
     }
 
     /// Decides whether a delivery may go now.
-    pub(super) fn admit(&mut self, receiver: &str, sort: Sort, now: Millis) -> Admission {
+    pub(super) fn admit(&mut self, receiver: &str, sort: EndpointState, now: Millis) -> Admission {
         if self.lanes.len() >= LANES_MAX && !self.lanes.contains_key(receiver) {
             self.tidy(now);
         }
@@ -108,14 +108,14 @@ impl Lanes {
         }
         // Half open: one delivery goes ahead as a trial.
         let at_once = if lane.open_until.is_some() { 1 } else { config.at_once };
-        let kept = sort == Sort::Silent && lane.silent >= (at_once / 2).max(1);
+        let kept = sort == EndpointState::Silent && lane.silent >= (at_once / 2).max(1);
         if kept || lane.under_way >= at_once {
             return Admission::Later(lane.in_line(now + BUSY_MS, now, config));
         }
         match lane.rate.take(now, 1) {
             Ok(()) => {
                 lane.under_way += 1;
-                lane.silent += u32::from(sort == Sort::Silent);
+                lane.silent += u32::from(sort == EndpointState::Silent);
                 Admission::Go
             }
             Err(at) => Admission::Later(lane.in_line(at, now, config)),
@@ -128,11 +128,11 @@ impl Lanes {
     }
 
     /// Records the end of an attempt that was admitted as this sort.
-    pub(super) fn done(&mut self, receiver: &str, sort: Sort, now: Millis, heard: ReceiverState) {
+    pub(super) fn done(&mut self, receiver: &str, sort: EndpointState, now: Millis, heard: ReceiverState) {
         let config = self.config;
         let Some(lane) = self.lanes.get_mut(receiver) else { return };
         lane.under_way = lane.under_way.saturating_sub(1);
-        lane.silent = lane.silent.saturating_sub(u32::from(sort == Sort::Silent));
+        lane.silent = lane.silent.saturating_sub(u32::from(sort == EndpointState::Silent));
         match heard {
             ReceiverState::Answer => {
                 (lane.silences, lane.open_until, lane.opened) = (0, None, 0);
@@ -201,7 +201,7 @@ impl Lane {
 mod tests {
     use super::*;
 
-    const LIVELY: Sort = Sort::Lively;
+    const LIVELY: EndpointState = EndpointState::Lively;
     const NOW: Millis = Millis(1_000_000);
     const CONFIG: LaneConfig =
         LaneConfig { at_once: 2, per_second: 10, burst: 5, silences: 3, pause_ms: 1_000, pause_max_ms: 4_000 };
@@ -225,14 +225,20 @@ mod tests {
     #[test]
     fn those_that_were_silent_get_half_of_the_places() {
         let mut lanes = Lanes::new(LaneConfig { at_once: 4, ..CONFIG });
-        assert_eq!([lanes.admit("a", Sort::Silent, NOW), lanes.admit("a", Sort::Silent, NOW)], [Admission::Go; 2]);
-        assert!(matches!(lanes.admit("a", Sort::Silent, NOW), Admission::Later(_)));
+        assert_eq!(
+            [lanes.admit("a", EndpointState::Silent, NOW), lanes.admit("a", EndpointState::Silent, NOW)],
+            [Admission::Go; 2]
+        );
+        assert!(matches!(lanes.admit("a", EndpointState::Silent, NOW), Admission::Later(_)));
         assert_eq!([lanes.admit("a", LIVELY, NOW), lanes.admit("a", LIVELY, NOW)], [Admission::Go; 2]);
         assert!(matches!(lanes.admit("a", LIVELY, NOW), Admission::Later(_)), "no more than all");
         lanes.done("a", LIVELY, NOW, ReceiverState::Answer);
-        assert!(matches!(lanes.admit("a", Sort::Silent, NOW), Admission::Later(_)), "this place is not for them");
-        lanes.done("a", Sort::Silent, NOW, ReceiverState::Nothing);
-        assert_eq!(lanes.admit("a", Sort::Silent, NOW), Admission::Go);
+        assert!(
+            matches!(lanes.admit("a", EndpointState::Silent, NOW), Admission::Later(_)),
+            "this place is not for them"
+        );
+        lanes.done("a", EndpointState::Silent, NOW, ReceiverState::Nothing);
+        assert_eq!(lanes.admit("a", EndpointState::Silent, NOW), Admission::Go);
     }
 
     #[test]

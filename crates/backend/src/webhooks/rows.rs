@@ -17,7 +17,7 @@ use crate::webhooks::tell::Body;
 
 /// Subject of a delivery about rows.
 #[derive(Debug, Serialize)]
-struct Rows {
+struct RowsSubject {
     job_id: JobId,
     rows: Vec<BatchRow>,
 }
@@ -55,7 +55,7 @@ pub async fn body(store: &Store, delivery: RowsDelivery<'_>) -> Result<Option<Ve
         return Ok(None);
     }
     let kind = kind.to_owned();
-    Ok(Some(Body { kind, timestamp: created_at.into(), data: Rows { job_id: id, rows } }.to_bytes()))
+    Ok(Some(Body { kind, timestamp: created_at.into(), data: RowsSubject { job_id: id, rows } }.to_bytes()))
 }
 
 /// Returns a job, unless it was deleted: its rows are removed some time later.

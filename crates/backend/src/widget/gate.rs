@@ -62,22 +62,22 @@ impl Drop for Pass {
     fn drop(&mut self) {
         if !self.spent {
             // If the queue is full, the credit returns at the end of its row.
-            let _ = self.gate.queue.try_send(Call::GiveBack(self.credit()));
+            let _ = self.gate.queue.try_send(GateCall::GiveBack(self.credit()));
         }
     }
 }
 
-type Answer = oneshot::Sender<Result<Pass, GateClosed>>;
+type PassSender = oneshot::Sender<Result<Pass, GateClosed>>;
 
-enum Call {
-    Ask(WidgetCheck, Answer),
+enum GateCall {
+    Ask(WidgetCheck, PassSender),
     GiveBack(WidgetCreditName),
 }
 
 /// Handle of the task. Cheap to clone.
 #[derive(Clone)]
 pub struct WidgetGate {
-    queue: mpsc::Sender<Call>,
+    queue: mpsc::Sender<GateCall>,
 }
 
 impl WidgetGate {
@@ -86,25 +86,25 @@ impl WidgetGate {
         let (queue, calls) = mpsc::channel(QUEUE_MAX);
         let gate = Self { queue };
         // The task creates passes, which contain a sender. It keeps a weak one, so that it ends when all others are gone.
-        let keeper = Keeper { store, way: gate.queue.downgrade() };
+        let keeper = GateKeeper { store, way: gate.queue.downgrade() };
         (gate, tokio::spawn(keeper.run(calls)))
     }
 
     /// Requests permission for a check.
     pub async fn enter(&self, asked: WidgetCheck) -> Result<Pass, GateClosed> {
         let (answer, wait) = oneshot::channel();
-        self.queue.try_send(Call::Ask(asked, answer)).map_err(|_| GateClosed::Unavailable)?;
+        self.queue.try_send(GateCall::Ask(asked, answer)).map_err(|_| GateClosed::Unavailable)?;
         wait.await.unwrap_or(Err(GateClosed::Unavailable))
     }
 }
 
-struct Keeper {
+struct GateKeeper {
     store: Store,
-    way: mpsc::WeakSender<Call>,
+    way: mpsc::WeakSender<GateCall>,
 }
 
-impl Keeper {
-    async fn run(self, mut calls: mpsc::Receiver<Call>) {
+impl GateKeeper {
+    async fn run(self, mut calls: mpsc::Receiver<GateCall>) {
         let mut batch = Vec::with_capacity(64);
         let mut owed = BTreeSet::new();
         loop {
@@ -122,16 +122,16 @@ impl Keeper {
     }
 
     /// Decides about calls, and returns the credits that are owed.
-    async fn settle(&self, calls: impl Iterator<Item = Call>, owed: &mut BTreeSet<WidgetCreditName>) {
+    async fn settle(&self, calls: impl Iterator<Item = GateCall>, owed: &mut BTreeSet<WidgetCreditName>) {
         let (mut asked, mut answers) = (Vec::new(), Vec::new());
         let mut returned = std::mem::take(owed);
         for call in calls {
             match call {
-                Call::Ask(ask, answer) => {
+                GateCall::Ask(ask, answer) => {
                     asked.push(ask);
                     answers.push(answer);
                 }
-                Call::GiveBack(credit) => drop(returned.insert(credit)),
+                GateCall::GiveBack(credit) => drop(returned.insert(credit)),
             }
         }
         if asked.is_empty() && returned.is_empty() {

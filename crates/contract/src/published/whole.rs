@@ -26,13 +26,13 @@ impl Whole {
 
 impl<'de> Deserialize<'de> for Whole {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Reader)
+        from.deserialize_any(WholeReader)
     }
 }
 
-struct Reader;
+struct WholeReader;
 
-impl de::Visitor<'_> for Reader {
+impl de::Visitor<'_> for WholeReader {
     type Value = Whole;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

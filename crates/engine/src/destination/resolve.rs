@@ -49,17 +49,17 @@ const LOOK_MS: i64 = 500;
 /// Maximum zones whose budget is remembered.
 const ZONES_MAX: usize = 50_000;
 
-type Key = (QueryKind, Box<str>);
+type QueryKey = (QueryKind, Box<str>);
 
 /// Query in flight, shared by all its callers.
 #[derive(Clone)]
-struct Asking {
+struct SharedQuery {
     /// Completes at the query's turn: until then one of our own limits delays it, not a name server.
     begun: Shared<BoxFuture<'static, ()>>,
     answer: Shared<BoxFuture<'static, Arc<DnsLookup>>>,
 }
 
-impl Asking {
+impl SharedQuery {
     async fn wait(self) -> Arc<DnsLookup> {
         held::wait(self.begun).await;
         self.answer.await
@@ -94,37 +94,37 @@ impl QueryShare {
 }
 
 /// Budget of one registrable domain.
-struct Zone {
+struct ZoneBudget {
     rate: Gcra,
     places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
 }
 
 /// Turn and permit of a query.
-struct Place {
+struct QueryPlace {
     _place: OwnedSemaphorePermit,
     turns: Arc<Semaphore>,
 }
 
 /// Result of a cache look-up.
-enum Reply {
+enum LookUp {
     Known(Arc<DnsLookup>),
-    Asking(Asking),
+    Asking(SharedQuery),
     /// The budget is used up until then.
     Short(Millis),
 }
 
-enum Entry {
+enum CacheEntry {
     Known { lookup: Arc<DnsLookup>, until: Millis },
-    Asking(Asking),
+    Asking(SharedQuery),
 }
 
 /// A caching resolver over a [`Net`].
 pub(crate) struct CachingResolver {
     net: Arc<dyn Net>,
     clock: EngineClock,
-    answers: Mutex<LruCache<Key, Entry>>,
-    zones: Option<Mutex<LruCache<Box<str>, Zone>>>,
+    answers: Mutex<LruCache<QueryKey, CacheEntry>>,
+    zones: Option<Mutex<LruCache<Box<str>, ZoneBudget>>>,
     asked: AtomicU64,
     cached: AtomicU64,
 }
@@ -157,56 +157,56 @@ impl CachingResolver {
         let give_up = self.clock.now() + WAIT_MS;
         loop {
             match self.reply(name, kind, share) {
-                Reply::Known(lookup) => return lookup,
-                Reply::Asking(asking) => return asking.wait().await,
-                Reply::Short(until) if share.waits() && until <= give_up => {
+                LookUp::Known(lookup) => return lookup,
+                LookUp::Asking(asking) => return asking.wait().await,
+                LookUp::Short(until) if share.waits() && until <= give_up => {
                     held::wait(tokio::time::sleep_until(self.clock.instant(until))).await;
                 }
-                Reply::Short(_) => return failed(DnsFailure::Overload),
+                LookUp::Short(_) => return failed(DnsFailure::Overload),
             }
         }
     }
 
-    fn reply(self: &Arc<Self>, name: &str, kind: QueryKind, share: QueryShare) -> Reply {
+    fn reply(self: &Arc<Self>, name: &str, kind: QueryKind, share: QueryShare) -> LookUp {
         let now = self.clock.now();
         let mut answers = locked(&self.answers);
         let key = (kind, Box::from(name));
         match answers.get(&key) {
-            Some(Entry::Known { lookup, until }) if *until > now => {
+            Some(CacheEntry::Known { lookup, until }) if *until > now => {
                 self.cached.fetch_add(1, Ordering::Relaxed);
-                return Reply::Known(lookup.clone());
+                return LookUp::Known(lookup.clone());
             }
-            Some(Entry::Asking(asking)) => {
+            Some(CacheEntry::Asking(asking)) => {
                 self.cached.fetch_add(1, Ordering::Relaxed);
-                return Reply::Asking(asking.clone());
+                return LookUp::Asking(asking.clone());
             }
             _ => {}
         }
         if parent_is_missing(&mut answers, name, now) {
             self.cached.fetch_add(1, Ordering::Relaxed);
-            return Reply::Known(Arc::new(DnsLookup { answer: DnsAnswer::NoName, ttl_ms: 0 }));
+            return LookUp::Known(Arc::new(DnsLookup { answer: DnsAnswer::NoName, ttl_ms: 0 }));
         }
         let place = match self.zone_place(name, share, now) {
             Ok(place) => place,
-            Err(until) => return Reply::Short(until),
+            Err(until) => return LookUp::Short(until),
         };
         self.asked.fetch_add(1, Ordering::Relaxed);
         // A separate task: if the waiters drove it, the last to leave would keep its turn taken.
         let (turn, begun) = oneshot::channel();
         let asked = tokio::spawn(self.clone().ask(name.to_owned(), kind, place, turn));
-        let asking = Asking {
+        let asking = SharedQuery {
             begun: begun.map(drop).boxed().shared(),
             answer: asked.map(|answer| answer.unwrap_or_else(|_| failed(DnsFailure::TimedOut))).boxed().shared(),
         };
-        answers.put(key, Entry::Asking(asking.clone()));
-        Reply::Asking(asking)
+        answers.put(key, CacheEntry::Asking(asking.clone()));
+        LookUp::Asking(asking)
     }
 
     async fn ask(
         self: Arc<Self>,
         name: String,
         kind: QueryKind,
-        place: Option<Place>,
+        place: Option<QueryPlace>,
         begin: oneshot::Sender<()>,
     ) -> Arc<DnsLookup> {
         let _turn = match &place {
@@ -220,16 +220,16 @@ impl CachingResolver {
             DnsAnswer::Failed(_) => FAILURE_TTL_MS,
             _ => lookup.ttl_ms.clamp(TTL_MIN_MS, TTL_MAX_MS),
         };
-        let entry = Entry::Known { lookup: lookup.clone(), until: self.clock.now() + ttl_ms };
+        let entry = CacheEntry::Known { lookup: lookup.clone(), until: self.clock.now() + ttl_ms };
         locked(&self.answers).put((kind, name.into_boxed_str()), entry);
         lookup
     }
 
     /// Takes one query from the zone's budget and a place in its queue, or returns when to check again.
-    fn zone_place(&self, name: &str, share: QueryShare, now: Millis) -> Result<Option<Place>, Millis> {
+    fn zone_place(&self, name: &str, share: QueryShare, now: Millis) -> Result<Option<QueryPlace>, Millis> {
         let Some(zones) = self.zones.as_ref().filter(|_| share != QueryShare::All) else { return Ok(None) };
         let mut zones = locked(zones);
-        let zone = zones.get_or_insert_mut(Box::from(registrable(name)), || Zone {
+        let zone = zones.get_or_insert_mut(Box::from(registrable(name)), || ZoneBudget {
             rate: Gcra::new(ZONE_PER_MINUTE, 60_000, ZONE_PER_MINUTE),
             places: Arc::new(Semaphore::new(ZONE_IN_FLIGHT + ZONE_WAITING)),
             turns: Arc::new(Semaphore::new(ZONE_IN_FLIGHT)),
@@ -240,7 +240,7 @@ impl CachingResolver {
         }
         let place = zone.places.clone().try_acquire_owned().map_err(|_| now + LOOK_MS)?;
         zone.rate.charge(now, 1);
-        Ok(Some(Place { _place: place, turns: zone.turns.clone() }))
+        Ok(Some(QueryPlace { _place: place, turns: zone.turns.clone() }))
     }
 }
 
@@ -249,14 +249,14 @@ fn failed(failure: DnsFailure) -> Arc<DnsLookup> {
 }
 
 /// Whether the registrable domain above this name is known not to exist (RFC 8020 §2: nothing exists under it either).
-fn parent_is_missing(answers: &mut LruCache<Key, Entry>, name: &str, now: Millis) -> bool {
+fn parent_is_missing(answers: &mut LruCache<QueryKey, CacheEntry>, name: &str, now: Millis) -> bool {
     let parent = registrable(name);
     if parent.len() == name.len() {
         return false;
     }
     matches!(
         answers.peek(&(QueryKind::Mx, Box::from(parent))),
-        Some(Entry::Known { lookup, until }) if *until > now && lookup.answer == DnsAnswer::NoName
+        Some(CacheEntry::Known { lookup, until }) if *until > now && lookup.answer == DnsAnswer::NoName
     )
 }
 

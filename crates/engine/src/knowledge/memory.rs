@@ -93,10 +93,10 @@ impl ForgetRequests {
 }
 
 /// Customer, and normalized address.
-type Key = (u64, Box<str>);
+type AddressKey = (u64, Box<str>);
 
 pub(crate) struct VerdictCache {
-    kept: Option<Mutex<LruCache<Key, CachedVerdict>>>,
+    kept: Option<Mutex<LruCache<AddressKey, CachedVerdict>>>,
     wishes: Mutex<ForgetRequests>,
     times: CacheTimes,
 }
@@ -138,7 +138,7 @@ impl VerdictCache {
         let mut kept = locked(kept);
         let of_scope =
             kept.iter().filter(|((of, address), _)| *of == scope && which.tags.contains(&(which.tag)(address)));
-        let keys: Vec<Key> = of_scope.map(|(key, _)| key.clone()).collect();
+        let keys: Vec<AddressKey> = of_scope.map(|(key, _)| key.clone()).collect();
         for key in keys {
             kept.pop(&key);
         }

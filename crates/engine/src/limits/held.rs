@@ -31,14 +31,14 @@ impl LimitWaits {
 
 /// Waits for one of our own limits.
 pub(crate) async fn wait<T>(limit: impl Future<Output = T>) -> T {
-    let _marked = Marked::new();
+    let _marked = MarkedWait::new();
     limit.await
 }
 
 /// Marks the wait until it is dropped; `None` if nobody watches.
-struct Marked(Option<LimitWaits>);
+struct MarkedWait(Option<LimitWaits>);
 
-impl Marked {
+impl MarkedWait {
     fn new() -> Self {
         let watched = WATCHED.try_with(LimitWaits::clone).ok();
         if let Some(LimitWaits(waits)) = &watched {
@@ -48,7 +48,7 @@ impl Marked {
     }
 }
 
-impl Drop for Marked {
+impl Drop for MarkedWait {
     fn drop(&mut self) {
         if let Some(LimitWaits(waits)) = &self.0 {
             waits.fetch_sub(1, Ordering::Relaxed);

@@ -13,11 +13,11 @@ use crate::locked;
 
 /// Permits, and the waiters for them.
 pub(crate) struct FairQueue {
-    state: Mutex<State>,
+    state: Mutex<LineState>,
 }
 
 /// Permits are free only while nobody waits.
-struct State {
+struct LineState {
     free: usize,
     /// Waiting customers, each once, the next one in front.
     turns: VecDeque<u64>,
@@ -36,14 +36,14 @@ impl Drop for QueuePermit {
 }
 
 /// Place in a queue; left when dropped.
-struct Place {
+struct QueuePlace {
     line: Arc<FairQueue>,
     customer: u64,
     number: u64,
     permit: oneshot::Receiver<QueuePermit>,
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         self.line.leave(self.customer, self.number);
     }
@@ -51,7 +51,7 @@ impl Drop for Place {
 
 impl FairQueue {
     pub(crate) fn new(permits: usize) -> Arc<Self> {
-        let state = State { free: permits, turns: VecDeque::new(), waiting: HashMap::new(), next: 0 };
+        let state = LineState { free: permits, turns: VecDeque::new(), waiting: HashMap::new(), next: 0 };
         Arc::new(Self { state: Mutex::new(state) })
     }
 
@@ -86,7 +86,7 @@ impl FairQueue {
         state.turns.len() > usize::from(state.waiting.contains_key(&customer))
     }
 
-    fn enter(self: &Arc<Self>, customer: u64) -> Result<QueuePermit, Place> {
+    fn enter(self: &Arc<Self>, customer: u64) -> Result<QueuePermit, QueuePlace> {
         let mut state = locked(&self.state);
         if let Some(left) = state.free.checked_sub(1) {
             state.free = left;
@@ -100,7 +100,7 @@ impl FairQueue {
         if line.len() == 1 {
             state.turns.push_back(customer);
         }
-        Err(Place { line: self.clone(), customer, number, permit })
+        Err(QueuePlace { line: self.clone(), customer, number, permit })
     }
 
     fn leave(&self, customer: u64, number: u64) {
@@ -127,7 +127,7 @@ impl FairQueue {
     }
 }
 
-impl State {
+impl LineState {
     /// Takes the first waiter of the customer whose turn it is.
     fn call(&mut self) -> Option<oneshot::Sender<QueuePermit>> {
         let customer = self.turns.pop_front()?;

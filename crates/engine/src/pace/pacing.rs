@@ -6,18 +6,18 @@ use probity_mail::policy::Policy;
 use probity_mail::time::Millis;
 
 use crate::pace::reach::ReachMemory;
-use crate::pace::sources::Sources;
+use crate::pace::sources::SourcePool;
 use crate::pace::{Site, SiteTable};
 use crate::request::DestinationCapacity;
 
 pub(crate) struct Pacing {
     pub(crate) sites: SiteTable,
     pub(crate) reach: ReachMemory,
-    sources: Arc<Sources>,
+    sources: Arc<SourcePool>,
 }
 
 impl Pacing {
-    pub(crate) fn new(sources: Arc<Sources>) -> Self {
+    pub(crate) fn new(sources: Arc<SourcePool>) -> Self {
         Self { sites: SiteTable::new(), reach: ReachMemory::new(), sources }
     }
 

@@ -20,14 +20,14 @@ const DEAD_MS: i64 = 300_000;
 const BROKEN_TLS_MS: i64 = 3 * 86_400_000;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct KnownReach {
     dead: Option<(Millis, Silence)>,
     broken_tls_until: Option<Millis>,
     had_tls: bool,
 }
 
 pub(crate) struct ReachMemory {
-    known: Mutex<LruCache<IpAddr, Known>>,
+    known: Mutex<LruCache<IpAddr, KnownReach>>,
 }
 
 impl ReachMemory {
@@ -74,13 +74,13 @@ impl ReachMemory {
         locked(&self.known).len()
     }
 
-    fn with<T: Default>(&self, address: IpAddr, read: impl Fn(&Known) -> T) -> T {
+    fn with<T: Default>(&self, address: IpAddr, read: impl Fn(&KnownReach) -> T) -> T {
         let mut known = locked(&self.known);
         known.get(&address).map(read).unwrap_or_default()
     }
 
-    fn put(&self, address: IpAddr, write: impl Fn(&mut Known)) {
+    fn put(&self, address: IpAddr, write: impl Fn(&mut KnownReach)) {
         let mut known = locked(&self.known);
-        write(known.get_or_insert_mut(address, Known::default));
+        write(known.get_or_insert_mut(address, KnownReach::default));
     }
 }

@@ -10,7 +10,7 @@ use crate::net::ProbeSource;
 use crate::pace::warmth_percent;
 
 /// Configured sources. A source is named by its index.
-pub(crate) struct Sources {
+pub(crate) struct SourcePool {
     all: Vec<Arc<ProbeSource>>,
     /// First use of each source IP.
     in_use_since: Vec<Option<Millis>>,
@@ -18,7 +18,7 @@ pub(crate) struct Sources {
     own_addresses: Vec<IpAddr>,
 }
 
-impl Sources {
+impl SourcePool {
     pub(crate) fn new(all: Vec<Arc<ProbeSource>>, in_use_since: Vec<Option<Millis>>) -> Self {
         let own_addresses = own_addresses(&all).iter().map(IpAddr::to_canonical).collect();
         Self { all, in_use_since, own_addresses }

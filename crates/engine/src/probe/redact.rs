@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use probity_mail::smtp::reply::TEXT_MAX_BYTES;
 
-use crate::pace::sources::Sources;
+use crate::pace::sources::SourcePool;
 
 /// Removes mailboxes (which servers often repeat) and our own network addresses and names from a reply's text. Placeholders may be
 /// longer; the text still keeps its maximum length.
-pub(crate) fn redact(text: String, sources: &Sources) -> String {
+pub(crate) fn redact(text: String, sources: &SourcePool) -> String {
     let text = if text.contains('@') { without_mailboxes(&text) } else { text };
     let names = sources.all().iter().map(|source| source.helo.as_str());
     let mut text = without_own_addresses(without_own_names(text, names), sources.own_addresses());

@@ -7,7 +7,7 @@ use lru::LruCache;
 use probity_mail::smtp::reply::Reply;
 
 use crate::locked;
-use crate::pace::sources::Sources;
+use crate::pace::sources::SourcePool;
 use crate::probe::redact::redact;
 
 /// Maximum distinct texts remembered as logged.
@@ -23,7 +23,7 @@ impl UnmatchedTexts {
 
     /// Logs the texts that are new. They are redacted: neither mailboxes nor our own addresses reach a log. Digits are masked,
     /// because queue ids make every text distinct.
-    pub(crate) fn note(&self, replies: &[Reply], sources: &Sources) {
+    pub(crate) fn note(&self, replies: &[Reply], sources: &SourcePool) {
         for reply in replies {
             let text = redact(reply.text.clone(), sources);
             let masked: String = text.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();

@@ -15,7 +15,7 @@ use probity_mail::verdict::{
 
 use crate::destination::Destination;
 use crate::knowledge::Knowledge;
-use crate::pace::sources::Sources;
+use crate::pace::sources::SourcePool;
 use crate::probe::ProbeRecord;
 use crate::probe::redact::redact;
 
@@ -53,7 +53,7 @@ impl AddressSubject {
     /// Builds the verdict from a probe's fate.
     pub(crate) fn answer(
         self,
-        (knowledge, sources): (&Knowledge, &Sources),
+        (knowledge, sources): (&Knowledge, &SourcePool),
         place: &Destination,
         told: RecipientReport,
         asked: &ProbeRecord,
@@ -130,7 +130,7 @@ pub(crate) fn invalid(knowledge: &Knowledge, email: Arc<str>, error: &AddressErr
 }
 
 fn evidence(
-    sources: &Sources,
+    sources: &SourcePool,
     place: &Destination,
     told: RecipientReport,
     asked: &ProbeRecord,

@@ -36,7 +36,8 @@ pub(crate) async fn verify(parts: &Arc<EngineParts>, email: &str, live: LiveCall
         return known;
     }
     let subject = AddressSubject::new(email, address.domain().ascii().into(), &address, knowledge);
-    let question = Question { parts: parts.clone(), subject: subject.clone(), address, normalized, scope: live.scope };
+    let question =
+        LiveQuestion { parts: parts.clone(), subject: subject.clone(), address, normalized, scope: live.scope };
     // A separate task: a call cut off by its deadline, or by a caller who left, still fills the cache.
     let held = LimitWaits::default();
     let probe = parts.work.spawn(held.clone().watch(question.ask()));
@@ -70,7 +71,7 @@ fn unverified(meta: &'static str, rule: &str) -> Finding {
     Finding { reason: Reason::Unverified, meta: Cow::Borrowed(meta), rule: Arc::from(rule) }
 }
 
-struct Question {
+struct LiveQuestion {
     parts: Arc<EngineParts>,
     subject: AddressSubject,
     address: Address,
@@ -86,7 +87,7 @@ struct ProbeOutcome {
     again_ms: Option<i64>,
 }
 
-impl Question {
+impl LiveQuestion {
     async fn ask(self) -> Verification {
         let destination = self.destination(Effort::Live).await;
         let came = self.probe(&destination, Effort::Live, None).await;

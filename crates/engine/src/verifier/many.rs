@@ -22,19 +22,19 @@ use crate::request::{AddressOutcome, Asker, Effort, JobAddress, OutcomeSink, Pri
 use crate::verifier::answer::{AddressSubject, invalid};
 
 /// Address, with the data to return with its outcome.
-struct Member {
+struct PlanMember {
     key: u64,
     subject: AddressSubject,
     tries: PriorAttempts,
 }
 
 /// Common to the addresses of one plan: domain, source, customer.
-type Shared = (Arc<str>, Option<Arc<str>>, u64);
+type SharedByPlan = (Arc<str>, Option<Arc<str>>, u64);
 
 /// Addresses of one plan.
 #[derive(Default)]
 struct Group {
-    members: Vec<Option<Member>>,
+    members: Vec<Option<PlanMember>>,
     addresses: Vec<Address>,
 }
 
@@ -56,8 +56,8 @@ pub(crate) async fn verify_many(parts: &Arc<EngineParts>, items: Vec<JobAddress>
     }
 }
 
-fn grouped(knowledge: &Knowledge, items: Vec<JobAddress>, sink: &OutcomeSink) -> BTreeMap<Shared, Group> {
-    let mut groups: BTreeMap<Shared, Group> = BTreeMap::new();
+fn grouped(knowledge: &Knowledge, items: Vec<JobAddress>, sink: &OutcomeSink) -> BTreeMap<SharedByPlan, Group> {
+    let mut groups: BTreeMap<SharedByPlan, Group> = BTreeMap::new();
     let mut invalids = Vec::new();
     let mut domain: Arc<str> = Arc::from("");
     for JobAddress { key, email, customer, tries } in items {
@@ -74,7 +74,7 @@ fn grouped(knowledge: &Knowledge, items: Vec<JobAddress>, sink: &OutcomeSink) ->
         }
         let subject = AddressSubject::new(email, domain.clone(), &address, knowledge);
         let group = groups.entry((domain.clone(), tries.source.clone(), customer)).or_default();
-        group.members.push(Some(Member { key, subject, tries }));
+        group.members.push(Some(PlanMember { key, subject, tries }));
         group.addresses.push(address);
     }
     if !invalids.is_empty() {
@@ -83,7 +83,13 @@ fn grouped(knowledge: &Knowledge, items: Vec<JobAddress>, sink: &OutcomeSink) ->
     groups
 }
 
-async fn verify_group(parts: &Arc<EngineParts>, shared: Shared, group: Group, permit: QueuePermit, sink: &OutcomeSink) {
+async fn verify_group(
+    parts: &Arc<EngineParts>,
+    shared: SharedByPlan,
+    group: Group,
+    permit: QueuePermit,
+    sink: &OutcomeSink,
+) {
     let started = parts.clock.now();
     let (domain, source, customer) = shared;
     let Group { mut members, addresses } = group;
@@ -110,7 +116,7 @@ async fn verify_group(parts: &Arc<EngineParts>, shared: Shared, group: Group, pe
 fn outcome(
     parts: &EngineParts,
     destination: &Destination,
-    member: Member,
+    member: PlanMember,
     fate: RecipientFate,
     asked: &ProbeRecord,
     started: Millis,
@@ -121,7 +127,7 @@ fn outcome(
             let source = same_source.then_some(asked.source).flatten();
             let source = source.map(|source| parts.sources.at(source).name());
             let held = is_ours(&told.mailbox).then(|| Throttled { at: asked.site.clone() });
-            let later = Later { after_ms, why, source, held };
+            let later = RetryDetails { after_ms, why, source, held };
             match put_off(&parts.config, parts.clock.now(), &member, later, started) {
                 Some(put_off) => return put_off,
                 None => told,
@@ -134,7 +140,7 @@ fn outcome(
 fn settled(
     parts: &EngineParts,
     destination: &Destination,
-    member: Member,
+    member: PlanMember,
     told: RecipientReport,
     asked: &ProbeRecord,
     started: Millis,
@@ -148,7 +154,7 @@ fn settled(
 }
 
 /// Details of a retry.
-struct Later {
+struct RetryDetails {
     after_ms: i64,
     why: &'static str,
     source: Option<Arc<str>>,
@@ -166,8 +172,8 @@ fn is_ours(mailbox: &Mailbox) -> bool {
 fn put_off(
     config: &EngineConfig,
     now: Millis,
-    member: &Member,
-    later: Later,
+    member: &PlanMember,
+    later: RetryDetails,
     started: Millis,
 ) -> Option<AddressOutcome> {
     if member.tries.last {

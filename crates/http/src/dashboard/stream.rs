@@ -44,13 +44,13 @@ pub(crate) fn event(name: &str, json: &str) -> String {
 /// The events of a feed, as long as the person has the scopes.
 pub(crate) fn respond<F: PageFeed>(app: Arc<App>, person: Person, scopes: Vec<Scope>, feed: F) -> Response {
     let (beat, look) = (every(BEAT), every(SESSION));
-    let listener = Listener { app, person, scopes, feed, beat, look, unsure: false, begun: false };
+    let listener = StreamedPage { app, person, scopes, feed, beat, look, unsure: false, begun: false };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         // Proxies that gather answers would hold events back.
         (BUFFERING.clone(), HeaderValue::from_static("no")),
     ];
-    (headers, Body::from_stream(stream::unfold(listener, Listener::next))).into_response()
+    (headers, Body::from_stream(stream::unfold(listener, StreamedPage::next))).into_response()
 }
 
 /// Ticks for the first time when the time has passed once.
@@ -62,7 +62,7 @@ fn every(time: Duration) -> Interval {
 }
 
 /// Page that receives a stream.
-struct Listener<F> {
+struct StreamedPage<F> {
     app: Arc<App>,
     person: Person,
     scopes: Vec<Scope>,
@@ -74,7 +74,7 @@ struct Listener<F> {
     begun: bool,
 }
 
-impl<F: PageFeed> Listener<F> {
+impl<F: PageFeed> StreamedPage<F> {
     /// What is sent next; none at the end.
     async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         if !self.begun {

@@ -30,7 +30,7 @@ use tracing::Instrument as _;
 
 use crate::edge::listen::{HEADERS_BYTES_MAX, HEADERS_MAX};
 use crate::edge::peer::Peer;
-use crate::error::{ErrorPage, Marked, Refusal, write_into};
+use crate::error::{ErrorPage, MarkedError, Refusal, write_into};
 use crate::request::body::{BodyReading, BodyRules};
 
 /// Headers that the response gets even if its route panics or exceeds the deadline. An extension of every request, set at most
@@ -170,10 +170,10 @@ async fn within(deadline: Duration, reading: Option<BodyReading>, route: impl Fu
 
 /// Adds the envelope and the common headers to a response.
 fn finish(response: &mut Response, id: RequestId, assured: &Assured) {
-    let marked = response.extensions_mut().remove::<Marked>();
+    let marked = response.extensions_mut().remove::<MarkedError>();
     let is_page = response.extensions_mut().remove::<ErrorPage>().is_some();
     let foreign = || if is_page { None } else { foreign(response).map(Arc::new) };
-    let error = marked.map(|Marked(error)| error).or_else(foreign);
+    let error = marked.map(|MarkedError(error)| error).or_else(foreign);
     if let Some(error) = error {
         log(&error);
         write_into(&error, response, id);

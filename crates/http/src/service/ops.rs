@@ -45,19 +45,19 @@ pub fn routes(ops: Ops) -> Router {
 
 /// Body of a success.
 #[derive(Serialize)]
-struct Condition {
+struct ServiceCondition {
     status: &'static str,
 }
 
-async fn healthz() -> Json<Condition> {
-    Json(Condition { status: "ok" })
+async fn healthz() -> Json<ServiceCondition> {
+    Json(ServiceCondition { status: "ok" })
 }
 
 /// Reports readiness. A 503 names the failed checks; their causes are only in the log.
-async fn readyz(State(ops): State<Ops>) -> Answer<Condition> {
+async fn readyz(State(ops): State<Ops>) -> Answer<ServiceCondition> {
     let failed = ops.readiness.failed().await;
     if failed.is_empty() {
-        return Ok(Json(Condition { status: "ready" }));
+        return Ok(Json(ServiceCondition { status: "ready" }));
     }
     let message = format!("not ready: {}", failed.join(", "));
     Err(ApiError::new(Code::ServiceUnavailable, message).retry_after(1).into())
@@ -112,21 +112,21 @@ mod tests {
     use super::*;
     use crate::edge::shell::{ShellConfig, shell};
 
-    struct Nothing;
+    struct NoParts;
 
-    impl Observed for Nothing {
+    impl Observed for NoParts {
         fn look(&self) -> BoxFuture<'_, Gauges> {
             Box::pin(std::future::ready(Gauges::default()))
         }
     }
 
-    struct Node {
+    struct NodeView {
         router: Router,
         broken: Arc<AtomicBool>,
         closing: CancellationToken,
     }
 
-    fn node(token: Option<&str>) -> Node {
+    fn node(token: Option<&str>) -> NodeView {
         let (broken, closing, clock) =
             (Arc::new(AtomicBool::new(false)), CancellationToken::new(), EngineClock::system());
         let state = broken.clone();
@@ -139,15 +139,15 @@ mod tests {
         let ops = Ops {
             readiness: Arc::new(readiness),
             metrics: metrics.clone(),
-            observed: Arc::new(Nothing),
+            observed: Arc::new(NoParts),
             readers: Arc::new(Readers::new(token.map(Into::into))),
         };
         let counted = routes(ops).layer(axum::middleware::from_fn_with_state(metrics.clone(), count_in_flight));
         let config = ShellConfig { observer: Some(metrics.observer()), ..ShellConfig::default() };
-        Node { router: shell(counted, config, clock), broken, closing }
+        NodeView { router: shell(counted, config, clock), broken, closing }
     }
 
-    impl Node {
+    impl NodeView {
         async fn get(&self, path: &str, peer: &str, headers: &[(&str, &str)]) -> (StatusCode, HeaderMap, String) {
             let peer: SocketAddr = format!("{peer}:4711").parse().unwrap();
             let mut request = Request::get(path).header("host", "localhost").extension(Peer(peer));

@@ -22,9 +22,9 @@ pub struct FlightReader<'a> {
 
 /// One RCPT of a flight: the reader, and the recipient's place in the flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Question<'a>(&'a FlightReader<'a>, usize);
+pub(super) struct RcptQuestion<'a>(&'a FlightReader<'a>, usize);
 
-impl Question<'_> {
+impl RcptQuestion<'_> {
     fn read(&self, reply: &Reply, stage: DialogStage, provider: Option<&str>) -> ReplyReading {
         let Self(reader, place) = *self;
         let path = reader.recipients.get(place).map(Recipient::path).unwrap_or_default();
@@ -76,11 +76,11 @@ impl ProbePlan {
         self.checked = false;
         let mut answers = answers.into_iter();
         for ((place, recipient), answer) in recipients.iter().enumerate().zip(answers.by_ref()) {
-            self.answer(*recipient, answer, Question(reader, place), &mut flight);
+            self.answer(*recipient, answer, RcptQuestion(reader, place), &mut flight);
         }
         if random {
             let answer = answers.next().unwrap_or(RcptAnswer::Unanswered);
-            self.random_answer(answer, Question(reader, recipients.len()), &mut flight);
+            self.random_answer(answer, RcptQuestion(reader, recipients.len()), &mut flight);
         }
         if flight.heard.answered > 0 {
             self.hosts.answered();
@@ -105,7 +105,7 @@ impl ProbePlan {
         answers
     }
 
-    fn answer(&mut self, recipient: u32, answer: RcptAnswer, question: Question<'_>, flight: &mut FlightSoFar) {
+    fn answer(&mut self, recipient: u32, answer: RcptAnswer, question: RcptQuestion<'_>, flight: &mut FlightSoFar) {
         let (stage, reply) = match answer {
             RcptAnswer::Reply(reply) => (DialogStage::Rcpt, reply),
             RcptAnswer::MailRefused(reply) => (DialogStage::Mail, Reply::clone(&reply)),
@@ -169,7 +169,7 @@ impl ProbePlan {
         self.fates.push((recipient, super::RecipientFate::Settled(told)));
     }
 
-    pub(super) fn read(&self, question: Question<'_>, reply: &Reply, stage: DialogStage) -> ReplyReading {
+    pub(super) fn read(&self, question: RcptQuestion<'_>, reply: &Reply, stage: DialogStage) -> ReplyReading {
         let provider = self.hosts.policy().and_then(|policy| policy.provider.as_deref());
         question.read(reply, stage, provider)
     }

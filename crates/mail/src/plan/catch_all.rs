@@ -1,7 +1,7 @@
 //! Random recipients, and what acceptances are worth beside them.
 
-use super::answers::{FlightSoFar, Question, tells_apart};
-use super::{ASKS_MAX, GREYLIST_MS, HeldReply, IN_PROGRESS_MS, MISSES_TRUSTED_MAX, ProbePlan, PutOff, index};
+use super::answers::{FlightSoFar, RcptQuestion, tells_apart};
+use super::{ASKS_MAX, GREYLIST_MS, HeldReply, IN_PROGRESS_MS, MISSES_TRUSTED_MAX, PlannedRetry, ProbePlan, index};
 use crate::classify::{AboutUs, DialogStage, Meaning, ReplyReading};
 use crate::smtp::session::RcptAnswer;
 use crate::verdict::CatchAll;
@@ -51,7 +51,7 @@ impl ProbePlan {
         }
     }
 
-    pub(super) fn random_answer(&mut self, answer: RcptAnswer, question: Question<'_>, flight: &mut FlightSoFar) {
+    pub(super) fn random_answer(&mut self, answer: RcptAnswer, question: RcptQuestion<'_>, flight: &mut FlightSoFar) {
         let RcptAnswer::Reply(reply) = answer else {
             self.randoms.lost += 1;
             return;
@@ -93,7 +93,7 @@ impl ProbePlan {
     fn random_put_off(&mut self, reading: &ReplyReading, default_ms: i64, why: &'static str) {
         self.randoms.useless = true;
         let after_ms = reading.retry_after_ms.unwrap_or(default_ms);
-        self.randoms.put_off = Some(PutOff { after_ms, why, ours: None });
+        self.randoms.put_off = Some(PlannedRetry { after_ms, why, ours: None });
     }
 
     fn random_accepted(&mut self) {

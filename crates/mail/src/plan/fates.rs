@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{HeldReply, ProbeAction, ProbePlan, PutOff, TEMPORARY_MS, UNREACHED_MS};
+use super::{HeldReply, PlannedRetry, ProbeAction, ProbePlan, TEMPORARY_MS, UNREACHED_MS};
 use crate::classify::{DialogStage, Meaning, ReplyReading};
 use crate::smtp::reply::Reply;
 use crate::verdict::{CatchAll, Mailbox, NotAsked, Silence};
@@ -58,7 +58,7 @@ impl ProbePlan {
             NotAsked::Opaque | NotAsked::Budget => "budget",
         };
         if self.asks_randoms() {
-            self.randoms.put_off.get_or_insert(PutOff { after_ms, why: token, ours: Some(why) });
+            self.randoms.put_off.get_or_insert(PlannedRetry { after_ms, why: token, ours: Some(why) });
         }
         self.defer_all(&told, after_ms, token);
     }
@@ -130,11 +130,11 @@ impl ProbePlan {
             // The acceptance counts once the random recipient has an answer.
             let put_off = self.randoms.put_off.filter(|_| undecided && reading.meaning == Meaning::Accepted);
             let told = match put_off {
-                Some(PutOff { ours: Some(why), .. }) => self.not_asked(Mailbox::NotAsked(why)),
+                Some(PlannedRetry { ours: Some(why), .. }) => self.not_asked(Mailbox::NotAsked(why)),
                 _ => self.report_with(DialogStage::Rcpt, reply, &reading, catch_all),
             };
             match put_off {
-                Some(PutOff { after_ms, why, .. }) => self.later(recipient, told, after_ms, why, true),
+                Some(PlannedRetry { after_ms, why, .. }) => self.later(recipient, told, after_ms, why, true),
                 None => self.fates.push((recipient, RecipientFate::Settled(told))),
             }
         }

@@ -29,7 +29,7 @@ pub enum ResolvedHost {
 }
 
 #[derive(Debug)]
-enum State {
+enum HostPhase {
     Unknown,
     Addresses(VecDeque<IpAddr>),
     Nothing,
@@ -37,17 +37,17 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Host {
+struct HostProgress {
     mx: MxHost,
     policy: Arc<Policy>,
-    state: State,
+    state: HostPhase,
     /// It answered about a recipient, in any way.
     answered: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Hosts {
-    list: Vec<Host>,
+    list: Vec<HostProgress>,
     /// The domain has more than [`EXCHANGERS_MAX`] MX hosts.
     more: bool,
     current: usize,
@@ -61,10 +61,10 @@ pub(super) struct Hosts {
 impl Hosts {
     /// `policies` in the order of `exchangers`.
     pub(super) fn new(exchangers: &[MxHost], policies: Vec<Arc<Policy>>, rng: &mut Rng) -> Self {
-        let mut list: Vec<Host> = exchangers
+        let mut list: Vec<HostProgress> = exchangers
             .iter()
             .zip(policies)
-            .map(|(mx, policy)| Host { mx: mx.clone(), policy, state: State::Unknown, answered: false })
+            .map(|(mx, policy)| HostProgress { mx: mx.clone(), policy, state: HostPhase::Unknown, answered: false })
             .collect();
         // RFC 5321 §5.1: equal preferences are taken in random order, to share the load.
         rng.shuffle(&mut list);
@@ -92,15 +92,15 @@ impl Hosts {
     pub(super) fn next(&mut self) -> Option<ProbeAction> {
         while let Some(host) = self.list.get(self.current) {
             match &host.state {
-                State::Unknown => return Some(ProbeAction::Resolve { exchanger: self.current }),
-                State::Addresses(addresses) if self.dials < DIALS_MAX => {
+                HostPhase::Unknown => return Some(ProbeAction::Resolve { exchanger: self.current }),
+                HostPhase::Addresses(addresses) if self.dials < DIALS_MAX => {
                     if let Some(&address) = addresses.front() {
                         self.dials += 1;
                         return Some(ProbeAction::Dial { exchanger: self.current, address, clear: self.clear });
                     }
                     self.skip_host();
                 }
-                State::Addresses(_) | State::Nothing | State::Failed => self.skip_host(),
+                HostPhase::Addresses(_) | HostPhase::Nothing | HostPhase::Failed => self.skip_host(),
             }
         }
         None
@@ -108,12 +108,12 @@ impl Hosts {
 
     pub(super) fn resolved(&mut self, exchanger: usize, found: ResolvedHost) {
         self.list[exchanger].state = match found {
-            ResolvedHost::Addresses(addresses) if addresses.is_empty() => State::Nothing,
+            ResolvedHost::Addresses(addresses) if addresses.is_empty() => HostPhase::Nothing,
             ResolvedHost::Addresses(addresses) => {
-                State::Addresses(addresses.into_iter().take(ADDRESSES_PER_HOST).collect())
+                HostPhase::Addresses(addresses.into_iter().take(ADDRESSES_PER_HOST).collect())
             }
-            ResolvedHost::Nothing => State::Nothing,
-            ResolvedHost::Failed => State::Failed,
+            ResolvedHost::Nothing => HostPhase::Nothing,
+            ResolvedHost::Failed => HostPhase::Failed,
         };
     }
 
@@ -158,7 +158,7 @@ impl Hosts {
 
     pub(super) fn skip_address(&mut self) {
         self.clear = false;
-        if let Some(Host { state: State::Addresses(addresses), .. }) = self.list.get_mut(self.current) {
+        if let Some(HostProgress { state: HostPhase::Addresses(addresses), .. }) = self.list.get_mut(self.current) {
             addresses.pop_front();
         }
     }
@@ -172,10 +172,10 @@ impl Hosts {
     /// Meaning of a plan that no host is left for and no host's failure ended. It is a fact about the domain only if no MX host has an
     /// address, by authority. A host with one has ended sessions until there were too many.
     pub(super) fn unusable(&self) -> Mailbox {
-        let any = |is: fn(&State) -> bool| self.list.iter().any(|host| is(&host.state));
-        if any(|state| matches!(state, State::Addresses(_))) {
+        let any = |is: fn(&HostPhase) -> bool| self.list.iter().any(|host| is(&host.state));
+        if any(|state| matches!(state, HostPhase::Addresses(_))) {
             Mailbox::Silent(Silence::Closed)
-        } else if self.more || any(|state| matches!(state, State::Failed | State::Unknown)) {
+        } else if self.more || any(|state| matches!(state, HostPhase::Failed | HostPhase::Unknown)) {
             Mailbox::NotAsked(NotAsked::Dns)
         } else {
             Mailbox::Unroutable("mx_unroutable")

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use serde::Deserialize;
 
-use super::{Entry, GovernorPolicy, Mode, Policies, Policy, TlsPolicy};
+use super::{GovernorPolicy, Mode, Policies, Policy, PolicyEntry, TlsPolicy};
 
 /// The form of file that this program reads.
 const FORMAT: u32 = 1;
@@ -45,10 +45,10 @@ pub(super) struct PolicyFile {
     format: u32,
     /// What holds in the profile `polite` where an entry says nothing.
     #[serde(default)]
-    polite: Settings,
+    polite: PolicySettings,
     /// What holds in the profile `open`, whatever an entry says outside of its own `open` table.
     #[serde(default)]
-    open: Settings,
+    open: PolicySettings,
     #[serde(default, rename = "policy")]
     policies: Vec<WrittenPolicy>,
 }
@@ -65,7 +65,7 @@ struct WrittenPolicy {
     source: String,
     /// Settings for `open` that are facts about the server (one domain a transaction, lies).
     #[serde(default)]
-    open: Settings,
+    open: PolicySettings,
     /// The settings for `polite`, as a table: only then are unknown ones noticed.
     #[serde(flatten)]
     polite: toml::Table,
@@ -74,7 +74,7 @@ struct WrittenPolicy {
 /// Every setting, each of which may be left to the defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+struct PolicySettings {
     mode: Option<String>,
     connections: Option<u32>,
     session_rcpt: Option<u32>,
@@ -103,7 +103,7 @@ struct WrittenGovernor {
     pause_s: u32,
 }
 
-impl Settings {
+impl PolicySettings {
     /// These settings where they are set, else the others.
     fn or(self, other: &Self) -> Self {
         Self {
@@ -206,16 +206,16 @@ pub(super) fn compile(document: PolicyFile) -> Result<Policies, PolicyError> {
     Ok(Policies { entries, suffixes, fallback })
 }
 
-fn entry(written: WrittenPolicy, polite: &Settings, open: &Settings) -> Result<Entry, String> {
+fn entry(written: WrittenPolicy, polite: &PolicySettings, open: &PolicySettings) -> Result<PolicyEntry, String> {
     if written.source.trim().is_empty() {
         return Err("an entry needs a source that documents its numbers".to_owned());
     }
     let id: Arc<str> = written.id.into();
     let provider: Option<Arc<str>> = written.provider.map(Into::into);
-    let own: Settings = written.polite.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let own: PolicySettings = written.polite.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
     let polite = own.or(polite).policy(&id, provider.as_ref())?;
     let open = written.open.or(open).policy(&id, provider.as_ref())?;
-    Ok(Entry { polite: Arc::new(polite), open: Arc::new(open) })
+    Ok(PolicyEntry { polite: Arc::new(polite), open: Arc::new(open) })
 }
 
 fn set<T>(name: &str, value: Option<T>) -> Result<T, String> {

@@ -41,7 +41,7 @@ pub enum RcptAnswer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Command {
+enum FlightCommand {
     Rset,
     Mail {
         utf8: bool,
@@ -66,8 +66,8 @@ pub(super) enum ReplyEffect {
 pub(super) struct FlightUnderWay {
     recipients: Vec<Recipient>,
     answers: Vec<RcptAnswer>,
-    unsent: VecDeque<Command>,
-    sent: VecDeque<Command>,
+    unsent: VecDeque<FlightCommand>,
+    sent: VecDeque<FlightCommand>,
     window: usize,
     /// The refusal of the transaction whose replies are coming in.
     refused: Option<Arc<Reply>>,
@@ -91,14 +91,14 @@ impl FlightUnderWay {
         for (number, transaction) in transactions.into_iter().take(allowed).enumerate() {
             // A second MAIL without RSET is an error (RFC 5321 §4.1.4).
             if open || number > 0 {
-                unsent.push_back(Command::Rset);
+                unsent.push_back(FlightCommand::Rset);
             }
             let utf8 = transaction.iter().any(|index| recipients[*index].needs_smtp_utf8());
-            unsent.push_back(Command::Mail { utf8 });
-            unsent.extend(transaction.iter().copied().map(Command::Rcpt));
+            unsent.push_back(FlightCommand::Mail { utf8 });
+            unsent.extend(transaction.iter().copied().map(FlightCommand::Rcpt));
         }
         if rset && !unsent.is_empty() {
-            unsent.push_back(Command::Rset);
+            unsent.push_back(FlightCommand::Rset);
         }
         let window = if capabilities.pipelining { WINDOW } else { 1 };
         Self { recipients, answers, unsent, sent: VecDeque::new(), window, refused: None, open }
@@ -122,12 +122,12 @@ impl FlightUnderWay {
                 break;
             };
             match next {
-                Command::Rset => command::bare(out, Bare::Rset),
-                Command::Mail { utf8 } => {
+                FlightCommand::Rset => command::bare(out, Bare::Rset),
+                FlightCommand::Mail { utf8 } => {
                     command::mail(out, mail_from, utf8);
                     written.mails += 1;
                 }
-                Command::Rcpt(index) => {
+                FlightCommand::Rcpt(index) => {
                     command::rcpt(out, &self.recipients[index]);
                     written.rcpts += 1;
                 }
@@ -140,9 +140,9 @@ impl FlightUnderWay {
     /// The stage of the reply that comes next.
     pub(super) fn stage(&self) -> DialogStage {
         match self.sent.front() {
-            Some(Command::Mail { .. }) => DialogStage::Mail,
-            Some(Command::Rcpt(_)) => DialogStage::Rcpt,
-            Some(Command::Rset) | None => DialogStage::Unsolicited,
+            Some(FlightCommand::Mail { .. }) => DialogStage::Mail,
+            Some(FlightCommand::Rcpt(_)) => DialogStage::Rcpt,
+            Some(FlightCommand::Rset) | None => DialogStage::Unsolicited,
         }
     }
 
@@ -164,20 +164,20 @@ impl FlightUnderWay {
     /// Takes the reply to the oldest command under way.
     pub(super) fn take(&mut self, reply: Reply) -> ReplyEffect {
         match self.sent.pop_front() {
-            Some(Command::Rset) if reply.is_positive() => {
+            Some(FlightCommand::Rset) if reply.is_positive() => {
                 self.open = false;
                 self.refused = None;
             }
             // RFC 5321 §4.1.1.5: RSET has no other answer than 250. Some servers and proxies do not know it (§4.2.4); what else is
             // here was meant for another command.
-            Some(Command::Rset) if (500..=504).contains(&reply.code) => return ReplyEffect::WithoutRset,
-            Some(Command::Rset) => return ReplyEffect::Shifted,
-            Some(Command::Mail { .. }) if reply.is_positive() => {
+            Some(FlightCommand::Rset) if (500..=504).contains(&reply.code) => return ReplyEffect::WithoutRset,
+            Some(FlightCommand::Rset) => return ReplyEffect::Shifted,
+            Some(FlightCommand::Mail { .. }) if reply.is_positive() => {
                 self.open = true;
                 self.refused = None;
             }
-            Some(Command::Mail { .. }) => self.refuse(reply),
-            Some(Command::Rcpt(index)) => {
+            Some(FlightCommand::Mail { .. }) => self.refuse(reply),
+            Some(FlightCommand::Rcpt(index)) => {
                 self.answers[index] = match &self.refused {
                     // Servers answer 503 to RCPT without MAIL, and some answer 250.
                     Some(refusal) => RcptAnswer::MailRefused(Arc::clone(refusal)),
@@ -192,9 +192,9 @@ impl FlightUnderWay {
     /// MAIL was refused. What is under way still gets its replies; nothing more is sent, for it would be refused as well.
     fn refuse(&mut self, reply: Reply) {
         let refusal = Arc::new(reply);
-        let same_transaction = self.sent.iter().take_while(|command| !matches!(command, Command::Mail { .. }));
+        let same_transaction = self.sent.iter().take_while(|command| !matches!(command, FlightCommand::Mail { .. }));
         for command in same_transaction.chain(&self.unsent) {
-            if let Command::Rcpt(index) = command {
+            if let FlightCommand::Rcpt(index) = command {
                 self.answers[*index] = RcptAnswer::MailRefused(Arc::clone(&refusal));
             }
         }

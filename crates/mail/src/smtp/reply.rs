@@ -196,7 +196,7 @@ impl ReplyParser {
 
     /// One whole line, LF included.
     fn take_line(&mut self, raw: &[u8], seen: &mut impl FnMut(u32, &[u8])) -> Result<Option<Reply>, ReplyError> {
-        let line = Line::parse(raw)?;
+        let line = ReplyLine::parse(raw)?;
         let mut reply = match self.unfinished.take() {
             None => Unfinished { code: line.code, text: ReplyText::first(line.code, line.text), lines: 0, bytes: 0 },
             Some(unfinished) if unfinished.code != line.code => {
@@ -226,7 +226,7 @@ impl ReplyParser {
 }
 
 /// One line, taken apart.
-struct Line<'a> {
+struct ReplyLine<'a> {
     code: u16,
     /// Whether the reply goes on after this line.
     more: bool,
@@ -234,7 +234,7 @@ struct Line<'a> {
     nonconforming: bool,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ReplyLine<'a> {
     /// `raw` ends in LF. RFC 5321 §4.2: `Reply-line = *( Reply-code "-" [ textstring ] CRLF ) Reply-code [ SP textstring ] CRLF`.
     fn parse(raw: &'a [u8]) -> Result<Self, ReplyError> {
         let line = raw.strip_suffix(b"\n").unwrap_or(raw);

@@ -45,7 +45,7 @@ const READ_PER_RCPT_BYTES: u64 = 1024;
 const QUIT_MS: i64 = 2_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SessionState {
     New,
     Banner,
     Ehlo,
@@ -65,7 +65,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct SmtpSession {
     config: Arc<Config>,
-    state: State,
+    state: SessionState,
     parser: ReplyParser,
     capabilities: Capabilities,
     /// The refusal of EHLO that HELO followed.
@@ -95,7 +95,7 @@ impl SmtpSession {
     pub fn new(config: Arc<Config>) -> Self {
         Self {
             config,
-            state: State::New,
+            state: SessionState::New,
             parser: ReplyParser::new(),
             capabilities: Capabilities::default(),
             ehlo_refusal: None,
@@ -124,11 +124,11 @@ impl SmtpSession {
             };
         }
         match event {
-            SessionEvent::Opened if self.state == State::New => self.open(now),
+            SessionEvent::Opened if self.state == SessionState::New => self.open(now),
             SessionEvent::Received(bytes) => self.receive(bytes, now),
             SessionEvent::Closed => self.closed(),
-            SessionEvent::TlsReady if self.state == State::Handshake => self.secured(now),
-            SessionEvent::TlsFailed if self.state == State::Handshake => self.finish(End::TlsFailed),
+            SessionEvent::TlsReady if self.state == SessionState::Handshake => self.secured(now),
+            SessionEvent::TlsFailed if self.state == SessionState::Handshake => self.finish(End::TlsFailed),
             SessionEvent::Ask(flight) => self.ask(flight, now),
             SessionEvent::Quit => self.quit(now),
             SessionEvent::Opened | SessionEvent::TlsReady | SessionEvent::TlsFailed | SessionEvent::Tick => {
@@ -165,11 +165,11 @@ impl SmtpSession {
     /// What is being waited for; [`DialogStage::Unsolicited`] while nothing that matters is.
     pub fn stage(&self) -> DialogStage {
         match self.state {
-            State::New | State::Banner => DialogStage::Connect,
-            State::Ehlo | State::Helo => DialogStage::Ehlo,
-            State::StartTls | State::Handshake => DialogStage::StartTls,
-            State::Asking => self.asking.as_ref().map_or(DialogStage::Unsolicited, FlightUnderWay::stage),
-            State::Idle | State::Quitting { .. } | State::Over => DialogStage::Unsolicited,
+            SessionState::New | SessionState::Banner => DialogStage::Connect,
+            SessionState::Ehlo | SessionState::Helo => DialogStage::Ehlo,
+            SessionState::StartTls | SessionState::Handshake => DialogStage::StartTls,
+            SessionState::Asking => self.asking.as_ref().map_or(DialogStage::Unsolicited, FlightUnderWay::stage),
+            SessionState::Idle | SessionState::Quitting { .. } | SessionState::Over => DialogStage::Unsolicited,
         }
     }
 
@@ -207,15 +207,15 @@ impl SmtpSession {
         if self.config.check().is_err() {
             return self.fail("a name of ours cannot be written in a command");
         }
-        self.state = State::Banner;
+        self.state = SessionState::Banner;
         self.clocks.open(now, &self.config.timeouts);
         SessionStep::NeedInput
     }
 
     fn closed(&mut self) -> SessionStep {
         match self.state {
-            State::Quitting { .. } => self.finish(End::Quit),
-            State::Handshake => self.finish(End::TlsFailed),
+            SessionState::Quitting { .. } => self.finish(End::Quit),
+            SessionState::Handshake => self.finish(End::TlsFailed),
             _ => self.finish(End::Closed { stage: self.stage() }),
         }
     }
@@ -229,17 +229,17 @@ impl SmtpSession {
     fn say_ehlo(&mut self, now: Millis) -> SessionStep {
         self.capabilities = Capabilities::default();
         command::ehlo(&mut self.out, &self.config.helo);
-        self.await_reply(State::Ehlo, now)
+        self.await_reply(SessionState::Ehlo, now)
     }
 
-    fn await_reply(&mut self, state: State, now: Millis) -> SessionStep {
+    fn await_reply(&mut self, state: SessionState, now: Millis) -> SessionStep {
         self.state = state;
         self.clocks.wait(now, self.config.timeouts.command_ms, &self.config.timeouts);
         SessionStep::NeedInput
     }
 
     fn ask(&mut self, flight: Flight, now: Millis) -> SessionStep {
-        if self.state != State::Idle {
+        if self.state != SessionState::Idle {
             return SessionStep::Answered(unanswered(&flight));
         }
         let mails_left = self.capabilities.mail_max.map(|most| most.saturating_sub(self.mails_sent));
@@ -249,12 +249,12 @@ impl SmtpSession {
             return SessionStep::Answered(asking.into_answers());
         }
         self.asking = Some(asking);
-        self.state = State::Asking;
+        self.state = SessionState::Asking;
         if self.parser.is_inside_reply() {
             return self.fail("a reply without a question");
         }
         self.write_flight();
-        self.await_reply(State::Asking, now)
+        self.await_reply(SessionState::Asking, now)
     }
 
     fn write_flight(&mut self) {
@@ -267,14 +267,14 @@ impl SmtpSession {
 
     fn quit(&mut self, now: Millis) -> SessionStep {
         match self.state {
-            State::Idle => {
+            SessionState::Idle => {
                 command::bare(&mut self.out, Bare::Quit);
-                self.state = State::Quitting { odd: false };
+                self.state = SessionState::Quitting { odd: false };
                 let wait_ms = QUIT_MS.min(self.config.timeouts.command_ms);
                 self.clocks.wait(now, wait_ms, &self.config.timeouts);
                 SessionStep::NeedInput
             }
-            State::Quitting { .. } => self.unless_late(now),
+            SessionState::Quitting { .. } => self.unless_late(now),
             // A caller in a hurry: whatever is under way is dropped.
             _ => self.finish(End::Quit),
         }
@@ -284,13 +284,13 @@ impl SmtpSession {
     fn unless_late(&mut self, now: Millis) -> SessionStep {
         if now >= self.clocks.earliest() {
             let end = match self.state {
-                State::Quitting { .. } => End::Quit,
+                SessionState::Quitting { .. } => End::Quit,
                 _ => End::TimedOut { stage: self.stage() },
             };
             return self.finish(end);
         }
         match self.state {
-            State::Idle => SessionStep::Ready,
+            SessionState::Idle => SessionStep::Ready,
             _ => SessionStep::NeedInput,
         }
     }
@@ -318,7 +318,7 @@ impl SmtpSession {
             }
             asking.into_answers()
         });
-        self.state = State::Over;
+        self.state = SessionState::Over;
         self.clocks.stop();
         self.end = Some(end.clone());
         asking.map_or(SessionStep::Ended(end), SessionStep::Answered)

@@ -129,7 +129,7 @@ pub fn silence_token(how: Silence) -> &'static str {
     }
 }
 
-type Found = Option<(Reason, Cow<'static, str>)>;
+type FoundReason = Option<(Reason, Cow<'static, str>)>;
 
 fn replied(
     meaning: Meaning,
@@ -137,7 +137,7 @@ fn replied(
     enhanced: Option<Enhanced>,
     catch_all: CatchAll,
     accepts_others: bool,
-) -> Found {
+) -> FoundReason {
     let smtp = || Cow::Owned(smtp_meta(code, enhanced));
     let permanent = code >= 500;
     match meaning {
@@ -169,7 +169,7 @@ fn replied(
     }
 }
 
-fn accepted(catch_all: CatchAll) -> Found {
+fn accepted(catch_all: CatchAll) -> FoundReason {
     match catch_all {
         CatchAll::No => None,
         CatchAll::Yes => Some((Reason::AcceptAll, "catch_all".into())),

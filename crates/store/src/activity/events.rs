@@ -153,7 +153,7 @@ impl EventActor {
 }
 
 #[derive(Deserialize)]
-struct Body {
+struct EventBody {
     actor: Option<EventActor>,
     /// Missing in events from before subjects were recorded.
     subject: Option<EventSubject>,
@@ -189,7 +189,7 @@ fn body(what: &AccountChange, actor: Option<EventActor>) -> Vec<u8> {
 /// Reads an event from its columns `at`, `kind`, `connection_id` and `body`.
 impl FromRow for StoredAccountEvent {
     fn from_row(row: &ResultRow) -> Result<Self> {
-        let body: Body = serde_json::from_str(&row.text("body")?).map_err(damaged)?;
+        let body: EventBody = serde_json::from_str(&row.text("body")?).map_err(damaged)?;
         let connection: Option<ConnId> = row.read("connection_id")?;
         let unread = || StoreError::corrupt("an event's kind");
         let what = if row.get::<String>("kind")? == SETTINGS_CHANGE {

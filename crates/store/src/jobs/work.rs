@@ -284,7 +284,7 @@ pub async fn settle_rows(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart,
     let put_off = soon(&locked, &settled.put_off, now);
     let next = import::insert(tx, org, job, locked.next_chunk, &put_off).await?;
     let comes_on = settled.done || settled.stay.is_some() || !new.is_empty();
-    let numbers = Numbers { next_chunk: next, parts, progress_at: Some(now).filter(|_| comes_on) };
+    let numbers = AssignedNumbers { next_chunk: next, parts, progress_at: Some(now).filter(|_| comes_on) };
     count(tx, fence, &new, charged, numbers).await?;
     if let Some(stay) = &settled.stay {
         let ready_at = if locked.hurried { now } else { stay.ready_at };
@@ -377,13 +377,19 @@ fn deltas(
 }
 
 /// Numbers that a job assigns to its additions, and whether it progresses.
-struct Numbers {
+struct AssignedNumbers {
     next_chunk: i64,
     parts: i64,
     progress_at: Option<Millis>,
 }
 
-async fn count(tx: &mut Tx, fence: &ChunkFence, new: &[&RowResult], charged: i64, numbers: Numbers) -> Result<()> {
+async fn count(
+    tx: &mut Tx,
+    fence: &ChunkFence,
+    new: &[&RowResult],
+    charged: i64,
+    numbers: AssignedNumbers,
+) -> Result<()> {
     let ChunkFence { org, job, .. } = *fence;
     let mut counts = JobCounts::default();
     let mut reasons: BTreeMap<&str, i64> = BTreeMap::new();
@@ -394,7 +400,7 @@ async fn count(tx: &mut Tx, fence: &ChunkFence, new: &[&RowResult], charged: i64
         *reasons.entry(Reason::as_str(row.kind.reason)).or_default() += row.copies;
     }
     let JobCounts { processed, passed, undeliverable, risky, unknown } = counts;
-    let Numbers { next_chunk, parts, progress_at } = numbers;
+    let AssignedNumbers { next_chunk, parts, progress_at } = numbers;
     let values =
         args![org, job, processed, passed, undeliverable, risky, unknown, charged, progress_at, next_chunk, parts];
     tx.execute(&COUNT, values).await?;

@@ -53,7 +53,7 @@ pub struct ClockLimits {
 
 /// Kind of time that is too far ahead.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum TimeKind {
     /// A process's lease: expires. With SQLite, the starting process is the only one.
     Lease(i64),
     /// The same, found by creation time.
@@ -69,8 +69,8 @@ macro_rules! correcting_statements {
     (|$longest:ident| $($name:ident = $text:expr, $kind:expr;)+) => {
         statements! { $($name = $text;)+ }
 
-        fn rules($longest: &ClockLimits) -> Vec<(&'static Statement, Kind)> {
-            use Kind::{Lease, Lock, Pause, Wait};
+        fn rules($longest: &ClockLimits) -> Vec<(&'static Statement, TimeKind)> {
+            use TimeKind::{Lease, Lock, Pause, Wait};
             vec![$((&$name, $kind)),+]
         }
     };
@@ -133,14 +133,14 @@ pub async fn correct_times(store: &Store, now: Millis, longest: &ClockLimits, wh
     let alone = when == ClockCorrection::AtStart && store.dialect() == SqlDialect::Sqlite;
     for (statement, kind) in rules(longest) {
         let latest = match kind {
-            Kind::Lease(_) | Kind::Lock(_) if alone => now,
-            Kind::Lease(ms) | Kind::Lock(ms) | Kind::Wait(ms) => now + ms + SLACK_MS,
-            Kind::Pause => now + PAUSE_MS + SLACK_MS,
+            TimeKind::Lease(_) | TimeKind::Lock(_) if alone => now,
+            TimeKind::Lease(ms) | TimeKind::Lock(ms) | TimeKind::Wait(ms) => now + ms + SLACK_MS,
+            TimeKind::Pause => now + PAUSE_MS + SLACK_MS,
         };
         let values = move || match kind {
-            Kind::Lock(ms) => args![now, latest, ms],
-            Kind::Pause => args![now, latest, AT_ONCE_MS],
-            Kind::Lease(_) | Kind::Wait(_) => args![now, latest],
+            TimeKind::Lock(ms) => args![now, latest, ms],
+            TimeKind::Pause => args![now, latest, AT_ONCE_MS],
+            TimeKind::Lease(_) | TimeKind::Wait(_) => args![now, latest],
         };
         changed += store.write(|tx| async move { tx.execute(statement, values()).await }.scope_boxed()).await?;
     }
@@ -158,7 +158,7 @@ async fn move_pauses_back(tx: &mut Tx, now: Millis, longest: &ClockLimits) -> Re
         return Ok(0);
     }
     let mut changed = 0;
-    for (statement, _) in rules(longest).into_iter().filter(|(_, kind)| matches!(kind, Kind::Pause)) {
+    for (statement, _) in rules(longest).into_iter().filter(|(_, kind)| matches!(kind, TimeKind::Pause)) {
         changed += tx.execute(statement, args![now, now, back_ms]).await?;
     }
     clock::restart(tx, now).await?;

@@ -48,7 +48,7 @@ pub struct StoredDomainFact {
 }
 
 /// Both parts of a [`StoredDomainFact`].
-type Parts = (Option<(bool, Millis)>, Option<Millis>);
+type FactParts = (Option<(bool, Millis)>, Option<Millis>);
 
 /// Facts about domains at MX hosts, requested as pairs of domain and host, in no order; unknown pairs are omitted. Expired parts
 /// are included until they are purged.
@@ -73,7 +73,7 @@ pub async fn remember(tx: &mut Tx, facts: &[StoredDomainFact]) -> Result<()> {
         return Ok(());
     }
     // PostgreSQL refuses to update a row twice in one statement. Writing in key order prevents deadlocks between writers.
-    let mut rows: BTreeMap<(&str, &str), Parts> = BTreeMap::new();
+    let mut rows: BTreeMap<(&str, &str), FactParts> = BTreeMap::new();
     for fact in facts {
         let row = rows.entry((&fact.domain, &fact.host)).or_default();
         *row = (fact.catch_all.or(row.0), fact.accepted_until.or(row.1));

@@ -51,14 +51,14 @@ struct Series {
 }
 
 /// Series of one route, by method.
-type Route = [OnceLock<Series>; METHODS.len()];
+type RouteSeries = [OnceLock<Series>; METHODS.len()];
 
 pub struct Http {
     requests: Requests,
     durations: Durations,
     in_flight: Gauge,
     /// Bounded by the router, which passes templates of routes.
-    routes: RwLock<BTreeMap<Box<str>, Arc<Route>>>,
+    routes: RwLock<BTreeMap<Box<str>, Arc<RouteSeries>>>,
 }
 
 impl Http {
@@ -100,7 +100,7 @@ impl Http {
         InFlight(self.in_flight.clone())
     }
 
-    fn route(&self, template: &str) -> Arc<Route> {
+    fn route(&self, template: &str) -> Arc<RouteSeries> {
         if let Some(route) = self.routes.read().unwrap_or_else(PoisonError::into_inner).get(template) {
             return route.clone();
         }

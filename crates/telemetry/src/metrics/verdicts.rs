@@ -18,14 +18,14 @@ const OTHER: &str = "other";
 type ByReason = Family<[(&'static str, &'static str); 2], Counter>;
 type ByProvider = Family<[(&'static str, String); 3], Counter>;
 /// A provider's counters by origin and status. Each is created at its first verdict, because most providers are rare.
-type Provider = [[OnceLock<Counter>; STATUSES]; ORIGINS];
+type ProviderCounters = [[OnceLock<Counter>; STATUSES]; ORIGINS];
 
 pub struct VerdictCounters {
     /// Counters by origin, then by reason.
     by_reason: Vec<Vec<Counter>>,
     by_provider: ByProvider,
-    providers: BTreeMap<Box<str>, Provider>,
-    other: Provider,
+    providers: BTreeMap<Box<str>, ProviderCounters>,
+    other: ProviderCounters,
 }
 
 impl VerdictCounters {
@@ -42,8 +42,8 @@ impl VerdictCounters {
             "Verdicts by status and the domain's mail provider",
             by_provider.clone(),
         );
-        let providers = providers.iter().map(|id| (Box::from(*id), Provider::default())).collect();
-        Self { by_reason, by_provider, providers, other: Provider::default() }
+        let providers = providers.iter().map(|id| (Box::from(*id), ProviderCounters::default())).collect();
+        Self { by_reason, by_provider, providers, other: ProviderCounters::default() }
     }
 
     pub fn record(&self, origin: Origin, verification: &Verification) {

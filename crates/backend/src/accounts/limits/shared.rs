@@ -34,7 +34,7 @@ pub(super) const AWAY_MS: i64 = 10_000;
 
 /// Tokens of a bucket that a node holds.
 #[derive(Debug, Default)]
-struct Slice {
+struct TokenSlice {
     /// Limit under which it was taken.
     of: Option<TokenLimit>,
     left: i64,
@@ -48,7 +48,7 @@ pub struct SharedBuckets {
     store: Store,
     /// Time until which the database is not used, in milliseconds since 1970.
     away_until_ms: AtomicI64,
-    slices: Mutex<LruCache<LimitBucket, Arc<tokio::sync::Mutex<Slice>>>>,
+    slices: Mutex<LruCache<LimitBucket, Arc<tokio::sync::Mutex<TokenSlice>>>>,
 }
 
 impl SharedBuckets {
@@ -63,7 +63,7 @@ impl SharedBuckets {
         // One request fetches the next slice; the others wait for it.
         let mut slice = slice.lock().await;
         if slice.of != Some(limit) {
-            *slice = Slice { of: Some(limit), ..Slice::default() };
+            *slice = TokenSlice { of: Some(limit), ..TokenSlice::default() };
         }
         if slice.left == 0 && slice.one_at(limit) <= now {
             let taken = self.fetch_unless_away(limit, now).await?;
@@ -82,7 +82,7 @@ impl SharedBuckets {
         let mut slice = slice.lock().await;
         match slice.of {
             // The slice was dropped from memory meanwhile.
-            None => *slice = Slice { of: Some(limit), left: 1, taken_at: now, full_at_us: 0 },
+            None => *slice = TokenSlice { of: Some(limit), left: 1, taken_at: now, full_at_us: 0 },
             Some(same) if same == limit => slice.left += 1,
             // The limit was changed meanwhile, which drops the slice.
             Some(_) => {}
@@ -105,12 +105,12 @@ impl SharedBuckets {
                     // The other slices would fail as well. The next call returns them.
                     return;
                 }
-                *slice = Slice { of: Some(limit), ..Slice::default() };
+                *slice = TokenSlice { of: Some(limit), ..TokenSlice::default() };
             }
         }
     }
 
-    fn slice(&self, bucket: LimitBucket) -> Arc<tokio::sync::Mutex<Slice>> {
+    fn slice(&self, bucket: LimitBucket) -> Arc<tokio::sync::Mutex<TokenSlice>> {
         let mut slices = locked(&self.slices);
         slices.get_or_insert(bucket, Arc::default).clone()
     }
@@ -149,7 +149,7 @@ impl SharedBuckets {
     }
 }
 
-impl Slice {
+impl TokenSlice {
     fn state(&self, limit: TokenLimit, now: Millis, passed: bool) -> LimitState {
         let step_us = limit.step_us;
         let used = ((self.full_at_us - now.0 * 1_000).max(0) + step_us - 1) / step_us;

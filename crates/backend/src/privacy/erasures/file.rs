@@ -25,7 +25,7 @@ use crate::secrets::hex;
 
 /// Line of an erasure request.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct ErasureLine {
     id: String,
     org: i64,
     test: bool,
@@ -35,14 +35,14 @@ struct Line {
 
 /// Line of a completed erasure.
 #[derive(Serialize, Deserialize)]
-struct End {
+struct CompletedLine {
     completed: String,
     org: i64,
 }
 
 /// Erasure that a line is about: `id` in a request, `completed` in an end.
 #[derive(Deserialize)]
-struct Named {
+struct NamedErasure {
     id: Option<String>,
     completed: Option<String>,
 }
@@ -66,7 +66,7 @@ impl TombstoneEntry {
 
 /// Erasures in the file, as far as this node has read or written them.
 #[derive(Debug, Default)]
-struct Written {
+struct WrittenErasures {
     wished: Heard,
     completed: Heard,
 }
@@ -76,7 +76,7 @@ struct Written {
 pub(super) struct Tombstones {
     path: Option<PathBuf>,
     /// Its lock serializes writers.
-    written: Arc<Mutex<Written>>,
+    written: Arc<Mutex<WrittenErasures>>,
 }
 
 impl Tombstones {
@@ -87,11 +87,11 @@ impl Tombstones {
     /// Reads the IDs in the file, so that no line is written twice.
     pub(super) async fn load(&self) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
-        let mut lines = Lines::of(path).await?;
-        let named = move || lines.some(usize::MAX, |line| serde_json::from_slice::<Named>(line).ok());
+        let mut lines = FileLines::of(path).await?;
+        let named = move || lines.some(usize::MAX, |line| serde_json::from_slice::<NamedErasure>(line).ok());
         let named = tokio::task::spawn_blocking(named).await.map_err(io::Error::other)??;
         let mut written = locked(&self.written);
-        for Named { id, completed } in named {
+        for NamedErasure { id, completed } in named {
             written.wished.extend(id.and_then(|id| id.parse::<ErasureId>().ok()));
             written.completed.extend(completed.and_then(|id| id.parse::<ErasureId>().ok()));
         }
@@ -121,11 +121,16 @@ impl Tombstones {
 
     /// Adds the end of an erasure unless the file has it. Returns once it is on disk.
     pub(super) async fn add_end(&self, org: OrgNo, id: ErasureId) -> io::Result<()> {
-        let end = End { completed: id.to_string(), org: org.0 };
+        let end = CompletedLine { completed: id.to_string(), org: org.0 };
         self.write(id, text(&end), |written| &mut written.completed).await
     }
 
-    async fn write(&self, id: ErasureId, line: String, among: fn(&mut Written) -> &mut Heard) -> io::Result<()> {
+    async fn write(
+        &self,
+        id: ErasureId,
+        line: String,
+        among: fn(&mut WrittenErasures) -> &mut Heard,
+    ) -> io::Result<()> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         let written = self.written.clone();
         let write = move || {
@@ -144,7 +149,7 @@ impl Tombstones {
 
 fn line(new: &NewErasure) -> String {
     let tags = new.tags.iter().map(|tag| hex(tag)).collect();
-    text(&Line { id: new.id.to_string(), org: new.org.0, test: new.test, at: new.requested_at.0, tags })
+    text(&ErasureLine { id: new.id.to_string(), org: new.org.0, test: new.test, at: new.requested_at.0, tags })
 }
 
 fn text(line: &impl Serialize) -> String {
@@ -187,7 +192,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Reader of a file that may be larger than memory, a few lines at a time.
-pub(super) struct Lines {
+pub(super) struct FileLines {
     path: PathBuf,
     /// `None` without a file, and after its end.
     file: Option<BufReader<File>>,
@@ -195,7 +200,7 @@ pub(super) struct Lines {
     broken: usize,
 }
 
-impl Lines {
+impl FileLines {
     pub(super) async fn of(path: &Path) -> io::Result<Self> {
         let path = path.to_owned();
         let open = move || match File::open(&path) {
@@ -236,14 +241,14 @@ impl Lines {
 
 fn parsed(line: &[u8]) -> Option<TombstoneEntry> {
     let ended = || {
-        let End { completed, org } = serde_json::from_slice(line).ok()?;
+        let CompletedLine { completed, org } = serde_json::from_slice(line).ok()?;
         Some(TombstoneEntry::Completed(OrgNo(org), completed.parse().ok()?))
     };
     erasure_of_line(line).map(TombstoneEntry::Wished).or_else(ended)
 }
 
 fn erasure_of_line(line: &[u8]) -> Option<NewErasure> {
-    let Line { id, org, test, at, tags } = serde_json::from_slice(line).ok()?;
+    let ErasureLine { id, org, test, at, tags } = serde_json::from_slice(line).ok()?;
     let tags: HashSet<SuppressionTag> = tags.iter().map(|tag| unhex(tag)).collect::<Option<_>>()?;
     let tags: Vec<SuppressionTag> = tags.into_iter().collect();
     if tags.is_empty() {
@@ -261,7 +266,7 @@ mod tests {
     use super::*;
 
     async fn read(path: &Path) -> Vec<TombstoneEntry> {
-        let (mut lines, mut all) = (Lines::of(path).await.unwrap(), Vec::new());
+        let (mut lines, mut all) = (FileLines::of(path).await.unwrap(), Vec::new());
         loop {
             let one;
             (lines, one) = lines.next(1).await.unwrap();

@@ -45,13 +45,13 @@ const EMPTYINGS: usize = 100;
 const BETWEEN: Duration = Duration::from_millis(100);
 
 /// Reason why a sweep ends early.
-pub(super) enum Stop {
+pub(super) enum SweepStop {
     /// Another run claimed the erasure.
     Lost,
     Failed(Detail),
 }
 
-impl<E: Into<Detail> + 'static> From<E> for Stop {
+impl<E: Into<Detail> + 'static> From<E> for SweepStop {
     fn from(error: E) -> Self {
         let error: Detail = error.into();
         match error.downcast_ref::<StoreError>() {
@@ -165,7 +165,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Does the rest of the erasure. It completes only after every node has had `nodes_ms` to clear its caches.
-    pub(super) async fn run(mut self, nodes_ms: i64) -> Result<(), Stop> {
+    pub(super) async fn run(mut self, nodes_ms: i64) -> Result<(), SweepStop> {
         let (org, test, up_to) =
             (self.claimed.erasure.org, self.claimed.erasure.test, self.claimed.erasure.requested_at);
         // Comes before jobs, so that no new job contains an erased row.
@@ -195,7 +195,7 @@ impl<'a> Sweep<'a> {
         self.complete().await
     }
 
-    async fn job(&mut self, job: JobNo) -> Result<(), Stop> {
+    async fn job(&mut self, job: JobNo) -> Result<(), SweepStop> {
         let mut rows = BTreeSet::new();
         for eraser in ColumnEraser::ALL {
             match eraser {
@@ -221,7 +221,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Erases submitted rows. Adds all rows whose addresses are gone to `erased`.
-    async fn blocks(&mut self, job: JobNo, erased: &mut BTreeSet<i64>) -> Result<(), Stop> {
+    async fn blocks(&mut self, job: JobNo, erased: &mut BTreeSet<i64>) -> Result<(), SweepStop> {
         let (org, mut from) = (self.matcher.org, 0);
         loop {
             let blocks = jobs::blocks(&mut self.keeper.store.read().await?, org, job, from, BODIES).await?;
@@ -240,7 +240,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Erases rows that wait or are leased.
-    async fn chunks(&mut self, job: JobNo) -> Result<(), Stop> {
+    async fn chunks(&mut self, job: JobNo) -> Result<(), SweepStop> {
         let (org, mut behind) = (self.matcher.org, i64::MIN);
         loop {
             let chunks = jobs::chunks(&mut self.keeper.store.read().await?, org, job, behind, BODIES).await?;
@@ -257,7 +257,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    async fn results(&mut self, job: JobNo, results: StoredResultsKind, rows: &BTreeSet<i64>) -> Result<(), Stop> {
+    async fn results(&mut self, job: JobNo, results: StoredResultsKind, rows: &BTreeSet<i64>) -> Result<(), SweepStop> {
         let (org, mut behind) = (self.matcher.org, i64::MIN);
         let eraser = match results {
             StoredResultsKind::Parts => ColumnEraser::Parts,
@@ -280,7 +280,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Erases the contacts of erased rows, if the job is a run. Nothing more is done to them.
-    async fn contacts(&mut self, job: JobNo, rows: &BTreeSet<i64>) -> Result<(), Stop> {
+    async fn contacts(&mut self, job: JobNo, rows: &BTreeSet<i64>) -> Result<(), SweepStop> {
         let (org, mut behind) = (self.matcher.org, -1);
         while !rows.is_empty() {
             let blocks =
@@ -303,7 +303,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Erases addresses outside of jobs' rows.
-    async fn elsewhere(&mut self, eraser: ColumnEraser) -> Result<(), Stop> {
+    async fn elsewhere(&mut self, eraser: ColumnEraser) -> Result<(), SweepStop> {
         // A delivery repeated since the request left a copy of an earlier endpoint response in a stored idempotent response.
         let now = self.keeper.clock.now();
         let (org, test, up_to) =
@@ -335,7 +335,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    async fn hold_if_due(&mut self) -> Result<(), Stop> {
+    async fn hold_if_due(&mut self) -> Result<(), SweepStop> {
         if self.keeper.clock.now().since(self.held_at) > self.keeper.lease_ms / 4 {
             self.hold().await?;
         }
@@ -343,7 +343,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Renews the lease and records the progress.
-    async fn hold(&mut self) -> Result<(), Stop> {
+    async fn hold(&mut self) -> Result<(), SweepStop> {
         let (now, claimed) = (self.keeper.clock.now(), &self.claimed);
         self.keeper.store.write(|tx| record(tx, claimed, now + self.keeper.lease_ms).scope_boxed()).await?;
         self.held_at = now;
@@ -351,7 +351,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Removes erased data from SQLite's write-ahead log and from PostgreSQL's dead rows.
-    async fn scrub(&mut self) -> Result<(), Stop> {
+    async fn scrub(&mut self) -> Result<(), SweepStop> {
         self.vacuum().await?;
         for _ in 0..EMPTYINGS {
             if self.keeper.store.empty_log().await? {
@@ -365,7 +365,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Vacuums every table that an eraser has written to. On large tables this takes longer than a lease.
-    async fn vacuum(&mut self) -> Result<(), Stop> {
+    async fn vacuum(&mut self) -> Result<(), SweepStop> {
         let removed = &self.claimed.erasure.removed;
         let written = HOLDING.iter().filter(|(_, eraser)| removed.contains_key(eraser.table()));
         let tables: BTreeSet<&str> = written.filter_map(|(column, _)| column.split('.').next()).collect();
@@ -383,7 +383,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    async fn complete(&self) -> Result<(), Stop> {
+    async fn complete(&self) -> Result<(), SweepStop> {
         let (now, claimed) = (self.keeper.clock.now(), &self.claimed);
         // Comes first, so that a reported completion survives the restore of a backup made in between.
         if let Err(error) = self.keeper.tombstones.add_end(claimed.erasure.org, claimed.erasure.id).await {

@@ -12,7 +12,7 @@ use probity_store::webhooks::outbox;
 use probity_store::{OrgNo, ScopedFutureExt as _};
 
 use crate::outbound::HttpTarget;
-use crate::webhooks::deliver::{Admission, LanesOf, PreparedDelivery, Sort, Worker};
+use crate::webhooks::deliver::{Admission, EndpointState, LanesOf, PreparedDelivery, Worker};
 
 /// Maximum number of kept deliveries per lane.
 const KEPT_EACH: usize = 16;
@@ -44,7 +44,7 @@ impl Worker {
     pub(super) fn may_keep(&self, lanes: &LanesOf) -> bool {
         let kept =
             |same: fn(&LanesOf, &LanesOf) -> bool| self.kept.iter().filter(|kept| same(&kept.lanes, lanes)).count();
-        lanes.sort == Sort::Lively
+        lanes.sort == EndpointState::Lively
             && self.is_full(lanes)
             && self.kept.len() < self.config.at_once / 2
             && kept(|one, other| one.customer == other.customer) < self.config.at_once / 4

@@ -10,7 +10,7 @@ use super::layered::{LayeredConfig, LayeredCounters, LearnedFact, SharedFacts};
 use crate::knowledge::facts::DomainFacts;
 use crate::locked;
 
-enum Order {
+enum QueueOrder {
     Write(LearnedFact),
     /// Completes when everything before it was written or lost.
     Tell(oneshot::Sender<()>),
@@ -18,7 +18,7 @@ enum Order {
 
 /// Sender to the writing task. The task ends when this is dropped and the rest is written.
 pub(super) struct FactQueue {
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<QueueOrder>,
     tally: Arc<Mutex<LayeredCounters>>,
 }
 
@@ -35,7 +35,7 @@ impl FactQueue {
 
     /// Queues a fact; it is lost if the queue is full.
     pub(crate) fn push(&self, learned: LearnedFact) {
-        if self.orders.try_send(Order::Write(learned)).is_err() {
+        if self.orders.try_send(QueueOrder::Write(learned)).is_err() {
             locked(&self.tally).dropped += 1;
         }
     }
@@ -44,7 +44,7 @@ impl FactQueue {
     pub(crate) async fn flush(&self, timeout: Duration) {
         let flushed = async {
             let (tell, told) = oneshot::channel();
-            if self.orders.send(Order::Tell(tell)).await.is_ok() {
+            if self.orders.send(QueueOrder::Tell(tell)).await.is_ok() {
                 // An error means that the task has ended, so there is nothing to wait for.
                 let _ = told.await;
             }
@@ -57,13 +57,13 @@ async fn write_behind(
     shared: Arc<dyn SharedFacts>,
     config: LayeredConfig,
     tally: Arc<Mutex<LayeredCounters>>,
-    mut waiting: mpsc::Receiver<Order>,
+    mut waiting: mpsc::Receiver<QueueOrder>,
 ) {
     let batch_max = config.batch_max.max(1);
     let mut failing = false;
     let mut orders = Vec::with_capacity(batch_max);
     while waiting.recv_many(&mut orders, batch_max).await > 0 {
-        let hurried = orders.iter().any(|order| matches!(order, Order::Tell(_)));
+        let hurried = orders.iter().any(|order| matches!(order, QueueOrder::Tell(_)));
         if !hurried && orders.len() < batch_max && !waiting.is_closed() {
             tokio::time::sleep(Duration::from_millis(config.linger_ms)).await;
             while orders.len() < batch_max
@@ -87,16 +87,16 @@ async fn write_behind(
 }
 
 /// Facts merged by domain and host, their original number, and the waiting callers.
-fn sorted(orders: impl Iterator<Item = Order>) -> (Vec<LearnedFact>, u64, Vec<oneshot::Sender<()>>) {
+fn sorted(orders: impl Iterator<Item = QueueOrder>) -> (Vec<LearnedFact>, u64, Vec<oneshot::Sender<()>>) {
     let mut facts: BTreeMap<(Box<str>, Box<str>), DomainFacts> = BTreeMap::new();
     let (mut count, mut tells) = (0, Vec::new());
     for order in orders {
         match order {
-            Order::Write(learned) => {
+            QueueOrder::Write(learned) => {
                 count += 1;
                 facts.entry((learned.domain, learned.host)).or_default().learn(learned.facts);
             }
-            Order::Tell(tell) => tells.push(tell),
+            QueueOrder::Tell(tell) => tells.push(tell),
         }
     }
     (facts.into_iter().map(|((domain, host), facts)| LearnedFact { domain, host, facts }).collect(), count, tells)

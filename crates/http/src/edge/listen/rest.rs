@@ -22,20 +22,20 @@ const TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Handle to the rest of a request body.
 pub(super) struct Rest {
-    left: Arc<Mutex<Option<Left>>>,
+    left: Arc<Mutex<Option<RestOfBody>>>,
     /// Whether the client waits for `100 Continue` before sending the body (RFC 9110 §10.1.1). Reading the body sends it.
     on_demand: bool,
 }
 
-struct Left {
+struct RestOfBody {
     body: Incoming,
     begun: bool,
 }
 
 /// Body that returns its rest if it is dropped before its end.
 struct LentBody {
-    left: Option<Left>,
-    back: Arc<Mutex<Option<Left>>>,
+    left: Option<RestOfBody>,
+    back: Arc<Mutex<Option<RestOfBody>>>,
 }
 
 /// Splits a request into the request for the routes and the handle to its body's rest.
@@ -43,9 +43,9 @@ pub(super) fn lend(request: hyper::Request<Incoming>) -> (axum::extract::Request
     if request.body().is_end_stream() {
         return (request.map(Body::new), None);
     }
-    let back = Arc::<Mutex<Option<Left>>>::default();
+    let back = Arc::<Mutex<Option<RestOfBody>>>::default();
     let rest = Rest { left: Arc::clone(&back), on_demand: request.headers().contains_key(EXPECT) };
-    let request = request.map(|body| Body::new(LentBody { left: Some(Left { body, begun: false }), back }));
+    let request = request.map(|body| Body::new(LentBody { left: Some(RestOfBody { body, begun: false }), back }));
     (request, Some(rest))
 }
 

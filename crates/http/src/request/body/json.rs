@@ -177,13 +177,13 @@ mod tests {
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     #[expect(dead_code, reason = "only read")]
-    struct Order {
+    struct BodyOrder {
         name: String,
         count: u32,
         #[serde(default)]
         share: f64,
         #[serde(default)]
-        lines: Vec<Line>,
+        lines: Vec<BodyLine>,
         #[serde(default)]
         color: Option<Color>,
     }
@@ -191,7 +191,7 @@ mod tests {
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     #[expect(dead_code, reason = "only read")]
-    struct Line {
+    struct BodyLine {
         text: String,
         #[serde(default)]
         flag: bool,
@@ -205,10 +205,10 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize)]
-    struct Nothing {}
+    struct EmptyBody {}
 
     fn complaint(body: &str) -> String {
-        parse::<Order>(body.as_bytes()).unwrap_err().message().to_owned()
+        parse::<BodyOrder>(body.as_bytes()).unwrap_err().message().to_owned()
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
             assert_eq!(complaint(body), message, "{body}");
         }
         assert!(matches!(
-            parse::<Order>(br#"{"name":"a","count":1,"color":"dark_blue"}"#).unwrap().color,
+            parse::<BodyOrder>(br#"{"name":"a","count":1,"color":"dark_blue"}"#).unwrap().color,
             Some(Color::DarkBlue)
         ));
         assert!(matches!(parse::<Color>(br#""red""#), Ok(Color::Red)));
@@ -292,7 +292,7 @@ mod tests {
     fn only_utf8_is_read() {
         assert!(parse::<Value>(b"\"\xff\"").unwrap_err().message().contains("UTF-8"));
         // Also if the value is skipped.
-        assert!(parse::<Nothing>(b"{\"a\":\"\xff\"}").unwrap_err().message().contains("UTF-8"));
+        assert!(parse::<EmptyBody>(b"{\"a\":\"\xff\"}").unwrap_err().message().contains("UTF-8"));
     }
 
     proptest! {

@@ -51,9 +51,9 @@ impl BodyRules {
 
 /// Progress of reading one request's body; clones share it.
 #[derive(Clone)]
-pub(crate) struct BodyReading(Arc<Inner>);
+pub(crate) struct BodyReading(Arc<CappedBody>);
 
-struct Inner {
+struct CappedBody {
     rules: BodyRules,
     clock: EngineClock,
     /// Time at which reading began, in milliseconds of the clock plus one; 0 until then.
@@ -64,7 +64,7 @@ struct Inner {
 
 impl BodyReading {
     pub(crate) fn new(rules: BodyRules, clock: EngineClock) -> Self {
-        Self(Arc::new(Inner { rules, clock, began: AtomicU64::new(0), ended: AtomicU64::new(0) }))
+        Self(Arc::new(CappedBody { rules, clock, began: AtomicU64::new(0), ended: AtomicU64::new(0) }))
     }
 
     /// Creates the reading of an empty body.

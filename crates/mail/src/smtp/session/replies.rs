@@ -5,7 +5,7 @@
 
 use super::{
     Bare, DialogStage, End, Millis, READ_MAX_BYTES, READ_PER_RCPT_BYTES, Reply, ReplyEffect, ReplyParser, SessionEvent,
-    SessionStep, SmtpSession, State, TlsMode, WireProgress, command,
+    SessionState, SessionStep, SmtpSession, TlsMode, WireProgress, command,
 };
 
 /// A reply that announces the end of the session at any point (RFC 5321 §3.8).
@@ -17,13 +17,13 @@ const UNASKED: &str = "a reply without a question";
 
 impl SmtpSession {
     pub(super) fn receive(&mut self, bytes: &[u8], now: Millis) -> SessionStep {
-        if self.state == State::New {
+        if self.state == SessionState::New {
             let step = self.on(SessionEvent::Opened, now);
             if self.end.is_some() {
                 return step;
             }
         }
-        if self.state == State::Handshake && !bytes.is_empty() {
+        if self.state == SessionState::Handshake && !bytes.is_empty() {
             return self.finish(End::Injected);
         }
         self.bytes_read = self.bytes_read.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
@@ -37,7 +37,7 @@ impl SmtpSession {
         let mut rest = bytes;
         let mut progress = WireProgress::Bytes;
         loop {
-            let in_ehlo = self.state == State::Ehlo;
+            let in_ehlo = self.state == SessionState::Ehlo;
             let capabilities = &mut self.capabilities;
             let read = self.parser.next_with(&mut rest, |number, line| {
                 progress = progress.max(WireProgress::Line);
@@ -67,8 +67,8 @@ impl SmtpSession {
     /// Takes one reply; `rest` is what came behind it. `None` goes on reading.
     fn take(&mut self, reply: Reply, rest: &[u8], now: Millis) -> Option<SessionStep> {
         match self.state {
-            State::Asking => return self.take_answer(reply, rest),
-            State::Quitting { odd } => return self.take_goodbye(&reply, odd),
+            SessionState::Asking => return self.take_answer(reply, rest),
+            SessionState::Quitting { odd } => return self.take_goodbye(&reply, odd),
             _ => {}
         }
         match reply.code {
@@ -80,10 +80,10 @@ impl SmtpSession {
             }
             _ => {}
         }
-        if self.state == State::StartTls && reply.code == 220 && !rest.is_empty() {
+        if self.state == SessionState::StartTls && reply.code == 220 && !rest.is_empty() {
             return Some(self.finish(End::Injected));
         }
-        if self.state == State::Idle {
+        if self.state == SessionState::Idle {
             return Some(self.fail(UNASKED));
         }
         let refused = self.refusal(&reply);
@@ -99,17 +99,19 @@ impl SmtpSession {
     /// The refusal that ends the session here, if this reply does.
     fn refusal(&self, reply: &Reply) -> Option<Reply> {
         match self.state {
-            State::Banner => (!reply.is_positive()).then(|| reply.clone()),
+            SessionState::Banner => (!reply.is_positive()).then(|| reply.clone()),
             // RFC 5321 §3.2: a server that does not know EHLO is asked with HELO; 554 means that it wants none of us.
-            State::Ehlo => {
+            SessionState::Ehlo => {
                 (!reply.is_positive() && (!reply.is_permanent() || reply.code == 554)).then(|| reply.clone())
             }
-            State::Helo if !reply.is_positive() => {
+            SessionState::Helo if !reply.is_positive() => {
                 // A server that knows EHLO and refuses us says why at EHLO; what it says to HELO is an echo of that.
                 let knew_ehlo = self.ehlo_refusal.clone().filter(|first| !matches!(first.code, 500..=502 | 504));
                 Some(knew_ehlo.unwrap_or_else(|| reply.clone()))
             }
-            State::StartTls => (reply.code != 220 && self.config.tls == TlsMode::Required).then(|| reply.clone()),
+            SessionState::StartTls => {
+                (reply.code != 220 && self.config.tls == TlsMode::Required).then(|| reply.clone())
+            }
             _ => None,
         }
     }
@@ -117,29 +119,31 @@ impl SmtpSession {
     /// The next question of the opening, or readiness.
     fn advance(&mut self, reply: Reply, now: Millis) -> SessionStep {
         match self.state {
-            State::Banner => self.say_ehlo(now),
-            State::Ehlo if !reply.is_positive() => {
+            SessionState::Banner => self.say_ehlo(now),
+            SessionState::Ehlo if !reply.is_positive() => {
                 self.capabilities = super::Capabilities::default();
                 self.ehlo_refusal = Some(reply);
                 command::helo(&mut self.out, &self.config.helo);
-                self.await_reply(State::Helo, now)
+                self.await_reply(SessionState::Helo, now)
             }
-            State::StartTls if reply.code == 220 => {
-                self.await_reply(State::Handshake, now);
+            SessionState::StartTls if reply.code == 220 => {
+                self.await_reply(SessionState::Handshake, now);
                 SessionStep::StartTls
             }
-            State::Ehlo | State::Helo if self.tls || self.config.tls == TlsMode::Never => self.ready(),
-            State::Ehlo | State::Helo if self.capabilities.starttls => {
+            SessionState::Ehlo | SessionState::Helo if self.tls || self.config.tls == TlsMode::Never => self.ready(),
+            SessionState::Ehlo | SessionState::Helo if self.capabilities.starttls => {
                 command::bare(&mut self.out, Bare::StartTls);
-                self.await_reply(State::StartTls, now)
+                self.await_reply(SessionState::StartTls, now)
             }
-            State::Ehlo | State::Helo if self.config.tls == TlsMode::Required => self.finish(End::TlsUnavailable),
+            SessionState::Ehlo | SessionState::Helo if self.config.tls == TlsMode::Required => {
+                self.finish(End::TlsUnavailable)
+            }
             _ => self.ready(),
         }
     }
 
     fn ready(&mut self) -> SessionStep {
-        self.state = State::Idle;
+        self.state = SessionState::Idle;
         self.clocks.rest();
         SessionStep::Ready
     }
@@ -181,7 +185,7 @@ impl SmtpSession {
         if matches!(reply.code, GOODBYE | SHUTTING_DOWN) {
             return Some(self.finish(End::Quit));
         }
-        self.state = State::Quitting { odd: true };
+        self.state = SessionState::Quitting { odd: true };
         None
     }
 

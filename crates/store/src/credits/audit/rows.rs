@@ -42,7 +42,7 @@ pub(super) async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Ve
     if job.purged_at.is_some() {
         return Ok(Vec::new());
     }
-    let mut seen = Seen::default();
+    let mut seen = RowTotals::default();
     let mut from = 0;
     while from < job.rows {
         let to = job.rows.min(from + SLICE);
@@ -50,7 +50,7 @@ pub(super) async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Ve
         from = to;
     }
     let beyond = jobs::outcomes(conn, org, job.no, job.rows, i64::MAX).await?.len();
-    let mut found = Found { job: &job, list: Vec::new() };
+    let mut found = FoundRows { job: &job, list: Vec::new() };
     found.compare(Invariant::RowBeyond, "", 0, number(beyond));
     found.rows(&seen);
     let reasons = jobs::reasons(conn, org, job.no).await?.into_iter().collect();
@@ -62,7 +62,7 @@ pub(super) async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Ve
 }
 
 /// Checks an open job's credits and work.
-async fn open(conn: &mut Conn, found: &mut Found<'_>, seen: &Seen) -> Result<()> {
+async fn open(conn: &mut Conn, found: &mut FoundRows<'_>, seen: &RowTotals) -> Result<()> {
     let job = found.job;
     let imported = matches!(job.state, JobState::Ready | JobState::Processing);
     let repeated = if imported { conn.one::<i64>(&REPEATED, args![job.org, job.no]).await? } else { 0 };
@@ -81,7 +81,7 @@ async fn open(conn: &mut Conn, found: &mut Found<'_>, seen: &Seen) -> Result<()>
 
 /// Totals over a job's rows.
 #[derive(Default)]
-struct Seen {
+struct RowTotals {
     /// Rows with a result, their own or another row's, and the last index.
     rows: i64,
     last: Option<i64>,
@@ -96,7 +96,7 @@ struct Seen {
     reasons: BTreeMap<Reason, i64>,
 }
 
-impl Seen {
+impl RowTotals {
     fn add(&mut self, outcomes: &[(i64, SettledResult)]) {
         for (idx, SettledResult { result, .. }) in outcomes {
             if self.last.replace(*idx) == Some(*idx) {
@@ -114,12 +114,12 @@ impl Seen {
     }
 }
 
-struct Found<'a> {
+struct FoundRows<'a> {
     job: &'a Job,
     list: Vec<AuditDiscrepancy>,
 }
 
-impl Found<'_> {
+impl FoundRows<'_> {
     fn compare(&mut self, invariant: Invariant, of: &str, said: i64, found: i64) {
         if said != found {
             let id = self.job.id.to_string();
@@ -128,7 +128,7 @@ impl Found<'_> {
         }
     }
 
-    fn rows(&mut self, seen: &Seen) {
+    fn rows(&mut self, seen: &RowTotals) {
         let job = self.job;
         if job.state == JobState::Completed {
             self.compare(Invariant::RowOnce, "", job.rows, seen.rows - seen.doubled);

@@ -18,13 +18,13 @@ const SLICE_BYTES: usize = 1 << 20;
 
 /// Rows of one statement.
 #[derive(Default)]
-struct Slice {
+struct RowSlice {
     args: StatementArgs,
     rows: usize,
     bytes: usize,
 }
 
-impl Slice {
+impl RowSlice {
     fn add(&mut self, row: &ResultRow, table: &Table) -> Result<()> {
         for (at, column) in table.columns.iter().enumerate() {
             self.bytes += row.pass(at, column.kind, &mut self.args)?;
@@ -48,7 +48,7 @@ impl<'a> Inserts<'a> {
         Self { table, rows_max, usual: insert(table, rows_max).into() }
     }
 
-    async fn run(&self, tx: &mut Tx, slice: Slice) -> Result<()> {
+    async fn run(&self, tx: &mut Tx, slice: RowSlice) -> Result<()> {
         if slice.rows == self.rows_max {
             tx.execute_made(self.usual.clone(), slice.args, true).await?;
         } else if slice.rows > 0 {
@@ -67,7 +67,7 @@ pub(super) async fn copy(
 ) -> Result<u64> {
     let inserts = Inserts::new(table);
     let mut rows = reader.stream_made(format!("SELECT {} FROM {}", table.columns(), table.quoted()));
-    let (mut slice, mut copied) = (Slice::default(), 0);
+    let (mut slice, mut copied) = (RowSlice::default(), 0);
     while let Some(row) = rows.try_next().await? {
         slice.add(&row, table)?;
         copied += 1;

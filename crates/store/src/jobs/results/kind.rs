@@ -37,7 +37,7 @@ pub struct OutcomeKind {
 
 /// Stored form: texts for named values, so that later versions with more of them read it unchanged.
 #[derive(Serialize, Deserialize)]
-struct Stored(
+struct StoredKind(
     String,
     Vec<String>,
     String,
@@ -76,7 +76,7 @@ impl OutcomeKind {
 
     pub(in crate::jobs) fn to_bytes(&self) -> Vec<u8> {
         let name = |reason: &Reason| reason.as_str().to_owned();
-        let stored = Stored(
+        let stored = StoredKind(
             name(&self.reason),
             self.findings.iter().map(name).collect(),
             self.meta.clone(),
@@ -94,7 +94,8 @@ impl OutcomeKind {
 
     pub(in crate::jobs) fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let stored = serde_json::from_slice(bytes).map_err(damaged)?;
-        let Stored(reason, findings, meta, rule, smtp_code, enhanced, host, source, flags, charged, provider) = stored;
+        let StoredKind(reason, findings, meta, rule, smtp_code, enhanced, host, source, flags, charged, provider) =
+            stored;
         let known = |name: &String| Reason::from_name(name).ok_or_else(|| StoreError::corrupt("a result's reason"));
         Ok(Self {
             reason: known(&reason)?,

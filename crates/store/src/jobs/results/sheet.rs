@@ -70,7 +70,7 @@ struct CachedSheet {
     rows: usize,
     /// Value of that count at the last read.
     read: u64,
-    sheet: Arc<Mutex<Sheet>>,
+    sheet: Arc<Mutex<ResultSheet>>,
 }
 
 impl ResultSheets {
@@ -87,7 +87,7 @@ impl ResultSheets {
         conn.attached().cloned().unwrap_or_default()
     }
 
-    fn of(&self, of: (OrgNo, JobNo)) -> Arc<Mutex<Sheet>> {
+    fn of(&self, of: (OrgNo, JobNo)) -> Arc<Mutex<ResultSheet>> {
         self.shelf(|SheetCache { all, reads }| {
             *reads += 1;
             let mut kept = match all.iter().position(|kept| kept.of == of) {
@@ -128,13 +128,13 @@ impl ResultSheets {
 
 /// Results of a job read so far.
 #[derive(Debug, Default)]
-struct Sheet {
+struct ResultSheet {
     /// Last part read.
     last: i64,
     /// The job's `rewritten` counter at the first read.
     rewritten: i64,
     /// By thousands of rows.
-    blocks: BTreeMap<i64, Vec<Entry>>,
+    blocks: BTreeMap<i64, Vec<ResultEntry>>,
     rows: usize,
     /// Each kind that occurs, and its index.
     kinds: Vec<Arc<OutcomeKind>>,
@@ -147,14 +147,14 @@ struct Sheet {
 
 /// Result of a row, in 16 bytes: shared data is stored in the sheet.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ResultEntry {
     copies: u32,
     kind: u32,
     time: u32,
     /// Row within its thousand.
     within: u16,
 }
-const _: () = assert!(size_of::<Entry>() == 16);
+const _: () = assert!(size_of::<ResultEntry>() == 16);
 
 /// Outcomes of the rows in `from..to` of a job that is not packed, in row order. A row with several results, which should not
 /// happen, occurs several times.
@@ -212,7 +212,7 @@ pub(in crate::jobs) async fn picked(
 }
 
 /// The sheet of a job, with everything settled by now. `None`: the job is packed.
-async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc<Mutex<Sheet>>>> {
+async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc<Mutex<ResultSheet>>>> {
     let sheets = ResultSheets::of_connection(conn);
     let settled: Option<(i64, i64)> = conn.find(&SETTLED, args![org, job]).await?;
     let Some((parts, rewritten)) = settled else {
@@ -222,7 +222,7 @@ async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc
     let shared = sheets.of((org, job));
     let mut sheet = shared.lock().await;
     if sheet.rewritten != rewritten {
-        *sheet = Sheet { rewritten, ..Sheet::default() };
+        *sheet = ResultSheet { rewritten, ..ResultSheet::default() };
     }
     if sheet.last < parts {
         sheet.catch_up(conn, org, job).await?;
@@ -232,7 +232,7 @@ async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc
     Ok(Some(shared))
 }
 
-impl Sheet {
+impl ResultSheet {
     /// Reads what was settled since the last read.
     async fn catch_up(&mut self, conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<()> {
         loop {
@@ -262,7 +262,7 @@ impl Sheet {
             let RowResult { idx, copies, suggestion, .. } = result;
             let copies = u32::try_from(copies).map_err(|_| results::damaged())?;
             let within = u16::try_from(idx.rem_euclid(packing::BLOCK)).map_err(|_| results::damaged())?;
-            read.push((idx, Entry { copies, kind, time: self.time(at)?, within }, suggestion));
+            read.push((idx, ResultEntry { copies, kind, time: self.time(at)?, within }, suggestion));
         }
         self.rows += read.len();
         for (idx, entry, suggestion) in read {
@@ -299,7 +299,7 @@ impl Sheet {
     }
 
     /// Results of first rows in `from..to`, with their rows.
-    fn within(&self, from: i64, to: i64) -> impl Iterator<Item = (i64, Entry)> {
+    fn within(&self, from: i64, to: i64) -> impl Iterator<Item = (i64, ResultEntry)> {
         let blocks = self.blocks.range(from.div_euclid(packing::BLOCK)..);
         let blocks = blocks.take_while(move |(block, _)| **block <= to.div_euclid(packing::BLOCK));
         let rows = blocks.flat_map(|(block, entries)| {
@@ -309,8 +309,8 @@ impl Sheet {
         rows.filter(move |(idx, _)| (from..to).contains(idx))
     }
 
-    fn standing(&self, idx: i64, entry: Entry) -> SettledResult {
-        let Entry { copies, kind, time, .. } = entry;
+    fn standing(&self, idx: i64, entry: ResultEntry) -> SettledResult {
+        let ResultEntry { copies, kind, time, .. } = entry;
         let suggestion = self.suggestions.get(&idx).map(ToString::to_string);
         let kind = self.kinds[place(kind)].clone();
         SettledResult {

@@ -66,7 +66,7 @@ statements! {
 
 /// Column of bodies: its name, the key columns after the organization, and its statements that find and update rows.
 #[derive(Debug)]
-struct Column {
+struct SealedColumn {
     name: &'static str,
     key: &'static [&'static str],
     find: &'static Statement,
@@ -78,8 +78,8 @@ const fn column(
     key: &'static [&'static str],
     find: &'static Statement,
     seal: &'static Statement,
-) -> Column {
-    Column { name, key, find, seal }
+) -> SealedColumn {
+    SealedColumn { name, key, find, seal }
 }
 
 /// Marks an id in a key; all other key parts are numbers.
@@ -87,7 +87,7 @@ const ID: &str = "id";
 
 /// All encrypted columns, as in [`crate::privacy::erasures::registry::HOLDING`], except stored responses to idempotent requests,
 /// which their own keys encrypt. Derived columns follow their sources.
-static COLUMNS: [Column; 12] = [
+static COLUMNS: [SealedColumn; 12] = [
     column("upload_block.body", &["upload_no", "first_idx"], &UPLOADS, &SEAL_UPLOAD),
     column("upload.about", &["upload_no"], &ABOUTS, &SEAL_ABOUT),
     column("upload.domains", &["upload_no"], &DOMAINS, &SEAL_DOMAINS),
@@ -103,33 +103,33 @@ static COLUMNS: [Column; 12] = [
 ];
 
 #[derive(Clone, Debug)]
-struct Key {
+struct KeyColumns {
     org: i64,
     id: String,
     numbers: Vec<i64>,
 }
 
-impl Key {
+impl KeyColumns {
     /// Before every row.
-    fn first(column: &Column) -> Self {
+    fn first(column: &SealedColumn) -> Self {
         let numbers = column.key.iter().filter(|part| **part != ID).map(|_| i64::MIN).collect();
         Self { org: i64::MIN, id: String::new(), numbers }
     }
 
-    fn of(row: &ResultRow, column: &Column) -> Result<Self> {
+    fn of(row: &ResultRow, column: &SealedColumn) -> Result<Self> {
         let id = if column.key.contains(&ID) { row.get(ID)? } else { String::new() };
         let numbers = column.key.iter().filter(|part| **part != ID).map(|part| row.get(part)).collect::<Result<_>>()?;
         Ok(Self { org: row.get("org_no")?, id, numbers })
     }
 
     /// The key as the first arguments of a statement.
-    fn args(&self, column: &Column) -> StatementArgs {
+    fn args(&self, column: &SealedColumn) -> StatementArgs {
         let org = args![self.org];
         let args = if column.key.contains(&ID) { org.with(self.id.clone()) } else { org };
         self.numbers.iter().fold(args, |args, number| args.with(*number))
     }
 
-    fn place<'k>(&'k self, column: &Column) -> SealedField<'k> {
+    fn place<'k>(&'k self, column: &SealedColumn) -> SealedField<'k> {
         let number = |at: usize| self.numbers.get(at).copied().unwrap_or_default();
         SealedField { column: column.name, first: number(0), second: number(1), id: &self.id }
     }
@@ -139,27 +139,27 @@ impl Key {
 #[derive(Clone, Debug)]
 pub struct SealingProgress {
     column: usize,
-    key: Key,
+    key: KeyColumns,
 }
 
 impl SealingProgress {
     /// Before everything.
     pub fn nothing() -> Self {
-        Self { column: 0, key: Key::first(&COLUMNS[0]) }
+        Self { column: 0, key: KeyColumns::first(&COLUMNS[0]) }
     }
 
     /// Before everything of the next column; `None` after the last.
     fn next(&self) -> Option<Self> {
         let column = self.column + 1;
-        COLUMNS.get(column).map(|of| Self { column, key: Key::first(of) })
+        COLUMNS.get(column).map(|of| Self { column, key: KeyColumns::first(of) })
     }
 }
 
 /// Bodies that are not encrypted.
 #[derive(Debug)]
 pub struct PlainBodies {
-    column: &'static Column,
-    bodies: Vec<(Key, Vec<u8>)>,
+    column: &'static SealedColumn,
+    bodies: Vec<(KeyColumns, Vec<u8>)>,
 }
 
 impl PlainBodies {
@@ -184,7 +184,7 @@ pub async fn find(
     let mut bodies = Vec::new();
     let mut last = None;
     for row in &rows {
-        let key = Key::of(row, column)?;
+        let key = KeyColumns::of(row, column)?;
         if let Some(body) = row.get::<Option<Vec<u8>>>("body")? {
             bodies.push((key.clone(), body));
         }

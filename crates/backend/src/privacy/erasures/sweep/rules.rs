@@ -7,13 +7,13 @@ use probity_store::privacy::erasures::record;
 use probity_store::privacy::erasures::registry::ColumnEraser;
 use probity_store::{ScopedFutureExt as _, StoreError};
 
-use super::{Stop, Sweep};
+use super::{Sweep, SweepStop};
 
 /// Rules read at a time.
 const RULES: i64 = 500;
 
 impl Sweep<'_> {
-    pub(super) async fn keyword_rules(&mut self) -> Result<(), Stop> {
+    pub(super) async fn keyword_rules(&mut self) -> Result<(), SweepStop> {
         let (org, test) = (self.claimed.erasure.org, self.claimed.erasure.test);
         let up_to = self.claimed.erasure.requested_at;
         let mut behind: Option<RuleId> = None;

@@ -8,7 +8,7 @@ use probity_lists::json;
 use probity_store::uploads::{self, UploadNo};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
-use crate::privacy::erasures::sweep::{BODIES, ColumnEraser, Matcher, Millis, Stop, Sweep, record};
+use crate::privacy::erasures::sweep::{BODIES, ColumnEraser, Matcher, Millis, Sweep, SweepStop, record};
 use crate::uploads::FileFacts;
 
 /// Uploads looked up at a time.
@@ -51,7 +51,7 @@ impl Matcher {
 
 impl Sweep<'_> {
     /// Erases rows in all live or all test uploads that the organization had made before the request.
-    pub(super) async fn uploads(&mut self) -> Result<(), Stop> {
+    pub(super) async fn uploads(&mut self) -> Result<(), SweepStop> {
         let (org, test) = (self.matcher.org, self.claimed.erasure.test);
         let up_to = self.claimed.erasure.requested_at;
         let mut behind = UploadNo(i64::MIN);
@@ -69,7 +69,7 @@ impl Sweep<'_> {
         }
     }
 
-    async fn upload(&mut self, no: UploadNo) -> Result<(), Stop> {
+    async fn upload(&mut self, no: UploadNo) -> Result<(), SweepStop> {
         let (org, mut behind) = (self.matcher.org, -1);
         loop {
             // Reading starts with the block that contains a row, which may be one that was processed.

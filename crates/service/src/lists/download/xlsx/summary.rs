@@ -45,7 +45,7 @@ pub struct RowSummary {
 }
 
 /// Formats of the sheet.
-struct Formats {
+struct SheetFormats {
     title: Format,
     header: Format,
     share: Format,
@@ -72,7 +72,7 @@ impl RowSummary {
     }
 
     pub(super) fn write(&self, book: &mut Workbook) -> Result<(), XlsxError> {
-        let formats = Formats {
+        let formats = SheetFormats {
             title: Format::new().set_bold().set_font_size(14),
             header: Format::new().set_bold(),
             share: Format::new().set_num_format("0.0%"),
@@ -96,7 +96,7 @@ impl RowSummary {
     }
 
     /// Writes the rows of each verdict; returns the row behind them.
-    fn verdicts(&self, sheet: &mut Worksheet, formats: &Formats) -> Result<u32, XlsxError> {
+    fn verdicts(&self, sheet: &mut Worksheet, formats: &SheetFormats) -> Result<u32, XlsxError> {
         self.header(sheet, VERDICTS_ROW, &[SheetHeading::Status], formats)?;
         let mut next = VERDICTS_ROW + 1;
         let of =
@@ -115,7 +115,7 @@ impl RowSummary {
     }
 
     /// Writes the rows of each reason, the most frequent first.
-    fn reasons(&self, sheet: &mut Worksheet, at: u32, formats: &Formats) -> Result<(), XlsxError> {
+    fn reasons(&self, sheet: &mut Worksheet, at: u32, formats: &SheetFormats) -> Result<(), XlsxError> {
         self.header(sheet, at, &[SheetHeading::Reason, SheetHeading::Status], formats)?;
         let mut reasons: Vec<_> = self.counts.iter().filter(|((status, _), _)| *status != PENDING).collect();
         reasons.sort_by_key(|(_, count)| Reverse(**count));
@@ -134,7 +134,7 @@ impl RowSummary {
         row: u32,
         (words, code): (&str, &str),
         count: u64,
-        formats: &Formats,
+        formats: &SheetFormats,
     ) -> Result<(), XlsxError> {
         let share = number(count) / number(self.rows.max(1));
         sheet.write_string(row, 0, words)?.write_number(row, 1, number(count))?.write_string(row, CODE, code)?;
@@ -147,7 +147,7 @@ impl RowSummary {
         sheet: &mut Worksheet,
         row: u32,
         names: &[SheetHeading],
-        formats: &Formats,
+        formats: &SheetFormats,
     ) -> Result<(), XlsxError> {
         let figures = [SheetHeading::Rows, SheetHeading::Share, SheetHeading::Code];
         let all = names.iter().take(1).chain(&figures).chain(names.iter().skip(1));
