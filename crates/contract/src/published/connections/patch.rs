@@ -88,7 +88,7 @@ schema::schemas! {
         .pattern(Some(format!("^[A-Za-z][A-Za-z0-9_]{{0,{}}}$", FIELD_CHARS_MAX - 1)))
         .description(Some("Field for `update_custom_fields`: letters, digits and underscores, beginning with a letter. Some \
             platforms allow only upper-case or lower-case letters, or fewer characters. Fields of the platform itself, \
-            such as the first name, are not allowed."))
+            such as the first name, cannot be chosen; one that the connection already has stays."))
         .examples(["PROBITY"]);
     pub(super) decay_days: ObjectBuilder = ObjectBuilder::new()
         .schema_type(Type::Integer)
