@@ -21,7 +21,7 @@ use crate::privacy::sealing::{SealedField, seal, unseal};
 use crate::records::{ReadColumns as _, TypedStatements as _, record};
 
 pub use purge::{mark_abandoned, mark_due, mark_gone, purge};
-pub use rows::{UploadRewrite, add_block, blocks, of_org, rewrite_about, rewrite_block};
+pub use rows::{add_block, blocks, of_org, rewrite_about, rewrite_block};
 
 /// Number of an upload within the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

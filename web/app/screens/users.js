@@ -27,7 +27,7 @@ export function Screen() {
   <//>`;
 }
 
-/** What is being done, and with whom; after `renew`, who was invited anew. @typedef {{ act: "invite" | "change" | "renew" | "remove", user?: any }} Doing */
+/** What is being done, and with whom; after `renew`, whose invitation was renewed. @typedef {{ act: "invite" | "change" | "renew" | "remove", user?: any }} Doing */
 
 /** @param {{ doing?: Doing, close: () => void, again: () => unknown }} props */
 function Acting({ doing, close, again }) {
@@ -44,7 +44,7 @@ function Acts({ of: user, again, begin }) {
   if (user.is_primary || user.id === session.value?.user.id) return null;
   const name = html`<span class="hidden-text"> ${user.name ?? user.email}</span>`;
   const turn = user.status === "paused" ? "active" : "paused";
-  /** Invites anew: links of before end. */
+  /** Invites again: earlier links end. */
   const renew = () => post("/users", { email: user.email, name: user.name ?? undefined, role: user.role }, true).then((invited) => begin("renew", invited));
   return html`<div class="row">
     ${user.status === "invited" && html`<${Button} kind="slim" work=${renew}>${t("team.renew")}${name}<//>`}
@@ -90,7 +90,7 @@ function Change({ of: user, close, changed }) {
   // Only what was changed here is said: the rest may have been changed by somebody else since it was loaded.
   async function send() {
     if (user.status === "invited" && form.changed.role === "administrator") {
-      // Links of before open no administrator, so whoever becomes one is invited anew.
+      // Links of before open no administrator, so whoever becomes one is invited again.
       setMade(await post("/users", { email: user.email, ...form.now }, true));
       changed();
       return;

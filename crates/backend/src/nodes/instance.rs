@@ -121,8 +121,8 @@ impl Instance {
         if sealing::sealed_by(&self.store) != Some(from.fingerprint()) {
             return Err(OpenError::OtherMasterKey);
         }
-        let anew = |org, wrapped: &[u8]| to.take_over(from, org, wrapped);
-        Ok(self.store.write(|tx| sealing::rewrap(tx, to, &anew).scope_boxed()).await?)
+        let rewrap_key = |org, wrapped: &[u8]| to.take_over(from, org, wrapped);
+        Ok(self.store.write(|tx| sealing::rewrap(tx, to, &rewrap_key).scope_boxed()).await?)
     }
 
     pub fn store(&self) -> &Store {

@@ -119,9 +119,9 @@ mod tests {
         assert!(other.data_key(OrgNo(1), &wrapped).is_none());
         assert!(other.take_over(&master, OrgNo(2), &wrapped).is_none());
         let body = sealed(&*master.data_key(OrgNo(1), &wrapped).unwrap(), b"", b"text");
-        let anew = other.take_over(&master, OrgNo(1), &wrapped).unwrap();
-        assert_eq!(other.data_key(OrgNo(1), &anew).unwrap().open(b"", &body).unwrap(), b"text");
-        assert!(master.data_key(OrgNo(1), &anew).is_none());
+        let rewrapped = other.take_over(&master, OrgNo(1), &wrapped).unwrap();
+        assert_eq!(other.data_key(OrgNo(1), &rewrapped).unwrap().open(b"", &body).unwrap(), b"text");
+        assert!(master.data_key(OrgNo(1), &rewrapped).is_none());
         assert_ne!(master.fingerprint(), other.fingerprint());
         assert_eq!(master.fingerprint().len(), 16);
     }

@@ -83,12 +83,12 @@ pub async fn older(
 }
 
 /// Rewrites a block of addresses; returns the number changed.
-pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, job: JobNo, first: i64, anew: &BodyRewrite<'_>) -> Result<u64> {
+pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, job: JobNo, first: i64, rewrite: &BodyRewrite<'_>) -> Result<u64> {
     let locked = lock(tx, org, job).await?;
     let Some(body) = tx.find(&BLOCK, args![org, job, first]).await? else { return Ok(0) };
     let place = SealedField::numbered("job_block.body", job.0, first);
     let body = unseal(tx, org, place, body).await?;
-    let Some((body, changed)) = anew(&body)? else { return Ok(0) };
+    let Some((body, changed)) = rewrite(&body)? else { return Ok(0) };
     let body = seal(tx, org, place, &body).await?;
     tx.execute(&SET_BLOCK, args![org, job, first, body]).await?;
     unshare(tx, org, job).await?;
@@ -109,12 +109,12 @@ pub async fn chunks(conn: &mut Conn, org: OrgNo, job: JobNo, behind: i64, at_mos
 }
 
 /// Rewrites a chunk and revokes its lease; returns the number of rows changed.
-pub async fn rewrite_chunk(tx: &mut Tx, org: OrgNo, job: JobNo, chunk: i64, anew: &BodyRewrite<'_>) -> Result<u64> {
+pub async fn rewrite_chunk(tx: &mut Tx, org: OrgNo, job: JobNo, chunk: i64, rewrite: &BodyRewrite<'_>) -> Result<u64> {
     lock(tx, org, job).await?;
     let Some(body) = tx.find(&CHUNK, args![org, job, chunk]).await? else { return Ok(0) };
     let place = SealedField::numbered("chunk.body", job.0, chunk);
     let body = unseal(tx, org, place, body).await?;
-    let Some((body, changed)) = anew(&body)? else { return Ok(0) };
+    let Some((body, changed)) = rewrite(&body)? else { return Ok(0) };
     let body = seal(tx, org, place, &body).await?;
     tx.execute(&SET_CHUNK, args![org, job, chunk, body]).await?;
     Ok(changed)

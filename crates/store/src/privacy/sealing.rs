@@ -171,14 +171,14 @@ pub type RewrapKey<'a> = dyn Fn(OrgNo, &[u8]) -> Option<Vec<u8>> + Sync + 'a;
 
 /// Rewraps every data key; returns their number. Bodies stay unchanged. Processes that still use the old master key cannot create
 /// keys afterwards.
-pub async fn rewrap(tx: &mut Tx, to: &dyn Sealing, anew: &RewrapKey<'_>) -> Result<u64> {
+pub async fn rewrap(tx: &mut Tx, to: &dyn Sealing, rewrap_key: &RewrapKey<'_>) -> Result<u64> {
     // Comes first, so that no key is created meanwhile ([`make_key`]).
     instance::lock(tx, FINGERPRINT).await?;
     let (mut last, mut count) = (OrgNo(i64::MIN), 0);
     loop {
         let keys: Vec<(OrgNo, Vec<u8>)> = tx.all(&KEYS, args![last, KEYS_AT_ONCE]).await?;
         for (org, wrapped) in &keys {
-            let wrapped = anew(*org, wrapped);
+            let wrapped = rewrap_key(*org, wrapped);
             let wrapped =
                 wrapped.ok_or_else(|| StoreError::corrupt("a data key is wrapped under another master key"))?;
             tx.execute(&REWRAP, args![org, wrapped]).await?;

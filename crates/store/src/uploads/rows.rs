@@ -5,6 +5,7 @@ use probity_mail::time::Millis;
 use super::{UploadNo, about_of};
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
+use crate::jobs::BodyRewrite;
 use crate::number::OrgNo;
 use crate::privacy::sealing::{SealedField, seal, unseal};
 use crate::records::TypedStatements as _;
@@ -48,21 +49,18 @@ pub async fn blocks(conn: &mut Conn, org: OrgNo, no: UploadNo, from: i64, at_mos
     Ok(blocks)
 }
 
-/// Rewrites a body; returns it with its number of changes, or `None` if nothing changes.
-pub type UploadRewrite<'a> = dyn Fn(&[u8]) -> Result<Option<(Vec<u8>, u64)>> + Sync + 'a;
-
 /// Rewrites a block, keeping its number of rows; returns the number changed. The content counts are redone later.
 pub async fn rewrite_block(
     tx: &mut Tx,
     org: OrgNo,
     no: UploadNo,
     first_idx: i64,
-    anew: &UploadRewrite<'_>,
+    rewrite: &BodyRewrite<'_>,
 ) -> Result<u64> {
     tx.first(&LOCK, args![org, no]).await?;
     let Some(body) = tx.find(&BLOCK, args![org, no, first_idx]).await? else { return Ok(0) };
     let body = unseal(tx, org, body_of(no, first_idx), body).await?;
-    let Some((body, changed)) = anew(&body)? else { return Ok(0) };
+    let Some((body, changed)) = rewrite(&body)? else { return Ok(0) };
     let body = seal(tx, org, body_of(no, first_idx), &body).await?;
     tx.execute(&PUT, args![org, no, first_idx, body]).await?;
     tx.execute(&UNCOUNTED, args![org, no]).await?;
@@ -70,10 +68,10 @@ pub async fn rewrite_block(
 }
 
 /// Rewrites an upload's description; returns the number of changes.
-pub async fn rewrite_about(tx: &mut Tx, org: OrgNo, no: UploadNo, anew: &UploadRewrite<'_>) -> Result<u64> {
+pub async fn rewrite_about(tx: &mut Tx, org: OrgNo, no: UploadNo, rewrite: &BodyRewrite<'_>) -> Result<u64> {
     let Some(about) = tx.find(&ABOUT, args![org, no]).await?.flatten() else { return Ok(0) };
     let about = unseal(tx, org, about_of(no), about).await?;
-    let Some((about, changed)) = anew(&about)? else { return Ok(0) };
+    let Some((about, changed)) = rewrite(&about)? else { return Ok(0) };
     let about = seal(tx, org, about_of(no), &about).await?;
     tx.execute(&SET_ABOUT, args![org, no, about]).await?;
     Ok(changed)

@@ -127,9 +127,9 @@ async fn unknown_rows_are_verified_again_as_a_list_of_the_same_name() {
             return;
         }
         let id = again.ok(200)["id"].as_str().unwrap().to_owned();
-        let anew = closed(&mut ann, &id).await;
+        let repeated = closed(&mut ann, &id).await;
         assert_eq!(
-            (&anew["name"], &anew["tags"], &anew["rows"]),
+            (&repeated["name"], &repeated["tags"], &repeated["rows"]),
             (&json!("Kunden"), &json!(["Q4"]), &progress["unknown"])
         );
     })

@@ -86,9 +86,9 @@ pub(in crate::jobs) fn rewritten(
     if changed == 0 {
         return Ok(None);
     }
-    let mut anew = body[..head].to_vec();
-    anew.extend(block.encode().map_err(records::damaged)?);
-    Ok(Some((anew, changed)))
+    let mut rewritten = body[..head].to_vec();
+    rewritten.extend(block.encode().map_err(records::damaged)?);
+    Ok(Some((rewritten, changed)))
 }
 
 /// Rows that have results in a body.

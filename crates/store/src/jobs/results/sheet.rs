@@ -348,13 +348,13 @@ mod tests {
     #[test]
     fn sheets_that_are_in_use_push_no_other_out() {
         let sheets = ResultSheets::default();
-        let mut anew = 0;
+        let mut reads = 0;
         for _ in 0..20 {
             for job in 1..=5 {
-                anew += usize::from(!read(&sheets, job, ROWS_KEPT / 4));
+                reads += usize::from(!read(&sheets, job, ROWS_KEPT / 4));
             }
         }
-        assert_eq!(anew, 4 + 20, "four have room, the fifth is read anew each time");
+        assert_eq!(reads, 4 + 20, "four have room, the fifth is read anew each time");
         assert_eq!(kept(&sheets), [1, 2, 3, 4]);
     }
 
