@@ -97,8 +97,15 @@ impl WatchedPart {
         }
     }
 
-    /// Returns a digest of the part's first page.
+    /// Returns a digest of the part's first page. A part that is gone, is somebody else's or never was has the same one.
     async fn digest(&self, app: &App, caller: &Caller) -> Result<u64, ApiError> {
+        match self.first_page(app, caller).await {
+            Err(error) if error.code() == Code::NotFound => Ok(0),
+            read => read,
+        }
+    }
+
+    async fn first_page(&self, app: &App, caller: &Caller) -> Result<u64, ApiError> {
         let page = PageQuery::default();
         Ok(match self {
             // Lists that run may be older than those of the first page; those that were deleted are still jobs.
@@ -237,13 +244,8 @@ impl ChangeFeed {
             let (_, part, before) = &self.parts[at];
             let read = part.digest(&self.app, &self.caller).await;
             self.at = (at + 1) % self.parts.len();
-            let now = match read {
-                Ok(now) => now,
-                // The page reports that its part is gone.
-                Err(error) if error.code() == Code::NotFound => 0,
-                // Read again at the next tick.
-                Err(_) => continue,
-            };
+            // What could not be read is read again at the next tick.
+            let Ok(now) = read else { continue };
             if now != *before {
                 self.parts[at].2 = now;
                 return Some(self.parts[at].0.clone());

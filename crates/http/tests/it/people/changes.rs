@@ -161,6 +161,32 @@ async fn a_part_that_changes_all_the_time_does_not_hide_the_others() {
 }
 
 #[tokio::test]
+async fn parts_that_are_unknown_or_foreign_do_not_hide_the_others() {
+    TestApp::each(config(), async |app| {
+        let (org, other) = (app.org("Example Ltd", PLENTY).await, app.org("Other Ltd", PLENTY).await);
+        let (_, mut ann) = signed_in(app, &org, "ann@example.com", MemberRole::Administrator).await;
+        let (_, mut bob) = signed_in(app, &other, "bob@example.com", MemberRole::Administrator).await;
+        let hook = json!({ "name": "Shop", "url": "https://hooks.example.com/", "events": ["job.finished"] });
+        let foreign = bob.post("/app/v1/webhooks", &hook).await.ok(201);
+        let foreign = foreign["id"].as_str().unwrap();
+        let test = format!("/app/v1/webhooks/{foreign}/test");
+        let sent = bob.post(&test, &json!(null)).await.ok(200);
+        let sent = sent["id"].as_str().unwrap();
+        let connection = ConnId::from_bits(1);
+        let unknown = format!("runs:ghost/{connection},runs:nowhere/{connection}");
+        let theirs = format!("delivery:{foreign}/{sent},deliveries:{foreign}");
+        let mut changes = Changes::of(app, &ann, &format!("{unknown},{theirs},lists")).await;
+        let mut to_bob = Changes::of(app, &bob, &format!("deliveries:{foreign}")).await;
+
+        bob.post(&test, &json!(null)).await.ok(200);
+        to_bob.changed(&format!("deliveries:{foreign}")).await;
+        ann.post("/app/v1/batch-verify", &json!({ "emails": ["ann@honest-mail.com"] })).await.ok(200);
+        assert_eq!(changes.part().await, "lists");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn only_parts_that_a_member_may_read_are_followed() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", PLENTY).await;
