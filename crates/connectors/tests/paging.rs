@@ -24,14 +24,17 @@ const KINDS: &[(&str, &str)] = &[
 
 fn file(page: &str, parameter: &str) -> ConnectorFile {
     let text = format!(
-        "[provider]\nslug = 'sim'\nname = 'Sim'\nchecked = 'here'\ndocs = 'https://example.org'\nconfidence = 'low'\n\
-         [[credential]]\nname = 'key'\nlabel = 'Key'\nkind = 'secret'\n\
-         [http]\nbase = 'https://api.example.org'\nheaders = {{ Key = '{{credential.key}}' }}\n\
-         [test]\nrequest = {{ get = '/me' }}\n\
-         [contacts]\nscope = 'account'\nrequest = {{ get = '/contacts', query = {{ {parameter} }} }}\nrecords = '/data'\npage = {page}\n\
-         fields = {{ id = '/id', email = '/email', state_default = 'subscribed' }}\n"
+        "{}[contacts]\nscope = 'account'\nrequest = {{ get = '/contacts', query = {{ {parameter} }} }}\nrecords = '/data'\npage = {page}\n\
+         fields = {{ id = '/id', email = '/email', state_default = 'subscribed' }}\n",
+        include_str!("small.toml")
     );
-    ConnectorFile::parse("sim.toml", &text, Origin::Operator).expect("a connector")
+    ConnectorFile::parse("small.toml", &text, Origin::Operator).expect("a connector")
+}
+
+fn credentials(file: &ConnectorFile) -> Credentials {
+    let entered = [("url", "https://api.example.org"), ("key", "k")];
+    let entered = entered.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    Credentials::new(file, &entered, &HostAllowance::default()).unwrap()
 }
 
 /// Answers with at most `cap` contacts, whatever was asked for.
@@ -54,11 +57,10 @@ fn platform(request: &Request, total: usize, cap: usize) -> Value {
 #[test]
 fn nothing_is_read_instead_of_the_chosen_lists() {
     let file = file(KINDS[0].0, KINDS[0].1);
-    let entered = BTreeMap::from([("key".to_owned(), "k".to_owned())]);
-    let credentials = Credentials::new(&file, &entered, &HostAllowance::default()).unwrap();
+    let credentials = credentials(&file);
     let chosen = ContactsGoal { lists: vec!["news".to_owned()], ..ContactsGoal::default() };
     let refused = Reading::new(&file, &credentials, ReadGoal::Contacts(chosen)).err().unwrap();
-    assert_eq!(refused.message, "lists are chosen, but all contacts of Sim are read together");
+    assert_eq!(refused.message, "lists are chosen, but all contacts of Small are read together");
     let by_list = |slug| Catalog::embedded().get(slug).unwrap().can_choose_lists();
     assert_eq!(["ghost", "mailman", "mailchimp", "brevo"].map(by_list), [false, true, true, false]);
 }
@@ -72,8 +74,7 @@ proptest! {
         // A page of one record has no new one if it begins with the last one.
         let cap = if page.contains("again") { cap.max(2) } else { cap };
         let file = file(page, parameter);
-        let entered = BTreeMap::from([("key".to_owned(), "k".to_owned())]);
-        let credentials = Credentials::new(&file, &entered, &HostAllowance::default()).unwrap();
+        let credentials = credentials(&file);
         let mut reading = Reading::new(&file, &credentials, ReadGoal::Contacts(ContactsGoal::default())).unwrap();
         let (mut ids, mut troubles) = (Vec::new(), troubles.into_iter());
         while let ReadStep::Send(request) = reading.next(Millis(0)).unwrap() {

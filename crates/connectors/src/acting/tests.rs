@@ -4,23 +4,9 @@ use crate::request::HostAllowance;
 use crate::source::header;
 
 /// Platform with batches whose responses name the failed contacts.
-const BATCHES: &str = r#"
-[provider]
-slug = "batches"
-name = "Batches"
-checked = "2026-11-22, nowhere"
-docs = "https://example.org"
-confidence = "low"
-[[credential]]
-name = "key"
-label = "Key"
-kind = "secret"
-[http]
-base = "https://api.example.org"
-headers = { Key = "{credential.key}" }
-[test]
-request = { get = "/me" }
-[actions.unsubscribe]
+const BATCHES: &str = concat!(
+    include_str!("../../tests/small.toml"),
+    r#"[actions.unsubscribe]
 scope = "account"
 request = { delete = "/members", json = { emails = [] } }
 [actions.unsubscribe.batch]
@@ -28,14 +14,16 @@ max = 2
 at = "/emails"
 each = "{contact.email}"
 partial = { records = "", form = "map", email = "key", failed = { at = "", is = ["false"] }, class = "gone" }
-"#;
+"#
+);
 
 fn file() -> ConnectorFile {
-    ConnectorFile::parse("batches.toml", BATCHES, Origin::Operator).unwrap()
+    ConnectorFile::parse("small.toml", BATCHES, Origin::Operator).unwrap()
 }
 
 fn credentials(file: &ConnectorFile) -> Credentials {
-    let entered = BTreeMap::from([("key".to_owned(), "hush-hush".to_owned())]);
+    let entered = [("url", "https://api.example.org"), ("key", "hush-hush")];
+    let entered = entered.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     Credentials::new(file, &entered, &HostAllowance::default()).unwrap()
 }
 
@@ -94,10 +82,10 @@ fn faults_never_repeat_credentials_or_addresses() {
     let mut acting = Acting::new(&file, &credentials, order(&["a@x.org"]), BTreeMap::new()).unwrap();
     let body = r#"{"message": "key hush-hush may not touch a@x.org"}"#;
     let fault = acting.answer(&response(401, body)).unwrap_err();
-    assert_eq!(fault.message, "Batches answered 401: key (redacted) may not touch (address)");
+    assert_eq!(fault.message, "Small answered 401: key (redacted) may not touch (address)");
     let body = r#"{"message": "no member at /members/a%40x.org"}"#;
     let fault = acting.answer(&response(500, body)).unwrap_err();
-    assert_eq!(fault.message, "Batches answered 500: no member at (address)");
+    assert_eq!(fault.message, "Small answered 500: no member at (address)");
     assert!(!format!("{credentials:?}").contains("hush"));
 }
 
@@ -134,7 +122,7 @@ fn tagging() -> (ConnectorFile, ActionOrder) {
 
 fn sent(acting: &mut Acting<'_>) -> (String, String) {
     let ActStep::Send(request) = acting.next(Millis(0)).unwrap() else { panic!("a request") };
-    (request.method.name().to_owned(), request.url.strip_prefix("https://api.example.org").unwrap().to_owned())
+    (request.method.name().to_owned(), request.url.strip_prefix("https://api.example.org/api").unwrap().to_owned())
 }
 
 #[test]

@@ -2,27 +2,9 @@ use super::*;
 use crate::Catalog;
 
 /// Valid file, of which tests make invalid variants.
-const SMALL: &str = r#"
-[provider]
-slug = "small"
-name = "Small"
-checked = "2026-11-22, nowhere"
-docs = "https://example.org"
-confidence = "low"
-[[credential]]
-name = "url"
-label = "Address"
-kind = "url"
-[[credential]]
-name = "key"
-label = "Key"
-kind = "secret"
-[http]
-base = "{credential.url}/api"
-headers = { Key = "{credential.key}" }
-[test]
-request = { get = "/me" }
-[contacts]
+const SMALL: &str = concat!(
+    include_str!("../../tests/small.toml"),
+    r#"[contacts]
 scope = "account"
 request = { get = "/contacts", query = { page = "{page.number}" } }
 records = "/data"
@@ -31,7 +13,8 @@ fields = { id = "/id", email = "/email", state_default = "subscribed" }
 [actions.delete]
 scope = "account"
 request = { delete = "/contacts/{contact.id}" }
-"#;
+"#
+);
 
 fn faults(from: &str, to: &str) -> Vec<String> {
     assert!(SMALL.contains(from), "{from}");
