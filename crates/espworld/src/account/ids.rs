@@ -53,11 +53,14 @@ pub(crate) fn of_decimal(base: u64, id: &str) -> Option<u32> {
 /// Returns the MD5 hash of a text in lower case, as hexadecimal digits.
 pub(crate) fn md5_lower(text: &str) -> String {
     use md5::Digest as _;
+    hex(&md5::Md5::digest(text.to_lowercase().as_bytes()))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    let digest = md5::Md5::digest(text.to_lowercase().as_bytes());
-    digest.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
     })
 }
 

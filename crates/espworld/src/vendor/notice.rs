@@ -7,6 +7,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 
 use super::{EspVendor, time};
+use crate::account::ids::hex;
 use crate::account::{EspContact, EspHook, ids};
 
 /// Notification that a platform sends to a registered URL.
@@ -112,12 +113,4 @@ fn proof(vendor: EspVendor, secret: &str, body: &str, now: i64) -> Vec<(String, 
         EspVendor::Brevo => vec![header("Authorization", format!("Bearer {secret}"))],
         _ => Vec::new(),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
