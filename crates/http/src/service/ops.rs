@@ -18,6 +18,7 @@ use probity_contract::error::{ApiError, Code};
 use probity_telemetry::metrics::{ExpositionForm, Metrics, MetricsAccess, Observed, Readers};
 use serde::Serialize;
 
+use crate::callers::auth::bearer;
 use crate::edge::peer::Peer;
 use crate::handler::{Answer, Refusal};
 
@@ -69,7 +70,7 @@ async fn scrape(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let peer = peer.map(|Extension(Peer(address))| address).as_ref().map(SocketAddr::ip);
-    match ops.readers.access(peer, &headers) {
+    match ops.readers.access(peer, &headers, bearer(&headers).as_deref()) {
         MetricsAccess::Granted => {}
         MetricsAccess::Hidden => return Err(ApiError::not_found().into()),
         MetricsAccess::Denied => return Err(denied(headers.contains_key(header::AUTHORIZATION)).into()),
