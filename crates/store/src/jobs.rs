@@ -125,6 +125,15 @@ impl JobCounts {
         *part += rows;
     }
 
+    /// Adds the rows of another count.
+    pub fn join(&mut self, other: Self) {
+        self.processed += other.processed;
+        self.passed += other.passed;
+        self.undeliverable += other.undeliverable;
+        self.risky += other.risky;
+        self.unknown += other.unknown;
+    }
+
     /// All rows that did not pass.
     pub fn failed(&self) -> i64 {
         self.undeliverable + self.risky + self.unknown

@@ -68,7 +68,7 @@ struct ListFigures {
 
 /// Rows by status.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct StatusCounts {
+pub struct StatusCounts {
     processed: i64,
     passed: i64,
     undeliverable: i64,

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use probity_account::id::JobId;
+use probity_backend::lists::progress::StatusCounts;
 use probity_backend::lists::rows;
 use probity_contract::error::ApiError;
 use probity_mail::address::bare_address;
-use probity_mail::verdict::Status;
-use probity_store::jobs::{self, Job};
+use probity_mail::verdict::Reason;
+use probity_store::jobs::{self, Job, JobCounts};
 use serde::Serialize;
 
 use crate::app::App;
@@ -32,7 +33,7 @@ pub struct DomainMix {
     /// Largest domains, largest first.
     data: Vec<DomainShare>,
     /// Rows of all other domains.
-    others: VerdictTally,
+    others: StatusCounts,
     /// Number of all other domains.
     other_domains: usize,
     /// Number of rows counted, from the first.
@@ -43,37 +44,7 @@ pub struct DomainMix {
 struct DomainShare {
     domain: Box<str>,
     #[serde(flatten)]
-    counts: VerdictTally,
-}
-
-/// Rows with a verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-struct VerdictTally {
-    processed: i64,
-    passed: i64,
-    undeliverable: i64,
-    risky: i64,
-    unknown: i64,
-}
-
-impl VerdictTally {
-    fn add(&mut self, status: Status) {
-        self.processed += 1;
-        *match status {
-            Status::Passed => &mut self.passed,
-            Status::Undeliverable => &mut self.undeliverable,
-            Status::Risky => &mut self.risky,
-            Status::Unknown => &mut self.unknown,
-        } += 1;
-    }
-
-    fn join(&mut self, other: Self) {
-        self.processed += other.processed;
-        self.passed += other.passed;
-        self.undeliverable += other.undeliverable;
-        self.risky += other.risky;
-        self.unknown += other.unknown;
-    }
+    counts: StatusCounts,
 }
 
 /// Counts the rows of a list by domain.
@@ -103,7 +74,7 @@ async fn count(app: &App, job: &Job, from: i64, to: i64, counted: &mut DomainTal
     let emails = rows::emails(&mut conn, job, from, to).await?;
     for (idx, row) in &standing {
         let email = usize::try_from(idx - from).ok().and_then(|at| emails.get(at)).and_then(Option::as_deref);
-        counted.add(email, row.result.kind.reason.status());
+        counted.add(email, row.result.kind.reason);
     }
     Ok(())
 }
@@ -111,39 +82,42 @@ async fn count(app: &App, job: &Job, from: i64, to: i64, counted: &mut DomainTal
 /// Rows by domain, while they are counted.
 #[derive(Default)]
 struct DomainTally {
-    domains: HashMap<Box<str>, VerdictTally>,
-    rest: VerdictTally,
+    domains: HashMap<Box<str>, JobCounts>,
+    rest: JobCounts,
 }
 
 impl DomainTally {
     /// Counts a row. Texts without a domain are not counted.
-    fn add(&mut self, email: Option<&str>, status: Status) {
+    fn add(&mut self, email: Option<&str>, reason: Reason) {
         let Some((_, domain)) = email.and_then(|email| bare_address(email).rsplit_once('@')) else { return };
         let domain = domain.to_lowercase();
-        if let Some(tally) = self.domains.get_mut(&*domain) {
-            tally.add(status);
+        let counts = if let Some(standing) = self.domains.get_mut(&*domain) {
+            standing
         } else if self.domains.len() < DOMAINS_MAX {
-            self.domains.entry(domain.into()).or_default().add(status);
+            self.domains.entry(domain.into()).or_default()
         } else {
-            self.rest.add(status);
-        }
+            &mut self.rest
+        };
+        counts.add(reason, 1);
     }
 
     fn mix(self, scanned: i64) -> DomainMix {
-        let mut all: Vec<DomainShare> =
-            self.domains.into_iter().map(|(domain, counts)| DomainShare { domain, counts }).collect();
-        all.sort_unstable_by(|a, b| (b.counts.processed, &a.domain).cmp(&(a.counts.processed, &b.domain)));
+        let mut all: Vec<(Box<str>, JobCounts)> = self.domains.into_iter().collect();
+        all.sort_unstable_by(|(a, of_a), (b, of_b)| (of_b.processed, a).cmp(&(of_a.processed, b)));
         let small = all.split_off(SHOWN.min(all.len()));
         let mut others = self.rest;
-        for share in &small {
-            others.join(share.counts);
+        for (_, counts) in &small {
+            others.join(*counts);
         }
-        DomainMix { data: all, others, other_domains: small.len(), scanned }
+        let data = all.into_iter().map(|(domain, counts)| DomainShare { domain, counts: counts.into() }).collect();
+        DomainMix { data, others: others.into(), other_domains: small.len(), scanned }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -151,17 +125,21 @@ mod tests {
         let mut tally = DomainTally::default();
         for n in 0..12 {
             for _ in 0..=n {
-                tally.add(Some(&format!("ann@D{n:02}.example")), Status::Passed);
+                tally.add(Some(&format!("ann@D{n:02}.example")), Reason::Valid);
             }
         }
-        tally.add(Some("ann@d11.EXAMPLE"), Status::Unknown);
-        tally.add(Some("no address"), Status::Undeliverable);
-        tally.add(None, Status::Unknown);
-        let mix = tally.mix(14);
+        tally.add(Some("ann@d11.EXAMPLE"), Reason::Unverified);
+        tally.add(Some("no address"), Reason::Nonexistent);
+        tally.add(None, Reason::Unverified);
+        let mix = serde_json::to_value(tally.mix(14)).unwrap();
+        let first = &mix["data"][0];
         assert_eq!(
-            (&*mix.data[0].domain, mix.data[0].counts.processed, mix.data[0].counts.unknown),
-            ("d11.example", 13, 1)
+            (&first["domain"], &first["processed"], &first["unknown"]),
+            (&json!("d11.example"), &json!(13), &json!(1))
         );
-        assert_eq!((mix.data.len(), mix.other_domains, mix.others.passed), (8, 4, 10));
+        assert_eq!(
+            (&mix["data"].as_array().unwrap().len(), &mix["other_domains"], &mix["others"]["passed"]),
+            (&8, &json!(4), &json!(10))
+        );
     }
 }
