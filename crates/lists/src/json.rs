@@ -1,6 +1,7 @@
 //! Fields of JSON objects, without building their values.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -56,6 +57,17 @@ pub fn members(line: &str) -> Result<Vec<(String, Box<RawValue>)>, String> {
     Ok(found)
 }
 
+/// Keys for the columns of a row: their names, but for a number behind those that are taken.
+pub fn keys(names: impl IntoIterator<Item = String>, taken: &[&str]) -> Vec<String> {
+    let mut taken: HashSet<String> = taken.iter().map(ToString::to_string).collect();
+    let key = |name: String| {
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let mut free = std::iter::once(name.clone()).chain(numbered);
+        free.find(|key| taken.insert(key.clone())).unwrap_or_default()
+    };
+    names.into_iter().map(key).collect()
+}
+
 /// A value as a cell shows it: a text as it is, null as nothing, all else as JSON.
 pub fn cell(value: &RawValue) -> Cow<'_, str> {
     match value.get() {
@@ -106,6 +118,13 @@ impl<'de, T: FnMut(Cow<'de, str>, &'de RawValue) -> Result<(), &'static str>> Vi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_different() {
+        let keys = |names: [&str; 4], taken| keys(names.map(str::to_owned), taken);
+        assert_eq!(keys(["a", "a_2", "a", "b"], &[]), ["a", "a_2", "a_3", "b"]);
+        assert_eq!(keys(["a", "a", "a_2", "b"], &["b"]), ["a", "a_2", "a_2_2", "b_2"]);
+    }
 
     #[test]
     fn the_field_is_found_wherever_it_is() {

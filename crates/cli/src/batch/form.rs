@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use anyhow::Result;
-use probity_lists::json::ANSWER_KEY;
+use probity_lists::json::{self, ANSWER_KEY};
 use probity_lists::rows::separator;
 use probity_lists::split::{Dialect, Eol, fields, unquote};
 use probity_mail::verdict::Reason;
@@ -241,22 +241,11 @@ impl OutputForm {
 
 /// Makes distinct JSON keys from the header, avoiding our own.
 fn keys(header: &[u8], dialect: Dialect) -> Vec<String> {
-    let mut taken = std::collections::HashSet::from([ANSWER_KEY.to_owned()]);
-    let mut keys = Vec::new();
-    for (n, raw) in fields(header, dialect).enumerate() {
-        let mut name = String::from_utf8_lossy(&unquote(raw, dialect)).trim().to_owned();
-        if name.is_empty() {
-            name = format!("column_{}", n + 1);
-        }
-        let base = name.clone();
-        let mut number = 1;
-        while !taken.insert(name.clone()) {
-            number += 1;
-            name = format!("{base}_{number}");
-        }
-        keys.push(name);
-    }
-    keys
+    let names = fields(header, dialect).enumerate().map(|(n, raw)| {
+        let name = String::from_utf8_lossy(&unquote(raw, dialect)).trim().to_owned();
+        if name.is_empty() { format!("column_{}", n + 1) } else { name }
+    });
+    json::keys(names, &[ANSWER_KEY])
 }
 
 fn json_reply(reply: &RowAnswer<'_>, out: &mut Vec<u8>) {

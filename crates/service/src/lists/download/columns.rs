@@ -55,6 +55,8 @@ struct UploadColumns {
     about: FileFacts,
     /// Rows that are not in the job.
     without: RowsWithout,
+    /// Keys of its columns in a line of JSON.
+    keys: Vec<String>,
     /// Suffix of our column names that makes them differ from the file's.
     suffix: String,
 }
@@ -74,12 +76,15 @@ impl FileColumns {
     pub(super) async fn with(conn: &mut Conn, upload: Upload) -> Result<Self, ApiError> {
         let without = RowsWithout::of(uploads::skipped(conn, upload.org, upload.no).await?);
         let about = FileFacts::of(&upload.about)?;
-        let names: Vec<String> =
-            about.columns(upload.choice.header).iter().map(|name| name.to_ascii_lowercase()).collect();
+        let columns = about.columns(upload.choice.header);
+        let names: Vec<String> = columns.iter().map(|name| name.to_ascii_lowercase()).collect();
         let taken = |suffix: &str| HEADER[1..].iter().any(|name| names.contains(&format!("{PREFIX}{name}{suffix}")));
         let suffixes = std::iter::once(String::new()).chain((2..).map(|number| format!("_{number}")));
         let suffix = suffixes.into_iter().find(|suffix| !taken(suffix)).unwrap_or_default();
-        Ok(Self { own: Some(UploadColumns { upload, about, without, suffix }), is_run: false })
+        Ok(Self {
+            own: Some(UploadColumns { upload, about, without, keys: json::keys(columns, &[]), suffix }),
+            is_run: false,
+        })
     }
 
     /// Returns the names, in order.
@@ -214,14 +219,8 @@ fn members(own: &UploadColumns, row: &cells::FileRow) -> Vec<(String, Box<RawVal
     if let Some(members) = own.about.is_json().then(|| row.first().and_then(|line| json::members(line).ok())) {
         return members.unwrap_or_default();
     }
-    let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
-    let names = own.about.columns(own.upload.choice.header);
-    for (name, cell) in names.into_iter().zip(cells::cells(&own.about, row.clone())) {
-        let same = members.iter().filter(|(member, _)| *member == name).count();
-        let name = if same == 0 { name } else { format!("{name}_{}", same + 1) };
-        members.push((name, serde_json::value::to_raw_value(&cell).expect("a text is plain JSON")));
-    }
-    members
+    let value = |cell: &String| serde_json::value::to_raw_value(cell).expect("a text is plain JSON");
+    own.keys.iter().cloned().zip(cells::cells(&own.about, row.clone()).iter().map(value)).collect()
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {

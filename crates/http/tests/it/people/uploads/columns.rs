@@ -171,6 +171,18 @@ async fn json_lines_come_back_as_they_were() {
 }
 
 #[tokio::test]
+async fn columns_with_one_name_have_keys_that_differ() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let job = finished(app, browser, "email,a,a_2,a\nann@honest-mail.com,1,2,3\n").await;
+        let place = format!("/app/v1/batch-verify/{job}/download?columns=original&format=ndjson");
+        let answer = browser.get(&place).await;
+        let own = "{\"email\":\"ann@honest-mail.com\",\"a\":\"1\",\"a_2\":\"2\",\"a_3\":\"3\",\"probity\":";
+        assert!(answer.text().starts_with(own), "{}", answer.text());
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_workbook_is_read_and_given_back_as_one() {
     with_ann(config(), PLENTY, async |app, browser| {
         let mut book = rust_xlsxwriter::Workbook::new();
