@@ -32,7 +32,7 @@ export function Several() {
   const hint = !metered ? t("several.hint_plain", { n: MOST }) : testing.value ? t("several.hint_free", { n: MOST }) : t("several.hint", { n: MOST });
   return html`
     <section class="card">
-      <${Form} send=${async () => send()} waits=${!over || emails.length === 0 || emails.length > MOST} submit=${t("several.submit", { n: emails.length })}>
+      <${Form} send=${async () => send()} waits=${!over || emails.length === 0 || emails.length > MOST} submit=${emails.length > 0 ? t("several.submit", { n: emails.length }) : t("verify.submit")}>
         <${Field} label=${t("lists.addresses")} rows=${8} value=${text} set=${setText} maxlength="30000" spellcheck=${false} autocomplete="off"
           placeholder=${"ann@example.com\nbob@example.org"} hint=${hint} wrong=${wrong(emails, others)} />
       <//>
