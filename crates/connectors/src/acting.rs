@@ -333,7 +333,7 @@ impl<'a> Acting<'a> {
     }
 
     /// Advances to the next page. Returns false if there is none.
-    fn find_on(&mut self, rule: &FindRule, all: &[RawRecord], found: Found<'_>) -> Result<bool, Fault> {
+    fn find_on(&mut self, rule: &FindRule, all: &[RawRecord<'_>], found: Found<'_>) -> Result<bool, Fault> {
         let base = Rendering { file: self.file, now: Millis(0) }.base(&self.values(None))?;
         let page = Advance { page: &rule.page, found, records: all, id: &rule.id, base: &base };
         let mut walk = self.finding.clone();

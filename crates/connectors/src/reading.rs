@@ -134,7 +134,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Turns records into a page, and returns whether another page follows.
-    fn take(&mut self, records: &[RawRecord], walk: &mut PageWalk, more: bool) -> Result<(ReadPage, bool), Fault> {
+    fn take(&mut self, records: &[RawRecord<'_>], walk: &mut PageWalk, more: bool) -> Result<(ReadPage, bool), Fault> {
         if let ReadStage::Lists { .. } = self.position.stage {
             let Some(rule) = &self.file.lists else { return Ok((ReadPage::default(), false)) };
             return Ok((contact::lists(rule, records), more));

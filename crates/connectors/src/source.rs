@@ -63,18 +63,27 @@ pub(crate) struct Found<'a> {
 }
 
 impl Source {
+    /// Returns the value within the document; `None` if it is missing or null, or the place is another.
+    pub(crate) fn within<'a>(&self, found: Found<'a>) -> Option<&'a Value> {
+        let Self::Pointer(pointer) = self else { return None };
+        found.body.pointer(pointer).filter(|value| !value.is_null())
+    }
+
     /// Returns the value; `None` if it is missing or null.
     pub(crate) fn value(&self, found: Found<'_>) -> Option<Value> {
         match self {
-            Self::Pointer(pointer) => found.body.pointer(pointer).filter(|value| !value.is_null()).cloned(),
-            Self::Header(name) => header(found.headers, name).map(|text| Value::String(text.to_owned())),
-            Self::Key => found.key.map(|key| Value::String(key.to_owned())),
+            Self::Pointer(_) => self.within(found).cloned(),
+            Self::Header(_) | Self::Key => self.text(found).map(Value::String),
         }
     }
 
     /// Returns the value as text; `None` if it is missing, null, an array or an object.
     pub(crate) fn text(&self, found: Found<'_>) -> Option<String> {
-        self.value(found).as_ref().and_then(scalar)
+        match self {
+            Self::Pointer(_) => self.within(found).and_then(scalar),
+            Self::Header(name) => header(found.headers, name).map(str::to_owned),
+            Self::Key => found.key.map(str::to_owned),
+        }
     }
 }
 

@@ -6,6 +6,9 @@ use serde_json::Value;
 const FLOOD_PART: usize = 64 << 10;
 const FLOOD_TIMES: u32 = 10 << 14;
 
+/// Media type of JSON.
+pub(crate) const JSON: &str = "application/json; charset=utf-8";
+
 /// Reply of a platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EspReply {
@@ -21,7 +24,7 @@ pub(crate) struct EspReply {
 impl EspReply {
     /// Returns a JSON reply.
     pub(crate) fn json(status: u16, body: &Value) -> Self {
-        Self::text(status, "application/json; charset=utf-8", body.to_string())
+        Self::text(status, JSON, body.to_string())
     }
 
     /// Returns a reply with a body of the given media type.

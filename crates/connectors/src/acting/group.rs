@@ -73,7 +73,7 @@ impl Acting<'_> {
         settled
     }
 
-    fn is_about(&self, rule: &PartialRule, record: &RawRecord, index: usize) -> bool {
+    fn is_about(&self, rule: &PartialRule, record: &RawRecord<'_>, index: usize) -> bool {
         let found = record.found();
         let target = &self.order.targets[index];
         let failed = rule

@@ -56,10 +56,10 @@ impl<'a> Acting<'a> {
     /// Returns the contact's address; `None` if it has none now.
     pub(super) fn current_email(&self, judged: &Judged, response: &Response) -> Result<Option<String>, Fault> {
         let found = Found { body: &judged.body, headers: &response.headers, key: None };
-        let record = self.one_rule().and_then(|one| one.record.value(found)).filter(serde_json::Value::is_object);
+        let record = self.one_rule().and_then(|one| one.record.within(found)).filter(|record| record.is_object());
         let record =
             record.ok_or_else(|| Fault::unreadable("the response has no contact where the connector expects it"))?;
-        let found = Found { body: &record, headers: &[], key: None };
+        let found = Found { body: record, headers: &[], key: None };
         let Some(fields) = self.file.contacts.as_ref().map(|rule| &rule.fields) else { return Ok(None) };
         let email = fields.email.text(found);
         // A contact without an address has an ID. An error under the status of a success has neither.

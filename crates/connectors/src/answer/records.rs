@@ -1,5 +1,7 @@
 //! Records of a response, in limited number.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::Fault;
@@ -11,39 +13,39 @@ const RECORDS_MAX: usize = 200_000;
 
 /// Record, with the key under which it is stored if there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct RawRecord {
-    pub key: Option<String>,
-    pub value: Value,
+pub(crate) struct RawRecord<'a> {
+    pub key: Option<&'a str>,
+    pub value: Cow<'a, Value>,
 }
 
-impl RawRecord {
+impl RawRecord<'_> {
     /// Returns the record as a document to search in.
     pub(crate) fn found(&self) -> Found<'_> {
-        Found { body: &self.value, headers: &[], key: self.key.as_deref() }
+        Found { body: &self.value, headers: &[], key: self.key }
     }
 }
 
 /// Extracts the records from a response. `raw` is its body, for forms other than JSON.
-pub(crate) fn records(
+pub(crate) fn records<'a>(
     (at, form): (&Source, RecordForm),
     may_be_absent: bool,
-    found: Found<'_>,
+    found: Found<'a>,
     raw: &[u8],
-) -> Result<Vec<RawRecord>, Fault> {
+) -> Result<Vec<RawRecord<'a>>, Fault> {
     let records = match form {
         RecordForm::Lines if found.body.is_object() || found.body.is_array() => {
             return Err(Fault::unreadable("the response is JSON, and not lines of text"));
         }
         RecordForm::Lines | RecordForm::Ndjson => return lines(form, raw),
-        RecordForm::Array | RecordForm::Map => at.value(found),
+        RecordForm::Array | RecordForm::Map => at.within(found),
     };
-    let plain = |values: Vec<Value>| values.into_iter().map(|value| RawRecord { key: None, value }).collect::<Vec<_>>();
-    let records = match (records, form) {
+    let record = |(key, value): (Option<&'a str>, &'a Value)| RawRecord { key, value: Cow::Borrowed(value) };
+    let records: Vec<_> = match (records, form) {
         (None, _) if may_be_absent => Vec::new(),
         // PHP encodes a map as an array if it is empty or its keys are 0, 1, 2 and so on.
-        (Some(Value::Array(values)), RecordForm::Array | RecordForm::Map) => plain(values),
+        (Some(Value::Array(values)), _) => values.iter().map(|value| record((None, value))).collect(),
         (Some(Value::Object(members)), RecordForm::Map) => {
-            members.into_iter().map(|(key, value)| RawRecord { key: Some(key), value }).collect()
+            members.iter().map(|(key, value)| record((Some(key), value))).collect()
         }
         _ => return Err(Fault::unreadable("the response has no records where the connector expects them")),
     };
@@ -53,7 +55,7 @@ pub(crate) fn records(
     Ok(records)
 }
 
-fn lines(form: RecordForm, raw: &[u8]) -> Result<Vec<RawRecord>, Fault> {
+fn lines<'a>(form: RecordForm, raw: &[u8]) -> Result<Vec<RawRecord<'a>>, Fault> {
     let text = std::str::from_utf8(raw).map_err(|_| Fault::unreadable("the response is not UTF-8"))?;
     let mut records = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -66,7 +68,7 @@ fn lines(form: RecordForm, raw: &[u8]) -> Result<Vec<RawRecord>, Fault> {
             }
             _ => Value::String(line.to_owned()),
         };
-        records.push(RawRecord { key: None, value });
+        records.push(RawRecord { key: None, value: Cow::Owned(value) });
     }
     Ok(records)
 }

@@ -1,5 +1,7 @@
 //! Contents of a notification.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::answer::{Fault, RawRecord, records};
@@ -37,7 +39,7 @@ pub fn hints(rule: &HookRule, body: &[u8]) -> Result<Vec<HookHint>, Fault> {
     let found = Found { body: &body, headers: &[], key: None };
     let events = match &rule.records {
         Some(at) => records((at, rule.form), false, found, &[])?,
-        None => vec![RawRecord { key: None, value: body.clone() }],
+        None => vec![RawRecord { key: None, value: Cow::Borrowed(&body) }],
     };
     if events.len() > EVENTS_MAX {
         return Err(Fault::unreadable(format!("a notification has more than {EVENTS_MAX} events")));

@@ -62,8 +62,8 @@ pub struct ReadPage {
     pub watermark: Option<Millis>,
 }
 
-pub(super) fn lists(rule: &ListsRule, records: &[RawRecord]) -> ReadPage {
-    let list = |record: &RawRecord| {
+pub(super) fn lists(rule: &ListsRule, records: &[RawRecord<'_>]) -> ReadPage {
+    let list = |record: &RawRecord<'_>| {
         let found = record.found();
         let id = rule.id.text(found).filter(|id| (1..=ID_MAX).contains(&id.len()))?;
         let name = rule.name.text(found).unwrap_or_else(|| id.clone()).chars().take(NAME_MAX).collect();
@@ -77,12 +77,12 @@ pub(super) fn lists(rule: &ListsRule, records: &[RawRecord]) -> ReadPage {
 /// Reads contacts. `by_call` is the state that the request selected.
 pub(super) fn contacts(
     rule: &ContactsRule,
-    records: &[RawRecord],
+    records: &[RawRecord<'_>],
     list: Option<&str>,
     by_call: Option<ContactState>,
 ) -> ReadPage {
     let fields = &rule.fields;
-    let contact = |record: &RawRecord| {
+    let contact = |record: &RawRecord<'_>| {
         let found = record.found();
         let id = fields.id.text(found).filter(|id| (1..=ID_MAX).contains(&id.len()))?;
         let email = fields.email.text(found).filter(|email| (1..=EMAIL_MAX).contains(&email.trim().len()))?;
@@ -98,7 +98,7 @@ pub(super) fn contacts(
 fn state(rule: &ContactsRule, found: Found<'_>) -> Option<ContactState> {
     rule.fields.state.iter().find_map(|rule| match &rule.among {
         None => meaning(rule, found),
-        Some(among) => items(among, found).iter().find_map(|item| meaning(rule, Found { body: item, ..found })),
+        Some(among) => items(among, found).find_map(|item| meaning(rule, Found { body: item, ..found })),
     })
 }
 
@@ -107,13 +107,12 @@ fn meaning(rule: &StateRule, found: Found<'_>) -> Option<ContactState> {
 }
 
 /// Returns the items that count.
-fn items(among: &AmongRule, found: Found<'_>) -> Vec<Value> {
-    let Some(Value::Array(items)) = among.records.value(found) else { return Vec::new() };
-    let counts = |item: &Value| {
+fn items<'a>(among: &'a AmongRule, found: Found<'a>) -> impl Iterator<Item = &'a Value> {
+    let items = among.records.within(found).and_then(Value::as_array);
+    items.into_iter().flatten().filter(move |item| {
         let at = among.at.text(Found { body: item, ..found });
         at.is_some_and(|text| among.is.contains(&text))
-    };
-    items.into_iter().filter(counts).collect()
+    })
 }
 
 fn date(rule: Option<&DateAt>, found: Found<'_>) -> Option<Millis> {

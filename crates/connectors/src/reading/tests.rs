@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use serde_json::json;
 
 use super::*;
@@ -12,7 +14,7 @@ fn page(text: &str) -> PageRule {
 
 /// Advances a walk by a response with these IDs.
 fn step(walk: &mut PageWalk, rule: &PageRule, body: &Value, ids: &[&str]) -> Result<bool, Fault> {
-    let records: Vec<_> = ids.iter().map(|id| RawRecord { key: None, value: json!({"id": id}) }).collect();
+    let records: Vec<_> = ids.iter().map(|id| RawRecord { key: None, value: Cow::Owned(json!({"id": id})) }).collect();
     let id = Source::Pointer("/id".into());
     let found = Found { body, headers: &[], key: None };
     let base = "https://api.example.org/v1";

@@ -55,7 +55,7 @@ pub(crate) struct PageWalk {
 pub(crate) struct Advance<'a> {
     pub page: &'a PageRule,
     pub found: Found<'a>,
-    pub records: &'a [RawRecord],
+    pub records: &'a [RawRecord<'a>],
     pub id: &'a Source,
     pub base: &'a str,
 }
@@ -217,7 +217,7 @@ impl PageWalk {
 
     /// Refuses a repeated page: the platform ignores the parameter, so the walk would never end.
     fn notice_page(&mut self, answer: &Advance<'_>) -> Result<(), Fault> {
-        let id = |record: Option<&RawRecord>| record.and_then(|record| answer.id.text(record.found()));
+        let id = |record: Option<&RawRecord<'_>>| record.and_then(|record| answer.id.text(record.found()));
         let ends = id(answer.records.first()).zip(id(answer.records.last()));
         let ends = ends.map(|(first, last)| hashed(&format!("{first}\n{last}")));
         if ends.is_some() && ends == self.ends {
@@ -257,7 +257,7 @@ impl PageRule {
     }
 }
 
-fn hash_of(record: Option<&RawRecord>, id: &Source) -> Option<String> {
+fn hash_of(record: Option<&RawRecord<'_>>, id: &Source) -> Option<String> {
     id.text(record?.found()).map(|id| hashed(&id))
 }
 
