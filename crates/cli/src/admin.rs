@@ -29,87 +29,73 @@ use clap::{Args, Subcommand};
 use probity_account::name::NameFault;
 use probity_service::app::App;
 
+use self::suppressions::outcomes;
 use crate::config::Settings;
 use crate::exit::Exit;
 use crate::output::Style;
 use crate::output::printout::Printout;
 use crate::{log, output, service};
 
-/// The administration commands.
-#[derive(Debug, Subcommand)]
-pub(crate) enum AdminCommand {
-    /// Manage organizations, the customers of the service
-    #[command(after_help = orgs::ORGS_EXAMPLES)]
-    Orgs(Subject<orgs::OrgsCommand>),
-    /// List the configured plans
-    Plans(AdminOptions),
-    /// Manage API keys
-    #[command(after_help = keys::KEYS_EXAMPLES)]
-    Keys(Subject<keys::KeysCommand>),
-    /// Manage the credits of organizations
-    #[command(after_help = credits::CREDITS_EXAMPLES)]
-    Credits(Subject<credits::CreditsCommand>),
-    /// Check that credits, jobs, results and completion events agree; can run beside the service
-    #[command(after_help = installation::AUDIT_EXAMPLES)]
-    Audit(AdminOptions),
-    /// List, show and resend deliveries to customers' servers
-    #[command(after_help = deliveries::DELIVERIES_EXAMPLES)]
-    Deliveries(Subject<deliveries::DeliveriesCommand>),
-    /// Erase addresses
-    #[command(after_help = erasures::ERASURES_EXAMPLES)]
-    Erasures(Subject<erasures::ErasuresCommand>),
-    /// Manage webhooks
-    #[command(after_help = webhooks::WEBHOOKS_EXAMPLES)]
-    Webhooks(Subject<webhooks::WebhooksCommand>),
-    /// Connect newsletter platforms: verify their contacts, and unsubscribe, delete or tag those with bad verdicts
-    #[command(after_help = integrations::INTEGRATIONS_EXAMPLES)]
-    Integrations(Subject<integrations::IntegrationsCommand>),
-    /// Manage suppression lists
-    #[command(after_help = suppressions::SUPPRESSIONS_EXAMPLES)]
-    Suppressions(Subject<suppressions::SuppressionsCommand>),
-    /// Import what became of sent mail
-    #[command(after_help = suppressions::outcomes::OUTCOMES_EXAMPLES)]
-    Outcomes(Subject<suppressions::outcomes::OutcomesCommand>),
-    /// Add, show, download, search and cancel lists that the service verifies
-    #[command(after_help = lists::LISTS_EXAMPLES)]
-    Lists(Subject<lists::ListsCommand>),
-    /// Manage organization settings
-    #[command(after_help = settings::SETTINGS_EXAMPLES)]
-    Settings(Subject<settings::SettingsCommand>),
-    /// Show verifications by period, by day and by mail provider
-    #[command(after_help = reports::USAGE_EXAMPLES)]
-    Usage(Subject<reports::UsageCommand>),
-    /// Show the events of an organization: jobs, changed settings, account
-    #[command(after_help = reports::TIMELINE_EXAMPLES)]
-    Timeline(reports::TimelineArgs),
-    /// List the nodes that share the database, and the work and leases of each
-    #[command(after_help = installation::NODES_EXAMPLES)]
-    Nodes(AdminOptions),
-    /// Manage team members, their sessions and sign-in links
-    #[command(after_help = users::USERS_EXAMPLES)]
-    Users(Subject<users::UsersCommand>),
+/// Defines the commands: the arguments of each, the examples below its help, and the function that calls its acts.
+macro_rules! admin_commands {
+    ($($(#[$about:meta])* $name:ident($shape:ident<$args:ty> $(, $examples:path)?) => $run:path;)*) => {
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum AdminCommand {
+            $($(#[$about])* $(#[command(after_help = $examples)])? $name($shape<$args>),)*
+        }
+
+        impl AdminCommand {
+            pub(crate) fn options(&self) -> &AdminOptions {
+                match self {
+                    $(Self::$name(args) => &args.options,)*
+                }
+            }
+        }
+
+        /// Calls the act of a command.
+        pub(crate) async fn call_act(app: &Arc<App>, command: &AdminCommand) -> Result<Printout> {
+            match command {
+                $(AdminCommand::$name(args) => $run(app, &args.command).await,)*
+            }
+        }
+    };
 }
 
-impl AdminCommand {
-    pub(crate) fn options(&self) -> &AdminOptions {
-        match self {
-            Self::Plans(options) | Self::Audit(options) | Self::Nodes(options) => options,
-            Self::Orgs(args) => &args.options,
-            Self::Keys(args) => &args.options,
-            Self::Credits(args) => &args.options,
-            Self::Deliveries(args) => &args.options,
-            Self::Erasures(args) => &args.options,
-            Self::Webhooks(args) => &args.options,
-            Self::Integrations(args) => &args.options,
-            Self::Suppressions(args) => &args.options,
-            Self::Outcomes(args) => &args.options,
-            Self::Lists(args) => &args.options,
-            Self::Settings(args) => &args.options,
-            Self::Usage(args) => &args.options,
-            Self::Timeline(args) => &args.options,
-            Self::Users(args) => &args.options,
-        }
-    }
+admin_commands! {
+    /// Manage organizations, the customers of the service
+    Orgs(Subject<orgs::OrgsCommand>, orgs::ORGS_EXAMPLES) => orgs::run;
+    /// List the configured plans
+    Plans(Single<NoArgs>) => installation::show_plans;
+    /// Manage API keys
+    Keys(Subject<keys::KeysCommand>, keys::KEYS_EXAMPLES) => keys::run;
+    /// Manage the credits of organizations
+    Credits(Subject<credits::CreditsCommand>, credits::CREDITS_EXAMPLES) => credits::run;
+    /// Check that credits, jobs, results and completion events agree; can run beside the service
+    Audit(Single<NoArgs>, installation::AUDIT_EXAMPLES) => installation::audit;
+    /// List, show and resend deliveries to customers' servers
+    Deliveries(Subject<deliveries::DeliveriesCommand>, deliveries::DELIVERIES_EXAMPLES) => deliveries::run;
+    /// Erase addresses
+    Erasures(Subject<erasures::ErasuresCommand>, erasures::ERASURES_EXAMPLES) => erasures::run;
+    /// Manage webhooks
+    Webhooks(Subject<webhooks::WebhooksCommand>, webhooks::WEBHOOKS_EXAMPLES) => webhooks::run;
+    /// Connect newsletter platforms: verify their contacts, and unsubscribe, delete or tag those with bad verdicts
+    Integrations(Subject<integrations::IntegrationsCommand>, integrations::INTEGRATIONS_EXAMPLES) => integrations::run;
+    /// Manage suppression lists
+    Suppressions(Subject<suppressions::SuppressionsCommand>, suppressions::SUPPRESSIONS_EXAMPLES) => suppressions::run;
+    /// Import what became of sent mail
+    Outcomes(Subject<outcomes::OutcomesCommand>, outcomes::OUTCOMES_EXAMPLES) => outcomes::run;
+    /// Add, show, download, search and cancel lists that the service verifies
+    Lists(Subject<lists::ListsCommand>, lists::LISTS_EXAMPLES) => lists::run;
+    /// Manage organization settings
+    Settings(Subject<settings::SettingsCommand>, settings::SETTINGS_EXAMPLES) => settings::run;
+    /// Show verifications by period, by day and by mail provider
+    Usage(Subject<reports::UsageCommand>, reports::USAGE_EXAMPLES) => reports::usage;
+    /// Show the events of an organization: jobs, changed settings, account
+    Timeline(Single<reports::TimelineArgs>, reports::TIMELINE_EXAMPLES) => reports::timeline;
+    /// List the nodes that share the database, and the work and leases of each
+    Nodes(Single<NoArgs>, installation::NODES_EXAMPLES) => installation::show_nodes;
+    /// Manage team members, their sessions and sign-in links
+    Users(Subject<users::UsersCommand>, users::USERS_EXAMPLES) => users::run;
 }
 
 /// Commands about one subject.
@@ -120,6 +106,18 @@ pub(crate) struct Subject<C: Subcommand> {
     #[command(subcommand)]
     pub command: C,
 }
+
+/// A command without subcommands.
+#[derive(Debug, Args)]
+pub(crate) struct Single<A: Args> {
+    #[command(flatten)]
+    pub options: AdminOptions,
+    #[command(flatten)]
+    pub command: A,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NoArgs {}
 
 /// Options of all administration commands.
 #[derive(Debug, Args)]
@@ -170,29 +168,6 @@ pub(crate) async fn run(command: &AdminCommand, arguments: &[(String, String)], 
         log::say(note);
     }
     Ok(answer.exit())
-}
-
-/// Calls the act of a command.
-pub(crate) async fn call_act(app: &Arc<App>, command: &AdminCommand) -> Result<Printout> {
-    match command {
-        AdminCommand::Orgs(args) => orgs::run(app, &args.command).await,
-        AdminCommand::Plans(_) => installation::show_plans(app),
-        AdminCommand::Keys(args) => keys::run(app, &args.command).await,
-        AdminCommand::Credits(args) => credits::run(app, &args.command).await,
-        AdminCommand::Audit(_) => installation::audit(app).await,
-        AdminCommand::Deliveries(args) => deliveries::run(app, &args.command).await,
-        AdminCommand::Erasures(args) => erasures::run(app, &args.command).await,
-        AdminCommand::Webhooks(args) => webhooks::run(app, &args.command).await,
-        AdminCommand::Integrations(args) => integrations::run(app, &args.command).await,
-        AdminCommand::Suppressions(args) => suppressions::run(app, &args.command).await,
-        AdminCommand::Outcomes(args) => suppressions::outcomes::run(app, &args.command).await,
-        AdminCommand::Lists(args) => lists::run(app, &args.command).await,
-        AdminCommand::Settings(args) => settings::run(app, &args.command).await,
-        AdminCommand::Usage(args) => reports::usage(app, &args.command).await,
-        AdminCommand::Timeline(args) => reports::timeline(app, args).await,
-        AdminCommand::Nodes(_) => installation::show_nodes(app).await,
-        AdminCommand::Users(args) => users::run(app, &args.command).await,
-    }
 }
 
 /// Reports whether a command forecasts, which needs an engine with this machine's configuration.

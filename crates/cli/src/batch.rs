@@ -60,8 +60,7 @@ pub(crate) use self::request::BatchArgs;
 const CLOSE_MS: u64 = 5_000;
 
 /// An imported batch, ready for verification.
-struct Loaded {
-    work: WorkFile,
+struct Batch {
     begun: BatchHeader,
     imported: Imported,
     order: Order,
@@ -120,15 +119,14 @@ pub(crate) fn reach(args: &BatchArgs) -> Result<ReachArgs> {
 }
 
 /// Opens the work file: continues an existing one, or imports the input.
-fn load(request: &BatchRequest, stop: &AtomicBool) -> Result<Loaded> {
+fn load(request: &BatchRequest, stop: &AtomicBool) -> Result<(WorkFile, Batch)> {
     let mut work = WorkFile::open(&request.work)?;
     if request.fresh && !work.is_new() && !work.reader().is_ours()? {
         bail!("{} is not a work file and was not changed", work.path.display());
     }
     if !work.is_new() && !request.fresh {
-        if let Some(loaded) = continued(request, &mut work)? {
-            let (begun, imported, order, answers, put_off) = loaded;
-            return Ok(Loaded { work, begun, imported, order, answers, put_off, is_noted: false });
+        if let Some(batch) = continued(request, &mut work)? {
+            return Ok((work, batch));
         }
         request.say(&format!("The import in {} is incomplete or damaged; restarting it.", work.path.display()));
     }
@@ -151,13 +149,11 @@ fn load(request: &BatchRequest, stop: &AtomicBool) -> Result<Loaded> {
         request.say(&format!("note: {warning}"));
     }
     let answers = AnswerTable::new(imported.rows);
-    Ok(Loaded { work, begun, order: rows.order(), imported, answers, put_off: HashMap::new(), is_noted: true })
+    Ok((work, Batch { begun, order: rows.order(), imported, answers, put_off: HashMap::new(), is_noted: true }))
 }
 
-type Continued = (BatchHeader, Imported, Order, AnswerTable, HashMap<u32, PutOff>);
-
 /// Reads a batch from the work file; `None` if its import is incomplete.
-fn continued(request: &BatchRequest, work: &mut WorkFile) -> Result<Option<Continued>> {
+fn continued(request: &BatchRequest, work: &mut WorkFile) -> Result<Option<Batch>> {
     let place = work.path.display().to_string();
     let Some(mut scan) = work.reader().scan()? else {
         bail!("{place} is not a work file of this version; set another file with --work");
@@ -201,32 +197,32 @@ fn continued(request: &BatchRequest, work: &mut WorkFile) -> Result<Option<Conti
     work.cut(scan.place)?;
     let order = rows.order();
     request.say(&format!("Continuing {place}: {count} of {} addresses have verdicts.", order.ask.len()));
-    Ok(Some((begun, imported, order, answers, put_off)))
+    Ok(Some(Batch { begun, imported, order, answers, put_off, is_noted: false }))
 }
 
 /// Returns the output's path, format and protection.
-fn destination(args: &BatchArgs, loaded: &Loaded) -> (PathBuf, OutputShape) {
-    let path = args.output.clone().or_else(|| loaded.begun.output.clone()).unwrap_or_else(|| PathBuf::from("-"));
+fn destination(args: &BatchArgs, batch: &Batch) -> (PathBuf, OutputShape) {
+    let path = args.output.clone().or_else(|| batch.begun.output.clone()).unwrap_or_else(|| PathBuf::from("-"));
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
     let by_name = match extension.as_deref() {
         Some("csv" | "tsv") => Some(OutputFormat::Csv),
         // A table stays one, whatever its file is called.
-        Some("txt") if loaded.imported.format != ListFormat::Csv => Some(OutputFormat::Txt),
+        Some("txt") if batch.imported.format != ListFormat::Csv => Some(OutputFormat::Txt),
         Some("jsonl" | "ndjson") => Some(OutputFormat::Jsonl),
         Some("xlsx") => Some(OutputFormat::Xlsx),
         _ => None,
     };
     // Programs read standard output as text, unless somebody asks for a workbook.
-    let is_book = cfg!(feature = "xlsx") && loaded.imported.workbook && path.as_os_str() != "-";
-    let of_input = if is_book { OutputFormat::Xlsx } else { loaded.imported.format.into() };
-    let format = args.output_format.or(loaded.begun.output_format).or(by_name).unwrap_or(of_input);
+    let is_book = cfg!(feature = "xlsx") && batch.imported.workbook && path.as_os_str() != "-";
+    let of_input = if is_book { OutputFormat::Xlsx } else { batch.imported.format.into() };
+    let format = args.output_format.or(batch.begun.output_format).or(by_name).unwrap_or(of_input);
     let protect = match (args.raw, args.protect_all) {
         (true, _) => Protect::Nothing,
         (_, true) => Protect::All,
-        _ if loaded.imported.workbook => Protect::All,
+        _ if batch.imported.workbook => Protect::All,
         _ => Protect::Ours,
     };
-    let input = Path::new(&loaded.begun.input).file_name().filter(|name| *name != "-");
+    let input = Path::new(&batch.begun.input).file_name().filter(|name| *name != "-");
     let title = input.map_or_else(|| "list".to_owned(), |name| crate::output::plain(&name.to_string_lossy()));
     (path, OutputShape { format, protect, title })
 }
@@ -235,11 +231,11 @@ fn destination(args: &BatchArgs, loaded: &Loaded) -> (PathBuf, OutputShape) {
 async fn ask(
     args: &BatchArgs,
     verifier: Arc<dyn Verifier>,
-    loaded: Loaded,
+    (work, batch): (WorkFile, Batch),
     halt: watch::Sender<Option<Halt>>,
 ) -> Result<Exit> {
-    let (path, shape) = destination(args, &loaded);
-    let Loaded { work, begun, imported, order, answers, put_off, is_noted } = loaded;
+    let (path, shape) = destination(args, &batch);
+    let Batch { begun, imported, order, answers, put_off, is_noted } = batch;
     let reader = work.reader();
     let output = Output::open(OutputTarget::at(&path), shape, &imported, &reader)?;
     let open = Arc::new(open_places(&order, &answers, &put_off));
@@ -306,14 +302,14 @@ fn finish(
     let at_once = halt == Some(Halt::AtOnce) && output.file().is_some();
     let mut left =
         Left { work: work.path.clone(), done: progress.done(), all: order.ask.len(), deferred, written: None };
-    if !output.is_complete() && (args.finish || at_once) {
+    if !output.is_complete && (args.finish || at_once) {
         output.fill(&order, &answers, &left.deferred)?;
     }
-    let unanswered = output.unanswered();
+    let unanswered = output.unanswered;
     if at_once && unanswered > 0 {
         left.written = output.file().map(Path::to_owned);
     }
-    if !output.is_complete() || left.written.is_some() {
+    if !output.is_complete || left.written.is_some() {
         output.finish()?;
         return Err(left.explained(halt));
     }

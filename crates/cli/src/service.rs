@@ -76,8 +76,7 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningS
     make_directory(&settings.data)?;
     keep_temporary_files(&settings.data);
     let held = lock::share(&settings.data)?;
-    let instance = open(settings).await?;
-    instance.prepare().await.map_err(exit::local)?;
+    let instance = open(settings, &pepper::read(&settings.pepper)?).await?;
     // First: a second start on this machine must fail before it ends what the running process holds.
     let bound = BoundSockets::to(&settings.sections.server.listen.0)
         .await?
@@ -126,9 +125,7 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningS
 pub(crate) async fn migrate(settings: &Settings) -> Result<()> {
     make_directory(&settings.data)?;
     let _held = lock::share(&settings.data)?;
-    let instance = open(settings).await?;
-    instance.prepare().await.map_err(exit::local)?;
-    instance.close().await;
+    open(settings, &pepper::read(&settings.pepper)?).await?.close().await;
     Ok(())
 }
 
@@ -142,8 +139,7 @@ pub(crate) async fn administer(settings: &Settings, command: &AdminCommand) -> R
     }
     let pepper = pepper::existing(&settings.pepper)?;
     let _held = lock::share(&settings.data)?;
-    let instance = Instance::open(&store(settings)?, &pepper).await.map_err(exit::local)?;
-    instance.prepare().await.map_err(exit::local)?;
+    let instance = open(settings, &pepper).await?;
     let answer = call_act(&instance, settings, command).await;
     instance.close().await;
     answer
@@ -175,17 +171,17 @@ pub(crate) async fn rewrap(settings: &Settings, to: &Path) -> Result<u64> {
     };
     let (from, to) = (pepper::master_key(from)?, pepper::master_key(to)?);
     let _held = lock::share(&settings.data)?;
-    let instance =
-        Instance::open(&store(settings)?, &pepper::existing(&settings.pepper)?).await.map_err(exit::local)?;
-    instance.prepare().await.map_err(exit::local)?;
+    let instance = open(settings, &pepper::existing(&settings.pepper)?).await?;
     let wrapped = instance.rewrap(&from, &to).await.map_err(exit::local);
     instance.close().await;
     wrapped
 }
 
-async fn open(settings: &Settings) -> Result<Instance> {
-    let pepper = pepper::read(&settings.pepper)?;
-    Instance::open(&store(settings)?, &pepper).await.map_err(exit::local)
+/// Opens the database of this version, after its migration.
+async fn open(settings: &Settings, pepper: &[u8; 32]) -> Result<Instance> {
+    let instance = Instance::open(&store(settings)?, pepper).await.map_err(exit::local)?;
+    instance.prepare().await.map_err(exit::local)?;
+    Ok(instance)
 }
 
 /// Creates the data directory, accessible only to the service.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use probity_lists::FileFault;
 use probity_lists::column::{TITLES_MAX, titles};
+use probity_lists::record::write_record;
 use probity_lists::workbook::Workbook;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -97,11 +98,9 @@ impl FileTable {
 
 /// A row as a record of CSV.
 fn record(row: &FileRow) -> String {
-    let is_special = |cell: &String| cell.contains([',', '"', '\r', '\n']);
-    let quoted = |cell: &String| {
-        if is_special(cell) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.clone() }
-    };
-    row.iter().map(quoted).collect::<Vec<_>>().join(",")
+    let mut record = Vec::new();
+    write_record(row.iter().map(String::as_str), b',', &mut record);
+    String::from_utf8_lossy(&record).into_owned()
 }
 
 #[cfg(test)]

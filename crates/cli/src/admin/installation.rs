@@ -1,5 +1,7 @@
 //! The whole installation: its plans, its nodes, and whether its data agree.
 
+use std::future::{Ready, ready};
+
 use anyhow::Result;
 use probity_contract::published::operator::audit::AuditFinding;
 use probity_service::app::App;
@@ -8,6 +10,7 @@ use probity_service::operator::nodes::list_nodes;
 use probity_service::operator::plans::list_plans;
 use serde_json::Value;
 
+use super::NoArgs;
 use crate::exit::Exit;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{AnswerColumn, at, at_or, field, made, time};
@@ -43,8 +46,8 @@ fn pair(plan: &Value, [first, second]: [&str; 2], sign: &str) -> String {
     }
 }
 
-pub(super) fn show_plans(app: &App) -> Result<Printout> {
-    Printout::of(list_plans(app).data, AnswerView::Rows(PLANS))
+pub(super) fn show_plans(app: &App, _: &NoArgs) -> Ready<Result<Printout>> {
+    ready(Printout::of(list_plans(app).data, AnswerView::Rows(PLANS)))
 }
 
 const NODES: &[AnswerColumn] = &[
@@ -73,7 +76,7 @@ fn lead(node: &Value) -> String {
     format!("{sign}{}.{}s", tenths / 10, tenths % 10)
 }
 
-pub(super) async fn show_nodes(app: &App) -> Result<Printout> {
+pub(super) async fn show_nodes(app: &App, _: &NoArgs) -> Result<Printout> {
     Printout::of(list_nodes(app).await?, AnswerView::Rows(NODES))
 }
 
@@ -85,7 +88,7 @@ const FINDINGS: &[AnswerColumn] = &[
     at("BROKEN RULE", "/rule"),
 ];
 
-pub(super) async fn audit(app: &App) -> Result<Printout> {
+pub(super) async fn audit(app: &App, _: &NoArgs) -> Result<Printout> {
     print_findings(audit_database(app).await?)
 }
 

@@ -36,7 +36,8 @@ use self::review::ReviewCommand;
 use self::rules::RulesCommand;
 use self::runs::RunsCommand;
 use super::operator::{
-    OrMissing as _, act_for, body, choose_org, first_page, marked, print_both, print_one, print_rows, query, staff,
+    OrMissing as _, act_for, body, choose_org, first_page, marked, print_both, print_one, print_rows, query, read_both,
+    staff,
 };
 use super::{OrgFlag, name};
 use crate::output::printout::{AnswerView, OneField, Printout, join};
@@ -147,8 +148,8 @@ pub(super) async fn run(app: &App, command: &IntegrationsCommand) -> Result<Prin
         IntegrationsCommand::Platforms(command) => platforms(app, command).await,
         IntegrationsCommand::Connect(args) => connect(app, args).await,
         IntegrationsCommand::List(some) => {
-            let read = async |caller: &Caller| read_sort(app, caller).await;
-            Ok(print_both(app, some, shown::CONNECTIONS, read).await?.or_note("no connections found"))
+            let all = read_both(app, some, async |caller| read_sort(app, caller).await).await?;
+            Ok(print_both(all, shown::CONNECTIONS)?.or_note("no connections found"))
         }
         IntegrationsCommand::Show(one) => {
             let (caller, place) = reach(app, one).await?;

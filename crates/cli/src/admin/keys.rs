@@ -7,7 +7,6 @@ use probity_account::api_key::KeyKind;
 use probity_account::id::KeyId;
 use probity_account::scope::Scope;
 use probity_contract::error::{ApiError, Code};
-use probity_contract::page::PageQuery;
 use probity_contract::published::accounts::keys::CreateKey;
 use probity_contract::published::whole::Whole;
 use probity_mail::time::Millis;
@@ -21,7 +20,7 @@ use probity_service::operator::organizations::read_all_organizations;
 use serde_json::Value;
 
 use super::credits::time_to_come;
-use super::operator::{act_for, find_org, print_one, print_rows, staff};
+use super::operator::{WHOLE, act_for, find_org, print_one, print_rows, staff};
 use super::{OrgFlag, meaning, name, one_of};
 use crate::output::printout::{AnswerView, OneField, Printout, join};
 use crate::output::table::{self, AnswerColumn, at, field, made, moment, time_or};
@@ -124,9 +123,6 @@ pub(super) const KEYS: &[AnswerColumn] = &[
     time_or("LAST USED", "/last_used_at", "never"),
     at("NAME", "/name"),
 ];
-
-/// All keys of an organization are one page.
-const WHOLE: PageQuery = PageQuery { per_page: u32::MAX, cursor: None };
 
 pub(super) async fn run(app: &App, command: &KeysCommand) -> Result<Printout> {
     match command {

@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_account::id::JobId;
-use probity_contract::published::jobs::JobsQuery;
+use probity_contract::published::jobs::{JobsQuery, SOURCES, STATUSES};
 use probity_mail::verdict::{Reason, Status};
 use probity_service::app::App;
 use probity_service::callers::caller::Caller;
@@ -41,10 +41,6 @@ Examples:
 
 A running service verifies the lists.";
 
-/// Job states of the API.
-const STATUSES: [&str; 4] = ["queued", "processing", "completed", "cancelled"];
-/// Job sources of the API.
-const SOURCES: [&str; 6] = ["api", "csv", "input", "widget", "zapier", "integration"];
 /// Rows without a verdict.
 const PENDING: &str = "pending";
 

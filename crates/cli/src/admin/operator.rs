@@ -14,7 +14,7 @@ use probity_service::operator::organizations::{find_organization, read_all_organ
 use probity_service::store::{OrgRecord, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::OrgFlag;
 use crate::exit;
@@ -49,10 +49,19 @@ pub(crate) fn staff(org: OrgRecord, test: bool) -> Caller {
     Caller::Staff { org: Arc::new(org), test }
 }
 
-/// Returns the operator as the caller about what live keys made, then about what test keys made.
-pub(crate) async fn act_for_both(app: &App, some: &OrgFlag) -> Result<[Caller; 2]> {
+/// Reads what live keys made, then what test keys made, each with its caller.
+pub(crate) async fn read_both<T>(
+    app: &App,
+    some: &OrgFlag,
+    read: impl AsyncFn(&Caller) -> Result<Vec<T>, ApiError>,
+) -> Result<Vec<(Caller, T)>> {
     let org = choose_org(app, some).await?;
-    Ok([false, true].map(|test| staff(org.clone(), test)))
+    let mut all = Vec::new();
+    for caller in [false, true].map(|test| staff(org.clone(), test)) {
+        let some = read(&caller).await?;
+        all.extend(some.into_iter().map(|one| (caller.clone(), one)));
+    }
+    Ok(all)
 }
 
 /// Adds to an object whether it was made for test keys, which the API leaves to the key that asks.
@@ -79,19 +88,9 @@ pub(crate) fn print_rows<T: Serialize>(
     Printout::of(rows.into_iter().map(|row| with_org(caller, row)), AnswerView::Rows(columns))
 }
 
-/// Prints a table of what live keys made, then of what test keys made.
-pub(crate) async fn print_both<T: Serialize>(
-    app: &App,
-    some: &OrgFlag,
-    columns: &'static [AnswerColumn],
-    read: impl AsyncFn(&Caller) -> Result<Vec<T>, ApiError>,
-) -> Result<Printout> {
-    let mut all = Vec::new();
-    for caller in act_for_both(app, some).await? {
-        let rows = read(&caller).await?;
-        all.extend(rows.into_iter().map(|row| with_org(&caller, marked(&caller, row))));
-    }
-    Printout::of(all, AnswerView::Rows(columns))
+/// Prints a table of what keys of both sorts made.
+pub(crate) fn print_both<T: Serialize>(rows: Vec<(Caller, T)>, columns: &'static [AnswerColumn]) -> Result<Printout> {
+    Printout::of(rows.iter().map(|(caller, row)| with_org(caller, marked(caller, row))), AnswerView::Rows(columns))
 }
 
 /// Maximum number of organizations that a message lists.
@@ -116,9 +115,21 @@ pub(crate) fn query<'a, T: FromQuery>(parameters: impl IntoIterator<Item = (&'a 
     Query::of_pairs(&given.collect::<Vec<_>>()).and_then(|query| T::from_query(&query)).map_err(refuse)
 }
 
+/// All rows of a list that is always one page.
+pub(crate) const WHOLE: PageQuery = PageQuery { per_page: u32::MAX, cursor: None };
+
 /// Asks for the first rows of a list.
 pub(crate) fn first_page(per_page: u32) -> PageQuery {
     PageQuery { per_page, cursor: None }
+}
+
+/// Builds a merge patch of the fields that a command sets.
+pub(crate) fn merge_patch<const N: usize>(command: &str, fields: [(&str, Option<Value>); N]) -> Result<Value> {
+    let said: Map<_, _> = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    if said.is_empty() {
+        bail!("nothing to change; see `probity {command} --help`");
+    }
+    Ok(Value::Object(said))
 }
 
 /// Reads a body of the API, by the API's rules.

@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use probity_contract::published::activity::reports::UsagePeriod;
 use probity_contract::published::activity::timeline::Timeline;
 use probity_service::activity::breakdown::get_usage_breakdown;
 use probity_service::activity::reports::{get_daily_usage, get_usage};
@@ -11,8 +12,8 @@ use probity_service::app::App;
 use probity_service::lists::providers::count_providers;
 use serde_json::Value;
 
+use super::OrgFlag;
 use super::operator::{OrMissing as _, act_for, query};
-use super::{AdminOptions, OrgFlag};
 use crate::output::printout::{AnswerView, OneField, Printout, join};
 use crate::output::table::{self, AnswerColumn, at, at_or, field, field_or, made, time};
 
@@ -31,9 +32,6 @@ Examples:
     probity timeline --days 7
     probity timeline --days 90 --summary --json";
 
-/// Report periods of the API.
-const PERIODS: [&str; 4] = ["this_week", "this_month", "this_year", "lifetime"];
-
 /// Dimensions of the API.
 const DIMENSIONS: [&str; 6] = ["status", "source", "key", "connection", "provider", "domain"];
 
@@ -42,7 +40,7 @@ pub(crate) enum UsageCommand {
     /// Show how many addresses were verified in a period, and the results
     Report {
         /// Calendar period, in UTC
-        #[arg(long, default_value = "this_month", value_parser = PossibleValuesParser::new(PERIODS))]
+        #[arg(long, default_value = "this_month", value_parser = PossibleValuesParser::new(UsagePeriod::ALL.map(UsagePeriod::as_str)))]
         period: String,
         /// Only lists of this connection; not with `lifetime`
         #[arg(id = "connection_id", long = "connection", value_name = "CONNECTION_ID")]
@@ -90,8 +88,6 @@ pub(crate) enum UsageCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct TimelineArgs {
-    #[command(flatten)]
-    pub options: AdminOptions,
     /// Number of days, up to today
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=90))]
     pub days: u32,

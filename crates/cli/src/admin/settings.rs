@@ -1,17 +1,19 @@
 //! Settings of organizations.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use probity_contract::published::accounts::settings::SettingsPatch;
 use probity_service::accounts::settings::{get_settings, update_settings};
 use probity_service::app::App;
 use probity_service::lists::trial::try_settings;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::OrgFlag;
-use super::operator::{act_for, body};
+use super::operator::{act_for, body, merge_patch};
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, at_or, field, made};
 
@@ -38,61 +40,48 @@ pub(crate) enum SettingsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SettingsChange {
     /// Reasons that lists ignore, separated by commas; '' for none
-    #[arg(long, value_name = "REASONS", value_parser = SettingValue::list)]
-    pub ignored_reasons: Option<SettingValue>,
+    #[arg(long, value_name = "REASONS", value_parser = list())]
+    pub ignored_reasons: Option<Value>,
     /// Statuses that lists ignore, separated by commas; '' for none
-    #[arg(long, value_name = "STATUSES", value_parser = SettingValue::list)]
-    pub ignored_statuses: Option<SettingValue>,
+    #[arg(long, value_name = "STATUSES", value_parser = list())]
+    pub ignored_statuses: Option<Value>,
     /// Words that give an address the reason `banned_words`, separated by commas; '' for none
-    #[arg(long, value_name = "WORDS", value_parser = SettingValue::list)]
-    pub banned_words: Option<SettingValue>,
+    #[arg(long, value_name = "WORDS", value_parser = list())]
+    pub banned_words: Option<Value>,
     /// Local parts that give an address the reason `role_based`, besides the built-in ones, separated by commas; '' for none
-    #[arg(long, value_name = "WORDS", value_parser = SettingValue::list)]
-    pub role_words: Option<SettingValue>,
+    #[arg(long, value_name = "WORDS", value_parser = list())]
+    pub role_words: Option<Value>,
     /// Days to keep closed jobs; `default`: the installation's value
-    #[arg(long, value_name = "DAYS", value_parser = SettingValue::number)]
-    pub retention_days: Option<SettingValue>,
+    #[arg(long, value_name = "DAYS", value_parser = number)]
+    pub retention_days: Option<Value>,
     /// Days to keep deliveries, at most the installation's value; `default`: that value
-    #[arg(long, value_name = "DAYS", value_parser = SettingValue::number)]
-    pub delivery_retention_days: Option<SettingValue>,
+    #[arg(long, value_name = "DAYS", value_parser = number)]
+    pub delivery_retention_days: Option<Value>,
     /// Requests per minute of all keys together, at most the plan's limit; `default`: that limit
-    #[arg(id = "rate_limit_per_minute", long = "rate", value_name = "PER_MINUTE", value_parser = SettingValue::number)]
-    pub rate: Option<SettingValue>,
+    #[arg(id = "rate_limit_per_minute", long = "rate", value_name = "PER_MINUTE", value_parser = number)]
+    pub rate: Option<Value>,
     /// Time zone in whose nights automatic runs start, as in Europe/Berlin; `default`: UTC
-    #[arg(long, value_name = "ZONE", value_parser = SettingValue::text)]
-    pub time_zone: Option<SettingValue>,
+    #[arg(long, value_name = "ZONE", value_parser = text())]
+    pub time_zone: Option<Value>,
     #[command(flatten)]
     pub org: OrgFlag,
 }
 
-/// Value of a setting, as JSON for the API.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SettingValue(pub Value);
+/// Parses comma-separated values; an empty text gives an empty list.
+fn list() -> impl TypedValueParser<Value = Value> {
+    StringValueParser::new().map(|text| text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect())
+}
 
-impl SettingValue {
-    /// Parses comma-separated values; an empty text gives an empty list.
-    #[expect(clippy::unnecessary_wraps, reason = "a parser of the command line may fail")]
-    pub(crate) fn list(text: &str) -> Result<Self, String> {
-        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-        Ok(Self(words.collect::<Vec<_>>().into()))
-    }
+/// Parses a name, or `default`.
+fn text() -> impl TypedValueParser<Value = Value> {
+    StringValueParser::new().map(|text| if text == "default" { Value::Null } else { text.into() })
+}
 
-    /// Parses a name, or `default`.
-    #[expect(clippy::unnecessary_wraps, reason = "a parser of the command line may fail")]
-    pub(crate) fn text(text: &str) -> Result<Self, String> {
-        Ok(Self(if text == "default" { Value::Null } else { text.into() }))
-    }
-
-    /// Parses a number above 0, or `default`.
-    pub(crate) fn number(text: &str) -> Result<Self, String> {
-        let number = || text.parse::<u32>().ok().filter(|number| *number > 0);
-        match text {
-            "default" => Ok(Self(Value::Null)),
-            _ => {
-                number().map(|number| Self(number.into())).ok_or_else(|| "must be `default` or a number above 0".into())
-            }
-        }
-    }
+/// Parses a number above 0, or `default`.
+fn number(text: &str) -> Result<Value, String> {
+    let number = || Some(text.parse::<NonZeroU32>().ok()?.get().into());
+    let value = if text == "default" { Some(Value::Null) } else { number() };
+    value.ok_or_else(|| "must be `default` or a number above 0".into())
 }
 
 const SETTINGS: &[AnswerColumn] = &[
@@ -134,21 +123,16 @@ pub(super) async fn run(app: &App, command: &SettingsCommand) -> Result<Printout
 /// Builds the merge patch that a command describes.
 pub(super) fn read_change(command: &str, args: &SettingsChange) -> Result<Value> {
     let fields = [
-        ("ignored_reasons", &args.ignored_reasons),
-        ("ignored_statuses", &args.ignored_statuses),
-        ("banned_words", &args.banned_words),
-        ("role_words", &args.role_words),
-        ("retention_days", &args.retention_days),
-        ("delivery_retention_days", &args.delivery_retention_days),
-        ("rate_limit_per_minute", &args.rate),
-        ("time_zone", &args.time_zone),
+        ("ignored_reasons", args.ignored_reasons.clone()),
+        ("ignored_statuses", args.ignored_statuses.clone()),
+        ("banned_words", args.banned_words.clone()),
+        ("role_words", args.role_words.clone()),
+        ("retention_days", args.retention_days.clone()),
+        ("delivery_retention_days", args.delivery_retention_days.clone()),
+        ("rate_limit_per_minute", args.rate.clone()),
+        ("time_zone", args.time_zone.clone()),
     ];
-    let said = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.0)));
-    let said: Map<String, Value> = said.collect();
-    if said.is_empty() {
-        bail!("nothing to change; see `probity settings {command} --help`");
-    }
-    Ok(json!(said))
+    merge_patch(&format!("settings {command}"), fields)
 }
 
 /// The effect of a change for people.

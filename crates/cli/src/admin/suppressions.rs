@@ -87,14 +87,14 @@ pub(super) async fn run(app: &App, command: &SuppressionsCommand) -> Result<Prin
             let mut addition = SuppressionAddition::begin(app, &caller, these.list);
             addition.take_texts(app, &texts);
             let added = add_addresses(app, &Once::unkeyed(), &addition).await?;
-            print_one(&caller, added, AnswerView::Text(added_text))
+            print_one(&caller, added, AnswerView::Text(|changed| changed_text(changed, "added")))
         }
         SuppressionsCommand::Remove { these, all } => {
             let removal = if *all { None } else { Some(Removal { emails: read_addresses(these)? }) };
             let caller = act_for(app, &these.org).await?;
             let query = SuppressionRemovalQuery { all: *all };
             let removed = remove_addresses(app, &caller, these.list, query, removal).await?;
-            print_one(&caller, removed, AnswerView::Text(removed_text))
+            print_one(&caller, removed, AnswerView::Text(|changed| changed_text(changed, "removed")))
         }
     }
 }
@@ -139,22 +139,11 @@ fn lines(from: impl Read) -> Result<Vec<String>> {
     Ok(found)
 }
 
-fn added_text(added: &Value) -> String {
-    let [list, new, count] = ["/list", "/added", "/count"].map(|pointer| field(added, pointer));
-    format!("{list}: {new} added, {count} in total{}\n", invalid_text(added))
-}
-
-fn removed_text(removed: &Value) -> String {
-    let [list, gone, count] = ["/list", "/removed", "/count"].map(|pointer| field(removed, pointer));
-    format!("{list}: {gone} removed, {count} in total{}\n", invalid_text(removed))
-}
-
-/// Says how many texts were skipped, if there were any.
-fn invalid_text(changed: &Value) -> String {
-    match changed["invalid"].as_i64() {
-        Some(invalid) if invalid > 0 => format!("; {invalid} texts are not addresses"),
-        _ => String::new(),
-    }
+fn changed_text(changed: &Value, what: &str) -> String {
+    let [list, number, count] = ["/list", &format!("/{what}"), "/count"].map(|pointer| field(changed, pointer));
+    let invalid = changed["invalid"].as_i64().filter(|invalid| *invalid > 0);
+    let invalid = invalid.map_or_else(String::new, |invalid| format!("; {invalid} texts are not addresses"));
+    format!("{list}: {number} {what}, {count} in total{invalid}\n")
 }
 
 #[cfg(test)]

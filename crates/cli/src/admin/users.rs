@@ -21,7 +21,7 @@ use super::operator::{OrMissing as _, act_for, body, find_org, print_one, print_
 use super::{OrgFlag, meaning, name};
 use crate::output::plain;
 use crate::output::printout::{AnswerView, JoinedObjects, OneField, Printout, join};
-use crate::output::table::{self, AnswerColumn, at, field, field_or, made, moment, time};
+use crate::output::table::{AnswerColumn, at, field, field_or, made, moment, time};
 
 /// Shown below the help of `users`.
 pub(super) const USERS_EXAMPLES: &str = "\
@@ -176,10 +176,6 @@ fn of_user<T>(user: UserId, answer: T) -> JoinedObjects<OneField<UserId>, T> {
 const LINK: AnswerView =
     AnswerView::Text(|link| link_text(link, &format!("of {}", field(link, "/user")), &field(link, "/organization")));
 
-/// A removed member for people.
-const REMOVED: AnswerView =
-    AnswerView::Text(|user| format!("{}\n{} is removed\n", table::rows(MEMBERS, [user]), field(user, "/id")));
-
 /// The result of an identity check for people.
 const IDENTIFIED: AnswerView = AnswerView::Text(|user| {
     let known = field_or(user, "/identity_verified", "unknown");
@@ -215,7 +211,7 @@ async fn remove(app: &App, one: &MemberArg) -> Result<Printout> {
     // Read before the act, after which nobody has this ID.
     let answer = get_member(app, &caller, user).await?;
     let deleted = remove_member(app, &caller, user).await?.deleted;
-    print_one(&caller, join(answer, OneField("deleted", deleted)), REMOVED)
+    print_one(&caller, join(answer, OneField("deleted", deleted)), AnswerView::Removed(MEMBERS))
 }
 
 async fn sign_out(app: &App, one: &MemberArg, session: Option<&str>) -> Result<Printout> {

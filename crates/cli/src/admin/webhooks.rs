@@ -2,9 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
-use probity_account::id::WebhookId;
 use probity_account::webhook::Topic;
-use probity_contract::page::PageQuery;
 use probity_contract::published::webhooks::{CreateWebhook, TopicName, WebhookPatch, WebhookShown, WebhookStatus};
 use probity_service::app::App;
 use probity_service::callers::caller::Caller;
@@ -17,11 +15,11 @@ use probity_service::webhooks::deliveries::send_test_event;
 use serde_json::Value;
 
 use super::deliveries::DELIVERIES;
-use super::operator::{OrMissing as _, act_for_both, choose_org, marked, print_both, print_one, staff};
+use super::operator::{OrMissing as _, WHOLE, choose_org, marked, print_both, print_one, read_both, staff};
 use super::{OrgFlag, name};
 use crate::output::plain;
 use crate::output::printout::{AnswerView, OneField, Printout, join};
-use crate::output::table::{self, AnswerColumn, at, field, made, moment, time_or};
+use crate::output::table::{AnswerColumn, at, field, made, moment, time_or};
 
 /// Shown below the help of `webhooks`.
 pub(super) const WEBHOOKS_EXAMPLES: &str = "\
@@ -91,10 +89,7 @@ const WEBHOOKS: &[AnswerColumn] = &[
 
 pub(super) async fn run(app: &App, command: &WebhooksCommand) -> Result<Printout> {
     match command {
-        WebhooksCommand::List(some) => {
-            let read = async |caller: &Caller| list_webhooks(app, caller, WHOLE).await.map(|found| found.data);
-            print_both(app, some, WEBHOOKS, read).await
-        }
+        WebhooksCommand::List(some) => print_both(read_all(app, some).await?, WEBHOOKS),
         WebhooksCommand::Create { url, name, event, test, org } => {
             let caller = staff(choose_org(app, org).await?, *test);
             let asked = read_new_webhook(url, name, event);
@@ -106,7 +101,8 @@ pub(super) async fn run(app: &App, command: &WebhooksCommand) -> Result<Printout
         WebhooksCommand::Remove(one) => {
             let (caller, webhook) = reach(app, one).await?;
             let deleted = delete_webhook(app, &caller, webhook.id).await.or_missing(missing(one))?.deleted;
-            print_one(&caller, join(marked(&caller, webhook), OneField("deleted", deleted)), REMOVED)
+            let removed = join(marked(&caller, webhook), OneField("deleted", deleted));
+            print_one(&caller, removed, AnswerView::Removed(WEBHOOKS))
         }
         WebhooksCommand::Test(one) => {
             let (caller, webhook) = reach(app, one).await?;
@@ -124,9 +120,6 @@ pub(super) async fn run(app: &App, command: &WebhooksCommand) -> Result<Printout
     }
 }
 
-/// All webhooks are one page.
-const WHOLE: PageQuery = PageQuery { per_page: u32::MAX, cursor: None };
-
 fn read_new_webhook(url: &str, name: &str, events: &[Topic]) -> CreateWebhook {
     let events = events.iter().copied().map(TopicName).collect();
     CreateWebhook { name: name.to_owned(), url: url.to_owned(), events }
@@ -142,24 +135,17 @@ async fn set_status(app: &App, one: &WebhookArg, status: WebhookStatus) -> Resul
 /// Returns the caller for an act on a webhook of either sort, and the webhook as it is before the act. The answers of acts leave
 /// the sort out, so the webhook is looked up in the lists of both.
 async fn reach(app: &App, one: &WebhookArg) -> Result<(Caller, WebhookShown)> {
-    let callers = act_for_both(app, &one.org).await?;
-    let id: WebhookId = one.webhook.parse().map_err(|_| missing(one)())?;
-    for caller in callers {
-        let found = list_webhooks(app, &caller, WHOLE).await?.data;
-        if let Some(webhook) = found.into_iter().find(|webhook| webhook.id == id) {
-            return Ok((caller, webhook));
-        }
-    }
-    Err(missing(one)())
+    let (all, id) = (read_all(app, &one.org).await?, one.webhook.parse().ok());
+    all.into_iter().find(|(_, webhook)| Some(webhook.id) == id).ok_or_else(missing(one))
+}
+
+async fn read_all(app: &App, some: &OrgFlag) -> Result<Vec<(Caller, WebhookShown)>> {
+    read_both(app, some, async |caller| Ok(list_webhooks(app, caller, WHOLE).await?.data)).await
 }
 
 fn missing(one: &WebhookArg) -> impl Fn() -> anyhow::Error {
     || anyhow!("there is no webhook {}; `probity webhooks list` shows all", one.webhook)
 }
-
-/// A removed webhook for people.
-const REMOVED: AnswerView =
-    AnswerView::Text(|one| format!("{}\n{} is removed\n", table::rows(WEBHOOKS, [one]), field(one, "/id")));
 
 /// A new secret for people, of a new webhook or after a rotation.
 const SIGNED: AnswerView = AnswerView::Text(|signed: &Value| {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::Result;
 use probity_lists::json::{self, ANSWER_KEY};
+use probity_lists::record::{is_formula, write_cell, write_quoted};
 use probity_lists::rows::separator;
 use probity_lists::split::{Dialect, Eol, fields, unquote};
 use probity_mail::verdict::Reason;
@@ -178,7 +179,7 @@ impl OutputForm {
             }
             let text = unquote(field, dialect);
             match std::str::from_utf8(&text) {
-                Ok(text) if is_formula(text) => cell(text, delimiter, true, out),
+                Ok(text) if is_formula(text) => write_quoted("'", text, out),
                 _ => out.extend_from_slice(field),
             }
             width += 1;
@@ -277,41 +278,13 @@ fn json_text(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("a text always serializes");
 }
 
-/// Reports whether a spreadsheet would run this cell as a formula (OWASP: CSV injection), including full-width forms.
-fn is_formula(text: &str) -> bool {
-    let first = text.chars().next();
-    first.is_some_and(|c| matches!(c, '=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '\0' | '＝' | '＋' | '－' | '＠'))
-}
-
-/// Writes the cells of one CSV record, unprotected and without a line end.
-pub(super) fn record<'a>(cells: impl IntoIterator<Item = &'a str>, delimiter: u8, out: &mut Vec<u8>) {
-    for (column, text) in cells.into_iter().enumerate() {
-        if column > 0 {
-            out.push(delimiter);
-        }
-        cell(text, delimiter, false, out);
-    }
-}
-
-/// Writes one CSV cell (RFC 4180).
+/// Writes one CSV cell, protected from spreadsheets if wanted.
 fn cell(text: &str, delimiter: u8, protect: bool, out: &mut Vec<u8>) {
-    let guard = protect && is_formula(text);
-    let quoted = guard || text.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\r' | b'\n'));
-    if !quoted {
-        out.extend_from_slice(text.as_bytes());
-        return;
+    if protect && is_formula(text) {
+        write_quoted("'", text, out);
+    } else {
+        write_cell(text, delimiter, out);
     }
-    out.push(b'"');
-    if guard {
-        out.push(b'\'');
-    }
-    for byte in text.bytes() {
-        if byte == b'"' {
-            out.push(b'"');
-        }
-        out.push(byte);
-    }
-    out.push(b'"');
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use probity_lists::absent::{absence, cleaned, has_address};
 use probity_lists::column::NoColumn;
 use probity_lists::encoding::Encoding;
 use probity_lists::kinds::ColumnKinds;
+use probity_lists::record::write_record;
 use probity_lists::rows::{Layout, Record, RecordKind, TextForm, TextHint, TextRows};
 use probity_lists::split::{Dialect, Eol};
 use probity_lists::{FileFault, json};
@@ -83,6 +84,14 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
 /// Returns the name of an input in messages.
 pub(crate) fn place(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Reads a text, of which only the first `most` bytes count; `-` is standard input.
+pub(crate) fn read_text(path: &Path, most: u64) -> Result<String> {
+    let mut text = String::new();
+    let read = open(path)?.take(most).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read {}", place(path)))?;
+    Ok(text)
 }
 
 /// Reads the whole input into the work file; returns its properties and the rows.
@@ -311,7 +320,7 @@ impl Import<'_> {
     /// A record without the half of a quote that is in it by mistake.
     fn repaired(&self, cells: &[String]) -> Vec<u8> {
         let mut record = Vec::new();
-        form::record(cells.iter().map(String::as_str), self.plan.dialect.delimiter, &mut record);
+        write_record(cells.iter().map(String::as_str), self.plan.dialect.delimiter, &mut record);
         record
     }
 

@@ -39,7 +39,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 pub(crate) struct OutputTarget {
     pub path: PathBuf,
     /// Temporary name while writing; `None` for devices, pipes and standard output.
-    part: Option<PathBuf>,
+    pub part: Option<PathBuf>,
 }
 
 impl OutputTarget {
@@ -56,11 +56,6 @@ impl OutputTarget {
     /// Reports whether the result is a regular file.
     pub(crate) fn is_file(&self) -> bool {
         self.part.is_some()
-    }
-
-    /// Temporary name while writing, if any.
-    pub(crate) fn part(&self) -> Option<&Path> {
-        self.part.as_deref()
     }
 
     fn open(&self) -> Result<Box<dyn Write + Send>> {
@@ -143,9 +138,10 @@ pub(crate) struct Output {
     form: Box<dyn RowForm>,
     row: u32,
     begun: bool,
-    ended: bool,
+    /// Whether all records are written.
+    pub is_complete: bool,
     /// Rows written without a verdict.
-    unanswered: u64,
+    pub unanswered: u64,
     line: Vec<u8>,
     buffer: Vec<u8>,
     /// Counts of the rows written so far.
@@ -176,7 +172,7 @@ impl Output {
             form,
             row: 0,
             begun: false,
-            ended: false,
+            is_complete: false,
             unanswered: 0,
             line: Vec::new(),
             buffer: Vec::new(),
@@ -192,14 +188,14 @@ impl Output {
             self.put()?;
             self.begun = true;
         }
-        while !self.ended && self.record(order, answers, None)? {}
+        while !self.is_complete && self.record(order, answers, None)? {}
         Ok(())
     }
 
     /// Writes all remaining records; rows without a verdict become `unknown`.
     pub(crate) fn fill(&mut self, order: &Order, answers: &AnswerTable, deferred: &HashMap<u32, Millis>) -> Result<()> {
         self.advance(order, answers)?;
-        while !self.ended && self.record(order, answers, Some(deferred))? {}
+        while !self.is_complete && self.record(order, answers, Some(deferred))? {}
         Ok(())
     }
 
@@ -238,7 +234,7 @@ impl Output {
                 self.form.row(eol, "", raw, &RowAnswer::without(why), &mut self.line)?;
             }
             Frame::Verbatim { eol, is_above, raw } => self.form.verbatim(eol, is_above, raw, &mut self.line),
-            Frame::Imported(_) => self.ended = true,
+            Frame::Imported(_) => self.is_complete = true,
             Frame::Begun(_) => {}
             Frame::Answer(_) | Frame::PutOff(_) => bail!("the work file is damaged at {place}"),
         }
@@ -251,28 +247,20 @@ impl Output {
         self.out.write_all(&shown).map_err(|error| output_failed(error, &self.target.path))
     }
 
-    pub(crate) fn unanswered(&self) -> u64 {
-        self.unanswered
-    }
-
     /// File that a complete output replaces; `None` for streams.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.target.is_file().then_some(self.target.path.as_path())
     }
 
-    pub(crate) fn is_complete(&self) -> bool {
-        self.ended
-    }
-
     /// Flushes everything; moves a complete output into place.
     pub(crate) fn finish(self) -> Result<RowTally> {
-        let Self { target, mut out, form, ended, tally, .. } = self;
+        let Self { target, mut out, form, is_complete, tally, .. } = self;
         let failed = |error| output_failed(error, &target.path);
-        if ended && let Some(mut book) = form.finish()? {
+        if is_complete && let Some(mut book) = form.finish()? {
             io::copy(&mut book, &mut out).map_err(failed)?;
         }
         out.flush().map_err(failed)?;
-        if ended {
+        if is_complete {
             target.finish()?;
         }
         Ok(tally)

@@ -161,7 +161,7 @@ fn refuse_collisions(input: Option<&Path>, output: Option<&Path>, work: &Path) -
     let files = [
         ("input", input),
         ("output", target.as_ref().map(|target| target.path.as_path())),
-        ("unfinished output", target.as_ref().and_then(OutputTarget::part)),
+        ("unfinished output", target.as_ref().and_then(|target| target.part.as_deref())),
         ("work file", Some(work)),
     ];
     for (n, (role, path)) in files.iter().enumerate() {

@@ -159,7 +159,7 @@ async fn rows_of_an_older_work_file_inherit_no_refusal() {
     let mut older = serde_json::to_value(&*header).unwrap();
     assert_eq!(older.as_object_mut().unwrap().remove("trims"), Some(true.into()));
     *header = serde_json::from_value(older).unwrap();
-    let Loaded { mut work, .. } = load(&request, &AtomicBool::new(false)).unwrap();
+    let (mut work, _) = load(&request, &AtomicBool::new(false)).unwrap();
     let form = answer::DomainForm::Absent;
     let refused =
         answer::StoredAnswer { row: 0, reason: Reason::Invalid, flags: 0, meta: "", suggestion: "", form, domain: "" };
@@ -184,7 +184,7 @@ async fn rows_of_an_older_work_file_keep_their_own_verdicts() {
     let mut older = serde_json::to_value(&*header).unwrap();
     assert_eq!(older.as_object_mut().unwrap().remove("names"), Some(true.into()));
     *header = serde_json::from_value(older).unwrap();
-    let Loaded { mut work, .. } = load(&request, &AtomicBool::new(false)).unwrap();
+    let (mut work, _) = load(&request, &AtomicBool::new(false)).unwrap();
     for (row, reason) in [(0, Reason::Invalid), (1, Reason::Valid)] {
         let form = answer::DomainForm::Absent;
         let answer = answer::StoredAnswer { row, reason, flags: 0, meta: "", suggestion: "", form, domain: "" };

@@ -15,6 +15,8 @@ pub(crate) enum AnswerView {
     Rows(&'static [AnswerColumn]),
     /// A line per field of each object.
     Fields(&'static [AnswerColumn]),
+    /// A table with one row for each object, and that it is removed.
+    Removed(&'static [AnswerColumn]),
     /// A text for each object.
     Text(fn(&Value) -> String),
 }
@@ -77,6 +79,7 @@ impl Printout {
         Ok(match self.view {
             AnswerView::Rows(columns) => table::rows(columns, &objects),
             AnswerView::Fields(columns) => objects.iter().map(|one| table::fields(columns, one)).collect(),
+            AnswerView::Removed(columns) => objects.iter().map(|one| table::removed(columns, one)).collect(),
             AnswerView::Text(text) => objects.iter().map(text).collect(),
         })
     }

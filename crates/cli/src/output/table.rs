@@ -127,6 +127,11 @@ pub(crate) fn section(columns: &[AnswerColumn], of: &Value, pointer: &str) -> St
     if is_empty { String::new() } else { format!("\n{}", rows_at(columns, of, pointer)) }
 }
 
+/// Formats a table of one object, and that it is removed.
+pub(crate) fn removed(columns: &[AnswerColumn], of: &Value) -> String {
+    format!("{}\n{} is removed\n", rows(columns, [of]), field(of, "/id"))
+}
+
 /// Minimum width of the names, so that consecutive answers align.
 const NAMES_COLUMNS: usize = 16;
 

@@ -7,9 +7,11 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use probity_account::connections::{Aggressiveness, ConnectionAction};
 use probity_account::overrides::IgnorableReason;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{ConnectionArg, credentials};
+use crate::admin::operator::merge_patch;
 use crate::admin::{meaning, name, one_of};
 
 /// Value of `--action` for a connection that only verifies.
@@ -82,33 +84,30 @@ fn switch() -> impl clap::builder::TypedValueParser<Value = bool> {
 
 /// Builds the merge patch that a command describes.
 pub(in crate::admin) fn read_change(args: &ConnectionChangeArgs) -> Result<Value> {
-    let text = |text: &Option<String>| text.as_ref().map(|text| json!(text));
-    let switch = |switch: Option<bool>| switch.map(|is_on| json!(is_on));
     let action = args.action.as_deref().map(|name| if name == NO_ACTION { Value::Null } else { json!(name) });
     let ids = args.lists.as_deref().map(|ids| ids.split(',').map(str::trim).filter(|id| !id.is_empty()));
     let credentials = args.credentials.as_deref().map(credentials::read).transpose()?;
     let fields = [
-        ("name", text(&args.name)),
+        ("name", said(args.name.as_ref())),
         ("action", action),
-        ("aggressiveness", text(&args.aggressiveness)),
+        ("aggressiveness", said(args.aggressiveness.as_ref())),
         ("checks", read_checks(args)?),
-        ("manual_mode", switch(args.manual_mode)),
-        ("autofloss", switch(args.autofloss)),
-        ("decay_protection", switch(args.decay_protection)),
-        ("decay_days", args.decay_days.map(|days| json!(days))),
-        ("instafloss", switch(args.instafloss)),
-        ("fix_typos", switch(args.fix_typos)),
+        ("manual_mode", said(args.manual_mode)),
+        ("autofloss", said(args.autofloss)),
+        ("decay_protection", said(args.decay_protection)),
+        ("decay_days", said(args.decay_days)),
+        ("instafloss", said(args.instafloss)),
+        ("fix_typos", said(args.fix_typos)),
         ("lists", ids.map(|ids| json!(ids.collect::<Vec<_>>()))),
-        ("tag", text(&args.tag)),
-        ("field", text(&args.field)),
+        ("tag", said(args.tag.as_ref())),
+        ("field", said(args.field.as_ref())),
         ("credentials", credentials.map(Value::Object)),
     ];
-    let said: Map<String, Value> =
-        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-    if said.is_empty() {
-        bail!("nothing to change; see `probity integrations change --help`");
-    }
-    Ok(Value::Object(said))
+    merge_patch("integrations change", fields)
+}
+
+fn said(value: Option<impl Serialize>) -> Option<Value> {
+    value.map(|value| json!(value))
 }
 
 fn read_checks(args: &ConnectionChangeArgs) -> Result<Option<Value>> {

@@ -1,6 +1,5 @@
 //! Credentials of a platform from a file or standard input. No message quotes what was read.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -13,11 +12,7 @@ const BYTES_MAX: u64 = 128 << 10;
 
 /// Reads credentials by name.
 pub(super) fn read(file: &Path) -> Result<Map<String, Value>> {
-    let place = input::place(file);
-    let mut text = String::new();
-    let read = input::open(file)?.take(BYTES_MAX).read_to_string(&mut text);
-    read.with_context(|| format!("cannot read {place}"))?;
-    parse(&text).with_context(|| format!("--credentials: {place}"))
+    parse(&input::read_text(file, BYTES_MAX)?).with_context(|| format!("--credentials: {}", input::place(file)))
 }
 
 /// Parses a JSON object, or lines `NAME=VALUE`; empty lines and lines after `#` are skipped.

@@ -1,8 +1,8 @@
 //! Keyword rules of connections.
 
-use std::io::Read as _;
+use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_account::connections::{KeywordMatch, RuleKind};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::{ConnectionArg, reach, shown};
 use crate::admin::operator::{OrMissing as _, body, first_page, print_one, print_rows};
 use crate::admin::{meaning, one_of};
+use crate::batch::input;
 use crate::output::printout::Printout;
 
 #[derive(Debug, Args)]
@@ -111,8 +112,7 @@ fn read_keywords(given: &[String]) -> Result<Vec<String>> {
     if given != ["-"] {
         return Ok(given.to_vec());
     }
-    let mut text = String::new();
-    std::io::stdin().lock().read_to_string(&mut text).context("cannot read standard input")?;
+    let text = input::read_text(Path::new("-"), u64::MAX)?;
     Ok(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 

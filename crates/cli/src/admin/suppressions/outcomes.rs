@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Subcommand;
-use probity_contract::published::outcomes::report::{OutcomeEvent, OutcomesReported, SuppressedByOutcomes};
+use probity_contract::published::outcomes::report::{OutcomeEvent, OutcomesReported};
 use probity_contract::timestamp::Timestamp;
 use probity_lists::bounces::FoundOutcome;
 use probity_mail::time::Millis;
@@ -65,7 +65,7 @@ pub(in crate::admin) async fn run(app: &App, command: &OutcomesCommand) -> Resul
 }
 
 async fn import(app: &App, caller: &Caller, files: &[PathBuf], form: Option<OutcomeForm>) -> Result<OutcomesReported> {
-    let mut sum = nothing();
+    let mut sum = OutcomesReported::default();
     for file in files {
         let now = app.now();
         for batch in read_file(file, form, now)? {
@@ -87,11 +87,6 @@ async fn import(app: &App, caller: &Caller, files: &[PathBuf], form: Option<Outc
 fn event(found: FoundOutcome, now: Millis) -> OutcomeEvent {
     let at = found.at.filter(|at| *at <= now).unwrap_or(now);
     OutcomeEvent { email: found.email, outcome: found.class, at: Some(Timestamp(at)), reply: None }
-}
-
-fn nothing() -> OutcomesReported {
-    let suppressed = SuppressedByOutcomes { bounced: 0, complained: 0 };
-    OutcomesReported { submitted: 0, added: 0, repeated: 0, invalid: 0, expired: 0, softened: 0, suppressed }
 }
 
 fn add(sum: &mut OutcomesReported, more: &OutcomesReported) {

@@ -1,25 +1,23 @@
 //! Sources of outcomes: URLs to which an organization's sending services post events.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Subcommand;
-use probity_account::id::OutcomeSourceId;
 use probity_account::outcome::OutcomeSource;
-use probity_contract::published::outcomes::sources::{CreateOutcomeSource, SIGNING_KEY_MAX_BYTES};
+use probity_contract::published::outcomes::sources::{CreateOutcomeSource, OutcomeSourceShown, SIGNING_KEY_MAX_BYTES};
 use probity_service::app::App;
 use probity_service::callers::caller::Caller;
 use probity_service::callers::once::Once;
 use probity_service::outcomes::sources::{create_source, delete_source, list_sources};
 use serde_json::Value;
 
-use crate::admin::operator::{OrMissing as _, act_for_both, choose_org, marked, print_both, print_one, staff};
+use crate::admin::operator::{OrMissing as _, choose_org, marked, print_both, print_one, read_both, staff};
 use crate::admin::{OrgFlag, name};
 use crate::batch::input;
 use crate::output::plain;
 use crate::output::printout::{AnswerView, OneField, Printout, join};
-use crate::output::table::{self, AnswerColumn, at, field, made, time_or};
+use crate::output::table::{AnswerColumn, at, field, made, time_or};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OutcomeSourcesCommand {
@@ -68,10 +66,7 @@ const SOURCES: &[AnswerColumn] = &[
 
 pub(super) async fn run(app: &App, command: &OutcomeSourcesCommand) -> Result<Printout> {
     match command {
-        OutcomeSourcesCommand::List(some) => {
-            let read = async |caller: &Caller| list_sources(app, caller).await.map(|found| found.data);
-            print_both(app, some, SOURCES, read).await
-        }
+        OutcomeSourcesCommand::List(some) => print_both(read_all(app, some).await?, SOURCES),
         OutcomeSourcesCommand::Add { name, service, signing_key, test, org } => {
             let caller = staff(choose_org(app, org).await?, *test);
             let signing_key = signing_key.as_deref().map(read_key).transpose()?;
@@ -81,30 +76,24 @@ pub(super) async fn run(app: &App, command: &OutcomeSourcesCommand) -> Result<Pr
         }
         OutcomeSourcesCommand::Remove { source, org } => {
             let missing = || anyhow!("there is no source {source}; `probity outcomes sources list` shows all");
-            let callers = act_for_both(app, org).await?;
-            let id: OutcomeSourceId = source.parse().map_err(|_| missing())?;
-            for caller in callers {
-                let found = list_sources(app, &caller).await?.data;
-                let Some(known) = found.into_iter().find(|known| known.id() == id) else { continue };
-                let deleted = delete_source(app, &caller, id).await.or_missing(missing)?.deleted;
-                return print_one(&caller, join(marked(&caller, known), OneField("deleted", deleted)), REMOVED);
-            }
-            Err(missing())
+            let (all, id) = (read_all(app, org).await?, source.parse().ok());
+            let found = all.into_iter().find(|(_, known)| Some(known.id()) == id);
+            let (caller, known) = found.ok_or_else(missing)?;
+            let deleted = delete_source(app, &caller, known.id()).await.or_missing(missing)?.deleted;
+            let removed = join(marked(&caller, known), OneField("deleted", deleted));
+            print_one(&caller, removed, AnswerView::Removed(SOURCES))
         }
     }
 }
 
-/// Reads a key; `-` is standard input.
-fn read_key(file: &Path) -> Result<String> {
-    let mut text = String::new();
-    let read = input::open(file)?.take(SIGNING_KEY_MAX_BYTES as u64 * 2).read_to_string(&mut text);
-    read.with_context(|| format!("cannot read {}", input::place(file)))?;
-    Ok(text.trim().to_owned())
+async fn read_all(app: &App, some: &OrgFlag) -> Result<Vec<(Caller, OutcomeSourceShown)>> {
+    read_both(app, some, async |caller| Ok(list_sources(app, caller).await?.data)).await
 }
 
-/// A removed source for people.
-const REMOVED: AnswerView =
-    AnswerView::Text(|one| format!("{}\n{} is removed\n", table::rows(SOURCES, [one]), field(one, "/id")));
+/// Reads a key; `-` is standard input.
+fn read_key(file: &Path) -> Result<String> {
+    Ok(input::read_text(file, SIGNING_KEY_MAX_BYTES as u64 * 2)?.trim().to_owned())
+}
 
 /// A new source for people.
 const CREATED: AnswerView = AnswerView::Text(|made: &Value| {

@@ -9,8 +9,6 @@ use probity_lists::FileFault;
 use probity_lists::content::{self, ContentKind, HEAD_BYTES};
 
 use super::places::RowPlaces;
-#[cfg(feature = "xlsx")]
-use crate::batch::form;
 
 /// Separator of the CSV that is made of a sheet.
 pub(super) const DELIMITER: u8 = b',';
@@ -50,6 +48,7 @@ fn of_workbook<'a>(_: &mut impl Read) -> Result<InputText<'a>> {
 fn of_workbook<'a>(from: &mut impl Read) -> Result<InputText<'a>> {
     use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
 
+    use probity_lists::record::write_record;
     use probity_lists::workbook::Workbook;
 
     /// Rows of a sheet that are examined for addresses, and their size in bytes.
@@ -65,7 +64,7 @@ fn of_workbook<'a>(from: &mut impl Read) -> Result<InputText<'a>> {
     for sheet in book.by_addresses(SAMPLE.0, SAMPLE.1) {
         let rows = book.read(&sheet, |number, row| {
             record.clear();
-            form::record(row.iter().map(String::as_str), DELIMITER, &mut record);
+            write_record(row.iter().map(String::as_str), DELIMITER, &mut record);
             record.push(b'\n');
             places.add(number, &record);
             made.write_all(&record).map_err(FileFault::Io)

@@ -137,8 +137,8 @@ fn notes_name_the_rows_of_the_sheet() {
     sheet.write_row(11, 0, ["F", ""]).unwrap();
     let bench = Bench::new("in.xlsx", &book.save_to_buffer().unwrap());
     let request = BatchRequest::of(&bench.args("in.xlsx", "out.xlsx", &[])).unwrap();
-    let loaded = load(&request, &AtomicBool::new(false)).unwrap();
-    let warnings = loaded.imported.warnings.join("\n");
+    let (_, batch) = load(&request, &AtomicBool::new(false)).unwrap();
+    let warnings = batch.imported.warnings.join("\n");
     assert!(warnings.contains("3 addresses in one cell and is left out, in row 9"), "{warnings}");
     assert!(warnings.contains("2 rows have no address (column 2) and are left out, the first in row 10"), "{warnings}");
     assert!(!warnings.contains("differ"), "a row of a sheet ends with its last text: {warnings}");
@@ -148,7 +148,7 @@ fn notes_name_the_rows_of_the_sheet() {
 fn more_rows_than_a_sheet_has_are_refused_before_anything_is_verified() {
     let bench = Bench::new("in.csv", b"email\nok@x.org\n");
     let request = BatchRequest::of(&bench.args("in.csv", "out.xlsx", &[])).unwrap();
-    let mut imported = load(&request, &AtomicBool::new(false)).unwrap().imported;
+    let mut imported = load(&request, &AtomicBool::new(false)).unwrap().1.imported;
     assert!(book::BookForm::open(&imported, String::new()).is_ok());
     imported.without = 1 << 20;
     let refused = book::BookForm::open(&imported, String::new()).err().unwrap();

@@ -62,7 +62,7 @@ impl OutcomeEvent {
 }
 
 /// Outcome of a report.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
 pub struct OutcomesReported {
     /// Number of events in the request.
     #[schema(examples(4), minimum = 0)]
@@ -86,7 +86,7 @@ pub struct OutcomesReported {
 }
 
 /// Number of addresses added to suppression lists.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
 pub struct SuppressedByOutcomes {
     /// Addresses added to `bounced`.
     #[schema(examples(1), minimum = 0)]

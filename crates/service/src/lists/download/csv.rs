@@ -3,10 +3,9 @@
 //! A cell that starts like a formula is prefixed with `'`, which marks it as text in spreadsheets. Addresses can start like
 //! a formula (`+x@example.org`), so programs that need them unchanged request raw cells.
 
-use crate::lists::download::columns::{FileColumns, HEADER, OriginalRow};
+use probity_lists::record::{is_formula, write_quoted};
 
-/// Characters that start a formula; the last four are the full-width forms of the first four.
-const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+use crate::lists::download::columns::{FileColumns, HEADER, OriginalRow};
 
 /// Format of cells.
 #[derive(Clone, Copy)]
@@ -52,7 +51,7 @@ impl CsvRows {
 
     /// Writes a record above the header: unchanged, unless one of its cells is a formula.
     fn above(self, text: &mut Vec<u8>, record: &str, cells: &[String]) {
-        if !self.raw && cells.iter().any(|cell| runs(cell)) {
+        if !self.raw && cells.iter().any(|cell| is_formula(cell)) {
             return self.record(text, cells, 0);
         }
         text.extend(record.bytes());
@@ -73,7 +72,7 @@ impl CsvRows {
     /// Writes a cell. RFC 4180 §2: cells with a separator, quote or line end are quoted, and their quotes doubled. Cells with
     /// outer blanks are quoted too, because some readers strip blanks.
     fn cell(self, text: &mut Vec<u8>, cell: &str, always: bool) {
-        let mark = if runs(cell) && !self.raw { "'" } else { "" };
+        let mark = if is_formula(cell) && !self.raw { "'" } else { "" };
         let outer = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_whitespace);
         let bytes = cell.as_bytes();
         let quoted = always
@@ -82,31 +81,17 @@ impl CsvRows {
             || outer(bytes.first())
             || outer(bytes.last())
             || (!self.raw && splits_into_formula(cell));
-        if !quoted {
-            text.extend(mark.bytes());
-            text.extend(bytes);
-            return;
+        if quoted {
+            write_quoted(mark, cell, text);
+        } else {
+            text.extend(mark.bytes().chain(cell.bytes()));
         }
-        text.push(b'"');
-        text.extend(mark.bytes());
-        for byte in bytes {
-            if *byte == b'"' {
-                text.push(b'"');
-            }
-            text.push(*byte);
-        }
-        text.push(b'"');
     }
-}
-
-/// Whether a cell starts like a formula.
-fn runs(cell: &str) -> bool {
-    cell.starts_with('\0') || cell.starts_with(FORMULA)
 }
 
 /// Whether a program that takes another separator would find a formula within a cell.
 fn splits_into_formula(cell: &str) -> bool {
-    cell.split([',', ';']).skip(1).any(runs)
+    cell.split([',', ';']).skip(1).any(is_formula)
 }
 
 /// Returns the example file of the API description.
@@ -178,7 +163,7 @@ mod tests {
             let (left, safe) = read_back(&CsvRows { raw: false, shape: CsvShape::default() }.text(&FileColumns::of_job(), &[row(&email)], true));
             prop_assert_eq!(left, 0);
             let safe = String::from_utf8(safe).unwrap();
-            prop_assert!(!safe.starts_with(FORMULA) && !safe.starts_with('\0'));
+            prop_assert!(!is_formula(&safe));
             prop_assert_eq!(safe.strip_prefix('\'').filter(|text| *text == email).unwrap_or(&safe), &email);
             let (left, raw) = read_back(&CsvRows { raw: true, shape: CsvShape::default() }.text(&FileColumns::of_job(), &[row(&email)], true));
             prop_assert_eq!((left, raw), (0, email.into_bytes()));
