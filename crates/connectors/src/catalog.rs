@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::file::{ConnectorFault, ConnectorFile, FILE_MAX, Origin};
 
@@ -22,15 +22,15 @@ pub struct Catalog {
 
 impl Catalog {
     /// Returns the embedded connectors.
-    pub fn embedded() -> &'static Self {
-        static CATALOG: OnceLock<Catalog> = OnceLock::new();
+    pub fn embedded() -> &'static Arc<Self> {
+        static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
         CATALOG.get_or_init(|| {
             let mut catalog = Self::default();
             for (name, text) in EMBEDDED {
                 let file = ConnectorFile::parse(name, text, Origin::Embedded).and_then(|file| catalog.add(name, file));
                 file.expect("a test checks that the embedded connectors are valid");
             }
-            catalog
+            Arc::new(catalog)
         })
     }
 

@@ -2,7 +2,10 @@
 //!
 //! A step that a list of words can make is stored once, with the list: lists of hundreds of words are in more than a thousand steps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    hash::{BuildHasherDefault, DefaultHasher},
+};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
@@ -22,21 +25,23 @@ const LINKS: &str = "link";
 /// Collects phrases and the groups that they belong to.
 #[derive(Debug, Default)]
 pub(super) struct PhraseBookBuilder {
-    /// By the text in the rule file, because many groups have the same phrases.
-    phrases: BTreeMap<String, (Vec<Element>, Groups)>,
+    phrases: Vec<(Vec<Element>, Groups)>,
+    /// Their numbers by the text in the rule file, because many groups have the same phrases.
+    numbers: HashMap<String, usize, BuildHasherDefault<DefaultHasher>>,
 }
 
 impl PhraseBookBuilder {
     /// Adds a phrase to a group; false if the phrase has nothing to look for.
     pub(super) fn add(&mut self, text: &str, group: usize) -> bool {
-        if let Some((_, groups)) = self.phrases.get_mut(text) {
-            groups.insert(group);
+        if let Some(number) = self.numbers.get(text) {
+            self.phrases[*number].1.insert(group);
             return true;
         }
         let Some(elements) = pattern::phrase(text) else { return false };
         let mut groups = Groups::default();
         groups.insert(group);
-        self.phrases.insert(text.to_owned(), (elements, groups));
+        self.numbers.insert(text.to_owned(), self.phrases.len());
+        self.phrases.push((elements, groups));
         true
     }
 
@@ -46,7 +51,7 @@ impl PhraseBookBuilder {
         let classes = words.iter().map(|(name, words)| Ok((name.as_str(), literals(name, words)?)));
         let classes: Classes<'_> = classes.collect::<Result<_, String>>()?;
         let mut sequences: BTreeMap<&[Element], Groups> = BTreeMap::new();
-        for (elements, groups) in self.phrases.values() {
+        for (elements, groups) in &self.phrases {
             sequences.entry(elements).or_default().extend(groups);
         }
         let mut draft = Draft::new(&classes);
@@ -79,14 +84,16 @@ struct Draft<'d> {
     numbers: BTreeMap<&'d str, usize>,
     /// The steps of each of these lists.
     steps: Vec<Vec<Step>>,
-    /// The slot of each beginning of a sequence.
-    slots: BTreeMap<&'d [Element], usize>,
+    /// How many slots there are.
+    slots: usize,
+    /// The last sequence, and the slot of each of its beginnings.
+    last: (&'d [Element], Vec<usize>),
 }
 
 impl<'d> Draft<'d> {
     fn new(classes: &'d Classes<'d>) -> Self {
-        let (literals, numbers, slots) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { classes, literals, numbers, steps: Vec::new(), slots }
+        let (literals, numbers) = (BTreeMap::new(), BTreeMap::new());
+        Self { classes, literals, numbers, steps: Vec::new(), slots: 0, last: (&[], Vec::new()) }
     }
 
     fn literal(&mut self, text: &'d [u8]) -> &mut Effect {
@@ -102,14 +109,17 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
-    /// Adds a sequence. All that it begins with are there already: a map has them before it.
+    /// Adds a sequence. They come in order, so the last one has every beginning that is there already.
     fn add_sequence(&mut self, elements: &'d [Element], groups: Groups) -> Result<(), String> {
+        let (last, mut slots) = std::mem::take(&mut self.last);
+        slots.truncate(last.iter().zip(elements).take_while(|(one, other)| one == other).count());
         let mut after = After::Start;
         for (index, element) in elements.iter().enumerate() {
             let is_last = index + 1 == elements.len();
-            let fresh = self.slots.len();
-            let slot = *self.slots.entry(&elements[..=index]).or_insert(fresh);
-            if slot == fresh {
+            let slot = slots.get(index).copied().unwrap_or(self.slots);
+            if slot == self.slots {
+                self.slots += 1;
+                slots.push(slot);
                 let completes = if is_last { groups } else { Groups::default() };
                 self.add_step(element, Step { slot, after, completes, closes: is_last })?;
             }
@@ -119,6 +129,7 @@ impl<'d> Draft<'d> {
                 _ => After::Adjacent(slot),
             };
         }
+        self.last = (elements, slots);
         Ok(())
     }
 
@@ -164,8 +175,7 @@ impl<'d> Draft<'d> {
             .build(&texts)
             .map_err(|error| error.to_string())?;
         let (continuations, links) = (Beginnings::default(), Beginnings::default());
-        let slots = self.slots.len();
-        Ok((PhraseBook { automaton, literals, classes: self.steps, slots, continuations, links }, texts))
+        Ok((PhraseBook { automaton, literals, classes: self.steps, slots: self.slots, continuations, links }, texts))
     }
 }
 

@@ -19,7 +19,7 @@ const PAUSE_MS: i64 = 5_000;
 
 impl Default for PlatformConfig {
     fn default() -> Self {
-        Self { catalog: Arc::new(Catalog::embedded().clone()), hosts: HostAllowance::default(), pause_ms: PAUSE_MS }
+        Self { catalog: Catalog::embedded().clone(), hosts: HostAllowance::default(), pause_ms: PAUSE_MS }
     }
 }
 
@@ -27,7 +27,10 @@ impl PlatformConfig {
     /// Reads the operator's directory, if there is one. Returns all faults of its files.
     pub fn read(directory: Option<&Path>, hosts: HostAllowance) -> Result<Self, Vec<ConnectorFault>> {
         let built_in = Catalog::embedded();
-        let catalog = directory.map_or_else(|| Ok(built_in.clone()), |directory| built_in.with_directory(directory))?;
-        Ok(Self { catalog: Arc::new(catalog), hosts, pause_ms: PAUSE_MS })
+        let catalog = match directory {
+            Some(directory) => Arc::new(built_in.with_directory(directory)?),
+            None => built_in.clone(),
+        };
+        Ok(Self { catalog, hosts, pause_ms: PAUSE_MS })
     }
 }

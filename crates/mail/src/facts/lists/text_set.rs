@@ -84,8 +84,8 @@ impl TextSet {
         for (number, line) in text.split('\n').enumerate() {
             let bare = line.trim_end_matches('\r');
             if !bare.is_empty() && !bare.starts_with('#') {
-                check_line(bare).map_err(|what| BadLine { line: number + 1, what })?;
-                insert(&mut slots, &text, key_of(bare), offset);
+                let key = checked_key(bare).map_err(|what| BadLine { line: number + 1, what })?;
+                insert(&mut slots, &text, key, offset);
                 count += 1;
             }
             offset += line.len() + 1;
@@ -146,22 +146,24 @@ pub(crate) fn suffixes(host: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(host), |rest| rest.split_once('.').map(|(_, parent)| parent))
 }
 
-fn key_of(line: &str) -> &str {
-    line.split_once('\t').map_or(line, |(key, _)| key)
-}
-
-fn check_line(line: &str) -> Result<(), &'static str> {
-    let key = key_of(line);
+/// The key of a line.
+fn checked_key(line: &str) -> Result<&str, &'static str> {
     if line.len() > LINE_BYTES_MAX {
-        Err("the line is over 1,024 bytes")
-    } else if key.is_empty() {
+        return Err("the line is over 1,024 bytes");
+    }
+    // Nearly all lines are bare domains, and every start reads a hundred thousand of them.
+    if line.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-')) {
+        return Ok(line);
+    }
+    let key = line.split_once('\t').map_or(line, |(key, _)| key);
+    if key.is_empty() {
         Err("the key before the tab is empty")
     } else if key.chars().any(char::is_whitespace) {
         Err("white space in the key; a value is divided from it by one tab")
     } else if key.bytes().any(|b| b.is_ascii_uppercase()) {
         Err("keys are lower-case")
     } else {
-        Ok(())
+        Ok(key)
     }
 }
 
