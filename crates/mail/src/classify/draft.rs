@@ -2,10 +2,8 @@
 //!
 //! A step that a list of words can make is stored once, with the list: lists of hundreds of words are in more than a thousand steps.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    hash::{BuildHasherDefault, DefaultHasher},
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
