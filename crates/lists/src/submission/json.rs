@@ -19,9 +19,10 @@ const URL_TOO_LONG: &str = "may have at most 2048 bytes";
 const ESCAPED_BYTES_MAX: usize = 6;
 
 /// Relevant members of the object. The earlier spelling of the URL still counts if the current one gives none.
-const MEMBERS: [&str; 3] = [EMAILS, WEBHOOK_URL, "webhookUrl"];
-const EMAILS: &str = "emails";
-const WEBHOOK_URL: &str = "webhook_url";
+const MEMBERS: [&str; 3] = ["emails", "webhook_url", "webhookUrl"];
+/// Places of two of them.
+const EMAILS: usize = 0;
+const WEBHOOK_URL: usize = 1;
 
 /// Grammar state of the reader.
 #[derive(Clone, Copy, Debug)]
@@ -66,9 +67,9 @@ pub(super) struct JsonReader {
     /// Whether the current text is a name.
     in_name: bool,
     /// Current member of the object, if it is relevant.
-    member: Option<&'static str>,
-    /// Relevant members seen; each at most once.
-    seen: Vec<&'static str>,
+    member: Option<usize>,
+    /// Whether each relevant member was seen.
+    seen: [bool; MEMBERS.len()],
     /// Elements of `emails` so far.
     element: usize,
     webhook_url: Option<String>,
@@ -85,7 +86,7 @@ impl JsonReader {
             nest: Vec::with_capacity(DEPTH_MAX),
             in_name: false,
             member: None,
-            seen: Vec::new(),
+            seen: [false; MEMBERS.len()],
             element: 0,
             webhook_url: None,
             offset: 0,
@@ -115,8 +116,8 @@ impl JsonReader {
         if !matches!(self.at, At::End) {
             return Err(SubmissionFault::Cut);
         }
-        if !self.seen.contains(&EMAILS) {
-            return Err(SubmissionFault::Member(EMAILS, "is required"));
+        if !self.seen[EMAILS] {
+            return Err(SubmissionFault::Member(MEMBERS[EMAILS], "is required"));
         }
         Ok(self.webhook_url)
     }
@@ -159,7 +160,7 @@ impl JsonReader {
     fn close(&mut self) -> Result<(), SubmissionFault> {
         // Only `emails` opens an array here.
         if self.nest.len() == 2 && self.member == Some(EMAILS) && self.element == 0 {
-            return Err(SubmissionFault::Member(EMAILS, "must have at least one address"));
+            return Err(SubmissionFault::Member(MEMBERS[EMAILS], "must have at least one address"));
         }
         self.nest.pop();
         self.at = if self.nest.is_empty() { At::End } else { At::After };
@@ -230,13 +231,16 @@ impl JsonReader {
         if self.raw.len() + part.len() > max * ESCAPED_BYTES_MAX + quotes {
             return Err(self.blame(too_long));
         }
-        self.raw.extend_from_slice(part);
+        let is_whole = self.raw.is_empty() && end.is_ok();
+        if !is_whole {
+            self.raw.extend_from_slice(part);
+        }
         if let Err(escaped) = end {
             self.at = At::Text { escaped };
             return Ok(part.len());
         }
         let raw = std::mem::take(&mut self.raw);
-        let text = content(&raw).map_err(|what| self.blame(what))?;
+        let text = content(if is_whole { part } else { &raw }).map_err(|what| self.blame(what))?;
         if text.len() > max {
             return Err(self.blame(too_long));
         }
@@ -267,12 +271,11 @@ impl JsonReader {
 
     fn named(&mut self, name: &str) -> Result<(), SubmissionFault> {
         self.at = At::Colon;
-        self.member = MEMBERS.into_iter().find(|member| *member == name);
+        self.member = MEMBERS.iter().position(|member| *member == name);
         let Some(member) = self.member else { return Ok(()) };
-        if self.seen.contains(&member) {
-            return Err(SubmissionFault::Member(member, "is given twice; send it once"));
+        if std::mem::replace(&mut self.seen[member], true) {
+            return Err(SubmissionFault::Member(MEMBERS[member], "is given twice; send it once"));
         }
-        self.seen.push(member);
         Ok(())
     }
 
@@ -281,7 +284,7 @@ impl JsonReader {
         match (self.role(), self.member) {
             (Role::Element, _) => SubmissionFault::Element(self.element, what),
             (Role::Name, _) | (_, None) => SubmissionFault::Name(what),
-            (_, Some(member)) => SubmissionFault::Member(member, what),
+            (_, Some(member)) => SubmissionFault::Member(MEMBERS[member], what),
         }
     }
 
