@@ -149,14 +149,10 @@ pub struct Transcoder {
     /// Encoding of what has no mark and is not UTF-8, if somebody chose it.
     chosen: Option<TextEncoding>,
     /// The beginning, until the encoding is known.
-    start: Vec<u8>,
-    mode: Mode,
-}
-
-enum Mode {
-    Sniffing,
-    Wide(Encoding, Box<Decoder>),
-    Lines(LineDecoder),
+    start: Option<Vec<u8>>,
+    /// UTF-16, and its decoder; `None` for encodings whose lines end with the same bytes.
+    wide: Option<(Encoding, Box<Decoder>)>,
+    lines: LineDecoder,
 }
 
 impl Default for Transcoder {
@@ -168,75 +164,58 @@ impl Default for Transcoder {
 impl Transcoder {
     /// A transcoder that is told the encoding of what has no mark and is not UTF-8, or detects it.
     pub fn reading(chosen: Option<TextEncoding>) -> Self {
-        Self { chosen, start: Vec::new(), mode: Mode::Sniffing }
+        Self { chosen, start: Some(Vec::new()), wide: None, lines: LineDecoder::new(Encoding::Utf8) }
     }
 
     /// Appends the text of a piece to `out`, with a delay. `last`: no piece follows.
     pub fn push(&mut self, piece: &[u8], last: bool, out: &mut Vec<u8>) {
-        if !matches!(self.mode, Mode::Sniffing) {
-            return self.decode(piece, last, out);
+        let Some(mut start) = self.start.take() else { return self.decode(piece, last, out) };
+        start.extend_from_slice(piece);
+        if start.len() < SNIFF_BYTES && !last {
+            self.start = Some(start);
+            return;
         }
-        self.start.extend_from_slice(piece);
-        if self.start.len() >= SNIFF_BYTES || last {
-            let (encoding, marks) = sniff(&self.start[..self.start.len().min(SNIFF_BYTES)]);
-            let wide = |of: TextEncoding| of.new_decoder_without_bom_handling().into();
-            self.mode = match encoding {
-                Encoding::Utf16Le => Mode::Wide(encoding, wide(UTF_16LE)),
-                Encoding::Utf16Be => Mode::Wide(encoding, wide(UTF_16BE)),
-                _ => Mode::Lines(match self.chosen {
-                    Some(chosen) => LineDecoder::chosen(encoding, chosen),
-                    None => LineDecoder::new(encoding),
-                }),
-            };
-            let start = std::mem::take(&mut self.start);
-            self.decode(&start[marks..], last, out);
+        let (encoding, marks) = sniff(&start[..start.len().min(SNIFF_BYTES)]);
+        let wide = |of: TextEncoding| Some((encoding, of.new_decoder_without_bom_handling().into()));
+        match (encoding, self.chosen) {
+            (Encoding::Utf16Le, _) => self.wide = wide(UTF_16LE),
+            (Encoding::Utf16Be, _) => self.wide = wide(UTF_16BE),
+            (_, Some(chosen)) => self.lines = LineDecoder::chosen(encoding, chosen),
+            (_, None) => self.lines = LineDecoder::new(encoding),
         }
+        self.decode(&start[marks..], last, out);
     }
 
     fn decode(&mut self, piece: &[u8], last: bool, out: &mut Vec<u8>) {
-        match &mut self.mode {
-            Mode::Sniffing => {}
-            Mode::Wide(_, decoder) => wide(decoder, piece, last, out),
-            Mode::Lines(lines) => lines.push(piece, last, out),
+        match &mut self.wide {
+            Some((_, decoder)) => wide(decoder, piece, last, out),
+            None => self.lines.push(piece, last, out),
         }
     }
 
     /// Encoding, as far as the pieces so far tell.
     pub fn encoding(&self) -> Encoding {
-        match &self.mode {
-            Mode::Sniffing => Encoding::Utf8,
-            Mode::Wide(encoding, _) => *encoding,
-            Mode::Lines(lines) => lines.encoding(),
-        }
+        self.wide.as_ref().map_or_else(|| self.lines.encoding(), |(encoding, _)| *encoding)
     }
 
     /// Whether the encoding of some lines is a mere guess: no mark names it, and their text suits several.
     pub fn is_guessed(&self) -> bool {
-        matches!(&self.mode, Mode::Lines(lines) if lines.guessed)
+        self.lines.guessed
     }
 
     /// Encoding of the lines that were not UTF-8.
     pub fn other(&self) -> Option<TextEncoding> {
-        match &self.mode {
-            Mode::Lines(lines) => lines.other,
-            _ => None,
-        }
+        self.lines.other
     }
 
     /// Lines that were not UTF-8.
     pub fn foreign(&self) -> Oddity {
-        match &self.mode {
-            Mode::Lines(lines) => lines.foreign,
-            _ => Oddity::default(),
-        }
+        self.lines.foreign
     }
 
     /// Forgets the lines up to this one; returns whether one of them was not UTF-8.
     pub(crate) fn pass(&mut self, line: u64) -> bool {
-        match &mut self.mode {
-            Mode::Lines(lines) => lines.pass(line),
-            _ => false,
-        }
+        self.lines.pass(line)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::split::{RECORD_MAX, SplitError};
+use crate::split::RECORD_MAX;
 use crate::{CELL_MAX_BYTES, COLUMNS_MAX, WorkbookBound};
 
 /// Error of a file. Messages name the place, never its content: it may be an address.
@@ -104,15 +104,6 @@ impl FileFault {
             | Self::RowTooLong(n)
             | Self::TooManyRows(n) => Some(*n),
             _ => None,
-        }
-    }
-}
-
-impl From<SplitError> for FileFault {
-    fn from(error: SplitError) -> Self {
-        match error {
-            SplitError::TooLong(line) => Self::RecordTooLong(line),
-            SplitError::OpenQuote(line) => Self::OpenQuote(line),
         }
     }
 }

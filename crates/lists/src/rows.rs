@@ -167,40 +167,38 @@ impl TextRecords {
             Some(dialect) => cells(bytes, dialect, raw.stray),
             None => vec![String::from_utf8_lossy(bytes.trim_ascii()).into_owned()],
         };
-        let kind = match () {
-            () if raw.line == 1 && layout.has_separator_line => RecordKind::Above,
-            () if cells.iter().all(|cell| trimmed(cell).is_empty()) => {
-                if self.is_above {
-                    RecordKind::Above
-                } else {
-                    RecordKind::Blank
-                }
-            }
-            () if self.titles > 0 && !cells.iter().any(|cell| is_address(cell)) => {
-                self.titles -= 1;
-                RecordKind::Above
-            }
-            () => RecordKind::Row,
-        };
-        match kind {
-            RecordKind::Row => {
-                (self.titles, self.is_above) = (0, false);
-                self.remarks.blank.join(std::mem::take(&mut self.blank));
-            }
-            RecordKind::Blank => self.blank.meet(raw.line),
-            RecordKind::Above => {}
-        }
+        let kind = self.kind(raw.line, &cells);
         if raw.stray {
             self.remarks.stray.meet(raw.line);
         }
         if raw.spans_addresses {
             self.remarks.spanned.meet(raw.line);
         }
-        if kind == RecordKind::Row && bytes.contains(&0) {
+        if kind == RecordKind::Row && self.splitter.bytes(&raw).contains(&0) {
             self.remarks.nuls.meet(raw.line);
         }
         let foreign = self.transcoder.pass(raw.last_line);
         Ok(Some(Record { raw, kind, cells, foreign }))
+    }
+
+    /// Kind of the next record, which begins in this line.
+    fn kind(&mut self, line: u64, cells: &[String]) -> RecordKind {
+        let is_separator = line == 1 && self.layout.as_ref().is_some_and(|layout| layout.has_separator_line);
+        let is_blank = cells.iter().all(|cell| trimmed(cell).is_empty());
+        if is_separator || (is_blank && self.is_above) {
+            return RecordKind::Above;
+        }
+        if is_blank {
+            self.blank.meet(line);
+            return RecordKind::Blank;
+        }
+        if self.titles > 0 && !cells.iter().any(|cell| is_address(cell)) {
+            self.titles -= 1;
+            return RecordKind::Above;
+        }
+        (self.titles, self.is_above) = (0, false);
+        self.remarks.blank.join(std::mem::take(&mut self.blank));
+        RecordKind::Row
     }
 
     /// The recipients in a row that has several, where rows may.

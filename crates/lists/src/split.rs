@@ -9,6 +9,7 @@ mod span;
 use std::borrow::Cow;
 
 use self::span::Span;
+use crate::FileFault;
 
 /// Longest record, in bytes. Longer ones are binary data, or a quote that was never closed.
 pub const RECORD_MAX: usize = 1 << 20;
@@ -63,17 +64,6 @@ impl Dialect {
     pub fn separated(delimiter: u8) -> Self {
         Self { delimiter, backslash: false }
     }
-}
-
-/// Reason why there is no next record.
-#[derive(Debug, thiserror::Error)]
-pub enum SplitError {
-    /// Longer than [`RECORD_MAX`].
-    #[error("line {0} is longer than {RECORD_MAX} bytes, or a quote opened there is never closed")]
-    TooLong(u64),
-    /// The input ends within quotes.
-    #[error("the quote opened in line {0} is never closed")]
-    OpenQuote(u64),
 }
 
 /// Place of a record, whose bytes are unchanged and without its end.
@@ -176,8 +166,8 @@ impl Splitter {
     /// Returns the next record; `None` if it needs another piece, or after the last.
     ///
     /// # Errors
-    /// [`SplitError`], again and again.
-    pub fn next_record(&mut self) -> Result<Option<SplitRecord>, SplitError> {
+    /// [`FileFault`], again and again: a record is too long, or a quote is never closed.
+    pub fn next_record(&mut self) -> Result<Option<SplitRecord>, FileFault> {
         loop {
             let Some((at, end)) = self.line_end() else {
                 let is_long = self.text.len() - self.from > RECORD_MAX;
@@ -200,12 +190,12 @@ impl Splitter {
     }
 
     /// The first line of a record without an end, if a quote opens in it by mistake.
-    fn in_vain(&mut self, is_long: bool) -> Result<SplitRecord, SplitError> {
+    fn in_vain(&mut self, is_long: bool) -> Result<SplitRecord, FileFault> {
         let line = self.line + 1;
         match self.scan.span.stray(self.scan.torn, true) {
             Some(first) => Ok(self.take(first, true)),
-            None if is_long => Err(SplitError::TooLong(line)),
-            None => Err(SplitError::OpenQuote(line)),
+            None if is_long => Err(FileFault::RecordTooLong(line)),
+            None => Err(FileFault::OpenQuote(line)),
         }
     }
 

@@ -34,6 +34,7 @@ use crate::remarks::Oddity;
 pub use fault::SubmissionFault;
 pub use format::SubmissionFormat;
 
+const TOO_LONG: &str = "the address may have at most 1024 bytes";
 /// Default maximum of addresses per submission.
 pub const ROWS_MAX: usize = 1_000_000;
 /// Longest element of `emails`, in bytes of UTF-8; the same as for a single address.
@@ -67,20 +68,42 @@ enum Reader {
     Lines(LineReader),
 }
 
-/// The current block.
+/// Addresses read so far, in blocks.
 #[derive(Debug)]
 struct Blocks {
-    filling: Filling,
+    rows_max: usize,
     rows: usize,
+    filling: Filling,
+    full: Vec<PackedBlock>,
 }
 
 impl Blocks {
-    fn keep(&mut self, address: &[u8], full: &mut Vec<PackedBlock>) {
-        self.filling.push(address).expect("readers bound addresses, and a full block was taken");
+    fn new(rows_max: usize) -> Self {
+        Self { rows_max, rows: 0, filling: Filling::default(), full: Vec::new() }
+    }
+
+    /// Fails if there is no room for another address.
+    fn room(&self) -> Result<(), SubmissionFault> {
+        if self.rows == self.rows_max { Err(SubmissionFault::TooMany(self.rows_max)) } else { Ok(()) }
+    }
+
+    /// Adds an address, for which there is room.
+    fn keep(&mut self, address: &str) {
+        self.filling.push(address.as_bytes()).expect("readers bound addresses, and a full block was taken");
         self.rows += 1;
         if self.filling.is_full() {
-            full.extend(self.filling.take());
+            self.full.extend(self.filling.take());
         }
+    }
+
+    /// Adds the address of a line.
+    fn keep_of_line(&mut self, line: u64, address: &str) -> Result<(), SubmissionFault> {
+        if address.len() > ADDRESS_MAX_BYTES {
+            return Err(SubmissionFault::Line(line, TOO_LONG));
+        }
+        self.room()?;
+        self.keep(address);
+        Ok(())
     }
 }
 
@@ -88,40 +111,38 @@ impl Intake {
     /// Starts a body of this format with at most `rows_max` addresses.
     pub fn new(format: SubmissionFormat, rows_max: usize) -> Self {
         let reader = match format {
-            SubmissionFormat::Json => Reader::Json(JsonReader::new(rows_max)),
-            SubmissionFormat::Csv => Reader::Csv(CsvReader::new(rows_max).into()),
-            SubmissionFormat::Ndjson => Reader::Lines(LineReader::new(rows_max)),
+            SubmissionFormat::Json => Reader::Json(JsonReader::new()),
+            SubmissionFormat::Csv => Reader::Csv(CsvReader::new().into()),
+            SubmissionFormat::Ndjson => Reader::Lines(LineReader::default()),
         };
-        Self { reader, blocks: Blocks { filling: Filling::default(), rows: 0 } }
+        Self { reader, blocks: Blocks::new(rows_max) }
     }
 
     /// Reads the next piece of the body and appends completed blocks to `full`. Do not call it after a fault.
     pub fn push(&mut self, piece: &[u8], full: &mut Vec<PackedBlock>) -> Result<(), SubmissionFault> {
-        let mut take = |address: &[u8]| self.blocks.keep(address, full);
         match &mut self.reader {
-            Reader::Json(reader) => reader.push(piece, &mut take),
-            Reader::Csv(reader) => reader.push(piece, &mut take),
-            Reader::Lines(reader) => reader.push(piece, &mut take),
+            Reader::Json(reader) => reader.push(piece, &mut self.blocks)?,
+            Reader::Csv(reader) => reader.push(piece, &mut self.blocks)?,
+            Reader::Lines(reader) => reader.push(piece, &mut self.blocks)?,
         }
+        full.append(&mut self.blocks.full);
+        Ok(())
     }
 
     /// Ends the body: appends the last blocks to `full`.
-    pub fn finish(mut self, full: &mut Vec<PackedBlock>) -> Result<Submission, SubmissionFault> {
-        let mut take = |address: &[u8]| self.blocks.keep(address, full);
-        let mut without = Oddity::default();
-        let webhook_url = match self.reader {
-            Reader::Json(reader) => reader.finish()?,
-            Reader::Csv(reader) => {
-                without = reader.finish(&mut take)?;
-                None
-            }
-            Reader::Lines(reader) => {
-                reader.finish(&mut take)?;
-                None
-            }
+    pub fn finish(self, full: &mut Vec<PackedBlock>) -> Result<Submission, SubmissionFault> {
+        let Self { reader, mut blocks } = self;
+        let (webhook_url, without) = match reader {
+            Reader::Json(reader) => (reader.finish()?, Oddity::default()),
+            Reader::Csv(reader) => (None, reader.finish(&mut blocks)?),
+            Reader::Lines(mut reader) => reader.finish(&mut blocks).map(|()| (None, Oddity::default()))?,
         };
-        full.extend(self.blocks.filling.take());
-        Ok(Submission { webhook_url, rows: self.blocks.rows, without })
+        if blocks.rows == 0 {
+            return Err(SubmissionFault::NoRows);
+        }
+        full.append(&mut blocks.full);
+        full.extend(blocks.filling.take());
+        Ok(Submission { webhook_url, rows: blocks.rows, without })
     }
 
     /// Number of addresses read so far.

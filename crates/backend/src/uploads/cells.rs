@@ -57,10 +57,9 @@ fn short(text: &str) -> &str {
 
 /// Returns a row's cells, one for each column. A line that is no object is the first of them: nothing is lost.
 pub fn cells(about: &FileFacts, row: FileRow) -> Vec<String> {
-    let mut cells = match about.kind {
-        FileKind::Jsonl if row.first().is_some_and(|line| json::members(line).is_err()) => row,
-        FileKind::Jsonl => {
-            let members = row.first().and_then(|line| json::members(line).ok()).unwrap_or_default();
+    let line = row.first().filter(|_| about.is_json());
+    let mut cells = match line.map(|line| json::members(line)) {
+        Some(Ok(members)) => {
             let of = |name: &String| members.iter().rfind(|(member, _)| member == name);
             let cell = |name: &String| of(name).map(|(_, value)| json::cell(value).into_owned()).unwrap_or_default();
             about.first.iter().map(cell).collect()

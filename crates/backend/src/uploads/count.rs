@@ -69,8 +69,15 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// Counts the address of a row; rows are numbered from 0.
-    pub(super) fn add(&mut self, row: i64, address: Result<&str, Absence>) {
+    /// Counts a row of a file, unless it is the header. Rows are numbered from 0.
+    pub(super) fn row(&mut self, about: &FileFacts, (at, row): (i64, &FileRow), choice: ColumnChoice) {
+        if choice.column.is_some() && (at > 0 || !choice.header) {
+            self.add(at, address_of(about, (at, row), choice).as_deref().map_err(|why| *why));
+        }
+    }
+
+    /// Counts the address of a row.
+    fn add(&mut self, row: i64, address: Result<&str, Absence>) {
         let text = match address {
             Ok(text) => text,
             Err(why) => return self.without(row, why),
@@ -125,9 +132,7 @@ pub async fn count(
         let work = tokio::task::spawn_blocking(move || {
             for (first, body) in blocks {
                 for (at, row) in (first..).zip(decoded(&body)?) {
-                    if at > 0 || !choice.header {
-                        counter.add(at, address_of(&about, (at, &row), choice).as_deref().map_err(|why| *why));
-                    }
+                    counter.row(&about, (at, &row), choice);
                     next = at + 1;
                 }
             }
@@ -141,16 +146,6 @@ pub async fn count(
     }
     let found = tokio::task::spawn_blocking(move || counter.finish()).await.map_err(ApiError::server_error)?;
     Ok(Some(found))
-}
-
-/// Counts the first rows of a file, which were kept until the column was known.
-pub(super) fn count_rows(counter: &mut Counter, about: &FileFacts, rows: &[FileRow], choice: ColumnChoice) {
-    if choice.column.is_none() {
-        return;
-    }
-    for (at, row) in (0..).zip(rows).skip(usize::from(choice.header)) {
-        counter.add(at, address_of(about, (at, row), choice).as_deref().map_err(|why| *why));
-    }
 }
 
 #[cfg(test)]

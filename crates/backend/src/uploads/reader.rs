@@ -18,8 +18,8 @@ use probity_store::uploads::{ColumnChoice, ColumnContent};
 use tokio::sync::mpsc;
 
 use crate::uploads::about::{FileFacts, FileKind};
-use crate::uploads::cells::{FileRow, address_of, cells};
-use crate::uploads::count::{Counter, count_rows};
+use crate::uploads::cells::{FileRow, cells};
+use crate::uploads::count::Counter;
 use crate::uploads::pieces::BodyPieces;
 
 /// Rows that determine the column.
@@ -188,7 +188,6 @@ impl FileTable {
             return Err(FileFault::TooManyRows(self.wish.rows_max).into());
         }
         self.rows += 1;
-        self.addresses(&row);
         self.bytes = self.bytes.saturating_add(row.iter().map(String::len).sum());
         if self.bytes / EXPANDS_MAX > self.wish.bytes_max {
             return Err(FileFault::Unpacks(WorkbookBound::Expanded).into());
@@ -196,10 +195,7 @@ impl FileTable {
         if self.about.kind == FileKind::Jsonl {
             self.fields(&row);
         } else {
-            self.about.width = self.about.width.max(row.len());
-            if self.rows > 1 {
-                self.kinds.row(&row);
-            }
+            self.columns(&row);
         }
         self.filling.push(&row).map_err(|_| FileFault::RowTooLong(self.rows))?;
         if self.filling.is_full() {
@@ -212,18 +208,16 @@ impl FileTable {
             }
             return Ok(());
         };
-        if choice.column.is_some() {
-            let at = number(self.rows) - 1;
-            self.counter.add(at, address_of(&self.about, (at, &row), choice).as_deref().map_err(|why| *why));
-        }
+        self.counter.row(&self.about, (number(self.rows) - 1, &row), choice);
         Ok(())
     }
 
-    /// Counts the cells with addresses by column, to propose another column for one that has none.
-    fn addresses(&mut self, row: &FileRow) {
-        if self.about.kind == FileKind::Jsonl {
-            return;
+    fn columns(&mut self, row: &FileRow) {
+        self.about.width = self.about.width.max(row.len());
+        if self.rows > 1 {
+            self.kinds.row(row);
         }
+        // To propose another column for one that has no addresses.
         for (column, cell) in row.iter().enumerate() {
             self.about.count_address(column, cell);
         }
@@ -274,8 +268,9 @@ impl FileTable {
     }
 
     fn chosen(&mut self, choice: ColumnChoice) {
-        let rows = std::mem::take(&mut self.sample);
-        count_rows(&mut self.counter, &self.about, &rows, choice);
+        for (at, row) in (0..).zip(std::mem::take(&mut self.sample)) {
+            self.counter.row(&self.about, (at, &row), choice);
+        }
         self.choice = Some(choice);
     }
 

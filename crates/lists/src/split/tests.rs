@@ -5,8 +5,8 @@ use super::*;
 const CSV: Option<Dialect> = Some(Dialect { delimiter: b',', backslash: false });
 
 /// Records with their ends, first lines and whether a quote in them opens by mistake; the same in pieces of any size.
-fn split(input: &[u8], dialect: Option<Dialect>) -> Result<Vec<(String, Eol, u64, bool)>, SplitError> {
-    let read = |size: usize| {
+fn split(input: &[u8], dialect: Option<Dialect>) -> Result<Vec<(String, Eol, u64, bool)>, FileFault> {
+    let read = |size: usize| -> Result<Vec<_>, FileFault> {
         let mut splitter = Splitter::new(dialect);
         let mut all = Vec::new();
         let mut pieces = input.chunks(size);
@@ -78,14 +78,14 @@ fn a_quote_within_a_field_opens_nothing() {
 
 #[test]
 fn what_cannot_be_a_record_is_named_by_its_line() {
-    assert!(matches!(split(b"a\n\"b\nc\n", CSV), Err(SplitError::OpenQuote(2))));
-    assert!(matches!(split(b"a,b\nc,\"d\n", CSV), Err(SplitError::OpenQuote(2))));
+    assert!(matches!(split(b"a\n\"b\nc\n", CSV), Err(FileFault::OpenQuote(2))));
+    assert!(matches!(split(b"a,b\nc,\"d\n", CSV), Err(FileFault::OpenQuote(2))));
     for end in ["", "\n"] {
         let long = format!("a\n{}{end}", "x".repeat(RECORD_MAX + 1));
         let mut splitter = Splitter::new(CSV);
         splitter.text().extend(long.bytes());
         splitter.next_record().unwrap();
-        assert!(matches!(splitter.next_record(), Err(SplitError::TooLong(2))));
+        assert!(matches!(splitter.next_record(), Err(FileFault::RecordTooLong(2))));
     }
 }
 

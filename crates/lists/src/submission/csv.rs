@@ -6,13 +6,12 @@
 //! Only the address of a record is kept. Apparent damage is rejected with its line: an address or a record without an end, a quote
 //! that is never closed, an address that is not UTF-8. Other columns may be in any encoding.
 
-use super::{ADDRESS_MAX_BYTES, SubmissionFault};
+use super::{Blocks, SubmissionFault};
 use crate::FileFault;
 use crate::absent::{absence, cleaned, has_address};
 use crate::remarks::Oddity;
 use crate::rows::{Record, RecordKind, TextForm, TextHint, TextRecords};
 
-const TOO_LONG: &str = "the address may have at most 1024 bytes";
 const RECORD_TOO_LONG: &str = "a record may have at most 1048576 bytes; check for an unclosed quote";
 const NOT_UTF8: &str = "the address must be UTF-8";
 const UNCLOSED: &str = "a quote is not closed";
@@ -31,8 +30,6 @@ const CSV: TextHint = TextHint {
 pub(super) struct CsvReader {
     records: TextRecords,
     choice: Option<Choice>,
-    rows: usize,
-    rows_max: usize,
     without: Oddity,
     has_address: bool,
 }
@@ -44,31 +41,24 @@ struct Choice {
 }
 
 impl CsvReader {
-    pub(super) fn new(rows_max: usize) -> Self {
-        Self {
-            records: TextRecords::new(CSV),
-            choice: None,
-            rows: 0,
-            rows_max,
-            without: Oddity::default(),
-            has_address: false,
-        }
+    pub(super) fn new() -> Self {
+        Self { records: TextRecords::new(CSV), choice: None, without: Oddity::default(), has_address: false }
     }
 
-    /// Reads a piece; `take` receives each address, at most [`ADDRESS_MAX_BYTES`] long.
-    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+    /// Reads a piece; `blocks` receives each address.
+    pub(super) fn push(&mut self, piece: &[u8], blocks: &mut Blocks) -> Result<(), SubmissionFault> {
         self.records.push(piece);
-        self.read(take)
+        self.read(blocks)
     }
 
     /// Ends the body: the last record needs no line end. Returns the rows without an address.
-    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<Oddity, SubmissionFault> {
+    pub(super) fn finish(mut self, blocks: &mut Blocks) -> Result<Oddity, SubmissionFault> {
         self.records.end();
-        self.read(take)?;
+        self.read(blocks)?;
         if self.has_address { Ok(self.without) } else { Err(SubmissionFault::NoRows) }
     }
 
-    fn read(&mut self, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+    fn read(&mut self, blocks: &mut Blocks) -> Result<(), SubmissionFault> {
         if self.records.encoding().is_wide() {
             return Err(SubmissionFault::Utf16);
         }
@@ -77,13 +67,13 @@ impl CsvReader {
                 continue;
             }
             if let Some(several) = self.records.recipients(&record) {
-                several.iter().try_for_each(|address| self.address(&record, address, take))?;
+                several.iter().try_for_each(|address| self.address(&record, address, blocks))?;
                 continue;
             }
             if self.choice.is_none() && self.choose(&record)? {
                 continue;
             }
-            self.row(&record, take)?;
+            self.row(&record, blocks)?;
         }
         Ok(())
     }
@@ -97,7 +87,7 @@ impl CsvReader {
         Ok(header)
     }
 
-    fn row(&mut self, record: &Record, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+    fn row(&mut self, record: &Record, blocks: &mut Blocks) -> Result<(), SubmissionFault> {
         let line = record.raw.line;
         let (column, header) = self.choice.as_ref().map_or((0, None), |of| (of.column, of.header.as_deref()));
         let address = record.cells.get(column).map_or("", String::as_str);
@@ -106,24 +96,16 @@ impl CsvReader {
             self.without.meet(line);
             return Ok(());
         }
-        self.address(record, address, take)
+        self.address(record, address, blocks)
     }
 
-    fn address(&mut self, record: &Record, address: &str, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+    fn address(&mut self, record: &Record, address: &str, blocks: &mut Blocks) -> Result<(), SubmissionFault> {
         let line = record.raw.line;
         if record.foreign && !address.is_ascii() {
             return Err(SubmissionFault::Line(line, NOT_UTF8));
         }
-        if address.len() > ADDRESS_MAX_BYTES {
-            return Err(SubmissionFault::Line(line, TOO_LONG));
-        }
-        if self.rows == self.rows_max {
-            return Err(SubmissionFault::TooMany(self.rows_max));
-        }
-        self.rows += 1;
         self.has_address |= has_address(address);
-        take(address.as_bytes());
-        Ok(())
+        blocks.keep_of_line(line, address)
     }
 }
 
@@ -140,10 +122,10 @@ mod tests {
 
     #[test]
     fn the_first_rows_are_not_kept() {
-        let mut reader = CsvReader::new(9);
+        let mut reader = CsvReader::new();
         reader.records.push(b"email\na@x.org\n");
         reader.records.end();
-        reader.read(&mut |_| {}).unwrap();
+        reader.read(&mut Blocks::new(9)).unwrap();
         assert_eq!(reader.records.layout().map(|layout| layout.sample.rows.len()), Some(0));
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Messages name the place (index, line, field), never its content: it may be an address.
 
-use crate::encoding;
 use thiserror::Error;
 
 use crate::submission::DEPTH_MAX;
@@ -12,7 +11,7 @@ use crate::submission::DEPTH_MAX;
 pub enum SubmissionFault {
     /// Invalid JSON at this byte, counted from 0.
     #[error("the body is not JSON (byte {0})")]
-    NotJson(u64),
+    NotJson(usize),
     /// The body ends within its JSON value.
     #[error("the body ends in the middle of its JSON, or is empty")]
     Cut,
@@ -43,9 +42,4 @@ pub enum SubmissionFault {
     /// More addresses than a submission may have.
     #[error("at most {0} addresses may be submitted at once")]
     TooMany(usize),
-}
-
-/// Rejects a part of a body that is UTF-16.
-pub(super) fn not_wide(part: &[u8]) -> Result<(), SubmissionFault> {
-    if encoding::is_wide(part) { Err(SubmissionFault::Utf16) } else { Ok(()) }
 }

@@ -1,20 +1,28 @@
 //! `{"emails": [...], "webhook_url": ...}`, read piece by piece (RFC 8259).
 //!
-//! One automaton checks the grammar of the whole body. It holds its grammar state, a bit for each open bracket, and the part of one
-//! text from earlier pieces. Relevant texts (member names, elements, the URL) are examined once complete, so a cut within one
-//! changes nothing; ignored content is checked byte by byte and never kept. Members may come in any order. A repeated member is
-//! rejected, as everywhere in this API, because implementations differ in the value they take (RFC 8259 §4).
+//! One automaton checks the grammar of the whole body. It holds its grammar state, the kind of each open bracket, and the part of
+//! one text from earlier pieces. Relevant texts (member names, elements, the URL) are examined once complete, so a cut within one
+//! changes nothing; ignored content is checked byte by byte and never kept, which no reader that waits for whole values can do.
+//! Members may come in any order. A repeated member is rejected, as everywhere in this API, because implementations differ in the
+//! value they take (RFC 8259 §4).
 
-mod skip;
 mod text;
+mod token;
 
-use self::skip::{Number, Passing, SkipStep};
-use self::text::{Scratch, TextFault};
-use super::{ADDRESS_MAX_BYTES, DEPTH_MAX, SubmissionFault, WEBHOOK_URL_MAX_BYTES};
+use self::text::{closing_quote, content};
+use self::token::{Token, begins_value};
+use super::{ADDRESS_MAX_BYTES, Blocks, DEPTH_MAX, SubmissionFault, WEBHOOK_URL_MAX_BYTES};
 
 const TOO_LONG: &str = "may have at most 1024 bytes";
 const URL_TOO_LONG: &str = "may have at most 2048 bytes";
-const EMAILS: &str = "emails";
+/// Maximum bytes of an escaped byte (`\u0041`).
+const ESCAPED_BYTES_MAX: usize = 6;
+
+/// Relevant members of the object. The earlier spelling of the URL still counts if the current one gives none.
+const MEMBERS: [&str; 3] = ["emails", "webhook_url", "webhookUrl"];
+/// Places of two of them.
+const EMAILS: usize = 0;
+const WEBHOOK_URL: usize = 1;
 
 /// Grammar state of the reader.
 #[derive(Clone, Copy, Debug)]
@@ -34,140 +42,71 @@ enum At {
     /// After a value.
     After,
     /// In a kept text; whether the last byte was a backslash that escapes the next.
-    Text { what: TextUse, escaped: bool },
-    /// In an ignored text.
-    Passing(Passing),
-    /// In `null`, `true` or `false`: the remaining bytes.
-    Word(&'static [u8]),
-    /// In a number.
-    Number(Number),
+    Text { escaped: bool },
+    /// In an ignored name or value.
+    Ignored(Token),
     /// After the object.
     End,
 }
 
-/// Purpose of a kept text.
-#[derive(Clone, Copy, Debug)]
-enum TextUse {
-    Name,
-    Element,
-    Url,
-}
-
-/// Members of the object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Member {
-    Emails,
-    WebhookUrl,
-    /// The earlier spelling, which still counts if the current one gives no URL.
-    LegacyUrl,
-    Other,
-}
-
-impl Member {
-    fn of(name: &[u8]) -> Self {
-        match name {
-            b"emails" => Self::Emails,
-            b"webhook_url" => Self::WebhookUrl,
-            b"webhookUrl" => Self::LegacyUrl,
-            _ => Self::Other,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Emails => EMAILS,
-            Self::WebhookUrl => "webhook_url",
-            Self::LegacyUrl => "webhookUrl",
-            Self::Other => "a member",
-        }
-    }
-}
-
-/// Role of a value in the submission.
+/// Role of a name or a value in the submission.
+#[derive(Clone, Copy)]
 enum Role {
+    Name,
     Emails,
     Element,
     Url,
     Ignored,
 }
 
-/// Open brackets: a bit for each, 1 for an object, the innermost lowest.
-#[derive(Debug, Default)]
-struct Nest {
-    objects: u32,
-    depth: usize,
-}
-
-const _: () = assert!(DEPTH_MAX <= 32, "a bit for each");
-
-impl Nest {
-    fn open(&mut self, object: bool) -> Result<(), SubmissionFault> {
-        if self.depth == DEPTH_MAX {
-            return Err(SubmissionFault::TooDeep);
-        }
-        self.objects = self.objects << 1 | u32::from(object);
-        self.depth += 1;
-        Ok(())
-    }
-
-    fn close(&mut self) {
-        self.objects >>= 1;
-        self.depth -= 1;
-    }
-
-    fn in_object(&self) -> bool {
-        self.objects & 1 == 1
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct JsonReader {
     at: At,
-    nest: Nest,
-    /// Current member of the object.
-    member: Member,
-    /// Relevant members seen; each at most once.
-    seen: Vec<Member>,
+    /// Open brackets, the innermost last: whether each is an object.
+    nest: Vec<bool>,
+    /// Whether the current text is a name.
+    in_name: bool,
+    /// Current member of the object, if it is relevant.
+    member: Option<usize>,
+    /// Whether each relevant member was seen.
+    seen: [bool; MEMBERS.len()],
+    /// Elements of `emails` so far.
+    element: usize,
     webhook_url: Option<String>,
-    legacy_url: Option<String>,
-    rows: usize,
-    rows_max: usize,
     /// Bytes of the body before the current one.
-    offset: u64,
-    scratch: Scratch,
+    offset: usize,
+    /// Part of a kept text from earlier pieces, with its opening quote.
+    raw: Vec<u8>,
 }
 
 impl JsonReader {
-    pub(super) fn new(rows_max: usize) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             at: At::Start,
-            nest: Nest::default(),
-            member: Member::Other,
-            seen: Vec::new(),
+            nest: Vec::with_capacity(DEPTH_MAX),
+            in_name: false,
+            member: None,
+            seen: [false; MEMBERS.len()],
+            element: 0,
             webhook_url: None,
-            legacy_url: None,
-            rows: 0,
-            rows_max,
             offset: 0,
-            scratch: Scratch::default(),
+            raw: Vec::new(),
         }
     }
 
-    /// Reads a piece; `take` receives each element, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
-    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+    /// Reads a piece; `blocks` receives each element, unescaped.
+    pub(super) fn push(&mut self, piece: &[u8], blocks: &mut Blocks) -> Result<(), SubmissionFault> {
         let mut rest = piece;
         while let Some(&byte) = rest.first() {
             let used = match self.at {
-                At::Text { what, escaped } => self.text(rest, what, escaped, take)?,
-                At::Passing(passing) => self.pass(rest, passing)?,
-                At::Number(number) => self.number(number, byte)?,
-                At::Word(word) => self.word(word, byte)?,
+                At::Text { escaped } => self.text(rest, escaped, blocks)?,
+                At::Ignored(token) => self.ignored(rest, token)?,
                 // RFC 8259 §2: white space around every token.
                 _ if matches!(byte, b' ' | b'\n' | b'\t' | b'\r') => 1,
-                _ => self.sign(byte)?,
+                _ => self.sign(byte, blocks)?,
             };
             rest = &rest[used..];
-            self.offset += u64::try_from(used).expect("a piece is no longer than 64 bits say");
+            self.offset += used;
         }
         Ok(())
     }
@@ -177,224 +116,181 @@ impl JsonReader {
         if !matches!(self.at, At::End) {
             return Err(SubmissionFault::Cut);
         }
-        if !self.seen.contains(&Member::Emails) {
-            return Err(SubmissionFault::Member(EMAILS, "is required"));
+        if !self.seen[EMAILS] {
+            return Err(SubmissionFault::Member(MEMBERS[EMAILS], "is required"));
         }
-        Ok(self.webhook_url.or(self.legacy_url))
+        Ok(self.webhook_url)
     }
 
-    fn not_json(&self) -> SubmissionFault {
-        SubmissionFault::NotJson(self.offset)
-    }
-
-    /// Reads one byte that is not white space, between texts, words and numbers.
-    fn sign(&mut self, byte: u8) -> Result<usize, SubmissionFault> {
-        let in_object = self.nest.in_object();
+    /// Reads one byte that is not white space, between texts, words and numbers. A kept text begins with its quote, which is left.
+    fn sign(&mut self, byte: u8, blocks: &Blocks) -> Result<usize, SubmissionFault> {
+        let in_object = self.nest.last() == Some(&true);
         match (self.at, byte) {
             (At::Start, b'{') => self.open(true)?,
-            (At::Start, _) if skip::begins_value(byte) => return Err(SubmissionFault::NotAnObject),
-            (At::First, b']') | (At::FirstName, b'}') => self.close()?,
-            (At::After, b']') if !in_object => self.close()?,
-            (At::After, b'}') if in_object => self.close()?,
+            (At::Start, _) if begins_value(byte) => return Err(SubmissionFault::NotAnObject),
+            (At::First | At::After, b']') if !in_object => self.close()?,
+            (At::FirstName | At::After, b'}') if in_object => self.close()?,
             (At::After, b',') => self.at = if in_object { At::Name } else { At::Value },
-            (At::FirstName | At::Name, b'"') if self.nest.depth == 1 => self.keep(TextUse::Name),
-            (At::FirstName | At::Name, b'"') => self.at = At::Passing(Passing::new(true)),
             (At::Colon, b':') => self.at = At::Value,
-            (At::Value | At::First, _) if skip::begins_value(byte) => self.value(byte)?,
-            _ => return Err(self.not_json()),
+            (At::FirstName | At::Name, b'"') => {
+                self.in_name = true;
+                if self.nest.len() == 1 {
+                    return Ok(self.keep());
+                }
+                self.at = At::Ignored(Token::Text);
+            }
+            (At::Value | At::First, _) if begins_value(byte) => {
+                self.in_name = false;
+                return self.value(byte, blocks);
+            }
+            _ => return Err(SubmissionFault::NotJson(self.offset)),
         }
         Ok(1)
     }
 
     fn open(&mut self, object: bool) -> Result<(), SubmissionFault> {
-        self.nest.open(object)?;
+        if self.nest.len() == DEPTH_MAX {
+            return Err(SubmissionFault::TooDeep);
+        }
+        self.nest.push(object);
         self.at = if object { At::FirstName } else { At::First };
         Ok(())
     }
 
     fn close(&mut self) -> Result<(), SubmissionFault> {
         // Only `emails` opens an array here.
-        if self.nest.depth == 2 && self.member == Member::Emails && self.rows == 0 {
-            return Err(SubmissionFault::Member(EMAILS, "must have at least one address"));
+        if self.nest.len() == 2 && self.member == Some(EMAILS) && self.element == 0 {
+            return Err(SubmissionFault::Member(MEMBERS[EMAILS], "must have at least one address"));
         }
-        self.nest.close();
-        self.at = if self.nest.depth == 0 { At::End } else { At::After };
+        self.nest.pop();
+        self.at = if self.nest.is_empty() { At::End } else { At::After };
         Ok(())
     }
 
     fn role(&self) -> Role {
-        match (self.nest.depth, self.member) {
-            (1, Member::Emails) => Role::Emails,
-            (2, Member::Emails) => Role::Element,
-            (1, Member::WebhookUrl | Member::LegacyUrl) => Role::Url,
+        match (self.nest.len(), self.member) {
+            (1, _) if self.in_name => Role::Name,
+            (1, Some(EMAILS)) => Role::Emails,
+            (2, Some(EMAILS)) => Role::Element,
+            (1, Some(_)) => Role::Url,
             _ => Role::Ignored,
         }
     }
 
     /// Reads the first byte of a value. Relevant members accept only the right type.
-    fn value(&mut self, byte: u8) -> Result<(), SubmissionFault> {
-        match (self.role(), byte) {
-            (Role::Emails, b'[') => self.open(false),
-            (Role::Emails, _) => Err(SubmissionFault::Member(EMAILS, "must be an array of strings")),
-            (Role::Element, _) if self.rows == self.rows_max => Err(SubmissionFault::TooMany(self.rows_max)),
-            (Role::Element, b'"') => {
-                self.keep(TextUse::Element);
-                Ok(())
+    fn value(&mut self, byte: u8, blocks: &Blocks) -> Result<usize, SubmissionFault> {
+        let role = self.role();
+        match (role, byte) {
+            (Role::Emails, b'[') => self.open(false)?,
+            (Role::Emails, _) => return Err(self.blame("must be an array of strings")),
+            (Role::Element, _) => {
+                blocks.room()?;
+                return if byte == b'"' { Ok(self.keep()) } else { Err(self.blame("must be a string")) };
             }
-            (Role::Element, _) => Err(SubmissionFault::Element(self.rows, "must be a string")),
-            (Role::Url, b'"') => {
-                self.keep(TextUse::Url);
-                Ok(())
-            }
-            (Role::Url, byte) if byte != b'n' => {
-                Err(SubmissionFault::Member(self.member.name(), "must be a string or null"))
-            }
-            (Role::Url | Role::Ignored, byte) => self.ignore(byte),
+            (Role::Url, b'"') => return Ok(self.keep()),
+            (Role::Url, byte) if byte != b'n' => return Err(self.blame("must be a string or null")),
+            _ => match Token::begin(byte) {
+                Some(token) => self.at = At::Ignored(token),
+                None => self.open(byte == b'{')?,
+            },
         }
+        Ok(1)
     }
 
-    fn keep(&mut self, what: TextUse) {
-        self.at = At::Text { what, escaped: false };
+    /// Begins a kept text, of which no byte is read yet.
+    fn keep(&mut self) -> usize {
+        self.at = At::Text { escaped: false };
+        0
     }
 
-    fn ignore(&mut self, byte: u8) -> Result<(), SubmissionFault> {
-        self.at = match byte {
-            b'{' => return self.open(true),
-            b'[' => return self.open(false),
-            b'"' => At::Passing(Passing::new(false)),
-            b'n' => At::Word(b"ull"),
-            b't' => At::Word(b"rue"),
-            b'f' => At::Word(b"alse"),
-            digit => At::Number(Number::begin(digit)),
-        };
-        Ok(())
-    }
-
-    fn word(&mut self, word: &'static [u8], byte: u8) -> Result<usize, SubmissionFault> {
-        match word.split_first() {
-            Some((&next, left)) if next == byte => {
-                self.at = if left.is_empty() { At::After } else { At::Word(left) };
-                Ok(1)
-            }
-            _ => Err(self.not_json()),
-        }
-    }
-
-    /// A number has no end mark: the byte after it is left for the next step.
-    fn number(&mut self, number: Number, byte: u8) -> Result<usize, SubmissionFault> {
-        match number.step(byte) {
-            SkipStep::On(number) => {
-                self.at = At::Number(number);
-                Ok(1)
-            }
-            SkipStep::Over => {
-                self.at = At::After;
-                Ok(0)
-            }
-            SkipStep::Wrong => Err(self.not_json()),
-        }
-    }
-
-    fn pass(&mut self, rest: &[u8], mut passing: Passing) -> Result<usize, SubmissionFault> {
+    /// Reads as much of an ignored name or value as the piece has. A byte behind it is left for the next step.
+    fn ignored(&mut self, rest: &[u8], mut token: Token) -> Result<usize, SubmissionFault> {
         for (at, &byte) in rest.iter().enumerate() {
-            match passing.step(byte) {
-                SkipStep::On(next) => passing = next,
-                SkipStep::Over => {
-                    self.at = if passing.is_name() { At::Colon } else { At::After };
-                    return Ok(at + 1);
+            match token.step(byte) {
+                Ok(Some(next)) => token = next,
+                Ok(None) => {
+                    self.at = if self.in_name { At::Colon } else { At::After };
+                    return Ok(at);
                 }
-                SkipStep::Wrong => {
-                    self.offset += u64::try_from(at).expect("a piece is no longer than 64 bits say");
-                    return Err(self.not_json());
-                }
+                Err(()) => return Err(SubmissionFault::NotJson(self.offset + at)),
             }
         }
-        self.at = At::Passing(passing);
+        self.at = At::Ignored(token);
         Ok(rest.len())
     }
 
-    /// Reads as much of a kept text as the piece has.
-    fn text(
-        &mut self,
-        rest: &[u8],
-        what: TextUse,
-        escaped: bool,
-        take: &mut impl FnMut(&[u8]),
-    ) -> Result<usize, SubmissionFault> {
-        let max = match what {
-            TextUse::Name | TextUse::Element => ADDRESS_MAX_BYTES,
-            TextUse::Url => WEBHOOK_URL_MAX_BYTES,
+    /// Reads as much of a kept text as the piece has. It is rejected at once if it is too long even when fully escaped.
+    fn text(&mut self, rest: &[u8], escaped: bool, blocks: &mut Blocks) -> Result<usize, SubmissionFault> {
+        let (max, too_long) = match self.role() {
+            Role::Url => (WEBHOOK_URL_MAX_BYTES, URL_TOO_LONG),
+            _ => (ADDRESS_MAX_BYTES, TOO_LONG),
         };
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let (used, whole) = match text::closing_quote(rest, escaped) {
-            Ok(quote) => (quote + 1, Some(scratch.whole(&rest[..quote], max))),
-            Err(escaped) => {
-                self.at = At::Text { what, escaped };
-                scratch.add(rest, max).map_err(|fault| self.blame(what, fault))?;
-                (rest.len(), None)
-            }
-        };
-        if let Some(text) = whole {
-            let text = text.map_err(|fault| self.blame(what, fault))?;
-            self.ended(what, text, take)?;
-            scratch.clear();
+        let end = closing_quote(rest, usize::from(escaped || self.raw.is_empty()));
+        let part = &rest[..end.map_or(rest.len(), |quote| quote + 1)];
+        let quotes = 1 + usize::from(end.is_ok());
+        if self.raw.len() + part.len() > max * ESCAPED_BYTES_MAX + quotes {
+            return Err(self.blame(too_long));
         }
-        self.scratch = scratch;
-        Ok(used)
+        let is_whole = self.raw.is_empty() && end.is_ok();
+        if !is_whole {
+            self.raw.extend_from_slice(part);
+        }
+        if let Err(escaped) = end {
+            self.at = At::Text { escaped };
+            return Ok(part.len());
+        }
+        let raw = std::mem::take(&mut self.raw);
+        let text = content(if is_whole { part } else { &raw }).map_err(|what| self.blame(what))?;
+        if text.len() > max {
+            return Err(self.blame(too_long));
+        }
+        self.kept(&text, blocks)?;
+        self.raw = raw;
+        self.raw.clear();
+        Ok(part.len())
     }
 
-    fn ended(&mut self, what: TextUse, text: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+    fn kept(&mut self, text: &str, blocks: &mut Blocks) -> Result<(), SubmissionFault> {
+        match self.role() {
+            Role::Name => return self.named(text),
+            Role::Url if text.contains('\0') => {
+                return Err(self.blame("must not contain the character U+0000"));
+            }
+            Role::Url if self.member == Some(WEBHOOK_URL) || self.webhook_url.is_none() => {
+                self.webhook_url = Some(text.to_owned());
+            }
+            Role::Url => {}
+            _ => {
+                blocks.keep(text);
+                self.element += 1;
+            }
+        }
         self.at = At::After;
-        match what {
-            TextUse::Element => {
-                take(text);
-                self.rows += 1;
-            }
-            TextUse::Name => self.named(Member::of(text))?,
-            TextUse::Url => self.url(text)?,
-        }
         Ok(())
     }
 
-    fn named(&mut self, member: Member) -> Result<(), SubmissionFault> {
+    fn named(&mut self, name: &str) -> Result<(), SubmissionFault> {
         self.at = At::Colon;
-        self.member = member;
-        if member == Member::Other {
-            return Ok(());
+        self.member = MEMBERS.iter().position(|member| *member == name);
+        let Some(member) = self.member else { return Ok(()) };
+        if std::mem::replace(&mut self.seen[member], true) {
+            return Err(SubmissionFault::Member(MEMBERS[member], "is given twice; send it once"));
         }
-        if self.seen.contains(&member) {
-            return Err(SubmissionFault::Member(member.name(), "is given twice; send it once"));
-        }
-        self.seen.push(member);
         Ok(())
     }
 
-    fn url(&mut self, text: &[u8]) -> Result<(), SubmissionFault> {
-        let text = str::from_utf8(text).expect("a text is UTF-8 once it was looked at");
-        if text.contains('\0') {
-            return Err(SubmissionFault::Member(self.member.name(), "must not contain the character U+0000"));
-        }
-        let url = if self.member == Member::WebhookUrl { &mut self.webhook_url } else { &mut self.legacy_url };
-        *url = Some(text.to_owned());
-        Ok(())
-    }
-
-    fn blame(&self, what: TextUse, fault: TextFault) -> SubmissionFault {
-        let message = match (fault, what) {
-            (TextFault::TooLong, TextUse::Url) => URL_TOO_LONG,
-            (TextFault::TooLong, _) => TOO_LONG,
-            (fault, _) => fault.message(),
-        };
-        match what {
-            TextUse::Name => SubmissionFault::Name(message),
-            TextUse::Element => SubmissionFault::Element(self.rows, message),
-            TextUse::Url => SubmissionFault::Member(self.member.name(), message),
+    /// Error of the current name or value.
+    fn blame(&self, what: &'static str) -> SubmissionFault {
+        match (self.role(), self.member) {
+            (Role::Element, _) => SubmissionFault::Element(self.element, what),
+            (Role::Name, _) | (_, None) => SubmissionFault::Name(what),
+            (_, Some(member)) => SubmissionFault::Member(MEMBERS[member], what),
         }
     }
 
     /// Bytes of the body in memory.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {
-        self.scratch.held_bytes()
+        self.raw.len()
     }
 }

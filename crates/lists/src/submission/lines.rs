@@ -8,11 +8,10 @@ use std::borrow::Cow;
 use memchr::memchr;
 use serde::Deserialize;
 
-use super::fault::not_wide;
-use super::{ADDRESS_MAX_BYTES, LINE_MAX_BYTES, SubmissionFault};
+use super::{Blocks, LINE_MAX_BYTES, SubmissionFault};
+use crate::encoding::is_wide;
 
 const LINE_TOO_LONG: &str = "may have at most 65536 bytes";
-const TOO_LONG: &str = "the address may have at most 1024 bytes";
 const NOT_UTF8: &str = "must be UTF-8";
 const NOT_AN_ADDRESS: &str = "must be a JSON string or an object with the string `email`";
 
@@ -27,79 +26,47 @@ struct Object<'a> {
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LineReader {
     /// Part of a line from earlier pieces.
     line: Vec<u8>,
-    /// Line number, counted from 1.
-    number: u64,
-    rows: usize,
-    rows_max: usize,
+    /// Number of lines that ended.
+    ended: u64,
 }
 
 impl LineReader {
-    pub(super) fn new(rows_max: usize) -> Self {
-        Self { line: Vec::new(), number: 1, rows: 0, rows_max }
-    }
-
-    /// Reads a piece; `take` receives each address, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
-    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
+    /// Reads a piece; `blocks` receives each address, unescaped.
+    pub(super) fn push(&mut self, piece: &[u8], blocks: &mut Blocks) -> Result<(), SubmissionFault> {
         let mut rest = piece;
         while let Some(end) = memchr(b'\n', rest) {
-            if self.line.is_empty() {
-                self.whole(&rest[..end], take)?;
-            } else {
-                self.add(&rest[..end])?;
-                let line = std::mem::take(&mut self.line);
-                self.whole(&line, take)?;
-                self.line = line;
-                self.line.clear();
-            }
-            self.number += 1;
+            self.add(&rest[..end])?;
+            self.finish(blocks)?;
             rest = &rest[end + 1..];
         }
         self.add(rest)
     }
 
-    /// Ends the body: the last line needs no line end.
-    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
-        let line = std::mem::take(&mut self.line);
-        self.whole(&line, take)?;
-        if self.rows == 0 { Err(SubmissionFault::NoRows) } else { Ok(()) }
-    }
-
-    fn fault<T>(&self, what: &'static str) -> Result<T, SubmissionFault> {
-        Err(SubmissionFault::Line(self.number, what))
-    }
-
     fn add(&mut self, part: &[u8]) -> Result<(), SubmissionFault> {
         if self.line.len() + part.len() > LINE_MAX_BYTES {
-            return self.fault(LINE_TOO_LONG);
+            return Err(SubmissionFault::Line(self.ended + 1, LINE_TOO_LONG));
         }
         self.line.extend_from_slice(part);
         Ok(())
     }
 
-    fn whole(&mut self, line: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
-        if line.len() > LINE_MAX_BYTES {
-            return self.fault(LINE_TOO_LONG);
+    /// Ends a line. The last one of a body needs no line end.
+    pub(super) fn finish(&mut self, blocks: &mut Blocks) -> Result<(), SubmissionFault> {
+        self.ended += 1;
+        let line = self.line.trim_ascii();
+        if !line.is_empty() {
+            blocks.room()?;
+            let address = address(line).map_err(|what| match what {
+                _ if is_wide(line) => SubmissionFault::Utf16,
+                what => SubmissionFault::Line(self.ended, what),
+            })?;
+            blocks.keep_of_line(self.ended, &address)?;
         }
-        let line = line.trim_ascii();
-        if line.is_empty() {
-            return Ok(());
-        }
-        if self.rows == self.rows_max {
-            return Err(SubmissionFault::TooMany(self.rows_max));
-        }
-        let address = address(line).or_else(|what| {
-            not_wide(line)?;
-            self.fault(what)
-        })?;
-        if address.len() > ADDRESS_MAX_BYTES {
-            return self.fault(TOO_LONG);
-        }
-        take(address.as_bytes());
-        self.rows += 1;
+        self.line.clear();
         Ok(())
     }
 }

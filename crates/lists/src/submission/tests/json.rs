@@ -119,18 +119,18 @@ fn what_is_ignored_is_not_kept_and_not_too_deep() {
     let nested = |depth: usize| format!(r#"{{"x":{}{},"emails":["a"]}}"#, "[".repeat(depth), "]".repeat(depth));
     assert_eq!(rows(JSON, nested(31)), ["a"]);
     assert_eq!(fault(JSON, nested(32)), "the body may nest arrays and objects at most 32 deep");
-    let mut intake = JsonReader::new(10);
-    let mut take = |_: &[u8]| ();
-    intake.push(b"{\"x\":{\"", &mut take).unwrap();
+    let mut intake = JsonReader::new();
+    let mut blocks = Blocks::new(10);
+    intake.push(b"{\"x\":{\"", &mut blocks).unwrap();
     for _ in 0..1_000 {
-        intake.push(&[b'x'; 1_000], &mut take).unwrap();
+        intake.push(&[b'x'; 1_000], &mut blocks).unwrap();
     }
-    intake.push(b"\":[\"", &mut take).unwrap();
+    intake.push(b"\":[\"", &mut blocks).unwrap();
     for _ in 0..1_000 {
-        intake.push("é".repeat(500).as_bytes(), &mut take).unwrap();
+        intake.push("é".repeat(500).as_bytes(), &mut blocks).unwrap();
     }
     assert_eq!(intake.held_bytes(), 0);
-    intake.push(b"\"]},\"emails\":[\"a\"]}", &mut take).unwrap();
+    intake.push(b"\"]},\"emails\":[\"a\"]}", &mut blocks).unwrap();
     assert_eq!(intake.finish(), Ok(None));
 }
 
