@@ -55,7 +55,7 @@ use crate::limits::{EspExcess, EspLimit};
 use crate::reply::EspReply;
 
 /// Reply to a call; an `Err` is an early return.
-type Answer = Result<EspReply, EspReply>;
+type EspAnswer = Result<EspReply, EspReply>;
 
 /// Platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,22 +91,22 @@ pub enum EspVendor {
 
 /// Call that a platform handles. In a pattern, `*` matches one segment, which is passed to the handler.
 #[derive(Debug)]
-pub(crate) struct Route {
+pub(crate) struct EspRoute {
     method: &'static str,
     pattern: &'static str,
-    handler: fn(&mut Desk, &EspCall, &[String]) -> Answer,
+    handler: fn(&mut Desk, &EspCall, &[String]) -> EspAnswer,
 }
 
 /// Creates an entry of a table of calls.
 const fn on(
     method: &'static str,
     pattern: &'static str,
-    handler: fn(&mut Desk, &EspCall, &[String]) -> Answer,
-) -> Route {
-    Route { method, pattern, handler }
+    handler: fn(&mut Desk, &EspCall, &[String]) -> EspAnswer,
+) -> EspRoute {
+    EspRoute { method, pattern, handler }
 }
 
-impl Route {
+impl EspRoute {
     /// Returns the segments that match the stars, if a call matches.
     fn fits(&self, method: &str, segments: &[String]) -> Option<Vec<String>> {
         let pattern: Vec<&str> = self.pattern.trim_start_matches('/').split('/').collect();
@@ -138,7 +138,7 @@ pub(crate) struct VendorSheet {
     pub limits: &'static [EspLimit],
     /// Maximum concurrent calls.
     pub concurrency: Option<usize>,
-    pub routes: &'static [Route],
+    pub routes: &'static [EspRoute],
     /// Returns the credentials that a customer enters.
     pub credentials: fn(&VendorSecrets) -> Vec<(&'static str, String)>,
     /// Checks the credentials and headers of a call.

@@ -55,19 +55,20 @@ impl Sample {
         let dialects = DELIMITERS
             .iter()
             .flat_map(|delimiter| [false, true].map(|backslash| Dialect { delimiter: *delimiter, backslash }));
-        let read = dialects.filter(|dialect| escapes || !dialect.backslash).map(|dialect| Trial::of(head, dialect));
+        let read =
+            dialects.filter(|dialect| escapes || !dialect.backslash).map(|dialect| DialectTrial::of(head, dialect));
         // Of equals, the last one counts.
-        let best = read.rev().max_by_key(Trial::rank).filter(Trial::has_columns);
+        let best = read.rev().max_by_key(DialectTrial::rank).filter(DialectTrial::has_columns);
         best.map_or_else(|| unwrapped(head).unwrap_or_else(|| Self::separated(head, b',')), Self::of_trial)
     }
 
     /// Reads the beginning of a CSV input with a separator that is known.
     pub fn separated(head: &[u8], delimiter: u8) -> Self {
-        Self::of_trial(Trial::of(head, Dialect::separated(delimiter)))
+        Self::of_trial(DialectTrial::of(head, Dialect::separated(delimiter)))
     }
 
-    fn of_trial(trial: Trial) -> Self {
-        let Trial { dialect, mut rows, quoted, torn, .. } = trial;
+    fn of_trial(trial: DialectTrial) -> Self {
+        let DialectTrial { dialect, mut rows, quoted, torn, .. } = trial;
         let titles = titles(&rows);
         rows.drain(..titles);
         let is_quoted = quoted[titles..].iter().all(|quoted| *quoted);
@@ -175,7 +176,7 @@ fn named_column(wanted: &str, first: &[String], no_header: bool) -> Result<(usiz
 }
 
 /// First records, read in one dialect.
-struct Trial {
+struct DialectTrial {
     dialect: Dialect,
     rows: Vec<Vec<String>>,
     /// Rows of which a cell is exactly an address or the name of an address column.
@@ -186,7 +187,7 @@ struct Trial {
     quoted: Vec<bool>,
 }
 
-impl Trial {
+impl DialectTrial {
     /// Reads the beginning, and again where the first row, which may be a title, has other separators than most.
     fn of(head: &[u8], dialect: Dialect) -> Self {
         let trial = Self::read(head, Splitter::new(Some(dialect)), dialect);

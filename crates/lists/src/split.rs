@@ -99,7 +99,7 @@ pub struct Splitter {
     line: u64,
     /// Start of the current record.
     from: usize,
-    scan: Scan,
+    scan: RecordScan,
     /// Lines looked at, again and again where a quote has no end.
     #[cfg(test)]
     looks: u64,
@@ -107,7 +107,7 @@ pub struct Splitter {
 
 /// Progress within the current record.
 #[derive(Debug, Default)]
-struct Scan {
+struct RecordScan {
     /// Start of the current line.
     line_from: usize,
     /// Where to search its end.
@@ -117,7 +117,7 @@ struct Scan {
     span: Span,
 }
 
-impl Scan {
+impl RecordScan {
     fn at(place: usize) -> Self {
         Self { line_from: place, looked: place, ..Self::default() }
     }
@@ -135,7 +135,7 @@ impl Splitter {
             doubtful: 0,
             line: 0,
             from: 0,
-            scan: Scan::at(0),
+            scan: RecordScan::at(0),
             #[cfg(test)]
             looks: 0,
         }
@@ -149,7 +149,7 @@ impl Splitter {
     /// Text to which the next piece is appended.
     pub fn text(&mut self) -> &mut Vec<u8> {
         self.text.drain(..self.from);
-        let Scan { line_from, looked, span, .. } = &mut self.scan;
+        let RecordScan { line_from, looked, span, .. } = &mut self.scan;
         *line_from -= self.from;
         *looked -= self.from;
         span.move_back(self.from);
@@ -201,7 +201,7 @@ impl Splitter {
 
     /// End of the first line of the record so far, which ends here, if a quote opens in that line by mistake.
     fn stray(&self, at: usize) -> Option<(usize, Eol)> {
-        let Scan { open, torn, span, .. } = &self.scan;
+        let RecordScan { open, torn, span, .. } = &self.scan;
         if *open {
             let is_doubtful = self.from < self.doubtful;
             return span.stray(*torn, is_doubtful).filter(|_| span.is_long());
@@ -269,7 +269,7 @@ impl Splitter {
         if self.separators.is_none() && lines == 1 && !bytes.trim_ascii().is_empty() {
             self.separators = self.separators_of(bytes);
         }
-        self.scan = Scan::at(self.from);
+        self.scan = RecordScan::at(self.from);
         SplitRecord { from, to: at, end, line, last_line: self.line, stray, spans_addresses }
     }
 
@@ -305,13 +305,13 @@ fn ends_quoted(line: &[u8], dialect: Dialect, open: bool, torn: &mut bool) -> bo
     if !open && memchr::memchr(b'"', line).is_none() {
         return false;
     }
-    let mut state = if open { State::Quoted } else { State::Start };
+    let mut state = if open { SplitState::Quoted } else { SplitState::Start };
     for byte in line {
         let next = state.after(*byte, dialect);
-        *torn |= state == State::Closing && next == State::Bare;
+        *torn |= state == SplitState::Closing && next == SplitState::Bare;
         state = next;
     }
-    matches!(state, State::Quoted | State::Escaped)
+    matches!(state, SplitState::Quoted | SplitState::Escaped)
 }
 
 /// Whether a quote closes within a field of this record, or not at all.
@@ -322,7 +322,7 @@ pub(crate) fn is_torn(record: &[u8], dialect: Dialect) -> bool {
 
 /// Reader's position in a CSV record (RFC 4180, read leniently: a quote opens only at the start of a field).
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SplitState {
     Start,
     Bare,
     Quoted,
@@ -332,7 +332,7 @@ enum State {
     Closing,
 }
 
-impl State {
+impl SplitState {
     fn after(self, byte: u8, dialect: Dialect) -> Self {
         match (self, byte) {
             (Self::Quoted, b'\\') if dialect.backslash => Self::Escaped,
@@ -361,10 +361,10 @@ impl<'a> Iterator for Fields<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest?;
         let end = if rest.first() == Some(&b'"') {
-            let mut state = State::Start;
+            let mut state = SplitState::Start;
             rest.iter().position(|byte| {
                 state = state.after(*byte, self.dialect);
-                state == State::Start
+                state == SplitState::Start
             })
         } else {
             memchr::memchr(self.dialect.delimiter, rest)
@@ -401,13 +401,13 @@ pub fn unquote(field: &[u8], dialect: Dialect) -> Cow<'_, [u8]> {
         return Cow::Borrowed(inner);
     }
     let mut out = Vec::with_capacity(inner.len());
-    let mut state = State::Quoted;
+    let mut state = SplitState::Quoted;
     for byte in inner {
         let next = state.after(*byte, Dialect { delimiter: 0, ..dialect });
-        let doubled = state == State::Closing && *byte == b'"';
-        if doubled || !matches!(next, State::Closing | State::Escaped) {
+        let doubled = state == SplitState::Closing && *byte == b'"';
+        if doubled || !matches!(next, SplitState::Closing | SplitState::Escaped) {
             // A backslash stays before anything that needs none.
-            if state == State::Escaped && !matches!(byte, b'"' | b'\\') {
+            if state == SplitState::Escaped && !matches!(byte, b'"' | b'\\') {
                 out.push(b'\\');
             }
             out.push(*byte);

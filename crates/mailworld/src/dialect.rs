@@ -77,7 +77,7 @@ pub(crate) struct Scene<'a> {
 }
 
 #[derive(Clone, Debug)]
-enum Piece {
+enum TemplatePiece {
     Bytes(Box<[u8]>),
     Rcpt,
     Local,
@@ -92,7 +92,7 @@ enum Piece {
 
 /// A reply with placeholders, in CRLF lines.
 #[derive(Clone, Debug)]
-pub(crate) struct ReplyTemplate(Vec<Piece>);
+pub(crate) struct ReplyTemplate(Vec<TemplatePiece>);
 
 impl ReplyTemplate {
     /// Parses `"550-5.1.1 no {rcpt}\n550 5.1.1 here"`. Unknown words in braces stay unchanged.
@@ -106,7 +106,7 @@ impl ReplyTemplate {
             plain.push_str(&left[..open]);
             match placeholder(&left[open..close]) {
                 Some(piece) => {
-                    pieces.push(Piece::Bytes(std::mem::take(&mut plain).into_bytes().into()));
+                    pieces.push(TemplatePiece::Bytes(std::mem::take(&mut plain).into_bytes().into()));
                     pieces.push(piece);
                 }
                 None => plain.push_str(&left[open..close]),
@@ -114,7 +114,7 @@ impl ReplyTemplate {
             left = &left[close..];
         }
         plain.push_str(left);
-        pieces.push(Piece::Bytes(plain.into_bytes().into()));
+        pieces.push(TemplatePiece::Bytes(plain.into_bytes().into()));
         Self(pieces)
     }
 
@@ -122,32 +122,32 @@ impl ReplyTemplate {
         for piece in &self.0 {
             // Writing into a vector cannot fail.
             let _infallible = match piece {
-                Piece::Bytes(bytes) => out.write_all(bytes),
-                Piece::Rcpt => write!(out, "{}@{}", scene.local, scene.domain),
-                Piece::Local => out.write_all(scene.local.as_bytes()),
-                Piece::Domain => out.write_all(scene.domain.as_bytes()),
-                Piece::Sender => out.write_all(scene.sender.as_bytes()),
-                Piece::Client => write!(out, "{}", scene.client),
-                Piece::Helo => out.write_all(scene.helo.as_bytes()),
-                Piece::Host => out.write_all(scene.host.as_bytes()),
-                Piece::Seconds => write!(out, "{}", scene.seconds),
-                Piece::Minutes => write!(out, "{}", scene.seconds.div_ceil(60)),
+                TemplatePiece::Bytes(bytes) => out.write_all(bytes),
+                TemplatePiece::Rcpt => write!(out, "{}@{}", scene.local, scene.domain),
+                TemplatePiece::Local => out.write_all(scene.local.as_bytes()),
+                TemplatePiece::Domain => out.write_all(scene.domain.as_bytes()),
+                TemplatePiece::Sender => out.write_all(scene.sender.as_bytes()),
+                TemplatePiece::Client => write!(out, "{}", scene.client),
+                TemplatePiece::Helo => out.write_all(scene.helo.as_bytes()),
+                TemplatePiece::Host => out.write_all(scene.host.as_bytes()),
+                TemplatePiece::Seconds => write!(out, "{}", scene.seconds),
+                TemplatePiece::Minutes => write!(out, "{}", scene.seconds.div_ceil(60)),
             };
         }
     }
 }
 
-fn placeholder(word: &str) -> Option<Piece> {
+fn placeholder(word: &str) -> Option<TemplatePiece> {
     Some(match word {
-        "{rcpt}" => Piece::Rcpt,
-        "{local}" => Piece::Local,
-        "{domain}" => Piece::Domain,
-        "{sender}" => Piece::Sender,
-        "{client}" => Piece::Client,
-        "{helo}" => Piece::Helo,
-        "{host}" => Piece::Host,
-        "{seconds}" => Piece::Seconds,
-        "{minutes}" => Piece::Minutes,
+        "{rcpt}" => TemplatePiece::Rcpt,
+        "{local}" => TemplatePiece::Local,
+        "{domain}" => TemplatePiece::Domain,
+        "{sender}" => TemplatePiece::Sender,
+        "{client}" => TemplatePiece::Client,
+        "{helo}" => TemplatePiece::Helo,
+        "{host}" => TemplatePiece::Host,
+        "{seconds}" => TemplatePiece::Seconds,
+        "{minutes}" => TemplatePiece::Minutes,
         _ => return None,
     })
 }
@@ -179,12 +179,13 @@ impl Phrase {
     }
 }
 
-type Table = BTreeMap<String, BTreeMap<Phrase, String>>;
+type DialectTable = BTreeMap<String, BTreeMap<Phrase, String>>;
 
 fn dialects() -> &'static BTreeMap<String, Arc<ServerDialect>> {
     static DIALECTS: OnceLock<BTreeMap<String, Arc<ServerDialect>>> = OnceLock::new();
     DIALECTS.get_or_init(|| {
-        let table: Table = toml::from_str(include_str!("../data/dialects.toml")).expect("the embedded table parses");
+        let table: DialectTable =
+            toml::from_str(include_str!("../data/dialects.toml")).expect("the embedded table parses");
         let default = table.get("default").expect("the embedded table has a default");
         let compile = |phrases: &BTreeMap<Phrase, String>| {
             let complete = default.iter().chain(phrases);
@@ -196,7 +197,7 @@ fn dialects() -> &'static BTreeMap<String, Arc<ServerDialect>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Phrase, ReplyTemplate, Scene, ServerDialect, Table};
+    use super::{DialectTable, Phrase, ReplyTemplate, Scene, ServerDialect};
 
     const SCENE: Scene<'_> = Scene {
         host: "mx.a.test",
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_phrase_of_every_dialect_is_one_well_formed_reply_of_its_class() {
-        let table: Table = toml::from_str(include_str!("../data/dialects.toml")).unwrap();
+        let table: DialectTable = toml::from_str(include_str!("../data/dialects.toml")).unwrap();
         assert!(table.len() >= 22);
         assert_eq!(table["default"].len(), 25);
         for (name, phrases) in &table {

@@ -52,14 +52,14 @@ impl Default for Bind {
 /// A running world on loopback. Dropping it closes everything.
 #[derive(Debug)]
 pub struct LoopbackWorld {
-    shared: Arc<Shared>,
+    shared: Arc<SharedWorld>,
     dns: SocketAddr,
     smtp_port: u16,
     tasks: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedWorld {
     world: Arc<World>,
     record: Arc<RunRecord>,
     clock: RunClock,
@@ -72,7 +72,7 @@ struct Shared {
 impl LoopbackWorld {
     /// Opens the sockets and serves on the current runtime.
     pub async fn start(world: Arc<World>, bind: Bind) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(world, bind.command_latency_ms));
+        let shared = Arc::new(SharedWorld::new(world, bind.command_latency_ms));
         let (udp, tcp) = bind_dns(bind.dns).await?;
         let dns = udp.local_addr()?;
         let listener = listen(bind.smtp_port)?;
@@ -119,7 +119,7 @@ impl Drop for LoopbackWorld {
     }
 }
 
-impl Shared {
+impl SharedWorld {
     fn new(world: Arc<World>, command_latency_ms: u64) -> Self {
         let others = world.by_address.keys().filter(|address| address.is_ipv4() && !maps_by_itself(**address));
         let there: BTreeMap<_, _> =
@@ -220,7 +220,7 @@ fn listen(port: u16) -> io::Result<TcpListener> {
 }
 
 /// Accepts connections until the task is aborted; the connections end with it.
-async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+async fn accept(shared: Arc<SharedWorld>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
@@ -237,7 +237,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
-impl Shared {
+impl SharedWorld {
     async fn exchange(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) {
         let Ok(SocketAddr::V4(local)) = stream.local_addr() else {
             return;
@@ -284,7 +284,7 @@ fn reset(stream: &TcpStream) {
     let _gone = stream.set_zero_linger();
 }
 
-async fn serve_udp(shared: Arc<Shared>, socket: Arc<UdpSocket>) {
+async fn serve_udp(shared: Arc<SharedWorld>, socket: Arc<UdpSocket>) {
     let mut query = [0; 1_500];
     loop {
         // An ICMP error of an earlier answer is reported here; the next query is unaffected.
@@ -307,7 +307,7 @@ async fn serve_udp(shared: Arc<Shared>, socket: Arc<UdpSocket>) {
     }
 }
 
-async fn serve_tcp(shared: Arc<Shared>, listener: TcpListener) {
+async fn serve_tcp(shared: Arc<SharedWorld>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
@@ -320,7 +320,7 @@ async fn serve_tcp(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
-impl Shared {
+impl SharedWorld {
     /// Answers queries of one TCP connection (RFC 7766), each preceded by its length.
     async fn answer_stream(self: Arc<Self>, mut stream: TcpStream) {
         while let Ok(Ok(length)) = timeout(DNS_IDLE, stream.read_u16()).await {

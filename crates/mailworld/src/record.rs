@@ -55,15 +55,15 @@ pub(crate) type SessionTally = HostCounts;
 /// State of a host beyond one connection.
 #[derive(Debug, Default)]
 pub(crate) struct HostState {
-    counts: Counters,
+    counts: RecordCounters,
     /// Replaces the described personality from the next connection on.
     pub(crate) retuned: Mutex<Option<Arc<Personality>>>,
-    sources: Mutex<BTreeMap<IpAddr, Source>>,
+    sources: Mutex<BTreeMap<IpAddr, RecordedSource>>,
     first_seen: Mutex<BTreeMap<String, i64>>,
 }
 
 #[derive(Debug, Default)]
-struct Source {
+struct RecordedSource {
     open: u64,
     most: u64,
     misses: u32,
@@ -71,7 +71,7 @@ struct Source {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct RecordCounters {
     connections: AtomicU64,
     open: AtomicU64,
     commands: AtomicU64,

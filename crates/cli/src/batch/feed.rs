@@ -91,7 +91,8 @@ impl Feed {
     /// Verifies all `lanes` and deferred rows until each has an answer or the run is halted.
     pub(crate) async fn run(self, lanes: Vec<Vec<Range<u32>>>, open: Arc<Vec<bool>>, put_off: Vec<PutOff>) {
         let (again, mut to_wait) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared { in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)), again, feed: self, open });
+        let shared =
+            Arc::new(SharedFeed { in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)), again, feed: self, open });
         let door = Arc::new(Semaphore::new(AT_DOOR_MAX));
         let mut halt = shared.feed.halt.clone();
         let mut waiting = DeferredRows::default();
@@ -150,7 +151,7 @@ async fn drain(running: &mut JoinSet<()>, halt: &mut watch::Receiver<Option<Halt
     running.abort_all();
 }
 
-struct Shared {
+struct SharedFeed {
     in_flight: Arc<Semaphore>,
     again: mpsc::UnboundedSender<PutOff>,
     feed: Feed,
@@ -158,7 +159,7 @@ struct Shared {
     open: Arc<Vec<bool>>,
 }
 
-impl Shared {
+impl SharedFeed {
     /// Verifies the pieces of one lane, a few concurrently. Releases `turn` when the first piece has its slots.
     async fn lane(self: Arc<Self>, lane: Vec<Range<u32>>, turn: OwnedSemaphorePermit) {
         use futures_util::StreamExt;

@@ -103,7 +103,7 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
         sheets::text_of(&mut digested).map_err(|error| anyhow!("{name}: {error:#}. Nothing was probed yet"))?;
     let hint = hint(begun, sheet.is_some()).map_err(|message| anyhow!("{name}: {message}"))?;
     let mut from = TextRows::open(text, hint).map_err(|fault| unreadable(name, fault))?;
-    let plan = Plan::make(begun, from.layout()).map_err(|message| anyhow!("{name}: {message}"))?;
+    let plan = InputPlan::make(begun, from.layout()).map_err(|message| anyhow!("{name}: {message}"))?;
     let rows = RowCollector::new(begun.names, begun.trims);
     let (found, kinds) = (InputOddities::default(), ColumnKinds::default());
     let mut import = Import { begun, plan, work, rows, found, kinds, name: None, stop };
@@ -184,14 +184,14 @@ fn unreadable(name: &str, fault: FileFault) -> anyhow::Error {
 
 /// How to read an input.
 #[derive(Debug)]
-struct Plan {
+struct InputPlan {
     format: ListFormat,
     dialect: Dialect,
     column: usize,
     header: bool,
 }
 
-impl Plan {
+impl InputPlan {
     fn make(begun: &BatchHeader, layout: &Layout) -> Result<Self, String> {
         let format = match layout.form {
             TextForm::Csv => ListFormat::Csv,
@@ -236,7 +236,7 @@ struct Unreadable {
 
 struct Import<'a> {
     begun: &'a BatchHeader,
-    plan: Plan,
+    plan: InputPlan,
     work: &'a mut WorkFile,
     rows: RowCollector,
     found: InputOddities,

@@ -46,7 +46,7 @@ enum View {
 }
 
 /// Part of a line, with a priority: the lowest is dropped last.
-struct Part(u8, String);
+struct LinePart(u8, String);
 
 impl RunProgress {
     /// Starts the progress of `total` addresses; `before` are existing verdicts.
@@ -129,25 +129,25 @@ impl RunProgress {
 
     /// Formats the state in at most `width` columns.
     fn line(&self, now: Millis, width: usize, zone: &TimeZone) -> String {
-        let mut parts = vec![Part(0, format!("{}/{}", self.done(), self.total))];
+        let mut parts = vec![LinePart(0, format!("{}/{}", self.done(), self.total))];
         let statuses = Status::ALL.iter().zip(self.by_status).filter(|(_, count)| *count > 0);
-        let statuses = statuses.map(|(status, count)| Part(4, format!("{count} {status}")));
+        let statuses = statuses.map(|(status, count)| LinePart(4, format!("{count} {status}")));
         let Deferred { rows, next } = self.deferred;
         let only_deferred = rows > 0 && self.done() + rows >= self.total;
         if only_deferred {
             parts.extend(statuses);
             let when = next.map_or("retrying now".to_owned(), |at| format!("next at {}", time_of_day(at, zone)));
-            parts.push(Part(1, format!("{rows} deferred, {when}")));
+            parts.push(LinePart(1, format!("{rows} deferred, {when}")));
         } else {
             parts.extend(self.pace(now));
             parts.extend(statuses);
-            parts.extend((rows > 0).then(|| Part(2, format!("{rows} deferred"))));
+            parts.extend((rows > 0).then(|| LinePart(2, format!("{rows} deferred"))));
         }
         fitted(parts, width)
     }
 
     /// Formats the rate of this run and the remaining time of rows that are not deferred.
-    fn pace(&self, now: Millis) -> Vec<Part> {
+    fn pace(&self, now: Millis) -> Vec<LinePart> {
         let settled = self.settled_now();
         if settled == 0 {
             return Vec::new();
@@ -155,9 +155,9 @@ impl RunProgress {
         let took = u64::try_from(now.since(self.started)).unwrap_or_default().max(1);
         let left = self.total.saturating_sub(self.done() + self.deferred.rows);
         let left_ms = i64::try_from(left.saturating_mul(took) / settled).unwrap_or(i64::MAX);
-        let mut parts = vec![Part(3, rate(settled, took))];
+        let mut parts = vec![LinePart(3, rate(settled, took))];
         if left > 0 {
-            parts.push(Part(1, format!("{} left", remaining(left_ms))));
+            parts.push(LinePart(1, format!("{} left", remaining(left_ms))));
         }
         parts
     }
@@ -170,14 +170,15 @@ impl RunProgress {
 }
 
 /// Joins as many parts as fit, the most important first, in their order.
-fn fitted(mut parts: Vec<Part>, width: usize) -> String {
-    let length = |parts: &[Part]| parts.iter().map(|Part(_, text)| text.len() + 2).sum::<usize>().saturating_sub(2);
+fn fitted(mut parts: Vec<LinePart>, width: usize) -> String {
+    let length =
+        |parts: &[LinePart]| parts.iter().map(|LinePart(_, text)| text.len() + 2).sum::<usize>().saturating_sub(2);
     while parts.len() > 1 && length(&parts) > width {
-        let last = parts.iter().map(|Part(rank, _)| *rank).max();
-        let at = parts.iter().rposition(|Part(rank, _)| Some(*rank) == last);
+        let last = parts.iter().map(|LinePart(rank, _)| *rank).max();
+        let at = parts.iter().rposition(|LinePart(rank, _)| Some(*rank) == last);
         at.map(|at| parts.remove(at));
     }
-    let line = parts.into_iter().map(|Part(_, text)| text).collect::<Vec<_>>().join(", ");
+    let line = parts.into_iter().map(|LinePart(_, text)| text).collect::<Vec<_>>().join(", ");
     line.chars().take(width).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, on, order_of, text, time};
+use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, on, order_of, text, time};
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
@@ -31,7 +31,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| list.to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/users/me", |_, _, _| {
         Ok(EspReply::json(
             200,
@@ -104,7 +104,7 @@ fn span(call: &EspCall) -> Result<(usize, usize), EspReply> {
     Ok((offset, limit.clamp(1, 100)))
 }
 
-fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, limit) = span(call)?;
     let at = time::shown_at(desk.account.mold.epoch, -5, "%Y-%m-%dT%H:%M:%S-05:00");
     let part: Vec<_> = desk.account.lists.iter().skip(offset).take(limit).map(|list| {
@@ -132,7 +132,7 @@ fn shown(contact: &EspContact) -> Value {
 const LIST_PARAMS: &[&str] =
     &["listid", "limit", "offset", "id_greater", "status", "email", "search", "include", "tagid", "segmentid"];
 
-fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, limit) = span(call)?;
     let stranger = call.params().into_iter().map(|(name, _)| name).find(|name| {
         let is_known = name.starts_with("orders[") || name.starts_with("filters[");
@@ -189,7 +189,7 @@ fn item(call: &EspCall, name: &str) -> Result<Value, EspReply> {
     item.ok_or_else(|| message(400, "The request body is not as expected").blaming(format!("{name} is missing")))
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let wanted = item(call, "contact")?;
     let contact = find(desk, &stars[0])?;
     if let Some(email) = text(&wanted, "/email") {
@@ -204,7 +204,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::json(200, &json!({"fieldValues": [], "contact": shown(&contact)})))
 }
 
-fn subscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn subscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let wanted = item(call, "contactList")?;
     let part = |name: &str| text(&wanted, name).ok_or_else(|| message(400, "required").blaming(name.to_owned()));
     let (list, id, status) = (part("/list")?, part("/contact")?, part("/status")?);
@@ -222,7 +222,7 @@ fn subscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(201, &json!({"contacts": [], "contactList": shown})))
 }
 
-fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, limit) = span(call)?;
     let search =
         call.param("search").or_else(|| call.param("filters[search][contains]")).unwrap_or_default().to_lowercase();
@@ -237,7 +237,7 @@ fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(200, &json!({"tags": part, "meta": {"total": all.len().to_string()}})))
 }
 
-fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let wanted = item(call, "tag")?;
     let name = text(&wanted, "/tag").filter(|_| wanted["tagType"] == "contact");
     let name =
@@ -249,7 +249,7 @@ fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(201, &json!({"tag": {"id": tag.id.to_string(), "tag": tag.name, "tagType": "contact"}})))
 }
 
-fn tag_contact(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn tag_contact(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let wanted = item(call, "contactTag")?;
     let contact = find(desk, &text(&wanted, "/contact").unwrap_or_default())?;
     let tag = text(&wanted, "/tag").and_then(|id| id.parse().ok()).and_then(|id| desk.account.tag_by_id(id)).cloned();
@@ -259,7 +259,7 @@ fn tag_contact(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(201, &json!({"contactTag": shown})))
 }
 
-fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, limit) = span(call)?;
     let part: Vec<_> = desk
         .account
@@ -275,7 +275,7 @@ fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     ))
 }
 
-fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let wanted = item(call, "field")?;
     let (Some(title), Some(kind)) = (text(&wanted, "/title"), text(&wanted, "/type")) else {
         return Err(invalid("title and type are required", "required", "/data").blaming("title and type"));
@@ -289,7 +289,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     ))
 }
 
-fn write(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn write(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let wanted = item(call, "fieldValue")?;
     let contact = find(desk, &text(&wanted, "/contact").unwrap_or_default())?;
     let id = text(&wanted, "/field").and_then(|id| id.parse().ok()).unwrap_or(0);
@@ -300,7 +300,7 @@ fn write(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(200, &json!({"contacts": [], "fieldValue": shown})))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let wanted = item(call, "webhook")?;
     let parts =
         (text(&wanted, "/name"), text(&wanted, "/url"), wanted["events"].as_array(), wanted["sources"].as_array());

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params, strangers,
-    text, time,
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params,
+    strangers, text, time,
 };
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
@@ -42,7 +42,7 @@ const LIMITS: &[EspLimit] = &[
     EspLimit { except: &["/contacts"], ..EspLimit::of_all(3_600_000, 100) },
 ];
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/account", |_, _, _| {
         Ok(EspReply::json(
             200,
@@ -111,7 +111,7 @@ fn span(call: &EspCall, default: usize, max: usize) -> Result<(usize, usize), Es
     Ok((call.number("offset", 0).ok_or_else(|| wrong("offset"))?, limit))
 }
 
-fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, limit) = span(call, 10, 50)?;
     let order = order_of(call.param("sort").as_deref(), PageOrder::Newest);
     let mut numbers: Vec<u32> = desk.account.lists.iter().map(|list| list.number).collect();
@@ -135,7 +135,7 @@ fn shown(contact: &EspContact) -> Value {
         "listUnsubscribed": null, "attributes": attributes})
 }
 
-fn contacts_of_lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts_of_lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let named: Vec<String> =
         call.params().into_iter().filter(|(name, _)| name == "listIds").map(|(_, id)| id).collect();
     let list = match named.as_slice() {
@@ -152,7 +152,7 @@ fn contacts_of_lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
 const LIST_PARAMS: &[&str] =
     &["limit", "offset", "modifiedSince", "createdSince", "sort", "segmentId", "listIds", "filter"];
 
-fn contacts(desk: &mut Desk, call: &EspCall, list: Option<u32>, max: usize) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, list: Option<u32>, max: usize) -> EspAnswer {
     let (offset, limit) = span(call, 50, max)?;
     let at = |name: &str| {
         let Some(text) = call.param(name) else { return Ok(None) };
@@ -191,7 +191,7 @@ fn find(desk: &Desk, call: &EspCall, identifier: &str) -> Result<EspContact, Esp
 const WRITABLE: &[&str] =
     &["attributes", "emailBlacklisted", "smsBlacklisted", "listIds", "unlinkListIds", "smtpBlacklistSender", "ext_id"];
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, call, &stars[0])?;
     let body = call.body_json(|| error(400, "bad_request", "Input must be a valid JSON object"))?;
     let mut strange = strangers(&body, WRITABLE);
@@ -242,14 +242,14 @@ fn readdress(desk: &mut Desk, contact: &EspContact, email: &str) -> Result<(), E
     Err(EspReply::json(400, &body))
 }
 
-fn attributes(desk: &mut Desk, _: &EspCall, _: &[String]) -> Answer {
+fn attributes(desk: &mut Desk, _: &EspCall, _: &[String]) -> EspAnswer {
     let own = json!({"name": "FIRSTNAME", "category": "normal", "type": "text"});
     let made = desk.account.fields.iter().map(|field| json!({"name": field.key, "category": "normal", "type": "text"}));
     let all: Vec<_> = std::iter::once(own).chain(made).collect();
     Ok(EspReply::json(200, &json!({"attributes": all})))
 }
 
-fn make_attribute(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn make_attribute(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "bad_request", "Input must be a valid JSON object"))?;
     if stars[0] != "normal" || text(&body, "/type").is_none() {
         return Err(error(400, "missing_parameter", "type is missing").blaming("category normal and type are required"));
@@ -266,7 +266,7 @@ fn make_attribute(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::empty(201))
 }
 
-fn remove(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn remove(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list_of(&desk.account, &stars[0], SHEET.list_id);
     let list = list.ok_or_else(|| error(404, "document_not_found", "List ID does not exist"))?;
     let body = call.body_json(|| error(400, "bad_request", "Input must be a valid JSON object"))?;
@@ -286,7 +286,7 @@ fn remove(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::json(201, &json!({"contacts": {"success": success, "failure": failure}})))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "bad_request", "Input must be a valid JSON object"))?;
     let (Some(url), Some(events)) = (text(&body, "/url"), body["events"].as_array()) else {
         return Err(error(400, "missing_parameter", "url and events are required").blaming("url and events"));

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params, strangers,
-    text, time,
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params,
+    strangers, text, time,
 };
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
@@ -33,7 +33,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     list_id,
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/clients.json", |desk, _, _| {
         Ok(EspReply::json(200, &json!([{"ClientID": client(&desk.secrets), "Name": "Acme"}])))
     }),
@@ -110,7 +110,7 @@ fn admit(desk: &Desk, call: &EspCall) -> Result<(), EspReply> {
     }
 }
 
-fn lists(desk: &mut Desk, _: &EspCall, stars: &[String]) -> Answer {
+fn lists(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
     if stars[0] != client(&desk.secrets) {
         return Err(error(401, 102, "Invalid ClientID"));
     }
@@ -146,7 +146,7 @@ fn shown(desk: &Desk, contact: &EspContact, list: u32) -> Value {
         "State": word, "CustomFields": fields, "ReadsEmailWith": "", "ConsentToTrack": "Unchanged"})
 }
 
-fn members(desk: &mut Desk, call: &EspCall, list_id: &str, wanted: &'static str) -> Answer {
+fn members(desk: &mut Desk, call: &EspCall, list_id: &str, wanted: &'static str) -> EspAnswer {
     let list = list(desk, list_id)?;
     let page = call.number("page", 1).filter(|page| *page > 0);
     let page = page.ok_or_else(|| error(400, 800, "Invalid page").blaming("page"))?;
@@ -201,7 +201,7 @@ fn find(desk: &Desk, list: u32, email: &str) -> Result<EspContact, EspReply> {
     contact.filter(is_in).ok_or_else(not_in_list)
 }
 
-fn unsubscribe(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn unsubscribe(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
     let body = call.body_json(|| error(400, 400, "Failed to deserialize your request."))?;
     let email = text(&body, "/EmailAddress").filter(|email| is_address(email));
@@ -225,7 +225,7 @@ const WRITABLE: &[&str] = &[
     "ConsentToSendSms",
 ];
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (list, contact) = subscriber(desk, call, &stars[0])?;
     let body = call.body_json(|| error(400, 400, "Failed to deserialize your request."))?;
     let mut strange = strangers(&body, WRITABLE);
@@ -263,13 +263,13 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(EspReply::empty(200), &strange))
 }
 
-fn delete(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn delete(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (list, contact) = subscriber(desk, call, &stars[0])?;
     desk.account.set_state(contact.number, Some(list), EspState::Archived);
     Ok(EspReply::empty(200))
 }
 
-fn make_field(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn make_field(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
     let body = call.body_json(|| error(400, 400, "Failed to deserialize your request."))?;
     let name = text(&body, "/FieldName").filter(|name| !name.is_empty());
@@ -286,7 +286,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::json(201, &json!(field.key)))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
     let body = call.body_json(|| error(400, 400, "Failed to deserialize your request."))?;
     let url = text(&body, "/Url").ok_or_else(|| error(400, 602, "Invalid URL").blaming("Url"))?;

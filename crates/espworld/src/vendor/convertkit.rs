@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Route, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time};
+use super::{
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
+};
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
@@ -32,7 +34,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| list_id(list).to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/account", |_, _, _| {
         let account = json!({"name": "Acme", "plan_type": "creator", "primary_email_address": "a@example.com"});
         Ok(EspReply::json(200, &json!({"user": {"id": 5, "email": "a@example.com"}, "account": account})))
@@ -112,7 +114,7 @@ fn pagination(desk: &mut Desk, call: &EspCall, size: usize, (last, more): (Optio
         "per_page": size})
 }
 
-fn page_of(desk: &mut Desk, call: &EspCall, name: &str, all: &[Value]) -> Answer {
+fn page_of(desk: &mut Desk, call: &EspCall, name: &str, all: &[Value]) -> EspAnswer {
     let size = size_of(call)?;
     let from = position(desk, call)?.map_or(0, |last| last as usize + 1);
     let part: Vec<_> = all.iter().skip(from).take(size).cloned().collect();
@@ -125,14 +127,14 @@ fn page_of(desk: &mut Desk, call: &EspCall, name: &str, all: &[Value]) -> Answer
     Ok(EspReply::json(200, &Value::Object(body)))
 }
 
-fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let at = time::iso(desk.now);
     let all: Vec<_> =
         desk.account.tags.iter().map(|tag| json!({"id": tag.id, "name": tag.name, "created_at": at})).collect();
     page_of(desk, call, "tags", &all)
 }
 
-fn named(desk: &mut Desk, call: &EspCall, name: &str) -> Answer {
+fn named(desk: &mut Desk, call: &EspCall, name: &str) -> EspAnswer {
     let at = time::iso(desk.account.mold.epoch);
     let all: Vec<_> = desk.account.lists.iter().map(|list| {
         json!({"id": list_id(list.number), "name": list.name, "created_at": at, "type": "embed", "archived": false})
@@ -181,7 +183,7 @@ const LIST_PARAMS: &[&str] = &[
     "include",
 ];
 
-fn subscribers(desk: &mut Desk, call: &EspCall, list: Option<u32>) -> Answer {
+fn subscribers(desk: &mut Desk, call: &EspCall, list: Option<u32>) -> EspAnswer {
     let size = size_of(call)?;
     // Whether the day itself is included is unknown.
     let shift = if desk.varies(1) { 86_400_000 } else { 0 };
@@ -220,7 +222,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     known.ok_or_else(|| error(404, "Not Found"))
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| error(422, "The request body is not JSON"))?;
     let strange = strangers(&body, &["first_name", "email_address", "fields"]);
@@ -245,7 +247,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(EspReply::json(200, &json!({"subscriber": shown(desk, &contact, false)})), &strange))
 }
 
-fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(422, "The request body is not JSON"))?;
     let name = text(&body, "/name").filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| error(422, "Name can't be blank").blaming("name"))?;
@@ -255,7 +257,7 @@ fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(status, &json!({"tag": {"id": tag.id, "name": tag.name, "created_at": time::iso(desk.now)}})))
 }
 
-fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     if !call.body.is_empty() {
         call.body_json(|| error(422, "The request body is not JSON"))?;
     }
@@ -267,14 +269,14 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::json(status, &json!({"subscriber": shown(desk, &contact, false)})))
 }
 
-fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let all: Vec<_> = desk.account.fields.iter().map(|field| {
         json!({"id": field.id, "name": format!("ck_field_{}_{}", field.id, field.key), "key": field.key, "label": field.name})
     }).collect();
     page_of(desk, call, "custom_fields", &all)
 }
 
-fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(422, "The request body is not JSON"))?;
     let label = text(&body, "/label").map(|label| label.trim().to_owned()).filter(|label| !label.is_empty());
     let label = label.ok_or_else(|| error(422, "Label can't be blank").blaming("label"))?;
@@ -287,7 +289,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(201, &json!({"custom_field": {"id": field.id, "name": name, "key": key, "label": label}})))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(422, "The request body is not JSON"))?;
     let (Some(url), Some(event)) = (text(&body, "/target_url"), text(&body, "/event/name")) else {
         return Err(error(422, "target_url and event are required").blaming("target_url and event"));

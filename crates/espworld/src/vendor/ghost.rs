@@ -6,7 +6,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::hmac;
 use serde_json::{Value, json};
 
-use super::{Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, on, strangers, text, time};
+use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, on, strangers, text, time};
 use crate::account::{EspContact, EspState, EspTag, PageOrder, Selection, Slice, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
@@ -33,7 +33,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| ids::object_id(0x00f0_0000 + list),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/site/", |_, _, _| Ok(EspReply::json(200, &json!({"site": {"title": "A site", "version": "6.65"}})))),
     on("GET", "/config/", |_, _, _| Ok(EspReply::json(200, &json!({"config": {"version": "6.65.0"}})))),
     on("GET", "/newsletters/", newsletters),
@@ -167,7 +167,7 @@ fn slug(name: &str) -> String {
     name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-")
 }
 
-fn newsletters(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn newsletters(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (limit, page) = page_of(call);
     let all: Vec<u32> = desk.account.lists.iter().map(|list| list.number).collect();
     let shown: Vec<_> = all.iter().skip((page - 1) * limit).take(limit).map(|list| newsletter(desk, *list)).collect();
@@ -178,7 +178,7 @@ fn label(tag: &EspTag) -> Value {
     json!({"id": ids::object_id(0x00e0_0000 + tag.id), "name": tag.name, "slug": slug(&tag.name)})
 }
 
-fn labels(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn labels(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (limit, page) = page_of(call);
     let all: Vec<_> = desk.account.tags.iter().map(label).collect();
     let shown: Vec<_> = all.iter().skip((page - 1) * limit).take(limit).collect();
@@ -255,7 +255,7 @@ fn filter(desk: &Desk, text: &str) -> Option<(Option<String>, Vec<Condition>)> {
     Some((after, conditions))
 }
 
-fn members(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn members(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (limit, page) = page_of(call);
     let text = call.param("filter").unwrap_or_default();
     let (after, conditions) =
@@ -295,7 +295,7 @@ fn find(desk: &Desk, id: &str, act: &str) -> Result<EspContact, EspReply> {
     })
 }
 
-fn member(desk: &mut Desk, _: &EspCall, stars: &[String]) -> Answer {
+fn member(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0], "read")?;
     Ok(EspReply::json(200, &json!({"members": [shown(desk, &contact)]})))
 }
@@ -305,7 +305,7 @@ fn invalid(message: &str, context: &str, property: Option<&str>) -> EspReply {
     EspReply::json(422, &json!({"errors": [error]}))
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let malformed = |what: &str| invalid("Validation error, cannot edit member.", what, None).blaming(what);
     let body = call.body_json(|| malformed("No root key ('members') provided."))?;
     let Some([wanted]) = body["members"].as_array().map(Vec::as_slice) else {
@@ -379,13 +379,13 @@ fn label_of(desk: &mut Desk, wanted: &Value) -> Result<u32, EspReply> {
     Ok(known.unwrap_or_else(|| desk.account.make_tag(&name).id))
 }
 
-fn delete(desk: &mut Desk, _: &EspCall, stars: &[String]) -> Answer {
+fn delete(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0], "delete")?;
     desk.account.delete(contact.number);
     Ok(EspReply::empty(204))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let malformed = |what: &str| invalid("Validation error, cannot save webhook.", what, None).blaming(what);
     let body = call.body_json(|| malformed("No root key ('webhooks') provided."))?;
     let wanted = &body["webhooks"][0];
@@ -400,7 +400,7 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(201, &json!({"webhooks": [shown]})))
 }
 
-fn unhook(desk: &mut Desk, _: &EspCall, stars: &[String]) -> Answer {
+fn unhook(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
     let id = ids::of_object_id(&stars[0]);
     if id.is_some_and(|id| desk.account.remove_hook(id)) {
         return Ok(EspReply::empty(204));

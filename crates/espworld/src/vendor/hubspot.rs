@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Route, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time};
+use super::{
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
+};
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
@@ -38,7 +40,7 @@ const LIMITS: &[EspLimit] = &[
     EspLimit { is_rolling: true, ..EspLimit::of(&["/crm/v3/objects/contacts/search"], 1_000, 4) },
 ];
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/account-info/v3/details", |_, _, _| {
         Ok(EspReply::json(
             200,
@@ -140,7 +142,7 @@ fn shown(contact: &EspContact, asked: &[String]) -> Value {
         "updatedAt": time::iso_ms(contact.updated), "archived": false})
 }
 
-fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let limit = call.number("limit", 10).filter(|limit| (1..=100).contains(limit));
     let limit = limit.ok_or_else(|| invalid("limit must be less than or equal to 100"))?;
     let after =
@@ -160,13 +162,13 @@ fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
 }
 
 /// Filter of a search.
-struct Filter {
+struct SearchFilter {
     property: String,
     operator: String,
     at: i64,
 }
 
-fn filters(body: &Value) -> Result<Vec<Filter>, EspReply> {
+fn filters(body: &Value) -> Result<Vec<SearchFilter>, EspReply> {
     let groups = body["filterGroups"].as_array().map_or(&[][..], Vec::as_slice);
     if groups.len() > 1 {
         return Err(invalid("several groups are not simulated"));
@@ -186,12 +188,12 @@ fn filters(body: &Value) -> Result<Vec<Filter>, EspReply> {
             if !["GT", "GTE", "LT", "LTE"].contains(&operator.as_str()) {
                 return Err(invalid("operator"));
             }
-            Ok(Filter { property, operator, at })
+            Ok(SearchFilter { property, operator, at })
         })
         .collect()
 }
 
-fn passes(contact: &EspContact, filter: &Filter) -> bool {
+fn passes(contact: &EspContact, filter: &SearchFilter) -> bool {
     let known = if filter.property == "createdate" { contact.created } else { contact.updated };
     match filter.operator.as_str() {
         "GT" => known > filter.at,
@@ -212,7 +214,7 @@ fn order(body: &Value) -> Result<PageOrder, EspReply> {
     }
 }
 
-fn search(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn search(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("Invalid input JSON"))?;
     let strange = strangers(&body, &["filterGroups", "sorts", "query", "properties", "limit", "after"]);
     let limit = body["limit"].as_u64().unwrap_or(10);
@@ -248,7 +250,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     known.ok_or_else(|| error(404, "OBJECT_NOT_FOUND", "resource not found"))
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("Invalid input JSON"))?;
     let properties = body["properties"].as_object().ok_or_else(|| invalid("properties are required"))?;
     let own = ["email", "firstname", "lastname"];
@@ -279,7 +281,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::json(200, &shown(&contact, &[])))
 }
 
-fn archive_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn archive_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("Invalid input JSON"))?;
     let inputs = body["inputs"].as_array().filter(|inputs| (1..=100).contains(&inputs.len()));
     for input in inputs.ok_or_else(|| invalid("1 to 100 inputs"))? {
@@ -291,7 +293,7 @@ fn archive_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::empty(204))
 }
 
-fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("Invalid input JSON"))?;
     let offset = usize::try_from(body["offset"].as_u64().unwrap_or(0)).unwrap_or(0);
     let count = usize::try_from(body["count"].as_u64().unwrap_or(20)).unwrap_or(0);
@@ -308,7 +310,7 @@ fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(200, &json!({"lists": part, "total": total, "hasMore": next < total, "offset": next})))
 }
 
-fn memberships(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn memberships(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = stars[0].parse().ok().filter(|list| desk.account.list(*list).is_some());
     let list = list.ok_or_else(|| error(404, "OBJECT_NOT_FOUND", "List does not exist"))?;
     let limit = call.number("limit", 100).filter(|limit| (1..=250).contains(limit)).ok_or_else(|| invalid("limit"))?;
@@ -322,13 +324,13 @@ fn memberships(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::json(200, &body))
 }
 
-fn properties(desk: &mut Desk, _: &EspCall, _: &[String]) -> Answer {
+fn properties(desk: &mut Desk, _: &EspCall, _: &[String]) -> EspAnswer {
     let made =
         desk.account.fields.iter().map(|field| json!({"name": field.key, "label": field.name, "type": "string"}));
     Ok(EspReply::json(200, &json!({"results": made.collect::<Vec<_>>()})))
 }
 
-fn make_property(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_property(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("Invalid input JSON"))?;
     let part = |name: &str| text(&body, name).ok_or_else(|| invalid(&format!("{name} is required")));
     let (name, label) = (part("/name")?, part("/label")?);
@@ -346,7 +348,7 @@ fn make_property(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     ))
 }
 
-fn unsubscribe(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn unsubscribe(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     if call.param("channel").as_deref() != Some("EMAIL") {
         return Err(invalid("channel is required"));
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, on, text, time};
+use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, on, text, time};
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
@@ -48,7 +48,7 @@ const LIMITS: &[EspLimit] = &[
     EspLimit::of(&["/webhooks"], 60_000, 15),
 ];
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/accounts", |_, _, _| Ok(account())),
     on("GET", "/lists", lists),
     on("GET", "/lists/*/profiles", |desk, call, stars| profiles(desk, call, Some(&stars[0]))),
@@ -159,7 +159,7 @@ fn links(desk: &mut Desk, call: &EspCall, next: Option<String>) -> Value {
     json!({"self": here, "prev": null, "next": next})
 }
 
-fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     check_params(call, &["page[size]", "page[cursor]", "fields[list]", "filter", "sort", "include"])?;
     let size = size_of(call, 10, 10)?;
     let from: usize = position(desk, call)?.and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -234,7 +234,7 @@ fn since(filter: &str, fields: &[&str]) -> Option<(String, bool, i64)> {
     Some((field.to_owned(), or_equal, at))
 }
 
-fn profiles(desk: &mut Desk, call: &EspCall, list_id: Option<&str>) -> Answer {
+fn profiles(desk: &mut Desk, call: &EspCall, list_id: Option<&str>) -> EspAnswer {
     let known =
         ["page[size]", "page[cursor]", "additional-fields[profile]", "fields[profile]", "filter", "sort", "include"];
     check_params(call, &known)?;
@@ -276,7 +276,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     known.ok_or_else(|| error(404, "not_found", &format!("A profile with id {id} does not exist.")))
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     if body["data"]["type"] != "profile" || text(&body, "/data/id").as_deref() != Some(stars[0].as_str()) {
         return Err(invalid("data.type must be profile, and data.id the ID of the path"));
@@ -311,7 +311,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
 }
 
 /// Removes profiles from a list without other changes.
-fn remove(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn remove(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let missing = || error(404, "not_found", &format!("A list with id {} does not exist.", stars[0]));
     let list = list_of(&desk.account, &stars[0], SHEET.list_id).ok_or_else(missing)?;
     let body = call.body_json(|| invalid("the body is not JSON"))?;
@@ -334,7 +334,7 @@ fn remove(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::empty(204))
 }
 
-fn unsubscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn unsubscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     if body["data"]["type"] != "profile-subscription-bulk-delete-job" {
         return Err(invalid("data.type must be profile-subscription-bulk-delete-job"));
@@ -377,7 +377,7 @@ fn unsubscribe_one(desk: &mut Desk, email: &str, list: Option<u32>) {
     }
 }
 
-fn delete(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn delete(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     let profile = body.pointer("/data/attributes/profile/data").cloned().unwrap_or_default();
     if body["data"]["type"] != "data-privacy-deletion-job" || profile["type"] != "profile" {
@@ -397,7 +397,7 @@ fn delete(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::empty(202))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     let attributes = &body["data"]["attributes"];
     let topics = body.pointer("/data/relationships/webhook-topics/data").and_then(Value::as_array);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strangers, text, time};
+use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strangers, text, time};
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
@@ -38,7 +38,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| list.to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/health", |_, _, _| Ok(data(&json!(true)))),
     on("GET", "/lists", lists),
     on("GET", "/subscribers", subscribers),
@@ -97,7 +97,7 @@ fn list(desk: &Desk, number: u32) -> Value {
         "subscriber_count": desk.account.members(number).len(), "created_at": time::iso_ms(desk.account.mold.epoch)})
 }
 
-fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (page, size) = page_of(desk, call);
     let all: Vec<u32> = desk.account.lists.iter().map(|list| list.number).collect();
     let shown: Vec<_> = all
@@ -151,7 +151,7 @@ fn subscriber(desk: &Desk, contact: &EspContact) -> EspReply {
     EspReply::text(200, JSON, format!(r#"{{"data":{shown}}}"#))
 }
 
-fn subscribers(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn subscribers(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     if call.param("query").is_some_and(|query| !query.is_empty()) {
         return Err(error(403, "permission denied: subscribers:sql_query"));
     }
@@ -207,7 +207,7 @@ fn contact_number(id: u64) -> Option<u32> {
     ids::of_decimal(1, &id.to_string())
 }
 
-fn manage(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn manage(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(415, "Unsupported Media Type"))?;
     let strange = strangers(&body, &["ids", "action", "target_list_ids", "status"]);
     let subscribers = numbers(&body["ids"])?;
@@ -239,7 +239,7 @@ fn manage(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(data(&json!(true)), &strange))
 }
 
-fn blocklist(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn blocklist(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(415, "Unsupported Media Type"))?;
     for number in numbers(&body["ids"])?.into_iter().filter_map(contact_number) {
         desk.account.set_state(number, None, EspState::Archived);
@@ -247,7 +247,7 @@ fn blocklist(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(data(&json!(true)))
 }
 
-fn delete_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn delete_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let params = call.params();
     let given: Option<Vec<u64>> =
         params.iter().filter(|(name, _)| name == "id").map(|(_, id)| id.parse().ok()).collect();
@@ -283,7 +283,7 @@ fn write(desk: &mut Desk, contact: &EspContact, body: &Value) -> Result<(), EspR
 
 const WRITABLE: &[&str] = &["email", "name", "status", "attribs", "lists", "preconfirm_subscriptions"];
 
-fn patch(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn patch(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| error(415, "Unsupported Media Type"))?;
     write(desk, &contact, &body)?;
@@ -293,7 +293,7 @@ fn patch(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(subscriber(desk, &find(desk, &stars[0])?), &strangers(&body, WRITABLE)))
 }
 
-fn replace(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn replace(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| error(415, "Unsupported Media Type"))?;
     if text(&body, "/email").is_none() {

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params, strangers,
-    text, time,
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params,
+    strangers, text, time,
 };
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
@@ -35,7 +35,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| format!("{:010x}", 0xa1_b2c3_d400_u64 + u64::from(list)),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/ping", |_, _, _| Ok(EspReply::json(200, &json!({"health_status": "Everything's Chimpy!"})))),
     on("GET", "/", |_, _, _| Ok(account())),
     on("GET", "/lists", lists),
@@ -134,7 +134,7 @@ fn selected(call: &EspCall, body: Value) -> Value {
     Value::Object(kept)
 }
 
-fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, count) = span(call)?;
     let shown: Vec<_> = desk.account.lists.iter().skip(offset).take(count).map(|list| {
         let members = desk.account.members(list.number).len();
@@ -200,7 +200,7 @@ const MEMBER_PARAMS: &[&str] = &[
     "sort_dir",
 ];
 
-fn members(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn members(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
     let (offset, count) = span(call)?;
     let at = |name: &str| {
@@ -242,7 +242,7 @@ fn member(desk: &mut Desk, list_id: &str, hash: &str) -> Result<(u32, EspContact
 const WRITABLE: &[&str] =
     &["email_address", "email_type", "status", "merge_fields", "interests", "language", "vip", "tags"];
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (list, contact) = member(desk, &stars[0], &stars[1])?;
     let body =
         call.body_json(|| problem(400, "JSON Parse Error", "We encountered an unspecified JSON parsing error."))?;
@@ -287,7 +287,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(EspReply::json(200, &shown(desk, &contact, list)), &strange))
 }
 
-fn archive(desk: &mut Desk, _: &EspCall, stars: &[String]) -> Answer {
+fn archive(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
     let (list, contact) = member(desk, &stars[0], &stars[1])?;
     if matches!(contact.state_in(list), Some(EspState::Archived | EspState::Bounced | EspState::Pending)) {
         let what = "This list member cannot be removed. Can not archive a contact that is bounced, pending or archived";
@@ -297,7 +297,7 @@ fn archive(desk: &mut Desk, _: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::empty(204))
 }
 
-fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (_, contact) = member(desk, &stars[0], &stars[1])?;
     let body =
         call.body_json(|| problem(400, "JSON Parse Error", "We encountered an unspecified JSON parsing error."))?;
@@ -318,7 +318,7 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(EspReply::empty(204), &strange))
 }
 
-fn merge_fields(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn merge_fields(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
     let (offset, count) = span(call)?;
     let all: Vec<_> = desk
@@ -335,7 +335,7 @@ fn merge_fields(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     ))
 }
 
-fn make_merge_field(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn make_merge_field(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
     let body =
         call.body_json(|| problem(400, "JSON Parse Error", "We encountered an unspecified JSON parsing error."))?;
@@ -359,7 +359,7 @@ fn make_merge_field(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer
     ))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
     let body =
         call.body_json(|| problem(400, "JSON Parse Error", "We encountered an unspecified JSON parsing error."))?;

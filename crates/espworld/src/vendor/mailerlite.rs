@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Route, VendorSecrets, VendorSheet, list_of, noting, on, strangers, text, time};
+use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, list_of, noting, on, strangers, text, time};
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
@@ -30,7 +30,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| list_id(list).to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/groups", groups),
     on("POST", "/groups", make_group),
     on("GET", "/groups/*/subscribers", |desk, call, stars| {
@@ -129,7 +129,7 @@ fn size_of(call: &EspCall, default: usize, max: usize) -> Result<usize, EspReply
     size.ok_or_else(|| invalid("limit", &format!("The limit must be between 1 and {max}.")).blaming("limit"))
 }
 
-fn groups(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn groups(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let size = size_of(call, 25, 1000)?;
     let page =
         call.number("page", 1).filter(|page| *page > 0).ok_or_else(|| invalid("page", "page").blaming("page"))?;
@@ -150,7 +150,7 @@ fn groups(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     ))
 }
 
-fn make_group(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_group(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("name", "The name field is required."))?;
     let name = text(&body, "/name").filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| invalid("name", "The name field is required.").blaming("name"))?;
@@ -183,7 +183,7 @@ fn shown(desk: &Desk, contact: &EspContact) -> Value {
         "updated_at": time::sql(contact.updated), "fields": fields, "opted_in_at": null, "optin_ip": null})
 }
 
-fn subscribers(desk: &mut Desk, call: &EspCall, list: Option<u32>) -> Answer {
+fn subscribers(desk: &mut Desk, call: &EspCall, list: Option<u32>) -> EspAnswer {
     let size = size_of(call, if list.is_some() { 50 } else { 25 }, 1000)?;
     let known = ["limit", "cursor", "filter[status]", "include"];
     if let Some((name, _)) = call.params().into_iter().find(|(name, _)| !known.contains(&name.as_str())) {
@@ -224,7 +224,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     by_id.or_else(|| if id.contains('@') { desk.account.contact_of(id) } else { None }).ok_or_else(missing)
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| invalid("body", "The body is not JSON."))?;
     let mut strange =
@@ -256,7 +256,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(EspReply::json(200, &json!({"data": shown(desk, &contact)})), &strange))
 }
 
-fn assign(desk: &mut Desk, _: &EspCall, stars: &[String]) -> Answer {
+fn assign(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let tag = desk.account.tags.iter().map(|tag| tag.id).find(|tag| tag_id(*tag).to_string() == stars[1]);
     if let Some(tag) = tag {
@@ -268,7 +268,7 @@ fn assign(desk: &mut Desk, _: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::json(200, &json!({"data": {"id": stars[1], "name": ""}})))
 }
 
-fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let size = size_of(call, 25, 1000)?;
     let page = call.number("page", 1).unwrap_or(1).max(1);
     let all: Vec<_> = desk
@@ -282,7 +282,7 @@ fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(200, &json!({"data": part, "meta": meta})))
 }
 
-fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("name", "The name field is required."))?;
     let name = text(&body, "/name")
         .filter(|_| ["text", "number", "date"].contains(&body["type"].as_str().unwrap_or_default()));
@@ -295,7 +295,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(201, &json!({"data": {"id": field.id.to_string(), "name": name, "key": key, "type": "text"}})))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("url", "The url field is required."))?;
     let (Some(url), Some(events)) = (text(&body, "/url"), body["events"].as_array()) else {
         return Err(invalid("url", "The url and events fields are required.").blaming("url and events"));

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Route, VendorSheet, is_address, list_of, on};
+use super::{EspAnswer, EspRoute, VendorSheet, is_address, list_of, on};
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
@@ -38,7 +38,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     list_id,
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/system/versions", versions),
     on("GET", "/lists", lists),
     on("GET", "/lists/*/roster/member", roster),
@@ -89,7 +89,7 @@ fn refused() -> EspReply {
         .with("WWW-Authenticate", "Basic realm=\"mailman3-rest\",charset=\"utf-8\"")
 }
 
-fn versions(desk: &mut Desk, _: &EspCall, _: &[String]) -> Answer {
+fn versions(desk: &mut Desk, _: &EspCall, _: &[String]) -> EspAnswer {
     let link = format!("{}/3.1/system/versions", desk.secrets.public);
     let shown = json!({"mailman_version": "GNU Mailman 3.3.10 (Tom Sawyer)", "python_version": "3.11.2", "api_version": "3.1",
         "self_link": link, "http_etag": "\"1\""});
@@ -121,7 +121,7 @@ fn collection(start: usize, total: usize, entries: Vec<Value>) -> EspReply {
     EspReply::json(200, &Value::Object(body))
 }
 
-fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let total = desk.account.lists.len();
     let (start, count) = span(call, total)?;
     let entry = |number: u32| {
@@ -147,7 +147,7 @@ fn shown(desk: &Desk, contact: &EspContact, list: u32) -> Value {
     })
 }
 
-fn roster(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn roster(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list_of(&desk.account, &stars[0], list_id).ok_or_else(missing)?;
     let total = desk.account.members(list).len();
     let (from, count) = span(call, total)?;
@@ -156,7 +156,7 @@ fn roster(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(collection(from, slice.total, entries))
 }
 
-fn unsubscribe_many(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn unsubscribe_many(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list_of(&desk.account, &stars[0], list_id).ok_or_else(missing)?;
     let fields = parameters(call, &["emails"], &["emails"])?;
     let mut status = Map::new();
@@ -186,7 +186,7 @@ fn membership(desk: &Desk, id: &str) -> Result<(EspContact, u32), EspReply> {
     contact.map(|contact| (contact, list)).ok_or_else(missing)
 }
 
-fn change(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn change(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (contact, _) = membership(desk, &stars[0])?;
     let fields = parameters(call, &["address", "delivery_mode", "moderation_action"], &[])?;
     let Some((_, address)) = fields.into_iter().find(|(name, _)| name == "address") else {
@@ -209,7 +209,7 @@ fn change(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::empty(204))
 }
 
-fn prefer(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn prefer(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (contact, list) = membership(desk, &stars[0])?;
     let known = ["delivery_status", "delivery_mode", "acknowledge_posts", "hide_address", "preferred_language"];
     for (name, value) in parameters(call, &known, &[])? {
@@ -221,7 +221,7 @@ fn prefer(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::empty(204))
 }
 
-fn add_address(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn add_address(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = desk.account.contact_of(&stars[0]).ok_or_else(missing)?;
     let fields = parameters(call, &["email", "display_name", "absorb_existing"], &["email"])?;
     let email = fields.into_iter().find(|(name, _)| name == "email").map(|(_, email)| email).unwrap_or_default();
@@ -244,7 +244,7 @@ fn owner_of_spare(desk: &mut Desk, email: &str) -> Option<u32> {
     all.iter().find(has).copied()
 }
 
-fn verify(desk: &mut Desk, _: &EspCall, stars: &[String]) -> Answer {
+fn verify(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
     let email = stars[0].to_lowercase();
     if desk.account.contact_of(&email).is_some() {
         return Ok(EspReply::empty(204));

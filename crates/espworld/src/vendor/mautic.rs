@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Route, VendorSecrets, VendorSheet, is_address, noting, on, order_of, text, time};
+use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, order_of, text, time};
 use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
@@ -33,7 +33,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| list.to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/users/self", |_, _, _| {
         Ok(EspReply::json(
             200,
@@ -106,7 +106,7 @@ fn alias(name: &str) -> String {
     name.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
-fn segments(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn segments(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (start, limit) = span(call)?;
     let all: Vec<_> = desk
         .account
@@ -189,7 +189,7 @@ fn fits(contact: &EspContact, condition: &Where) -> Option<bool> {
 
 const LIST_PARAMS: [&str; 7] = ["search", "start", "limit", "orderBy", "orderByDir", "publishedOnly", "minimal"];
 
-fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (start, limit) = span(call)?;
     let stranger = call.params().into_iter().map(|(name, _)| name).find(|name| {
         !LIST_PARAMS.contains(&name.as_str()) && !name.starts_with("where[") && !name.starts_with("order[")
@@ -243,7 +243,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     ids::of_decimal(90, id).and_then(|number| desk.account.contact(number)).ok_or_else(missing)
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let Value::Object(body) = call.body_json(|| error(400, "Form data is missing"))? else {
         return Err(error(400, "Form data is missing").blaming("the body is not an object"));
@@ -290,7 +290,7 @@ fn tag_contact(desk: &mut Desk, number: u32, name: &str) {
     desk.account.tag_contact(number, tag);
 }
 
-fn dnc(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn dnc(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let fields = call.fields();
     let reason = fields.iter().find(|(name, _)| name == "reason").map(|(_, reason)| reason.as_str());
@@ -304,7 +304,7 @@ fn dnc(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(EspReply::json(200, &json!({"contact": shown(desk, &contact)})))
 }
 
-fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (start, limit) = span(call)?;
     let own = json!({"id": 6, "label": "Email", "alias": "email", "type": "email", "object": "lead"});
     let made = desk.account.fields.iter().map(
@@ -328,7 +328,7 @@ fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(200, &json!({"total": all.len(), "fields": part})))
 }
 
-fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "Form data is missing"))?;
     let label = text(&body, "/label").filter(|label| !label.is_empty());
     let label = label.ok_or_else(|| error(400, "label: A label is required.").blaming("label"))?;
@@ -345,7 +345,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(EspReply::json(201, &json!({"field": shown})))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "Form data is missing"))?;
     let (Some(url), Some(triggers)) = (text(&body, "/webhookUrl"), body["triggers"].as_array()) else {
         return Err(error(400, "webhookUrl: A value is required.").blaming("webhookUrl and triggers"));

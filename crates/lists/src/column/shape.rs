@@ -1,7 +1,7 @@
 //! What a file has around its rows: titles above the header, and quotes around each whole row.
 
 use super::names::is_name;
-use super::{DELIMITERS, Sample, Trial, cells, is_address, is_header, looks_like_address, trimmed};
+use super::{DELIMITERS, DialectTrial, Sample, cells, is_address, is_header, looks_like_address, trimmed};
 use crate::split::Dialect;
 
 /// Most titles above a header.
@@ -29,7 +29,7 @@ pub fn titles(rows: &[Vec<String>]) -> usize {
 
 /// Reads records that are one quoted cell each, with a whole row in it: as many cells in each, and one address in each but the header.
 pub(super) fn unwrapped(head: &[u8]) -> Option<Sample> {
-    let outer = Trial::of(head, Dialect::separated(b','));
+    let outer = DialectTrial::of(head, Dialect::separated(b','));
     let is_single = outer.quoted.iter().all(|quoted| *quoted)
         && outer.torn == 0
         && outer.rows.len() > 1

@@ -23,7 +23,7 @@ const COUNTRIES: [&[u8]; 9] = [b"de", b"pl", b"ru", b"gr", b"tr", b"jp", b"cn", 
 pub(super) struct LineDecoder {
     /// UTF-8 with or without a mark.
     base: Encoding,
-    state: State,
+    state: LegacyState,
     /// Text without a complete line, or a sample without its end.
     pending: Vec<u8>,
     lines: LineCount,
@@ -42,7 +42,7 @@ pub(super) struct LineDecoder {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LegacyState {
     /// Only ASCII so far.
     Plain,
     /// A sample is being collected.
@@ -55,7 +55,7 @@ impl LineDecoder {
         Self {
             base,
             // A mark says that it is UTF-8.
-            state: if base == Encoding::Utf8Bom { State::Known } else { State::Plain },
+            state: if base == Encoding::Utf8Bom { LegacyState::Known } else { LegacyState::Plain },
             pending: Vec::new(),
             lines: LineCount::default(),
             is_sampled: false,
@@ -72,7 +72,7 @@ impl LineDecoder {
     pub(super) fn chosen(base: Encoding, other: &'static encoding_rs::Encoding) -> Self {
         let is_utf8 = base == Encoding::Utf8Bom;
         let keeps_utf8 = is_utf8 || !EAST_ASIAN.contains(&other);
-        Self { state: State::Known, other: Some(other), is_utf8, keeps_utf8, ..Self::new(base) }
+        Self { state: LegacyState::Known, other: Some(other), is_utf8, keeps_utf8, ..Self::new(base) }
     }
 
     pub(super) fn encoding(&self) -> Encoding {
@@ -89,8 +89,10 @@ impl LineDecoder {
         self.pending.extend_from_slice(piece);
         // A line that comes in many small pieces is not searched again with each.
         let waits = match self.state {
-            State::Sampling => self.pending.len() < SAMPLE_BYTES,
-            State::Plain | State::Known => self.pending.len() <= RECORD_MAX && whole_lines(piece, false) == 0,
+            LegacyState::Sampling => self.pending.len() < SAMPLE_BYTES,
+            LegacyState::Plain | LegacyState::Known => {
+                self.pending.len() <= RECORD_MAX && whole_lines(piece, false) == 0
+            }
         };
         if waits && !last {
             return;
@@ -101,16 +103,16 @@ impl LineDecoder {
             let rest = &pending[used..];
             let until = whole_lines(rest, last);
             let taken = match self.state {
-                State::Plain => self.plain(&rest[..until], out),
-                State::Sampling if rest.len() < SAMPLE_BYTES && !last => break,
-                State::Sampling => {
+                LegacyState::Plain => self.plain(&rest[..until], out),
+                LegacyState::Sampling if rest.len() < SAMPLE_BYTES && !last => break,
+                LegacyState::Sampling => {
                     self.detect(&rest[..rest.len().min(SAMPLE_BYTES)]);
                     0
                 }
-                State::Known => self.known(&rest[..until], out),
+                LegacyState::Known => self.known(&rest[..until], out),
             };
             used += taken;
-            if self.state != State::Sampling && taken == until {
+            if self.state != LegacyState::Sampling && taken == until {
                 break;
             }
         }
@@ -126,7 +128,7 @@ impl LineDecoder {
         };
         let line = memchr::memrchr2(b'\n', b'\r', &text[..at]).map_or(0, |end| end + 1);
         self.keep(&text[..line], out);
-        self.state = State::Sampling;
+        self.state = LegacyState::Sampling;
         line
     }
 
@@ -154,7 +156,7 @@ impl LineDecoder {
         }
         detector.feed(b"", true);
         let known_utf8 = self.base == Encoding::Utf8Bom || self.is_sampled || valid > foreign;
-        (self.state, self.is_sampled) = (State::Known, true);
+        (self.state, self.is_sampled) = (LegacyState::Known, true);
         if foreign == 0 && !sample.contains(&ESCAPE) {
             return;
         }
@@ -202,7 +204,7 @@ impl LineDecoder {
                     out.extend_from_slice(other.decode_without_bom_handling(line).0.as_bytes());
                 }
                 None => {
-                    self.state = State::Sampling;
+                    self.state = LegacyState::Sampling;
                     return used;
                 }
             }

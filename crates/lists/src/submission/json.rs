@@ -26,7 +26,7 @@ const WEBHOOK_URL: usize = 1;
 
 /// Grammar state of the reader.
 #[derive(Clone, Copy, Debug)]
-enum At {
+enum JsonState {
     /// Before the object.
     Start,
     /// Before a required value.
@@ -61,7 +61,7 @@ enum Role {
 
 #[derive(Debug)]
 pub(super) struct JsonReader {
-    at: At,
+    at: JsonState,
     /// Open brackets, the innermost last: whether each is an object.
     nest: Vec<bool>,
     /// Whether the current text is a name.
@@ -82,7 +82,7 @@ pub(super) struct JsonReader {
 impl JsonReader {
     pub(super) fn new() -> Self {
         Self {
-            at: At::Start,
+            at: JsonState::Start,
             nest: Vec::with_capacity(DEPTH_MAX),
             in_name: false,
             member: None,
@@ -99,8 +99,8 @@ impl JsonReader {
         let mut rest = piece;
         while let Some(&byte) = rest.first() {
             let used = match self.at {
-                At::Text { escaped } => self.text(rest, escaped, blocks)?,
-                At::Ignored(token) => self.ignored(rest, token)?,
+                JsonState::Text { escaped } => self.text(rest, escaped, blocks)?,
+                JsonState::Ignored(token) => self.ignored(rest, token)?,
                 // RFC 8259 §2: white space around every token.
                 _ if matches!(byte, b' ' | b'\n' | b'\t' | b'\r') => 1,
                 _ => self.sign(byte, blocks)?,
@@ -113,7 +113,7 @@ impl JsonReader {
 
     /// Ends the body; returns the URL.
     pub(super) fn finish(self) -> Result<Option<String>, SubmissionFault> {
-        if !matches!(self.at, At::End) {
+        if !matches!(self.at, JsonState::End) {
             return Err(SubmissionFault::Cut);
         }
         if !self.seen[EMAILS] {
@@ -126,20 +126,20 @@ impl JsonReader {
     fn sign(&mut self, byte: u8, blocks: &Blocks) -> Result<usize, SubmissionFault> {
         let in_object = self.nest.last() == Some(&true);
         match (self.at, byte) {
-            (At::Start, b'{') => self.open(true)?,
-            (At::Start, _) if begins_value(byte) => return Err(SubmissionFault::NotAnObject),
-            (At::First | At::After, b']') if !in_object => self.close()?,
-            (At::FirstName | At::After, b'}') if in_object => self.close()?,
-            (At::After, b',') => self.at = if in_object { At::Name } else { At::Value },
-            (At::Colon, b':') => self.at = At::Value,
-            (At::FirstName | At::Name, b'"') => {
+            (JsonState::Start, b'{') => self.open(true)?,
+            (JsonState::Start, _) if begins_value(byte) => return Err(SubmissionFault::NotAnObject),
+            (JsonState::First | JsonState::After, b']') if !in_object => self.close()?,
+            (JsonState::FirstName | JsonState::After, b'}') if in_object => self.close()?,
+            (JsonState::After, b',') => self.at = if in_object { JsonState::Name } else { JsonState::Value },
+            (JsonState::Colon, b':') => self.at = JsonState::Value,
+            (JsonState::FirstName | JsonState::Name, b'"') => {
                 self.in_name = true;
                 if self.nest.len() == 1 {
                     return Ok(self.keep());
                 }
-                self.at = At::Ignored(Token::Text);
+                self.at = JsonState::Ignored(Token::Text);
             }
-            (At::Value | At::First, _) if begins_value(byte) => {
+            (JsonState::Value | JsonState::First, _) if begins_value(byte) => {
                 self.in_name = false;
                 return self.value(byte, blocks);
             }
@@ -153,7 +153,7 @@ impl JsonReader {
             return Err(SubmissionFault::TooDeep);
         }
         self.nest.push(object);
-        self.at = if object { At::FirstName } else { At::First };
+        self.at = if object { JsonState::FirstName } else { JsonState::First };
         Ok(())
     }
 
@@ -163,7 +163,7 @@ impl JsonReader {
             return Err(SubmissionFault::Member(MEMBERS[EMAILS], "must have at least one address"));
         }
         self.nest.pop();
-        self.at = if self.nest.is_empty() { At::End } else { At::After };
+        self.at = if self.nest.is_empty() { JsonState::End } else { JsonState::After };
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl JsonReader {
             (Role::Url, b'"') => return Ok(self.keep()),
             (Role::Url, byte) if byte != b'n' => return Err(self.blame("must be a string or null")),
             _ => match Token::begin(byte) {
-                Some(token) => self.at = At::Ignored(token),
+                Some(token) => self.at = JsonState::Ignored(token),
                 None => self.open(byte == b'{')?,
             },
         }
@@ -199,7 +199,7 @@ impl JsonReader {
 
     /// Begins a kept text, of which no byte is read yet.
     fn keep(&mut self) -> usize {
-        self.at = At::Text { escaped: false };
+        self.at = JsonState::Text { escaped: false };
         0
     }
 
@@ -209,13 +209,13 @@ impl JsonReader {
             match token.step(byte) {
                 Ok(Some(next)) => token = next,
                 Ok(None) => {
-                    self.at = if self.in_name { At::Colon } else { At::After };
+                    self.at = if self.in_name { JsonState::Colon } else { JsonState::After };
                     return Ok(at);
                 }
                 Err(()) => return Err(SubmissionFault::NotJson(self.offset + at)),
             }
         }
-        self.at = At::Ignored(token);
+        self.at = JsonState::Ignored(token);
         Ok(rest.len())
     }
 
@@ -236,7 +236,7 @@ impl JsonReader {
             self.raw.extend_from_slice(part);
         }
         if let Err(escaped) = end {
-            self.at = At::Text { escaped };
+            self.at = JsonState::Text { escaped };
             return Ok(part.len());
         }
         let raw = std::mem::take(&mut self.raw);
@@ -265,12 +265,12 @@ impl JsonReader {
                 self.element += 1;
             }
         }
-        self.at = At::After;
+        self.at = JsonState::After;
         Ok(())
     }
 
     fn named(&mut self, name: &str) -> Result<(), SubmissionFault> {
-        self.at = At::Colon;
+        self.at = JsonState::Colon;
         self.member = MEMBERS.iter().position(|member| *member == name);
         let Some(member) = self.member else { return Ok(()) };
         if std::mem::replace(&mut self.seen[member], true) {

@@ -23,7 +23,7 @@ pub(super) struct SharedTexts {
 
 /// Look-up result of a number.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Shared<'a> {
+pub(super) enum SharedText<'a> {
     Text(&'a str),
     TooLong,
     Nothing,
@@ -77,11 +77,11 @@ impl SharedTexts {
         Ok(place)
     }
 
-    pub(super) fn get(&self, number: usize) -> Shared<'_> {
+    pub(super) fn get(&self, number: usize) -> SharedText<'_> {
         match self.places.get(number) {
-            None => Shared::Nothing,
-            Some(&TOO_LONG) => Shared::TooLong,
-            Some(&place) => self.at(place as usize).map_or(Shared::Nothing, Shared::Text),
+            None => SharedText::Nothing,
+            Some(&TOO_LONG) => SharedText::TooLong,
+            Some(&place) => self.at(place as usize).map_or(SharedText::Nothing, SharedText::Text),
         }
     }
 
@@ -108,11 +108,11 @@ mod tests {
         }
         for number in 0..100 {
             let expected = if number % 3 == 0 { "" } else { &long[..2 * number] };
-            assert_eq!(texts.get(3 * number), Shared::Text(expected));
-            assert_eq!(texts.get(3 * number + 1), Shared::Text(&long));
-            assert_eq!(texts.get(3 * number + 2), Shared::TooLong);
+            assert_eq!(texts.get(3 * number), SharedText::Text(expected));
+            assert_eq!(texts.get(3 * number + 1), SharedText::Text(&long));
+            assert_eq!(texts.get(3 * number + 2), SharedText::TooLong);
         }
-        assert_eq!(texts.get(300), Shared::Nothing);
+        assert_eq!(texts.get(300), SharedText::Nothing);
     }
 
     #[test]
@@ -120,10 +120,10 @@ mod tests {
         let mut texts = SharedTexts::default();
         for (number, blank) in ["", " ", "\u{a0}\t", &" ".repeat(60_000)].into_iter().enumerate() {
             texts.add(Some(blank)).unwrap();
-            assert_eq!(texts.get(number), Shared::Text(""));
+            assert_eq!(texts.get(number), SharedText::Text(""));
         }
         texts.add(Some(" x ")).unwrap();
-        assert_eq!(texts.get(4), Shared::Text(" x "));
+        assert_eq!(texts.get(4), SharedText::Text(" x "));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use quick_xml::events::Event;
 use super::format::Formats;
 use super::links::{Links, of_formula};
 use super::package::Bounded;
-use super::shared::{Shared, SharedTexts};
+use super::shared::{SharedText, SharedTexts};
 use super::xml::{CellText, Xml, attributes};
 use crate::absent::has_address;
 use crate::bounds::{CELLS_MAX, ROWS_MAX, WorkbookBound};
@@ -43,12 +43,12 @@ struct Tag {
     /// Row and column, if given.
     place: Option<(u32, u32)>,
     format: Option<usize>,
-    kind: Kind,
+    kind: CellKind,
 }
 
 /// Type of a cell's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CellKind {
     /// A number, or any value without a type.
     Number,
     Shared,
@@ -146,14 +146,14 @@ impl<R: Bounded> Sheet<'_, R> {
     }
 
     /// Reads a cell to its end, its text into `content`, and its formula.
-    fn content(&mut self, kind: Kind, content: &mut CellText, formula: &mut CellText) -> Result<(), FileFault> {
+    fn content(&mut self, kind: CellKind, content: &mut CellText, formula: &mut CellText) -> Result<(), FileFault> {
         let outside = self.part.depth() - 1;
         let (mut value, mut computed) = (false, false);
         loop {
             let child = self.part.depth() == outside + 1;
             match self.part.next()? {
                 Event::Start(tag) => match tag.local_name().as_ref() {
-                    "v" if child => value = kind != Kind::Inline,
+                    "v" if child => value = kind != CellKind::Inline,
                     "is" if child => self.part.rich(content)?,
                     "f" if child => computed = true,
                     _ => (value, computed) = (false, false),
@@ -182,28 +182,28 @@ impl<R: Bounded> Sheet<'_, R> {
         let too_long = || FileFault::CellTooLong(u64::from(row) + 1);
         let text = content.text().ok_or_else(too_long)?;
         match tag.kind {
-            Kind::Error => Ok(()),
-            Kind::Inline => rows.cell(row, column, text),
-            Kind::Text => rows.cell(row, column, &super::escapes::resolved(text)),
-            Kind::Shared if text.is_empty() => Ok(()),
-            Kind::Shared => match text.trim().parse().map_or(Shared::Nothing, |number| self.texts.get(number)) {
-                Shared::Text(text) => {
+            CellKind::Error => Ok(()),
+            CellKind::Inline => rows.cell(row, column, text),
+            CellKind::Text => rows.cell(row, column, &super::escapes::resolved(text)),
+            CellKind::Shared if text.is_empty() => Ok(()),
+            CellKind::Shared => match text.trim().parse().map_or(SharedText::Nothing, |number| self.texts.get(number)) {
+                SharedText::Text(text) => {
                     rows.has_shared = true;
                     rows.cell(row, column, text)
                 }
-                Shared::TooLong => Err(too_long()),
-                Shared::Nothing => {
+                SharedText::TooLong => Err(too_long()),
+                SharedText::Nothing => {
                     self.unreadable.meet(u64::from(row) + 1);
                     rows.cell(row, column, "")
                 }
             },
-            Kind::Bool => match text.trim() {
+            CellKind::Bool => match text.trim() {
                 "" => Ok(()),
                 "1" | "true" => rows.cell(row, column, "true"),
                 "0" | "false" => rows.cell(row, column, "false"),
                 _ => Err(FileFault::Damaged),
             },
-            Kind::Number => match text.trim().parse::<f64>() {
+            CellKind::Number => match text.trim().parse::<f64>() {
                 Ok(number) if number.is_finite() => rows.cell(row, column, &self.formats.show(number, tag.format)),
                 _ => rows.cell(row, column, text),
             },
@@ -218,7 +218,7 @@ fn count(counter: &mut u64, most: u64, bound: WorkbookBound) -> Result<(), FileF
 
 impl Tag {
     fn read(tag: &quick_xml::events::BytesStart<'_>) -> Result<Self, FileFault> {
-        let mut read = Self { place: None, format: None, kind: Kind::Number };
+        let mut read = Self { place: None, format: None, kind: CellKind::Number };
         let mut damaged = false;
         attributes(tag, |name, value| {
             match name {
@@ -227,7 +227,7 @@ impl Tag {
                     damaged |= read.place.is_none();
                 }
                 "s" => read.format = value.parse().ok(),
-                "t" => match Kind::named(value) {
+                "t" => match CellKind::named(value) {
                     Some(kind) => read.kind = kind,
                     None => damaged = true,
                 },
@@ -239,7 +239,7 @@ impl Tag {
     }
 }
 
-impl Kind {
+impl CellKind {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "n" => Self::Number,

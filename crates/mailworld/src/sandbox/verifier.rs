@@ -68,11 +68,11 @@ pub struct Sandbox {
     /// For lists: over a separate world, so that lists and live calls are greylisted separately.
     lists: Engine,
     special: SpecialUse,
-    rules: Rules,
+    rules: SandboxRules,
 }
 
 /// Names of the rules that decide here.
-struct Rules {
+struct SandboxRules {
     table: Arc<str>,
     hash: Arc<str>,
     deadline: Arc<str>,
@@ -98,8 +98,11 @@ impl Sandbox {
         let special = SpecialUse::allow(&config.special_use_allowed);
         let engine = Engine::new(config.clone(), net)?;
         let lists = Engine::new(config, of_lists)?;
-        let rules =
-            Rules { table: "sandbox.table".into(), hash: "sandbox.hash".into(), deadline: "sandbox.deadline".into() };
+        let rules = SandboxRules {
+            table: "sandbox.table".into(),
+            hash: "sandbox.hash".into(),
+            deadline: "sandbox.deadline".into(),
+        };
         Ok(Self { engine, lists, special, rules })
     }
 

@@ -68,11 +68,11 @@ pub(crate) async fn serve<S: Stream>(
 ) -> (Ending, Option<S>) {
     let mut talk = Talk::new(stream, wire);
     let (ending, stream) = match talk.begin(session).await {
-        Step::StartTls => {
+        ServeStep::StartTls => {
             let Talk { stream, sent, .. } = talk;
             secure(stream, sent, session, wire).await
         }
-        Step::End(ending) => (ending, Some(talk.stream)),
+        ServeStep::End(ending) => (ending, Some(talk.stream)),
     };
     session.count();
     wire.note(|| Happening::End);
@@ -108,8 +108,8 @@ async fn secure<S: Stream>(
             let mut talk = Talk::new(secured, wire);
             talk.sent = sent;
             let ending = match talk.listen(session).await {
-                Step::End(ending) => ending,
-                Step::StartTls => Ending::Closed,
+                ServeStep::End(ending) => ending,
+                ServeStep::StartTls => Ending::Closed,
             };
             if ending == Ending::Closed {
                 // Sends close_notify, without which the end could be an attacker's.
@@ -127,7 +127,7 @@ async fn drain<S: Stream>(stream: &mut S) {
     while let Ok(Ok(1..)) = timeout(IDLE, stream.read(&mut sink)).await {}
 }
 
-enum Step {
+enum ServeStep {
     StartTls,
     End(Ending),
 }
@@ -148,19 +148,19 @@ impl<'a, S: Stream> Talk<'a, S> {
         Self { stream, wire, input: Vec::new(), out: Vec::new(), chunk: READ_BYTES, sent: 0 }
     }
 
-    async fn begin(&mut self, session: &mut ServerSession) -> Step {
+    async fn begin(&mut self, session: &mut ServerSession) -> ServeStep {
         let flow = session.banner(&mut self.out);
         if let Some(ending) = self.follow(session, 0, flow).await {
             return ending;
         }
         if let Err(ending) = self.flush(session).await {
-            return Step::End(ending);
+            return ServeStep::End(ending);
         }
         self.listen(session).await
     }
 
     /// Reads flights and answers them.
-    async fn listen(&mut self, session: &mut ServerSession) -> Step {
+    async fn listen(&mut self, session: &mut ServerSession) -> ServeStep {
         loop {
             let before = self.input.len();
             self.input.reserve(self.chunk);
@@ -169,11 +169,11 @@ impl<'a, S: Stream> Talk<'a, S> {
                     self.chunk = (self.chunk * 2).min(MAX_READ_BYTES);
                 }
                 Ok(Ok(1..)) => {}
-                Ok(_) => return Step::End(Ending::Closed),
+                Ok(_) => return ServeStep::End(Ending::Closed),
                 Err(_) => {
                     session.idle(&mut self.out);
                     let sent = self.flush(session).await;
-                    return Step::End(sent.err().unwrap_or(Ending::Closed));
+                    return ServeStep::End(sent.err().unwrap_or(Ending::Closed));
                 }
             }
             if self.wire.latency_ms > 0 {
@@ -186,7 +186,7 @@ impl<'a, S: Stream> Talk<'a, S> {
     }
 
     /// Answers all complete lines of the input.
-    async fn answer_flight(&mut self, session: &mut ServerSession) -> Option<Step> {
+    async fn answer_flight(&mut self, session: &mut ServerSession) -> Option<ServeStep> {
         let now_ms = self.wire.clock.now_ms();
         let mut begin = 0;
         let input = std::mem::take(&mut self.input);
@@ -213,18 +213,18 @@ impl<'a, S: Stream> Talk<'a, S> {
         if self.input.len() > MAX_LINE_BYTES {
             self.out.extend_from_slice(b"500 5.5.2 Error: line too long\r\n");
             let sent = self.flush(session).await;
-            return Some(Step::End(sent.err().unwrap_or(Ending::Closed)));
+            return Some(ServeStep::End(sent.err().unwrap_or(Ending::Closed)));
         }
         let sent = self.flush(session).await.err();
-        sent.or_else(|| session.is_done().then_some(Ending::Closed)).map(Step::End)
+        sent.or_else(|| session.is_done().then_some(Ending::Closed)).map(ServeStep::End)
     }
 
     /// Waits before the reply that begins at `before`, and performs what follows it.
-    async fn follow(&mut self, session: &mut ServerSession, before: usize, flow: Flow) -> Option<Step> {
+    async fn follow(&mut self, session: &mut ServerSession, before: usize, flow: Flow) -> Option<ServeStep> {
         if flow.wait_ms > 0 {
             let reply = self.out.split_off(before);
             if let Err(ending) = self.flush(session).await {
-                return Some(Step::End(ending));
+                return Some(ServeStep::End(ending));
             }
             sleep(Duration::from_millis(flow.wait_ms)).await;
             self.out = reply;
@@ -236,22 +236,22 @@ impl<'a, S: Stream> Talk<'a, S> {
             self.out.extend_from_slice(b"250-injected\r\n250 SMTPUTF8\r\n");
         }
         if let Err(ending) = self.flush(session).await {
-            return Some(Step::End(ending));
+            return Some(ServeStep::End(ending));
         }
         Some(match flow.then {
             Then::Continue => return None,
-            Then::StartTls => Step::StartTls,
-            Then::Reset => Step::End(Ending::Reset),
+            Then::StartTls => ServeStep::StartTls,
+            Then::Reset => ServeStep::End(Ending::Reset),
             Then::Silence => {
                 drain(&mut self.stream).await;
-                Step::End(Ending::Closed)
+                ServeStep::End(Ending::Closed)
             }
-            Then::Endless => Step::End(self.talk_for_ever().await),
+            Then::Endless => ServeStep::End(self.talk_for_ever().await),
             Then::Close => {
                 if session.said_421 {
                     self.watch_after_421(session).await;
                 }
-                Step::End(Ending::Closed)
+                ServeStep::End(Ending::Closed)
             }
         })
     }

@@ -7,7 +7,9 @@ use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::limits::EspLimit;
 use crate::reply::EspReply;
-use crate::vendor::{Answer, Route, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers};
+use crate::vendor::{
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers,
+};
 
 /// Segments of a page.
 const PAGE: usize = 100;
@@ -37,7 +39,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| ids::hex32(list, 5),
 };
 
-const ROUTES: &[Route] = &[on("GET", "/segments/list", segments), on("POST", "/email/status", status)];
+const ROUTES: &[EspRoute] = &[on("GET", "/segments/list", segments), on("POST", "/email/status", status)];
 
 fn key(secrets: &VendorSecrets) -> String {
     let hex = &secrets.key;
@@ -48,7 +50,7 @@ fn error(status: u16, message: &str) -> EspReply {
     EspReply::json(status, &json!({"message": message}))
 }
 
-fn segments(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn segments(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let page = call.number("page", 0).ok_or_else(|| error(400, "page").blaming("page"))?;
     if call.param("sort_direction").is_some_and(|direction| !["asc", "desc"].contains(&direction.as_str())) {
         return Err(error(400, "sort_direction").blaming("sort_direction"));
@@ -64,7 +66,7 @@ fn segments(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(reply, &strange_params(call, &["page", "sort_direction"])))
 }
 
-fn status(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn status(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "Invalid JSON"))?;
     let wrong = |what: &str| error(400, &format!("Invalid '{what}'")).blaming(what);
     let emails = match &body["email"] {

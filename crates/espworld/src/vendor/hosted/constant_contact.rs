@@ -11,7 +11,8 @@ use crate::desk::Desk;
 use crate::limits::EspLimit;
 use crate::reply::EspReply;
 use crate::vendor::{
-    Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text, time,
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text,
+    time,
 };
 
 /// Lifetime of an access token.
@@ -53,7 +54,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| uuid(list, 1),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("POST", "/oauth2/default/v1/token", token),
     on("GET", "/v3/contact_lists", lists),
     on("GET", "/v3/contacts", contacts),
@@ -96,7 +97,7 @@ fn error(status: u16, key: &str, message: &str) -> EspReply {
     EspReply::json(status, &json!([{"error_key": key, "error_message": message}]))
 }
 
-fn token(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn token(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let wrong = |status: u16, error: &str| EspReply::json(status, &json!({"error": error, "error_description": error}));
     let given = call.basic().filter(|(user, password)| user == "b3f1-client" && *password == secret(&desk.secrets));
     given.ok_or_else(|| wrong(401, "invalid_client"))?;
@@ -137,7 +138,7 @@ fn links(desk: &mut Desk, call: &EspCall, next: Option<u32>) -> Value {
     json!({"next": {"href": format!("{}?{}", call.path, query.join("&"))}})
 }
 
-fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (after, size) = page(desk, call, 50, 1_000)?;
     let from = after.unwrap_or(0) as usize;
     let all = desk.account.lists.len();
@@ -180,7 +181,7 @@ fn shown(contact: &EspContact, include: &str) -> Value {
     shown
 }
 
-fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let known = ["limit", "cursor", "lists", "status", "include", "created_after", "updated_after", "include_count"];
     let (after, size) = page(desk, call, 50, 500)?;
     let wrong = |name: &str| error(400, "contacts.api.validation", name).blaming(name);
@@ -225,7 +226,7 @@ fn find_or_deleted(desk: &Desk, id: &str, include: &str) -> Result<Value, EspRep
 }
 
 /// Replaces the properties of a contact, and the subresources that the body has. Lists restore a deleted contact.
-fn put(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn put(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "contacts.api.json", "JSON"))?;
     let wrong = |name: &str| error(400, "contacts.api.validation", name).blaming(name);
     let email = text(&body, "/email_address/address").filter(|email| is_address(email));
@@ -265,7 +266,7 @@ fn tag_shown(id: u32, name: &str) -> Value {
     json!({"tag_id": uuid(id, 2), "name": name, "tag_source": "Contact", "created_at": "2026-11-01T09:00:00Z"})
 }
 
-fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (after, size) = page(desk, call, 50, 500)?;
     let from = after.unwrap_or(0) as usize;
     let all = desk.account.tags.len();
@@ -277,7 +278,7 @@ fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(reply, &strange_params(call, &["limit", "cursor", "include_count"])))
 }
 
-fn taggings(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn taggings(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "contacts.api.json", "JSON"))?;
     let wrong = |name: &str| error(400, "contacts.api.validation", name).blaming(name);
     let texts = |at: &str| -> Vec<String> {

@@ -7,7 +7,7 @@ use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::limits::EspLimit;
 use crate::reply::EspReply;
-use crate::vendor::{Answer, Route, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, text};
+use crate::vendor::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, text};
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "customer_io",
@@ -51,7 +51,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
 
 const SITE: &str = "5fca0b6c1d2e3f405162";
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/v1/segments", |desk, _, _| {
         let lists = desk.account.lists.iter();
         let segments: Vec<_> = lists
@@ -104,7 +104,7 @@ fn filter(body: &Value) -> Option<(u32, bool)> {
     Some((u32::try_from(segment).ok()?, out.is_some_and(|out| *out == is_out)))
 }
 
-fn search(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn search(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "The body is not JSON"))?;
     let (segment, only) = filter(&body).ok_or_else(|| error(400, "Invalid filter").blaming("filter"))?;
     let size = call.number("limit", 50).filter(|size| (1..=1000).contains(size));
@@ -134,7 +134,7 @@ fn find(desk: &Desk, name: &str) -> Option<EspContact> {
     desk.account.contact(ids::of_decimal(7, &number.to_string())?)
 }
 
-fn identify(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn identify(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "The body is not JSON"))?;
     let Some(contact) = find(desk, &stars[0]) else {
         // A name that is no cio_id makes a person.

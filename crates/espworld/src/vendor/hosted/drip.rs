@@ -9,7 +9,7 @@ use crate::desk::Desk;
 use crate::limits::EspLimit;
 use crate::reply::EspReply;
 use crate::vendor::{
-    Answer, Route, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
 };
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
@@ -37,7 +37,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
 
 const ACCOUNT: &str = "9999999";
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/accounts/*", |_, _, stars| {
         if stars[0] != ACCOUNT {
             return Err(missing());
@@ -125,7 +125,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     by_id.or_else(by_email).ok_or_else(missing)
 }
 
-fn subscribers(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn subscribers(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let page = call
         .number("page", 1)
         .filter(|page| *page > 0)
@@ -155,7 +155,7 @@ fn subscribers(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(reply, &strange_params(call, &known)))
 }
 
-fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "format_error", "The body is not JSON"))?;
     let given = body.pointer("/subscribers/0").cloned().ok_or_else(|| invalid("presence_error", "subscribers"))?;
     let known = ["id", "email", "new_email", "custom_fields", "tags", "remove_tags", "status", "initial_status"];
@@ -191,7 +191,7 @@ fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(one(desk, &contact), &strange))
 }
 
-fn unsubscribe_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn unsubscribe_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "format_error", "The body is not JSON"))?;
     let given = body.pointer("/batches/0/subscribers").and_then(Value::as_array).filter(|all| !all.is_empty());
     let given = given.ok_or_else(|| invalid("presence_error", "subscribers").blaming("subscribers"))?;
@@ -209,7 +209,7 @@ fn unsubscribe_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(EspReply::empty(204), &strange))
 }
 
-fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "format_error", "The body is not JSON"))?;
     let given = body.pointer("/tags/0").cloned().ok_or_else(|| invalid("presence_error", "tags").blaming("tags"))?;
     let email = text(&given, "/email").filter(|email| is_address(email));
@@ -225,7 +225,7 @@ fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(EspReply::json(201, &json!({})), &strangers(&given, &["email", "tag"])))
 }
 
-fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "format_error", "The body is not JSON"))?;
     let url =
         text(&body, "/webhooks/0/post_url").ok_or_else(|| invalid("presence_error", "post_url").blaming("post_url"))?;

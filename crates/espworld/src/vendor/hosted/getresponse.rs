@@ -9,8 +9,8 @@ use crate::desk::Desk;
 use crate::limits::{EspExcess, EspLimit};
 use crate::reply::EspReply;
 use crate::vendor::{
-    Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params, strangers,
-    text, time,
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params,
+    strangers, text, time,
 };
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
@@ -36,7 +36,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id,
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/accounts", |_, _, _| {
         Ok(EspReply::json(200, &json!({"accountId": "VfEj6", "email": "a@example.com", "companyName": "Acme"})))
     }),
@@ -133,7 +133,7 @@ fn counted(reply: EspReply, (page, size): (usize, usize), total: usize) -> EspRe
     reply.with("CurrentPage", page).with("TotalPages", total.div_ceil(size)).with("TotalCount", total)
 }
 
-fn paged(call: &EspCall, all: &[Value]) -> Answer {
+fn paged(call: &EspCall, all: &[Value]) -> EspAnswer {
     let (page, size) = span(call)?;
     let part: Vec<_> = all.iter().skip((page - 1) * size).take(size).collect();
     Ok(counted(EspReply::json(200, &json!(part)), (page, size), all.len()))
@@ -150,7 +150,7 @@ fn named(call: &EspCall, all: Vec<Value>) -> Result<Vec<Value>, EspReply> {
     Ok(all.into_iter().filter(has).collect())
 }
 
-fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     const KNOWN: [&str; 15] = [
         "query[email]",
         "query[name]",
@@ -203,7 +203,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     number.and_then(|number| desk.account.contact(number)).ok_or_else(missing)
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     let strange = strangers(&body, &["email", "name", "campaign", "dayOfCycle", "scoring", "note"]);
@@ -218,7 +218,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(EspReply::json(200, &shown(&find(desk, &stars[0])?)), &strange))
 }
 
-fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     let wanted = body["tags"].as_array().ok_or_else(|| invalid("tags"))?.clone();
@@ -230,7 +230,7 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(EspReply::json(200, &Value::Array(wanted)), &strangers(&body, &["tags"])))
 }
 
-fn write(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn write(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     for one in body["customFieldValues"].as_array().ok_or_else(|| invalid("customFieldValues"))? {
@@ -244,7 +244,7 @@ fn write(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(EspReply::json(200, &json!([])), &strangers(&body, &["customFieldValues"])))
 }
 
-fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     let is_word =
         |name: &str| (2..=64).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -259,7 +259,7 @@ fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     ))
 }
 
-fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("the body is not JSON"))?;
     let is_name = |name: &String| {
         name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_') && !name.is_empty()

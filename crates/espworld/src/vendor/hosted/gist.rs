@@ -7,7 +7,7 @@ use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::reply::EspReply;
 use crate::vendor::{
-    Answer, Route, VendorSecrets, VendorSheet, is_address, noting, on, order_of, strange_params, strangers, text,
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, order_of, strange_params, strangers, text,
 };
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
@@ -33,7 +33,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| list.to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/contacts", contacts),
     on("POST", "/contacts", upsert),
     on("GET", "/contacts/*", |desk, _, stars| {
@@ -71,7 +71,7 @@ fn shown(contact: &EspContact) -> Value {
         "custom_properties": properties, "tags": [], "segments": []})
 }
 
-fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let bad = |name: &str| error(400, "parameter_invalid", name).blaming(name);
     let page = call.number("page", 1).filter(|page| *page > 0).ok_or_else(|| bad("page"))?;
     let size = call.number("per_page", 50).filter(|size| *size > 0).ok_or_else(|| bad("per_page"))?.min(60);
@@ -87,7 +87,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     number.and_then(|number| desk.account.contact(number)).ok_or_else(missing)
 }
 
-fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "parameter_invalid", "The body is not JSON"))?;
     let strange = strangers(&body, &["id", "email", "name", "custom_properties", "unsubscribed_from_emails", "tags"]);
     let Some(id) = text(&body, "/id") else {
@@ -106,7 +106,7 @@ fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(EspReply::json(200, &json!({"contact": shown(&contact)})), &strange))
 }
 
-fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "parameter_invalid", "The body is not JSON"))?;
     let name = text(&body, "/name").ok_or_else(|| error(400, "parameter_not_found", "name").blaming("name"))?;
     let given = body["contacts"].as_array().cloned().unwrap_or_default();

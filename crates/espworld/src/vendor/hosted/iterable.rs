@@ -8,7 +8,9 @@ use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::limits::EspLimit;
 use crate::reply::EspReply;
-use crate::vendor::{Answer, Route, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text};
+use crate::vendor::{
+    EspAnswer, EspRoute, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text,
+};
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "iterable",
@@ -36,7 +38,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| (list + 700).to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/lists", |desk, _, _| {
         let lists = desk.account.lists.iter();
         let lists: Vec<_> = lists
@@ -63,7 +65,7 @@ fn list(desk: &Desk, id: &str) -> Result<u32, EspReply> {
     list_of(&desk.account, id, SHEET.list_id).ok_or_else(|| error(400, "BadParams", "List not found"))
 }
 
-fn users(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn users(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let id = call.param("listId").ok_or_else(|| error(400, "BadParams", "listId").blaming("listId"))?;
     let list = list(desk, &id)?;
     let slice = desk.account.page(&Selection::all(Some(list), PageOrder::Oldest), 0, usize::MAX);
@@ -75,7 +77,7 @@ fn users(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(reply, &strange_params(call, &["listId", "preferUserId"])))
 }
 
-fn unsubscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn unsubscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "BadJsonBody", "Invalid JSON"))?;
     let id = body["listId"].as_u64().ok_or_else(|| error(400, "BadParams", "listId").blaming("listId is a number"))?;
     let list = list(desk, &id.to_string())?;

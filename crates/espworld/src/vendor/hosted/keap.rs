@@ -7,7 +7,9 @@ use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::limits::{EspExcess, EspLimit};
 use crate::reply::EspReply;
-use crate::vendor::{Answer, Route, VendorSecrets, VendorSheet, noting, on, strange_params, strangers, text, time};
+use crate::vendor::{
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, noting, on, strange_params, strangers, text, time,
+};
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "keap",
@@ -34,7 +36,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| list.to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/contacts", contacts),
     on("GET", "/contacts/*", |desk, call, stars| {
         let contact = find(desk, &stars[0])?;
@@ -118,7 +120,7 @@ fn shown(contact: &EspContact) -> Value {
             "is_opt_in": contact.state == EspState::Subscribed}]})
 }
 
-fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let size = size_of(call)?;
     let after = position(desk, call)?;
     let filter = call.param("filter").unwrap_or_default();
@@ -145,7 +147,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     number.and_then(|number| desk.account.contact(number)).ok_or_else(|| error(404, "NOT_FOUND", "Contact not found"))
 }
 
-fn opt(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn opt(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = desk.account.contact_of(&stars[0]);
     let contact = contact.ok_or_else(|| error(404, "NOT_FOUND", "Email address not found"))?;
     let body = call.body_json(|| invalid("the body"))?;
@@ -157,7 +159,7 @@ fn opt(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(reply, &strangers(&body, &["opted_in", "reason"])))
 }
 
-fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("the body"))?;
     let known = stars[0].parse().ok().filter(|id| desk.account.tag_by_id(*id).is_some());
     let id = known.ok_or_else(|| error(404, "NOT_FOUND", "Tag not found"))?;

@@ -9,7 +9,7 @@ use crate::desk::Desk;
 use crate::limits::EspLimit;
 use crate::reply::EspReply;
 use crate::vendor::{
-    Answer, Route, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text,
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text,
 };
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
@@ -34,7 +34,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id,
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/lists/*/*", lists),
     on("GET", "/lists/*/subscribers/*", members),
     on("POST", "/subscribers/*/unsubscribe.json", |desk, call, stars| {
@@ -88,7 +88,7 @@ fn paging(total: usize, page: usize, size: usize) -> Value {
         "SortExpression": "CreatedOn", "SortIsAscending": false})
 }
 
-fn lists(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn lists(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let numbers = stars[0].parse::<usize>().ok().zip(stars[1].strip_suffix(".json").and_then(|size| size.parse().ok()));
     let Some((page, size)) = numbers.filter(|(page, size)| *page > 0 && (1..=1000).contains(size)) else {
         return Err((SHEET.absent)().blaming("lists are at /lists/PAGE/SIZE.json"));
@@ -115,7 +115,7 @@ fn list(desk: &Desk, id: &str) -> Result<u32, EspReply> {
     list_of(&desk.account, id, list_id).ok_or_else(|| coded(200, "MAILING_LIST_NOT_FOUND"))
 }
 
-fn members(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn members(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
     let wanted = stars[1].strip_suffix(".json").unwrap_or_default().to_owned();
     if !["Subscribed", "Unsubscribed", "Bounced", "Removed"].contains(&wanted.as_str()) {

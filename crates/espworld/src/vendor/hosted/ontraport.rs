@@ -7,7 +7,7 @@ use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::limits::{EspExcess, EspLimit};
 use crate::reply::EspReply;
-use crate::vendor::{Answer, Route, VendorSecrets, VendorSheet, noting, on, strange_params, strangers, text};
+use crate::vendor::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, noting, on, strange_params, strangers, text};
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "ontraport",
@@ -34,7 +34,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
 
 const APP: &str = "2_12345_AbCdEfGhI";
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/Contacts", contacts),
     on("PUT", "/Contacts", edit),
     on("GET", "/Contact", |desk, call, _| {
@@ -103,7 +103,7 @@ fn comparisons(text: &str) -> Option<Vec<(String, String, i64)>> {
     Some(found)
 }
 
-fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let range = call.number("range", 50).ok_or_else(|| plain(400, "Invalid range").blaming("range"))?.clamp(1, 50);
     let start = call.number("start", 0).ok_or_else(|| plain(400, "Invalid start").blaming("start"))?;
     let condition = call.param("condition").unwrap_or_else(|| "[]".to_owned());
@@ -135,7 +135,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
     number.and_then(|number| desk.account.contact(number)).ok_or_else(|| plain(404, "Object not found"))
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| plain(400, "Invalid body"))?;
     let id = text(&body, "/id").ok_or_else(|| plain(422, "id is required").blaming("id"))?;
     let contact = find(desk, &id)?;
@@ -154,7 +154,7 @@ fn edit(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
     Ok(noting(reply, &strangers(&body, &["id", "bulk_mail", "email"])))
 }
 
-fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| plain(400, "Invalid body"))?;
     let (Some(ids), Some(names), Some(0)) =
         (body["ids"].as_array(), body["add_names"].as_array(), body["objectID"].as_i64())

@@ -7,7 +7,9 @@ use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::limits::EspLimit;
 use crate::reply::EspReply;
-use crate::vendor::{Answer, Route, VendorSecrets, VendorSheet, list_of, noting, on, strange_params, strangers, text};
+use crate::vendor::{
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, list_of, noting, on, strange_params, strangers, text,
+};
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "sendlane",
@@ -32,7 +34,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| (list + 30).to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/lists", |desk, call, _| {
         let lists = desk.account.lists.iter();
         let all: Vec<_> = lists.map(|list| json!({"id": list.number + 30, "list_name": list.name})).collect();
@@ -131,7 +133,7 @@ fn body(call: &EspCall, part: &[Value], (page, size): (usize, usize), total: usi
     EspReply::json(200, &json!({"data": part, "links": links, "meta": meta}))
 }
 
-fn paged(call: &EspCall, all: &[Value]) -> Answer {
+fn paged(call: &EspCall, all: &[Value]) -> EspAnswer {
     let (page, size) = span(call)?;
     let part: Vec<_> = all.iter().skip((page - 1) * size).take(size).cloned().collect();
     Ok(noting(body(call, &part, (page, size), all.len()), &strange_params(call, &["page", "limit"])))
@@ -142,7 +144,7 @@ fn shown(contact: &EspContact, state: EspState) -> Value {
         "sms_consent": [], "subscribed": state != EspState::Unsubscribed, "suppressed": state == EspState::Archived})
 }
 
-fn contacts(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (page, size) = span(call)?;
     let list = list_of(&desk.account, &stars[0], SHEET.list_id).ok_or_else(|| message(404, "Resource not found."))?;
     let slice = desk.account.page(&Selection::all(Some(list), PageOrder::Oldest), (page - 1) * size, size);
@@ -163,7 +165,7 @@ fn name(call: &EspCall) -> Result<String, EspReply> {
     text(&body, "/name").filter(|name| !name.is_empty()).ok_or_else(|| invalid("name"))
 }
 
-fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| invalid("tag_ids"))?;
     for id in body["tag_ids"].as_array().ok_or_else(|| invalid("tag_ids"))? {
@@ -175,7 +177,7 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
     Ok(noting(EspReply::json(200, &json!({"data": []})), &strangers(&body, &["tag_ids"])))
 }
 
-fn write(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn write(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| invalid("custom_fields"))?;
     for one in body["custom_fields"].as_array().ok_or_else(|| invalid("custom_fields"))? {

@@ -7,7 +7,7 @@ use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::reply::EspReply;
 use crate::vendor::{
-    Answer, Route, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
+    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
 };
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
@@ -33,7 +33,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| format!("sgm_{list}"),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/contacts", contacts),
     on("GET", "/contacts/*", |desk, call, stars| {
         let contact = find(desk, &stars[0])?;
@@ -90,7 +90,7 @@ fn shown(contact: &EspContact) -> Value {
         "data": data, "status": status(contact.state), "inserted_at": time::iso(contact.created), "updated_at": time::iso(contact.updated)})
 }
 
-fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let page = call.number("paginate[page]", 0).ok_or_else(|| error(400, "page").blaming("paginate[page]"))?;
     let size = call.number("paginate[page_size]", 50).filter(|size| *size > 0);
     let size = size.ok_or_else(|| error(400, "page_size").blaming("paginate[page_size]"))?;
@@ -123,7 +123,7 @@ fn data(call: &EspCall) -> Result<Map<String, Value>, EspReply> {
     body["data"].as_object().cloned().ok_or_else(|| error(400, "Missing field").blaming("data"))
 }
 
-fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let data = Value::Object(data(call)?);
     if !strangers(&data, &["email", "first_name", "last_name", "data", "status", "external_id"]).is_empty() {

@@ -7,7 +7,7 @@ use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::reply::EspReply;
-use crate::vendor::{Answer, Route, VendorSecrets, VendorSheet, list_of, noting, on, strange_params, time};
+use crate::vendor::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, list_of, noting, on, strange_params, time};
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "mailtrain",
@@ -35,7 +35,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| format!("Ab{list}cD"),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("GET", "/lists-by-namespace/*", |desk, _, stars| {
         if stars[0] != "1" {
             return Err(error(403, "Permission denied"));
@@ -82,7 +82,7 @@ fn list(desk: &Desk, cid: &str) -> Result<u32, EspReply> {
     list_of(&desk.account, cid, SHEET.list_id).ok_or_else(|| error(403, "Permission denied"))
 }
 
-fn subscriptions(desk: &mut Desk, call: &EspCall, stars: &[String]) -> Answer {
+fn subscriptions(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
     let offset = call.number("start", 0).ok_or_else(|| error(500, "start").blaming("start"))?;
     let limit = call.number("limit", 10_000).ok_or_else(|| error(500, "limit").blaming("limit"))?;

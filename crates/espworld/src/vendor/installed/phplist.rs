@@ -7,7 +7,7 @@ use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::reply::EspReply;
 use crate::vendor::{
-    Route, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text, time,
+    EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text, time,
 };
 
 /// Lifetime of a session.
@@ -40,7 +40,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| list.to_string(),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("POST", "/sessions", |desk, call, _| {
         let body = call.body_json(|| error(400, "JSON"))?;
         let login = text(&body, "/login_name").zip(text(&body, "/password"));

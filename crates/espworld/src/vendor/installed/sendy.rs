@@ -6,7 +6,7 @@ use crate::account::{EspContact, EspState, ids};
 use crate::call::EspCall;
 use crate::desk::Desk;
 use crate::reply::EspReply;
-use crate::vendor::{Route, VendorSecrets, VendorSheet, is_address, list_of, on};
+use crate::vendor::{EspRoute, VendorSecrets, VendorSheet, is_address, list_of, on};
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "sendy",
@@ -31,7 +31,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     list_id: |list| format!("{}Qe", &ids::hex32(list, 7)[..20]),
 };
 
-const ROUTES: &[Route] = &[
+const ROUTES: &[EspRoute] = &[
     on("POST", "/api/lists/get-lists.php", |desk, call, _| {
         admit(desk, call)?;
         if field(call, "brand_id").ok_or_else(|| said("Brand ID not passed").blaming("brand_id"))? != "1" {

@@ -31,7 +31,7 @@ use crate::handler::{Asking, Call, PathId, Refusal};
     responses((status = 200, description = "The file.", content(
         (String = "text/csv", example = csv::example),
         (BatchRow = "application/x-ndjson"),
-        (inline(Workbook) = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        (inline(ResultWorkbook) = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     )))
 )]
 pub(crate) async fn download_batch(
@@ -68,4 +68,4 @@ fn attachment(name: &str) -> String {
 #[derive(utoipa::ToSchema)]
 #[schema(value_type = String, format = Binary, example = "PK...")]
 #[expect(dead_code, reason = "a form for the description, not a value")]
-struct Workbook(Vec<u8>);
+struct ResultWorkbook(Vec<u8>);

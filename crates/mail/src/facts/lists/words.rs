@@ -71,7 +71,7 @@ const NUMBERED: &[&str] = &["gmail", "hotmail", "outlook", "yahoo"];
 
 /// Where in a name a word counts.
 #[derive(Debug)]
-struct Place {
+struct NamePlace {
     only_first: bool,
     only_last: bool,
 }
@@ -80,7 +80,7 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct NameWords {
     words: AhoCorasick,
-    places: Vec<Place>,
+    places: Vec<NamePlace>,
     /// Names of the form of a series that providers have below other endings.
     of_providers: BTreeSet<String>,
 }
@@ -90,7 +90,7 @@ impl NameWords {
     pub(super) fn new(list: &TextSet, providers: [&TextSet; 2]) -> Result<Self, ListError> {
         let places = list
             .iter()
-            .map(|(word, _)| Place { only_first: word.starts_with(BEGIN), only_last: word.ends_with(END) })
+            .map(|(word, _)| NamePlace { only_first: word.starts_with(BEGIN), only_last: word.ends_with(END) })
             .collect();
         let bare = list.iter().map(|(word, _)| word.trim_start_matches(BEGIN).trim_end_matches(END));
         let words = AhoCorasick::new(bare).map_err(|error| ListError {
