@@ -1,5 +1,5 @@
-//! Any bytes as a file: the reader never panics, and no row is lost. Records are the decoded text, byte by byte and line by line; each
-//! row is returned, or named as one without an address.
+//! Any bytes as a file: the reader never panics, and no row is lost. Records are the decoded text, byte by byte and line by line;
+//! each row is returned, or named as one without an address.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes as the sheet of a workbook: the reader never panics, and no row is lost. A sheet of known cells is read as they are, each
-//! row with its number; rows without text are passed over.
+//! Any bytes as the sheet of a workbook: the reader never panics, and no row is lost. A sheet of known cells is read as they are,
+//! each row with its number; rows without text are passed over.
 
 #![no_main]
 

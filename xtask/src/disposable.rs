@@ -2,8 +2,8 @@
 //!
 //! Votes are weak evidence, because lists copy each other and include what people typed into forms. They never count against a
 //! domain with signs of a real owner: on the HSTS preload list, known to a spam filter as consumer mail, below a suffix reserved
-//! for schools and authorities, or an expensive short name or word. A domain with one vote is taken if it belongs to a family of which
-//! two are confirmed: one name with other counters or below other endings.
+//! for schools and authorities, or an expensive short name or word. A domain with one vote is taken if it belongs to a family of
+//! which two are confirmed: one name with other counters or below other endings.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! One function for each act: what callers can do, the faces that offer it, and no second way to do it.
 //!
-//! An act is a public function of the service that takes its parts (`app: &App`). A *step* is a call that changes the database, made
-//! with a transaction (`tx`). Acts of two faces that share a step share the function that makes it; a face that had its own would
-//! check in another order and answer with other errors. A face cannot make a step itself, nor have one made by a free
+//! An act is a public function of the service that takes its parts (`app: &App`). A *step* is a call that changes the database,
+//! made with a transaction (`tx`). Acts of two faces that share a step share the function that makes it; a face that had its own
+//! would check in another order and answer with other errors. A face cannot make a step itself, nor have one made by a free
 //! function of the backend that an act calls too.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,9 +1,9 @@
 //! Speed of a run of a connection: contacts read from a platform, verified, and acted upon.
 //!
 //! Starts a simulated listmonk (`probity-espworld`) without limits, whose every reply takes 20 ms, and the real program
-//! (`probity serve --sandbox`) over a new database. One contact in eight does not exist, is read again, and is unsubscribed, 100 in a
-//! call. The ceiling of the platform is what its replies allow, one call after another: its share is the time of the calls by that of
-//! the phase. The program fails if a contact was not read, or not done, or done twice.
+//! (`probity serve --sandbox`) over a new database. One contact in eight does not exist, is read again, and is unsubscribed, 100 in
+//! a call. The ceiling of the platform is what its replies allow, one call after another: its share is the time of the calls by
+//! that of the phase. The program fails if a contact was not read, or not done, or done twice.
 //!
 //! `cargo build --release -p probity-cli && cargo run --release -p probity-benches --bin connections` reads 1,000,000 contacts.
 

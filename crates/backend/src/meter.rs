@@ -121,8 +121,8 @@ impl Meter {
         wait.await.unwrap_or(Err(CallRefused::Busy))
     }
 
-    /// Charges and counts a verdict. Returns once that is committed. The charge of a widget's check also spends a credit of the widget's
-    /// day, in the same transaction.
+    /// Charges and counts a verdict. Returns once that is committed. The charge of a widget's check also spends a credit of the
+    /// widget's day, in the same transaction.
     pub async fn charge_check(
         &self,
         reservation: Option<Reservation>,

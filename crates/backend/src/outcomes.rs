@@ -1,7 +1,7 @@
 //! Outcomes of mail that an organization sent: from reported events to stored labels and suppression lists.
 //!
-//! An event that is new puts its address on the list of its class, in the same transaction: hard bounces on `bounced`, complaints on
-//! `complained`. A repeated event does not, so an address that the organization has removed from a list stays removed. Events of
+//! An event that is new puts its address on the list of its class, in the same transaction: hard bounces on `bounced`, complaints
+//! on `complained`. A repeated event does not, so an address that the organization has removed from a list stays removed. Events of
 //! test keys are stored apart and change no list.
 
 pub mod proof;

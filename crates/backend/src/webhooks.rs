@@ -1,7 +1,7 @@
 //! Webhook deliveries and callbacks: guarded, signed, and retried until the endpoint accepts them.
 //!
-//! [`Callbacks::check`] validates a URL ([`crate::outbound`]). The transaction of an event adds deliveries to the outbox ([`tell`]).
-//! [`deliver`] claims, sends and records them, one by one ([`attempt`]), within the limits of each endpoint and host
+//! [`Callbacks::check`] validates a URL ([`crate::outbound`]). The transaction of an event adds deliveries to the outbox
+//! ([`tell`]). [`deliver`] claims, sends and records them, one by one ([`attempt`]), within the limits of each endpoint and host
 //! ([`lanes`]). An endpoint that keeps failing is disabled ([`health`]).
 //!
 //! Customers choose endpoints, so no step trusts them. A URL may point into the operator's network, and a name may change

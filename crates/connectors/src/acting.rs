@@ -79,8 +79,8 @@ pub struct Acting<'a> {
 }
 
 impl<'a> Acting<'a> {
-    /// Starts an action. `memory` has the IDs that earlier machines of the same run found or created. Those of an earlier run may be
-    /// of tags that somebody has deleted since.
+    /// Starts an action. `memory` has the IDs that earlier machines of the same run found or created. Those of an earlier run may
+    /// be of tags that somebody has deleted since.
     pub fn new(
         file: &'a ConnectorFile,
         credentials: &'a Credentials,

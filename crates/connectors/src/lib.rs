@@ -1,8 +1,8 @@
 //! Newsletter platforms as data, and state machines that read and change their contacts.
 //!
 //! A platform is a TOML file ([`ConnectorFile`]) that describes its URL, pages, errors and actions. The machines
-//! [`Authorizing`], [`Testing`], [`Reading`], [`Acting`] and [`Registering`] turn a file into requests and process the responses. They have
-//! no sockets, no clock and no entropy, so the same code runs against a platform, a test server, and a table of expected
+//! [`Authorizing`], [`Testing`], [`Reading`], [`Acting`] and [`Registering`] turn a file into requests and process the responses.
+//! They have no sockets, no clock and no entropy, so the same code runs against a platform, a test server, and a table of expected
 //! requests.
 //!
 //! Credentials appear only in requests: never in `Debug` output, an error or a stored position.

@@ -237,8 +237,8 @@ fn postgres(url: &str, setup: &impl DatabaseSetup) -> Result<Store> {
                 Ok(usable)
             })
         })
-        // A connection without response would keep its place in the pool until the system closes it, minutes later. The library pings
-        // once more after this, always and without a limit; that ping alone would wait so long.
+        // A connection without response would keep its place in the pool until the system closes it, minutes later. The library
+        // pings once more after this, always and without a limit; that ping alone would wait so long.
         .after_release(move |connection, _| {
             Box::pin(async move {
                 let answered = tokio::time::timeout(answer_max, connection.ping()).await;

@@ -61,8 +61,8 @@ impl EngineClock {
         Self { suspended: Suspended::Machine(before), ..Self::starting_at(origin) }
     }
 
-    /// Makes clocks that this process starts from now on begin near `now`, as decided by the first call. Tests that add up days thus do
-    /// not depend on the day and hour at which they run.
+    /// Makes clocks that this process starts from now on begin near `now`, as decided by the first call. Tests that add up days
+    /// thus do not depend on the day and hour at which they run.
     #[cfg(feature = "failpoints")]
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
     pub fn pretend(now: Millis) {

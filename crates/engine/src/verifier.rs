@@ -56,8 +56,8 @@ pub trait Verifier: Send + Sync + 'static {
     /// Waits until a time of its clock.
     fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()>;
     fn counters(&self) -> EngineCounters;
-    /// Current load, throttling and unknown replies of the engine that probes real servers; `None` if there is no such engine. Cheap
-    /// enough for every scrape of metrics.
+    /// Current load, throttling and unknown replies of the engine that probes real servers; `None` if there is no such engine.
+    /// Cheap enough for every scrape of metrics.
     fn snapshot(&self) -> Option<EngineSnapshot> {
         None
     }

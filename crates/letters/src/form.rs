@@ -49,8 +49,8 @@ pub(crate) struct LetterTable {
     pub(crate) rows: Vec<(String, String)>,
 }
 
-/// Returns a subject, in which a long name is cut, beside what the heading says, in which it is not. `fill` writes the name into the
-/// text.
+/// Returns a subject, in which a long name is cut, beside what the heading says, in which it is not. `fill` writes the name into
+/// the text.
 pub(crate) fn titles(name: &str, fill: impl Fn(&str) -> String) -> (String, String) {
     let heading = fill(name);
     let over = heading.chars().count().saturating_sub(SUBJECT_MAX);

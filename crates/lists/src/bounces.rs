@@ -27,8 +27,8 @@ pub const MESSAGE_MAX_BYTES: usize = 1 << 20;
 /// Most recipients that one message reports about.
 const RECIPIENTS_MAX: usize = 1_000;
 
-/// Class of a bounce with this text, and this enhanced code beside it. If mail to the recipient went on to another address, the bounce
-/// is about that one.
+/// Class of a bounce with this text, and this enhanced code beside it. If mail to the recipient went on to another address, the
+/// bounce is about that one.
 fn class_of_bounce(recipient: &str, last: Option<&str>, text: &str, status: Option<&str>) -> OutcomeClass {
     let reading = bounce::read(Rules::embedded(), &BounceText { text, status, recipient });
     if reading.is_hard && last.is_none_or(|last| last.eq_ignore_ascii_case(recipient)) {

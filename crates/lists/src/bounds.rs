@@ -26,8 +26,8 @@ pub(crate) const TEXTS_MAX: usize = 4 << 20;
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
 /// Cell formats, as many as a spreadsheet program allows.
 pub(crate) const FORMATS_MAX: usize = 1 << 16;
-/// Memory for the addresses behind links of a sheet, in bytes. A spreadsheet program allows 65,530 links; other programs write more.
-/// Links beyond are ignored.
+/// Memory for the addresses behind links of a sheet, in bytes. A spreadsheet program allows 65,530 links; other programs write
+/// more. Links beyond are ignored.
 #[cfg(feature = "workbook")]
 pub(crate) const LINK_BYTES_MAX: usize = 8 << 20;
 /// Rows of all sheets read, including empty ones. A sheet has 1,048,576.

@@ -181,7 +181,8 @@ struct DialectTrial {
     rows: Vec<Vec<String>>,
     /// Rows of which a cell is exactly an address or the name of an address column.
     telling: usize,
-    /// Records that no program would have written in this dialect: a quote begins a field and does not end it, or the other way round.
+    /// Records that no program would have written in this dialect: a quote begins a field and does not end it, or the other way
+    /// round.
     torn: usize,
     /// Whether each field of a row is in quotes, by rows.
     quoted: Vec<bool>,

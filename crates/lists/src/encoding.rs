@@ -1,9 +1,9 @@
-//! Decodes any common encoding to UTF-8, in constant memory, before anything is split: in `Shift_JIS`, Big5 and GBK, the second byte
-//! of a character may be a separator.
+//! Decodes any common encoding to UTF-8, in constant memory, before anything is split: in `Shift_JIS`, Big5 and GBK, the second
+//! byte of a character may be a separator.
 //!
-//! A byte order mark decides if present; without one, NULs at every other position of the beginning reveal UTF-16. Otherwise text is
-//! decoded line by line, as line ends are the same bytes in all other encodings ([`legacy`]): a file of mixed origin loses nothing,
-//! and one stray byte in a million rows does not affect the others.
+//! A byte order mark decides if present; without one, NULs at every other position of the beginning reveal UTF-16. Otherwise text
+//! is decoded line by line, as line ends are the same bytes in all other encodings ([`legacy`]): a file of mixed origin loses
+//! nothing, and one stray byte in a million rows does not affect the others.
 
 mod legacy;
 #[cfg(test)]

@@ -87,8 +87,8 @@ fn text(value: &RawValue) -> Result<Option<String>, &'static str> {
     }
 }
 
-/// Gives each member of the object on a line to `take`. Values are skipped without being built: numbers may be too large and arrays too
-/// deep.
+/// Gives each member of the object on a line to `take`. Values are skipped without being built: numbers may be too large and arrays
+/// too deep.
 fn read<'de, T>(line: &'de str, take: T) -> Result<(), String>
 where
     T: FnMut(Cow<'de, str>, &'de RawValue) -> Result<(), &'static str>,

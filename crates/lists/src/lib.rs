@@ -13,8 +13,9 @@
 //! ```
 //!
 //! The command line keeps records unchanged, because its output repeats them byte by byte; the service keeps cells. Both read
-//! with [`rows`], as do submissions of CSV. This crate never waits, stores or reads a clock. An uploaded file is treated as hostile: whatever it
-//! claims, memory holds one record, a beginning of 2 MiB, and for workbooks at most 85 MiB of shared texts and some MiB of links.
+//! with [`rows`], as do submissions of CSV. This crate never waits, stores or reads a clock. An uploaded file is treated as
+//! hostile: whatever it claims, memory holds one record, a beginning of 2 MiB, and for workbooks at most 85 MiB of shared texts and
+//! some MiB of links.
 
 #[cfg(feature = "bounces")]
 pub mod bounces;

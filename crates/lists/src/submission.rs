@@ -9,7 +9,8 @@
 //!
 //! This module never waits, stores or reads a clock: the caller reads pieces from the connection, within its bounds of size and
 //! time, and stores the blocks. How the body is cut into pieces never changes the outcome. Memory is one address (1 KiB; 64 KiB
-//! for lines; for CSV, 3 MiB of its beginning or one record) and the current block; a piece of `n` bytes yields at most `n / 2` addresses.
+//! for lines; for CSV, 3 MiB of its beginning or one record) and the current block; a piece of `n` bytes yields at most `n / 2`
+//! addresses.
 //!
 //! It can be fuzzed without the service, which is a hundred times its size.
 //!

@@ -164,8 +164,8 @@ impl Workbook {
         order.into_iter().map(|sheet| self.sheets[sheet].clone()).collect()
     }
 
-    /// Passes the rows of a sheet to `take`, except those without text, each with its number as the spreadsheet shows it; returns how
-    /// many there are.
+    /// Passes the rows of a sheet to `take`, except those without text, each with its number as the spreadsheet shows it; returns
+    /// how many there are.
     ///
     /// # Errors
     /// [`FileFault`]: the sheet is missing, damaged, too wide, beyond a bound, or `take` failed.

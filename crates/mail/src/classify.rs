@@ -11,10 +11,11 @@
 //!    the first two kinds says otherwise;
 //! 4. a reply that matches no rule is [`Meaning::Unmatched`] (5xx) or [`Meaning::ServerTemporary`] (4xx, rule `class.4xx`).
 //!
-//! The code enforces the first two: [`Rules::parse`] refuses a rule that reads a missing, full or closed mailbox from a 4xx or outside
-//! of RCPT. It also decides about replies that name us and not the recipient (`parties`). Reading cannot fail. `words` reduces a text to
-//! plain words without addresses, so that the mailbox `spam.unknown@` is no evidence. One pass of an automaton finds all phrases
-//! (`phrases`), and rules are bit masks over them (`rules`). Regular expressions need a pass per rule, and often miss word ends.
+//! The code enforces the first two: [`Rules::parse`] refuses a rule that reads a missing, full or closed mailbox from a 4xx or
+//! outside of RCPT. It also decides about replies that name us and not the recipient (`parties`). Reading cannot fail. `words`
+//! reduces a text to plain words without addresses, so that the mailbox `spam.unknown@` is no evidence. One pass of an automaton
+//! finds all phrases (`phrases`), and rules are bit masks over them (`rules`). Regular expressions need a pass per rule, and often
+//! miss word ends.
 
 mod answers;
 pub mod bounce;

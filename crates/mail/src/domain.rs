@@ -4,9 +4,9 @@
 //! and is what is compared; the U-label form is shown to people and stored only where it differs.
 //!
 //! A label that is typed in ASCII is a name of the DNS as it stands: letters, digits and hyphens (RFC 5321 §4.1.2,
-//! RFC 1123 §2.1), and underscores, which the DNS holds too. Any other label is mapped and encoded by UTS 46 ([`idna`]). When the name is well formed, policy refuses what mail on the public internet cannot
-//! reach: address literals, single labels, numeric and one-character top levels and special-use names
-//! ([`SpecialUse`]). [`AddressError::at`] counts bytes of the text that was given.
+//! RFC 1123 §2.1), and underscores, which the DNS holds too. Any other label is mapped and encoded by UTS 46 ([`idna`]). When the
+//! name is well formed, policy refuses what mail on the public internet cannot reach: address literals, single labels, numeric and
+//! one-character top levels and special-use names ([`SpecialUse`]). [`AddressError::at`] counts bytes of the text that was given.
 
 mod idna;
 mod idna2008;

@@ -3,14 +3,15 @@
 //! A plan holds the recipients of one domain and its MX hosts. The shell takes the next [`ProbeAction`], performs it and reports
 //! the result; the plan never waits and never fails. At the end every recipient has exactly one [`RecipientFate`]. Rules, in order:
 //!
-//! * MX hosts are tried by preference, equal ones shuffled (RFC 5321 §5.1). If a host can't be reached or is broken, the next one is
-//!   tried. A client refusal ends the plan, because all MX hosts of a domain have the same operator.
+//! * MX hosts are tried by preference, equal ones shuffled (RFC 5321 §5.1). If a host can't be reached or is broken, the next one
+//!   is tried. A client refusal ends the plan, because all MX hosts of a domain have the same operator.
 //! * If the domain may be a catch-all, a random recipient ends the first flight. A second one follows only if the first was
 //!   accepted. Acceptances wait for the result.
-//! * After many misses, an acceptance counts only once a random recipient is refused, because some servers start accepting everything.
+//! * After many misses, an acceptance counts only once a random recipient is refused, because some servers start accepting
+//!   everything.
 //! * An unanswered recipient is asked again, at most [`ASKS_MAX`] times.
-//! * If a flight of several recipients breaks off without a reply, all of them are asked again, one per flight, and a refusal ends the
-//!   session.
+//! * If a flight of several recipients breaks off without a reply, all of them are asked again, one per flight, and a refusal ends
+//!   the session.
 //! * If a flight in groups fails, it is repeated once, one command at a time ([`ProbePlan::check_group`]).
 //! * Recipients that our own limits hold back are deferred, and so are acceptances that wait for them.
 //!
@@ -255,7 +256,8 @@ impl ProbePlan {
         std::mem::take(&mut self.fates)
     }
 
-    /// Returns the next step. `room` is the number of RCPT commands that the open session can still carry, `None` without a session.
+    /// Returns the next step. `room` is the number of RCPT commands that the open session can still carry, `None` without a
+    /// session.
     pub fn next(&mut self, room: Option<u32>) -> ProbeAction {
         if self.wants() == 0 {
             return self.finish();

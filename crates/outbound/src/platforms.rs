@@ -110,8 +110,8 @@ impl Platforms {
     }
 
     /// Returns the rate limits of an account. `account` is its keyed hash ([`Credentials::account`]), and `tag` that of the
-    /// credentials (`connection.account_tag`). Credentials of the same account share its rate limits and pauses on all nodes, and its
-    /// concurrency on this node.
+    /// credentials (`connection.account_tag`). Credentials of the same account share its rate limits and pauses on all nodes, and
+    /// its concurrency on this node.
     pub fn budget(&self, file: &ConnectorFile, account: &[u8], tag: &[u8]) -> AccountBudget {
         let slug = &file.provider.slug;
         let key = key_of(slug, account);

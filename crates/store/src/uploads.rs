@@ -172,8 +172,8 @@ statements! {
 }
 
 /// Creates an upload that waits for its rows. It stays invisible until it has arrived. [`StoreError::Conflict`]: the organization
-/// already has `at_most` uploads of the mode that are arriving or not started. Started uploads do not count: they are kept for the downloads of
-/// their jobs, and must not block the next list.
+/// already has `at_most` uploads of the mode that are arriving or not started. Started uploads do not count: they are kept for the
+/// downloads of their jobs, and must not block the next list.
 pub async fn begin(tx: &mut Tx, new: &NewUpload, at_most: i64) -> Result<UploadNo> {
     let held = tx.rows(&HELD, args![new.org, at_most, new.test]).await?.len();
     if i64::try_from(held).is_ok_and(|held| held >= at_most) {

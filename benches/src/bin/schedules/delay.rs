@@ -1,7 +1,7 @@
 //! Time from a contact's creation to its verdict, for a platform that sends events and for one that is polled.
 //!
-//! In real time: people sign up at Ghosts and listmonks at random moments. A Ghost posts its event at once. The delay ends when the run
-//! that verified the contact has ended, by the service's clock. A poll's lag is the same from the time at which it was due.
+//! In real time: people sign up at Ghosts and listmonks at random moments. A Ghost posts its event at once. The delay ends when the
+//! run that verified the contact has ended, by the service's clock. A poll's lag is the same from the time at which it was due.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

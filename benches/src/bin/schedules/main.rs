@@ -1,8 +1,8 @@
 //! Speed of connections that work by themselves: webhooks a second, the cost of nights, and how soon new contacts are verified.
 //!
-//! Starts simulated platforms (`probity-espworld`) without limits and the real program (`probity serve --sandbox`) over a new PostgreSQL.
-//! A night is made due by moving all slots, so its runs compete for the node as they would after an outage. The program fails if a
-//! webhook was not counted, a slot has not exactly one finished run, or a new contact got no verdict.
+//! Starts simulated platforms (`probity-espworld`) without limits and the real program (`probity serve --sandbox`) over a new
+//! PostgreSQL. A night is made due by moving all slots, so its runs compete for the node as they would after an outage. The program
+//! fails if a webhook was not counted, a slot has not exactly one finished run, or a new contact got no verdict.
 //!
 //! `cargo build --release -p probity-cli && cargo run --release -p probity-benches --bin schedules` measures all.
 

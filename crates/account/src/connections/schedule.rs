@@ -71,8 +71,8 @@ impl AccountZone {
     }
 
     /// Returns whether one of the nights between two times reads all contacts, and not only those added since the last one: once a
-    /// week, because some platforms give imported contacts an earlier date. Counted by local dates, because a change of clocks moves
-    /// nights near midnight to another date of UTC.
+    /// week, because some platforms give imported contacts an earlier date. Counted by local dates, because a change of clocks
+    /// moves nights near midnight to another date of UTC.
     pub fn has_weekly(&self, connection: ConnId, from: Millis, to: Millis) -> bool {
         let (Some(from), Some(to)) = (self.date(from), self.date(to)) else { return true };
         let day = |date: Date| i64::from((date - jiff::civil::date(1970, 1, 1)).get_days());

@@ -53,8 +53,8 @@ impl ConnectionSettings {
     /// Returns the action on a contact and its reason; `None` if there is no action.
     ///
     /// Whitelisted contacts are never changed, and blacklisted ones are acted on regardless of their verdict. If the
-    /// setting is on and there is an action, misspelled addresses are fixed instead of unsubscribed or deleted. Otherwise the first finding that
-    /// passes a gate decides.
+    /// setting is on and there is an action, misspelled addresses are fixed instead of unsubscribed or deleted. Otherwise the first
+    /// finding that passes a gate decides.
     pub fn action_on(&self, contact: JudgedContact<'_>) -> Option<(ContactAction, Reason)> {
         let JudgedContact { standing, reason, findings, may_be_fixed } = contact;
         let own = self.action.and_then(ContactAction::of);

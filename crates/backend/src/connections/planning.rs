@@ -88,7 +88,8 @@ impl RunPlan {
         Ok(KnownContacts { rules: rules_of(conn, &self.run).await?, reports })
     }
 
-    /// Plans the actions of rows settled in this transaction, and stores which verdicts changed. Contacts with the same address each get their own action.
+    /// Plans the actions of rows settled in this transaction, and stores which verdicts changed. Contacts with the same address
+    /// each get their own action.
     pub(crate) async fn put<'a>(
         &self,
         tx: &mut Tx,

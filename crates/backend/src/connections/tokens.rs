@@ -114,8 +114,8 @@ impl TokenDesk {
         }
     }
 
-    /// Adds a valid access token to the credentials of an account, if its platform wants one. `refused` is the version of a token that
-    /// the platform has refused.
+    /// Adds a valid access token to the credentials of an account, if its platform wants one. `refused` is the version of a token
+    /// that the platform has refused.
     pub async fn authorize(
         &self,
         org: OrgNo,
@@ -208,7 +208,8 @@ impl TokenDesk {
         }
     }
 
-    /// Stores a token. While the database is away, it is tried again until the lease ends: the platform may have replaced a credential.
+    /// Stores a token. While the database is away, it is tried again until the lease ends: the platform may have replaced a
+    /// credential.
     async fn keep(
         &self,
         (org, tag): (OrgNo, AccountTag),

@@ -73,8 +73,8 @@ impl VerifiedRow {
         self.raw.suggestion.as_deref()
     }
 
-    /// Returns the result after the address's suppression lists, what a run knows of its contact, and the overrides. They change the
-    /// reported verdict, not the findings or the price.
+    /// Returns the result after the address's suppression lists, what a run knows of its contact, and the overrides. They change
+    /// the reported verdict, not the findings or the price.
     pub(super) fn after(
         &self,
         lists: &[SuppressionKind],

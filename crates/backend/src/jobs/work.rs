@@ -71,8 +71,8 @@ async fn give_back(jobs: &Jobs, fence: &ChunkFence, ending: &CancellationToken) 
     }
 }
 
-/// Repeats a write until the database takes it. If the lease ends meanwhile and another worker claims the chunk, the write fails with
-/// [`StoreError::LeaseLost`].
+/// Repeats a write until the database takes it. If the lease ends meanwhile and another worker claims the chunk, the write fails
+/// with [`StoreError::LeaseLost`].
 async fn until_taken<W, T>(
     fence: &ChunkFence,
     ending: &CancellationToken,
@@ -212,8 +212,8 @@ async fn unsettled(jobs: &Jobs, claimed: &ClaimedChunk) -> Result<Vec<(usize, Ch
     Ok(rows)
 }
 
-/// Returns the engine's items, and the rows by the keys of the items, which are their positions. `last`: nothing may be deferred any
-/// more.
+/// Returns the engine's items, and the rows by the keys of the items, which are their positions. `last`: nothing may be deferred
+/// any more.
 fn numbered(rows: Vec<(usize, ChunkRow)>, org: OrgNo, last: bool) -> (Vec<JobAddress>, HashMap<u64, ChunkRow>) {
     let customer = org.0.cast_unsigned();
     let mut items = Vec::with_capacity(rows.len());

@@ -1,7 +1,8 @@
 //! Proof that a sending service has posted a body: its signature over the raw bytes.
 //!
-//! The secret in the URL comes first and is checked by the caller. Postmark and `SparkPost` sign nothing, so the secret is their only
-//! proof. Amazon's signature is that of [`sns`](probity_outbound::sns). Signatures have no maximum age: services sign a retry hours later as the first attempt, and a repeated event counts once.
+//! The secret in the URL comes first and is checked by the caller. Postmark and `SparkPost` sign nothing, so the secret is their
+//! only proof. Amazon's signature is that of [`sns`](probity_outbound::sns). Signatures have no maximum age: services sign a retry
+//! hours later as the first attempt, and a repeated event counts once.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
-//! Reads workbooks, which go to an unnamed temporary file first, because an archive has its directory at the end. The system removes
-//! that file in any case.
+//! Reads workbooks, which go to an unnamed temporary file first, because an archive has its directory at the end. The system
+//! removes that file in any case.
 //!
 //! Cells may share one text, so the size of all rows is limited as well as that of the file. Shared texts are in memory during the
 //! reading. Few workbooks are therefore read at a time, for all organizations together, and the others wait on disk.

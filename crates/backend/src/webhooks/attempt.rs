@@ -1,8 +1,8 @@
 //! One delivery attempt: its body and signatures, its outcome, and what follows.
 //!
-//! A failed delivery is retried by [`SCHEDULE_MS`], or later if the endpoint asks for it; a test delivery is not. Customers see the time of the next attempt. Without
-//! a response, that time is the same for a closed port and a silent host. An attempt and its effect on its webhook
-//! ([`super::health`]) are written in one transaction.
+//! A failed delivery is retried by [`SCHEDULE_MS`], or later if the endpoint asks for it; a test delivery is not. Customers see the
+//! time of the next attempt. Without a response, that time is the same for a closed port and a silent host. An attempt and its
+//! effect on its webhook ([`super::health`]) are written in one transaction.
 //!
 //! If the database is unavailable or this machine is at its limits, nothing was tried, and the delivery is retried soon. A
 //! delivery may also be impossible to build: its secret cannot be decrypted, its job is damaged, or only a newer version has

@@ -1,9 +1,9 @@
 //! Sends one POST to one endpoint, within limits that the endpoint cannot change.
 //!
-//! The sender dials an address that the [guard](UrlGuard) has returned for this attempt. It resolves no name, keeps no connection, follows no redirect, reads no proxy from the environment, and decompresses
-//! nothing. [`SendLimits`] bounds the times and the body; the head of a response has at most [`HEAD_MAX`] bytes and
-//! [`HEADERS_MAX`] fields. The status decides: once it is received, a body that drips, breaks off or never ends changes
-//! nothing.
+//! The sender dials an address that the [guard](UrlGuard) has returned for this attempt. It resolves no name, keeps no connection,
+//! follows no redirect, reads no proxy from the environment, and decompresses nothing. [`SendLimits`] bounds the times and the
+//! body; the head of a response has at most [`HEAD_MAX`] bytes and [`HEADERS_MAX`] fields. The status decides: once it is received,
+//! a body that drips, breaks off or never ends changes nothing.
 //!
 //! This is hyper's HTTP/1.1 client on our own socket, because reqwest has no limit for the head of a response. Its other
 //! features (redirects, proxies, cookies, pools, resolver) would have to be disabled.

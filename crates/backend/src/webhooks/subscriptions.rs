@@ -1,7 +1,7 @@
 //! Changes of webhooks, each a part of its caller's transaction, which may keep an answer in it.
 //!
-//! Each change is written down for the timeline, with its actor. A change reaches the webhooks of one sort only: those of live keys,
-//! or those of test keys.
+//! Each change is written down for the timeline, with its actor. A change reaches the webhooks of one sort only: those of live
+//! keys, or those of test keys.
 
 use probity_account::id::WebhookId;
 use probity_account::plans::{Entitlement, Plans};

@@ -1,7 +1,7 @@
 //! A year of many connections: the real planner over the real store, with runs that are begun, finished and failed there.
 //!
-//! A seed draws time zones, contacts that come and go, platforms that are dead for three days, credits that end and come back, and two
-//! nodes, each of which may die at any step of its work. Verdicts are not simulated: a run that has read its contacts has them.
+//! A seed draws time zones, contacts that come and go, platforms that are dead for three days, credits that end and come back, and
+//! two nodes, each of which may die at any step of its work. Verdicts are not simulated: a run that has read its contacts has them.
 //! No night may lack its run or have two, missed nights are made up once, and every contact is verified in time.
 //!
 //! `PROBITY_CONNECTIONS` is the number of connections, `PROBITY_NIGHTS` that of nights, `PROBITY_NIGHTS_SEED` the seed.

@@ -288,7 +288,8 @@ sections! {
 
     /// Targets of `probity doctor`, and of the same checks in a service.
     ["doctor"] doctor: DoctorSection {
-        /// Well-known domains; port 25 counts as open if an MX host of one of them answers. Live lists wait while none does. `[]`: not checked, and no list waits.
+        /// Well-known domains; port 25 counts as open if an MX host of one of them answers. Live lists wait while none does. `[]`:
+        /// not checked, and no list waits.
         probe_domains: Vec<String> = ["gmail.com", "icloud.com", "gmx.net", "fastmail.com"];
         /// Block lists to query for each source IP.
         block_lists: Vec<String> = ["zen.spamhaus.org", "bl.spamcop.net", "b.barracudacentral.org", "psbl.surriel.com"];

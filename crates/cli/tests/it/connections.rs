@@ -1,9 +1,10 @@
-//! Runs of connections through the real program, on simulated platforms that fail, with `kill -9` while it reads, verifies and acts.
+//! Runs of connections through the real program, on simulated platforms that fail, with `kill -9` while it reads, verifies and
+//! acts.
 //!
-//! A [`Drill`](drill::Drill) is one platform, a [`Ground`] the installation of some. At the end, each platform says what was done to
-//! whom ([`verdict`]): every contact is in the result once, nothing was done twice, to anybody else or over the platform's limits,
-//! only misspelled addresses were corrected, the platform is as the rows say, and no credential and no address is where it must not
-//! be.
+//! A [`Drill`](drill::Drill) is one platform, a [`Ground`] the installation of some. At the end, each platform says what was done
+//! to whom ([`verdict`]): every contact is in the result once, nothing was done twice, to anybody else or over the platform's
+//! limits, only misspelled addresses were corrected, the platform is as the rows say, and no credential and no address is where it
+//! must not be.
 //!
 //! A seed draws platform, contacts, faults and settings, the first seed of an installation its moments. `PROBITY_ESP_KILLED` is the
 //! number of seeds for each database, `PROBITY_ESP_SEED` the first of them, or the only one.

@@ -17,8 +17,8 @@ impl<'a> Acting<'a> {
         group.iter().copied().find(|index| !self.seen[*index])
     }
 
-    /// Returns whether a refusal is in doubt, and reads the contact next: the response to an earlier deletion may have been lost. The
-    /// deletion itself is not repeated.
+    /// Returns whether a refusal is in doubt, and reads the contact next: the response to an earlier deletion may have been lost.
+    /// The deletion itself is not repeated.
     pub(super) fn doubts(&mut self, index: usize, message: &str) -> bool {
         let is_open = self.stage == Stage::Main && self.order.kind == ActionKind::Delete;
         if !is_open || self.one_rule().is_none() {

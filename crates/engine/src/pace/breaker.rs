@@ -1,7 +1,7 @@
 //! Circuit breaker: pauses a site after two client refusals, each time twice as long.
 //!
-//! One reply may be misread, or be about its recipient. So the first refusal only counts: a second one opens the breaker, unless the
-//! site answers about recipients in between. On trial after a pause, one refusal is enough.
+//! One reply may be misread, or be about its recipient. So the first refusal only counts: a second one opens the breaker, unless
+//! the site answers about recipients in between. On trial after a pause, one refusal is enough.
 
 use probity_mail::policy::Policy;
 use probity_mail::time::Millis;

@@ -1,9 +1,9 @@
 //! A site: one MX host, or one provider, as one source sees it. Limits connections and recipients, and says when to pause.
 //!
 //! A site has connections, of which jobs leave one to live calls if there are several, and a state (`budget`, `governor`,
-//! `breaker`). Each flight is booked there before it is sent ([`Site::admit`]) and evaluated afterwards ([`Site::record_findings`]). A
-//! shortage is a [`SiteHold`] with a time, never a verdict. Slots are values: dropping one frees its connection, whatever happened
-//! to the session, so a canceled plan leaks none.
+//! `breaker`). Each flight is booked there before it is sent ([`Site::admit`]) and evaluated afterwards
+//! ([`Site::record_findings`]). A shortage is a [`SiteHold`] with a time, never a verdict. Slots are values: dropping one frees its
+//! connection, whatever happened to the session, so a canceled plan leaks none.
 //!
 //! The two locks, of the state and of the idle sessions, are held for a few steps, never nested, and never over an `await`. The
 //! counters beside them are hints about waiters; an error of one costs an extra look.

@@ -1,5 +1,5 @@
-//! What the platforms refuse: calls of a wrong form, too many of them, and traps that are worth knowing. A judge that lets everything
-//! pass proves nothing.
+//! What the platforms refuse: calls of a wrong form, too many of them, and traps that are worth knowing. A judge that lets
+//! everything pass proves nothing.
 
 use std::collections::BTreeMap;
 

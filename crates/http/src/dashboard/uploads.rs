@@ -60,8 +60,8 @@ pub(crate) async fn get_forecast(Call(app, caller): Call, PathId(id): PathId<Upl
     answer(acts::forecast_upload(&app, &caller, id).await)
 }
 
-/// Creates the job once: a repeated start returns the same job. With an `Idempotency-Key`, so does a start of the same file that was
-/// uploaded again. A start that names a column never creates a job from another one.
+/// Creates the job once: a repeated start returns the same job. With an `Idempotency-Key`, so does a start of the same file that
+/// was uploaded again. A start that names a column never creates a job from another one.
 pub(crate) async fn start(
     Call(app, caller): Call,
     PathId(id): PathId<UploadId>,

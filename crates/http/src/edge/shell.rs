@@ -5,7 +5,8 @@
 //!   forget it.
 //! - Every response gets the common headers and a line in the access log.
 //!
-//! The router calls [`shell`] once, around all routes. Requests that hyper cannot read do not arrive here ([`crate::edge::listen`]).
+//! The router calls [`shell`] once, around all routes. Requests that hyper cannot read do not arrive here
+//! ([`crate::edge::listen`]).
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;

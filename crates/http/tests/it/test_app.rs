@@ -372,8 +372,8 @@ async fn step(time: Duration) {
     rest().await;
 }
 
-/// Waits until the services of this thread have nothing to do before a timer ends: no connection to a database is in use, and no task
-/// takes one up in several rounds of the runtime. Gives up on a test that holds one.
+/// Waits until the services of this thread have nothing to do before a timer ends: no connection to a database is in use, and no
+/// task takes one up in several rounds of the runtime. Gives up on a test that holds one.
 async fn rest() {
     const QUIET_ROUNDS: usize = 5;
     const ROUNDS_MAX: usize = 1_000;

@@ -5,8 +5,8 @@
 //!     dsn=5.1.1, status=bounced (host mx.example.org[192.0.2.7] said: 550 5.1.1 ... (in reply to RCPT TO command))
 //! ```
 //!
-//! Other daemons deliver to local mailboxes, which is not mail that was sent. `deferred` is not final. A delivery to a content filter on
-//! the same machine is followed by another one.
+//! Other daemons deliver to local mailboxes, which is not mail that was sent. `deferred` is not final. A delivery to a content
+//! filter on the same machine is followed by another one.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
@@ -20,7 +20,8 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 /// How far a line may be ahead of `now`; a date without a year that is further ahead is of the year before.
 const AHEAD_MAX_MS: i64 = 24 * 3_600_000;
 
-/// Reads a line; `None` if it has no outcome. Times without an offset are read as UTC, dates without a year as the latest before `now`.
+/// Reads a line; `None` if it has no outcome. Times without an offset are read as UTC, dates without a year as the latest before
+/// `now`.
 pub fn read_line(line: &str, now: Millis) -> Option<FoundOutcome> {
     let (head, message) = line.split_once("]: ")?;
     if !is_smtp_client(head) {

@@ -137,8 +137,8 @@ pub(crate) fn is_name(cell: &str) -> bool {
     NAMES.contains(&simple(cell).as_str())
 }
 
-/// Whether a cell is the title of a single column: it has the name of an address column among other words, or what else such lists are
-/// called. Any other text may be meant as an address.
+/// Whether a cell is the title of a single column: it has the name of an address column among other words, or what else such lists
+/// are called. Any other text may be meant as an address.
 pub(super) fn is_title(cell: &str) -> bool {
     let words = cell.split(|c: char| !c.is_alphanumeric() && c != '-').map(simple);
     !cell.contains('@')

@@ -27,7 +27,8 @@ pub fn titles(rows: &[Vec<String>]) -> usize {
     if is_list && rows[..header].iter().all(is_title) { header } else { 0 }
 }
 
-/// Reads records that are one quoted cell each, with a whole row in it: as many cells in each, and one address in each but the header.
+/// Reads records that are one quoted cell each, with a whole row in it: as many cells in each, and one address in each but the
+/// header.
 pub(super) fn unwrapped(head: &[u8]) -> Option<Sample> {
     let outer = DialectTrial::of(head, Dialect::separated(b','));
     let is_single = outer.quoted.iter().all(|quoted| *quoted)

@@ -173,8 +173,8 @@ impl LineDecoder {
     }
 
     /// Whether a line that could be UTF-8 has the encoding of the others all the same. In East Asia, customary letters may pass for
-    /// characters of two bytes in UTF-8, but only very rare ones for characters of three: a line with such characters is UTF-8, as is
-    /// one that has no meaning in the other encoding.
+    /// characters of two bytes in UTF-8, but only very rare ones for characters of three: a line with such characters is UTF-8, as
+    /// is one that has no meaning in the other encoding.
     fn is_in_other(&self, line: &[u8]) -> bool {
         const THREE_BYTES: u8 = 0xe0;
         line.iter().all(|byte| *byte < THREE_BYTES)

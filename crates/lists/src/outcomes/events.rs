@@ -1,7 +1,7 @@
 //! Events of sending services, as they post them: address, outcome and time of each.
 //!
-//! Events that are not final (deferrals, retries), made by machines, or about mail that was not sent have no outcome. A bounce is hard if
-//! the server's reply, read by the rules, says so; where no rule knows it, if the service calls the address invalid.
+//! Events that are not final (deferrals, retries), made by machines, or about mail that was not sent have no outcome. A bounce is
+//! hard if the server's reply, read by the rules, says so; where no rule knows it, if the service calls the address invalid.
 
 use jiff::Timestamp;
 use probity_account::outcome::{OutcomeClass, OutcomeSource};

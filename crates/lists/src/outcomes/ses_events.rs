@@ -1,5 +1,6 @@
-//! Events of Amazon SES, in a notification of SNS: "Amazon SNS notification contents for Amazon SES" and "Examples of event data that
-//! Amazon SES publishes to Amazon SNS" of its Developer Guide. The first name their kind `notificationType`, the second `eventType`.
+//! Events of Amazon SES, in a notification of SNS: "Amazon SNS notification contents for Amazon SES" and "Examples of event data
+//! that Amazon SES publishes to Amazon SNS" of its Developer Guide. The first name their kind `notificationType`, the second
+//! `eventType`.
 
 use probity_account::outcome::OutcomeClass;
 use probity_mail::time::Millis;

@@ -16,8 +16,8 @@ const SUMS: [&str; 16] = [
 ];
 
 /// Whether a cell of the address column holds no address: it is blank, but for characters that nobody sees and marks of an end; it
-/// repeats the header; or it is a number or a line, says that there is no value, or sums up or ends the list. Any other text is meant as an
-/// address, valid or not.
+/// repeats the header; or it is a number or a line, says that there is no value, or sums up or ends the list. Any other text is
+/// meant as an address, valid or not.
 pub fn is_absent(cell: &str, header: Option<&str>) -> bool {
     let cell = trimmed(cell);
     if cell.contains(['@', '\u{ff20}', '\u{fe6b}']) {

@@ -59,7 +59,8 @@ impl Span {
         self.lines > LINES_MAX
     }
 
-    /// End of the first line, if its quote opens by mistake. `torn`: a quote closes where none should. `open`: the field has no end.
+    /// End of the first line, if its quote opens by mistake. `torn`: a quote closes where none should. `open`: the field has no
+    /// end.
     pub(super) fn stray(&self, torn: bool, open: bool) -> Option<(usize, Eol)> {
         let least = if self.single { 3 } else { 2 };
         let examined = self.lines.min(LINES_MAX);

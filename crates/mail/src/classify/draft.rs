@@ -1,6 +1,7 @@
 //! Compiles phrases to a [`PhraseBook`].
 //!
-//! A step that a list of words can make is stored once, with the list: lists of hundreds of words are in more than a thousand steps.
+//! A step that a list of words can make is stored once, with the list: lists of hundreds of words are in more than a thousand
+//! steps.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -13,8 +14,8 @@ use super::phrases::{After, Beginnings, ClassMember, Effect, Groups, PhraseBook,
 /// The list of words that name something else than what a phrase is about: a state behind one of them is a state of it.
 const OTHERS: &str = "other";
 
-/// The lists of words with which a clause may go on behind a closing step: nouns for the recipient, and words that begin the rest of a
-/// sentence.
+/// The lists of words with which a clause may go on behind a closing step: nouns for the recipient, and words that begin the rest
+/// of a sentence.
 const CONTINUATIONS: [&str; 2] = ["who", "behind"];
 
 /// The list of words that may stand before such a noun (`for this user`).
@@ -43,8 +44,8 @@ impl PhraseBookBuilder {
         true
     }
 
-    /// Compiles the phrases, and returns the pieces of text that they are made of. `words` are the lists of words that `<name>` stands
-    /// for.
+    /// Compiles the phrases, and returns the pieces of text that they are made of. `words` are the lists of words that `<name>`
+    /// stands for.
     pub(super) fn build(self, words: &BTreeMap<String, Vec<String>>) -> Result<(PhraseBook, Vec<Vec<u8>>), String> {
         let classes = words.iter().map(|(name, words)| Ok((name.as_str(), literals(name, words)?)));
         let classes: Classes<'_> = classes.collect::<Result<_, String>>()?;

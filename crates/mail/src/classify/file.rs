@@ -1,7 +1,7 @@
 //! The rule file: its form, its checks and its compilation.
 //!
-//! Parsing is strict, because a rule that never matches would go unnoticed. An unknown key, an undefined list or a rule that reads a
-//! missing mailbox from a temporary refusal is an error with its rule and line.
+//! Parsing is strict, because a rule that never matches would go unnoticed. An unknown key, an undefined list or a rule that reads
+//! a missing mailbox from a temporary refusal is an error with its rule and line.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -6,8 +6,8 @@ const WAIT_MAX_MS: i64 = 86_400_000;
 /// Maximum number of words between the announcement of a delay and its number ("for at least another 5 minutes").
 const LEAD_MAX: usize = 4;
 
-/// The delay in plain words, in milliseconds: a number with a unit behind a word that announces it. "error 300" is none; "5 messages in
-/// 60 seconds" is read as one, which does no harm.
+/// The delay in plain words, in milliseconds: a number with a unit behind a word that announces it. "error 300" is none; "5
+/// messages in 60 seconds" is read as one, which does no harm.
 pub(super) fn retry_after_ms(words: &[u8]) -> Option<i64> {
     if !words.iter().any(u8::is_ascii_digit) {
         return None;

@@ -1,8 +1,8 @@
 //! Parties of a dialog that a reply can name.
 //!
-//! A reply that names us and not the recipient is about us: "No such user <ask@probe.example>", our MAIL FROM. A reply that names both
-//! ("<joe@example.net>: user unknown (from probe.example [192.0.2.1])") is about the recipient, unless a rule says otherwise. Names that
-//! we share with the recipient are ignored: an equal address or domain.
+//! A reply that names us and not the recipient is about us: "No such user <ask@probe.example>", our MAIL FROM. A reply that names
+//! both ("<joe@example.net>: user unknown (from probe.example [192.0.2.1])") is about the recipient, unless a rule says otherwise.
+//! Names that we share with the recipient are ignored: an equal address or domain.
 
 use std::net::IpAddr;
 

@@ -124,9 +124,9 @@ pub(super) struct Literal {
     pub(super) closes: bool,
 }
 
-/// The steps of a phrase. `*` matches any short text: `blacklist*` finds `blacklisted`, `user * unknown` finds `user smith unknown`. `~`
-/// matches a shorter text without words of the list `other`. `<who>` matches any entry of the list of words `who`. `unknown$` is no
-/// `unknown` of something else: the clause ends there, or goes on with a noun for the recipient.
+/// The steps of a phrase. `*` matches any short text: `blacklist*` finds `blacklisted`, `user * unknown` finds `user smith
+/// unknown`. `~` matches a shorter text without words of the list `other`. `<who>` matches any entry of the list of words `who`.
+/// `unknown$` is no `unknown` of something else: the clause ends there, or goes on with a noun for the recipient.
 pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
     let mut elements = Vec::new();
     let bare = text.strip_suffix('$');

@@ -164,8 +164,8 @@ impl PhraseBook {
         found
     }
 
-    /// Whether a clause ends behind a hit, or goes on with a noun for the recipient, an address, a number or a word that begins the rest
-    /// of a sentence. Before any other word, `unknown` and `disabled` are said of something else.
+    /// Whether a clause ends behind a hit, or goes on with a noun for the recipient, an address, a number or a word that begins the
+    /// rest of a sentence. Before any other word, `unknown` and `disabled` are said of something else.
     fn ends_clause(&self, marked: &[u8], words: &[u8], hit_end: usize) -> bool {
         let mut at = last_of_word(words, hit_end - 1);
         if marked[at + 1..].split(|byte| *byte == CLAUSE_END).next().is_some_and(words::is_trailer) {

@@ -1,12 +1,12 @@
 //! Plain words of a reply's text, the form in which phrases are found.
 //!
-//! Words are lower case, without accents. Punctuation becomes one blank, except dots inside words (`5.1.1`, `spamhaus.org`). Apostrophes
-//! are dropped (`doesn't` is `doesnt`, but `l'adresse` is `l adresse`), and `e-mail` is `email`. The text starts and ends with a blank, so
-//! phrases with blanks at their ends match whole words. Addresses become [`ADDRESS`], our MAIL FROM [`OUR_ADDRESS`]. Each label of
-//! a host name is a word of its own behind [`HOST`], which phrases with `{host}` find (`{host}dnsbl*`). A host name that leads the text
-//! (`blacklist.hoster.example: user unknown`) is the server's own: only phrases that match parts of words find it (`*spamhaus*`). Of a URL,
-//! the host and the value of a `p=` parameter stay (Google's reason); a path such as `/help_spam.htm` is no evidence. An IP address in a
-//! URL leaves [`LINK`].
+//! Words are lower case, without accents. Punctuation becomes one blank, except dots inside words (`5.1.1`, `spamhaus.org`).
+//! Apostrophes are dropped (`doesn't` is `doesnt`, but `l'adresse` is `l adresse`), and `e-mail` is `email`. The text starts and
+//! ends with a blank, so phrases with blanks at their ends match whole words. Addresses become [`ADDRESS`], our MAIL FROM
+//! [`OUR_ADDRESS`]. Each label of a host name is a word of its own behind [`HOST`], which phrases with `{host}` find
+//! (`{host}dnsbl*`). A host name that leads the text (`blacklist.hoster.example: user unknown`) is the server's own: only phrases
+//! that match parts of words find it (`*spamhaus*`). Of a URL, the host and the value of a `p=` parameter stay (Google's reason); a
+//! path such as `/help_spam.htm` is no evidence. An IP address in a URL leaves [`LINK`].
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
@@ -23,8 +23,8 @@ pub(super) const OUR_ADDRESS: u8 = 0x02;
 /// Mark at the beginning of a host name or of a label of it.
 pub(super) const HOST: u8 = 0x04;
 
-/// Mark of a URL with an IP address in it, which explains what was done to a client. Whose address it is does not matter: reports of
-/// bounces do not know ours.
+/// Mark of a URL with an IP address in it, which explains what was done to a client. Whose address it is does not matter: reports
+/// of bounces do not know ours.
 pub(super) const LINK: u8 = 0x05;
 
 /// Top-level domains that are not in the DNS.

@@ -6,8 +6,8 @@
 //! is at this place. The total and the peak of every pattern, and counts of form (letters, digits, gaps), go through a
 //! layer of eight units to a score of 0 to 1. No hash table, no allocation.
 //!
-//! Two words joined by a dot look like a person even where each of them is mash. So both sides are scored as well, and the sum of their
-//! logarithms of odds counts where it is above that of the whole, unless the whole is far from mash.
+//! Two words joined by a dot look like a person even where each of them is mash. So both sides are scored as well, and the sum of
+//! their logarithms of odds counts where it is above that of the whole, unless the whole is far from mash.
 //!
 //! It is made to accuse rarely: four of five mashes are enough, but not one in a hundred people may be called one, from
 //! whatever region the name comes. A text in a script that the model was not trained on (anything but Latin letters)
@@ -43,10 +43,11 @@ const SHORT_SIDE: f32 = 10.0;
 /// What each side must have: mash beside a word (`anna.qjxzvk`) may be a name that the model does not know, and names without their
 /// vowels come in pairs (`khldun.alqhtni`).
 const SIDE_OUTCOME_MIN: f32 = 0.6;
-/// What the whole must have for its sides to count: where it looks like a person, strange sides are a language's own (`dmytro.dovbyk`).
+/// What the whole must have for its sides to count: where it looks like a person, strange sides are a language's own
+/// (`dmytro.dovbyk`).
 const WHOLE_OUTCOME_MIN: f32 = -5.0;
-/// What is added for so many letters, beyond what the layer makes of them. Nearly all people who are accused have six or seven letters, so
-/// a threshold that spares them spares mash of eight letters and more, of which hardly anybody is called.
+/// What is added for so many letters, beyond what the layer makes of them. Nearly all people who are accused have six or seven
+/// letters, so a threshold that spares them spares mash of eight letters and more, of which hardly anybody is called.
 const SIX_LETTERS: f32 = 0.2;
 const EIGHT_LETTERS: f32 = 1.0;
 

@@ -6,8 +6,8 @@
 //! swaps and neighbouring keys are cheap, strange letters dear; a name may cost more the longer and the more popular its
 //! original is. Candidates come from an index of deletions ([`bags`]), never from a comparison with every popular domain.
 //!
-//! A disposable domain gets no suggestion unless it is one slip away from a well-known provider, or has the letters of one in another
-//! order (`gimal.com`); it is never suggested itself.
+//! A disposable domain gets no suggestion unless it is one slip away from a well-known provider, or has the letters of one in
+//! another order (`gimal.com`); it is never suggested itself.
 //!
 //! A wrong suggestion costs trust and a missing one little, so an unknown name with a real ending must be very near to a
 //! popular domain. A suggestion never changes a verdict. Text that is no address at all is [`text`]'s.
@@ -98,9 +98,9 @@ impl Suggester {
         Ok(Self { targets, bags, popular: popular.clone(), skeletons, squeezed, endings })
     }
 
-    /// Is a domain one slip or one look-alike away from a provider that the whole world uses or from the long name of a large one, or
-    /// does it have the letters of the former in another order? Such domains are registered to catch the mail of others, and lists of
-    /// throw-away domains have them.
+    /// Is a domain one slip or one look-alike away from a provider that the whole world uses or from the long name of a large one,
+    /// or does it have the letters of the former in another order? Such domains are registered to catch the mail of others, and
+    /// lists of throw-away domains have them.
     fn is_one_slip(&self, domain: &str, meant: &str) -> bool {
         let is_sure =
             |target: &Target| target.tier == 1 || (target.tier == 2 && target.name.len() > SHORT_NAME_LETTERS_MAX);
@@ -207,8 +207,8 @@ fn price(cut: Cut<'_>, target: &Target) -> Option<u32> {
 }
 
 /// Whether `.com`, `.net` or `.org` in place of the target's ending is a slip. Both names of a firm exist as a rule (`telia.net`,
-/// `cox.com`), so it is one only for a provider that the whole world uses, and where `.com` stands for the `.net` of a large provider with
-/// a long name (`sbcglobal.com`).
+/// `cox.com`), so it is one only for a provider that the whole world uses, and where `.com` stands for the `.net` of a large
+/// provider with a long name (`sbcglobal.com`).
 fn has_worldwide_com(target: &Target) -> bool {
     target.tier == 1 || (target.tier == 2 && target.ending == "net" && target.name.len() > SHORT_NAME_LETTERS_MAX)
 }

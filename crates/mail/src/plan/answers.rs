@@ -92,9 +92,9 @@ impl ProbePlan {
         flight.heard
     }
 
-    /// Discards the answers of a flight that broke off, and asks about each recipient again, one per flight. Replies match commands by
-    /// order alone (RFC 2920 §3.1). Without the last one, their count can't be checked, and a duplicate reply would shift all that
-    /// follow it to the wrong recipients.
+    /// Discards the answers of a flight that broke off, and asks about each recipient again, one per flight. Replies match commands
+    /// by order alone (RFC 2920 §3.1). Without the last one, their count can't be checked, and a duplicate reply would shift all
+    /// that follow it to the wrong recipients.
     fn doubt(&mut self, recipients: &[u32], mut answers: Vec<RcptAnswer>) -> Vec<RcptAnswer> {
         let replied = |answer: &RcptAnswer| matches!(answer, RcptAnswer::Reply(_) | RcptAnswer::MailRefused(_));
         if answers.iter().any(replied) {
@@ -202,8 +202,8 @@ impl FlightSoFar {
     }
 }
 
-/// Whether a permanent refusal is about one recipient: not about us or the server, and not one that a catch-all mailbox could cause,
-/// such as a full one.
+/// Whether a permanent refusal is about one recipient: not about us or the server, and not one that a catch-all mailbox could
+/// cause, such as a full one.
 pub(super) fn tells_apart(meaning: Meaning) -> bool {
     use Meaning::{Deactivated, NotResponsible, Restricted, Unmatched};
     is_missing(meaning) || matches!(meaning, Deactivated | NotResponsible | Restricted | Unmatched)

@@ -26,8 +26,8 @@ impl ProbePlan {
         asks && !self.randoms.useless && self.randoms.lost < u32::from(ASKS_MAX)
     }
 
-    /// Whether acceptances need a refused random recipient although the domain checks recipients. Some servers accept everything after
-    /// too many missing recipients. Providers known not to do so need no check.
+    /// Whether acceptances need a refused random recipient although the domain checks recipients. Some servers accept everything
+    /// after too many missing recipients. Providers known not to do so need no check.
     pub(super) fn must_check(&self) -> bool {
         let Some(policy) = self.hosts.policy() else { return false };
         match policy.suspect_after_misses {
@@ -37,7 +37,8 @@ impl ProbePlan {
     }
 
     /// Takes back acceptances that an earlier session left without a check: by now the server may have forgotten our misses, and
-    /// a check vouches for what it answers at the same time. Bounded by [`ASKS_MAX`], for servers that take one recipient a session.
+    /// a check vouches for what it answers at the same time. Bounded by [`ASKS_MAX`], for servers that take one recipient a
+    /// session.
     pub(super) fn ask_unchecked_again(&mut self) {
         if self.catch_all != CatchAll::No || !self.must_check() {
             return;
@@ -82,9 +83,9 @@ impl ProbePlan {
         }
     }
 
-    /// Whether a permanent refusal of the random recipient proves that the domain checks recipients, whatever its text. It does if the same
-    /// flight has an acceptance and no other refusal. An acceptance in an earlier flight is no proof, because the server may refuse us
-    /// since then; nor is a text that differs from that of its missing recipients.
+    /// Whether a permanent refusal of the random recipient proves that the domain checks recipients, whatever its text. It does if
+    /// the same flight has an acceptance and no other refusal. An acceptance in an earlier flight is no proof, because the server
+    /// may refuse us since then; nor is a text that differs from that of its missing recipients.
     fn alone_refused(&self, meaning: Meaning, flight: &FlightSoFar) -> bool {
         let only_it = !flight.refused && flight.elsewhere.is_empty() && flight.limited.is_empty();
         tells_apart(meaning) && flight.accepted && !self.seen.refuses && only_it && flight.refusal.is_none()

@@ -48,8 +48,8 @@ impl ProbePlan {
         RecipientFate::Later { told, after_ms: UNREACHED_MS, why, same_source: true }
     }
 
-    /// Defers all open recipients because of our own limits or an open circuit breaker, including acceptances that wait for a random
-    /// recipient.
+    /// Defers all open recipients because of our own limits or an open circuit breaker, including acceptances that wait for a
+    /// random recipient.
     pub fn defer(&mut self, why: NotAsked, after_ms: i64) {
         let told = self.not_asked(Mailbox::NotAsked(why));
         let token = match why {

@@ -169,8 +169,8 @@ impl Hosts {
         self.current += 1;
     }
 
-    /// Meaning of a plan that no host is left for and no host's failure ended. It is a fact about the domain only if no MX host has an
-    /// address, by authority. A host with one has ended sessions until there were too many.
+    /// Meaning of a plan that no host is left for and no host's failure ended. It is a fact about the domain only if no MX host has
+    /// an address, by authority. A host with one has ended sessions until there were too many.
     pub(super) fn unusable(&self) -> Mailbox {
         let any = |is: fn(&HostPhase) -> bool| self.list.iter().any(|host| is(&host.state));
         if any(|state| matches!(state, HostPhase::Addresses(_))) {

@@ -10,14 +10,16 @@ use crate::smtp::session::End;
 use crate::verdict::{Mailbox, Silence, silence_token};
 
 impl ProbePlan {
-    /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients too.
+    /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients
+    /// too.
     pub(super) fn stop_if_refused(&mut self, flight: &mut FlightSoFar) {
         let Some((why, stage, retry_ms)) = flight.refusal else { return };
         let everybody = !flight.heard.told_something && flight.limited.is_empty();
         // One reply to MAIL refuses all recipients of the flight.
         let signs = if stage == DialogStage::Rcpt { signs_of_refusal(&flight.refused_us) } else { 1 };
         let with_random = signs + u32::from(flight.random_refuses_us);
-        // A recipient's own policy can look like a client refusal: only three alike, or a reply about us, count for the circuit breaker.
+        // A recipient's own policy can look like a client refusal: only three alike, or a reply about us, count for the circuit
+        // breaker.
         let names_us = why != AboutUs::Policy || stage != DialogStage::Rcpt || signs >= 3;
         if names_us {
             flight.heard.about_us = Some((why, retry_ms));

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! What the caller can rely on:
-//! * Each [`SessionEvent::Ask`] is answered by exactly one [`SessionStep::Answered`] with one entry for each recipient. Where the session
-//!   dies inside a flight, `Answered` comes first and the next event of any other kind (a [`SessionEvent::Tick`] will do) gives
-//!   [`SessionStep::Ended`]; [`SmtpSession::end`] tells at once.
+//! * Each [`SessionEvent::Ask`] is answered by exactly one [`SessionStep::Answered`] with one entry for each recipient. Where the
+//!   session dies inside a flight, `Answered` comes first and the next event of any other kind (a [`SessionEvent::Tick`] will do)
+//!   gives [`SessionStep::Ended`]; [`SmtpSession::end`] tells at once.
 //! * Only complete replies count. A protocol error voids the whole flight, because answers may have been shifted; a
 //!   connection that closes, times out or is shut by a 421 keeps the answers that were complete.
 //! * After the end nothing is sent, but for a parting QUIT that [`SmtpSession::outgoing`] may hold.

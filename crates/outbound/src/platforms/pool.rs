@@ -1,7 +1,7 @@
 //! Open connections to platforms, kept for a few seconds after a call.
 //!
-//! A connection belongs to the credentials of one account and to one host, so no response can reach another customer. It is kept only after a
-//! complete response. Dropping a connection closes it.
+//! A connection belongs to the credentials of one account and to one host, so no response can reach another customer. It is kept
+//! only after a complete response. Dropping a connection closes it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

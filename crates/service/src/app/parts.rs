@@ -1,7 +1,7 @@
 //! Shared state of acts ([`App`]) and the tasks behind it, for a service or a single command.
 //!
-//! Calls leave work to three writers, of credit windows, of widget checks and of the log of requests. They end when the last reference to the [`App`]
-//! is dropped, so drop all other references before [`ServiceParts::close`].
+//! Calls leave work to three writers, of credit windows, of widget checks and of the log of requests. They end when the last
+//! reference to the [`App`] is dropped, so drop all other references before [`ServiceParts::close`].
 
 use std::path::Path;
 use std::sync::Arc;

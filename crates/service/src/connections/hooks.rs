@@ -75,7 +75,8 @@ async fn known(app: &App, connection: ConnId) -> Result<Arc<KnownHook>, ApiError
     })
 }
 
-/// Removes the webhook of a connection that is being deleted, as far as the platform does so now. Afterwards its events are rejected.
+/// Removes the webhook of a connection that is being deleted, as far as the platform does so now. Afterwards its events are
+/// rejected.
 pub(super) async fn remove(app: &App, of: &StoredConnection) -> Result<(), ApiError> {
     let found = hooks::of_connection(&mut app.store.read().await?, of.org, of.id).await?;
     let Some(sealed) = found.and_then(|hook| hook.keys) else { return Ok(()) };

@@ -1,7 +1,8 @@
 //! Outcomes of mail that an organization sent, reported by its own systems.
 //!
 //! They are labels for a later score of addresses, and put addresses on the suppression lists `bounced` and `complained`. A report
-//! is stored as a whole or not at all; text that is not an address is skipped and counted, as in lists. Only keyed hashes are stored.
+//! is stored as a whole or not at all; text that is not an address is skipped and counted, as in lists. Only keyed hashes are
+//! stored.
 
 use probity_account::outcome::{OutcomeClass, OutcomeSource};
 use probity_backend::outcomes::{AHEAD_MAX_MS, OutcomeRecorder, TakenOutcomes};

@@ -1,7 +1,7 @@
 //! Sources of outcomes: URLs to which an organization's sending services post events.
 //!
-//! The URL has a secret, which only the act that creates the source returns. Services that sign also need their key. A source that a
-//! test key created stores its events as those of test keys, and only test keys see it.
+//! The URL has a secret, which only the act that creates the source returns. Services that sign also need their key. A source that
+//! a test key created stores its events as those of test keys, and only test keys see it.
 
 use std::collections::HashMap;
 

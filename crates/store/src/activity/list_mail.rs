@@ -86,8 +86,8 @@ pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
     conn.has(&ANY_DUE, args![now]).await
 }
 
-/// Leases up to `at_most` due mails to a run. `run` must be a text that no other claim uses: a random one. Mail about lists that were
-/// deleted, and to members who left, is dropped.
+/// Leases up to `at_most` due mails to a run. `run` must be a text that no other claim uses: a random one. Mail about lists that
+/// were deleted, and to members who left, is dropped.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<ClaimedListMail>> {
     if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
         return Ok(Vec::new());

@@ -1,11 +1,11 @@
 //! Reports to members: each waits here for a relay.
 //!
-//! As with other mail, [`claim`] leases what is due to one run, and [`record()`] is fenced by the run's name. Whether a member gets a
-//! report is decided twice, when it is due and when it is claimed: members who left or switched it off get none, and none goes to
+//! As with other mail, [`claim`] leases what is due to one run, and [`record()`] is fenced by the run's name. Whether a member gets
+//! a report is decided twice, when it is due and when it is claimed: members who left or switched it off get none, and none goes to
 //! restricted organizations, or to an address from which no mailed link came back.
 
-/// Whether a member `u` of an organization `o` gets reports of a kind: the states are those of `OrgState::is_stopped`, the bits those
-/// of `profile::NotificationSettings`.
+/// Whether a member `u` of an organization `o` gets reports of a kind: the states are those of `OrgState::is_stopped`, the bits
+/// those of `profile::NotificationSettings`.
 macro_rules! gets {
     ($kind:literal) => {
         concat!(
@@ -88,8 +88,8 @@ statements! {
     [figures, planning]
 }
 
-/// Has a run reported to the members who want that, in place of a report of it that is not sent yet. Of a connection's polls, one is
-/// reported per day: strangers who sign up cause them.
+/// Has a run reported to the members who want that, in place of a report of it that is not sent yet. Of a connection's polls, one
+/// is reported per day: strangers who sign up cause them.
 pub async fn of_run(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     if run.cause == RunCause::Instafloss
         && tx.execute(&FIRST_POLL, args![run.org, run.connection, now.utc_day()]).await? == 0

@@ -1,8 +1,8 @@
 //! Webhooks of connections at their platforms: what is registered, and the events that make a poll due.
 //!
-//! A row exists while polls are switched on, and afterwards until the registration is removed at the platform. A worker takes a row up
-//! with a new version and a time by which it is done ([`claim`]); writes of an earlier holder are rejected. An event stores nothing but
-//! its time: it moves the next poll ([`hasten`]), so repeated, lost and forged ones do no harm.
+//! A row exists while polls are switched on, and afterwards until the registration is removed at the platform. A worker takes a row
+//! up with a new version and a time by which it is done ([`claim`]); writes of an earlier holder are rejected. An event stores
+//! nothing but its time: it moves the next poll ([`hasten`]), so repeated, lost and forged ones do no harm.
 //!
 //! The row is locked after its connection's and its schedule's.
 

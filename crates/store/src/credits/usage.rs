@@ -2,8 +2,8 @@
 //! [`crate::activity::reports`] reads them.
 //!
 //! A day has at most [`DOMAINS_MAX`] domains, whatever the number of addresses: a write counts only domains with a share of
-//! [`DOMAIN_SHARE`] in it, and adds none beyond the bound. The counters are written in bulk by the settlement that charges for the work, in the same transaction, so their sums match the charges.
-//! Days are UTC, counted from 1970-01-01.
+//! [`DOMAIN_SHARE`] in it, and adds none beyond the bound. The counters are written in bulk by the settlement that charges for the
+//! work, in the same transaction, so their sums match the charges. Days are UTC, counted from 1970-01-01.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

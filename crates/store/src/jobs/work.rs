@@ -4,9 +4,9 @@
 //! and a [`ChunkFence`] names it. A holder that was paused, cut off or presumed dead finds another epoch when it returns, gets
 //! [`StoreError::LeaseLost`], and changes nothing. So an address may be probed twice but has one result.
 //!
-//! [`settle_rows`] is one transaction for a part of a chunk: results, credits, counters, usage and, with the last part, the job's end.
-//! After an unanswered commit it may be retried: rows with a result get no second one. The job's row is locked first, before chunk,
-//! hold and account, as everywhere.
+//! [`settle_rows`] is one transaction for a part of a chunk: results, credits, counters, usage and, with the last part, the job's
+//! end. After an unanswered commit it may be retried: rows with a result get no second one. The job's row is locked first, before
+//! chunk, hold and account, as everywhere.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -262,7 +262,8 @@ pub async fn settle(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart, now:
     Ok(settle_rows(tx, fence, settled, now).await?.closed)
 }
 
-/// Settles a part of a chunk: results for rows without one, credits, counters, usage. [`StoreError::LeaseLost`]: another worker holds the chunk, or the job was closed; nothing of this counts.
+/// Settles a part of a chunk: results for rows without one, credits, counters, usage. [`StoreError::LeaseLost`]: another worker
+/// holds the chunk, or the job was closed; nothing of this counts.
 pub async fn settle_rows(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart, now: Millis) -> Result<SettledChange> {
     let ChunkFence { org, job, chunk, epoch } = *fence;
     let locked = lock(tx, org, job).await?;

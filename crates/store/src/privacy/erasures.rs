@@ -2,8 +2,8 @@
 //!
 //! A request is stored as tombstones: keyed hashes of its addresses, computed by the caller. A run that [claims](claim) it walks
 //! the organization's jobs, oldest first, and every other place that may hold an address ([`registry`]). It works in short
-//! transactions fenced by the run's name ([`record()`]). If a run dies, another continues at the same job. Data erased before is not
-//! counted again.
+//! transactions fenced by the run's name ([`record()`]). If a run dies, another continues at the same job. Data erased before is
+//! not counted again.
 //!
 //! An erasure reaches data older than itself. [`after_all`] runs in the transaction that accepts a job, after the lock that
 //! [`request`] takes, too: either an erasure's run sees a job, or the job is newer than the erasure.

@@ -77,8 +77,8 @@ pub async fn rewrite_about(tx: &mut Tx, org: OrgNo, no: UploadNo, rewrite: &Body
     Ok(changed)
 }
 
-/// Live or test uploads of an organization that had arrived by a time, after a number, including those being removed; for a walk through all of
-/// them.
+/// Live or test uploads of an organization that had arrived by a time, after a number, including those being removed; for a walk
+/// through all of them.
 pub async fn of_org(
     conn: &mut Conn,
     (org, test): (OrgNo, bool),

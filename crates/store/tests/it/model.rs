@@ -2,7 +2,8 @@
 //! the store says what a small model in memory says, and the audit finds nothing.
 //!
 //! The same few stories are played each time; `PROBITY_MODEL_CASES=1000 cargo test -p probity-store --test it model` plays that
-//! many others on each database, each time others. A story that fails is made shorter as long as it fails; what is printed is the shortest, a list of [`Op`]s.
+//! many others on each database, each time others. A story that fails is made shorter as long as it fails; what is printed is the
+//! shortest, a list of [`Op`]s.
 
 mod acts;
 mod ops;

@@ -175,8 +175,8 @@ fn asked(limit: TokenLimit, (org, bucket): &(OrgNo, String), n: i64) -> TokenReq
     TokenRequest { org: *org, bucket, n, step_us: limit.step_us, burst, now_us: 0 }
 }
 
-/// Returns the organization and the name under which a bucket is stored: an ID, an IP address, a hash or a word. The organization is
-/// 0 for IP addresses, visitors and accounts at platforms, which several organizations may use.
+/// Returns the organization and the name under which a bucket is stored: an ID, an IP address, a hash or a word. The organization
+/// is 0 for IP addresses, visitors and accounts at platforms, which several organizations may use.
 fn stored(bucket: LimitBucket) -> (OrgNo, String) {
     const NONE: OrgNo = OrgNo(0);
     match bucket {

@@ -2,8 +2,8 @@
 //!
 //! Requests wait in the database under keyed hashes of addresses. Here each finds its members: at most one link in
 //! [`AGAIN_MS`] for a member and few in a day, so that nobody's mailbox is filled by strangers. A link that was mailed and works is
-//! mailed again, so that no request ends one. A request that waited for [`STALE_MS`] is dropped. The mail itself is sent like that of
-//! invitations.
+//! mailed again, so that no request ends one. A request that waited for [`STALE_MS`] is dropped. The mail itself is sent like that
+//! of invitations.
 
 use probity_mail::time::Millis;
 use probity_store::accounts::people::forgotten::{self, ForgottenPassword, StandingLink};

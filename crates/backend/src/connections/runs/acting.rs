@@ -63,8 +63,8 @@ enum SliceEnd {
 /// What a slice leaves to the next one.
 #[derive(Default)]
 struct Carried {
-    /// IDs of tags and fields found or created at the platform. They are not stored, because somebody may delete a tag there between
-    /// two runs.
+    /// IDs of tags and fields found or created at the platform. They are not stored, because somebody may delete a tag there
+    /// between two runs.
     memory: BTreeMap<String, String>,
     /// Outcomes to settle while the platform responds to the next call.
     unsettled: UnsettledActions,
@@ -120,7 +120,8 @@ async fn act_on_slices(held: &HeldRun<'_>, carried: &mut Carried) -> Result<Slic
     }
 }
 
-/// Acts on a slice, and prepares the next one while the platform responds. If that takes longer, the outcomes are settled meanwhile.
+/// Acts on a slice, and prepares the next one while the platform responds. If that takes longer, the outcomes are settled
+/// meanwhile.
 async fn act_and_prepare<'h>(
     held: &'h HeldRun<'_>,
     slice: &DecidedSlice<'_>,

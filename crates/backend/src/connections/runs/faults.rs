@@ -26,8 +26,8 @@ const WAIT_MAX_MS: i64 = 24 * 3_600_000;
 const UNREADABLE_MAX: i64 = 3;
 /// Maximum consecutive failed calls: about 1.5 days.
 const FAILURES_MAX: i64 = 44;
-/// Maximum consecutive refusals of a call with valid credentials, which lack a right: about 3 minutes. A platform may need some time for
-/// a right that was just given.
+/// Maximum consecutive refusals of a call with valid credentials, which lack a right: about 3 minutes. A platform may need some
+/// time for a right that was just given.
 const REFUSALS_MAX: i64 = 5;
 
 /// Returns the pause after a failure: `first`, doubled with each failure, or the wait that the platform requests. `jitter` is

@@ -1,7 +1,7 @@
 //! Bounces and complaints that a platform reports about its contacts, stored as outcomes of mail.
 //!
-//! A bounce counts as soft, because platforms stop writing to contacts for many reasons, refusals of the platform among them. That a
-//! contact has unsubscribed is no outcome: this service may have done it.
+//! A bounce counts as soft, because platforms stop writing to contacts for many reasons, refusals of the platform among them. That
+//! a contact has unsubscribed is no outcome: this service may have done it.
 //!
 //! A platform shows a state, not an event, so each state of an address counts once, dated when the run read it. It is stored in the
 //! transaction that stores the page. Addresses erased since the run began are skipped.

@@ -47,7 +47,8 @@ impl DrillSettings {
     }
 }
 
-/// Faults of a run, with answers that no platform should give or without. At the fourth unreadable answer in a row, the run would end.
+/// Faults of a run, with answers that no platform should give or without. At the fourth unreadable answer in a row, the run would
+/// end.
 fn faults(seed: u64, is_odd: bool) -> EspFaults {
     let drawn = EspFaults { dead_from: None, ..EspFaults::drawn(seed) };
     if is_odd { EspFaults { errors_inside: 60, empties: 60, max: 3, ..drawn } } else { EspFaults { max: 4, ..drawn } }
@@ -66,8 +67,8 @@ fn actions(vendor: EspVendor) -> Vec<&'static str> {
     names.iter().filter(|(name, _)| has(name)).map(|(_, action)| *action).collect()
 }
 
-/// Whether a platform corrects addresses, and finds the contact by its ID: one that finds it by its address answers after a lost reply
-/// that there is nobody, as it does about a contact who has left.
+/// Whether a platform corrects addresses, and finds the contact by its ID: one that finds it by its address answers after a lost
+/// reply that there is nobody, as it does about a contact who has left.
 fn can_fix(vendor: EspVendor) -> bool {
     Catalog::embedded().get(vendor.slug()).unwrap().looks_before(ActionKind::Fix)
 }

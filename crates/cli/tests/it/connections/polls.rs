@@ -31,8 +31,8 @@ pub(super) enum Nights {
 }
 
 impl Ground {
-    /// Adds contacts to an account whose connection verifies new ones by itself, kills the service meanwhile, and judges. There is one
-    /// platform.
+    /// Adds contacts to an account whose connection verifies new ones by itself, kills the service meanwhile, and judges. There is
+    /// one platform.
     pub(super) fn polled(mut self, nights: Nights) {
         self.drill().prepare_for_polls();
         let mut node = self.begin();

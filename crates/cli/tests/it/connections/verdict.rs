@@ -165,8 +165,8 @@ impl<'a> Verdict<'a> {
         self.rows.iter().filter(|row| row[change] == true).map(email_of).collect()
     }
 
-    /// Contacts that were touched and are not shown so. Where a person ends a run whose last answer was lost, or forgotten by a killed
-    /// service, nobody asks again what became of it.
+    /// Contacts that were touched and are not shown so. Where a person ends a run whose last answer was lost, or forgotten by a
+    /// killed service, nobody asks again what became of it.
     pub(super) fn unshown(&self) -> Vec<u32> {
         let Drill { world, settings, forgotten, .. } = self.drill;
         let is_lost =

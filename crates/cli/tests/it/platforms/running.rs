@@ -1,7 +1,7 @@
 //! A running platform: its connector, its credentials, and its first contacts.
 //!
-//! `.ci/platforms` writes what tests need into one file. A platform belongs to one test at a time, by a lock on a file that ends with
-//! the process, and starts each with the same contacts: whatever an earlier test left, even one that was killed.
+//! `.ci/platforms` writes what tests need into one file. A platform belongs to one test at a time, by a lock on a file that ends
+//! with the process, and starts each with the same contacts: whatever an earlier test left, even one that was killed.
 
 use std::collections::BTreeMap;
 use std::fs::File;

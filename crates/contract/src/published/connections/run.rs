@@ -71,8 +71,8 @@ pub struct RunShown {
     pub actions: RunActions,
     /// Start time.
     pub created_at: Timestamp,
-    /// Time before which the run does not continue: after a failed call, which `fault` describes, or because the platform asked for a
-    /// pause. Null if it does not wait.
+    /// Time before which the run does not continue: after a failed call, which `fault` describes, or because the platform asked for
+    /// a pause. Null if it does not wait.
     #[schema(required)]
     pub waits_until: Option<Timestamp>,
     /// Time at which a person confirmed it.
@@ -153,8 +153,9 @@ impl RunShown {
     }
 }
 
-/// Returns why a run waits, with the number of actions that are still planned, as it is to be confirmed. A run with too many shows those
-/// that the brake saw, because fewer would not have been held. `together` is what it counted with earlier runs, if only that was too much.
+/// Returns why a run waits, with the number of actions that are still planned, as it is to be confirmed. A run with too many shows
+/// those that the brake saw, because fewer would not have been held. `together` is what it counted with earlier runs, if only that
+/// was too much.
 fn held_reason(brake: BrakeReason, contacts: i64, together: Option<BrakeCount>, counts: &[ActionCount]) -> String {
     let sum =
         |wanted: fn(&ActionCount) -> bool| counts.iter().filter(|count| wanted(count)).map(|count| count.actions).sum();

@@ -48,8 +48,8 @@ pub struct ScheduledRun {
 pub struct NewContactPromise {
     #[schema(schema_with = methods)]
     pub method: &'static str,
-    /// Seconds within which a new subscribed contact is read and its verification starts. With webhooks, this holds for contacts about
-    /// which the platform sends an event.
+    /// Seconds within which a new subscribed contact is read and its verification starts. With webhooks, this holds for contacts
+    /// about which the platform sends an event.
     #[schema(examples(600), minimum = 0)]
     pub within_s: i64,
     /// The same for contacts without an event.

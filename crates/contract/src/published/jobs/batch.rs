@@ -165,7 +165,8 @@ schema::with_optional_part!(
 /// Fields that every row has.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RowHead {
-    /// Entry as submitted, with the name before its address if it has one, or `erased`. Of the verdict of an erased row, only `status` and `reason` remain.
+    /// Entry as submitted, with the name before its address if it has one, or `erased`. Of the verdict of an erased row, only
+    /// `status` and `reason` remain.
     #[schema(examples("nobody@sandbox.test"))]
     pub email: String,
     /// Whether the row has a verdict.

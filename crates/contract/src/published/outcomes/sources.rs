@@ -49,8 +49,8 @@ pub struct OutcomeSourceShown {
 pub struct NewOutcomeSource {
     #[serde(flatten)]
     pub source: OutcomeSourceShown,
-    /// URL to enter in the service's webhook settings. It contains a secret and is shown only here. Without a configured public URL,
-    /// it is a path.
+    /// URL to enter in the service's webhook settings. It contains a secret and is shown only here. Without a configured public
+    /// URL, it is a path.
     #[schema(examples("https://verify.example.com/hooks/outcomes/osr_01h455vb4pex5vsknk084sn02q/5f0c"))]
     pub url: String,
 }

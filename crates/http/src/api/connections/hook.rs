@@ -1,4 +1,5 @@
-//! `POST /hooks/{connection}/{secret}`: events of newsletter platforms. The URL and the proof stand for the caller; there is no key.
+//! `POST /hooks/{connection}/{secret}`: events of newsletter platforms. The URL and the proof stand for the caller; there is no
+//! key.
 //!
 //! `GET` answers platforms that look whether the URL exists before they register it.
 

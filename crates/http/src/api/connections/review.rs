@@ -29,7 +29,8 @@ pub(crate) async fn list_review(
 /// Decide about planned actions
 ///
 /// Decides about 1 to 1,000 planned actions: `act`, `ignore` or `whitelist`. Actions that were decided about before stay
-/// as they are; `unchanged_decisions` lists the decisions without an effect. Single decisions do not confirm a connection: its next run needs confirmation as before.
+/// as they are; `unchanged_decisions` lists the decisions without an effect. Single decisions do not confirm a connection: its next
+/// run needs confirmation as before.
 #[utoipa::path(
     post,
     path = "/v1/integrations/{type}/connections/{id}/review/decisions",

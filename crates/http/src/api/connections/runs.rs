@@ -12,8 +12,8 @@ use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, a
 ///
 /// Starts a run that reads and verifies all contacts and then acts by the connection's settings. If a run is in progress,
 /// nothing changes. The first run of a connection waits for confirmation before it acts, and so does the next one after its
-/// settings or keyword rules ask for more. A run that a key starts counts as automatic: it also waits if it would change too many contacts. A
-/// run costs 1 credit per verified contact.
+/// settings or keyword rules ask for more. A run that a key starts counts as automatic: it also waits if it would change too many
+/// contacts. A run costs 1 credit per verified contact.
 #[utoipa::path(
     post,
     path = "/v1/integrations/{type}/connections/{id}/sync",
@@ -96,8 +96,8 @@ pub(crate) async fn get_run(
 ///
 /// Lets a run that needs confirmation do its planned actions. `actions` is the number that you have seen in
 /// `actions.planned`; any other number gets 409, and nothing happens. Later runs of the connection then act without
-/// confirmation, unless `manual_mode` is set, settings or keyword rules ask for more than this run has shown, or a run that a schedule or
-/// a key starts would change too many contacts. Unsubscribing, deleting and fixing cannot be undone.
+/// confirmation, unless `manual_mode` is set, settings or keyword rules ask for more than this run has shown, or a run that a
+/// schedule or a key starts would change too many contacts. Unsubscribing, deleting and fixing cannot be undone.
 #[utoipa::path(
     post,
     path = "/v1/integrations/{type}/connections/{id}/runs/{run_id}/confirm",

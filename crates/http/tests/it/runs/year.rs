@@ -1,8 +1,8 @@
 //! Many nights in a row, with platforms that fail, credits that end, and nodes that die.
 //!
 //! A year is drawn from a seed: platforms, contacts that come, outages. Whatever happens, every contact that was added is verified
-//! within the promise, every contact is verified again within a period, and no night has two runs. `PROBITY_NIGHTS` is the number of
-//! nights, `PROBITY_NIGHTS_SEED` the seed.
+//! within the promise, every contact is verified again within a period, and no night has two runs. `PROBITY_NIGHTS` is the number
+//! of nights, `PROBITY_NIGHTS_SEED` the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

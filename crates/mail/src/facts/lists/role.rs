@@ -2,7 +2,8 @@
 //!
 //! `role.txt` has the words (`info`, `no-reply`, `buchhaltung`); `role_parts.txt` has what may stand behind one
 //! (`team`, `de`, `desk`). `sales-team`, `info.de` and `support2` are roles; `info.smith` is not, because neither list has
-//! `smith`, nor is `i.post`, an initial with a surname. Given names are kept out of the words by the refresh command, so that `dean` and `sydney` stay people.
+//! `smith`, nor is `i.post`, an initial with a surname. Given names are kept out of the words by the refresh command, so that
+//! `dean` and `sydney` stay people.
 
 use super::text_set::TextSet;
 

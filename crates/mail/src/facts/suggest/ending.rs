@@ -1,8 +1,8 @@
 //! Endings of domains: which are real, and which real one a wrong one was meant to be.
 //!
 //! An ending is the public suffix (`com`, `co.uk`). Whether one exists is asked of the public suffix list. A wrong one is
-//! put right only when one slip leads to an ending that many people use. One that exists is somebody's, even if it is more often a slip
-//! (`cm`, `om`, `ne`, `et`): it is put right only behind the name of a popular domain.
+//! put right only when one slip leads to an ending that many people use. One that exists is somebody's, even if it is more often a
+//! slip (`cm`, `om`, `ne`, `et`): it is put right only behind the name of a popular domain.
 
 use super::cost::{FAR, ONE_EDIT, slip};
 

@@ -1,9 +1,9 @@
 //! Corrections of text that is no address: dirt around it, a comma for a dot in the domain, two at signs.
 //!
 //! The local part names a mailbox, and a similar one is somebody else's. So only dirt is taken away from it: quotes, brackets,
-//! `mailto:`, blanks and what cannot be seen around it. A dot too many, a comma, a blank or a soft hyphen inside or half a pair of quotes
-//! leave nothing to suggest. Of the domain, signs that no domain has are removed or replaced; the result must be an address with a real ending. The
-//! domain is then corrected like any other one.
+//! `mailto:`, blanks and what cannot be seen around it. A dot too many, a comma, a blank or a soft hyphen inside or half a pair of
+//! quotes leave nothing to suggest. Of the domain, signs that no domain has are removed or replaced; the result must be an address
+//! with a real ending. The domain is then corrected like any other one.
 
 use super::ending;
 use crate::address::{Address, bare_address, is_blank, trimmed};
@@ -102,8 +102,8 @@ fn without_pair<'t>(text: &'t str, pairs: &[(char, char)]) -> Option<&'t str> {
     pairs.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close))
 }
 
-/// `mailto:ann@example.org?subject=Hello` without its label and parameters. Links encode characters (RFC 6068 §2): what they decode to
-/// is not guessed.
+/// `mailto:ann@example.org?subject=Hello` without its label and parameters. Links encode characters (RFC 6068 §2): what they decode
+/// to is not guessed.
 fn without_label(text: &str) -> Option<&str> {
     let is_label = |label: &&&str| text.get(..label.len()).is_some_and(|start| start.eq_ignore_ascii_case(label));
     let address = &text[LABELS.iter().find(is_label)?.len()..];

@@ -197,8 +197,8 @@ impl FileColumns {
         self.own.as_ref().map_or(0, |own| i64::from(own.upload.choice.header))
     }
 
-    /// Returns up to `count` rows of the uploaded file, if its columns are wanted, each with whether it is in the job; fewer if they
-    /// are long, none after the last.
+    /// Returns up to `count` rows of the uploaded file, if its columns are wanted, each with whether it is in the job; fewer if
+    /// they are long, none after the last.
     pub(super) async fn own_rows(
         &self,
         conn: &mut Conn,

@@ -2,7 +2,8 @@
 //!
 //! A request is stored by the keyed hash of its address, with the same work for every address; [`take`] removes a request to
 //! serve it. Anybody can ask for anybody, so a request never ends a link that works: a mailed link stands
-//! beside the operator's, and is mailed again while it works; all end when one is used ([`super::super::users::invitations::redeem`]).
+//! beside the operator's, and is mailed again while it works; all end when one is used
+//! ([`super::super::users::invitations::redeem`]).
 
 use probity_account::id::UserId;
 use probity_account::language::PageLanguage;

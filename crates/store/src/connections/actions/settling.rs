@@ -46,8 +46,8 @@ statements! {
               WHERE org_no = $1 AND job_no = $2 AND idx = $3";
 }
 
-/// Settles due actions of a held run. Returns those that were due until now, in the order of rows, with their kinds, and whether the
-/// contacts are as wanted now. The marks of contacts tell what was done to them.
+/// Settles due actions of a held run. Returns those that were due until now, in the order of rows, with their kinds, and whether
+/// the contacts are as wanted now. The marks of contacts tell what was done to them.
 pub async fn settle(
     tx: &mut Tx,
     fence: &RunFence,

@@ -179,7 +179,8 @@ records!(row => Standing {
 });
 
 /// Lets a run act if it has this number of planned actions, and trusts its connection from now on, unless its settings or
-/// keyword rules ask for more than the run has shown. Fails with [`StoreError::Conflict`] if another run of the connection is active.
+/// keyword rules ask for more than the run has shown. Fails with [`StoreError::Conflict`] if another run of the connection is
+/// active.
 pub async fn confirm(
     tx: &mut Tx,
     (org, connection, id): (OrgNo, ConnId, JobId),

@@ -112,7 +112,8 @@ async fn no_statement_reads_a_whole_table_that_may_be_large() {
     }
 }
 
-/// A statement with a limit stops at it only if it reads its rows in their order. Otherwise it reads and sorts all of them, each time.
+/// A statement with a limit stops at it only if it reads its rows in their order. Otherwise it reads and sorts all of them, each
+/// time.
 #[tokio::test]
 async fn no_statement_sorts_many_rows_to_return_a_few() {
     let directory = tempfile::tempdir().unwrap();

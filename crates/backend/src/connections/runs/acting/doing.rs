@@ -201,8 +201,8 @@ impl<'a> Doing<'a> {
         Ok(fault)
     }
 
-    /// Makes a call, and settles earlier outcomes meanwhile: at once if they are many, otherwise when they have waited for some time.
-    /// A call may wait long for its turn, and a run that ends would forget them.
+    /// Makes a call, and settles earlier outcomes meanwhile: at once if they are many, otherwise when they have waited for some
+    /// time. A call may wait long for its turn, and a run that ends would forget them.
     async fn flushing<T>(&mut self, call: impl Future<Output = T>) -> (T, Result<(), RunStop>) {
         let mut call = std::pin::pin!(call);
         if self.unsettled.len() < SETTLED_MAX {

@@ -18,8 +18,8 @@ use crate::webhooks::tell;
 /// Attempts to settle while the database is unavailable. Actions that were not settled are repeated if the run continues.
 const WRITES_MAX: u32 = 5;
 
-/// Maximum time for which outcomes wait to be settled, in milliseconds. Nobody learns the ones of a killed process if a user ends the
-/// run before another takes it up.
+/// Maximum time for which outcomes wait to be settled, in milliseconds. Nobody learns the ones of a killed process if a user ends
+/// the run before another takes it up.
 const WAIT_MAX_MS: i64 = 200;
 
 /// Outcomes to be written together.

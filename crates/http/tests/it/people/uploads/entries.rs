@@ -7,8 +7,8 @@ use crate::people::browser::Browser;
 use crate::people::config;
 use crate::test_app::{PLENTY, TestApp};
 
-/// Entries of a list, and the domain and status of each. The first two name one mailbox. The fifth names two: in a file, its row is left
-/// out and named.
+/// Entries of a list, and the domain and status of each. The first two name one mailbox. The fifth names two: in a file, its row is
+/// left out and named.
 const ENTRIES: [(&str, &str, &str); 6] = [
     ("Ann Lee <ann@honest-mail.com>", "honest-mail.com", "passed"),
     ("\"Lee, \u{202e}Ann\" <ANN@Honest-Mail.com>", "honest-mail.com", "passed"),

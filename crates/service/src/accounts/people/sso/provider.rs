@@ -150,8 +150,8 @@ impl<'a> ProviderLink<'a> {
         read_answer(response.status, &response.body)
     }
 
-    /// Checks an ID token. If it is signed with a key that is not known, the keys are requested once more: the provider may have new
-    /// ones, even by the same name.
+    /// Checks an ID token. If it is signed with a key that is not known, the keys are requested once more: the provider may have
+    /// new ones, even by the same name.
     pub(super) async fn check(
         &self,
         document: &ProviderDocument,
