@@ -34,7 +34,7 @@ fn file(page: &str, parameter: &str) -> ConnectorFile {
 fn credentials(file: &ConnectorFile) -> Credentials {
     let entered = [("url", "https://api.example.org"), ("key", "k")];
     let entered = entered.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    Credentials::new(file, &entered, &HostAllowance::default()).unwrap()
+    Credentials::new(file, &entered, &HostAllowance::default()).expect("credentials")
 }
 
 /// Answers with at most `cap` contacts, whatever was asked for.

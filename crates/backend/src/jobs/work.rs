@@ -50,7 +50,7 @@ pub async fn run(jobs: &Jobs, claimed: ClaimedChunk, test: bool, ending: &Cancel
     match work(jobs, claimed, test, ending, left).await {
         Ok(()) => {}
         Err(WorkStop::Lost) => {
-            tracing::info!(job = fence.job.0, chunk = fence.chunk, "another node took over the chunk")
+            tracing::info!(job = fence.job.0, chunk = fence.chunk, "another node took over the chunk");
         }
         Err(WorkStop::Unavailable(error)) => {
             tracing::warn!(%error, job = fence.job.0, chunk = fence.chunk, "cannot read a chunk; giving it back");

@@ -149,7 +149,7 @@ pub(super) async fn run(app: &App, command: &IntegrationsCommand) -> Result<Prin
         IntegrationsCommand::Connect(args) => connect(app, args).await,
         IntegrationsCommand::List(some) => {
             let all = read_both(app, some, async |caller| read_sort(app, caller).await).await?;
-            Ok(print_both(all, shown::CONNECTIONS)?.or_note("no connections found"))
+            Ok(print_both(&all, shown::CONNECTIONS)?.or_note("no connections found"))
         }
         IntegrationsCommand::Show(one) => {
             let (caller, place) = reach(app, one).await?;

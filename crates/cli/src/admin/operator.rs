@@ -89,7 +89,7 @@ pub(crate) fn print_rows<T: Serialize>(
 }
 
 /// Prints a table of what keys of both sorts made.
-pub(crate) fn print_both<T: Serialize>(rows: Vec<(Caller, T)>, columns: &'static [AnswerColumn]) -> Result<Printout> {
+pub(crate) fn print_both<T: Serialize>(rows: &[(Caller, T)], columns: &'static [AnswerColumn]) -> Result<Printout> {
     Printout::of(rows.iter().map(|(caller, row)| with_org(caller, marked(caller, row))), AnswerView::Rows(columns))
 }
 

@@ -89,7 +89,7 @@ const WEBHOOKS: &[AnswerColumn] = &[
 
 pub(super) async fn run(app: &App, command: &WebhooksCommand) -> Result<Printout> {
     match command {
-        WebhooksCommand::List(some) => print_both(read_all(app, some).await?, WEBHOOKS),
+        WebhooksCommand::List(some) => print_both(&read_all(app, some).await?, WEBHOOKS),
         WebhooksCommand::Create { url, name, event, test, org } => {
             let caller = staff(choose_org(app, org).await?, *test);
             let asked = read_new_webhook(url, name, event);

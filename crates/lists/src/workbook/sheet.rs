@@ -186,17 +186,19 @@ impl<R: Bounded> Sheet<'_, R> {
             CellKind::Inline => rows.cell(row, column, text),
             CellKind::Text => rows.cell(row, column, &super::escapes::resolved(text)),
             CellKind::Shared if text.is_empty() => Ok(()),
-            CellKind::Shared => match text.trim().parse().map_or(SharedText::Nothing, |number| self.texts.get(number)) {
-                SharedText::Text(text) => {
-                    rows.has_shared = true;
-                    rows.cell(row, column, text)
+            CellKind::Shared => {
+                match text.trim().parse().map_or(SharedText::Nothing, |number| self.texts.get(number)) {
+                    SharedText::Text(text) => {
+                        rows.has_shared = true;
+                        rows.cell(row, column, text)
+                    }
+                    SharedText::TooLong => Err(too_long()),
+                    SharedText::Nothing => {
+                        self.unreadable.meet(u64::from(row) + 1);
+                        rows.cell(row, column, "")
+                    }
                 }
-                SharedText::TooLong => Err(too_long()),
-                SharedText::Nothing => {
-                    self.unreadable.meet(u64::from(row) + 1);
-                    rows.cell(row, column, "")
-                }
-            },
+            }
             CellKind::Bool => match text.trim() {
                 "" => Ok(()),
                 "1" | "true" => rows.cell(row, column, "true"),

@@ -96,10 +96,10 @@ struct ReadPages<'a> {
 impl ReadPages<'_> {
     /// Stores the last page.
     async fn store(&mut self) -> Result<(), RunStop> {
-        match self.unstored.take() {
-            Some((page, position)) => store(self.held, &page, &position).await,
-            None => Ok(()),
-        }
+        let Some((page, position)) = self.unstored.take() else { return Ok(()) };
+        // The task of the connection first writes the next request; the marks of a large page would delay it.
+        tokio::task::yield_now().await;
+        store(self.held, &page, &position).await
     }
 
     /// Checks that further pages may be read: the connection may have been deleted.

@@ -66,7 +66,7 @@ const SOURCES: &[AnswerColumn] = &[
 
 pub(super) async fn run(app: &App, command: &OutcomeSourcesCommand) -> Result<Printout> {
     match command {
-        OutcomeSourcesCommand::List(some) => print_both(read_all(app, some).await?, SOURCES),
+        OutcomeSourcesCommand::List(some) => print_both(&read_all(app, some).await?, SOURCES),
         OutcomeSourcesCommand::Add { name, service, signing_key, test, org } => {
             let caller = staff(choose_org(app, org).await?, *test);
             let signing_key = signing_key.as_deref().map(read_key).transpose()?;

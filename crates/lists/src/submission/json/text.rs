@@ -19,13 +19,13 @@ pub(super) fn closing_quote(bytes: &[u8], mut at: usize) -> Result<usize, bool> 
 /// Content of a text in its quotes, or what is wrong with it.
 pub(super) fn content(quoted: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     // Without a branch for each byte.
-    let look = |(control, escape), byte: &u8| (control | (*byte < b' '), escape | (*byte == b'\\'));
-    let (has_control, has_escape) = quoted.iter().fold((false, false), look);
-    if has_control {
+    let look = |(control, escape), byte: &u8| (control | u8::from(*byte < b' '), escape | u8::from(*byte == b'\\'));
+    let (controls, escapes) = quoted.iter().fold((0, 0), look);
+    if controls != 0 {
         return Err("has a control character that is not escaped");
     }
     let text = str::from_utf8(quoted).map_err(|_| "must be UTF-8")?;
-    if !has_escape {
+    if escapes == 0 {
         return Ok(Cow::Borrowed(&text[1..text.len() - 1]));
     }
     serde_json::from_str(text).map(Cow::Owned).map_err(|error| {

@@ -56,7 +56,9 @@ impl Token {
         Ok(Some(match (self, byte) {
             (Self::Text, b'"') => Self::Closed,
             (Self::Text, b'\\') => Self::Escape,
-            (Self::Text, 0x20..=0x7f) => Self::Text,
+            (Self::Text, 0x20..=0x7f) | (Self::Escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                Self::Text
+            }
             (Self::Text, 0xc2..=0xdf) => Self::Character(0x80, 0xbf, 0),
             (Self::Text, 0xe0) => Self::Character(0xa0, 0xbf, 1),
             (Self::Text, 0xed) => Self::Character(0x80, 0x9f, 1),
@@ -69,7 +71,6 @@ impl Token {
                 Self::Character(0x80, 0xbf, left - 1)
             }
             (Self::Escape, b'u') => Self::Hex(4),
-            (Self::Escape, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Self::Text,
             (Self::Hex(1), byte) if byte.is_ascii_hexdigit() => Self::Text,
             (Self::Hex(left), byte) if byte.is_ascii_hexdigit() => Self::Hex(left - 1),
             (Self::Word([next, left @ ..]), byte) if *next == byte => Self::Word(left),
