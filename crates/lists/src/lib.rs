@@ -28,7 +28,6 @@ pub mod json;
 pub mod kinds;
 pub mod outcomes;
 mod recipients;
-pub mod record;
 pub mod rows;
 pub mod split;
 pub mod submission;

@@ -6,6 +6,7 @@
 
 pub mod absent;
 mod layout;
+pub mod record;
 pub mod remarks;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use probity_lists::FileFault;
 use probity_lists::column::{TITLES_MAX, titles};
-use probity_lists::record::write_record;
+use probity_lists::rows::record::write_record;
 use probity_lists::workbook::Workbook;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::Result;
 use probity_lists::json::{self, ANSWER_KEY};
-use probity_lists::record::{is_formula, write_cell, write_quoted};
+use probity_lists::rows::record::{is_formula, write_cell, write_quoted};
 use probity_lists::rows::separator;
 use probity_lists::split::{Dialect, Eol, fields, unquote};
 use probity_mail::verdict::Reason;

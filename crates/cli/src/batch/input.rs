@@ -20,7 +20,7 @@ use probity_lists::absent::{absence, cleaned, has_address};
 use probity_lists::column::NoColumn;
 use probity_lists::encoding::Encoding;
 use probity_lists::kinds::ColumnKinds;
-use probity_lists::record::write_record;
+use probity_lists::rows::record::write_record;
 use probity_lists::rows::{Layout, Record, RecordKind, TextForm, TextHint, TextRows};
 use probity_lists::split::{Dialect, Eol};
 use probity_lists::{FileFault, json};

@@ -48,7 +48,7 @@ fn of_workbook<'a>(_: &mut impl Read) -> Result<InputText<'a>> {
 fn of_workbook<'a>(from: &mut impl Read) -> Result<InputText<'a>> {
     use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
 
-    use probity_lists::record::write_record;
+    use probity_lists::rows::record::write_record;
     use probity_lists::workbook::Workbook;
 
     /// Rows of a sheet that are examined for addresses, and their size in bytes.

@@ -3,7 +3,7 @@
 //! A cell that starts like a formula is prefixed with `'`, which marks it as text in spreadsheets. Addresses can start like
 //! a formula (`+x@example.org`), so programs that need them unchanged request raw cells.
 
-use probity_lists::record::{is_formula, write_quoted};
+use probity_lists::rows::record::{is_formula, write_quoted};
 
 use crate::lists::download::columns::{FileColumns, HEADER, OriginalRow};
 
