@@ -98,7 +98,7 @@ async fn measure(mut arguments: Arguments) -> anyhow::Result<()> {
 }
 
 /// Returns the time of a call with a small reply, by a client that does nothing else, and prints that of a page too. The platform
-/// sorts its contacts for the first page of each state, which is no part of the measurement.
+/// selects its contacts for the first page of each state, which is no part of the measurement.
 async fn call_of(world: &EspWorld) -> anyhow::Result<Duration> {
     let mut connection = Connection::open(world.host().parse()?).await?;
     let token = world.credentials().remove("token").context("a token")?;

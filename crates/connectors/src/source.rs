@@ -3,7 +3,8 @@
 //! There is no richer query language, because filters and recursion would let an untrusted document determine the amount of
 //! work.
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// Whole document.
@@ -52,6 +53,15 @@ impl TryFrom<String> for Source {
         }
         Err(format!("{text:?} is not a place; write a JSON Pointer such as /data/0/id, header:Name, or key"))
     }
+}
+
+/// Reads the place of records, which only a document has.
+pub(crate) fn pointer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Source, D::Error> {
+    let source = Source::deserialize(deserializer)?;
+    if matches!(source, Source::Pointer(_)) {
+        return Ok(source);
+    }
+    Err(D::Error::custom("records are in the body; write a JSON Pointer such as /data"))
 }
 
 /// Document of a response to search in.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contacts::{ContactScope, PageRule, RecordForm};
 use super::http::{ErrorClass, ErrorRule, RequestRule};
-use crate::source::Source;
+use crate::source::{Source, pointer};
 use crate::template::{JsonTemplate, Placeholder, PlaceholderFamily, Template};
 
 /// Action on a contact.
@@ -56,6 +56,7 @@ pub struct BatchRule {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartialRule {
+    #[serde(deserialize_with = "pointer")]
     pub records: Source,
     #[serde(default)]
     pub form: RecordForm,
@@ -201,6 +202,7 @@ pub struct EnsureRule {
 #[serde(deny_unknown_fields)]
 pub struct FindRule {
     pub request: RequestRule,
+    #[serde(deserialize_with = "pointer")]
     pub records: Source,
     #[serde(default)]
     pub form: RecordForm,

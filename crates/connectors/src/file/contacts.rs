@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::http::{ErrorRule, RequestRule, span};
 use crate::date::DateForm;
-use crate::source::Source;
+use crate::source::{Source, pointer};
 use crate::template::Template;
 
 /// Scope of a call or an action.
@@ -127,6 +127,7 @@ impl PageRule {
 #[serde(deny_unknown_fields)]
 pub struct ListsRule {
     pub request: RequestRule,
+    #[serde(deserialize_with = "pointer")]
     pub records: Source,
     #[serde(default)]
     pub form: RecordForm,
@@ -169,6 +170,7 @@ pub enum ContactState {
 #[serde(deny_unknown_fields)]
 pub struct AmongRule {
     /// Place of the array.
+    #[serde(deserialize_with = "pointer")]
     pub records: Source,
     /// Place in an item, and the values with which it counts.
     pub at: Source,
@@ -247,7 +249,7 @@ pub struct SinceRules {
 pub struct OneContactRule {
     pub request: RequestRule,
     /// Place of the contact in the response.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "pointer")]
     pub record: Source,
     /// Error rules that precede those of the file. Class `gone` means that the contact no longer exists.
     #[serde(default)]
@@ -260,6 +262,7 @@ pub struct OneContactRule {
 pub struct ContactsRule {
     pub scope: ContactScope,
     pub request: RequestRule,
+    #[serde(deserialize_with = "pointer")]
     pub records: Source,
     #[serde(default)]
     pub form: RecordForm,

@@ -84,6 +84,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("size = 10", "size = 100000", "contacts.page: size is 1 to 10000"),
     ("[test]", "timeout = \"soon\"\n[test]", "http.timeout: \"soon\" is not a duration"),
     ("records = \"/data\"", "records = \"data\"", "contacts.records: \"data\" is not a place"),
+    ("records = \"/data\"", "records = \"header:Link\"", "contacts.records: records are in the body"),
+    ("records = \"/data\"", "records = \"key\"", "contacts.records: records are in the body"),
     ("{ page = \"{page.number}\" }", "{ q = \"mail:'{contact.email}'\" }", "{contact.email} has no value here"),
     ("[test]", "[rate]\nconcurrency = 0\n[test]", "rate.concurrency: concurrency is 1 to 100"),
     ("slug = \"small\"", "slug = \"Small!\"", "a slug has 1 to 40"),

@@ -97,7 +97,7 @@ impl ReadPages<'_> {
     /// Stores the last page.
     async fn store(&mut self) -> Result<(), RunStop> {
         let Some((page, position)) = self.unstored.take() else { return Ok(()) };
-        // The task of the connection first writes the next request; the marks of a large page would delay it.
+        // On an open connection, its task first writes the next request; the marks of a large page would delay it.
         tokio::task::yield_now().await;
         store(self.held, &page, &position).await
     }
