@@ -41,6 +41,20 @@ fn a_file_of_its_own_knows_only_its_own_rules() {
 }
 
 #[test]
+fn a_wordless_rule_reads_its_own_phrases_and_no_other_word() {
+    let own =
+        "stage = [\"rcpt\"]\ncode = [\"5xx\"]\nany = [\"address refused\", \"mail address refused\"]\nwordless = true";
+    let rules = Rules::parse(&file(&format!("{own}\nmeaning = \"no_such_user\""))).expect("a valid file");
+    let read = |text| rules.read(&reply(550, text), DialogStage::Rcpt, None).meaning;
+    for text in ["address refused", "5.1.1 <a@b.example>: Mail address refused. (#5.1.1)"] {
+        assert_eq!(read(text), Meaning::NoSuchUser, "{text}");
+    }
+    for text in ["address refused: go away", "your address refused", "5.1.1"] {
+        assert_eq!(read(text), Meaning::Unmatched, "{text}");
+    }
+}
+
+#[test]
 fn providers_are_known_by_every_name_in_any_case() {
     for name in ["google", "Google", "GMAIL", "Google Workspace"] {
         let reading = Rules::embedded().read(&reply(550, "5.1.1 it does not exist"), DialogStage::Rcpt, Some(name));
@@ -61,6 +75,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("stage = [\"data\"]\nany = [\"x\"]\nmeaning = \"exists\"", "not a stage"),
     ("provider = \"nobody\"\nany = [\"x\"]\nmeaning = \"exists\"", "not in [providers]"),
     ("meaning = \"exists\"", "a phrase to look for"),
+    ("any = [\"refused*\"]\nwordless = true\nmeaning = \"exists\"", "just words"),
 ];
 
 #[test]

@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::{
     DialogStage, Meaning,
     draft::PhraseBookBuilder,
-    pattern::{CodePattern, EnhancedPattern},
+    pattern::{self, CodePattern, Element, EnhancedPattern, Gap, Literal, StepTarget},
     phrases::{GROUPS_MAX, Groups},
     rules::{Rule, Rules, Stages},
     spelling::Spelling,
@@ -89,7 +89,7 @@ struct WrittenRule {
     all: Vec<String>,
     #[serde(default)]
     none: Vec<String>,
-    /// Whether the rule matches only texts of codes and addresses.
+    /// Whether the rule matches only texts of codes and addresses, besides the phrases of `any`.
     #[serde(default)]
     wordless: bool,
     meaning: String,
@@ -193,6 +193,7 @@ impl Compiler<'_> {
             all: self.demanded(written)?,
             none: self.group_of(&written.none)?,
             wordless: written.wordless,
+            besides: if written.wordless { besides(&written.any)? } else { Vec::new() },
             meaning: meaning(&written.meaning)?,
             wait_ms: written.wait_s.map(|seconds| i64::from(seconds) * 1000),
         };
@@ -278,6 +279,21 @@ fn check_safety(rule: &Rule) -> Result<(), String> {
         return Err("a rule that makes an address undeliverable must have 5xx codes only".to_owned());
     }
     Ok(())
+}
+
+/// What a text may say that has no other words, the longest first: a part of a phrase leaves none of its words behind.
+fn besides(phrases: &[String]) -> Result<Vec<Vec<u8>>, String> {
+    let text = |phrase: &String| match pattern::phrase(phrase)?.as_slice() {
+        [Element { what: StepTarget::Literal(Literal { text, closes: false }), gap: Gap::None }] => Some(text.clone()),
+        _ => None,
+    };
+    let texts = phrases.iter().map(|phrase| {
+        let text = text(phrase).filter(|text| text.starts_with(b" ") && text.ends_with(b" "));
+        text.ok_or_else(|| format!("{phrase:?} is not just words, as a wordless rule demands"))
+    });
+    let mut texts: Vec<_> = texts.collect::<Result<_, _>>()?;
+    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    Ok(texts)
 }
 
 fn check_id(id: &str) -> Result<(), String> {

@@ -34,29 +34,31 @@ pub(super) struct Rule {
     pub(super) all: Groups,
     pub(super) none: Groups,
     pub(super) wordless: bool,
+    /// What a wordless text may say all the same, the longest first.
+    pub(super) besides: Vec<Vec<u8>>,
     pub(super) meaning: Meaning,
     pub(super) wait_ms: Option<i64>,
 }
 
 impl Rule {
     /// Whether the rule matches. The choice of the bucket has checked stage and class.
-    fn fits(&self, seen: &Seen) -> bool {
+    fn fits(&self, seen: &Seen<'_>) -> bool {
         seen.found.contains_all(&self.all)
             && !seen.found.contains_any(&self.none)
-            && (!self.wordless || seen.wordless)
             && (self.provider.is_none() || self.provider == seen.provider)
             && self.codes.iter().any(|pattern| pattern.fits(seen.code))
             && (self.enhanced.is_empty()
                 || seen.enhanced.is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
+            && (!self.wordless || words::is_wordless(seen.words, &self.besides))
     }
 }
 
 /// Properties of a refusal that rules check.
-struct Seen {
+struct Seen<'t> {
     code: u16,
     enhanced: Option<Enhanced>,
     found: Groups,
-    wordless: bool,
+    words: &'t [u8],
     provider: Option<u16>,
 }
 
@@ -216,11 +218,12 @@ impl Rules {
             code,
             enhanced,
             found: self.book.find(&marked),
-            wordless: words::is_wordless(&words),
+            words: &words,
             provider: provider.and_then(|name| self.provider_number(name)),
         };
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];
-        let first_fitting = |seen: &Seen| bucket.iter().map(|index| &self.ordered[*index]).find(|rule| rule.fits(seen));
+        let first_fitting =
+            |seen: &Seen<'_>| bucket.iter().map(|index| &self.ordered[*index]).find(|rule| rule.fits(seen));
         let mut rule = first_fitting(&seen);
         let is_verdict = |rule: &Rule| rule.meaning.makes_undeliverable().is_some();
         if rule.is_none_or(is_verdict)

@@ -74,8 +74,15 @@ pub(super) fn marked_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8
     (words, named)
 }
 
-/// Whether a text has only codes, addresses and host names. A link that explains what was done to a client needs no words either.
-pub(super) fn is_wordless(words: &[u8]) -> bool {
+/// Whether a text has only codes, addresses and host names besides these phrases, the longest first. A link that explains what was
+/// done to a client needs no words either.
+pub(super) fn is_wordless(words: &[u8], besides: &[Vec<u8>]) -> bool {
+    let mut words = words.to_vec();
+    for phrase in besides {
+        while let Some(start) = words.windows(phrase.len()).position(|part| part == phrase) {
+            words.splice(start..start + phrase.len(), [b' ']);
+        }
+    }
     let mut words = words.split(|byte| *byte == b' ').filter(|word| word.first() != Some(&HOST));
     !words.any(|word| word.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80 || *byte == LINK))
 }
@@ -110,19 +117,24 @@ fn ends_token(c: char) -> bool {
     matches!(c, ' ' | '\t' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '"' | ',' | ';')
 }
 
+/// Names of tags: they are no words, and part none.
+const MARKUP: [&str; 8] = ["b", "br", "div", "em", "i", "p", "span", "strong"];
+
 fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named: &mut NamedParties) {
     let mut before = "";
     for piece in text.split_inclusive(ends_token) {
-        let token = piece.trim_end_matches(ends_token);
+        let written = piece.trim_end_matches(ends_token);
+        let token = written.strip_suffix("&nbsp").unwrap_or(written);
         match token {
             // Two blanks are where a line ended.
             "" if piece == " " && before.ends_with(' ') => end_clause(words),
             "" => {}
             "-" | "--" => end_clause(words),
+            _ if before.ends_with('<') && MARKUP.contains(&token.trim_matches('/').to_ascii_lowercase().as_str()) => {}
             _ => push_token(token, parties, words, named),
         }
         end_word(words);
-        if piece.ends_with(['(', ')', '[', ']', '{', '}', ',', ';']) {
+        if token == written && piece.ends_with(['(', ')', '[', ']', '{', '}', ',', ';']) {
             end_clause(words);
         }
         before = piece;
@@ -325,6 +337,7 @@ mod tests {
             (": a", "|a "),
             ("<a> unknown  (b)", " a unknown|b|"),
             ("\"a\" b <c> d", " a b c d "),
+            ("<P>your&nbsp;account is <b>full</b>; a<br/>b", " your account is full|a b "),
         ] {
             let (marked, _) = super::marked_between(text, &super::DialogParties::default());
             let shown = String::from_utf8(marked).expect("words keep the encoding");
@@ -349,7 +362,10 @@ mod tests {
             words("helo=mx1.lan full.It RESOLVER.ADR.NotFound 5.1.1"),
             " helo ^mx1 ^lan full.it resolver.adr.notfound 5.1.1 "
         );
-        assert!(is_wordless(&plain("5.1.1 <a@b> https://example.com/why?id=x")) && !is_wordless(&plain("5.1.1 x")));
+        assert!(
+            is_wordless(&plain("5.1.1 <a@b> https://example.com/why?id=x"), &[])
+                && !is_wordless(&plain("5.1.1 x"), &[])
+        );
         assert_eq!(words("spam/virus"), " spam virus ");
         for url in [
             "https://x.example/why?ip=192.0.2.1&r=7",
@@ -357,7 +373,7 @@ mod tests {
             "http://x.example/?v=2001:db8::1",
         ] {
             assert_eq!(words(url), " ^x ^example % ");
-            assert!(!is_wordless(&plain(&format!("5.1.1 {url}"))), "{url}");
+            assert!(!is_wordless(&plain(&format!("5.1.1 {url}")), &[]), "{url}");
         }
     }
 
