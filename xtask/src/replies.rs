@@ -4,6 +4,7 @@
 //! rules were written. `docs/replies.md` has the latest figures.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -11,7 +12,12 @@ use probity_mail::classify::{DialogParties, DialogStage, Meaning, Rules, Undeliv
 use probity_mail::smtp::reply::{Enhanced, Reply};
 
 const RECIPIENT: &str = "joe.doe@example.net";
-const SENDER: &str = "ask@probe.example";
+const PARTIES: DialogParties<'_> = DialogParties {
+    recipient: RECIPIENT,
+    sender: "ask@probe.example",
+    helo: "mx1.probe.example",
+    addresses: &[IpAddr::V4(Ipv4Addr::new(192, 0, 2, 25))],
+};
 
 /// One line of a table.
 struct Case<'a> {
@@ -45,8 +51,7 @@ pub(crate) fn figures(file: &Path, shows_lines: bool) -> Result<()> {
     let mut languages: BTreeMap<&str, Count> = BTreeMap::new();
     let (mut harmless, mut wrong) = (0, 0);
     for case in cases(&text)? {
-        let parties = DialogParties { recipient: RECIPIENT, sender: SENDER, ..DialogParties::default() };
-        let reading = Rules::embedded().read_between(&case.reply, case.stage, case.provider, &parties);
+        let reading = Rules::embedded().read_between(&case.reply, case.stage, case.provider, &PARTIES);
         let got = reading.meaning.makes_undeliverable();
         if shows_lines && got != case.wanted {
             println!("{:?} by {}, not {:?}: {}", reading.meaning, reading.rule, case.wanted, case.text);
@@ -111,7 +116,7 @@ fn case<'a>(line: &'a str, wanted: Option<Undeliverable>, language: &'a str) -> 
         .unwrap_or_default()
         .replace("{a}", RECIPIENT)
         .replace("{ip}", "192.0.2.25")
-        .replace("{us}", SENDER);
+        .replace("{us}", PARTIES.sender);
     let (first, tail) = rest.split_once(' ').unwrap_or((&rest, ""));
     let enhanced = enhanced(first);
     let said = if enhanced.is_some() { tail.to_owned() } else { rest.clone() };

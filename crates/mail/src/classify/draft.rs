@@ -125,6 +125,7 @@ impl<'d> Draft<'d> {
             after = match elements.get(index + 1) {
                 Some(Element { gap: Gap::Any, .. }) => After::Gap(slot),
                 Some(Element { gap: Gap::Clear, .. }) => After::Clear(slot),
+                Some(Element { gap: Gap::Within, .. }) => After::Within(slot),
                 _ => After::Adjacent(slot),
             };
         }

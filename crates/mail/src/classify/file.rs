@@ -288,7 +288,8 @@ fn besides(phrases: &[String]) -> Result<Vec<Vec<u8>>, String> {
         _ => None,
     };
     let texts = phrases.iter().map(|phrase| {
-        let text = text(phrase).filter(|text| text.starts_with(b" ") && text.ends_with(b" "));
+        let text =
+            text(phrase).filter(|text| !phrase.starts_with('@') && text.starts_with(b" ") && text.ends_with(b" "));
         text.ok_or_else(|| format!("{phrase:?} is not just words, as a wordless rule demands"))
     });
     let mut texts: Vec<_> = texts.collect::<Result<_, _>>()?;

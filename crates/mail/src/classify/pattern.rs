@@ -105,6 +105,8 @@ pub(super) enum Gap {
     Any,
     /// A shorter text without words of the list `other` (`~`).
     Clear,
+    /// Nothing, and no clause ends between them (`&`).
+    Within,
 }
 
 /// Target of one step of a phrase.
@@ -125,7 +127,8 @@ pub(super) struct Literal {
 }
 
 /// The steps of a phrase. `*` matches any short text: `blacklist*` finds `blacklisted`, `user * unknown` finds `user smith
-/// unknown`. `~` matches a shorter text without words of the list `other`. `<who>` matches any entry of the list of words `who`.
+/// unknown`. `~` matches a shorter text without words of the list `other`; `&` joins neighbours in one clause. `<who>` matches any
+/// entry of the list of words `who`.
 /// `unknown$` is no `unknown` of something else: the clause ends there, or goes on with a noun for the recipient.
 pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
     let mut elements = Vec::new();
@@ -136,11 +139,13 @@ pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
             (rest, gap, open_start) = (tail, Gap::Any, true);
         } else if let Some(tail) = rest.strip_prefix('~') {
             (rest, gap, open_start) = (tail, Gap::Clear, false);
+        } else if let Some(tail) = rest.strip_prefix('&') {
+            (rest, gap, open_start) = (tail, Gap::Within, false);
         } else if let Some((name, tail)) = rest.strip_prefix('<').and_then(|tail| tail.split_once('>')) {
             elements.push(Element { what: StepTarget::Class(name.to_owned()), gap });
             (rest, gap, open_start) = (tail, Gap::None, false);
         } else {
-            let end = rest.find(['*', '~', '<']).unwrap_or(rest.len());
+            let end = rest.find(['*', '~', '&', '<']).unwrap_or(rest.len());
             let (piece, tail) = rest.split_at(end);
             if !piece.trim().is_empty() {
                 let text = literal(piece, open_start, tail.starts_with('*'))?;
@@ -250,6 +255,7 @@ mod tests {
         assert_eq!(phrase("no such <who>"), Some(vec![literal(b" no such ", Gap::None), class("who", Gap::None)]));
         assert_eq!(phrase("<who> * <gone>"), Some(vec![class("who", Gap::None), class("gone", Gap::Any)]));
         assert_eq!(phrase("<who> ~ <gone>"), Some(vec![class("who", Gap::None), class("gone", Gap::Clear)]));
+        assert_eq!(phrase("<who>&<gone>"), Some(vec![class("who", Gap::None), class("gone", Gap::Within)]));
         for nothing in ["", "*", " ", "...", "* *"] {
             assert_eq!(found(nothing), "", "{nothing:?}");
         }

@@ -2,14 +2,14 @@
 //!
 //! Phrases are gathered in *groups* (a named list of the data file, or one list of one rule); a rule asks only whether
 //! some phrase of a group was found, which is one bit. A phrase with stars or classes is a sequence of steps; the pass
-//! remembers where each prefix of the sequence ended last, and the next step must follow at once; after a star, within
-//! [`GAP_MAX`] characters; or, after `~`, within fewer and with nothing else named between.
+//! remembers where each prefix of the sequence ended last, and the next step must follow at once; after `&`, in the same clause too;
+//! after a star, within [`GAP_MAX`] characters; or, after `~`, within fewer and with nothing else named between.
 
 use std::cell::OnceCell;
 
 use aho_corasick::AhoCorasick;
 
-use super::words::{self, ADDRESS, CLAUSE_END, unmarked};
+use super::words::{self, ADDRESS, CLAUSE_END, is_separator, unmarked};
 
 /// How many characters a star may stand for: a name or a few words, but not the rest of a long text.
 const GAP_MAX: usize = 48;
@@ -90,6 +90,8 @@ pub(super) enum After {
     Start,
     /// Right before; where a stem ended it (`empfanger*`), the rest of its word may stand between.
     Adjacent(usize),
+    /// Right before, with no clause's end between.
+    Within(usize),
     /// Up to [`GAP_MAX`] characters before.
     Gap(usize),
     /// Up to [`CLEAR_GAP_MAX`] characters before, with nothing else named between.
@@ -155,7 +157,7 @@ impl PhraseBook {
                 .iter()
                 .flat_map(|member| self.classes[member.class].iter().map(|step| (step, step.closes && member.closes)));
             for (step, must_close) in own.chain(of_class) {
-                if step.follows(&ends, hit.start(), words, other_before) && (!must_close || closes()) {
+                if step.follows(&ends, hit.start(), marked, other_before) && (!must_close || closes()) {
                     ends[step.slot].push(hit.end());
                     found.extend(&step.completes);
                 }
@@ -222,18 +224,21 @@ impl Ends {
 
 impl Step {
     /// Whether the step before ended where it must.
-    fn follows(&self, ends: &[Ends], start: usize, words: &[u8], other: usize) -> bool {
+    fn follows(&self, ends: &[Ends], start: usize, marked: &[u8], other: usize) -> bool {
         let end_of = |before: usize| ends[before].before(start);
         match self.after {
             After::Start => true,
             After::Adjacent(before) => {
-                end_of(before).is_some_and(|end| is_adjacent(&words[end - 1..start], words[start]))
+                end_of(before).is_some_and(|end| is_adjacent(&marked[end - 1..start], marked[start]))
             }
+            After::Within(before) => end_of(before).is_some_and(|end| {
+                is_adjacent(&marked[end - 1..start], marked[start]) && !marked[end - 1..=start].contains(&CLAUSE_END)
+            }),
             After::Gap(before) => {
-                end_of(before).is_some_and(|end| start <= end + GAP_MAX || characters(&words[end..start]) <= GAP_MAX)
+                end_of(before).is_some_and(|end| start <= end + GAP_MAX || characters(&marked[end..start]) <= GAP_MAX)
             }
             After::Clear(before) => end_of(before)
-                .is_some_and(|end| other <= end && (start <= end || characters(&words[end..start]) <= CLEAR_GAP_MAX)),
+                .is_some_and(|end| other <= end && (start <= end || characters(&marked[end..start]) <= CLEAR_GAP_MAX)),
         }
     }
 }
@@ -241,8 +246,8 @@ impl Step {
 /// Whether a step follows at once. `between` begins with the last byte of the step before; a step that begins inside a word
 /// (`*계정*`) has no blank of its own.
 fn is_adjacent(between: &[u8], first: u8) -> bool {
-    let words = between.split(|byte| *byte == b' ').count();
-    words <= if first == b' ' { 1 } else { 2 }
+    let words = between.split(|byte| is_separator(*byte)).count();
+    words <= if is_separator(first) { 1 } else { 2 }
 }
 
 /// How many characters the bytes of a text are; the rest of a very long one is not counted.
@@ -291,6 +296,8 @@ mod tests {
     fn classes_stand_for_any_of_their_words() {
         assert!(found("<who> <gone>", "User not found") && found("<who> <gone>", "mail box unknown"));
         assert!(!found("<who> <gone>", "user x unknown") && found("<who> * <gone>", "user x unknown"));
+        assert!(found("<who>&<gone>", "user unknown") && !found("<who>&<gone>", "user: unknown"));
+        assert!(!found("<who>&<gone>", "user x unknown"));
         assert!(found("<lacking> <host>", "없는 메일 계정") && !found("<lacking> <host>", "없는 이 새 계정"));
         assert!(found("no such <who>", "no such user") && !found("no such <who>", "no such domain user"));
     }

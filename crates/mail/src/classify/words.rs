@@ -74,11 +74,14 @@ pub(super) fn marked_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8
     (words, named)
 }
 
+/// What a relay adds to a reply that it quotes (Postfix). The longer one comes first, as its part leaves a word.
+const TRAILERS: [&[u8]; 2] = [b" in reply to rcpt to command ", b" in reply to rcpt to "];
+
 /// Whether a text has only codes, addresses and host names besides these phrases, the longest first. A link that explains what was
 /// done to a client needs no words either.
 pub(super) fn is_wordless(words: &[u8], besides: &[Vec<u8>]) -> bool {
     let mut words = words.to_vec();
-    for phrase in besides {
+    for phrase in TRAILERS.into_iter().chain(besides.iter().map(Vec::as_slice)) {
         while let Some(start) = words.windows(phrase.len()).position(|part| part == phrase) {
             words.splice(start..start + phrase.len(), [b' ']);
         }
@@ -117,20 +120,23 @@ fn ends_token(c: char) -> bool {
     matches!(c, ' ' | '\t' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '"' | ',' | ';')
 }
 
-/// Names of tags: they are no words, and part none.
-const MARKUP: [&str; 8] = ["b", "br", "div", "em", "i", "p", "span", "strong"];
+/// Names of opening tags: they are no words, and part none. A closing tag is one by its slash.
+const MARKUP: [&str; 9] = ["b", "br", "div", "em", "i", "p", "span", "strong", "u"];
+
+/// Blanks of HTML, whose semicolon ends no clause.
+const BLANKS: [&str; 3] = ["&nbsp", "&#160", "&#xa0"];
 
 fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named: &mut NamedParties) {
     let mut before = "";
     for piece in text.split_inclusive(ends_token) {
         let written = piece.trim_end_matches(ends_token);
-        let token = written.strip_suffix("&nbsp").unwrap_or(written);
+        let token = without_blank(written);
         match token {
             // Two blanks are where a line ended.
             "" if piece == " " && before.ends_with(' ') => end_clause(words),
             "" => {}
             "-" | "--" => end_clause(words),
-            _ if before.ends_with('<') && MARKUP.contains(&token.trim_matches('/').to_ascii_lowercase().as_str()) => {}
+            _ if before.ends_with('<') && is_tag(token) => {}
             _ => push_token(token, parties, words, named),
         }
         end_word(words);
@@ -139,6 +145,18 @@ fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named
         }
         before = piece;
     }
+}
+
+fn without_blank(token: &str) -> &str {
+    let start_of = |blank: &str| token.len().checked_sub(blank.len());
+    let blank = BLANKS
+        .iter()
+        .find_map(|blank| start_of(blank).filter(|at| token.as_bytes()[*at..].eq_ignore_ascii_case(blank.as_bytes())));
+    blank.map_or(token, |at| &token[..at])
+}
+
+fn is_tag(token: &str) -> bool {
+    token.starts_with('/') || MARKUP.iter().any(|name| name.eq_ignore_ascii_case(token.trim_end_matches('/')))
 }
 
 fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named: &mut NamedParties) {
@@ -338,6 +356,7 @@ mod tests {
             ("<a> unknown  (b)", " a unknown|b|"),
             ("\"a\" b <c> d", " a b c d "),
             ("<P>your&nbsp;account is <b>full</b>; a<br/>b", " your account is full|a b "),
+            ("<a href=\"x\">a</a> b&NBSP;c", " a href x a b c "),
         ] {
             let (marked, _) = super::marked_between(text, &super::DialogParties::default());
             let shown = String::from_utf8(marked).expect("words keep the encoding");
@@ -365,6 +384,7 @@ mod tests {
         assert!(
             is_wordless(&plain("5.1.1 <a@b> https://example.com/why?id=x"), &[])
                 && !is_wordless(&plain("5.1.1 x"), &[])
+                && is_wordless(&plain("5.1.1 (in reply to RCPT TO command)"), &[])
         );
         assert_eq!(words("spam/virus"), " spam virus ");
         for url in [
