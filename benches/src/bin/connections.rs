@@ -102,14 +102,16 @@ async fn measure(mut arguments: Arguments) -> anyhow::Result<()> {
 async fn call_of(world: &EspWorld) -> anyhow::Result<Duration> {
     let mut connection = Connection::open(world.host().parse()?).await?;
     let token = world.credentials().remove("token").context("a token")?;
-    let page = |state: &str| {
-        let target = format!("/api/subscribers?list_id=1&subscription_status={state}&page=1&per_page=500&order=asc");
+    let request = |target: &str| {
         format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: token probity:{token}\r\n\r\n").into_bytes()
+    };
+    let page = |state: &str| {
+        request(&format!("/api/subscribers?list_id=1&subscription_status={state}&page=1&per_page=500&order=asc"))
     };
     for state in ["confirmed", "unconfirmed", "unsubscribed"] {
         connection.json(&page(state)).await?;
     }
-    let call = timed(&mut connection, "a call", &get("/api/health", None)).await?;
+    let call = timed(&mut connection, "a call", &request("/api/health")).await?;
     timed(&mut connection, "a page of 500", &page("confirmed")).await?;
     Ok(call)
 }

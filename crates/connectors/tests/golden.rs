@@ -1,7 +1,7 @@
 //! Every platform against the requests that it is expected to get, and answers as its documentation shows them.
 //!
 //! A case of `golden/<slug>.json` says what to do and what the platform answers; its requests and results are compared with what
-//! the connector does. `UPDATE_GOLDEN=1` writes them anew, to be reviewed as a diff.
+//! the connector does. `UPDATE_GOLDEN=1` writes them again, to be reviewed as a diff.
 
 mod cases;
 #[path = "../embedding.rs"]

@@ -66,7 +66,7 @@ async function withLists(page) {
 }
 const nobody = (one) => ({ ...one, connected: false, connection_count: 0, disconnected_count: 0, primary: null });
 
-/** As in `screens.test.mjs`: the name of the picture, the place, what is done there. @type {[string, () => string, ((page: import("playwright-core").Page) => Promise<unknown>)?][]} */
+/** As in `screens.mjs`: the name of the picture, the place, what is done there. @type {[string, () => string, ((page: import("playwright-core").Page) => Promise<unknown>)?][]} */
 export const CONNECTIONS = [
   ["connections", () => "connections"],
   ["connections-none", () => "", async (page) => {

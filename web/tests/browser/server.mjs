@@ -33,7 +33,7 @@ const LOOK_MS = 200;
  */
 export async function start({ port = 0, allow = "", networks = "", sandbox = true, env: more = {} } = {}) {
   const data = mkdtempSync(join(tmpdir(), "probity-dashboard-"));
-  const args = ["serve", ...(sandbox ? ["--sandbox"] : []), "--data", data, "--listen", `127.0.0.1:${port || await freePort()}`];
+  const args = ["serve", ...(sandbox ? ["--sandbox"] : []), "--data", data, "--listen", `127.0.0.1:${port}`];
   const given = { PROBITY_INTEGRATIONS__ALLOW: allow, PROBITY_ALLOW__NETWORKS: networks, ...more };
   const env = { ...process.env, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
   const child = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "inherit"], env });

@@ -49,7 +49,7 @@ pub(super) struct PreparedDelivery {
     pub(super) putting_together: Arc<Semaphore>,
 }
 
-/// Outcome of an delivery.
+/// Outcome of a delivery.
 enum AttemptOutcome {
     Tried(Result<ReceiverResponse, DeliveryFailure>),
     /// The subject of the delivery no longer exists.

@@ -129,7 +129,7 @@ pub struct LanesOf {
     own: String,
     customer: OrgNo,
     /// Silent if one of the lanes got no response last time.
-    sort: EndpointState,
+    state: EndpointState,
 }
 
 /// Destination of a delivery.
@@ -246,9 +246,9 @@ impl Worker {
             Err(error) => (error.id(), ReceiverStates::nothing()),
         };
         let now = self.parts.clock.now();
-        if let Some(LanesOf { host, own, sort, .. }) = self.lanes.remove(&id) {
-            self.hosts.done(&host, sort, now, heard.host);
-            self.own.done(&own, sort, now, heard.own);
+        if let Some(LanesOf { host, own, state, .. }) = self.lanes.remove(&id) {
+            self.hosts.done(&host, state, now, heard.host);
+            self.own.done(&own, state, now, heard.own);
         }
         self.start_kept(now);
     }
@@ -274,7 +274,7 @@ impl Worker {
             host,
             own,
             customer: claimed.org,
-            sort: if silent { EndpointState::Silent } else { EndpointState::Lively },
+            state: if silent { EndpointState::Silent } else { EndpointState::Lively },
         };
         let delivery = PreparedDelivery { claimed, receiver, putting_together: self.putting_together.clone() };
         let ready = KeptDelivery { delivery, target: target.ok(), lanes, since: now };
@@ -301,20 +301,20 @@ impl Worker {
 
     /// Takes a place in each lane, or in none. Silent endpoints have half of all places together.
     fn admit(&mut self, lanes: &LanesOf, now: Millis) -> Admission {
-        let silent = self.lanes.values().filter(|lanes| lanes.sort == EndpointState::Silent).count();
-        if lanes.sort == EndpointState::Silent && silent >= (self.config.at_once / 2).max(1) {
+        let silent = self.lanes.values().filter(|lanes| lanes.state == EndpointState::Silent).count();
+        if lanes.state == EndpointState::Silent && silent >= (self.config.at_once / 2).max(1) {
             return Admission::Later(now + SILENT_MS);
         }
         if self.has_its_share(lanes.customer) {
             // Nothing of this customer is claimed before one of its attempts ends.
             return Admission::Later(now);
         }
-        if let Admission::Later(at) = self.own.admit(&lanes.own, lanes.sort, now) {
+        if let Admission::Later(at) = self.own.admit(&lanes.own, lanes.state, now) {
             return Admission::Later(at);
         }
-        let admission = self.hosts.admit(&lanes.host, lanes.sort, now);
+        let admission = self.hosts.admit(&lanes.host, lanes.state, now);
         if let Admission::Later(_) = admission {
-            self.own.done(&lanes.own, lanes.sort, now, ReceiverState::Nothing);
+            self.own.done(&lanes.own, lanes.state, now, ReceiverState::Nothing);
         }
         admission
     }

@@ -97,7 +97,7 @@ impl Lanes {
     }
 
     /// Decides whether a delivery may go now.
-    pub(super) fn admit(&mut self, receiver: &str, sort: EndpointState, now: Millis) -> Admission {
+    pub(super) fn admit(&mut self, receiver: &str, state: EndpointState, now: Millis) -> Admission {
         if self.lanes.len() >= LANES_MAX && !self.lanes.contains_key(receiver) {
             self.tidy(now);
         }
@@ -108,14 +108,14 @@ impl Lanes {
         }
         // Half open: one delivery goes ahead as a trial.
         let at_once = if lane.open_until.is_some() { 1 } else { config.at_once };
-        let kept = sort == EndpointState::Silent && lane.silent >= (at_once / 2).max(1);
+        let kept = state == EndpointState::Silent && lane.silent >= (at_once / 2).max(1);
         if kept || lane.under_way >= at_once {
             return Admission::Later(lane.in_line(now + BUSY_MS, now, config));
         }
         match lane.rate.take(now, 1) {
             Ok(()) => {
                 lane.under_way += 1;
-                lane.silent += u32::from(sort == EndpointState::Silent);
+                lane.silent += u32::from(state == EndpointState::Silent);
                 Admission::Go
             }
             Err(at) => Admission::Later(lane.in_line(at, now, config)),
@@ -127,12 +127,12 @@ impl Lanes {
         self.lanes.get(receiver).is_some_and(|lane| lane.open_until.is_none() && lane.under_way >= self.config.at_once)
     }
 
-    /// Records the end of an attempt that was admitted as this sort.
-    pub(super) fn done(&mut self, receiver: &str, sort: EndpointState, now: Millis, heard: ReceiverState) {
+    /// Records the end of an attempt that was admitted in this state.
+    pub(super) fn done(&mut self, receiver: &str, state: EndpointState, now: Millis, heard: ReceiverState) {
         let config = self.config;
         let Some(lane) = self.lanes.get_mut(receiver) else { return };
         lane.under_way = lane.under_way.saturating_sub(1);
-        lane.silent = lane.silent.saturating_sub(u32::from(sort == EndpointState::Silent));
+        lane.silent = lane.silent.saturating_sub(u32::from(state == EndpointState::Silent));
         match heard {
             ReceiverState::Answer => {
                 (lane.silences, lane.open_until, lane.opened) = (0, None, 0);

@@ -51,6 +51,6 @@ mod tests {
         assert!(drops.are_usual(Millis(9 + REMEMBERED_MS)));
         assert!(!drops.are_usual(Millis(10 + REMEMBERED_MS)));
         drops.parted(Millis(11 + REMEMBERED_MS), true);
-        assert!(!drops.are_usual(Millis(11 + REMEMBERED_MS)), "it begins anew");
+        assert!(!drops.are_usual(Millis(11 + REMEMBERED_MS)), "it starts again");
     }
 }

@@ -285,7 +285,7 @@ async fn a_data_key_of_a_transaction_that_was_undone_seals_nothing() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_made_while_all_are_wrapped_anew_is_wrapped_anew_too() {
+async fn a_key_made_while_all_are_rewrapped_is_rewrapped_too() {
     // SQLite has only one writer at a time.
     let Some(cluster) = postgres() else { return };
     let database = cluster.create_database();

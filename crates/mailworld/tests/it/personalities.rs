@@ -149,8 +149,8 @@ async fn greylisting_remembers_client_sender_and_recipient() {
     tokio::time::advance(Duration::from_secs(200)).await;
     assert!(from("203.0.113.7").await.starts_with("450"), "an early retry is refused again");
     tokio::time::advance(Duration::from_secs(101)).await;
-    assert!(from("203.0.113.8").await.starts_with("450"), "another client begins anew");
-    assert!(from("203.0.113.7").await.starts_with("250"), "the early retry has not begun anew");
+    assert!(from("203.0.113.8").await.starts_with("450"), "another client starts from the beginning");
+    assert!(from("203.0.113.7").await.starts_with("250"), "the early retry has not restarted the wait");
 }
 
 #[tokio::test(start_paused = true)]

@@ -197,7 +197,7 @@ mod tests {
             "erasure.completed_at erasure.job_at erasure.known_at erasure.requested_at",
         ),
         ("a code must not work twice", "second_factor.used_step"),
-        ("attempts bound the wait, and the next one writes both anew", "attempt.forget_at attempt.next_at"),
+        ("attempts bound the wait, and the next one writes both again", "attempt.forget_at attempt.next_at"),
         (
             "patience that begins too late ends nothing too soon",
             "chunk.held_since connection_run.refused_at sso_domain.missed_at webhook.failing_since",

@@ -1,7 +1,7 @@
 //! Every statement and every commit fails once, and the story has the same end.
 //!
 //! The story is what batch jobs can meet: submitted, imported, worked on in parts with rows put off, completed, cancelled,
-//! stopped, told of, packed ([`story`]). It runs once to see which failpoints it passes. Then it runs anew for each of them: the
+//! stopped, told of, packed ([`story`]). It runs once to see which failpoints it passes. Then it runs again for each of them: the
 //! statement or the commit fails there, and whoever was at it goes on as the service does. A commit that fails *after* it
 //! is done has its effect, and its caller does not know.
 

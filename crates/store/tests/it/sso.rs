@@ -134,7 +134,7 @@ async fn records_are_due_once_and_only_those_of_proofs() {
             all.into_iter().find(|claimed| claimed.domain == domain).unwrap().missed_at
         };
         assert_eq!(missing("a.com").await, Some(NOW));
-        // A proof anew ends what was missing; the operator's word, the lookups; and so does the end of a proof.
+        // Another proof ends what was missing; the operator's word, the lookups; and so does the end of a proof.
         assert!(!prove("a.com", Some(LOOK_AT)).await);
         assert_eq!(missing("a.com").await, None);
         assert!(!looked_up(&again, 9_000, Some(NOW)).await, "it was proven meanwhile");

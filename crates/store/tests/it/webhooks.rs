@@ -213,7 +213,7 @@ async fn how_it_fares_is_counted_since_it_last_took_something() {
         assert!(!disabled.active);
         let enabled = WebhookEndpoint { active: true, ..disabled.clone() };
         store.write(|tx| webhooks::write(tx, &disabled, &enabled).scope_boxed()).await.unwrap();
-        assert_eq!(failed(12, false).await, Some(WebhookFailures { since: NOW + 12, given_up: 0 }), "it began anew");
+        assert_eq!(failed(12, false).await, Some(WebhookFailures { since: NOW + 12, given_up: 0 }), "it began again");
         let gone = store.write(|tx| webhooks::failed(tx, own, webhook(own, 2).id, NOW, true).scope_boxed()).await;
         assert_eq!(gone.unwrap(), None);
     })

@@ -75,7 +75,7 @@ pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Resul
             }
             // Some platforms accept a cursor only once, and a crashed node has used it. Marks remove the repetitions.
             Err(fault) if is_resumed && is_about_the_request(fault.class) => {
-                tracing::info!(run = %held.run.id, "the platform no longer knows where reading stood; it begins anew");
+                tracing::info!(run = %held.run.id, "the platform no longer knows where reading stood; it starts again");
                 is_resumed = false;
                 reading = begin(held, &account, None)?;
             }

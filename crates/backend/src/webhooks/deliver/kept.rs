@@ -44,7 +44,7 @@ impl Worker {
     pub(super) fn may_keep(&self, lanes: &LanesOf) -> bool {
         let kept =
             |same: fn(&LanesOf, &LanesOf) -> bool| self.kept.iter().filter(|kept| same(&kept.lanes, lanes)).count();
-        lanes.sort == EndpointState::Lively
+        lanes.state == EndpointState::Lively
             && self.is_full(lanes)
             && self.kept.len() < self.config.at_once / 2
             && kept(|one, other| one.customer == other.customer) < self.config.at_once / 4

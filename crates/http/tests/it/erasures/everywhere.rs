@@ -168,7 +168,7 @@ fn files_with(directory: &Path, text: &str) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn postgresqls_files_hold_no_erased_address_once_they_are_written_anew() {
+async fn postgresqls_files_hold_no_erased_address_once_they_are_rewritten() {
     const NEEDLE: &str = "kanarie.3v6q@takes-all.com";
     let Some(cluster) = Cluster::private() else { return };
     let beside = tempfile::tempdir().unwrap();

@@ -164,7 +164,7 @@ async fn nobody_leaves_the_unlimited_plan_while_its_credits_are_set_aside() {
 }
 
 #[tokio::test]
-async fn another_threshold_tells_of_a_low_balance_anew() {
+async fn another_threshold_tells_of_a_low_balance_again() {
     let app = TestApp::with(config(false)).await;
     let (org, key) = customer(&app, "metered").await;
     let told = async || {

@@ -1,7 +1,7 @@
 //! Everything that may forbid the next action of a run, in one look.
 //!
 //! Actions are decided about in slices, and a slice may take minutes at a slow platform. Before each call, the look is repeated: if
-//! it differs from the one before the slice, the slice is decided about anew.
+//! it differs from the one before the slice, the slice is decided about again.
 
 use super::RunFence;
 use crate::db::error::{Result, StoreError};

@@ -354,7 +354,7 @@ mod tests {
                 reads += usize::from(!read(&sheets, job, ROWS_KEPT / 4));
             }
         }
-        assert_eq!(reads, 4 + 20, "four have room, the fifth is read anew each time");
+        assert_eq!(reads, 4 + 20, "four have room, the fifth is read again each time");
         assert_eq!(kept(&sheets), [1, 2, 3, 4]);
     }
 

@@ -1,7 +1,7 @@
 //! Three jobs of one organization: one is completed, one cancelled half-way, one stopped before anybody looks at it.
 //!
 //! Those who play do as the service does when the database fails: a client repeats its request under the same key, a worker
-//! writes its part again and else lets its lease end, everybody else begins anew at their next round.
+//! writes its part again and else lets its lease end, everybody else begins again at their next round.
 
 mod client;
 

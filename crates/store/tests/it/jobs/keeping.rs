@@ -250,7 +250,7 @@ async fn chunks_of_a_stopped_job_go_in_parts_when_it_is_packed() {
             }
             removed.push(before - left().await);
         }
-        assert_eq!(removed, [50, 50, 20], "an import that begins anew");
+        assert_eq!(removed, [50, 50, 20], "an import that begins again");
         add().await.unwrap();
         store.write(|tx| jobs::imported(tx, &import_claim, 0, NOW).scope_boxed()).await.unwrap();
         let claimed = claim(&store, org, no, NOW, 1).await;

@@ -153,7 +153,7 @@ async fn a_notice_waits_until_it_is_sent() {
         let third = claim(now + 5_000, "f").await;
         assert_eq!(third[0].attempts, 1);
         put().await;
-        assert!(matches!(record(&third[0], None).await, Err(StoreError::LeaseLost)), "it was put anew");
+        assert!(matches!(record(&third[0], None).await, Err(StoreError::LeaseLost)), "it was put again");
         let last = claim(now, "g").await;
         record(&last[0], None).await.unwrap();
         assert!(!notices::any_due(&mut store.read().await.unwrap(), now).await.unwrap());
