@@ -76,7 +76,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("provider = \"nobody\"\nany = [\"x\"]\nmeaning = \"exists\"", "not in [providers]"),
     ("meaning = \"exists\"", "a phrase to look for"),
     ("any = [\"refused*\"]\nwordless = true\nmeaning = \"exists\"", "just words"),
-    ("any = [\"@some_list\"]\nwordless = true\nmeaning = \"exists\"", "just words"),
+    ("any = [\"@l\"]\nwordless = true\nmeaning = \"exists\"\n[phrases]\nl = [\"x\"]", "just words"),
 ];
 
 #[test]

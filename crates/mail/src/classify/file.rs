@@ -192,8 +192,7 @@ impl Compiler<'_> {
             enhanced: written.enhanced.iter().map(|text| enhanced(text)).collect::<Result<_, _>>()?,
             all: self.demanded(written)?,
             none: self.group_of(&written.none)?,
-            wordless: written.wordless,
-            besides: if written.wordless { besides(&written.any)? } else { Vec::new() },
+            wordless: written.wordless.then(|| besides(&written.any)).transpose()?,
             meaning: meaning(&written.meaning)?,
             wait_ms: written.wait_s.map(|seconds| i64::from(seconds) * 1000),
         };

@@ -33,32 +33,34 @@ pub(super) struct Rule {
     pub(super) enhanced: Vec<EnhancedPattern>,
     pub(super) all: Groups,
     pub(super) none: Groups,
-    pub(super) wordless: bool,
-    /// What a wordless text may say all the same, the longest first.
-    pub(super) besides: Vec<Vec<u8>>,
+    /// What a text may say that has no other words, the longest first, if the rule demands one.
+    pub(super) wordless: Option<Vec<Vec<u8>>>,
     pub(super) meaning: Meaning,
     pub(super) wait_ms: Option<i64>,
 }
 
 impl Rule {
     /// Whether the rule matches. The choice of the bucket has checked stage and class.
-    fn fits(&self, seen: &Seen<'_>) -> bool {
+    fn fits(&self, seen: &Seen) -> bool {
         seen.found.contains_all(&self.all)
             && !seen.found.contains_any(&self.none)
             && (self.provider.is_none() || self.provider == seen.provider)
             && self.codes.iter().any(|pattern| pattern.fits(seen.code))
             && (self.enhanced.is_empty()
                 || seen.enhanced.is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
-            && (!self.wordless || words::is_wordless(seen.words, &self.besides))
+            && self.wordless.as_ref().is_none_or(|phrases| match phrases.as_slice() {
+                [] => words::is_wordless(&seen.words),
+                phrases => words::is_only(&seen.words, phrases),
+            })
     }
 }
 
 /// Properties of a refusal that rules check.
-struct Seen<'t> {
+struct Seen {
     code: u16,
     enhanced: Option<Enhanced>,
     found: Groups,
-    words: &'t [u8],
+    words: Vec<u8>,
     provider: Option<u16>,
 }
 
@@ -218,18 +220,18 @@ impl Rules {
             code,
             enhanced,
             found: self.book.find(&marked),
-            words: &words,
+            words,
             provider: provider.and_then(|name| self.provider_number(name)),
         };
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];
-        let first_fitting =
-            |seen: &Seen<'_>| bucket.iter().map(|index| &self.ordered[*index]).find(|rule| rule.fits(seen));
+        let first_fitting = |seen: &Seen| bucket.iter().map(|index| &self.ordered[*index]).find(|rule| rule.fits(seen));
         let mut rule = first_fitting(&seen);
         let is_verdict = |rule: &Rule| rule.meaning.makes_undeliverable().is_some();
         if rule.is_none_or(is_verdict)
             && let Some(corrected) = self.spelling.corrected(&marked)
         {
             seen.found = self.book.find(&corrected);
+            seen.words = words::unmarked(&corrected);
             rule = first_fitting(&seen);
         }
         if rule.is_some_and(|rule| rule.meaning.is_about_recipient()) {
@@ -249,7 +251,7 @@ impl Rules {
             None => reading(Meaning::Unmatched, &self.fixed.unmatched),
         };
         if answer.meaning.worth_retrying() || answer.meaning.is_about_us().is_some() {
-            answer.retry_after_ms = hint::retry_after_ms(&words).or(answer.retry_after_ms);
+            answer.retry_after_ms = hint::retry_after_ms(&seen.words).or(answer.retry_after_ms);
         }
         answer
     }

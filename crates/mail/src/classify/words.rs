@@ -74,20 +74,45 @@ pub(super) fn marked_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8
     (words, named)
 }
 
-/// What a relay adds to a reply that it quotes (Postfix). The longer one comes first, as its part leaves a word.
+/// What Postfix adds to a reply that it quotes. The longer one comes first, as its part leaves a word.
 const TRAILERS: [&[u8]; 2] = [b" in reply to rcpt to command ", b" in reply to rcpt to "];
 
-/// Whether a text has only codes, addresses and host names besides these phrases, the longest first. A link that explains what was
-/// done to a client needs no words either.
-pub(super) fn is_wordless(words: &[u8], besides: &[Vec<u8>]) -> bool {
+/// What servers put before a phrase that says all.
+const LEADERS: [&[u8]; 7] =
+    [b" permanent failure ", b" permanent error ", b" rcpt to ", b" sorry ", b" error ", b" smtp ", b" the "];
+
+/// Whether a text has only codes, addresses and host names. A link that explains what was done to a client needs no words either.
+pub(super) fn is_wordless(words: &[u8]) -> bool {
+    has_none(&without(words, TRAILERS), |word| word.first() != Some(&HOST) && is_word(word))
+}
+
+/// Whether a text has only codes and addresses of email besides these phrases, the longest first. A refused host name or IP address
+/// is not the recipient's.
+pub(super) fn is_only(words: &[u8], phrases: &[Vec<u8>]) -> bool {
+    let phrases = phrases.iter().map(Vec::as_slice);
+    has_none(&without(words, phrases.chain(TRAILERS).chain(LEADERS)), |word| is_word(word) || is_ipv4(word))
+}
+
+fn without<'p>(words: &[u8], phrases: impl IntoIterator<Item = &'p [u8]>) -> Vec<u8> {
     let mut words = words.to_vec();
-    for phrase in TRAILERS.into_iter().chain(besides.iter().map(Vec::as_slice)) {
+    for phrase in phrases {
         while let Some(start) = words.windows(phrase.len()).position(|part| part == phrase) {
             words.splice(start..start + phrase.len(), [b' ']);
         }
     }
-    let mut words = words.split(|byte| *byte == b' ').filter(|word| word.first() != Some(&HOST));
-    !words.any(|word| word.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80 || *byte == LINK))
+    words
+}
+
+fn has_none(words: &[u8], is_one: impl Fn(&[u8]) -> bool) -> bool {
+    !words.split(|byte| *byte == b' ').any(is_one)
+}
+
+fn is_word(word: &[u8]) -> bool {
+    word.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80 || *byte == LINK)
+}
+
+fn is_ipv4(word: &[u8]) -> bool {
+    word.iter().filter(|byte| **byte == b'.').count() == 3
 }
 
 /// Removes accents and replaces typographic marks by plain ones.
@@ -120,8 +145,11 @@ fn ends_token(c: char) -> bool {
     matches!(c, ' ' | '\t' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '"' | ',' | ';')
 }
 
-/// Names of opening tags: they are no words, and part none. A closing tag is one by its slash.
-const MARKUP: [&str; 9] = ["b", "br", "div", "em", "i", "p", "span", "strong", "u"];
+/// Names of tags within a line. As names of all closing tags, they are no words and part none.
+const INLINE: [&str; 6] = ["b", "em", "i", "span", "strong", "u"];
+
+/// Names of tags that end a line, and so a clause.
+const BLOCKS: [&str; 3] = ["br", "div", "p"];
 
 /// Blanks of HTML, whose semicolon ends no clause.
 const BLANKS: [&str; 3] = ["&nbsp", "&#160", "&#xa0"];
@@ -136,7 +164,8 @@ fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named
             "" if piece == " " && before.ends_with(' ') => end_clause(words),
             "" => {}
             "-" | "--" => end_clause(words),
-            _ if before.ends_with('<') && is_tag(token) => {}
+            _ if before.ends_with('<') && is_among(&BLOCKS, token) => end_clause(words),
+            _ if before.ends_with('<') && (token.starts_with('/') || is_among(&INLINE, token)) => {}
             _ => push_token(token, parties, words, named),
         }
         end_word(words);
@@ -155,8 +184,8 @@ fn without_blank(token: &str) -> &str {
     blank.map_or(token, |at| &token[..at])
 }
 
-fn is_tag(token: &str) -> bool {
-    token.starts_with('/') || MARKUP.iter().any(|name| name.eq_ignore_ascii_case(token.trim_end_matches('/')))
+fn is_among(tags: &[&str], token: &str) -> bool {
+    tags.iter().any(|name| name.eq_ignore_ascii_case(token.trim_matches('/')))
 }
 
 fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named: &mut NamedParties) {
@@ -325,7 +354,7 @@ fn number(digits: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::{enhanced, is_wordless, plain};
+    use super::{enhanced, is_only, is_wordless, plain};
     use crate::smtp::reply::Enhanced;
 
     fn words(text: &str) -> String {
@@ -355,7 +384,7 @@ mod tests {
             (": a", "|a "),
             ("<a> unknown  (b)", " a unknown|b|"),
             ("\"a\" b <c> d", " a b c d "),
-            ("<P>your&nbsp;account is <b>full</b>; a<br/>b", " your account is full|a b "),
+            ("<P>your&nbsp;account is <b>full</b> a<br/>b</p>", "|your account is full a|b|"),
             ("<a href=\"x\">a</a> b&NBSP;c", " a href x a b c "),
         ] {
             let (marked, _) = super::marked_between(text, &super::DialogParties::default());
@@ -381,11 +410,11 @@ mod tests {
             words("helo=mx1.lan full.It RESOLVER.ADR.NotFound 5.1.1"),
             " helo ^mx1 ^lan full.it resolver.adr.notfound 5.1.1 "
         );
-        assert!(
-            is_wordless(&plain("5.1.1 <a@b> https://example.com/why?id=x"), &[])
-                && !is_wordless(&plain("5.1.1 x"), &[])
-                && is_wordless(&plain("5.1.1 (in reply to RCPT TO command)"), &[])
-        );
+        assert!(is_wordless(&plain("5.1.1 <a@b> https://example.com/why?id=x")) && !is_wordless(&plain("5.1.1 x")));
+        assert!(!is_wordless(&plain("Error")) && is_wordless(&plain("5.1.1 (in reply to RCPT TO command)")));
+        let only = |text| is_only(&plain(text), &[b" bad address ".to_vec(), b" bad ".to_vec()]);
+        assert!(only("Sorry, bad address <a@b>") && only("bad: 5.1.1") && !only("address: bad"));
+        assert!(!only("bad address 192.0.2.1") && !only("bad address mx.example"));
         assert_eq!(words("spam/virus"), " spam virus ");
         for url in [
             "https://x.example/why?ip=192.0.2.1&r=7",
@@ -393,7 +422,7 @@ mod tests {
             "http://x.example/?v=2001:db8::1",
         ] {
             assert_eq!(words(url), " ^x ^example % ");
-            assert!(!is_wordless(&plain(&format!("5.1.1 {url}")), &[]), "{url}");
+            assert!(!is_wordless(&plain(&format!("5.1.1 {url}"))), "{url}");
         }
     }
 
