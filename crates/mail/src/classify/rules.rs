@@ -213,7 +213,7 @@ impl Rules {
         provider: Option<&str>,
         parties: &DialogParties<'_>,
     ) -> ReplyReading {
-        let (marked, named) = words::marked_between(cut(&reply.text), parties);
+        let (marked, named) = words::marked_between(words::without_trailer(cut(&reply.text)), parties);
         let words = words::unmarked(&marked);
         let (code, enhanced) = evidence(reply, &words);
         let mut seen = Seen {

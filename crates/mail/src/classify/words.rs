@@ -74,8 +74,18 @@ pub(super) fn marked_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8
     (words, named)
 }
 
-/// What Postfix adds to a reply that it quotes. The longer one comes first, as its part leaves a word.
-const TRAILERS: [&[u8]; 2] = [b" in reply to rcpt to command ", b" in reply to rcpt to "];
+/// How a trailer begins that mail servers add in brackets to a reply that they quote (Postfix, Cisco).
+const TRAILERS: [&str; 2] = ["(in reply to rcpt to", "(delivery attempts:"];
+
+/// A text without the brackets at its end in which a mail server says to which command a quoted reply came, or how often it tried.
+pub(super) fn without_trailer(text: &str) -> &str {
+    let is_trailer = |brackets: &str| {
+        let begins =
+            |trailer: &&str| brackets.get(..trailer.len()).is_some_and(|start| start.eq_ignore_ascii_case(trailer));
+        brackets.ends_with(')') && TRAILERS.iter().any(begins)
+    };
+    text.rfind('(').filter(|at| is_trailer(&text[*at..])).map_or(text, |at| &text[..at])
+}
 
 /// What servers put before a phrase that says all.
 const LEADERS: [&[u8]; 7] =
@@ -83,14 +93,14 @@ const LEADERS: [&[u8]; 7] =
 
 /// Whether a text has only codes, addresses and host names. A link that explains what was done to a client needs no words either.
 pub(super) fn is_wordless(words: &[u8]) -> bool {
-    has_none(&without(words, TRAILERS), |word| word.first() != Some(&HOST) && is_word(word))
+    has_none(words, |word| word.first() != Some(&HOST) && is_word(word))
 }
 
 /// Whether a text has only codes and addresses of email besides these phrases, the longest first. A refused host name or IP address
 /// is not the recipient's.
 pub(super) fn is_only(words: &[u8], phrases: &[Vec<u8>]) -> bool {
     let phrases = phrases.iter().map(Vec::as_slice);
-    has_none(&without(words, phrases.chain(TRAILERS).chain(LEADERS)), |word| is_word(word) || is_ipv4(word))
+    has_none(&without(words, phrases.chain(LEADERS)), |word| is_word(word) || is_ipv4(word))
 }
 
 fn without<'p>(words: &[u8], phrases: impl IntoIterator<Item = &'p [u8]>) -> Vec<u8> {
@@ -354,7 +364,7 @@ fn number(digits: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::{enhanced, is_only, is_wordless, plain};
+    use super::{enhanced, is_only, is_wordless, plain, without_trailer};
     use crate::smtp::reply::Enhanced;
 
     fn words(text: &str) -> String {
@@ -411,11 +421,25 @@ mod tests {
             " helo ^mx1 ^lan full.it resolver.adr.notfound 5.1.1 "
         );
         assert!(is_wordless(&plain("5.1.1 <a@b> https://example.com/why?id=x")) && !is_wordless(&plain("5.1.1 x")));
-        assert!(!is_wordless(&plain("Error")) && is_wordless(&plain("5.1.1 (in reply to RCPT TO command)")));
+        assert!(!is_wordless(&plain("Error")));
         let only = |text| is_only(&plain(text), &[b" bad address ".to_vec(), b" bad ".to_vec()]);
         assert!(only("Sorry, bad address <a@b>") && only("bad: 5.1.1") && !only("address: bad"));
         assert!(!only("bad address 192.0.2.1") && !only("bad address mx.example"));
         assert_eq!(words("spam/virus"), " spam virus ");
+        for text in
+            ["unknown (in reply to RCPT TO command)", "unknown (IN REPLY TO RCPT TO)", "unknown (delivery attempts: 0)"]
+        {
+            assert_eq!(without_trailer(text), "unknown ");
+        }
+        for text in [
+            "unknown (é)",
+            "unknown (in reply to MAIL FROM command)",
+            "unknown (in reply to RCPT TO command) or blocked",
+            "(",
+            "unknown",
+        ] {
+            assert_eq!(without_trailer(text), text);
+        }
         for url in [
             "https://x.example/why?ip=192.0.2.1&r=7",
             "x.example/query/ip/192.0.2.1",
