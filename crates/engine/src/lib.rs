@@ -73,7 +73,13 @@ impl Engine {
         net: Arc<dyn net::Net>,
         facts: Arc<dyn FactStore>,
     ) -> Result<Self, ConfigError> {
-        Ok(Self { parts: Arc::new(EngineParts::new(config, net, facts)?) })
+        Ok(Self { parts: Arc::new(EngineParts::new(config, net, facts, clock::EngineClock::system())?) })
+    }
+
+    /// Builds another engine that shares this one's clock, so that times of one mean the same to the other.
+    pub fn beside(&self, config: EngineConfig, net: Arc<dyn net::Net>) -> Result<Self, ConfigError> {
+        let facts = Arc::new(MemoryFacts::default());
+        Ok(Self { parts: Arc::new(EngineParts::new(config, net, facts, self.parts.clock)?) })
     }
 
     /// Checks only syntax and lists, without the network. A well-formed address is `unverified` with meta `not_probed`.

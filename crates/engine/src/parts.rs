@@ -35,9 +35,13 @@ pub(crate) struct EngineParts {
 }
 
 impl EngineParts {
-    pub(crate) fn new(config: EngineConfig, net: Arc<dyn Net>, facts: Arc<dyn FactStore>) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        config: EngineConfig,
+        net: Arc<dyn Net>,
+        facts: Arc<dyn FactStore>,
+        clock: EngineClock,
+    ) -> Result<Self, ConfigError> {
         config.check()?;
-        let clock = EngineClock::system();
         let sources = Arc::new(SourcePool::new(config.sources.clone(), config.in_use_since.clone()));
         let work = Arc::new(BackgroundWork::new(config.domains_max));
         let resolver = CachingResolver::new(net.clone(), clock, config.profile == PaceProfile::Polite);

@@ -30,7 +30,7 @@ fn source(bind: Option<&str>, proxy: Option<Proxy>) -> ProbeSource {
 }
 
 fn dial(target: SocketAddr, source: ProbeSource) -> DialRequest {
-    DialRequest { address: target.ip(), port: target.port(), source: Arc::new(source), timeout_ms: 5_000 }
+    DialRequest { address: target.ip(), port: target.port(), source: Arc::new(source), timeout_ms: 60_000 }
 }
 
 async fn listen() -> (TcpListener, SocketAddr) {

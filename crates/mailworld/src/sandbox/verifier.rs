@@ -97,7 +97,7 @@ impl Sandbox {
         let config = config(base);
         let special = SpecialUse::allow(&config.special_use_allowed);
         let engine = Engine::new(config.clone(), net)?;
-        let lists = Engine::new(config, of_lists)?;
+        let lists = engine.beside(config, of_lists)?;
         let rules = SandboxRules {
             table: "sandbox.table".into(),
             hash: "sandbox.hash".into(),
