@@ -132,6 +132,8 @@ fn the_map_shows_every_module() {
         "store",
         "letters",
         "lists",
+        "access",
+        "backend",
         "service",
         "http",
         "cli",

@@ -44,15 +44,29 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("probity-telemetry", &["probity-engine", "probity-mail", "probity-store"]),
     // Requests to hosts of customers and operators.
     ("probity-outbound", &["probity-connectors", "probity-engine", "probity-mail", "probity-telemetry"]),
-    // Workers, meters, limits, nodes and secrets, behind the acts.
+    // Keys, limits, members, sign-in and secrets.
+    (
+        "probity-access",
+        &[
+            "probity-account",
+            "probity-contract",
+            "probity-engine",
+            "probity-letters",
+            "probity-mail",
+            "probity-outbound",
+            "probity-store",
+            "probity-telemetry",
+        ],
+    ),
+    // Workers, meters and nodes, behind the acts.
     (
         "probity-backend",
         &[
+            "probity-access",
             "probity-account",
             "probity-connectors",
             "probity-contract",
             "probity-engine",
-            "probity-letters",
             "probity-lists",
             "probity-mail",
             "probity-outbound",
@@ -64,6 +78,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "probity-service",
         &[
+            "probity-access",
             "probity-account",
             "probity-backend",
             "probity-connectors",
@@ -81,6 +96,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "probity-http",
         &[
+            "probity-access",
             "probity-account",
             "probity-backend",
             "probity-contract",
@@ -95,6 +111,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "probity-cli",
         &[
+            "probity-access",
             "probity-account",
             "probity-backend",
             "probity-contract",
@@ -116,6 +133,7 @@ const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     // A crate depends on itself to have another feature in its tests.
     ("probity-store", &["probity-store", "probity-trialdb"]),
     ("probity-espworld", &["probity-connectors"]),
+    ("probity-access", &["probity-trialdb"]),
     ("probity-backend", &["probity-espworld", "probity-trialdb"]),
     ("probity-service", &["probity-espworld", "probity-trialdb"]),
     ("probity-http", &["probity-espworld", "probity-mailworld", "probity-store", "probity-trialdb"]),
@@ -243,7 +261,9 @@ fn the_check_tells_allowed_from_forbidden_edges() {
         ("probity-connectors", "probity-service", Normal, false),
         ("probity-connectors", "probity-engine", Normal, false),
         ("probity-store", "probity-lists", Normal, false),
-        ("probity-backend", "probity-letters", Normal, true),
+        ("probity-access", "probity-letters", Normal, true),
+        ("probity-backend", "probity-access", Normal, true),
+        ("probity-access", "probity-backend", Normal, false),
         ("probity-letters", "probity-store", Normal, false),
         ("probity-engine", "probity-account", Normal, false),
         ("probity-engine", "probity-mailworld", Development, true),

@@ -20,6 +20,7 @@ pub mod work;
 
 use std::sync::Arc;
 
+use probity_access::secrets::Secrets;
 use probity_contract::published::jobs::JobView;
 use probity_engine::clock::EngineClock;
 use probity_mail::time::Millis;
@@ -35,7 +36,6 @@ use crate::connections::Platforms;
 use crate::jobs::overrides::OverridesByOrg;
 use crate::nodes::NodePresence;
 use crate::nodes::verifier::Verifier;
-use crate::secrets::Secrets;
 use crate::webhooks::{Callbacks, tell};
 
 pub use crate::jobs::import::mailbox_key;

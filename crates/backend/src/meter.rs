@@ -355,7 +355,12 @@ fn window(at: Millis, EndedCalls { paying, free }: &EndedCalls) -> Option<Charge
     let calls = |(org, endings): (&OrgNo, &Vec<_>)| (*org, i64::try_from(endings.len()).unwrap_or(i64::MAX));
     // Prefers an organization that pays, because it usually has a ledger row anyway.
     let witness = *paying.keys().next().or_else(|| Some(&free.first()?.counted.org))?;
-    Some(ChargeWindow { id: crate::secrets::random::id(at), at, calls: paying.iter().map(calls).collect(), witness })
+    Some(ChargeWindow {
+        id: probity_access::secrets::random::id(at),
+        at,
+        calls: paying.iter().map(calls).collect(),
+        witness,
+    })
 }
 
 /// Counts the verdicts that are returned: all free ones, and those that were paid for.

@@ -10,6 +10,7 @@ pub use probity_outbound::sns;
 
 use std::collections::{BTreeSet, HashSet};
 
+use probity_access::secrets::Secrets;
 use probity_account::outcome::{OutcomeClass, OutcomeSource, local_form};
 use probity_account::suppression::SuppressionKind;
 use probity_mail::address::{Address, bare_address};
@@ -20,7 +21,6 @@ use probity_store::privacy::suppressions::{self, SuppressionTag};
 use probity_store::{OrgNo, StoreError, Tx};
 
 use crate::privacy::suppressions::{EVERY_NAME, SuppressionChange};
-use crate::secrets::Secrets;
 
 /// Retention of outcomes, in milliseconds: 400 days, a year to learn from and a month to judge.
 pub const OUTCOMES_KEEP_MS: i64 = 400 * 24 * 3_600_000;

@@ -137,8 +137,8 @@ impl Callbacks {
 fn callback(org: OrgNo, kind: &str, url: &str, body: Vec<u8>, now: Millis) -> NewDelivery {
     NewDelivery {
         org,
-        id: crate::secrets::random::id(now),
-        event: crate::secrets::random::id(now),
+        id: probity_access::secrets::random::id(now),
+        event: probity_access::secrets::random::id(now),
         kind: kind.to_owned(),
         url: url.to_owned(),
         content: DeliveryContent::Bytes(body),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use probity_backend::accounts::people::PeopleConfig;
+use probity_access::people::PeopleConfig;
 use probity_backend::jobs::JobsConfig;
 use probity_backend::nodes;
 use probity_backend::nodes::NodeConfig;

@@ -38,7 +38,7 @@ pub use request::{
 pub use snapshot::EngineSnapshot;
 
 /// Locks a value. After a panic of another holder it is used as it is: no change under a lock is left half done.
-pub(crate) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -17,7 +17,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use probity_backend::accounts::mail::{MailConfig, Mailer};
+use probity_access::mail::{MailConfig, Mailer};
 use probity_backend::connections::PlatformConfig;
 use probity_backend::jobs::JobsConfig;
 use probity_backend::nodes;
@@ -164,7 +164,9 @@ impl Core {
         jobs.spawn(erasures::follow(app.erasure_parts(), ending.clone()));
         if roles.has(NodeRole::Delivery) {
             deliveries.spawn(worker(&app, config).run(ending.clone()));
-            deliveries.extend(mailer(&app, config).map(|mailer| mailer.run(ending.clone())));
+            let presence = app.presence.clone();
+            let may_work = move || presence.may_work();
+            deliveries.extend(mailer(&app, config).map(|mailer| mailer.run(may_work, ending.clone())));
         }
         if roles.has(NodeRole::Worker) || roles.has(NodeRole::Delivery) {
             jobs.spawn(bells::run(app.clone(), ending.clone()));
@@ -248,7 +250,6 @@ fn mailer(app: &Arc<App>, config: &ServiceConfig) -> Option<Mailer> {
         clock: app.clock,
         config,
         metrics: app.metrics.clone(),
-        presence: app.presence.clone(),
     })
 }
 

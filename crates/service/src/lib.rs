@@ -1,8 +1,9 @@
 //! Everything that callers can do, without HTTP: one function per act.
 //!
 //! An act takes the shared state ([`app::App`]), a [`callers::caller::Caller`] and a published type. Faces bind acts and
-//! never access the store. Workers, meters, nodes and secrets are in `probity-backend`; [`app::parts`] assembles them. If
-//! an act fails, nothing is left half done: its changes are one transaction, or a repetition continues them.
+//! never access the store. Workers, meters and nodes are in `probity-backend`, keys, sign-in and secrets in `probity-access`;
+//! [`app::parts`] assembles them. If an act fails, nothing is left half done: its changes are one transaction, or a repetition
+//! continues them.
 
 pub mod accounts;
 pub mod activity;

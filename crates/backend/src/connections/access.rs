@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use probity_access::secrets::Secrets;
 use probity_account::id::ConnId;
 use probity_connectors::{ConnectorFile, CredentialFault, Credentials};
 use probity_store::connections::connection::{self, AccountTag, StoredConnection};
 use probity_store::{Conn, StoreError};
 
 use super::{AccountBudget, Platforms};
-use crate::secrets::Secrets;
 
 /// Requirements of calls about a connection. Without `Debug`, because credentials give access to the platform.
 #[derive(Clone)]
@@ -101,11 +101,12 @@ mod tests {
     use probity_engine::net::BoxFuture;
     use probity_engine::net::egress::{EgressGuard, GuardConfig};
     use probity_mail::time::Millis;
+    use probity_outbound::platforms::{PlatformBuckets, PlatformLimit};
     use probity_outbound::{NoNames, UrlGuard};
     use probity_telemetry::metrics::{Metrics, Start};
 
     use super::*;
-    use crate::connections::{PlatformBuckets, PlatformConfig, PlatformLimit};
+    use crate::connections::PlatformConfig;
 
     /// Accounts whose buckets were used.
     #[derive(Default)]

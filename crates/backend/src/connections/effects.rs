@@ -3,14 +3,13 @@
 //! A contact with the same effect needs no repetition while it stays as it is. Otherwise each run would plan the action again,
 //! and webhooks would be told of it again.
 
+use probity_access::secrets::Secrets;
 use probity_account::connections::{ConnectionSettings, ContactAction, tag_text};
 use probity_account::id::ConnId;
 use probity_connectors::{ActionKind, ConnectorFile, ContactScope};
 use probity_mail::verdict::Reason;
 use probity_store::connections::contacts::{ContactMark, DoneBefore};
 use probity_store::privacy::suppressions::SuppressionTag;
-
-use crate::secrets::Secrets;
 
 /// Margin between the platform's clock and ours, in milliseconds: our own change must not look like a later one.
 const MARGIN_MS: i64 = 10 * 60_000;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use probity_access::secrets::Secrets;
 use probity_account::connections::{ConnectionSettings, ContactAction, ContactStanding, JudgedContact, RuleSet};
 use probity_connectors::{ActionKind, Catalog};
 use probity_mail::address::bare_address;
@@ -22,7 +23,6 @@ use probity_store::{Conn, OrgNo, StoreError, Tx, jobs};
 
 use super::effects::{self, ContactEffect};
 use crate::privacy::erasures;
-use crate::secrets::Secrets;
 
 /// Plan for the rows of a run.
 #[derive(Clone)]

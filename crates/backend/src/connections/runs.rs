@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_access::secrets::Secrets;
 use probity_account::plans::Plans;
 use probity_contract::error::Detail;
 use probity_engine::clock::EngineClock;
@@ -34,7 +35,6 @@ use crate::connections::tokens::TokenDesk;
 use crate::jobs::Wake;
 use crate::nodes::NodePresence;
 use crate::nodes::verifier::Verifier;
-use crate::secrets::Secrets;
 use crate::webhooks::Callbacks;
 
 /// Concurrent runs per node. Runs mostly wait for platforms.

@@ -130,7 +130,7 @@ fn new_run(due: &DueSchedule, now: Millis) -> Result<NewRun> {
     let schedule = &due.schedule;
     let job = NewJob {
         org: schedule.org,
-        id: crate::secrets::random::id(now),
+        id: probity_access::secrets::random::id(now),
         test: due.test,
         source: "integration",
         started_by: schedule.cause.as_str(),

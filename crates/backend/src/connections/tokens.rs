@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_access::secrets::Secrets;
 use probity_account::connections::{StoredToken, TokenTurn};
 use probity_connectors::{ConnectorFile, Credentials, ErrorClass, Fault, PlatformTokenGrant};
 use probity_engine::clock::EngineClock;
@@ -22,7 +23,6 @@ use tokio_util::task::TaskTracker;
 
 use super::access::ConnectionAccess;
 use super::{AccountBudget, NoGrant, Platforms};
-use crate::secrets::Secrets;
 
 /// Maximum time for which a stopping node waits for exchanges.
 const ENDING: Duration = Duration::from_millis(EXCHANGE_MS.unsigned_abs());

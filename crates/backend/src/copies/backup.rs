@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use probity_access::secrets::PEPPER_BYTES;
 use probity_contract::error::Detail;
 use probity_store::credits::audit::{self, AuditDiscrepancy};
 use probity_store::database::moving;
@@ -13,7 +14,6 @@ use probity_store::{SchemaState, Store, StoreConfig, StoreError};
 
 use crate::nodes::instance::{Instance, OpenError};
 use crate::privacy::erasures;
-use crate::secrets::PEPPER_BYTES;
 
 /// Reason why a copy cannot be made or used.
 #[derive(Debug, thiserror::Error)]

@@ -2,11 +2,11 @@
 //!
 //! Both databases must be reachable and no newer than this program. If the move fails, nothing was moved.
 
+use probity_access::secrets::PEPPER_BYTES;
 use probity_store::database::moving::{MoveError, MoveOutcome, move_to, take_back};
 use probity_store::{SchemaState, Store, StoreConfig, StoreError};
 
 use crate::nodes::instance::{Instance, OpenError};
-use crate::secrets::PEPPER_BYTES;
 
 /// Reason why nothing was moved.
 #[derive(Debug, thiserror::Error)]

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
 use probity_account::overrides::{Overrides, Wishes};
+use probity_engine::locked;
 use probity_store::OrgNo;
-
-use crate::locked;
 
 /// Maximum number of cached organizations. The largest overrides take a few megabytes.
 const KEPT_MAX: usize = 16;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use probity_access::secrets::Secrets;
 use probity_account::suppression::SuppressionKind;
 use probity_store::privacy::suppressions::{self, SuppressionTag};
 use probity_store::{Conn, OrgNo, Result};
 
 use crate::privacy::suppressions::tag_of;
-use crate::secrets::Secrets;
 
 /// Lists that each row of a part is on.
 #[derive(Debug, Default)]

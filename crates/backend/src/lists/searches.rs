@@ -10,11 +10,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use probity_contract::error::{ApiError, Code};
+use probity_engine::locked;
 use probity_store::OrgNo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
-
-use crate::locked;
 
 /// Concurrent searches of a node. SQLite has 4 readers.
 const AT_ONCE: usize = 2;

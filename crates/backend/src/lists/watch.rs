@@ -12,12 +12,12 @@ use std::time::Duration;
 use probity_account::id::{JobId, SessionId};
 use probity_contract::error::ApiError;
 use probity_engine::clock::EngineClock;
+use probity_engine::locked;
 use probity_store::{OrgNo, Store, StoreError};
 use tokio::sync::watch::{Receiver, Sender, channel};
 use tokio_util::sync::CancellationToken;
 
 use crate::lists::progress::JobProgress;
-use crate::locked;
 
 /// Interval at which a list with progress is read, and minimum interval between events.
 const LOOK: Duration = Duration::from_millis(500);

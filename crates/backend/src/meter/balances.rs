@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use probity_engine::clock::EngineClock;
+use probity_engine::locked;
 use probity_store::OrgNo;
-
-use crate::locked;
 
 /// Time for which a balance counts after it was read.
 const FRESH: Duration = Duration::from_secs(1);

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use probity_contract::timestamp::Timestamp;
 use probity_engine::clock::EngineClock;
+use probity_engine::locked;
 use probity_engine::net::BoxFuture;
 use probity_engine::snapshot::{BreakerCounts, EngineSnapshot};
 use probity_mail::time::Millis;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::locked;
 use crate::nodes::NodePresence;
 use crate::nodes::asking::{AskingState, Essential};
 use crate::nodes::verifier::Verifier;

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use probity_access::secrets::sealing::MasterKey;
+use probity_access::secrets::{PEPPER_BYTES, Secrets};
 use probity_engine::clock::EngineClock;
 use probity_mail::time::Millis;
 use probity_store::database::moving;
@@ -12,8 +14,6 @@ use probity_store::privacy::sealing::{self, Sealing as _};
 use probity_store::{SchemaState, ScopedFutureExt as _, Store, StoreConfig, StoreError};
 
 use crate::nodes::facts::StoredFacts;
-use crate::secrets::sealing::MasterKey;
-use crate::secrets::{PEPPER_BYTES, Secrets};
 
 /// Name under which the pepper's fingerprint is stored.
 const PEPPER: &str = "pepper";

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use probity_account::id::NodeId;
 use probity_contract::error::ApiError;
+use probity_engine::locked;
 use probity_mail::time::Millis;
 use probity_store::nodes::{self, NodeLease, StoredNode, clock};
 use probity_store::{Store, StoreError, work};
 
-use crate::locked;
 use crate::nodes::asking::AskingState;
 use crate::nodes::roles::NodeRole;
 use crate::nodes::{APART_MAX_MS, LEASE_MS, MARGIN_MS, NodeConfig, SCHEDULE, process};
@@ -49,7 +49,7 @@ impl NodePresence {
     pub fn new(config: &NodeConfig, now: Millis) -> Self {
         let sources = config.source_leases();
         let row = StoredNode {
-            id: config.joined.map_or_else(|| crate::secrets::random::id(now), |joined| joined.id),
+            id: config.joined.map_or_else(|| probity_access::secrets::random::id(now), |joined| joined.id),
             hostname: config.hostname.clone(),
             process: process::own(),
             roles: config.roles.to_string(),

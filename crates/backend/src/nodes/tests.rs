@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use probity_access::secrets::Secrets;
 use probity_account::id::JobId;
 use probity_store::nodes::all;
 use probity_store::webhooks::outbox;
@@ -11,7 +12,6 @@ use probity_telemetry::metrics::{Metrics, Start};
 
 use super::*;
 use crate::nodes::roles::NodeRole;
-use crate::secrets::Secrets;
 use crate::webhooks::{Callbacks, DeliveryParts, WebhookConfig, Worker};
 
 const NOW: Millis = Millis(1_700_000_000_000);
@@ -170,7 +170,7 @@ async fn a_node_that_was_killed_on_this_machine_keeps_nobody_waiting() {
     let (rest, started) = own.rsplit_once('/').unwrap();
     let now = instance.clock.now();
     let dead = StoredNode {
-        id: crate::secrets::random::id(now),
+        id: probity_access::secrets::random::id(now),
         hostname: "host".into(),
         // The PID belongs to this process now, which started at another time.
         process: format!("{rest}/{started}0"),

@@ -94,12 +94,12 @@ fn is_of_mailgun(key: &str, body: &Value) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use probity_access::secrets::hex;
     use ring::rand::SystemRandom;
     use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
     use serde_json::json;
 
     use super::*;
-    use crate::secrets::hex;
 
     #[test]
     fn sendgrids_signature_covers_timestamp_and_body() {

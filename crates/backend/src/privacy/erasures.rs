@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_access::secrets::Secrets;
 use probity_account::id::ErasureId;
 use probity_contract::error::Detail;
 use probity_engine::ForgetRequest;
@@ -33,7 +34,6 @@ use crate::nodes::verifier::Verifier;
 use crate::privacy::erasures::file::{TombstoneEntry, Tombstones};
 use crate::privacy::erasures::sweep::{Sweep, SweepStop};
 use crate::privacy::mailbox;
-use crate::secrets::Secrets;
 use crate::webhooks::Callbacks;
 
 pub use follow::run as follow;
@@ -155,7 +155,7 @@ impl Keeper<'_> {
         if !erasures::any_open(&mut self.store.read().await?, now).await? {
             return Ok(false);
         }
-        let run = crate::secrets::random::run();
+        let run = probity_access::secrets::random::run();
         let this = *turn;
         let claimed = self.store.write(|tx| erasures::claim(tx, now, self.lease_ms, &run, this).scope_boxed()).await?;
         let Some(claimed) = claimed else { return Ok(false) };

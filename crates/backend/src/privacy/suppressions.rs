@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use probity_access::secrets::Secrets;
 use probity_account::suppression::SuppressionKind;
 use probity_mail::address::{Address, bare_address};
 use probity_mail::domain::SpecialUse;
@@ -18,8 +19,6 @@ use probity_mail::time::Millis;
 use probity_store::activity::events::{self, AccountChange, EventActor};
 use probity_store::privacy::suppressions::{self, SuppressionChanges, SuppressionTag};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, Tx, work};
-
-use crate::secrets::Secrets;
 
 const STEP: usize = 20_000;
 

@@ -7,9 +7,8 @@
 use std::sync::{Arc, Mutex};
 
 use probity_contract::error::{ApiError, Code};
+use probity_engine::locked;
 use probity_store::OrgNo;
-
-use crate::locked;
 
 /// `Retry-After` without a free slot, in seconds.
 pub const COME_AGAIN_S: u32 = 5;

@@ -192,7 +192,7 @@ impl DeliveryParts {
         now: Millis,
         result: &Result<ReceiverResponse, DeliveryFailure>,
     ) -> Result<(), StoreError> {
-        let random = u16::from_be_bytes(crate::secrets::random::bytes());
+        let random = u16::from_be_bytes(probity_access::secrets::random::bytes());
         let attempt =
             attempt(claimed, result, AttemptTimes { began, ended: now, limit_ms: self.sender.total_ms() }, random);
         self.count(&attempt);

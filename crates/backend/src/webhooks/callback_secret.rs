@@ -3,12 +3,12 @@
 //! For [`OVERLAP_MS`] after a rotation, deliveries are signed with both secrets, so that a receiver can switch without losing
 //! one. Another rotation within that time replaces the newer secret. The database contains encrypted secrets only.
 
+use probity_access::secrets::{Secrets, Unopened};
 use probity_mail::time::Millis;
 use probity_store::webhooks::WebhookReceiver;
 use probity_store::webhooks::callback_secret;
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
-use crate::secrets::{Secrets, Unopened};
 use crate::webhooks::sign::{NoSecret, Secret};
 
 /// Time for which the previous secret signs as well, in milliseconds: 1 day.

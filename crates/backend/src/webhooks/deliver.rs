@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_access::secrets::Secrets;
 use probity_engine::clock::EngineClock;
 use probity_mail::time::Millis;
 use probity_store::webhooks::WebhookReceiver;
@@ -30,7 +31,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::nodes::NodePresence;
 use crate::outbound::HttpTarget;
-use crate::secrets::Secrets;
 use crate::webhooks::attempt::{PreparedDelivery, ReceiverStates};
 use crate::webhooks::deliver::kept::{KeptDelivery, ReleasedDeliveries};
 use crate::webhooks::lanes::{Admission, EndpointState, LaneConfig, Lanes, ReceiverState};

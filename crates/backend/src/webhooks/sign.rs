@@ -35,7 +35,7 @@ impl fmt::Debug for Secret {
 impl Secret {
     /// Creates a secret from the operating system's random bytes.
     pub fn fresh() -> Self {
-        Self(crate::secrets::random::bytes::<FRESH_BYTES>().to_vec())
+        Self(probity_access::secrets::random::bytes::<FRESH_BYTES>().to_vec())
     }
 
     /// Creates a secret from its bytes.

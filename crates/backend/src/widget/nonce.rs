@@ -6,11 +6,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use probity_access::secrets::Secrets;
 use probity_account::id::KeyId;
 use probity_mail::time::Millis;
 use subtle::ConstantTimeEq as _;
-
-use crate::secrets::Secrets;
 
 /// Validity of a nonce, in milliseconds.
 pub const LIFE_MS: i64 = 600_000;
@@ -39,7 +38,7 @@ pub struct Good {
 pub fn issue(secrets: &Secrets, bound: NonceBinding<'_>, now: Millis) -> String {
     let mut head = [0; BORN + RANDOM];
     head[..BORN].copy_from_slice(&now.0.to_be_bytes());
-    head[BORN..].copy_from_slice(&crate::secrets::random::bytes::<RANDOM>());
+    head[BORN..].copy_from_slice(&probity_access::secrets::random::bytes::<RANDOM>());
     let tag = tag(secrets, bound, &head);
     URL_SAFE_NO_PAD.encode([head.as_slice(), &tag].concat())
 }

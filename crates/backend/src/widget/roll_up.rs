@@ -5,6 +5,7 @@
 //! mark and records the job in one transaction, and derives the job's ID from organization and day. Two nodes that both rely on
 //! the lease, or one that repeats the work after a crash, therefore record it once.
 
+use probity_access::secrets::Secrets;
 use probity_account::id::{Id, JobId};
 use probity_mail::time::{DAY_MS, Millis};
 use probity_store::activity::events::EventActor;
@@ -13,7 +14,6 @@ use probity_store::jobs::{self, VerificationSum};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, Tx, widget};
 
 use crate::jobs::announce;
-use crate::secrets::Secrets;
 use crate::webhooks::Callbacks;
 use crate::widget::{CHECK_MAX_MS, SOURCE};
 

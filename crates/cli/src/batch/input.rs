@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
-use probity_backend::secrets::hex;
+use probity_access::secrets::hex;
 use probity_lists::absent::{absence, cleaned, has_address};
 use probity_lists::column::NoColumn;
 use probity_lists::encoding::Encoding;

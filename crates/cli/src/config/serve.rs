@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::Result;
-use probity_backend::accounts::mail::{MailConfig, NoMail};
+use probity_access::mail::{MailConfig, NoMail};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::sections::{MailSection, Sections};

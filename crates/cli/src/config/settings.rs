@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use probity_access::mail::MailConfig;
 use probity_account::plans::Plans;
-use probity_backend::accounts::mail::MailConfig;
 use probity_engine::config::{CacheTimes, Deadlines, EngineConfig};
 use probity_engine::net::ProbeSource;
 use probity_mail::time::Millis;

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 use clap::Args;
-use probity_backend::accounts::links;
+use probity_access::links;
 use probity_service::operator::first_start::FirstKeys;
 use secrecy::ExposeSecret as _;
 

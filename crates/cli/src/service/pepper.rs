@@ -10,8 +10,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use probity_backend::secrets::hex;
-use probity_backend::secrets::sealing::MasterKey;
+use probity_access::secrets::hex;
+use probity_access::secrets::sealing::MasterKey;
 use ring::digest::{SHA256, digest};
 use secrecy::ExposeSecret as _;
 

@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use probity_backend::accounts::limits;
+use probity_access::limits;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::query::Query;
 use probity_service::app::App;

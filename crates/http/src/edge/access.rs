@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
 use hyper::body::Body as _;
-use probity_backend::accounts::requests::{LoggedRequest, RequestLog};
+use probity_access::requests::{LoggedRequest, RequestLog};
 use probity_contract::request_id::RequestId;
 use probity_engine::clock::EngineClock;
 use probity_service::callers::caller::Caller;

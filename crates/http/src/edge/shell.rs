@@ -22,7 +22,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::{FutureExt as _, stream};
 use hyper::body::Body as _;
-use probity_backend::accounts::requests::RequestLog;
+use probity_access::requests::RequestLog;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::request_id::{RequestId, RequestIds};
 use probity_engine::clock::EngineClock;

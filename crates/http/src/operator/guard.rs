@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use probity_backend::accounts::limits::LimitBucket;
+use probity_access::limits::LimitBucket;
 use probity_contract::error::{ApiError, Code};
 use probity_telemetry::metrics::{AuthFailure, LimitedBy};
 use ring::digest::{SHA256, digest};

@@ -6,7 +6,7 @@
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header};
-use probity_backend::accounts::minting;
+use probity_access::minting;
 use probity_contract::error::{ApiError, Code};
 
 use crate::error::Refusal;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::{self, Checksum, KeyKind};
-use probity_backend::accounts::minting::KeyRequest;
 use probity_http::service::ServiceConfig;
 use probity_store::failpoint::FailpointSide;
 

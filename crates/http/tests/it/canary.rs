@@ -3,8 +3,8 @@
 
 use axum::body::Body;
 use axum::http::Request;
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::{self, KeyKind};
-use probity_backend::accounts::minting::KeyRequest;
 use probity_telemetry::log_capture::{Capture, holds};
 use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;

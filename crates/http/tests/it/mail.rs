@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_access::mail::MailConfig;
+use probity_access::secrets::Secrets;
 use probity_account::api_key::KeyKind;
 use probity_account::credits::CreditBucket;
 use probity_account::plans::{Plan, Plans};
-use probity_backend::accounts::mail::MailConfig;
-use probity_backend::secrets::Secrets;
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;
 use probity_store::ScopedFutureExt as _;

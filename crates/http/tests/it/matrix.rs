@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::Request;
 use jsonschema::Validator;
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
 use probity_account::id::UserId;
 use probity_account::scope::Scope;
-use probity_backend::accounts::minting::KeyRequest;
 use probity_mail::time::Millis;
 use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::organization::{OrgRecord, OrgState};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
-use probity_backend::accounts::minting::KeyRequest;
 
 use crate::test_app::{Call, TestApp, every_byte_encoded};
 

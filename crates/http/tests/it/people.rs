@@ -23,9 +23,9 @@ mod sweep;
 mod uploads;
 
 use browser::Browser;
+use probity_access::people::PeopleConfig;
 use probity_account::id::UserId;
 use probity_account::role::MemberRole;
-use probity_backend::accounts::people::PeopleConfig;
 use probity_http::service::ServiceConfig;
 use probity_store::accounts::organization::OrgRecord;
 use probity_store::accounts::people::passwords::HashCost;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
 use probity_account::scope::Scope;
-use probity_backend::accounts::minting::KeyRequest;
 use probity_engine::clock::EngineClock;
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_access::secrets::sealing::MasterKey;
 use probity_account::id::{DeliveryId, EventId, UploadId};
 use probity_backend::nodes::instance::{Instance, OpenError};
-use probity_backend::secrets::sealing::MasterKey;
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
 use probity_store::privacy::sealing::earlier::{SealingProgress, find};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use probity_access::minting::{KeyRequest, mint};
 use probity_account::api_key::KeyKind;
 use probity_account::credits::{Balance, CreditBucket};
 use probity_account::id::OrgId;
 use probity_account::name::NameFault;
 use probity_account::plans::Plan as CatalogPlan;
-use probity_backend::accounts::minting::{KeyRequest, mint};
 use probity_backend::nodes::instance::Instance;
 use probity_contract::error::ApiError;
 use probity_contract::published::accounts::keys::{CreateKey, NewKey};

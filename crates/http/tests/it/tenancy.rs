@@ -1,8 +1,8 @@
 //! Tests that a foreign ID gets the same response as one that does not exist.
 
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::{self, KeyKind};
 use probity_account::id::{Conn, Erasure, Id, Job, Key, OutcomeSource, User, Webhook};
-use probity_backend::accounts::minting::KeyRequest;
 use probity_mail::time::Millis;
 use probity_store::accounts::organization::OrgRecord;
 use probity_store::accounts::users::UserStatus;

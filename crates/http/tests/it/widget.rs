@@ -5,8 +5,8 @@ mod limits;
 mod roll_up;
 mod script;
 
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
-use probity_backend::accounts::minting::KeyRequest;
 use probity_store::accounts::organization::OrgRecord;
 
 use crate::test_app::{Answer, Call, TestApp};

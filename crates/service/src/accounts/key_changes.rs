@@ -2,9 +2,9 @@
 //!
 //! A successor is a new key with the same rights. The old key keeps working for a while, so that programs can change without a gap.
 
+use probity_access::minting::{self, KeyRequest, MintedKey};
 use probity_account::api_key::KeyKind;
 use probity_account::id::KeyId;
-use probity_backend::accounts::minting::{self, KeyRequest, MintedKey};
 use probity_contract::error::ApiError;
 use probity_contract::published::accounts::keys::{ApiKey, NewKey};
 use probity_contract::published::whole::Whole;

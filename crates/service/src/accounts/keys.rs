@@ -1,10 +1,10 @@
 //! API keys of an organization. A secret is returned only by the act that creates it.
 
+use probity_access::minting;
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
 use probity_account::id::KeyId;
 use probity_account::scope::Scope;
-use probity_backend::accounts::minting;
-use probity_backend::accounts::minting::KeyRequest;
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::{List, PageQuery};

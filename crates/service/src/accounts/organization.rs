@@ -1,7 +1,7 @@
 //! The organization of a caller: its plan, credits, usage and seats.
 
+use probity_access::users as team;
 use probity_account::plans::Plan;
-use probity_backend::accounts::users as team;
 use probity_contract::error::ApiError;
 use probity_contract::published::accounts::organization::{Credits, Organization, Seats, Trial, Usage};
 use probity_mail::time::Millis;

@@ -14,8 +14,8 @@ pub mod sessions;
 pub mod sign_in;
 pub mod sso;
 
+use probity_access::people::attempts::Network;
 use probity_account::id::UserId;
-use probity_backend::accounts::people::attempts::Network;
 use probity_contract::error::{ApiError, Code};
 use probity_mail::time::Millis;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor};

@@ -3,9 +3,9 @@
 //! Members of other organizations are not found. An invitation's link is returned only by the act that creates it. Test
 //! keys can only read, because an invited user becomes a real member.
 
+use probity_access::links;
+use probity_access::users::{MemberAct, MemberChange, MemberInvitation, Power, change, invite, remove};
 use probity_account::id::UserId;
-use probity_backend::accounts::links;
-use probity_backend::accounts::users::{MemberAct, MemberChange, MemberInvitation, Power, change, invite, remove};
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::{List, PageQuery};
@@ -37,7 +37,7 @@ pub async fn invite_member(app: &App, caller: &Caller, once: &Once, asked: Invit
     refuse_test_key(caller)?;
     let act = act(app, caller);
     let wish = MemberInvitation {
-        id: probity_backend::secrets::random::id(act.now),
+        id: probity_access::secrets::random::id(act.now),
         email: asked.email,
         name: asked.name,
         role: asked.role,

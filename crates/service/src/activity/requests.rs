@@ -1,6 +1,6 @@
 //! The log of requests with API keys, for the developers of an organization.
 //!
-//! Collected by [`probity_backend::accounts::requests`]. An entry names the route's template, so it has no address, path or query.
+//! Collected by [`probity_access::requests`]. An entry names the route's template, so it has no address, path or query.
 
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_backend::accounts::keyring::Keyring;
-use probity_backend::accounts::limits::RateLimits;
-use probity_backend::accounts::people::People;
-use probity_backend::accounts::requests::RequestLog;
+use probity_access::keyring::Keyring;
+use probity_access::limits::RateLimits;
+use probity_access::people::People;
+use probity_access::requests::RequestLog;
 use probity_backend::connections::tokens::TokenDesk;
 use probity_backend::connections::{PlatformConfig, Platforms};
 use probity_backend::lists::searches::Searches;

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use probity_access::limits::{LimitBucket, LimitState, RequestLimit};
 use probity_account::api_key::KeyKind;
 use probity_account::scope::Scope;
-use probity_backend::accounts::limits::{LimitBucket, LimitState, RequestLimit};
 use probity_contract::error::ApiError;
 use probity_mail::time::Millis;
 use probity_store::OrgNo;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use probity_access::secrets::random;
 use probity_account::api_key::KeyKind;
 use probity_account::id::{OrgId, UserId};
 use probity_account::role::MemberRole;
 use probity_account::scope::{Scope, Scopes};
-use probity_backend::secrets::random;
 use probity_mail::time::Millis;
 use probity_store::accounts::keys::{KnownKey, StoredKey};
 use probity_store::accounts::organization::{OrgRecord, OrgState};

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use probity_backend::secrets::Secrets;
+use probity_access::secrets::Secrets;
 use probity_contract::error::ApiError;
 use probity_store::idempotency::{self, IdempotencyOutcome, IdempotentAttempt};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, Tx};
@@ -117,7 +117,7 @@ pub async fn begin(app: &App, holder: KeyHolder, call: KeyedCall) -> Result<Begi
         org: holder.org,
         key_hash: app.secrets.idempotency_key(holder.method, &call.path, &call.key),
         body_hash: call.body_hash,
-        run: probity_backend::secrets::hex(&probity_backend::secrets::random::bytes::<16>()),
+        run: probity_access::secrets::hex(&probity_access::secrets::random::bytes::<16>()),
         now: app.now(),
         lease_ms: app.config.idempotency_lease_ms,
         keep_ms: ANSWERS_KEEP_MS,

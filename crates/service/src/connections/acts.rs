@@ -39,7 +39,7 @@ pub async fn create_connection(
         return Err(unlisted(file));
     }
     let given = asked.name.as_deref().map(checked_name).transpose()?;
-    let id: ConnId = probity_backend::secrets::random::id(app.now());
+    let id: ConnId = probity_access::secrets::random::id(app.now());
     let AcceptedCredentials { stored, account } = live::accept(app, caller, file, id, &asked.credentials).await?;
     let name = given.unwrap_or_else(|| usual_name(file, account.as_deref()));
     let new = fresh(app, caller, file, (id, name, stored.tag));

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use probity_access::limits::{LimitBucket, RequestLimit};
 use probity_account::id::ConnId;
-use probity_backend::accounts::limits::{LimitBucket, RequestLimit};
 use probity_backend::connections::access::{self, ConnectionAccess, NoAccess, SealedCredentials};
 use probity_backend::connections::tokens::NoToken;
 use probity_backend::connections::{CallCause, CallFault, TEST_MAX_MS};

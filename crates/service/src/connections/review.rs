@@ -185,7 +185,7 @@ async fn whitelist(
                 ApiError::invalid("decisions", format_args!("has an address that cannot be a rule: it {fault}"))
             })?;
             let tag = app.secrets.keyword_rule(of.id, RuleKind::Whitelist, &rule);
-            fresh.insert(tag, NewRule { id: probity_backend::secrets::random::id(app.now()), tag, rule });
+            fresh.insert(tag, NewRule { id: probity_access::secrets::random::id(app.now()), tag, rule });
         }
     }
     Ok(fresh.into_values().collect())

@@ -140,7 +140,7 @@ fn checked(
             ApiError::invalid(&format!("rules[{at}].{field}"), fault.to_string())
         })?;
         let tag = app.secrets.keyword_rule(of.id, kind, &rule);
-        Ok(NewRule { id: probity_backend::secrets::random::id(app.now()), tag, rule })
+        Ok(NewRule { id: probity_access::secrets::random::id(app.now()), tag, rule })
     };
     given.iter().enumerate().map(rule).collect()
 }

@@ -1,9 +1,9 @@
 //! Links that show a list's summary to people without an account: counts by verdict, reason and provider, no addresses.
 
+use probity_access::secrets::random;
 use probity_account::api_key::{is_secret_text, secret_text};
 use probity_account::id::JobId;
 use probity_backend::lists::progress::{JobProgress, ListSummary};
-use probity_backend::secrets::random;
 use probity_contract::error::ApiError;
 use probity_contract::timestamp::Timestamp;
 use probity_mail::time::DAY_MS;

@@ -122,7 +122,7 @@ fn refuse_booking(error: StoreError) -> ApiError {
 
 /// Returns a unique cause for a booking without a reference.
 fn unreferenced_cause(at: Millis) -> String {
-    let id: Id<Event> = probity_backend::secrets::random::id(at);
+    let id: Id<Event> = probity_access::secrets::random::id(at);
     format!("staff:{id}")
 }
 

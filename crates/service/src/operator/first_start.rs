@@ -3,9 +3,9 @@
 //! The first start runs before the service is assembled. If several nodes start at once, one creates the organization; a
 //! database that has organizations gets none.
 
+use probity_access::minting::{self, KeyRequest, MintedKey};
 use probity_account::api_key::KeyKind;
 use probity_account::plans::Plan;
-use probity_backend::accounts::minting::{self, KeyRequest, MintedKey};
 use probity_backend::nodes::instance::Instance;
 use probity_store::accounts::users::invitations::{self, Invitation};
 use probity_store::accounts::{keys, organization};
@@ -54,7 +54,7 @@ impl FirstStart<'_> {
             minting::mint(&self.instance.secrets, self.brand, opened.org.no, None, wanted, now)
         });
         let (link, invitation) = new_link(&self.instance.secrets, &opened.owner, now);
-        let mark = probity_backend::secrets::hex(&probity_backend::secrets::random::bytes::<8>());
+        let mark = probity_access::secrets::hex(&probity_access::secrets::random::bytes::<8>());
         let made = self.instance.store.write(|tx| insert_once(tx, &mark, &opened, &invitation, &keys).scope_boxed());
         if !made.await? {
             return Ok(None);

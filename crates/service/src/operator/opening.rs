@@ -20,14 +20,14 @@ impl NewOrganization {
     /// Prepares an organization whose first month starts now.
     pub fn prepare(text: &str, plan: Plan, now: Millis) -> std::result::Result<Self, NameFault> {
         let org = OrgRecord::new(
-            probity_backend::secrets::random::id(now),
+            probity_access::secrets::random::id(now),
             Some(name(text)?.to_owned()),
             plan.name.clone(),
             now,
         );
         let owner = TeamMember {
             org: org.no,
-            id: probity_backend::secrets::random::id(now),
+            id: probity_access::secrets::random::id(now),
             email: None,
             name: None,
             role: MemberRole::Administrator,

@@ -1,9 +1,9 @@
 //! Organizations as the operator sees them: created, found and changed.
 
+use probity_access::minting::{self, MintedKey};
 use probity_account::api_key::KeyKind;
 use probity_account::id::OrgId;
 use probity_account::plans::{Entitlement, EntitlementSet, Plan};
-use probity_backend::accounts::minting::{self, MintedKey};
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::merge_patch::PatchField;

@@ -1,8 +1,8 @@
 //! Members of organizations, and one-time links for those who cannot sign in.
 
+use probity_access::links::{self, Making};
+use probity_access::secrets::Secrets;
 use probity_account::id::{OrgId, UserId};
-use probity_backend::accounts::links::{self, Making};
-use probity_backend::secrets::Secrets;
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
 use probity_contract::published::operator::organizations::OneTimeLink;

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
+use probity_access::limits::{LimitBucket, RequestLimit};
 use probity_account::id::OutcomeSourceId;
 use probity_account::outcome::OutcomeSource;
-use probity_backend::accounts::limits::{LimitBucket, RequestLimit};
 use probity_backend::outcomes::{OutcomeRecorder, TakenOutcomes, proof};
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
@@ -53,10 +53,10 @@ pub async fn create_source(
     }
     proof::check_key(asked.service, key).map_err(|refused| ApiError::invalid("signing_key", refused))?;
     let now = app.now();
-    let secret = probity_backend::secrets::hex(&probity_backend::secrets::random::bytes::<32>());
+    let secret = probity_access::secrets::hex(&probity_access::secrets::random::bytes::<32>());
     let source = OutcomeSourceRecord {
         org: caller.org(),
-        id: probity_backend::secrets::random::id(now),
+        id: probity_access::secrets::random::id(now),
         test: caller.is_test(),
         service: asked.service,
         name,

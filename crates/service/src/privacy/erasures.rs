@@ -40,7 +40,7 @@ pub async fn create_erasure(
     };
     let (org, test, now) = (caller.org(), caller.is_test(), app.now());
     let mut new =
-        NewErasure { org, id: probity_backend::secrets::random::id(now), test, tags, webhook_url, requested_at: now };
+        NewErasure { org, id: probity_access::secrets::random::id(now), test, tags, webhook_url, requested_at: now };
     app.erasures.can_outlast().await.map_err(ApiError::server_error)?;
     let requested = Requested { success: true, id: new.id };
     let Some(requested_at) = store_request(app, caller, once, &new, &requested).await? else {

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use http::{HeaderName, HeaderValue};
+use probity_access::secrets::random;
 use probity_account::id::UploadId;
-use probity_backend::secrets::random;
 use probity_backend::uploads::about::FileKind;
 use probity_backend::uploads::pieces::{BodyPieces, Piece};
 #[cfg(feature = "xlsx")]

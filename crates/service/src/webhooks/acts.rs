@@ -160,7 +160,7 @@ async fn refuse_without_plan(app: &App, caller: &Caller) -> Result<(), ApiError>
 async fn wanted(app: &App, caller: &Caller, asked: CreateWebhook, now: Millis) -> Result<WebhookEndpoint, ApiError> {
     Ok(WebhookEndpoint {
         org: caller.org(),
-        id: probity_backend::secrets::random::id(now),
+        id: probity_access::secrets::random::id(now),
         test: caller.is_test(),
         name: checked_name(&asked.name)?,
         events: checked_topics(&asked.events)?,

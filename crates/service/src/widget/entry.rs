@@ -6,8 +6,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use probity_access::limits::{LimitBucket, RequestLimit};
 use probity_account::api_key::KeyKind;
-use probity_backend::accounts::limits::{LimitBucket, RequestLimit};
 use probity_backend::widget::nonce::NonceBinding;
 use probity_contract::error::ApiError;
 use probity_mail::time::Millis;

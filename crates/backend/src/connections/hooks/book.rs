@@ -5,7 +5,9 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
+use probity_access::secrets::Secrets;
 use probity_account::id::ConnId;
+use probity_engine::locked;
 use probity_mail::time::Millis;
 use probity_store::connections::hooks;
 use probity_store::{OrgNo, Result, Store};
@@ -13,8 +15,6 @@ use tokio::sync::Notify;
 
 use super::HASTE;
 use super::keys::HookKeys;
-use crate::locked;
-use crate::secrets::Secrets;
 
 /// Time for which keys are not read again, in milliseconds. New ones are known to all nodes after it.
 pub(super) const FRESH_MS: i64 = 1_000;

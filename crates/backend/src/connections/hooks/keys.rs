@@ -3,13 +3,12 @@
 //! Every registration has a URL and a secret of its own: a generation. A new one is stored before it is registered, and the one
 //! before it is removed afterwards, so that events are accepted all the time.
 
+use probity_access::secrets::{Secrets, hex, random};
 use probity_account::id::ConnId;
 use probity_connectors::{HookProof, HookRule, hints, prove};
 use probity_mail::time::{DAY_MS, Millis};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
-
-use crate::secrets::{Secrets, hex, random};
 
 /// Registration at the platform, for the account or for one list. Without `Debug`, because the secret proves events.
 #[derive(Clone, Serialize, Deserialize)]

@@ -1,3 +1,4 @@
+use probity_access::secrets::{Secrets, hex};
 use probity_account::id::ConnId;
 use probity_connectors::{Catalog, HookProof, HookRule};
 use probity_mail::time::{DAY_MS, Millis};
@@ -6,7 +7,6 @@ use ring::hmac;
 
 use super::keys::KeptRegistration;
 use super::{HookBook, HookCall, HookCallMeaning, HookKeys, KnownHook};
-use crate::secrets::{Secrets, hex};
 
 const NOW: Millis = Millis(1_795_341_600_000);
 const BASE: &str = "https://verify.example.com/";

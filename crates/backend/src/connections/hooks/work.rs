@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_access::secrets::Secrets;
 use probity_connectors::{
     ContactScope, ErrorClass, Fault, HookEndpoint, HookRegistration, HookRule, HookStep, Registering,
 };
@@ -26,7 +27,6 @@ use crate::connections::Platforms;
 use crate::connections::access::{self, ConnectionAccess, NoAccess};
 use crate::connections::tokens::TokenDesk;
 use crate::nodes::NodePresence;
-use crate::secrets::Secrets;
 
 /// Webhooks that a node works on at the same time. The work mostly waits for platforms.
 const PLACES: usize = 8;

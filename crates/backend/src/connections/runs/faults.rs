@@ -70,7 +70,7 @@ impl HeldRun<'_> {
 
     fn setback(&self, failures: i64, wait_ms: Option<i64>, refused_at: Option<Millis>, fault: &Fault) -> RunSetback {
         let first = self.runs.platforms.pause_ms();
-        let [jitter] = crate::secrets::random::bytes::<1>();
+        let [jitter] = probity_access::secrets::random::bytes::<1>();
         let next_at = self.now() + pause_ms(first, failures, wait_ms, jitter);
         // That a platform asks for a pause is no fault.
         let is_pause = matches!(fault.class, ErrorClass::Throttled | ErrorClass::Quota);

@@ -13,15 +13,15 @@ use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, Se
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use probity_access::secrets::hex;
 use probity_account::id::ErasureId;
+use probity_engine::locked;
 use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::privacy::erasures::{NewErasure, SuppressionTag};
 use serde::{Deserialize, Serialize};
 
-use crate::locked;
 use crate::privacy::erasures::Heard;
-use crate::secrets::hex;
 
 /// Line of an erasure request.
 #[derive(Serialize, Deserialize)]

@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_access::secrets::Secrets;
 use probity_account::block::{AddressBlock, ERASED};
 use probity_contract::error::Detail;
 use probity_contract::published::privacy::erasures::Receipt;
@@ -27,7 +28,6 @@ use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 use crate::jobs::chunk;
 use crate::privacy::erasures::names::names;
 use crate::privacy::erasures::{Keeper, tag};
-use crate::secrets::Secrets;
 use crate::webhooks::Callbacks;
 
 /// Jobs looked up at a time.

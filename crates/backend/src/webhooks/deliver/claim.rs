@@ -54,7 +54,8 @@ impl Worker {
         if wanted == 0 || !outbox::any_due(&mut store.read().await?, now, room).await? {
             return Ok(0);
         }
-        let (run, lease_ms) = (crate::secrets::hex(&crate::secrets::random::bytes::<16>()), self.config.lease_ms);
+        let (run, lease_ms) =
+            (probity_access::secrets::hex(&probity_access::secrets::random::bytes::<16>()), self.config.lease_ms);
         let claim = store.write(|tx| outbox::claim(tx, now, lease_ms, &run, room).scope_boxed());
         let claimed = claim.await?;
         let receivers = self.receivers_of(&claimed).await?;

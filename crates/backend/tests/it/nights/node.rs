@@ -7,9 +7,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use probity_access::limits::RateLimits;
 use probity_account::connections::RunCause;
 use probity_account::plans::Plans;
-use probity_backend::accounts::limits::RateLimits;
 use probity_backend::connections::scheduling::ScheduledStarts;
 use probity_backend::connections::{PlatformConfig, Platforms};
 use probity_backend::outbound::{NoNames, UrlGuard};

@@ -1,8 +1,8 @@
 //! Tests of `GET /v1/check-key`.
 
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
 use probity_account::credits::CreditBucket;
-use probity_backend::accounts::minting::KeyRequest;
 use serde_json::json;
 
 use crate::test_app::{Call, TestApp};

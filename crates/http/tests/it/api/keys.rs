@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::{self, Checksum, KeyKind};
 use probity_account::id::KeyId;
 use probity_account::scope::Scope;
-use probity_backend::accounts::minting::KeyRequest;
 use probity_http::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::keys::{self, StoredKey};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use probity_access::secrets::hex;
 use probity_account::api_key::KeyKind;
 use probity_backend::outcomes::sns::SnsCertificate;
-use probity_backend::secrets::hex;
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;
 use probity_store::accounts::organization::OrgState;

@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use futures_util::future::join_all;
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
 use probity_account::credits::CreditBucket;
-use probity_backend::accounts::minting::KeyRequest;
 use probity_http::service::ServiceConfig;
 use probity_store::accounts::organization::OrgState;
 use probity_store::activity::events::{self, AccountChange, AccountEventKind};

@@ -3,10 +3,10 @@
 mod invitations;
 mod raising;
 
+use probity_access::secrets::Secrets;
 use probity_account::api_key::{self, KeyKind};
 use probity_account::id::{KeyId, SessionId, UserId};
 use probity_account::scope::Scopes;
-use probity_backend::secrets::Secrets;
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
 use probity_store::ScopedFutureExt as _;

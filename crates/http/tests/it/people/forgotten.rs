@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use probity_access::mail::MailConfig;
 use probity_account::role::MemberRole;
-use probity_backend::accounts::mail::MailConfig;
 use probity_http::service::ServiceConfig;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use probity_access::people::totp;
 use probity_account::role::MemberRole;
-use probity_backend::accounts::people::totp;
 use probity_store::accounts::organization::OrgRecord;
 use serde_json::{Value, json};
 

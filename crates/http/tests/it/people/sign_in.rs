@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use probity_access::people::PeopleConfig;
 use probity_account::role::MemberRole;
-use probity_backend::accounts::people::PeopleConfig;
 use probity_http::service::ServiceConfig;
 use probity_store::accounts::people::passwords::{self, HashCost, Password};
 use probity_store::accounts::users::profile::IdentityCheck;

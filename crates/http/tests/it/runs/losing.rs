@@ -1,7 +1,7 @@
 //! Credentials that a platform no longer accepts: confirmed, told to the owner, and what was planned waits.
 
+use probity_access::mail::MailConfig;
 use probity_account::id::UserId;
-use probity_backend::accounts::mail::MailConfig;
 use probity_http::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::users;

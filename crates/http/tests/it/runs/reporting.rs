@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use probity_access::mail::MailConfig;
 use probity_account::connections::AccountZone;
 use probity_account::language::PageLanguage;
 use probity_account::reports::{ReportKind, ReportPlan};
-use probity_backend::accounts::mail::MailConfig;
 use probity_http::service::ServiceConfig;
 use probity_store::accounts::organization::OrgState;
 use probity_store::accounts::users;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_access::secrets::Secrets;
 use probity_account::id::{DeliveryId, JobId};
 use probity_backend::outbound::{Names, NoNames, Unresolved, UrlGuard};
-use probity_backend::secrets::Secrets;
 use probity_backend::webhooks::SCHEDULE_MS;
 use probity_backend::webhooks::sign::{Secret, signatures};
 use probity_backend::webhooks::{Callbacks, DeliveryConfig, DeliveryParts, LaneConfig, SendLimits, Sender, Worker};

@@ -1,8 +1,8 @@
 //! Tests of disabling webhooks, over days of a moved clock.
 
+use probity_access::secrets::Secrets;
 use probity_account::id::{DeliveryId, EventId, JobId, OrgId, WebhookId};
 use probity_account::webhook::Topic;
-use probity_backend::secrets::Secrets;
 use probity_backend::webhooks::sign::Secret;
 use probity_backend::webhooks::{SCHEDULE_MS, TEST};
 use probity_mail::time::Millis;

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
-use probity_backend::accounts::minting::KeyRequest;
+use probity_access::minting::KeyRequest;
 use probity_backend::nodes::instance::Instance;
 use probity_backend::webhooks::sign::Secret;
 use probity_http::service::{Core, ServiceConfig, Verifiers};

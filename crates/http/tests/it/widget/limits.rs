@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
-use probity_backend::accounts::minting::KeyRequest;
 use probity_backend::widget::{CHECK_MAX_MS, WidgetConfig};
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;

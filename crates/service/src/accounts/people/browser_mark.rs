@@ -2,16 +2,16 @@
 //! user.
 //!
 //! The token grants no access. Attempts from a marked browser are counted separately, so strangers who guess a password
-//! cannot lock the user out there ([`attempts`](probity_backend::accounts::people::attempts)).
+//! cannot lock the user out there ([`attempts`](probity_access::people::attempts)).
 
+use probity_access::secrets::Secrets;
 use probity_account::id::UserId;
-use probity_backend::secrets::Secrets;
 use probity_store::OrgNo;
 use subtle::ConstantTimeEq as _;
 
 /// Creates a mark for a browser of this user.
 pub(crate) fn make_mark(secrets: &Secrets, person: (OrgNo, UserId)) -> Vec<u8> {
-    let nonce = probity_backend::secrets::random::bytes::<16>();
+    let nonce = probity_access::secrets::random::bytes::<16>();
     [nonce.as_slice(), &secrets.device(person, &nonce)].concat()
 }
 

@@ -1,10 +1,10 @@
 //! Has a link for a new password mailed to members who have forgotten theirs.
 //!
 //! The response is the same for every address, after the same work: a request is stored, and whose address it is, is found out
-//! when the mail is made ([`probity_backend::accounts::mail::forgotten`]). Requests are limited by address and by network.
+//! when the mail is made ([`probity_access::mail::forgotten`]). Requests are limited by address and by network.
 
-use probity_backend::accounts::mail::forgotten::LIFE_MS;
-use probity_backend::accounts::people::attempts::{self, AttemptSubject};
+use probity_access::mail::forgotten::LIFE_MS;
+use probity_access::people::attempts::{self, AttemptSubject};
 use probity_contract::error::ApiError;
 use probity_contract::published::accounts::people::{AskForLink, AskedForLink, SignInOptions};
 use probity_mail::address::trimmed;

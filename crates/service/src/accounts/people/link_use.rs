@@ -4,8 +4,8 @@
 //! password in one organization only, ends the user's sessions and starts a new one. If two-factor authentication is on,
 //! its code is required too, so creating a link is not enough to impersonate a user.
 
-use probity_backend::accounts::people::attempts::{self, AttemptSubject, Network, SignInAttempt};
-use probity_backend::accounts::people::passwords::check_new;
+use probity_access::people::attempts::{self, AttemptSubject, Network, SignInAttempt};
+use probity_access::people::passwords::check_new;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::accounts::people::{LinkShown, SignedInShown, UseLink};
 use probity_mail::address::trimmed;

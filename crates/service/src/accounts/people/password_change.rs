@@ -1,7 +1,7 @@
 //! Changes passwords, and requires the current password for acts that a stolen session must not be able to perform.
 
-use probity_backend::accounts::people::attempts::{self, AttemptSubject, SignInAttempt};
-use probity_backend::accounts::people::passwords::{check_given, check_new};
+use probity_access::people::attempts::{self, AttemptSubject, SignInAttempt};
+use probity_access::people::passwords::{check_given, check_new};
 use probity_contract::error::ApiError;
 use probity_contract::published::accounts::people::{ChangePassword, RenewedSession};
 use probity_store::accounts::people::passwords::{self, Password};

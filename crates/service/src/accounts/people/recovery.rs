@@ -1,6 +1,6 @@
 //! Recovery codes: each replaces one code for two-factor authentication, once.
 
-use probity_backend::accounts::people::totp::base32;
+use probity_access::people::totp::base32;
 
 /// Number of codes per user.
 pub(crate) const CODES: usize = 10;
@@ -9,7 +9,7 @@ const BYTES: usize = 10;
 
 /// Creates a code, in groups of four characters for writing down.
 pub(crate) fn new_code() -> String {
-    let plain = base32(&probity_backend::secrets::random::bytes::<BYTES>()).to_ascii_lowercase();
+    let plain = base32(&probity_access::secrets::random::bytes::<BYTES>()).to_ascii_lowercase();
     let groups: Vec<&str> = (0..plain.len()).step_by(4).map(|at| &plain[at..at + 4]).collect();
     groups.join("-")
 }

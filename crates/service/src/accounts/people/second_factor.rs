@@ -4,10 +4,10 @@
 //! once. A code works once: it uses up its time step and all earlier ones.
 
 use super::qr::{self, QrPath};
+use probity_access::people::attempts::{self, AttemptSubject};
+use probity_access::people::totp;
+use probity_access::secrets::Secrets;
 use probity_account::id::UserId;
-use probity_backend::accounts::people::attempts::{self, AttemptSubject};
-use probity_backend::accounts::people::totp;
-use probity_backend::secrets::Secrets;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::accounts::people::{
     BegunSecondFactor, ConfirmedSecondFactor, GivenCode, GivenPassword, QrShown, RenewedSession, SessionShown,
@@ -101,7 +101,7 @@ pub async fn begin_second_factor(
 ) -> Result<BegunSecondFactor, ApiError> {
     let proven = prove_password(app, visitor, session, &given.current).await?;
     let (org, user) = session.owner();
-    let secret = probity_backend::secrets::random::bytes::<{ totp::SECRET_BYTES }>();
+    let secret = probity_access::secrets::random::bytes::<{ totp::SECRET_BYTES }>();
     let sealed = app.secrets.seal_second_factor(org, user, &secret);
     let begun = app.store.write(work!(|tx| {
         if !proven.stands(tx).await? {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use probity_access::secrets::Secrets;
 use probity_account::id::{SessionId, UserId};
 use probity_account::scope::Scope;
-use probity_backend::secrets::Secrets;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::page::List;
 use probity_contract::published::accounts::people::{
@@ -160,7 +160,7 @@ pub(super) struct RenewedToken {
 
 impl RenewedToken {
     pub(super) fn of(secrets: &Secrets) -> Self {
-        let token = probity_backend::secrets::random::bytes();
+        let token = probity_access::secrets::random::bytes();
         Self { token, hash: secrets.session(&token) }
     }
 

@@ -4,9 +4,9 @@
 //! account in several organizations, each with its own password. If the password fits more than one, the response lists the
 //! organizations and the page asks the user to choose.
 
+use probity_access::people::attempts::{self, AttemptSubject, SignInAttempt};
+use probity_access::people::passwords::check_given;
 use probity_account::id::UserId;
-use probity_backend::accounts::people::attempts::{self, AttemptSubject, SignInAttempt};
-use probity_backend::accounts::people::passwords::check_given;
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::accounts::people::{OrgShown, SessionShown, SignIn, SignedInShown};
 use probity_mail::address::trimmed;
@@ -158,8 +158,8 @@ pub(super) struct FreshSession {
 impl FreshSession {
     pub(super) fn of(app: &App, org: OrgNo, user: UserId, visitor: &Visitor) -> Self {
         let now = app.now();
-        let token = probity_backend::secrets::random::bytes();
-        let id = probity_backend::secrets::random::id(now);
+        let token = probity_access::secrets::random::bytes();
+        let id = probity_access::secrets::random::id(now);
         let session = StoredSession { org, id, user, client: visitor.client.clone(), created_at: now, seen_at: now };
         Self { session, token, hash: app.secrets.session(&token) }
     }

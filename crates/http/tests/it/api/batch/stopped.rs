@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use probity_access::secrets::sealing::{MASTER_KEY_BYTES, MasterKey};
 use probity_account::api_key::KeyKind;
 use probity_account::block::AddressBlock;
 use probity_account::credits::Split;
 use probity_account::id::JobId;
-use probity_backend::secrets::sealing::{MASTER_KEY_BYTES, MasterKey};
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
 use probity_service::store::Sealing as _;

@@ -1,9 +1,9 @@
 //! Tests of invitations and their links.
 
+use probity_access::secrets::Secrets;
 use probity_account::api_key::KeyKind;
 use probity_account::id::{OrgId, UserId};
 use probity_account::scope::Scope;
-use probity_backend::secrets::Secrets;
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
 use probity_store::ScopedFutureExt as _;

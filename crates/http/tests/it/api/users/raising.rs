@@ -1,8 +1,8 @@
 //! Tests that nobody can give a member more permissions than they have themselves.
 
+use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
 use probity_account::scope::Scope;
-use probity_backend::accounts::minting::KeyRequest;
 use probity_http::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::users::{self, MemberRole, TeamMember, UserStatus};

@@ -1,7 +1,7 @@
 //! Whose account a user of the provider has: bound before, known by the address, or new.
 
+use probity_access::users::seats;
 use probity_account::name;
-use probity_backend::accounts::users::seats;
 use probity_mail::time::Millis;
 use probity_store::accounts::organization;
 use probity_store::accounts::people::passwords::SecretHash;
@@ -91,7 +91,7 @@ impl Arrived {
         }
         let user = TeamMember {
             org,
-            id: probity_backend::secrets::random::id(now),
+            id: probity_access::secrets::random::id(now),
             email: Some(self.email.clone()),
             name: self.name.as_deref().and_then(|name| name::name(name).ok()).map(str::to_owned),
             role,

@@ -3,7 +3,7 @@
 //! State, nonce and verifier are kept by the browser that began, encrypted and for a short time: an answer that another browser
 //! brings is refused, and beginning costs no row. An answer is used up before the provider is asked about it.
 
-use probity_backend::accounts::people::attempts::{self, AttemptSubject};
+use probity_access::people::attempts::{self, AttemptSubject};
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::accounts::people::SignedInShown;
 use probity_contract::published::accounts::sso::{BeginSso, BegunSso};
@@ -63,7 +63,7 @@ pub async fn begin_sso(app: &App, visitor: &Visitor, given: BeginSso) -> Result<
     app.store.write(|tx| attempt.take_back_correct(tx).scope_boxed()).await?;
     let started = async {
         let document = ProviderLink::of(app, &sso.issuer)?.document().await?;
-        let random = probity_backend::secrets::random::bytes::<FLOW_RANDOM_BYTES>();
+        let random = probity_access::secrets::random::bytes::<FLOW_RANDOM_BYTES>();
         let flow = SsoFlow::of(&random);
         let location = flow.authorization_url(&document, (&sso.client_id, &redirect_uri), email);
         Ok::<_, SsoFault>((location, flow))

@@ -8,8 +8,8 @@ use probity_letters::{CreditLetter, Letter, LossLetter, LostConnection};
 use probity_store::activity::notices::{self, ClaimedNotice, NoticeKind};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
-use crate::accounts::mail::OutgoingMail;
-use crate::accounts::mail::worker::{Mailer, News, claim_due, unless_lost};
+use crate::mail::OutgoingMail;
+use crate::mail::worker::{Mailer, News, claim_due, unless_lost};
 
 impl Mailer {
     /// Sends the notices that are due.
@@ -58,8 +58,8 @@ mod tests {
     use probity_store::OrgNo;
 
     use super::*;
-    use crate::accounts::mail::RelayResult;
-    use crate::accounts::mail::worker::NEWS_MS;
+    use crate::mail::RelayResult;
+    use crate::mail::worker::NEWS_MS;
 
     fn claimed(attempts: i64) -> ClaimedNotice {
         ClaimedNotice {

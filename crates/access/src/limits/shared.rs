@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use lru::LruCache;
+use probity_engine::locked;
 use probity_mail::time::Millis;
 use probity_store::accounts::limits::{self, TokenGrant, TokenRequest};
 use probity_store::nodes::clock;
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, work};
 
-use crate::accounts::limits::{LimitBucket, LimitState, TokenLimit};
-use crate::locked;
+use crate::limits::{LimitBucket, LimitState, TokenLimit};
 
 /// Maximum number of buckets in memory.
 const BUCKETS_MAX: usize = 50_000;
@@ -209,7 +209,7 @@ mod tests {
     use probity_store::{DatabasePlace, StoreConfig};
 
     use super::*;
-    use crate::accounts::limits::RequestLimit;
+    use crate::limits::RequestLimit;
 
     #[tokio::test]
     async fn a_node_whose_clock_is_ahead_leaves_the_others_their_part() {

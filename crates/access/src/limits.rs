@@ -10,6 +10,7 @@
 
 pub mod local;
 mod pauses;
+mod platforms;
 pub mod shared;
 
 use std::net::IpAddr;

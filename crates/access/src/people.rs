@@ -8,7 +8,7 @@ use probity_store::accounts::people::passwords::HashCost;
 use probity_store::accounts::people::sessions::SessionLifetimes;
 use probity_telemetry::metrics::Metrics;
 
-use crate::accounts::people::passwords::Passwords;
+use crate::people::passwords::Passwords;
 
 /// Settings of sign-in.
 #[derive(Clone, Copy, Debug)]

@@ -16,8 +16,8 @@ use probity_letters::{Letter, ReportLinks};
 use probity_store::activity::report_mail::{self, ClaimedReport};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
 
-use crate::accounts::mail::OutgoingMail;
-use crate::accounts::mail::worker::{Mailer, News, claim_due, unless_lost};
+use crate::mail::OutgoingMail;
+use crate::mail::worker::{Mailer, News, claim_due, unless_lost};
 use of_period::PeriodFigures;
 
 /// Members whose reports are planned at a time, and how often in a round.

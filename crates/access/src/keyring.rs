@@ -11,12 +11,11 @@ use std::sync::{Arc, Mutex};
 use lru::LruCache;
 use probity_account::api_key::{Checksum, check};
 use probity_account::id::KeyId;
+use probity_engine::locked;
 use probity_mail::time::Millis;
 use probity_store::accounts::keys::{self, KnownKey};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store};
 use probity_telemetry::metrics::AuthFailure;
-
-use crate::locked;
 
 /// Time for which a cached key is not looked up again, in milliseconds.
 const FRESH_MS: i64 = 1_000;
@@ -121,7 +120,7 @@ mod tests {
     use probity_store::accounts::organization::OrgState;
 
     use super::*;
-    use crate::accounts::minting::{KeyRequest, mint};
+    use crate::minting::{KeyRequest, mint};
     use crate::secrets::Secrets;
 
     const NOW: Millis = Millis(1_800_000_000_000);

@@ -13,9 +13,9 @@ use probity_store::accounts::users::{self, TeamMember, mail};
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor, EventSubject};
 use probity_store::{ScopedFutureExt as _, StoreError, Tx};
 
-use crate::accounts::links::Making;
-use crate::accounts::mail::worker::Mailer;
-use crate::accounts::people::attempts;
+use crate::links::Making;
+use crate::mail::worker::Mailer;
+use crate::people::attempts;
 use crate::secrets::Secrets;
 
 /// Lifetime of a link, in milliseconds: 1 hour.

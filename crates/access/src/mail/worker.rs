@@ -16,9 +16,8 @@ use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 use probity_telemetry::metrics::{Mailed, Metrics};
 use tokio_util::sync::CancellationToken;
 
-use crate::accounts::links;
-use crate::accounts::mail::{MailConfig, OutgoingMail, RelayResult};
-use crate::nodes::NodePresence;
+use crate::links;
+use crate::mail::{MailConfig, OutgoingMail, RelayResult};
 use crate::secrets::Secrets;
 
 /// Interval between rounds.
@@ -36,7 +35,7 @@ pub(super) const NEWS_MS: i64 = 2 * 24 * 3_600_000;
 /// Claims due mail of a kind, by its module of the store. None is left if other nodes are sending it.
 macro_rules! claim_due {
     ($mailer:expr, $kind:ident) => {{
-        use $crate::accounts::mail::worker::{AT_ONCE, LEASE_MS};
+        use $crate::mail::worker::{AT_ONCE, LEASE_MS};
         let now = $mailer.clock.now();
         if $kind::any_due(&mut $mailer.store.read().await?, now).await? {
             let run = $crate::secrets::random::run();
@@ -58,14 +57,13 @@ pub struct Mailer {
     pub clock: EngineClock,
     pub config: MailConfig,
     pub metrics: Arc<Metrics>,
-    pub presence: Arc<NodePresence>,
 }
 
 impl Mailer {
-    /// Sends due email until `ending` is canceled.
-    pub async fn run(self, ending: CancellationToken) {
+    /// Sends due email until `ending` is canceled, in rounds in which this node may claim work.
+    pub async fn run(self, may_work: impl Fn() -> bool, ending: CancellationToken) {
         while ending.run_until_cancelled(tokio::time::sleep(ROUND)).await.is_some() {
-            if !self.presence.may_work() {
+            if !may_work() {
                 continue;
             }
             let all = async {

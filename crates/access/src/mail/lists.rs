@@ -7,8 +7,8 @@ use probity_letters::{Letter, ListLetter};
 use probity_store::activity::list_mail::{self, ClaimedListMail};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
-use crate::accounts::mail::OutgoingMail;
-use crate::accounts::mail::worker::{Mailer, News, claim_due, unless_lost};
+use crate::mail::OutgoingMail;
+use crate::mail::worker::{Mailer, News, claim_due, unless_lost};
 
 impl Mailer {
     /// Sends the mail about lists that are over.
@@ -52,8 +52,8 @@ mod tests {
     use probity_store::jobs::JobNo;
 
     use super::*;
-    use crate::accounts::mail::RelayResult;
-    use crate::accounts::mail::worker::NEWS_MS;
+    use crate::mail::RelayResult;
+    use crate::mail::worker::NEWS_MS;
 
     fn claimed() -> ClaimedListMail {
         ClaimedListMail {

@@ -7,7 +7,7 @@ use probity_account::role::MemberRole;
 use probity_account::scope::Scopes;
 use probity_store::accounts::users::{TeamMember, UserStatus};
 
-use crate::accounts::users::TeamRefusal;
+use crate::users::TeamRefusal;
 
 /// Rights that an actor can grant.
 #[derive(Clone, Copy, Debug)]

@@ -7,13 +7,13 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use lru::LruCache;
+use probity_engine::locked;
 use probity_mail::time::{DAY_MS, Millis};
 use probity_store::accounts::limits;
 use probity_store::nodes::clock;
 use probity_store::{Store, StoreError, work};
 
 use super::shared::AWAY_MS;
-use crate::locked;
 
 /// Maximum number of pauses in memory.
 const KNOWN_MAX: usize = 10_000;

@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use lru::LruCache;
+use probity_engine::locked;
 use probity_mail::limits::Gcra;
 use probity_mail::time::Millis;
 
-use crate::accounts::limits::{LimitBucket, LimitState, TokenLimit};
-use crate::locked;
+use crate::limits::{LimitBucket, LimitState, TokenLimit};
 
 /// Maximum number of buckets in memory. A bucket that was dropped is full.
 const BUCKETS_MAX: usize = 50_000;

@@ -16,10 +16,10 @@ use probity_store::accounts::users::{self, MemberRole, TeamMember, UserStatus, i
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor, EventSubject};
 use probity_store::{OrgNo, StoreError, Tx};
 
-use crate::accounts::links::Making;
-use crate::accounts::people::attempts;
+use crate::links::Making;
+use crate::people::attempts;
 
-pub use crate::accounts::power::Power;
+pub use crate::power::Power;
 
 /// Number of seats without a limit: more than any organization has.
 const SEATS_UNLIMITED: i64 = 1_000_000;
@@ -200,7 +200,7 @@ pub async fn change(tx: &mut Tx, act: MemberAct, id: UserId, change: &MemberChan
         users::write(tx, &after).await?;
         act.happened(tx, AccountEventKind::MemberChanged, id).await?;
     }
-    if after.status == UserStatus::Invited && crate::accounts::power::raises(&before, &after) {
+    if after.status == UserStatus::Invited && crate::power::raises(&before, &after) {
         invitations::withdraw(tx, act.org, id).await?;
     }
     if after.status == UserStatus::Paused {
