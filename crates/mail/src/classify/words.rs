@@ -122,7 +122,7 @@ fn is_word(word: &[u8]) -> bool {
 }
 
 fn is_ipv4(word: &[u8]) -> bool {
-    word.iter().filter(|byte| **byte == b'.').count() == 3
+    word.split(|byte| *byte == b'.').count() == 4
 }
 
 /// Removes accents and replaces typographic marks by plain ones.
