@@ -27,6 +27,7 @@ mod pattern;
 mod phrases;
 mod rules;
 mod spelling;
+mod wordless;
 mod words;
 
 use std::sync::Arc;

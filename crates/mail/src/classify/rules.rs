@@ -12,7 +12,7 @@ use super::{
     pattern::{CodePattern, EnhancedPattern},
     phrases::{Groups, PhraseBook},
     spelling::Spelling,
-    words,
+    wordless, words,
 };
 use crate::smtp::reply::{Enhanced, Reply};
 
@@ -49,8 +49,8 @@ impl Rule {
             && (self.enhanced.is_empty()
                 || seen.enhanced.is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
             && self.wordless.as_ref().is_none_or(|phrases| match phrases.as_slice() {
-                [] => words::is_wordless(&seen.words),
-                phrases => words::is_only(&seen.words, phrases),
+                [] => wordless::is_wordless(&seen.words),
+                phrases => wordless::is_only(&seen.words, phrases),
             })
     }
 }
