@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { after, afterEach, before, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { asOwner, browser, reader, server } from "./owner.mjs";
 import { OWNER, becomeOwnerAgain, becomes, heading, newReader, signOut } from "./reader.mjs";
@@ -11,14 +11,10 @@ const NEW = "thirteen wiser words are enough";
 /** What the relay was given. @type {string[]} */
 const mails = [];
 const relay = createServer(converse);
-const env = {};
-
-before(async () => {
-  relay.listen(0, "127.0.0.1");
-  await once(relay, "listening");
-  const address = /** @type {import("node:net").AddressInfo} */ (relay.address());
-  Object.assign(env, { PROBITY_MAIL__RELAY: `smtp://127.0.0.1:${address.port}`, PROBITY_MAIL__FROM: "Probity <no-reply@example.com>", PROBITY_SERVER__PUBLIC_URL: "https://verify.example.com" });
-});
+relay.listen(0, "127.0.0.1");
+await once(relay, "listening");
+const { port } = /** @type {import("node:net").AddressInfo} */ (relay.address());
+const env = { PROBITY_MAIL__RELAY: `smtp://127.0.0.1:${port}`, PROBITY_MAIL__FROM: "Probity <no-reply@example.com>", PROBITY_SERVER__PUBLIC_URL: "https://verify.example.com" };
 asOwner(undefined, { env });
 afterEach(() => reader.nothingWrong());
 after(() => relay.close());

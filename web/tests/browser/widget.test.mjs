@@ -258,7 +258,7 @@ test("there is no obstacle that axe-core knows, in any state", async () => {
     for (const [text, said] of [[GOOD, "Looks good."], [BAD, "accepts no mail"], [MISSPELT, "Did you mean"]]) {
       await put(field, text);
       await says(note, said);
-      await page.waitForFunction(() => document.getAnimations().length === 0);
+      await page.waitForFunction(() => document.querySelector("probity-note").shadowRoot.getAnimations().length === 0);
       assert.deepEqual(await obstacles(page, {}), []);
     }
     await page.getByRole("button", { name: MEANT }).focus();
