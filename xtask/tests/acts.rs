@@ -253,10 +253,15 @@ fn a_planted_detour_is_found() {
     let detour = "pub async fn add(store: &Store) {\n    store.write(|tx| webhooks::hooks::insert(tx, row))\n}\n";
     let (service, backend) = (functions(&[file("acts", act)]), functions(&[file("webhooks", detour)]));
     let http = || file("api", "use probity_service::acts;\nfn bind() {\n    acts::create(&app)\n}\n");
-    let cli = |code: &str| file("admin", &format!("use probity_backend::webhooks;\nfn run() {{\n    {code}\n}}\n"));
+    let using =
+        |from: &str, code: &str| file("admin", &format!("use {from}::webhooks;\nfn run() {{\n    {code}\n}}\n"));
+    let cli = |code: &str| using("probity_backend", code);
     let found = |cli: Source| detours(&service, &backend, &[("HTTP", vec![http()]), ("command line", vec![cli])]);
     let steps = BTreeSet::from(["hooks::insert".to_owned()]);
-    assert_eq!(found(cli("webhooks::add(&store)")), BTreeMap::from([("webhooks::add".to_owned(), steps)]));
+    for from in BACKEND {
+        let detour = BTreeMap::from([("webhooks::add".to_owned(), steps.clone())]);
+        assert_eq!(found(using(from, "webhooks::add(&store)")), detour, "{from}");
+    }
     assert!(found(cli("let config = webhooks::CONFIG;")).is_empty(), "it makes no step");
 }
 

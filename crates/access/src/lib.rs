@@ -1,6 +1,6 @@
 //! Who may come in: the pepper and its keys, keys of customers and their limits, members, sign-in, and email to users.
 //!
-//! Acts and workers stand on it. It knows neither them nor nodes.
+//! Acts and other workers use it. It depends on none of them; the mail worker is told whether its node may work.
 
 pub mod keyring;
 pub mod limits;

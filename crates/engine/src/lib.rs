@@ -76,7 +76,7 @@ impl Engine {
         Ok(Self { parts: Arc::new(EngineParts::new(config, net, facts, clock::EngineClock::system())?) })
     }
 
-    /// Builds another engine that shares this one's clock, so that times of one mean the same to the other.
+    /// Builds another engine with this one's clock, and facts of its own in memory. Times of one mean the same to the other.
     pub fn beside(&self, config: EngineConfig, net: Arc<dyn net::Net>) -> Result<Self, ConfigError> {
         let facts = Arc::new(MemoryFacts::default());
         Ok(Self { parts: Arc::new(EngineParts::new(config, net, facts, self.parts.clock)?) })

@@ -1,4 +1,4 @@
 import { lookAtAll } from "./look.mjs";
-import { WIDTHS } from "./reader.mjs";
+import { SCHEMES, WIDTHS } from "./reader.mjs";
 
-lookAtAll(WIDTHS[1]);
+lookAtAll(WIDTHS[1], SCHEMES.toReversed());

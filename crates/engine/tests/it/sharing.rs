@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use probity_engine::clock::EngineClock;
 use probity_engine::net::ProbeSource;
 use probity_engine::verifier::Verifier as _;
 use probity_engine::{AddressOutcome, DestinationCapacity, Engine, JobAddress, LiveCall, PriorAttempts, Throttled};
 use probity_mail::time::Millis;
 use probity_mailworld::{At, Greylist, MailboxState, Mailboxes, Personality, Tls, World, Zone};
 
-use crate::world::{Lab, brief};
+use crate::world::{Lab, brief, config};
 
 /// Domains with the same exchanger, one of a known provider: 200 recipients a minute, one connection for batches.
 fn google(domains: usize) -> Arc<World> {
@@ -251,4 +252,16 @@ async fn greylisting_is_passed_from_the_source_of_that_name_alone() {
         "another node is not known there: {again:?}"
     );
     assert!(matches!(ask(&first, tries).await, AddressOutcome::Settled(said) if brief(&said) == "passed/valid/"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_beside_another_has_its_clock() {
+    let world = google(1);
+    let first = Lab::open(&world).engine;
+    // The runtime's clock stands still while the machine's goes on.
+    while EngineClock::system().now() == first.now() {
+        std::hint::spin_loop();
+    }
+    let beside = first.beside(config(2), world.net(2)).expect("a sound configuration");
+    assert_eq!(beside.now(), first.now());
 }

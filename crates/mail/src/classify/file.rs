@@ -280,7 +280,7 @@ fn check_safety(rule: &Rule) -> Result<(), String> {
     Ok(())
 }
 
-/// What a text may say that has no other words, the longest first: a part of a phrase leaves none of its words behind.
+/// Texts that a rule's phrases allow, the longest first, so that a shorter one does not leave half of a longer one.
 fn besides(phrases: &[String]) -> Result<Vec<Vec<u8>>, String> {
     let text = |phrase: &String| match pattern::phrase(phrase)?.as_slice() {
         [Element { what: StepTarget::Literal(Literal { text, closes: false }), gap: Gap::None }] => Some(text.clone()),

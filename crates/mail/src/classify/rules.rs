@@ -220,7 +220,7 @@ impl Rules {
             code,
             enhanced,
             found: self.book.find(&marked),
-            words,
+            words: words.clone(),
             provider: provider.and_then(|name| self.provider_number(name)),
         };
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];
@@ -251,7 +251,7 @@ impl Rules {
             None => reading(Meaning::Unmatched, &self.fixed.unmatched),
         };
         if answer.meaning.worth_retrying() || answer.meaning.is_about_us().is_some() {
-            answer.retry_after_ms = hint::retry_after_ms(&seen.words).or(answer.retry_after_ms);
+            answer.retry_after_ms = hint::retry_after_ms(&words).or(answer.retry_after_ms);
         }
         answer
     }

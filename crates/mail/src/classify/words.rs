@@ -75,7 +75,7 @@ pub(super) fn marked_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8
 }
 
 /// How a trailer begins that mail servers add in brackets to a reply that they quote (Postfix, Cisco).
-const TRAILERS: [&str; 2] = ["(in reply to rcpt to", "(delivery attempts:"];
+const TRAILERS: [&str; 2] = ["(in reply to rcpt", "(delivery attempts:"];
 
 /// A text without the brackets at its end in which a mail server says to which command a quoted reply came, or how often it tried.
 pub(super) fn without_trailer(text: &str) -> &str {
@@ -117,7 +117,7 @@ fn ends_token(c: char) -> bool {
     matches!(c, ' ' | '\t' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '"' | ',' | ';')
 }
 
-/// Names of tags within a line. As names of all closing tags, they are no words and part none.
+/// Names of tags within a line. Like names of closing tags, they are skipped.
 const INLINE: [&str; 6] = ["b", "em", "i", "span", "strong", "u"];
 
 /// Names of tags that end a line, and so a clause.
@@ -384,7 +384,7 @@ mod tests {
         );
         assert_eq!(words("spam/virus"), " spam virus ");
         for text in
-            ["unknown (in reply to RCPT TO command)", "unknown (IN REPLY TO RCPT TO)", "unknown (delivery attempts: 0)"]
+            ["unknown (in reply to RCPT TO command)", "unknown (IN REPLY TO RCPT)", "unknown (delivery attempts: 0)"]
         {
             assert_eq!(without_trailer(text), "unknown ");
         }

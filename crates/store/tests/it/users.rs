@@ -339,7 +339,7 @@ async fn mail_is_one_runs_until_its_lease_ends() {
         assert_eq!((last.len(), last[0].user, last[0].attempts), (1, again[0].user, 1));
         record(&last[0], LinkMailOutcome::Sent).await.unwrap();
         assert!(!due(NOW + DAY).await);
-        // A new invitation waits again, whatever became of the one before.
+        // A new invitation is due again, whatever became of the one before.
         let failed = TeamMember { id: again[1].user, ..user(&org, 1, "") };
         invite(&store, &failed, 9, true).await;
         assert!(!due(NOW + 599_999).await, "and for a while, as the one before is young");

@@ -28,7 +28,7 @@ async fn blocks(app: &TestApp, id: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_file_is_kept_as_long_as_jobs_and_from_each_change_again() {
+async fn a_file_is_kept_no_longer_than_jobs_and_each_change_restarts_its_time() {
     with_ann(config(), PLENTY, async |app, browser| {
         let (view, place) = put_up(browser, "name=l", "name,email\nA,ann@honest-mail.com\n").await;
         let hours = |view: &Value| {
