@@ -42,7 +42,7 @@ def a_job():
 
 
 def a_webhook():
-    """A webhook and a message to it: the paths of webhooks lead to them. They are made anew when a test has deleted them."""
+    """A webhook and a message to it: the paths of webhooks lead to them. They are made again when a test has deleted them."""
     wish = {"name": "Contract", "url": "https://www.example.com/probity", "events": ["job.finished"]}
     made = ask("/v1/webhooks", method="POST", json=wish)
     if made.status_code == 409:

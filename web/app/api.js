@@ -73,7 +73,7 @@ let looking;
 
 /**
  * Does what needs the session's token. Another page of this browser may have changed that, by another password or by signing in
- * anew: where the token is refused, the server is asked once for the one that holds now. Nothing was done by then.
+ * again: where the token is refused, the server is asked once for the one that holds now. Nothing was done by then.
  * @template T
  * @param {() => Promise<T>} act
  * @returns {Promise<T>}

@@ -72,7 +72,7 @@ export async function converse(tag) {
 }
 
 /**
- * What another page of this browser made of the session. For somebody else the page begins anew, since all that stands in it is
+ * What another page of this browser made of the session. For somebody else the page starts over, since all that stands in it is
  * of the other: what was being done waits for that and is not done.
  */
 function replace(known) {

@@ -11,7 +11,7 @@ let language = LANGUAGES.find((one) => one === localStorage.getItem(KEPT)) ?? LA
 /** @type {string | undefined} */
 let secret;
 
-/** Writes all examples anew. @param {string} [key] the key to fill in */
+/** Writes all examples again. @param {string} [key] the key to fill in */
 export function showSamples(key) {
   secret = key;
   for (const sample of document.querySelectorAll(".sample")) show(/** @type {HTMLElement} */ (sample));

@@ -119,7 +119,7 @@ function Wishes({ form: { now, edit, bind }, trial }) {
 const TRY_MS = 500;
 
 /**
- * What the wishes would change on the last list, as long as there is one. What was tried before stands until it is known anew.
+ * What the wishes would change on the last list, as long as there is one. What was tried before stands until the new answer is there.
  * @returns {{ trial?: any, failure?: unknown, busy: boolean }}
  */
 function useTrial(wished, standing) {

@@ -193,7 +193,7 @@ test("a sending service gets a URL, which is shown once, and is removed", async 
   await page.getByText("No service reports here yet.").waitFor();
 });
 
-test("what settings would change stays in sight while it is found out anew, and where that fails", async () => {
+test("what settings would change stays in sight while it is found out again, and where that fails", async () => {
   const { page, go } = reader;
   const { results } = await server.api("GET", `/jobs/${job}`);
   const would = `${results.reasons.nonexistent} of 3 rows would have another verdict or reason.`;

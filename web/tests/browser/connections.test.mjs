@@ -154,7 +154,7 @@ test("several rules are added at once, and the word that is wrong is named", asy
   nothingWrong();
 });
 
-test("a connection is ended and connected anew", async () => {
+test("a connection is ended and connected again", async () => {
   const { page, go, nothingWrong } = reader;
   const { id, place } = await connected("Old letters");
   await go(`${place}?tab=settings`);

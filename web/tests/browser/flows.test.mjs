@@ -102,7 +102,7 @@ test("a key is made, shown once, works, and is revoked", async () => {
   await page.getByLabel("Show 1 ended key").check();
   await page.getByText(/^Revoked \d/).waitFor();
   assert.equal(await page.getByText(key).count(), 0);
-  // Nodes ask for keys anew within a second.
+  // Nodes ask for keys again within a second.
   let status = 200;
   for (const end = Date.now() + 60_000; status === 200 && Date.now() < end;) ({ status } = await asks());
   assert.equal(status, 401);

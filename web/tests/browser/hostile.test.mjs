@@ -77,7 +77,7 @@ for (const [name, place, act, who = () => reader] of FORMS) {
   });
 }
 
-/** Gives each text to a field as typing does, and says what stands there once the screen has been drawn anew. */
+/** Gives each text to a field as typing does, and says what stands there once the screen has been drawn again. */
 async function typeEach(field, texts) {
   const kept = [];
   const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value");

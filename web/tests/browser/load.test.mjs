@@ -56,7 +56,7 @@ function watchForUse() {
   requestAnimationFrame(look);
 }
 
-test("a file of a build is kept, and the page is asked for anew", { skip: isSlowed && "nothing is kept of what a test holds up" }, async () => {
+test("a file of a build is kept, and the page is asked for again", { skip: isSlowed && "nothing is kept of what a test holds up" }, async () => {
   const { page, go, nothingWrong } = reader;
   await go("");
   await page.reload();

@@ -85,7 +85,7 @@ test("a page goes on when another one of the same browser changes the password",
 
 /** A page learns of a session's end from the stream of changes, or from what it asks next: before or after the next one begins. */
 for (const learned of [true, false]) {
-  test(`a page ${learned ? "that was signed out" : "of a session"} begins anew when somebody else signs in on another one`, async () => {
+  test(`a page ${learned ? "that was signed out" : "of a session"} starts over when somebody else signs in on another one`, async () => {
     const both = await newReader(browser, server);
     await signIn(both.page, OWNER);
     await heading(both.page, "Overview");

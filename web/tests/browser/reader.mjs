@@ -62,7 +62,7 @@ export async function newReader(browser, server, options = {}) {
   };
   const reader = {
     ...await open(options.storageState),
-    /** Begins anew, with nothing but what a browser keeps. @param {import("playwright-core").BrowserContextOptions["storageState"]} storageState */
+    /** Starts over, with nothing but what a browser keeps. @param {import("playwright-core").BrowserContextOptions["storageState"]} storageState */
     async again(storageState) {
       const before = reader.context;
       Object.assign(reader, await open(storageState));

@@ -47,7 +47,7 @@ const chosen = (page, name) => page.getByRole("button", { name, exact: true, pre
 /** The cells of a preview's column. */
 const column = (page, name) => page.locator(`.preview td[data-title="${name}"]`).allTextContents();
 
-test("a CSV in Windows-1252 is read, its column chosen anew, and given back with all of its columns", async () => {
+test("a CSV in Windows-1252 is read, its column chosen again, and given back with all of its columns", async () => {
   const { page, go } = reader;
   await go("lists/new");
   const text = "Kunde;E-Mail-Adresse;Zweite\r\nJ\xf6rg;valid@sandbox.test;inbox_full@sandbox.test\r\n\"A; B\";valid@sandbox.test;\r\nC;;\r\n";
@@ -109,7 +109,7 @@ test("the sheet with the most addresses is read, and another one takes its place
   await page.getByRole("alert").getByText("The file or sheet has no rows.").waitFor();
   await becomes(() => page.getByLabel("Sheet").inputValue(), "People");
   await becomes(() => column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
-  // The page does not have the file any more when it is loaded anew.
+  // The page does not have the file any more once it is reloaded.
   const second = page.url();
   await page.reload();
   await page.getByText("To read another sheet, upload the workbook again.").waitFor();

@@ -2,7 +2,7 @@
  * When somebody was here before: the end of their last visit, which the browser remembers for each person. A visit is over once
  * its pages have been out of sight for half an hour, be they open or not.
  *
- * What is noted is when a page was seen last. It is compared before it is noted anew, for that forgets it.
+ * What is noted is when a page was seen last. It is compared before it is noted again, for that forgets it.
  */
 import { signal } from "../../../vendor/lib.js";
 import { session } from "../../session.js";
