@@ -39,6 +39,14 @@ async fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
+/// A port that refuses connections, and stays taken as long as the socket is kept.
+fn closed() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
 fn failure(result: Result<Box<dyn Stream>, ConnectFailure>) -> ConnectFailure {
     result.err().expect("a connection where none should be")
 }
@@ -76,8 +84,7 @@ async fn guarded_addresses_are_never_reached() {
 
 #[tokio::test]
 async fn failures_are_told_apart() {
-    let (listener, address) = listen().await;
-    drop(listener);
+    let (_closed, address) = closed();
     let net = net(address.port(), &["127.0.0.0/8", "::1/128"]);
     let refused = net.connect(dial(address, source(None, None))).await;
     assert_eq!(failure(refused), ConnectFailure::Refused);
@@ -216,10 +223,11 @@ async fn a_proxy_does_not_get_around_the_guard() {
     let (listener, address) = listen().await;
     let proxy = Proxy { address, login: None };
     let target = SocketAddr::new(ip("10.0.0.1"), 25);
-    let failed = net(25, &[]).connect(dial(target, source(None, Some(proxy.clone())))).await;
+    let failed = net(25, &[]).connect(dial(target, source(None, Some(proxy)))).await;
     assert_eq!(failure(failed), ConnectFailure::Guarded);
     assert!(listener.accept().now_or_never().is_none());
-    drop(listener);
+    let (_closed, address) = closed();
+    let proxy = Proxy { address, login: None };
     let absent = net(25, &[]).connect(dial(SocketAddr::new(ip("9.9.9.9"), 25), source(None, Some(proxy)))).await;
     assert_eq!(failure(absent), ConnectFailure::Proxy);
 }

@@ -11,7 +11,7 @@ use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;
 use serde_json::{Value, json};
 
-use crate::test_app::{Answer, Call, TestApp};
+use crate::test_app::{Answer, Call, TestApp, at_one_moment};
 
 const KEY: &str = "an operator's key of more than 32 characters";
 const ORGS: &str = "/admin/v1/organizations";
@@ -130,10 +130,13 @@ async fn without_a_key_and_elsewhere_there_is_nothing() {
 async fn who_guesses_has_to_wait_and_the_operator_has_not() {
     let app = TestApp::with(config(false)).await;
     let ask = async |key: &str, from: &str| app.send(Call::get("/admin/v1/plans").key(key).from(from)).await;
-    for _ in 0..10 {
-        ask("guess", "192.0.2.1").await.error(401, "invalid_api_key");
-    }
-    ask("guess", "192.0.2.1").await.error(429, "rate_limited");
+    at_one_moment(async {
+        for _ in 0..10 {
+            ask("guess", "192.0.2.1").await.error(401, "invalid_api_key");
+        }
+        ask("guess", "192.0.2.1").await.error(429, "rate_limited");
+    })
+    .await;
     ask("guess", "192.0.2.2").await.error(401, "invalid_api_key");
     ask(KEY, "192.0.2.1").await.ok(200);
     // Customers are counted separately.

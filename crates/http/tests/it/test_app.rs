@@ -203,7 +203,7 @@ impl TestApp {
 
     /// Waits until no job holds credits.
     pub(crate) async fn settled(&self) {
-        for _ in 0..500 {
+        for _ in 0..5_000 {
             let mut held = 0;
             for org in self.admin.list_orgs().await.unwrap() {
                 held += self.balance(&org).await.held.total();

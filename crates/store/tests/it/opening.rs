@@ -123,7 +123,11 @@ async fn a_server_that_cannot_be_used_is_told_without_the_password() {
         ("postgres://x:s3cret@no.invalid/x".into(), "PostgreSQL at no.invalid, database \"x\": ".into()),
     ];
     for (url, told_so) in cases {
-        let error = Store::connect(&impatient(DatabasePlace::Postgres(url))).await.unwrap_err();
+        let is_ours = url.contains(&port);
+        let place = DatabasePlace::Postgres(url);
+        // A running server says no at once, however long at once is on a busy machine.
+        let config = if is_ours { StoreConfig::new(place) } else { impatient(place) };
+        let error = Store::connect(&config).await.unwrap_err();
         assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
         assert!(told(&error).contains(&told_so), "{}", told(&error));
         assert!(

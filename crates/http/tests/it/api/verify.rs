@@ -11,7 +11,7 @@ use probity_mail::verdict::Reason;
 use probity_store::ScopedFutureExt as _;
 use serde_json::{Value, json};
 
-use crate::test_app::{PLENTY, TestApp, pass, real_moment};
+use crate::test_app::{PLENTY, TestApp, pass};
 
 const FLAGS: [&str; 6] = ["passed", "role", "disposable", "free", "relay", "gibberish"];
 const TEXTS: [&str; 6] = ["email", "domain", "status", "reason", "suggestion", "meta"];
@@ -362,7 +362,7 @@ async fn suspended_while_it_waits_a_call_still_ends() {
     let (org, key) = app.customer().await;
     let call = app.verify(&key, "waits@honest-mail.com");
     let stop = async {
-        real_moment().await;
+        app.live.asked(1).await;
         let changed = app.store.write(|tx| {
             probity_store::accounts::organization::set_status(
                 tx,

@@ -16,7 +16,7 @@ use probity_store::ScopedFutureExt as _;
 use probity_store::widget::{self, KeyDay, WidgetCheck, WidgetLeave};
 
 use super::{ORIGIN, Visitor, public_key};
-use crate::test_app::{PLENTY, TestApp, pass, real_moment, upkeep};
+use crate::test_app::{PLENTY, TestApp, at_one_moment, pass, real_moment, upkeep};
 
 fn config(widget: WidgetConfig) -> ServiceConfig {
     ServiceConfig { api: ApiConfig { widget, ..ApiConfig::default() }, ..ServiceConfig::default() }
@@ -99,7 +99,8 @@ async fn ten_thousand_scripted_calls_spend_no_more_than_the_cap() {
     };
     let statuses: Vec<u16> = stream::iter((0..CALLS).map(one)).buffer_unordered(64).collect().await;
     let count = |status| statuses.iter().filter(|one| **one == status).count();
-    assert_eq!((count(200), count(429)), (50, CALLS - 50));
+    // Where a check takes too long, it costs nothing, and another gets its place.
+    assert!(count(200) >= 50 && count(200) + count(429) == CALLS, "{} and {}", count(200), count(429));
     assert_eq!(app.balance(&org).await.spent.total(), CAP);
     // The cap applies per day.
     pass(Duration::from_hours(24)).await;
@@ -198,17 +199,21 @@ async fn each_visitor_has_a_limit() {
     let app = TestApp::with(config(WidgetConfig { visitor_per_minute: 6, ..wide() })).await;
     let org = app.org("Shop", 100).await;
     let visitor = Visitor::new(&app, &public_key(&app, &org, None).await);
-    for _ in 0..3 {
-        visitor.checks("ann@honest-mail.com").await.ok(200);
-    }
-    visitor.asks_nonce().await.error(429, "rate_limited");
-    // A host with one IPv6 address has a whole /64, which counts as one visitor. Other networks are other visitors.
-    let at = |from: &str| Visitor { from: from.to_owned(), ..visitor.clone() };
-    for host in 1..=6 {
-        at(&format!("2001:db8:1:1::{host}")).nonce().await;
-    }
-    at("2001:db8:1:1:ffff::1").asks_nonce().await.error(429, "rate_limited");
-    at("2001:db8:1:2::1").nonce().await;
+    at_one_moment(async {
+        for _ in 0..3 {
+            // No server is asked: it would not answer at a standing clock.
+            visitor.checks("no-address").await.ok(200);
+        }
+        visitor.asks_nonce().await.error(429, "rate_limited");
+        // A host with one IPv6 address has a whole /64, which counts as one visitor. Other networks are other visitors.
+        let at = |from: &str| Visitor { from: from.to_owned(), ..visitor.clone() };
+        for host in 1..=6 {
+            at(&format!("2001:db8:1:1::{host}")).nonce().await;
+        }
+        at("2001:db8:1:1:ffff::1").asks_nonce().await.error(429, "rate_limited");
+        at("2001:db8:1:2::1").nonce().await;
+    })
+    .await;
     app.stop().await;
 }
 
@@ -311,9 +316,11 @@ async fn widgets_leave_half_of_the_organizations_limit_to_its_servers() {
                 Visitor { from, ..Visitor::new(app, key) }.checks(&format!("user{n}@honest-mail.com")).await.status
             })
         });
+        let begun = app.now(&org).await;
         let statuses = join_all(bots).await;
+        let come_back = usize::try_from(app.now(&org).await.since(begun) / 1_200 + 1).unwrap();
         let passed = statuses.iter().filter(|status| **status == 200).count();
-        assert!((50..65).contains(&passed), "{passed}: half, and what the time that went by lets through");
+        assert!((50..=50 + come_back).contains(&passed), "{passed}: half, and {come_back} at most that came back");
         let live = app.key(&org, KeyKind::Live).await;
         for n in 0..40 {
             app.verify(&live, &format!("user{n}@honest-mail.com")).await.ok(200);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use probity_telemetry::metrics::{ExpositionForm, Gauges, Observed};
 
-use super::server::{Scripted, ServerMove};
+use super::server::{Scripted, ServerMove, closed};
 use super::*;
 
 fn ok() -> ServerMove {
@@ -145,9 +145,9 @@ async fn a_test_says_what_is_wrong() {
     assert_eq!(trial.test(&url).await, wrong("key", "Looped answered 401: no such key (redacted)"));
     assert_eq!(trial.test(&url).await, wrong("url", "Looped answered 200: the answer is a web page"));
     assert!(matches!(trial.test(&url).await, TestOutcome::Failed(fault) if fault.class == ErrorClass::Transient));
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let trial = Trial::new("", &[closed]);
-    let outcome = trial.test(&format!("http://{closed}")).await;
+    let (_socket, refusing) = closed();
+    let trial = Trial::new("", &[refusing]);
+    let outcome = trial.test(&format!("http://{refusing}")).await;
     assert_eq!(outcome, wrong("url", "the host of Looped accepts no connection"));
     let outcome = Trial::new("", &[]).test("https://nowhere.example.org").await;
     assert_eq!(outcome, wrong("url", "the host of Looped was not found"));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::server::{Scripted, ServerMove};
+use super::server::{Scripted, ServerMove, closed};
 use super::*;
 
 /// Call that gives a token, after the file's rate limits.
@@ -50,7 +50,7 @@ async fn a_wait_does_not_shorten_the_call_of_an_exchange() {
 
 #[tokio::test]
 async fn an_exchange_says_that_the_host_was_not_reached() {
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let trial = Trial::new(TOKEN, &[free]);
-    assert!(matches!(authorize(&trial, &format!("http://{free}")).await, Err(NoGrant::Unreached(_))));
+    let (_socket, refusing) = closed();
+    let trial = Trial::new(TOKEN, &[refusing]);
+    assert!(matches!(authorize(&trial, &format!("http://{refusing}")).await, Err(NoGrant::Unreached(_))));
 }

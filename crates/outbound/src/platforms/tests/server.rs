@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 
 /// Server's action after a request.
@@ -36,6 +36,14 @@ impl ServerMove {
         let length = body.len();
         Self::Answer(format!("HTTP/1.1 {status} x\r\n{headers}content-length: {length}\r\n\r\n{body}"))
     }
+}
+
+/// A port that refuses connections, and stays taken as long as the socket is kept.
+pub(super) fn closed() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
 }
 
 /// Running server.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::platform::{SECRET, TrialPlatform};
 use super::{PATH, connect, connection_event, happened, patch, place};
-use crate::test_app::{Answer, Call, TestApp, pass, upkeep};
+use crate::test_app::{Answer, Call, TestApp, at_one_moment, pass, upkeep};
 
 async fn test(app: &TestApp, key: &str, connection: &Value) -> Answer {
     app.send(Call::new("POST", format!("{}/test", place(connection))).key(key)).await
@@ -45,14 +45,17 @@ async fn nobody_tries_credentials_all_the_time() {
     let made = connect(&app, &key, &platform).await;
     let test = async || app.send(Call::new("POST", format!("{}/test", place(&made))).key(&key)).await;
     let create = || Call::post(PATH, platform.wish("wrong").to_string()).key(&key);
-    for _ in 0..9 {
-        app.send(create()).await.error(400, "invalid_request");
+    at_one_moment(async {
+        for _ in 0..9 {
+            app.send(create()).await.error(400, "invalid_request");
+            test().await.ok(200);
+        }
         test().await.ok(200);
-    }
-    test().await.ok(200);
-    test().await.error(429, "rate_limited");
-    app.send(create()).await.error(429, "rate_limited");
-    app.get(&key, &format!("{}/lists", place(&made))).await.error(429, "rate_limited");
+        test().await.error(429, "rate_limited");
+        app.send(create()).await.error(429, "rate_limited");
+        app.get(&key, &format!("{}/lists", place(&made))).await.error(429, "rate_limited");
+    })
+    .await;
     app.get(&key, &place(&made)).await.ok(200);
     assert_eq!(platform.receiver.so_far().len(), 20, "the platform is spared");
     app.stop().await;
