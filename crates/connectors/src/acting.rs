@@ -171,7 +171,7 @@ impl<'a> Acting<'a> {
         if group.is_empty() {
             return Err(Fault::invalid("nothing was asked"));
         }
-        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: self.errors() };
+        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: self.errors(), hidden: &[] };
         let judged = judge.judge(response);
         match self.stage {
             Stage::Find(number) => self.found(number, &judged?, response),

@@ -58,7 +58,7 @@ impl<'a> Authorizing<'a> {
     /// Evaluates the response. A fault of class `credential` means that the platform refuses the credentials.
     pub fn answer(&self, response: &Response) -> Result<PlatformTokenGrant, Fault> {
         let rule = self.rule;
-        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &rule.errors };
+        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &rule.errors, hidden: &[] };
         let body = judge.judge(response)?.body;
         let found = Found { body: &body, headers: &response.headers, key: None };
         let fits = |text: &String| (1..=TOKEN_MAX).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());

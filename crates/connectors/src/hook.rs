@@ -90,7 +90,8 @@ impl<'a> Registering<'a> {
     }
 
     pub fn answer(&mut self, response: &Response) -> Result<(), Fault> {
-        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &[] };
+        let hidden = self.secrets();
+        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &[], hidden: &hidden };
         let body = judge.judge(response)?.body;
         if self.registration.is_some() {
             self.after += 1;
@@ -103,6 +104,15 @@ impl<'a> Registering<'a> {
         let secret = secret.unwrap_or_else(|| self.endpoint.secret.clone());
         self.registration = Some(HookRegistration { id, secret });
         Ok(())
+    }
+
+    /// Returns what proves notifications: the last part of our URL, and the secrets. A platform may quote them when it refuses a
+    /// call, and faults are stored and shown.
+    fn secrets(&self) -> [&str; 3] {
+        let HookEndpoint { url, secret, .. } = &self.endpoint;
+        let path = url.rsplit('/').next().unwrap_or_default();
+        let given = self.registration.as_ref().map_or("", |registration| registration.secret.as_str());
+        [path, secret.as_str(), given]
     }
 }
 

@@ -102,7 +102,7 @@ impl<'a> Reading<'a> {
     /// Processes the response to the last request.
     pub fn answer(&mut self, response: &Response) -> Result<ReadPage, Fault> {
         let Some(section) = self.section()? else { return Err(Fault::invalid("nothing was asked")) };
-        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &[] };
+        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &[], hidden: &[] };
         let body = judge.judge(response)?.body;
         let found = Found { body: &body, headers: &response.headers, key: None };
         let mut walk = self.position.walk.clone();

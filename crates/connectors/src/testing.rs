@@ -59,7 +59,7 @@ impl<'a> Testing<'a> {
 
     /// Evaluates the response.
     pub fn answer(&self, response: &Response) -> TestOutcome {
-        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &[] };
+        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &[], hidden: &[] };
         let judged = match judge.judge(response) {
             Ok(judged) if judged.body.is_null() => Err(Fault::unreadable("the response is not one of the platform")),
             other => other,

@@ -74,6 +74,14 @@ impl GivenCursor {
         }
         Ok(None)
     }
+
+    /// Refuses any cursor, for a list that has only one page and therefore gives out none.
+    fn refuse_in(query: &Query) -> Result<(), ApiError> {
+        match Self::in_query(query)? {
+            None => Ok(()),
+            Some(Self { name, .. }) => Err(ApiError::invalid(name, CURSOR_RULE)),
+        }
+    }
 }
 
 /// Position and size of the requested page.
@@ -99,23 +107,34 @@ impl FromQuery for PageQuery {
 
 describe_query!(PageQuery = Self::parameters_of(PerPage::USUAL));
 
-/// Query of a list that has only one page. A size that no list has is an error here too.
+/// Query of a list that has only one page. A size or a cursor that no list has is an error here too.
 #[derive(Clone, Copy, Debug)]
 pub struct OnePageQuery;
 
 impl FromQuery for OnePageQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
-        PerPage::USUAL.wanted(query).map(|_| Self)
+        PerPage::USUAL.wanted(query)?;
+        GivenCursor::refuse_in(query).map(|()| Self)
     }
 }
 
-describe_query!(
-    OnePageQuery = {
-        let means = "Resources per page, at least 1. The list has one page with all resources, whatever the number.";
+describe_query!(OnePageQuery = Self::parameters());
+
+impl OnePageQuery {
+    /// Describes the parameters.
+    pub(crate) fn parameters() -> Vec<Parameter> {
+        let per_page_means =
+            "Resources per page, at least 1. The list has one page with all resources, whatever the number.";
+        let next_means = "Cursor. The list has one page, so omit it, or leave it empty.";
+        let cursor_means = "Alias of `next`. Omit it, or leave it empty.";
         let usual = PerPage::USUAL.default;
-        vec![query("per_page", means, per_page(usual), usual).build()]
+        vec![
+            query("per_page", per_page_means, per_page(usual), usual).build(),
+            query("next", next_means, text(), "").build(),
+            query("cursor", cursor_means, text(), "").build(),
+        ]
     }
-);
+}
 
 impl PageQuery {
     /// Describes the parameters of a list with these page sizes.
@@ -258,6 +277,17 @@ mod tests {
         assert_eq!(place(&cursors(), &both, JOBS).unwrap().unwrap(), b"first");
         let broken = Query::of(&format!("/v1/jobs?cursor={second}&next=x").parse().unwrap());
         assert_eq!(place(&cursors(), &broken, JOBS).unwrap_err().code(), Code::InvalidRequest);
+    }
+
+    #[test]
+    fn a_list_with_one_page_has_no_cursor() {
+        for name in ["next", "cursor"] {
+            assert!(OnePageQuery::from_query(&query(name, b"")).is_ok());
+            for text in [cursors().seal(JOBS, b"17").as_bytes(), b"x"] {
+                let error = OnePageQuery::from_query(&query(name, text)).unwrap_err();
+                assert_eq!(error.message(), format!("{name}: {CURSOR_RULE}"));
+            }
+        }
     }
 
     #[test]

@@ -36,12 +36,7 @@ impl Destination {
     pub(crate) async fn find(names: &NameLookups, knowledge: &Knowledge, domain: Arc<str>, effort: Effort) -> Self {
         let lookup = names.lookup(&domain, QueryKind::Mx, QueryShare::Begin(effort)).await;
         let usable = |host: &str| !knowledge.special.refuses(host);
-        let mut route = mail_route(&lookup.answer, usable);
-        if route == MailRoute::NoDomain
-            && let Err(failure) = names.know_top_level(&domain).await
-        {
-            route = MailRoute::Failed(failure);
-        }
+        let route = mail_route(&lookup.answer, usable);
         let null_mx = route == MailRoute::NullMx;
         let (exists, exchangers, settled) = match route {
             MailRoute::Exchangers(hosts) => (Some(true), hosts, None),

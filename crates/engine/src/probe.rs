@@ -72,9 +72,10 @@ pub(crate) struct Probe<'a> {
     source: u16,
     source_fixed: bool,
     plan: ProbePlan,
-    known: KnownDomain,
+    /// MX host whose facts the plan goes by, and those from before this probe.
+    met: (Arc<str>, KnownDomain),
     began: Millis,
-    /// Number of missing recipients.
+    /// Number of missing recipients at the current host.
     missing: u32,
     site: Option<SitePresence>,
     link: Option<(MailSession, crate::pace::SiteSlot)>,
@@ -99,10 +100,9 @@ impl<'a> Probe<'a> {
     ) -> Self {
         let began = parts.clock.now();
         let mut rng = parts.random.of_probe(&destination.domain);
-        let known = known(parts, destination).await;
         let count = u32::try_from(recipients.len()).unwrap_or(u32::MAX);
-        let plan = ProbePlan::new(&destination.exchangers, destination.policies.clone(), count, known, &mut rng);
-        Self {
+        let plan = ProbePlan::new(&destination.exchangers, destination.policies.clone(), count, &mut rng);
+        let mut probe = Self {
             parts,
             destination,
             recipients,
@@ -111,7 +111,7 @@ impl<'a> Probe<'a> {
             source: source.unwrap_or_else(|| parts.sources.first(&destination.domain)),
             source_fixed: source.is_some(),
             plan,
-            known,
+            met: Default::default(),
             began,
             missing: 0,
             site: None,
@@ -121,7 +121,22 @@ impl<'a> Probe<'a> {
             asked: ProbeRecord::default(),
             held: Vec::new(),
             session: ReplyCount::Fine,
+        };
+        if let Some(first) = probe.plan.current().map(|mx| mx.host.clone()) {
+            probe.meet(first).await;
         }
+        probe
+    }
+
+    /// Continues with what is known of the domain at this MX host, and stores what the former one showed.
+    async fn meet(&mut self, host: Arc<str>) {
+        if self.met.0 == host {
+            return;
+        }
+        self.remember().await;
+        let known = self.parts.knowledge.of_domain(&self.destination.domain, &host, self.parts.clock.now()).await;
+        self.plan.meet(known);
+        (self.met, self.missing) = ((host, known), 0);
     }
 
     /// Runs the probe under a domain permit.
@@ -355,21 +370,16 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Stores the plan's facts about its domain. A contradicted fact is removed.
+    /// Stores the plan's facts about its domain at the host it was at. A contradicted fact is removed.
     async fn remember(&mut self) {
-        let Some(asked) = self.plan.current() else { return };
+        let (host, known) = &self.met;
         let (knowledge, now) = (&self.parts.knowledge, self.parts.clock.now());
         let (catch_all, accepts_others) = (self.plan.catch_all(), self.plan.accepts_others());
-        let facts = knowledge.learned(self.known, catch_all, self.missing > 0, accepts_others, now);
+        let facts = knowledge.learned(*known, catch_all, self.missing > 0, accepts_others, now);
         if facts != DomainFacts::default() {
-            knowledge.facts.remember(&self.destination.domain, &asked.host, facts).await;
+            knowledge.facts.remember(&self.destination.domain, host, facts).await;
         }
     }
-}
-
-async fn known(parts: &EngineParts, destination: &Destination) -> KnownDomain {
-    let Some(first) = destination.exchangers.first() else { return KnownDomain::default() };
-    parts.knowledge.of_domain(&destination.domain, &first.host, parts.clock.now()).await
 }
 
 fn add(total: &mut u32, ms: i64) {

@@ -11,7 +11,7 @@ use probity_contract::error::{ApiError, Code};
 use probity_contract::query::{FromQuery, Query};
 use probity_service::app::App;
 use probity_service::callers::caller::Caller;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 pub(crate) use crate::callers::idempotency::RunOnce;
 pub(crate) use crate::error::Refusal;
@@ -35,6 +35,10 @@ where
         Ok(Self(Arc::from_ref(state), caller.ok_or_else(unguarded)?))
     }
 }
+
+/// Body of a request that needs none. Anything that is sent must be JSON and within the size limit. The last extractor of a
+/// handler.
+pub(crate) type NoBody = Option<JsonBody<IgnoredAny>>;
 
 /// Takes the ID in the path of a route, several as a tuple, or parameters of the path by name. Each is one segment in any
 /// percent-encoding. An invalid ID gets 404, like one of another organization, so that nobody learns which IDs exist.

@@ -34,6 +34,8 @@ struct Route {
     methods: UtoipaMethodRouter<Arc<App>>,
     /// The handler reads the body itself, piece by piece, and sees to repetitions: the layer for them would hold the whole body.
     streams: bool,
+    /// POST creates rights (a key, an invitation), so the handler judges callers also by their expiry and their own rate limit.
+    grants: bool,
     /// GET spends credits, so it is the only method ([`only_get`]).
     spends: bool,
     /// The organization's own limit does not slow these requests, because they are what raises it.
@@ -43,7 +45,7 @@ struct Route {
 }
 
 fn plain(methods: UtoipaMethodRouter<Arc<App>>) -> Route {
-    Route { methods, streams: false, spends: false, is_never_slowed: false, has_modes: false }
+    Route { methods, streams: false, grants: false, spends: false, is_never_slowed: false, has_modes: false }
 }
 
 fn moded(methods: UtoipaMethodRouter<Arc<App>>) -> Route {
@@ -106,14 +108,14 @@ fn account_and_keys() -> Vec<Route> {
         plain(routes!(outcomes::sources::list_outcome_sources, outcomes::sources::create_outcome_source)),
         plain(routes!(outcomes::sources::delete_outcome_source)),
         moded(routes!(timeline::get_timeline)),
-        plain(routes!(keys::list_api_keys, keys::create_api_key)),
+        Route { grants: true, ..plain(routes!(keys::list_api_keys, keys::create_api_key)) },
         plain(routes!(keys::delete_api_key)),
     ]
 }
 
 fn team() -> Vec<Route> {
     vec![
-        plain(routes!(users::list_users, users::invite_user)),
+        Route { grants: true, ..plain(routes!(users::list_users, users::invite_user)) },
         plain(routes!(users::get_user, users::patch_user, users::delete_user)),
     ]
 }
@@ -184,11 +186,15 @@ pub(crate) fn api_of_pages(app: &Arc<App>) -> Router {
 }
 
 fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, RouteGuard) -> MethodRouter<Arc<App>>) -> Router {
-    let guarded = |Route { methods: (schemas, paths, methods), streams, spends, is_never_slowed, has_modes }: Route| {
+    let guarded = |route: Route| {
+        let Route { methods: (schemas, paths, methods), streams, grants, spends, is_never_slowed, has_modes } = route;
         let pace = if is_never_slowed { LimitChoice::AsAllowed } else { LimitChoice::AsWished };
         let guard = RouteGuard { app: app.clone(), needs: needs(&paths), pace, has_modes };
-        let methods =
-            if streams { methods } else { methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer)) };
+        let methods = match (streams, grants) {
+            (true, _) => methods,
+            (false, false) => methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer)),
+            (false, true) => methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer_of_grants)),
+        };
         let methods = behind(methods, guard);
         (schemas, paths, if spends { only_get(methods) } else { methods })
     };

@@ -145,7 +145,7 @@ struct SeenAnswers {
     refuses: bool,
 }
 
-/// Stored facts about a domain.
+/// Stored facts about a domain at one MX host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KnownDomain {
     /// Whether it is a catch-all.
@@ -162,7 +162,7 @@ pub struct ProbePlan {
     pending: VecDeque<u32>,
     asked: Vec<u8>,
     catch_all: CatchAll,
-    /// Facts from before this plan.
+    /// Facts from before this plan, of the current MX host.
     known: KnownDomain,
     seen: SeenAnswers,
     randoms: Randoms,
@@ -185,22 +185,17 @@ pub struct ProbePlan {
 }
 
 impl ProbePlan {
-    /// Makes a plan for `recipients` recipients, numbered from 0, with `exchangers` sorted by preference.
-    pub fn new(
-        exchangers: &[MxHost],
-        policies: Vec<Arc<Policy>>,
-        recipients: u32,
-        known: KnownDomain,
-        rng: &mut Rng,
-    ) -> Self {
+    /// Makes a plan for `recipients` recipients, numbered from 0, with `exchangers` sorted by preference. At each host it is told
+    /// what is known, with [`ProbePlan::meet`].
+    pub fn new(exchangers: &[MxHost], policies: Vec<Arc<Policy>>, recipients: u32, rng: &mut Rng) -> Self {
         let count = usize::try_from(recipients).unwrap_or_default();
         Self {
             hosts: Hosts::new(exchangers, policies, rng),
             pending: (0..recipients).collect(),
             asked: vec![0; count],
-            catch_all: known.catch_all,
-            known,
-            seen: SeenAnswers { accepts: known.accepts_others, refuses: false },
+            catch_all: CatchAll::Unknown,
+            known: KnownDomain::default(),
+            seen: SeenAnswers::default(),
             randoms: Randoms::default(),
             misses: 0,
             checked: false,
@@ -225,7 +220,7 @@ impl ProbePlan {
         self.hosts.policy()
     }
 
-    /// Index of the current or last MX host.
+    /// The current or last MX host.
     pub fn current(&self) -> Option<&MxHost> {
         self.hosts.current().map(|index| self.hosts.exchanger(index).0)
     }

@@ -9,7 +9,7 @@ use std::{
 
 use probity_mail::{
     classify::{AboutUs, DialogParties, DialogStage, Meaning, ReplyReading, Rules},
-    smtp::reply::{Enhanced, Reply},
+    smtp::reply::{Enhanced, Reply, ReplyParser},
 };
 use proptest::prelude::*;
 
@@ -75,20 +75,14 @@ fn case(line: usize, text: &'static str, section: &str) -> Case {
     }
 }
 
+/// The reply as it comes over the wire. Two blanks stand for the end of a line.
 fn reply(code: &str, rest: &str) -> Reply {
     let rest = rest.replace("{a}", ADDRESS).replace("{ip}", "192.0.2.25").replace("{us}", PARTIES.sender);
-    let (first, tail) = rest.split_once(' ').unwrap_or((&rest, ""));
-    let enhanced = enhanced(first);
-    let text = if enhanced.is_some() { tail.to_owned() } else { rest.clone() };
-    Reply { code: code.parse().expect("a code"), enhanced, text, nonconforming: false }
-}
-
-fn enhanced(word: &str) -> Option<Enhanced> {
-    let numbers: Vec<u16> = word.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    match numbers[..] {
-        [class @ (2 | 4 | 5), subject, detail] => Some(Enhanced { class: u8::try_from(class).ok()?, subject, detail }),
-        _ => None,
-    }
+    let mut lines: Vec<String> = rest.split("  ").map(|line| format!("{code}-{line}\r\n")).collect();
+    let last = lines.last_mut().expect("a line");
+    last.replace_range(3..4, " ");
+    let read = ReplyParser::new().next(&mut lines.concat().as_bytes());
+    read.expect("a whole reply").expect("a reply")
 }
 
 fn stage_of(name: &str) -> DialogStage {

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use aho_corasick::AhoCorasick;
 use forms::AddressForms;
+use probity_mail::address::trimmed;
 use serde::{Deserialize, Serialize};
 
 use crate::overrides::patterns;
@@ -60,7 +61,7 @@ impl KeywordParts {
 /// Reason why a rule is invalid. The messages are worded to follow a field name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeywordFault {
-    /// The keyword is empty without white space.
+    /// The keyword is empty without white space and invisible characters.
     #[error("must not be empty")]
     Empty,
     /// The keyword has more than [`KEYWORD_CHARS_MAX`] characters.
@@ -84,7 +85,8 @@ impl KeywordFault {
 /// Rule. Without `Debug`, because the keyword may be an address.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeywordRule {
-    /// Text to compare, as the customer wrote it, without outer white space.
+    /// Text to compare, as the customer wrote it, without what is removed from the ends of addresses: a copied keyword would
+    /// otherwise match nobody.
     pub keyword: String,
     /// Kind of comparison.
     #[serde(rename = "match")]
@@ -100,7 +102,7 @@ impl KeywordRule {
         if keyword.chars().count() > KEYWORD_CHARS_MAX {
             return Err(KeywordFault::TooLong);
         }
-        let keyword = keyword.trim();
+        let keyword = trimmed(keyword);
         if keyword.is_empty() {
             return Err(KeywordFault::Empty);
         }

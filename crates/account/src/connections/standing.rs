@@ -70,11 +70,15 @@ impl ConnectionSettings {
         own.zip(acted.copied())
     }
 
-    /// Returns whether these settings, too, request an action that earlier settings planned.
-    pub fn still_ask_for(&self, action: ContactAction, reason: Reason) -> bool {
+    /// Returns whether these settings, too, request an action that earlier settings planned. Another tag or field is another
+    /// action: nobody wants the value in the earlier field to be replaced any longer.
+    pub fn still_ask_for(&self, action: ContactAction, reason: Reason, planned_by: &Self) -> bool {
+        let is_planned = self.action_for(reason).and_then(ContactAction::of) == Some(action);
         match action {
             ContactAction::Fix => self.fixes(reason),
-            other => self.action_for(reason).and_then(ContactAction::of) == Some(other),
+            ContactAction::UpdateTags => is_planned && self.tag == planned_by.tag,
+            ContactAction::UpdateCustomFields => is_planned && self.field == planned_by.field,
+            ContactAction::Unsubscribe | ContactAction::Delete => is_planned,
         }
     }
 
@@ -210,7 +214,28 @@ mod tests {
             let planned = settings.action_on(contact(NONE, &[reason], true));
             let what = format!("{reason:?} {settings:?}");
             assert_eq!(planned.is_some_and(|(action, _)| action == ContactAction::Fix), is_fixed, "{what}");
-            assert_eq!(settings.still_ask_for(ContactAction::Fix, reason), is_fixed, "{what}");
+            assert_eq!(settings.still_ask_for(ContactAction::Fix, reason, &settings), is_fixed, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_was_planned_is_still_asked_for_with_the_same_tag_and_the_same_field_only() {
+        let acting = |action| ConnectionSettings { action: Some(action), ..ConnectionSettings::default() };
+        let cases = [
+            (ConnectionAction::UpdateTags, ContactAction::UpdateTags, false, true),
+            (ConnectionAction::UpdateCustomFields, ContactAction::UpdateCustomFields, true, false),
+            (ConnectionAction::Unsubscribe, ContactAction::Unsubscribe, true, true),
+            (ConnectionAction::Delete, ContactAction::Delete, true, true),
+        ];
+        for (action, planned, with_another_tag, with_another_field) in cases {
+            let before = acting(action);
+            let asks = |now: &ConnectionSettings| now.still_ask_for(planned, Reason::Nonexistent, &before);
+            assert!(asks(&before), "{action}");
+            let tagged = ConnectionSettings { tag: "other".to_owned(), ..before.clone() };
+            assert_eq!(asks(&tagged), with_another_tag, "{action}");
+            let filled = ConnectionSettings { field: "other".to_owned(), ..before.clone() };
+            assert_eq!(asks(&filled), with_another_field, "{action}");
+            assert!(!asks(&acting(ConnectionAction::DoNothing)), "{action}");
         }
     }
 }

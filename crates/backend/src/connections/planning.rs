@@ -89,7 +89,7 @@ impl RunPlan {
     }
 
     /// Plans the actions of rows settled in this transaction, and stores which verdicts changed. Contacts with the same address
-    /// each get their own action.
+    /// each get their own action, unless it is because of a report about one of them.
     pub(crate) async fn put<'a>(
         &self,
         tx: &mut Tx,
@@ -98,7 +98,7 @@ impl RunPlan {
         now: Millis,
     ) -> Result<(), StoreError> {
         let (org, job) = (self.run.org, self.run.job);
-        let (mut wanted, mut shared, mut fresh) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (mut wanted, mut shared, mut fresh) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         for contact in settled {
             let (idx, reason) = (contact.result.idx, contact.result.kind.reason);
             fresh.push(FreshVerdict { idx, tag: erasures::tag(secrets, org, contact.email), reason });
@@ -106,10 +106,10 @@ impl RunPlan {
             let (idx, result) = (contact.result.idx, contact.result);
             wanted.insert(idx, (PlannedAction { idx, kind, reason, verified_at: now }, result));
             if result.copies > 1 {
-                shared.push(idx);
+                shared.insert(idx, report_behind(&contact, reason));
             }
         }
-        for (idx, first) in actions::copies(tx, org, job, &shared).await? {
+        for (idx, first) in self.copies(tx, &shared).await? {
             let copy = wanted.get(&first).map(|(action, result)| (PlannedAction { idx, ..*action }, *result));
             wanted.extend(copy.map(|copy| (idx, copy)));
         }
@@ -117,6 +117,27 @@ impl RunPlan {
         let planned: Vec<PlannedAction> = wanted.into_values().map(|(action, _)| action).collect();
         actions::plan(tx, (org, job), self.run.connection, &planned).await?;
         changes::note(tx, (org, job, self.test), &fresh, now).await
+    }
+
+    /// Returns the rows that get the actions of these ones, whose addresses they have: each row, and the row that it repeats. If
+    /// the platform's report about a contact is the reason of an action, another contact gets it only with the same report.
+    async fn copies(
+        &self,
+        conn: &mut Conn,
+        shared: &BTreeMap<i64, Option<ContactReport>>,
+    ) -> Result<Vec<(i64, i64)>, StoreError> {
+        let (org, job) = (self.run.org, self.run.job);
+        let firsts: Vec<i64> = shared.keys().copied().collect();
+        let mut copies = actions::copies(conn, org, job, &firsts).await?;
+        if shared.values().any(Option::is_some) {
+            let rows: Vec<i64> = copies.iter().map(|(idx, _)| *idx).collect();
+            let own = contacts::reports(conn, org, job, rows.into_iter()).await?;
+            copies.retain(|(idx, first)| match shared.get(first) {
+                Some(Some(report)) => own.get(idx) == Some(report),
+                _ => true,
+            });
+        }
+        Ok(copies)
     }
 
     /// Drops actions that an earlier run has done, and plans what will replace a fix whose address is taken.
@@ -165,6 +186,19 @@ impl RunPlan {
         let judged = JudgedContact { standing: *standing, reason: result.kind.reason, findings, may_be_fixed };
         self.settings.action_on(judged)
     }
+}
+
+/// Returns the platform's report that an action on a contact is because of, if it is. A suppression list may give the same reason,
+/// which then decides the verdict.
+fn report_behind(contact: &SettledContact<'_>, reason: Reason) -> Option<ContactReport> {
+    let SettledContact { result, standing, .. } = contact;
+    let report = match reason {
+        Reason::Bounced if standing.bounced => ContactReport::Bounced,
+        Reason::Complained if standing.complained => ContactReport::Complained,
+        _ => return None,
+    };
+    let is_of_list = result.kind.reason == reason && !result.kind.rule.starts_with("connection.");
+    (!is_of_list).then_some(report)
 }
 
 impl KnownContacts {

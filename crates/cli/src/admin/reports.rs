@@ -190,7 +190,7 @@ pub(super) async fn usage(app: &App, command: &UsageCommand) -> Result<Printout>
 
 /// The only thing that a report may lack is the connection.
 fn no_connection() -> anyhow::Error {
-    anyhow!("--connection: no address was verified for such a connection")
+    anyhow!("--connection: the organization has no such connection")
 }
 
 /// A period for people. Reasons that no address had are left out.

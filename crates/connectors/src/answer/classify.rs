@@ -39,6 +39,8 @@ pub(crate) struct AnswerJudge<'a> {
     pub credentials: &'a Credentials,
     /// Rules that precede those of the file.
     pub first: &'a [ErrorRule],
+    /// Texts that no message may contain, besides the credentials.
+    pub hidden: &'a [&'a str],
 }
 
 impl AnswerJudge<'_> {
@@ -57,7 +59,7 @@ impl AnswerJudge<'_> {
         }
     }
 
-    /// Returns the platform's message, without credentials and addresses.
+    /// Returns the platform's message, without credentials, other hidden texts and addresses.
     fn message(&self, response: &Response, found: Found<'_>) -> String {
         let by_file = self.file.http.message.iter().find_map(|source| source.text(found));
         let common = || MESSAGES.iter().find_map(|pointer| found.body.pointer(pointer).and_then(scalar));
@@ -68,7 +70,7 @@ impl AnswerJudge<'_> {
             _ if is_html(self.file, response) => "the answer is a web page".to_owned(),
             _ => "no message".to_owned(),
         });
-        let text = without_addresses(&self.credentials.redact(self.file, &text));
+        let text = without_addresses(&self.credentials.redact(self.file, self.hidden, &text));
         format!("{} answered {}: {}", self.file.provider.name, response.status, text)
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::Catalog;
+use crate::source::Source;
 
 /// Valid file, of which tests make invalid variants.
 const SMALL: &str = concat!(
@@ -123,6 +124,21 @@ fn a_note_says_that_unsubscribing_reaches_beyond_the_chosen_lists() {
         let Some(rule) = &file.actions.unsubscribe else { continue };
         let is_said = rule.note.as_ref().is_some_and(|note| note.contains("any list"));
         assert!(rule.scope == ContactScope::List || is_said, "{}", file.provider.name);
+    }
+}
+
+/// A contact with a dead first address may be somebody's who reads mail at another one.
+#[test]
+fn a_note_says_that_a_contact_is_deleted_with_addresses_that_were_not_verified() {
+    let is_one_of_several = |file: &&ConnectorFile| {
+        let email = file.contacts.as_ref().map(|contacts| &contacts.fields.email);
+        matches!(email, Some(Source::Pointer(place)) if place.contains("/0/"))
+    };
+    let files: Vec<_> = Catalog::embedded().iter().filter(is_one_of_several).collect();
+    assert!(files.iter().any(|file| file.provider.slug == "keap"), "the search finds platforms");
+    for file in files {
+        let note = file.actions.delete.as_ref().map(|rule| rule.note.as_deref().unwrap_or_default());
+        assert!(note.is_none_or(|note| note.contains("all of its addresses")), "{}", file.provider.name);
     }
 }
 

@@ -1,8 +1,9 @@
 use ring::hmac;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::file::HookProof;
-use crate::{Catalog, ProofFault};
+use crate::{Catalog, HostAllowance, ProofFault};
 
 const NOW: Millis = Millis(1_795_341_600_000);
 
@@ -58,4 +59,27 @@ fn a_notification_in_another_form_is_refused() {
     assert_eq!(hints(rule, b"{}").unwrap(), []);
     let rule = Catalog::embedded().get("klaviyo").unwrap().hook.as_ref().unwrap();
     assert!(hints(rule, b"{\"data\": {}}").is_err());
+}
+
+#[test]
+fn a_fault_tells_nothing_that_proves_notifications_although_the_platform_quotes_it() {
+    let file = Catalog::embedded().get("mailerlite").unwrap();
+    let entered = BTreeMap::from([("api_key".to_owned(), "key-of-a-customer".to_owned())]);
+    let credentials = Credentials::new(file, &entered, &HostAllowance::default()).unwrap();
+    let (path, ours, theirs) = ("0123456789abcdef", "proposed-by-us", "chosen-by-them");
+    let url = format!("https://verify.example.com/hooks/conn_1/{path}");
+    let endpoint = HookEndpoint { url: url.clone(), secret: ours.to_owned(), list: None };
+    let mut registering = Registering::new(file, &credentials, endpoint).unwrap();
+    let response = |status, body: Value| {
+        let body = body.to_string().into_bytes();
+        Response { status, headers: Vec::new(), body, is_cut: false, at: NOW }
+    };
+    let quoted = format!("not <{url}>, <{}>, <{ours}>, <{theirs}>", url.replace('/', "%2F"));
+    let refusal = response(422, json!({ "message": quoted }));
+    let first = registering.answer(&refusal).unwrap_err().message;
+    assert!(!first.contains(path) && !first.contains(ours), "{first}");
+    assert!(first.contains("<https://verify.example.com/hooks/conn_1/(redacted)>, <https"), "{first}");
+    registering.answer(&response(201, json!({ "data": { "id": "3", "secret": theirs } }))).unwrap();
+    let later = registering.answer(&refusal).unwrap_err().message;
+    assert!(![path, ours, theirs].iter().any(|secret| later.contains(secret)), "{later}");
 }

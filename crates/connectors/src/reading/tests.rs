@@ -31,7 +31,9 @@ fn the_end_of_pages_is_recognized_in_every_way() {
         ("{ kind = 'offset', size = 2, end = 'empty' }", none.clone(), vec!["1"], true),
         ("{ kind = 'offset', size = 2, end = { total = '/total' } }", json!({"total": "2"}), vec!["1"], true),
         ("{ kind = 'offset', size = 2, end = { total = '/total' } }", json!({"total": 1}), vec!["1"], false),
-        ("{ kind = 'offset', size = 2, end = { total = '/total' } }", json!({"total": 9}), vec![], false),
+        ("{ kind = 'offset', size = 2, end = { total = '/total' } }", json!({"total": 9}), vec![], true),
+        ("{ kind = 'offset', size = 2, end = { total = '/total' } }", json!({"total": 0}), vec![], false),
+        ("{ kind = 'offset', size = 2, end = { total = '/total' } }", none.clone(), vec![], false),
         ("{ kind = 'page', size = 2, end = { pages = '/pages' } }", json!({"pages": 1}), vec!["1"], false),
         ("{ kind = 'page', size = 2, end = { more = '/next' } }", json!({"next": 2}), vec!["1"], true),
         ("{ kind = 'page', size = 2, end = { more = '/next' } }", json!({"next": null}), vec!["1"], false),
@@ -43,6 +45,24 @@ fn the_end_of_pages_is_recognized_in_every_way() {
     ];
     for (rule, body, ids, more) in cases {
         assert_eq!(step(&mut PageWalk::default(), &page(rule), &body, &ids), Ok(more), "{rule} {body}");
+    }
+}
+
+#[test]
+fn an_empty_page_before_the_total_is_asked_for_once_more() {
+    for kind in ["offset", "page"] {
+        let rule = page(&format!("{{ kind = '{kind}', size = 2, end = {{ total = '/total' }} }}"));
+        let body = json!({"total": 6});
+        let mut walk = PageWalk::default();
+        assert_eq!(step(&mut walk, &rule, &body, &["1", "2"]), Ok(true), "{kind}");
+        let place = (walk.pages, walk.seen);
+        assert_eq!(step(&mut walk, &rule, &body, &[]), Ok(true), "{kind}");
+        assert_eq!((walk.pages, walk.seen), place, "{kind}: the same page");
+        assert!(step(&mut walk.clone(), &rule, &body, &["1", "2"]).is_err(), "{kind}: a repetition is still noticed");
+        assert_eq!(step(&mut walk.clone(), &rule, &body, &[]), Ok(false), "{kind}: the total counts others, too");
+        assert_eq!(step(&mut walk, &rule, &body, &["3", "4"]), Ok(true), "{kind}");
+        assert_eq!(step(&mut walk, &rule, &body, &[]), Ok(true), "{kind}: once for each page");
+        assert_eq!(step(&mut walk, &rule, &body, &["5", "6"]), Ok(false), "{kind}");
     }
 }
 

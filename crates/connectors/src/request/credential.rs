@@ -146,11 +146,12 @@ impl Credentials {
         hash(&parts)
     }
 
-    /// Removes the credentials from a text, in all forms in which they are sent.
-    pub(crate) fn redact(&self, file: &ConnectorFile, text: &str) -> String {
+    /// Removes the credentials from a text, in all forms in which they are sent, and other texts that must not be shown.
+    pub(crate) fn redact(&self, file: &ConnectorFile, others: &[&str], text: &str) -> String {
         let entered = file.credentials.iter().filter(|field| field.kind == CredentialKind::Secret);
         let entered: Vec<&str> = entered.filter_map(|field| self.get(&field.name)).chain(self.token()).collect();
         let mut secrets = super::render::sent_secrets(file, self);
+        secrets.extend(others.iter().copied().map(HiddenText::whole));
         for secret in entered {
             // Some platforms quote half of `id:secret`.
             let pieces = secret.split(':').filter(|piece| piece.len() >= PIECE_MIN);

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use probity_mail::dns::{DnsAnswer, DnsFailure, DnsLookup, DnsRecord, QueryKind};
-use probity_mail::domain::public_top_level;
 use probity_mail::plan::ResolvedHost;
 
 use crate::destination::resolve::{CachingResolver, QueryShare};
@@ -30,17 +29,6 @@ impl NameLookups {
 
     pub(crate) async fn lookup(&self, name: &str, kind: QueryKind, share: QueryShare) -> Arc<DnsLookup> {
         self.resolver.lookup(name, kind, share).await
-    }
-
-    /// Checks that the resolver knows the domain's public top-level domain. If it denies even that, it is cut off from the internet
-    /// or sees only a part of it, so other names it denies may exist.
-    pub(crate) async fn know_top_level(&self, domain: &str) -> Result<(), DnsFailure> {
-        let Some(top_level) = public_top_level(domain) else { return Ok(()) };
-        match self.lookup(top_level, QueryKind::Mx, QueryShare::All).await.answer {
-            DnsAnswer::NoName => Err(DnsFailure::Refused),
-            DnsAnswer::Failed(failure) => Err(failure),
-            DnsAnswer::Records(_) | DnsAnswer::Empty => Ok(()),
-        }
     }
 
     /// Whether a name has neither an IPv4 nor an IPv6 address, by authoritative answers (mostly from the cache).

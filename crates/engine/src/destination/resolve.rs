@@ -16,6 +16,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use lru::LruCache;
 use probity_mail::dns::{DnsAnswer, DnsFailure, DnsLookup, QueryKind};
+use probity_mail::domain::public_top_level;
 use probity_mail::limits::Gcra;
 use probity_mail::time::Millis;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -30,8 +31,10 @@ use crate::request::Effort;
 const ANSWERS_MAX: usize = 100_000;
 /// Minimum lifetime of answers, whatever their TTL: a list of one domain repeats its queries within a second.
 const TTL_MIN_MS: i64 = 5_000;
-/// Maximum lifetime of answers (RFC 2308 §5 suggests one to three hours for negative ones, a day is common for others).
+/// Maximum lifetime of records.
 const TTL_MAX_MS: i64 = 86_400_000;
+/// Maximum lifetime of negative answers: the least that RFC 2308 §5 suggests, so that a name that was just added is found.
+const NEGATIVE_TTL_MAX_MS: i64 = 3_600_000;
 /// Lifetime of a failure: within the 1 s to 5 min of RFC 9520 §3.2.
 const FAILURE_TTL_MS: i64 = 5_000;
 /// Queries per minute about the names of one registrable domain.
@@ -69,7 +72,7 @@ impl SharedQuery {
 /// What a query may use of its zone's budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueryShare {
-    /// As needed: a name of a large provider, whose one zone serves thousands of domains, or a top-level domain.
+    /// As needed: a name of a large provider, whose one zone serves thousands of domains.
     All,
     /// First query about a domain.
     Begin(Effort),
@@ -215,14 +218,33 @@ impl CachingResolver {
         };
         // Fails if nobody waits for the answer any more.
         let _ = begin.send(());
-        let lookup = Arc::new(self.net.lookup(&name, kind).await);
+        let mut lookup = self.net.lookup(&name, kind).await;
+        if lookup.answer == DnsAnswer::NoName
+            && let Err(failure) = self.know_top_level(&name).await
+        {
+            lookup.answer = DnsAnswer::Failed(failure);
+        }
         let ttl_ms = match lookup.answer {
             DnsAnswer::Failed(_) => FAILURE_TTL_MS,
-            _ => lookup.ttl_ms.clamp(TTL_MIN_MS, TTL_MAX_MS),
+            DnsAnswer::NoName | DnsAnswer::Empty => lookup.ttl_ms.clamp(TTL_MIN_MS, NEGATIVE_TTL_MAX_MS),
+            DnsAnswer::Records(_) => lookup.ttl_ms.clamp(TTL_MIN_MS, TTL_MAX_MS),
         };
+        let lookup = Arc::new(lookup);
         let entry = CacheEntry::Known { lookup: lookup.clone(), until: self.clock.now() + ttl_ms };
         locked(&self.answers).put((kind, name.into_boxed_str()), entry);
         lookup
+    }
+
+    /// Checks that the resolver, which denies a name, knows its public top-level domain now. If it denies even that, it is cut off
+    /// from the internet or sees only a part of it, so what it denies may exist. An answer from before would prove nothing.
+    async fn know_top_level(&self, name: &str) -> Result<(), DnsFailure> {
+        let Some(top_level) = public_top_level(name) else { return Ok(()) };
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        match self.net.lookup(top_level, QueryKind::Mx).await.answer {
+            DnsAnswer::NoName => Err(DnsFailure::Refused),
+            DnsAnswer::Failed(failure) => Err(failure),
+            DnsAnswer::Records(_) | DnsAnswer::Empty => Ok(()),
+        }
     }
 
     /// Takes one query from the zone's budget and a place in its queue, or returns when to check again.

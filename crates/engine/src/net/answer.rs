@@ -61,8 +61,7 @@ impl AliasChain {
         }
         let moved = self.names.len() > links_before;
         match response.response_code {
-            // RFC 6604 section 3: the code is about the end of the chain.
-            ResponseCode::NXDomain => self.none(DnsAnswer::NoName, negative_ttl),
+            ResponseCode::NXDomain => self.none(self.no_name(), negative_ttl),
             ResponseCode::NoError if negative_ttl.is_some() => self.none(DnsAnswer::Empty, negative_ttl),
             ResponseCode::NoError if moved => ResponseStep::AskNext,
             // There are records, but none for the queried name.
@@ -75,7 +74,7 @@ impl AliasChain {
     /// Reads a response without answers to a query for [`AliasChain::name`].
     pub(super) fn read_negative(&self, negative: &NoRecords) -> ResponseStep {
         match negative.response_code {
-            ResponseCode::NXDomain => self.none(DnsAnswer::NoName, negative.negative_ttl),
+            ResponseCode::NXDomain => self.none(self.no_name(), negative.negative_ttl),
             // RFC 2308 section 2.2: name servers without an SOA are a referral, which says nothing about the name.
             ResponseCode::NoError if negative.soa.is_none() && negative.ns.is_some() => {
                 ResponseStep::Done(failed(DnsFailure::Refused))
@@ -83,6 +82,11 @@ impl AliasChain {
             ResponseCode::NoError => self.none(DnsAnswer::Empty, negative.negative_ttl),
             _ => ResponseStep::Done(failed(DnsFailure::Refused)),
         }
+    }
+
+    /// The answer "no such name". RFC 6604 section 3: it is about the end of the chain, so an alias exists, and what is under it may.
+    fn no_name(&self) -> DnsAnswer {
+        if self.names.len() == 1 { DnsAnswer::NoName } else { DnsAnswer::Empty }
     }
 
     /// An authoritative negative. RFC 2308 section 5: it lives as long as the SOA's minimum or the SOA record itself, whichever is

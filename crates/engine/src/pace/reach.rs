@@ -16,12 +16,18 @@ const ADDRESSES_MAX: usize = 50_000;
 const REFUSED_MS: i64 = 60_000;
 /// Lifetime of an address without response: finding it out again costs a full timeout.
 const DEAD_MS: i64 = 300_000;
+/// Sessions in a row that end before any recipient could be asked about, after which the address rests.
+const ENDED_MAX: u8 = 3;
+/// Its rest, in milliseconds.
+const ENDED_MS: i64 = 60_000;
 /// Lifetime of broken TLS, as in `KumoMTA`.
 const BROKEN_TLS_MS: i64 = 3 * 86_400_000;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct KnownReach {
     dead: Option<(Millis, Silence)>,
+    /// Sessions in a row that ended before any recipient could be asked about.
+    ended: u8,
     broken_tls_until: Option<Millis>,
     had_tls: bool,
 }
@@ -55,18 +61,30 @@ impl ReachMemory {
         self.put(address, |known| known.dead = Some((now + keep_ms, how)));
     }
 
+    /// Records that the server ended a session, or stayed silent in it, before any recipient could be asked about. One that does
+    /// so again and again is left alone for a while: it may be overloaded, or block us without a word.
+    pub(crate) fn ended(&self, address: IpAddr, how: Silence, now: Millis) {
+        self.put(address, |known| {
+            known.ended = known.ended.saturating_add(1);
+            if known.ended >= ENDED_MAX {
+                known.dead = Some((now + ENDED_MS, how));
+            }
+        });
+    }
+
     /// Records that a handshake failed.
     pub(crate) fn tls_failed(&self, address: IpAddr, now: Millis) {
         self.put(address, |known| known.broken_tls_until = Some(now + BROKEN_TLS_MS));
     }
 
-    /// Books a session that was free to use TLS; true if it did not although an earlier one did: an attacker may be removing the
+    /// Books a session. True if it was free to use TLS and did not, although an earlier one did: an attacker may be removing the
     /// offer (RFC 3207 §6).
-    pub(crate) fn opened(&self, address: IpAddr, tls: bool) -> bool {
-        if tls {
-            self.put(address, |known| known.had_tls = true);
-        }
-        !tls && self.with(address, |known| known.had_tls)
+    pub(crate) fn opened(&self, address: IpAddr, tls_free: bool, tls: bool) -> bool {
+        self.put(address, |known| {
+            known.ended = 0;
+            known.had_tls |= tls_free && tls;
+        });
+        tls_free && !tls && self.with(address, |known| known.had_tls)
     }
 
     /// Number of addresses remembered, including stale ones.

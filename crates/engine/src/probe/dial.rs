@@ -8,7 +8,7 @@ use probity_mail::classify::DialogStage;
 use probity_mail::plan::{DialFault, ResolvedHost};
 use probity_mail::policy::{Policy, TlsPolicy};
 use probity_mail::smtp::session::{Config, Timeouts, TlsMode};
-use probity_mail::verdict::{Mailbox, NotAsked};
+use probity_mail::verdict::{Mailbox, NotAsked, Silence};
 
 use super::{CROWDED_MS, Probe, add};
 use crate::destination::resolve::QueryShare;
@@ -75,6 +75,7 @@ impl Probe<'_> {
                 self.asked.source = Some(self.source);
                 self.turn_since = self.parts.clock.now();
                 self.link = Some((link, slot));
+                self.meet(host).await;
                 self.plan.linked();
             }
             Err(refused) => self.refused(*refused, &site, &policy, address),
@@ -164,8 +165,7 @@ impl Probe<'_> {
         let link = MailSession::open(self.parts.sessions.ground.clone(), dial, host, config, permit, wanted).await;
         self.record_replies(said);
         if let Ok(link) = &link
-            && tls_free
-            && self.parts.pacing.reach.opened(address, link.is_tls())
+            && self.parts.pacing.reach.opened(address, tls_free, link.is_tls())
         {
             self.parts.tally().count(|all| all.tls_downgrades += 1);
         }
@@ -202,7 +202,10 @@ impl Probe<'_> {
                 self.parts.pacing.reach.failed(address, *how, now);
                 self.said_nothing(DialogStage::Connect);
             }
-            DialFault::Silent(_, Some(stage)) => self.said_nothing(*stage),
+            DialFault::Silent(how, Some(stage)) => {
+                self.parts.pacing.reach.ended(address, *how, now);
+                self.said_nothing(*stage);
+            }
             DialFault::Tls => {
                 self.parts.pacing.reach.tls_failed(address, now);
                 self.said_nothing(DialogStage::StartTls);
@@ -210,6 +213,8 @@ impl Probe<'_> {
             DialFault::SentAway { reading, .. } => {
                 if reading.meaning.is_about_us().is_some() {
                     site.refused_us(now, reading.retry_after_ms, policy);
+                } else {
+                    self.parts.pacing.reach.ended(address, Silence::Closed, now);
                 }
             }
         }

@@ -48,6 +48,8 @@ pub(crate) struct Wrong {
     pub cut: Option<Cut>,
     /// After so many questions the DNS does not answer any more.
     pub dns_dies_after: Option<u64>,
+    /// From then on it denies every name instead, as a resolver that was cut off from the internet may.
+    pub dns_denies: bool,
     /// So many connections fail for want of something on this machine.
     pub local_failures: u64,
     /// Answers for every exchanger.
@@ -123,6 +125,9 @@ impl Net for Evil {
             let nth = self.seen.lookups.fetch_add(1, Ordering::SeqCst);
             let _within = Within::enter(&self.seen, |seen| &seen.looking, |seen| &seen.most_looking);
             if self.wrong.dns_dies_after.is_some_and(|after| nth >= after) {
+                if self.wrong.dns_denies {
+                    return DnsLookup { answer: DnsAnswer::NoName, ttl_ms: 86_400_000 };
+                }
                 tokio::time::sleep(Duration::from_secs(10)).await;
                 return DnsLookup { answer: DnsAnswer::Failed(DnsFailure::TimedOut), ttl_ms: 0 };
             }

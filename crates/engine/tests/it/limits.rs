@@ -7,7 +7,9 @@ use probity_engine::net::ProbeSource;
 use probity_engine::verifier::Verifier as _;
 use probity_engine::{JobAddress, LiveCall, PriorAttempts};
 use probity_mail::policy::PaceProfile;
-use probity_mailworld::{At, Greylist, Happening, HostReach, MailboxState, Mailboxes, Personality, Tls, World, Zone};
+use probity_mailworld::{
+    At, FaultKind, Greylist, Happening, HostReach, MailboxState, Mailboxes, Personality, Tls, World, Zone,
+};
 
 use crate::evil::{Wrong, lab};
 use crate::world::{Lab, brief};
@@ -273,6 +275,28 @@ async fn closing_ends_warm_sessions_and_waiting_probes() {
     let asked = lab.net.hosts().rcpt;
     lab.engine.wait_until(lab.engine.now() + 3_600_000).await;
     assert_eq!(lab.net.hosts().rcpt, asked, "no probe goes on after the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_exchanger_that_ends_every_session_is_left_alone_for_a_minute() {
+    for personality in [
+        Personality::default().with_fault(At::Banner, FaultKind::Close),
+        Personality::default().with_fault(At::Ehlo, FaultKind::Close),
+        Personality::default().refusing(At::Banner, "421 4.3.2 Server busy"),
+    ] {
+        let world = World::builder().site("one.example.com", Mailboxes::percent(100), personality.clone());
+        let (lab, seen) = lab(&world.build().expect("a world"), Wrong::default(), |_| {});
+        for n in 0..20 {
+            let said = brief(&lab.live(&format!("u{n}@one.example.com")).await);
+            assert!(said.starts_with("unknown/unverified/"), "{said}: {personality:?}");
+        }
+        assert_eq!(seen.dials(), 3, "{personality:?}");
+        lab.engine.wait_until(lab.engine.now() + 61_000).await;
+        for n in 20..40 {
+            lab.live(&format!("u{n}@one.example.com")).await;
+        }
+        assert_eq!(seen.dials(), 4, "one trial a minute: {personality:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use probity_engine::{AddressOutcome, JobAddress, LiveCall, PriorAttempts};
 use probity_mail::dns::QueryKind;
 use probity_mail::policy::PaceProfile;
 use probity_mailworld::{
-    AfterMisses, At, DnsFault, FaultKind, Greylist, MailboxState, Mailboxes, Misbehaviour, Personality, Pipelining,
+    AfterMisses, At, DnsFault, FaultKind, Greylist, MailboxState, Mailboxes, Misbehaviour, Mx, Personality, Pipelining,
     Recipients, Tls, World, Zone,
 };
 
@@ -198,6 +198,28 @@ async fn a_dead_first_exchanger_is_passed_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn that_one_exchanger_checks_its_recipients_says_nothing_about_another() {
+    let mx = |host: &str| Mx { preference: 10, host: host.to_owned() };
+    let world = World::builder()
+        .zone("two.example.com", Zone { mx: vec![mx("strict.example.com"), mx("all.example.com")], ..Zone::default() })
+        .host("strict.example.com", Personality::default())
+        .host("all.example.com", Personality { recipients: Recipients::AcceptAll, ..Personality::default() })
+        .build()
+        .expect("a world");
+    let lab = Lab::open(&world);
+    let mut by_host = std::collections::BTreeMap::<String, u32>::new();
+    for n in 0..12 {
+        let said = lab.live(&format!("nobody{n}@two.example.com")).await;
+        let host = said.evidence.probe.as_ref().expect("a probe").host.to_string();
+        let wanted = if host == "all.example.com" { "accept_all" } else { "nonexistent" };
+        assert_eq!(said.verdict.reason.as_str(), wanted, "at {host}");
+        *by_host.entry(host).or_default() += 1;
+    }
+    assert_eq!(by_host.len(), 2, "equal exchangers take turns: {by_host:?}");
+    assert_eq!(lab.engine.counters().random_rcpts, 3, "each is found out once");
+}
+
+#[tokio::test(start_paused = true)]
 async fn broken_tls_is_asked_once_more_in_the_clear() {
     for tls in [Tls::ClosesHandshake, Tls::Garbage, Tls::Stalls, Tls::Injection, Tls::Refused] {
         let lab = Lab::open(&site(Personality { tls, ..Personality::default() }));
@@ -310,7 +332,7 @@ async fn a_resolver_that_knows_no_public_names_makes_nobody_undeliverable() {
     expect(&lab, &[("ann@sub.example.com", "unknown/unverified/dns_temporary")]).await;
     // The rest of the names are denied by one that knows their top-level domain.
     expect(&lab, &[("ann@example.org", "undeliverable/illegitimate/nxdomain")]).await;
-    assert_eq!(lab.engine.counters().queries, 4, "two names and their top-level domains");
+    assert_eq!(lab.engine.counters().queries, 6, "three names and their top-level domains");
 }
 
 #[tokio::test(start_paused = true)]

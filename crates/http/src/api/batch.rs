@@ -11,9 +11,8 @@ use probity_account::id::JobId;
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::batch::{BatchCancelled, BatchStatus};
 use probity_service::jobs::acts;
-use serde::de::IgnoredAny;
 
-use crate::handler::{Answer, Call, JsonBody, PathId, RunOnce, answer};
+use crate::handler::{Answer, Call, NoBody, PathId, RunOnce, answer};
 
 /// Get job progress
 ///
@@ -46,8 +45,7 @@ pub(crate) async fn cancel_batch(
     Call(app, caller): Call,
     PathId(id): PathId<JobId>,
     RunOnce(once): RunOnce,
-    // Nothing is to be said; what is said all the same must be JSON.
-    _: Option<JsonBody<IgnoredAny>>,
+    _: NoBody,
 ) -> Answer<BatchCancelled> {
     answer(acts::cancel_job(&app, &caller, id, &once).await)
 }

@@ -11,7 +11,7 @@ use probity_contract::published::webhooks::{
 };
 use probity_service::webhooks::acts;
 
-use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, NoBody, PathId, RunOnce, answer, created};
 
 /// List webhooks
 ///
@@ -118,6 +118,7 @@ pub(crate) async fn rotate_webhook_secret(
     Call(app, caller): Call,
     PathId(id): PathId<WebhookId>,
     RunOnce(once): RunOnce,
+    _: NoBody,
 ) -> Answer<WebhookSecret> {
     answer(acts::rotate_webhook_secret(&app, &caller, id, &once).await)
 }

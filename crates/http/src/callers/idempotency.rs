@@ -18,6 +18,7 @@ use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 use probity_account::scope::Scopes;
 use probity_contract::error::ApiError;
+use probity_mail::time::Millis;
 use probity_service::app::App;
 use probity_service::callers::caller::Caller;
 use probity_service::callers::once::{self, Beginning, KeyHolder, KeyedCall, KeyedRun, Once};
@@ -46,21 +47,52 @@ impl<S: Sync> FromRequestParts<S> for RunOnce {
 
 /// Runs a POST once per key. Other requests pass through.
 pub(crate) async fn layer(Call(app, caller): Call, request: Request, next: Next) -> Response {
-    layered(app, Some(caller), request, next).await
+    let rights = Rights { scopes: caller.scopes(), ..Rights::full() };
+    layered(app, Some(caller), rights, request, next).await
+}
+
+/// Does the same where the handler judges callers also by their expiry and their own rate limit.
+pub(crate) async fn layer_of_grants(Call(app, caller): Call, request: Request, next: Next) -> Response {
+    let own_rate = caller.key().and_then(|key| key.rate_limit_per_minute);
+    let rights = Rights { scopes: caller.scopes(), expires_at: caller.expires_at(), own_rate };
+    layered(app, Some(caller), rights, request, next).await
 }
 
 /// Does the same for the operator, who is not a caller of the API.
 pub(crate) async fn layer_of_operator(State(app): AppState, request: Request, next: Next) -> Response {
-    layered(app, None, request, next).await
+    layered(app, None, Rights::full(), request, next).await
 }
 
-async fn layered(app: Arc<App>, caller: Option<Caller>, request: Request, next: Next) -> Response {
+/// Rights of a caller that a repetition must share, because the handler judges by them.
+///
+/// A response may contain a secret that grants as much as its first caller had (a new key, an invitation). A caller with fewer
+/// permissions must not get it replayed, because the handler that would reject the caller does not run.
+///
+/// Most handlers judge only by scopes. For them, expiry and rate limit stay as in [`Rights::full`]: the rotation of a key gives
+/// it an expiry, and clients that still use the key must be able to repeat what they sent before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rights {
+    scopes: Scopes,
+    expires_at: Option<Millis>,
+    /// The key's own requests per minute.
+    own_rate: Option<i64>,
+}
+
+impl Rights {
+    fn full() -> Self {
+        Self { scopes: Scopes::all(), expires_at: None, own_rate: None }
+    }
+}
+
+async fn layered(app: Arc<App>, caller: Option<Caller>, rights: Rights, request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
     }
     match key(request.headers()) {
         Ok(None) => next.run(request).await,
-        Ok(Some(key)) => keyed(app, caller, key, request, next).await.unwrap_or_else(IntoResponse::into_response),
+        Ok(Some(key)) => {
+            keyed(app, caller, rights, key, request, next).await.unwrap_or_else(IntoResponse::into_response)
+        }
         Err(error) => {
             app.metrics.accounts().idempotent(Idempotent::Malformed);
             error.into_response()
@@ -85,12 +117,13 @@ pub(crate) fn key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 async fn keyed(
     app: Arc<App>,
     caller: Option<Caller>,
+    rights: Rights,
     key: String,
     request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
     let (mut request, body) = gather(request).await?;
-    let body_hash = request_hash(&app, caller.as_ref(), &body);
+    let body_hash = request_hash(&app, rights, &body);
     let call = KeyedCall { path: request.uri().path().to_owned(), key, body_hash };
     let work = move |once: Once| {
         request.extensions_mut().insert(once);
@@ -99,21 +132,13 @@ async fn keyed(
     run_once(app, caller, call, work).await
 }
 
-/// Hashes everything in which a repetition must equal the first request: the body, and the caller's scopes, expiry and rate
-/// limit.
-///
-/// A response may contain a secret that grants as much as its first caller had (a new key, an invitation). A caller with fewer
-/// permissions must not get it replayed, because the handler that would reject the caller does not run.
-fn request_hash(app: &App, caller: Option<&Caller>, body: &[u8]) -> [u8; 32] {
+/// Hashes everything in which a repetition must equal the first request.
+fn request_hash(app: &App, rights: Rights, body: &[u8]) -> [u8; 32] {
     let mut hash = app.secrets.body_in_pieces();
-    if let Some(caller) = caller {
-        let (scopes, end) = (caller.scopes(), caller.expires_at());
-        let own_rate = caller.key().and_then(|key| key.rate_limit_per_minute);
-        if scopes != Scopes::all() || end.is_some() || own_rate.is_some() {
-            hash.update(&scopes.bits().to_be_bytes());
-            hash.update(&end.map_or(i64::MAX, |end| end.0).to_be_bytes());
-            hash.update(&own_rate.unwrap_or(i64::MAX).to_be_bytes());
-        }
+    if rights != Rights::full() {
+        hash.update(&rights.scopes.bits().to_be_bytes());
+        hash.update(&rights.expires_at.map_or(i64::MAX, |end| end.0).to_be_bytes());
+        hash.update(&rights.own_rate.unwrap_or(i64::MAX).to_be_bytes());
     }
     hash.update(body);
     hash.finish()

@@ -8,6 +8,7 @@ use futures_util::stream;
 use probity_access::minting::KeyRequest;
 use probity_access::secrets::Secrets;
 use probity_account::api_key::KeyKind;
+use probity_account::role::MemberRole;
 use probity_account::scope::Scope;
 use probity_http::service::ServiceConfig;
 use probity_mail::time::Millis;
@@ -15,7 +16,8 @@ use probity_store::ScopedFutureExt as _;
 use probity_store::idempotency::{self, IdempotencyOutcome, IdempotentAttempt};
 use serde_json::json;
 
-use crate::test_app::{Answer, Call, PEPPER, TestApp, pass, real_moment, upkeep};
+use crate::people::{self, signed_in};
+use crate::test_app::{Answer, Call, PEPPER, PLENTY, TestApp, pass, real_moment, upkeep};
 
 const ROUTE: &str = "/v1/api-keys";
 
@@ -117,6 +119,43 @@ async fn a_secret_is_not_replayed_to_a_key_that_may_less() {
     let again = app.send(Call::post(ROUTE, alike).key(&restricted).once("own")).await;
     assert!(replayed(&again) && again.body == first.body);
     app.stop().await;
+}
+
+/// A rotation gives the old key an expiry. Clients that still use it can repeat what they sent before.
+#[tokio::test]
+async fn a_rotated_key_gets_what_it_got_before() {
+    TestApp::each(people::config(), async |app| {
+        let org = app.org("Example Ltd", PLENTY).await;
+        let (known, old) = app.new_key(&org, KeyRequest::plain("Live", KeyKind::Live)).await;
+        let list = json!({"emails": ["nobody@null-mx.com"]}).to_string();
+        let webhook =
+            json!({"name": "crm", "url": "https://hooks.example.com/x", "events": ["job.finished"]}).to_string();
+        let calls = || {
+            [("/v1/batch-verify", &list), ("/v1/webhooks", &webhook)]
+                .map(|(path, body)| Call::post(path, body.clone()).key(&old).once("before"))
+        };
+        let mut firsts = Vec::new();
+        for call in calls() {
+            let first = app.send(call).await;
+            assert!([200, 201].contains(&first.status) && !replayed(&first), "{}", first.text());
+            firsts.push(first);
+        }
+        let (_, mut ann) = signed_in(app, &org, "ann@example.com", MemberRole::Administrator).await;
+        let path = format!("/app/keys/{}/rotate", known.id);
+        let rotated = ann.post(&path, &json!({"overlap_hours": 24})).await.ok(201);
+        assert!(rotated["replaces"]["expires_at"].is_string(), "{rotated}");
+        for (call, first) in calls().into_iter().zip(&firsts) {
+            let again = app.send(call).await;
+            assert!(replayed(&again) && again.body == first.body, "{}", again.text());
+        }
+        for path in ["/v1/jobs", "/v1/webhooks"] {
+            let made = app.get(&old, path).await.ok(200);
+            assert_eq!(made["data"].as_array().unwrap().len(), 1, "{path}");
+        }
+        app.settled().await;
+        assert_eq!(app.balance(&org).await.spent.total(), 1);
+    })
+    .await;
 }
 
 #[tokio::test]

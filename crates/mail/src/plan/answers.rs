@@ -4,10 +4,13 @@
 //! [`super::requeue`].
 
 use super::catch_all::is_missing;
-use super::{GREYLIST_MS, HeldReply, IN_PROGRESS_MS, ProbePlan, TEMPORARY_MS};
+use super::{GREYLIST_MS, HeldReply, IN_PROGRESS_MS, ProbePlan, RecipientReport, TEMPORARY_MS};
 use crate::classify::{AboutUs, DialogParties, DialogStage, Meaning, ReplyReading, Rules};
 use crate::smtp::reply::Reply;
 use crate::smtp::session::{End, RcptAnswer, Recipient};
+
+/// Code of a server that closes the session (RFC 5321 §3.8).
+const GOODBYE: u16 = 421;
 
 /// Reads the replies of one flight.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +53,7 @@ pub struct FlightFindings {
     pub about_us: Option<(AboutUs, Option<i64>)>,
     /// Replies that refuse us, if [`Self::about_us`] is set.
     pub refusals: u32,
-    /// Whether an answer is about a real recipient or the server, and not about us.
+    /// Whether a reply to RCPT is about a real recipient or the server, and not about us. A 421 is not: it ends the session.
     pub told_something: bool,
 }
 
@@ -82,12 +85,11 @@ impl ProbePlan {
             let answer = answers.next().unwrap_or(RcptAnswer::Unanswered);
             self.random_answer(answer, RcptQuestion(reader, recipients.len()), &mut flight);
         }
-        if flight.heard.answered > 0 {
-            self.hosts.answered();
-        }
+        self.hosts.answered(flight.accepted, !flight.elsewhere.is_empty());
         self.settle_accepted();
         self.doubt_outsider();
         self.stop_if_refused(&mut flight);
+        self.stop_if_mail_refused(&flight);
         self.after_flight(&flight, end);
         flight.heard
     }
@@ -123,9 +125,12 @@ impl ProbePlan {
             Meaning::NotResponsible => flight.elsewhere.push(HeldReply { recipient, reading, reply }),
             Meaning::AboutUs(why) => flight.about_us(why, stage, HeldReply { recipient, reading, reply }),
             meaning => {
-                flight.heard.told_something = true;
+                flight.heard.told_something |= stage == DialogStage::Rcpt && reply.code != GOODBYE;
                 flight.accepted |= matches!(meaning, Meaning::Accepted | Meaning::Exists);
                 flight.refused |= stage == DialogStage::Rcpt && reply.code >= 500 && tells_apart(meaning);
+                if stage == DialogStage::Mail {
+                    flight.mail_refused = Some(self.report(stage, reply.clone(), &reading));
+                }
                 self.hear(HeldReply { recipient, reading, reply }, stage, flight);
             }
         }
@@ -134,20 +139,28 @@ impl ProbePlan {
     fn hear(&mut self, held: HeldReply, stage: DialogStage, flight: &mut FlightSoFar) {
         match held.reading.meaning {
             Meaning::Accepted | Meaning::Exists => self.accepted.push(held),
-            Meaning::AccessDenied => self.denied.push(held),
+            Meaning::AccessDenied => {
+                self.missed(flight);
+                self.denied.push(held);
+            }
             Meaning::Greylisted => self.come_back(held, stage, GREYLIST_MS, "greylisted"),
             Meaning::InProgress => self.come_back(held, stage, IN_PROGRESS_MS, "in_progress"),
             Meaning::ServerTemporary => self.come_back(held, stage, TEMPORARY_MS, "temporary"),
             meaning => {
                 if meaning == Meaning::NoSuchUser {
-                    flight.heard.missing += 1;
-                    self.misses += 1;
+                    self.missed(flight);
                     self.seen.refuses = true;
                 }
                 let told = self.report(stage, held.reply, &held.reading);
                 self.fates.push((held.recipient, super::RecipientFate::Settled(told)));
             }
         }
+    }
+
+    /// Counts a recipient as missing, as the server may.
+    fn missed(&mut self, flight: &mut FlightSoFar) {
+        flight.heard.missing += 1;
+        self.misses += 1;
     }
 
     fn come_back(&mut self, held: HeldReply, stage: DialogStage, default_ms: i64, why: &'static str) {
@@ -184,6 +197,8 @@ pub(super) struct FlightSoFar {
     pub(super) elsewhere: Vec<HeldReply>,
     pub(super) refused_us: Vec<HeldReply>,
     pub(super) refusal: Option<(AboutUs, DialogStage, Option<i64>)>,
+    /// The reply to MAIL, if it refused the transaction but not us.
+    pub(super) mail_refused: Option<RecipientReport>,
     /// Whether the random recipient was answered with a refusal of us.
     pub(super) random_refuses_us: bool,
     /// Whether a real recipient was accepted.

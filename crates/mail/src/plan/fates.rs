@@ -100,7 +100,7 @@ impl ProbePlan {
             None => self.not_asked(self.hosts.unusable()),
         };
         match told.mailbox {
-            Mailbox::Unroutable(_) => {
+            Mailbox::Unroutable(_) | Mailbox::NotAsked(NotAsked::Opaque) => {
                 let mailbox = told.mailbox.clone();
                 self.settle_all(&mailbox);
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::ProbeAction;
 use crate::domain::registrable;
-use crate::policy::{Policy, TlsPolicy};
+use crate::policy::{Mode, Policy, TlsPolicy};
 use crate::rng::Rng;
 use crate::verdict::{Mailbox, MxHost, NotAsked, Silence};
 
@@ -34,6 +34,8 @@ enum HostPhase {
     Addresses(VecDeque<IpAddr>),
     Nothing,
     Failed,
+    /// Its policy is not to probe it.
+    Barred,
 }
 
 #[derive(Debug)]
@@ -41,8 +43,17 @@ struct HostProgress {
     mx: MxHost,
     policy: Arc<Policy>,
     state: HostPhase,
-    /// It answered about a recipient, in any way.
-    answered: bool,
+    /// It said that another host is responsible for a recipient.
+    sent_on: bool,
+    /// It accepted a recipient.
+    accepted: bool,
+}
+
+impl HostProgress {
+    fn new(mx: &MxHost, policy: Arc<Policy>) -> Self {
+        let state = if policy.mode == Mode::Never { HostPhase::Barred } else { HostPhase::Unknown };
+        Self { mx: mx.clone(), policy, state, sent_on: false, accepted: false }
+    }
 }
 
 #[derive(Debug)]
@@ -61,11 +72,8 @@ pub(super) struct Hosts {
 impl Hosts {
     /// `policies` in the order of `exchangers`.
     pub(super) fn new(exchangers: &[MxHost], policies: Vec<Arc<Policy>>, rng: &mut Rng) -> Self {
-        let mut list: Vec<HostProgress> = exchangers
-            .iter()
-            .zip(policies)
-            .map(|(mx, policy)| HostProgress { mx: mx.clone(), policy, state: HostPhase::Unknown, answered: false })
-            .collect();
+        let mut list: Vec<HostProgress> =
+            exchangers.iter().zip(policies).map(|(mx, policy)| HostProgress::new(mx, policy)).collect();
         // RFC 5321 §5.1: equal preferences are taken in random order, to share the load.
         rng.shuffle(&mut list);
         list.sort_by_key(|host| host.mx.preference);
@@ -100,7 +108,9 @@ impl Hosts {
                     }
                     self.skip_host();
                 }
-                HostPhase::Addresses(_) | HostPhase::Nothing | HostPhase::Failed => self.skip_host(),
+                HostPhase::Addresses(_) | HostPhase::Nothing | HostPhase::Failed | HostPhase::Barred => {
+                    self.skip_host()
+                }
             }
         }
         None
@@ -128,22 +138,30 @@ impl Hosts {
         self.dials = self.dials.saturating_sub(1);
     }
 
-    /// Records that the current host answered about recipients.
-    pub(super) fn answered(&mut self) {
+    /// Records what a flight showed: whether the current host accepted a recipient, and whether it is not responsible for one.
+    pub(super) fn answered(&mut self, accepted: bool, sent_on: bool) {
         if let Some(host) = self.list.get_mut(self.current) {
-            host.answered = true;
+            host.accepted |= accepted;
+            host.sent_on |= sent_on;
         }
     }
 
-    /// Whether the current host is a backup that no other MX host shares a registrable domain with, while all preferred hosts are
-    /// silent: a misspelled MX record may name a host of strangers.
+    /// Forgets the current host's acceptances.
+    pub(super) fn distrust(&mut self) {
+        if let Some(host) = self.list.get_mut(self.current) {
+            host.accepted = false;
+        }
+    }
+
+    /// Whether the current host is a backup that no other MX host shares a registrable domain with, that has accepted nobody, and
+    /// that no preferred host has sent us to: a misspelled MX record may name a host of strangers.
     pub(super) fn is_outsider(&self) -> bool {
-        let Some(here) = self.list.get(self.current) else { return false };
+        let Some(here) = self.list.get(self.current).filter(|here| !here.accepted) else { return false };
         let site = registrable(&here.mx.host);
         let mut others = self.list.iter().enumerate().filter(|(index, _)| *index != self.current);
         let shares_site = others.any(|(_, host)| registrable(&host.mx.host) == site);
         let mut preferred = self.list.iter().take_while(|host| host.mx.preference < here.mx.preference).peekable();
-        !shares_site && preferred.peek().is_some() && preferred.all(|host| !host.answered)
+        !shares_site && preferred.peek().is_some() && preferred.all(|host| !host.sent_on)
     }
 
     /// Records a session with the current host.
@@ -177,6 +195,8 @@ impl Hosts {
             Mailbox::Silent(Silence::Closed)
         } else if self.more || any(|state| matches!(state, HostPhase::Failed | HostPhase::Unknown)) {
             Mailbox::NotAsked(NotAsked::Dns)
+        } else if any(|state| matches!(state, HostPhase::Barred)) {
+            Mailbox::NotAsked(NotAsked::Opaque)
         } else {
             Mailbox::Unroutable("mx_unroutable")
         }

@@ -1,9 +1,9 @@
 //! What a flight leaves: client refusals, and recipients to ask again.
 
 use super::answers::FlightSoFar;
-use super::catch_all::is_missing;
 use super::{
-    ASKS_MAX, FRUITLESS_MAX, HeldReply, ProbePlan, RecipientFate, RecipientReport, TEMPORARY_MS, UNREACHED_MS, index,
+    ASKS_MAX, FRUITLESS_MAX, HeldReply, KnownDomain, ProbePlan, Randoms, RecipientFate, RecipientReport, SeenAnswers,
+    TEMPORARY_MS, UNREACHED_MS, index,
 };
 use crate::classify::{AboutUs, DialogStage, NAMES_CLIENT};
 use crate::smtp::session::End;
@@ -42,6 +42,13 @@ impl ProbePlan {
                 }
                 self.defer_all(&told, after_ms, "blocked");
             }
+        }
+    }
+
+    /// Defers the open recipients after a refused MAIL: it would be refused for them too.
+    pub(super) fn stop_if_mail_refused(&mut self, flight: &FlightSoFar) {
+        if let Some(told) = &flight.mail_refused {
+            self.defer_all(told, TEMPORARY_MS, "temporary");
         }
     }
 
@@ -84,9 +91,9 @@ impl ProbePlan {
         }
     }
 
-    /// Takes refusals back that only a stranger's backup host made, which has accepted nobody: the domain's own hosts decide.
+    /// Takes verdicts back that only a stranger's backup host gave, which has accepted nobody: the domain's own hosts decide.
     pub(super) fn doubt_outsider(&mut self) {
-        if self.seen.accepts || !self.accepted.is_empty() || !self.hosts.is_outsider() {
+        if !self.hosts.is_outsider() {
             return;
         }
         let told = self.silent(Silence::TimedOut, None);
@@ -96,9 +103,8 @@ impl ProbePlan {
             why: silence_token(Silence::TimedOut),
             same_source: false,
         };
-        let missing =
-            |told: &RecipientReport| matches!(told.mailbox, Mailbox::Replied { meaning, .. } if is_missing(meaning));
-        let refused = |decided: &RecipientFate| matches!(decided, RecipientFate::Settled(told) if missing(told));
+        let is_verdict = |told: &RecipientReport| matches!(told.mailbox, Mailbox::Replied { meaning, .. } if meaning.makes_undeliverable().is_some());
+        let refused = |decided: &RecipientFate| matches!(decided, RecipientFate::Settled(told) if is_verdict(told));
         self.fates.iter_mut().filter(|(_, decided)| refused(decided)).for_each(|(_, decided)| *decided = fate());
         self.fates.extend(std::mem::take(&mut self.denied).iter().map(|held| (held.recipient, fate())));
     }
@@ -108,8 +114,23 @@ impl ProbePlan {
         self.catch_all = self.known.catch_all;
         self.seen.accepts = self.known.accepts_others;
         self.randoms.accepted = 0;
+        self.hosts.distrust();
         for held in std::mem::take(&mut self.accepted) {
             self.ask_again(held.recipient, Some((Silence::Protocol, DialogStage::Rcpt)), None);
+        }
+    }
+
+    /// Starts at an MX host with what is known of the domain there. What another host showed does not count: a backup may accept
+    /// everything for a host that checks its recipients, so whom that one accepted is asked about again.
+    pub fn meet(&mut self, known: KnownDomain) {
+        self.known = known;
+        self.catch_all = known.catch_all;
+        self.seen = SeenAnswers { accepts: known.accepts_others, refuses: false };
+        self.randoms = Randoms::default();
+        (self.misses, self.checked) = (0, false);
+        let held = std::mem::take(&mut self.accepted).into_iter().chain(std::mem::take(&mut self.denied));
+        for held in held.collect::<Vec<_>>() {
+            self.ask_again(held.recipient, Some((Silence::Closed, DialogStage::Rcpt)), None);
         }
     }
 

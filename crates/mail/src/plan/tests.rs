@@ -23,7 +23,9 @@ fn mx(preference: u16, host: &str) -> MxHost {
 fn plan_with(hosts: &[MxHost], recipients: u32, known: KnownDomain) -> ProbePlan {
     let policies =
         hosts.iter().map(|mx| Policies::embedded().for_exchanger(&mx.host, PaceProfile::Polite).clone()).collect();
-    ProbePlan::new(hosts, policies, recipients, known, &mut Rng::new(1))
+    let mut plan = ProbePlan::new(hosts, policies, recipients, &mut Rng::new(1));
+    plan.meet(known);
+    plan
 }
 
 fn plan(recipients: u32) -> ProbePlan {
@@ -49,6 +51,11 @@ fn reply(text: &str) -> RcptAnswer {
 
 const YES: &str = "250 2.1.5 Ok";
 const NO: &str = "550 5.1.1 User unknown";
+
+/// What a server says that closes the session.
+fn busy() -> Reply {
+    Reply { code: 421, enhanced: None, text: "closing".into(), nonconforming: false }
+}
 
 /// Resolves and dials up to the first question.
 fn link(plan: &mut ProbePlan) {

@@ -14,6 +14,7 @@ use probity_contract::published::jobs::ReasonCounts;
 use probity_mail::time::Millis;
 use probity_store::Conn;
 use probity_store::activity::reports;
+use probity_store::connections::connection;
 use probity_store::jobs::JobCounts;
 
 use crate::app::App;
@@ -58,13 +59,17 @@ pub async fn get_daily_usage(app: &App, caller: &Caller, query: DailyUsageQuery)
     Ok(List::whole((first..=today).map(day).collect()))
 }
 
-/// Returns the connection to report on: one of the organization's for which an address was verified. Normalizes its ID,
-/// because the counters store only one spelling.
+/// Returns the connection to report on: one that the caller can see, or one of the organization's for which an address was
+/// verified, because counters outlast a deleted connection. Normalizes its ID, because the counters store only one spelling.
 async fn known_connection(conn: &mut Conn, caller: &Caller, wanted: Option<&str>) -> Result<Option<String>, ApiError> {
     let Some(wanted) = wanted else { return Ok(None) };
     let id: ConnId = wanted.parse().map_err(|_| ApiError::not_found())?;
-    let id = id.to_string();
-    if reports::knows_connection(conn, caller.org(), &id).await? { Ok(Some(id)) } else { Err(ApiError::not_found()) }
+    let normalized = id.to_string();
+    if !reports::knows_connection(conn, caller.org(), &normalized).await? {
+        // Fails with 404 if there is none.
+        connection::by_id(conn, caller.org(), id, caller.is_test()).await?;
+    }
+    Ok(Some(normalized))
 }
 
 /// Returns start and end (exclusive) of a period; `None` for all time.

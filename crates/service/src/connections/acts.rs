@@ -101,14 +101,17 @@ pub async fn change_connection(
         Some(entered) => Some(live::accept(app, caller, file, before.id, entered).await?.stored),
         None => None,
     };
-    if credentials.as_ref().is_some_and(|new| new.tag != before.account_tag) {
-        // The new ones may be of another account, which has no webhook with this ID.
-        hooks::remove(app, &before).await?;
-    }
+    // The new ones may be of another account, which has no webhook with this ID.
+    let is_other = credentials.as_ref().is_some_and(|new| new.tag != before.account_tag);
+    let removal = if is_other { hooks::removal(app, &before).await? } else { None };
     let change = ConnectionChange { name, settings, credentials };
     let now = app.now();
     let changed = app.store.write(|tx| change.make(tx, caller, &before, now).scope_boxed());
-    changed.await?.map(Into::into).ok_or_else(full)
+    let changed = changed.await?.ok_or_else(full)?;
+    if let Some(removal) = removal {
+        removal.carry_out(app).await;
+    }
+    Ok(changed.into())
 }
 
 /// Validated change, with credentials that the platform accepts.
@@ -171,7 +174,7 @@ pub async fn delete_connection(
 ) -> Result<DisconnectedConnection, ApiError> {
     let (_, before) = visible(&mut app.store.read().await?, app, caller, place).await?;
     // While there are credentials.
-    hooks::remove(app, &before).await?;
+    let removal = hooks::removal(app, &before).await?;
     let now = app.now();
     let deleted = app.store.write(work!(|tx| {
         let locked = connection::lock(tx, before.org, before.id, before.test).await?;
@@ -185,9 +188,12 @@ pub async fn delete_connection(
         }
         Ok::<_, StoreError>(now)
     }));
-    let disconnected_at = deleted.await?.into();
+    let at = deleted.await?;
+    if let Some(removal) = removal {
+        removal.carry_out(app).await;
+    }
     let status = ConnectionStatus::Disconnected;
-    Ok(DisconnectedConnection { id: before.id, provider: before.provider, status, disconnected_at })
+    Ok(DisconnectedConnection { id: before.id, provider: before.provider, status, disconnected_at: at.into() })
 }
 
 /// Tries a connection's credentials at the platform.

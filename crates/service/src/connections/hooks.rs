@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_account::id::ConnId;
+use probity_backend::connections::access::ConnectionAccess;
 use probity_backend::connections::hooks::{
     HASTE, HookCall, HookCallMeaning, HookKeys, KnownHook, remove_registrations,
 };
@@ -21,7 +22,7 @@ use probity_telemetry::metrics::PlatformEvent;
 use super::live;
 use crate::app::App;
 
-/// Maximum time in which the platform removes a webhook before its connection is deleted.
+/// Maximum time in which an access token is found for the removal of a webhook, and in which the platform then removes it.
 const REMOVAL_MAX: Duration = Duration::from_secs(15);
 
 /// Takes a call of a platform. Returns the header that the platform wants back, if it does.
@@ -75,27 +76,46 @@ async fn known(app: &App, connection: ConnId) -> Result<Arc<KnownHook>, ApiError
     })
 }
 
-/// Removes the webhook of a connection that is being deleted, as far as the platform does so now. Afterwards its events are
-/// rejected.
-pub(super) async fn remove(app: &App, of: &StoredConnection) -> Result<(), ApiError> {
+/// Webhook of a connection that is being deleted or gets other credentials, with what its removal at the platform needs.
+///
+/// The database is changed between the two steps: until then the runs of the connection act, and the removal may take a while. The
+/// change forgets keys and credentials, so they are read before.
+pub(super) struct HookRemoval<'a> {
+    connection: ConnId,
+    keys: HookKeys,
+    /// `None` if the account is not accessible.
+    access: Option<ConnectionAccess<'a>>,
+}
+
+/// Prepares the removal of a connection's webhook; `None` if there is none.
+pub(super) async fn removal<'a>(app: &'a App, of: &StoredConnection) -> Result<Option<HookRemoval<'a>>, ApiError> {
     let found = hooks::of_connection(&mut app.store.read().await?, of.org, of.id).await?;
-    let Some(sealed) = found.and_then(|hook| hook.keys) else { return Ok(()) };
+    let Some(sealed) = found.and_then(|hook| hook.keys) else { return Ok(None) };
     let mut keys = HookKeys::open(&app.secrets, of.id, Some(&sealed));
     // The IDs of another account may be somebody else's in this one.
     keys.keep_account(&of.account_tag);
     if of.disconnected.is_some() || keys.is_unregistered() {
-        return Ok(());
+        return Ok(None);
     }
-    let removal = async {
-        if let Ok(Ok(access)) = live::opened(app, of).await {
-            remove_registrations(&app.platforms, &access, of.id, &mut keys, app.now()).await;
+    let opened = tokio::time::timeout(REMOVAL_MAX, live::opened(app, of)).await;
+    let access = opened.ok().and_then(Result::ok).and_then(Result::ok);
+    Ok(Some(HookRemoval { connection: of.id, keys, access }))
+}
+
+impl HookRemoval<'_> {
+    /// Removes the webhook as far as the platform does so now.
+    pub(super) async fn carry_out(self, app: &App) {
+        let Self { connection, mut keys, access } = self;
+        app.hooks.forget(connection);
+        let removal = async {
+            if let Some(access) = &access {
+                remove_registrations(&app.platforms, access, connection, &mut keys, app.now()).await;
+            }
+        };
+        if tokio::time::timeout(REMOVAL_MAX, removal).await.is_err() || !keys.is_unregistered() {
+            tracing::warn!(%connection, "the platform did not remove a webhook; its events are rejected");
         }
-    };
-    if tokio::time::timeout(REMOVAL_MAX, removal).await.is_err() || !keys.is_unregistered() {
-        tracing::warn!(connection = %of.id, "the platform did not remove a webhook; its events are rejected");
     }
-    app.hooks.forget(of.id);
-    Ok(())
 }
 
 /// Returns the state of a connection's webhook.

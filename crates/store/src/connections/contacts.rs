@@ -91,6 +91,8 @@ statements! {
     ADD_REPORTS = "INSERT INTO contact_report (org_no, job_no, idx, report) SELECT CAST($2 AS BIGINT), CAST($3 AS BIGINT), \
                    CAST(each.value ->> 0 AS BIGINT), each.value ->> 1 FROM {each:$1} WHERE 1 = 1 \
                    ON CONFLICT (org_no, job_no, idx) DO NOTHING";
+    TAKE_BACK_REPORTS = "DELETE FROM contact_report WHERE org_no = $1 AND job_no = $2 \
+                         AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3})";
     REPORTS = "SELECT idx, report FROM contact_report WHERE org_no = $1 AND job_no = $2 \
                AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3})";
     LISTS = "SELECT id, lists FROM connection_run WHERE org_no = $1 AND job_no = $2";
@@ -128,9 +130,7 @@ pub async fn store_page(
     if !sorted.memberships.is_empty() {
         tx.execute(&ADD_LISTS, args![pairs(&sorted.memberships), org, job]).await?;
     }
-    if !sorted.reports.is_empty() {
-        tx.execute(&ADD_REPORTS, args![json!(sorted.reports).to_string(), org, job]).await?;
-    }
+    report(tx, (org, job), &sorted).await?;
     let rows = i64::try_from(sorted.new.len()).unwrap_or(i64::MAX);
     let lists = lists.sealed(tx, org, &id).await?;
     let (position, contacts, skipped) = (page.position, page.read, page.skipped);
@@ -156,9 +156,14 @@ struct SortedPage<'a> {
     readdressed: Vec<NewContact<'a>>,
     /// Rows of contacts in further lists: row and list.
     memberships: Vec<(i64, i64)>,
-    reports: Vec<(i64, &'static str)>,
+    /// Reports about new rows.
+    reports: BTreeMap<i64, ContactReport>,
+    /// Rows whose contacts were met again without a report.
+    unreported: BTreeSet<i64>,
 }
 
+/// Sorts the contacts of a page. A contact is reported if it is so wherever it is met: what one list reports must not remove it
+/// from another one in which it receives mail.
 fn sort<'a>(
     contacts: impl Iterator<Item = &'a ReadContact>,
     mut known: HashMap<[u8; 16], (i64, SuppressionTag)>,
@@ -170,13 +175,17 @@ fn sort<'a>(
         let list = contact.list.as_deref().map(|list| lists.number(list));
         if let Some((idx, address)) = known.get_mut(&contact.mark) {
             sorted.memberships.extend(list.map(|list| (*idx, list)));
+            if contact.report.is_none() {
+                sorted.reports.remove(&*idx);
+                sorted.unreported.insert(*idx);
+            }
             if *address != contact.address {
                 *address = contact.address;
                 sorted.readdressed.push(NewContact { contact, idx: *idx, list: None });
             }
         } else {
             known.insert(contact.mark, (next, contact.address));
-            sorted.reports.extend(contact.report.map(|report| (next, report.as_str())));
+            sorted.reports.extend(contact.report.map(|report| (next, report)));
             sorted.new.push(NewContact { contact, idx: next, list });
             next += 1;
         }
@@ -200,6 +209,18 @@ async fn mark<'a>(
     };
     let rows: Vec<_> = last.iter().map(row).collect();
     tx.execute(&MARK, args![json!(rows).to_string(), org, connection, job, now]).await.map(drop)
+}
+
+/// Stores the reports of a page, and removes those about contacts that it has without one.
+async fn report(tx: &mut Tx, (org, job): (OrgNo, JobNo), page: &SortedPage<'_>) -> Result<()> {
+    if !page.reports.is_empty() {
+        let reports: Vec<_> = page.reports.iter().map(|(idx, report)| json!([idx, report.as_str()])).collect();
+        tx.execute(&ADD_REPORTS, args![json!(reports).to_string(), org, job]).await?;
+    }
+    if !page.unreported.is_empty() {
+        tx.execute(&TAKE_BACK_REPORTS, args![org, job, listed(&page.unreported)]).await?;
+    }
+    Ok(())
 }
 
 /// Returns the platform's reports about these rows of a run.

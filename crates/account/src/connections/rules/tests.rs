@@ -22,6 +22,8 @@ fn exact_keywords_equal_their_part() {
     let table = [
         ("ann", LOCAL, "ann@example.org", true),
         (" ANN ", LOCAL, "Ann@example.org", true),
+        ("\u{200b}ann\u{ad}", LOCAL, "ann@example.org", true),
+        ("\u{feff} example.org\u{200f}", DOMAIN, "ann@example.org", true),
         ("ann", LOCAL, "anna@example.org", false),
         ("ann", LOCAL, "bob@ann", false),
         ("ＡＮＮ", LOCAL, "ann@example.org", true),
@@ -50,6 +52,7 @@ fn exact_keywords_equal_their_part() {
 fn contained_keywords_are_anywhere_in_their_part() {
     let table = [
         ("sale", LOCAL, "Presales@example.org", true),
+        ("\u{feff}sale\u{200b} ", LOCAL, "Presales@example.org", true),
         ("sale", LOCAL, "ann@sales.example", false),
         ("example", DOMAIN, "ann@mail.example.org", true),
         ("example", DOMAIN, "example@host.org", false),
@@ -91,7 +94,9 @@ fn a_whitelisted_contact_is_not_blacklisted() {
 fn senseless_rules_are_refused() {
     let none = KeywordParts { localpart: false, domain: false, email: false };
     let refused = |keyword: &str, parts| KeywordRule::new(keyword, KeywordMatch::Exact, parts).err();
-    assert_eq!(refused(" \t", EMAIL), Some(KeywordFault::Empty));
+    for blank in ["", " \t", "\u{200b}", "\u{feff} \u{ad}\u{200e}"] {
+        assert_eq!(refused(blank, EMAIL), Some(KeywordFault::Empty), "{blank:?}");
+    }
     assert_eq!(refused(&"x".repeat(KEYWORD_CHARS_MAX + 1), EMAIL), Some(KeywordFault::TooLong));
     assert_eq!(refused(&"ö".repeat(KEYWORD_CHARS_MAX), EMAIL), None);
     assert_eq!(refused("a\u{0}b", EMAIL), Some(KeywordFault::Control));

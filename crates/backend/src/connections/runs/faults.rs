@@ -22,6 +22,8 @@ const REFUSED_MS: i64 = 10 * 60_000;
 const PAUSE_MAX_MS: i64 = 3_600_000;
 /// Maximum pause that a platform can request, in milliseconds. Then the next call is sent regardless.
 const WAIT_MAX_MS: i64 = 24 * 3_600_000;
+/// Consecutive failed calls after each of which the platform's wait is believed, however short.
+const WAITS_TRUSTED_MAX: i64 = 3;
 /// Maximum consecutive unreadable responses. A proxy may have cut one, or replaced it by a page of its own.
 const UNREADABLE_MAX: i64 = 3;
 /// Maximum consecutive failed calls: about 1.5 days.
@@ -30,11 +32,13 @@ const FAILURES_MAX: i64 = 44;
 /// time for a right that was just given.
 const REFUSALS_MAX: i64 = 5;
 
-/// Returns the pause after a failure: `first`, doubled with each failure, or the wait that the platform requests. `jitter` is
-/// below 256.
+/// Returns the pause after a failure: `first`, doubled with each failure, or the wait that the platform requests. If its waits were too
+/// short a few times in a row, they only lengthen the pause: a platform that is overloaded for an hour would use up the attempts of a
+/// run in minutes. `jitter` is below 256.
 fn pause_ms(first: i64, failures: i64, wait_ms: Option<i64>, jitter: u8) -> i64 {
     let own = first.saturating_mul(1 << failures.clamp(0, 20)).min(PAUSE_MAX_MS);
-    let pause = wait_ms.map_or(own, |wait| wait.clamp(1_000, WAIT_MAX_MS));
+    let least = if failures > WAITS_TRUSTED_MAX { own } else { 1_000 };
+    let pause = wait_ms.map_or(own, |wait| wait.min(WAIT_MAX_MS).max(least));
     // Up to 20% longer, so runs that failed together do not retry together.
     pause + pause * i64::from(jitter) / 1_280
 }
@@ -186,15 +190,20 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_to_an_hour_unless_the_platform_says_how_long() {
+    fn pauses_grow_to_an_hour_and_are_longer_if_the_platform_says_so() {
         let pauses: Vec<i64> = (0..12).map(|failures| pause_ms(FIRST, failures, None, 0) / 1_000).collect();
         assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600, 3_600]);
         assert_eq!(pause_ms(FIRST, i64::MAX, None, 0), PAUSE_MAX_MS);
-        assert_eq!(pause_ms(FIRST, 9, Some(30_000), 0), 30_000);
+        assert_eq!(pause_ms(FIRST, 0, Some(30_000), 0), 30_000);
+        assert_eq!(pause_ms(FIRST, 9, Some(30_000), 0), 2_560_000, "a short wait is no reason to hurry");
+        assert_eq!(pause_ms(FIRST, 11, Some(2 * PAUSE_MAX_MS), 0), 2 * PAUSE_MAX_MS);
+        assert_eq!(pause_ms(FIRST, 3, Some(2_000), 0), 2_000);
         assert_eq!(pause_ms(FIRST, 0, Some(-5), 0), 1_000);
         assert_eq!(pause_ms(FIRST, 0, Some(i64::MAX), 0), WAIT_MAX_MS);
         assert_eq!(pause_ms(FIRST, 0, Some(100_000), u8::MAX), 119_921);
-        let total: i64 = (1..=FAILURES_MAX).map(|failures| pause_ms(FIRST, failures, None, 0)).sum();
-        assert!((24..48).contains(&(total / 3_600_000)), "{total}");
+        for wait in [None, Some(1_000)] {
+            let total: i64 = (1..=FAILURES_MAX).map(|failures| pause_ms(FIRST, failures, wait, 0)).sum();
+            assert!((24..48).contains(&(total / 3_600_000)), "{wait:?}: {total}");
+        }
     }
 }

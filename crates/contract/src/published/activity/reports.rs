@@ -8,6 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
+use crate::page::OnePageQuery;
 use crate::parameters::{bounded, describe_query, names, query, text};
 use crate::published::jobs::ReasonCounts;
 use crate::query::{FromQuery, Query};
@@ -77,6 +78,7 @@ pub struct DailyUsageQuery {
 
 impl FromQuery for DailyUsageQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
+        OnePageQuery::from_query(query)?;
         Ok(Self { days: query.whole_within("days", SERIES_DAYS)?, connection_id: connection_id(query)? })
     }
 }
@@ -84,12 +86,13 @@ impl FromQuery for DailyUsageQuery {
 describe_query!(
     DailyUsageQuery = {
         let pattern = "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$";
+        let days_mean = "Number of days including today, 1 to 366, default 30.";
         let connection_means = "Only verifications for this connection.";
-        vec![
-            query("days", "Number of days including today, 1 to 366, default 30.", bounded(SERIES_DAYS, pattern), 30)
-                .build(),
+        let own = [
+            query("days", days_mean, bounded(SERIES_DAYS, pattern), 30).build(),
             query("connection_id", connection_means, text(), CONNECTION).build(),
-        ]
+        ];
+        own.into_iter().chain(OnePageQuery::parameters()).collect()
     }
 );
 

@@ -8,7 +8,7 @@ use probity_contract::published::connections::{
 };
 use probity_service::connections::{ConnectionPlace, acts, schedule};
 
-use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, NoBody, PathId, RunOnce, answer, created};
 
 /// Create a connection
 ///
@@ -111,6 +111,7 @@ pub(crate) async fn test_connection(
     Call(app, caller): Call,
     PathId(place): PathId<ConnectionPlace>,
     RunOnce(once): RunOnce,
+    _: NoBody,
 ) -> Answer<ConnectionTest> {
     answer(acts::test_connection(&app, &caller, &place, &once).await)
 }

@@ -6,7 +6,7 @@ use probity_contract::published::connections::{ConfirmRun, ConnectionShown, RunD
 use probity_service::connections::{ConnectionPlace, runs};
 
 use super::place::AtRun;
-use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, RunOnce, answer, created};
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, NoBody, PathId, RunOnce, answer, created};
 
 /// Synchronize a connection
 ///
@@ -27,6 +27,7 @@ pub(crate) async fn sync_connection(
     Call(app, caller): Call,
     PathId(place): PathId<ConnectionPlace>,
     RunOnce(once): RunOnce,
+    _: NoBody,
 ) -> Answer<ConnectionShown> {
     answer(runs::sync_connection(&app, &caller, &place, &once).await)
 }
@@ -133,6 +134,7 @@ pub(crate) async fn cancel_run(
     Call(app, caller): Call,
     PathId(AtRun { place, run_id: id }): PathId<AtRun>,
     RunOnce(once): RunOnce,
+    _: NoBody,
 ) -> Answer<RunShown> {
     answer(runs::cancel_run(&app, &caller, &place, id, &once).await)
 }

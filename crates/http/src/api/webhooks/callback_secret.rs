@@ -3,7 +3,7 @@
 use probity_contract::published::webhooks::callback_secret::CallbackSecret;
 use probity_service::webhooks::callback_secret;
 
-use crate::handler::{Answer, Call, RunOnce, answer};
+use crate::handler::{Answer, Call, NoBody, RunOnce, answer};
 
 /// Get the callback secret
 ///
@@ -32,6 +32,10 @@ pub(crate) async fn get_callback_secret(Call(app, caller): Call) -> Answer<Callb
     security(("bearer" = ["write:webhooks"])),
     responses((status = 200, description = "The new secret.", body = CallbackSecret))
 )]
-pub(crate) async fn rotate_callback_secret(Call(app, caller): Call, RunOnce(once): RunOnce) -> Answer<CallbackSecret> {
+pub(crate) async fn rotate_callback_secret(
+    Call(app, caller): Call,
+    RunOnce(once): RunOnce,
+    _: NoBody,
+) -> Answer<CallbackSecret> {
     answer(callback_secret::rotate_callback_secret(&app, &caller, &once).await)
 }

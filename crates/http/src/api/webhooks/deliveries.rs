@@ -7,7 +7,7 @@ use probity_contract::parameters::{DeliveryPath, WebhookPath};
 use probity_contract::published::webhooks::{DeliveriesQuery, WebhookDelivery, WebhookDeliveryDetail};
 use probity_service::webhooks::deliveries;
 
-use crate::handler::{Answer, Asking, Call, PathId, RunOnce, answer};
+use crate::handler::{Answer, Asking, Call, NoBody, PathId, RunOnce, answer};
 
 /// List a webhook's deliveries
 ///
@@ -65,6 +65,7 @@ pub(crate) async fn test_webhook(
     Call(app, caller): Call,
     PathId(id): PathId<WebhookId>,
     RunOnce(once): RunOnce,
+    _: NoBody,
 ) -> Answer<WebhookDelivery> {
     answer(deliveries::send_test_event(&app, &caller, id, &once).await)
 }
@@ -86,6 +87,7 @@ pub(crate) async fn redeliver(
     Call(app, caller): Call,
     PathId((id, delivery)): PathId<(WebhookId, DeliveryId)>,
     RunOnce(once): RunOnce,
+    _: NoBody,
 ) -> Answer<WebhookDelivery> {
     answer(deliveries::resend_delivery(&app, &caller, (id, delivery), &once).await)
 }

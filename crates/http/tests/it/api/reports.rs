@@ -10,7 +10,9 @@ use probity_store::{OrgNo, ScopedFutureExt as _};
 use serde_json::json;
 
 use super::batch::{done, submit};
-use crate::test_app::TestApp;
+use super::connections::platform::TrialPlatform;
+use super::connections::{connect, place};
+use crate::test_app::{Call, TestApp};
 
 #[tokio::test]
 async fn a_report_counts_live_calls_and_each_address_of_a_list_once() {
@@ -166,6 +168,33 @@ async fn a_connection_has_reports_of_its_own() {
         for path in ["usage", "usage/daily"] {
             let foreign = app.get(&key, &format!("/v1/reports/{path}?connection_id={}", ids[2])).await;
             foreign.error(404, "not_found");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_has_reports_before_its_first_verification() {
+    let platform = TrialPlatform::start().await;
+    TestApp::each(platform.service(), async |app| {
+        let (org, key) = app.customer().await;
+        let (_, stranger) = app.customer().await;
+        let test = app.key(&org, KeyKind::Test).await;
+        let connection = connect(app, &key, &platform).await;
+        let id = connection["id"].as_str().unwrap();
+        let [sums, days] = ["usage", "usage/daily"].map(|path| format!("/v1/reports/{path}?connection_id={id}"));
+        let report = app.get(&key, &sums).await.ok(200);
+        assert_eq!((&report["total"], &report["connection_id"]), (&json!(0), &connection["id"]));
+        let daily = app.get(&key, &days).await.ok(200);
+        assert!(daily["data"].as_array().unwrap().iter().all(|day| day["total"] == 0), "{daily}");
+        for path in [&sums, &days] {
+            for other in [&stranger, &test] {
+                app.get(other, path).await.error(404, "not_found");
+            }
+        }
+        app.send(Call::new("DELETE", place(&connection)).key(&key)).await.ok(200);
+        for path in [&sums, &days] {
+            app.get(&key, path).await.ok(200);
         }
     })
     .await;

@@ -401,10 +401,28 @@ async fn reported_bounces_are_findings() {
     with_contacts(&[], async |app, acme| {
         acme.add(1, "user1@honest-mail.com", &[("news", "bounced")]);
         acme.add(2, "user2@honest-mail.com", &[("news", "active")]);
+        acme.add(3, "user3@honest-mail.com", &[("news", "bounced"), ("offers", "active")]);
+        acme.add(4, "user4@honest-mail.com", &[("news", "active"), ("offers", "bounced")]);
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
         let run = customer.whole_run().await;
         assert_eq!(run["examples"][0]["reason"], "bounced");
-        assert_eq!(acme.ids(), [2]);
+        assert_eq!(acme.ids(), [2, 3, 4]);
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_bounce_that_is_reported_of_one_contact_touches_no_other_contact_with_its_address() {
+    with_contacts(&[], async |app, acme| {
+        acme.add(1, "user1@honest-mail.com", &[("news", "bounced")]);
+        acme.add(2, "User1@Honest-Mail.com", &[("news", "active")]);
+        acme.add(3, "USER1@honest-mail.com", &[("news", "bounced")]);
+        acme.add(4, NOBODY, &[("news", "bounced")]);
+        acme.add(5, "Nobody@honest-mail.com", &[("news", "active")]);
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        let run = customer.whole_run().await;
+        assert_eq!(acme.ids(), [2], "a mailbox that does not exist is a fact about all of its contacts: {run:#}");
     })
     .await;
 }

@@ -143,6 +143,30 @@ async fn settings_that_ask_for_nothing_more_hold_from_the_next_call_on() {
 
 #[tokio::test]
 #[ignore = "thorough"]
+async fn a_field_or_a_tag_that_is_no_longer_chosen_is_not_written() {
+    let changes = [
+        (json!({ "action": "update_custom_fields", "field": "Region" }), json!({ "field": "probity" })),
+        (json!({ "action": "update_tags", "tag": "old" }), json!({ "tag": "new" })),
+    ];
+    for (before, after) in changes {
+        with_contacts(&NOBODIES[..1], async |app, acme| {
+            acme.fill(1, "Region", "North");
+            let customer = Customer::connected(app, acme, before.clone()).await;
+            let id = customer.start(true).await;
+            customer.until(&id, "needs_confirmation").await;
+            customer.patch(after.clone()).await;
+            customer.confirm(&id, 1).await.ok(200);
+            let run = customer.until(&id, "finished").await;
+            assert_eq!(actions(&run), [0, 1, 0], "{after}: {run:#}");
+            let contact = acme.contact(1).unwrap();
+            assert_eq!((&contact.fields["Region"], contact.tags.len()), (&json!("North"), 0), "{after}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
 async fn a_run_that_manual_mode_interrupts_carries_out_single_decisions() {
     with_contacts(&NOBODIES, async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;

@@ -12,12 +12,32 @@ use probity_store::ScopedFutureExt as _;
 use probity_store::connections::connection;
 use serde_json::{Value, json};
 
-use super::plans;
+use super::acme::Acme;
 use super::polling::Polled;
-use crate::test_app::{Answer, Call, TestApp, real_moment};
+use super::{Customer, plans};
+use crate::test_app::{Answer, Call, TestApp, pass, real_moment};
 
 const PUBLIC: &str = "https://verify.example.com";
 const SECOND: Duration = Duration::from_secs(1);
+
+/// What the file of Acme lacks for webhooks.
+const OF_ACME: &str = r#"
+[contacts.since]
+overlap = "10m"
+created = { query = { since = "{since|unix_ms}" } }
+
+[hook]
+scope = "account"
+body = "json"
+contact = { id = "/id" }
+proof = { kind = "path" }
+confirm = true
+remove = { delete = "/webhooks/{hook.id}" }
+
+[hook.register]
+request = { post = "/webhooks", json = { url = "{hook.url}" } }
+id = "/id"
+"#;
 
 impl Polled<'_> {
     fn hooks(&self) -> Vec<String> {
@@ -111,16 +131,23 @@ fn service(world: &EspWorld) -> ServiceConfig {
 
 /// A service with a changed file of a platform.
 fn changed(world: &EspWorld, slug: &str, change: impl Fn(&str) -> String) -> ServiceConfig {
+    described(world.host(), &change(&text_of(&format!("../connectors/data/{slug}.toml"))))
+}
+
+/// A file below the directory of this crate.
+fn text_of(file: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
+}
+
+/// A service that platforms can reach, and that reaches this one.
+fn described(host: &str, file: &str) -> ServiceConfig {
     let mut config = plans();
     config.api.hooks_url = Some(PUBLIC.to_owned());
-    let name = format!("{slug}.toml");
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../connectors/data").join(&name);
-    let text = std::fs::read_to_string(file).unwrap();
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join(name), change(&text)).unwrap();
+    std::fs::write(directory.path().join("platform.toml"), file).unwrap();
     let catalog = config.platforms.catalog.with_directory(directory.path()).unwrap();
     config.platforms = PlatformConfig { catalog: Arc::new(catalog), ..config.platforms };
-    config.platforms.hosts.0.push(world.host().to_owned());
+    config.platforms.hosts.0.push(host.to_owned());
     config
 }
 
@@ -261,6 +288,39 @@ async fn webhooks_are_removed_with_the_polls_and_with_the_connection() {
         assert_ne!(polled.registered(1).await, before);
     })
     .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_connection_is_deleted_before_its_webhook_is_removed() {
+    let acme = Acme::start().await;
+    let file = text_of("tests/it/runs/acme.toml") + OF_ACME;
+    let app = TestApp::with(described(&acme.address.to_string(), &file)).await;
+    acme.fail_with("POST /v1/webhooks", 200, &[], "{\"id\":\"w1\"}", false);
+    acme.fail_with("DELETE /v1/webhooks/w1", 200, &[], "{}", false);
+    let customer = Customer::connected(&app, &acme, json!({ "instafloss": true })).await;
+    let webhook = async || customer.get("schedule").await["instafloss"]["webhook"].clone();
+    for _ in 0..600 {
+        if webhook().await["state"] == "registered" {
+            break;
+        }
+        pass(SECOND).await;
+    }
+    assert_eq!(webhook().await["state"], "registered", "{:#}", webhook().await);
+    acme.acting.forget_permits(usize::MAX);
+    let deletion = app.send(Call::new("DELETE", &*customer.path).key(&customer.key));
+    let meanwhile = async {
+        while acme.asked("DELETE /v1/webhooks/w1").is_empty() {
+            real_moment().await;
+        }
+        let status = customer.connection().await["status"].clone();
+        acme.acting.add_permits(1_000);
+        status
+    };
+    let (deleted, status) = tokio::join!(deletion, meanwhile);
+    deleted.ok(200);
+    assert_eq!(status, "disconnected", "its runs act no more while the platform is slow");
+    app.stop().await;
 }
 
 #[tokio::test]

@@ -53,6 +53,16 @@ fn access_denied_is_settled_by_what_else_the_domain_accepts() {
 }
 
 #[test]
+fn denied_recipients_count_as_missing_for_our_limits() {
+    let mut plan = plan_with(&[mx(10, "x.mail.protection.outlook.com")], 2, KnownDomain::default());
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    let denied = "550 5.4.1 Recipient address rejected: Access denied.";
+    let heard = tell(&mut plan, &flight, &[denied, denied, denied], None);
+    assert_eq!((heard.missing, heard.random_missing), (2, true));
+}
+
+#[test]
 fn each_answer_is_read_with_its_own_recipient() {
     let mut plan = plan(2);
     link(&mut plan);

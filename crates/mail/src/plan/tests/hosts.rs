@@ -101,6 +101,96 @@ fn a_strangers_backup_decides_nothing_alone_while_the_domains_own_hosts_are_sile
 }
 
 #[test]
+fn neither_what_another_host_accepts_nor_what_it_answered_makes_a_strangers_backup_count() {
+    let accepts = KnownDomain { accepts_others: true, ..KnownDomain::default() };
+    for verdict in [NO, "550 5.2.1 The account is disabled", "552 5.2.2 Mailbox full"] {
+        let mut plan = plan_with(&[mx(1, "mx.example.com"), mx(5, "mx.stranger.net")], 3, accepts);
+        link(&mut plan);
+        let flight = ask(&mut plan);
+        tell(&mut plan, &flight, &[YES, "-", "-", NO], Some(&End::Refused { stage: DialogStage::Rcpt, reply: busy() }));
+        expect(&mut plan, &["valid"]);
+        for _ in 0..2 {
+            assert!(matches!(plan.next(None), ProbeAction::Dial { exchanger: 0, .. }));
+            plan.dial_failed(DialFault::Silent(Silence::TimedOut, None));
+        }
+        link(&mut plan);
+        plan.meet(KnownDomain::default());
+        let (recipients, _) = ask(&mut plan);
+        assert_eq!(recipients, [1, 2]);
+        tell(&mut plan, &(recipients, true), &[verdict, verdict, NO], None);
+        assert_eq!(plan.next(Some(10)), ProbeAction::Done);
+        expect(&mut plan, &["later:timeout", "later:timeout"]);
+    }
+}
+
+#[test]
+fn what_one_host_showed_does_not_vouch_for_what_another_accepts() {
+    let checks = KnownDomain { catch_all: CatchAll::No, accepts_others: true };
+    let hosts = [mx(10, "mx.example.com"), mx(20, "backup.example.com")];
+    let mut plan = plan_with(&hosts, 1, checks);
+    for _ in 0..2 {
+        while let ProbeAction::Resolve { exchanger } = plan.next(None) {
+            plan.resolved(exchanger, ResolvedHost::Addresses(vec![ip(1), ip(2)]));
+        }
+        plan.dial_failed(DialFault::Silent(Silence::TimedOut, None));
+    }
+    link(&mut plan);
+    plan.meet(KnownDomain::default());
+    // The backup accepts everything.
+    for _ in 0..2 {
+        let (recipients, random) = ask(&mut plan);
+        assert!(random, "the backup is asked about a random recipient of its own");
+        let answers = vec![YES; recipients.len() + 1];
+        tell(&mut plan, &(recipients, random), &answers, None);
+    }
+    assert_eq!(plan.next(Some(10)), ProbeAction::Done);
+    expect(&mut plan, &["accept_all"]);
+}
+
+#[test]
+fn whom_a_host_accepted_unchecked_the_next_one_is_asked_about() {
+    let mut plan = plan_with(&[mx(10, "mx.example.com"), mx(20, "mx2.example.com")], 1, KnownDomain::default());
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    tell(&mut plan, &flight, &[YES, "-"], Some(&End::Refused { stage: DialogStage::Rcpt, reply: busy() }));
+    for _ in 0..2 {
+        assert!(matches!(plan.next(None), ProbeAction::Dial { exchanger: 0, .. }));
+        plan.dial_failed(DialFault::Silent(Silence::TimedOut, None));
+    }
+    link(&mut plan);
+    plan.meet(KnownDomain::default());
+    let flight = ask(&mut plan);
+    assert_eq!(flight, (vec![0], true));
+    tell(&mut plan, &flight, &[NO, NO], None);
+    assert_eq!(plan.next(Some(10)), ProbeAction::Done);
+    expect(&mut plan, &["nonexistent"]);
+}
+
+#[test]
+fn a_host_that_is_not_to_be_probed_is_not_dialled_behind_another() {
+    for order in [
+        [mx(10, "mx.example.com"), mx(20, "mta5.am0.yahoodns.net")],
+        [mx(10, "mta5.am0.yahoodns.net"), mx(10, "mx.example.com")],
+    ] {
+        for (found, wanted) in [
+            (ResolvedHost::Addresses(vec![ip(1)]), "later:timeout"),
+            // Mail goes to the other one, who never tells.
+            (ResolvedHost::Nothing, "unverified"),
+        ] {
+            let mut plan = plan_with(&order, 1, KnownDomain::default());
+            let ProbeAction::Resolve { exchanger } = plan.next(None) else { panic!("a host to look up") };
+            assert_eq!(&*plan.exchanger(exchanger).0.host, "mx.example.com");
+            plan.resolved(exchanger, found);
+            if let ProbeAction::Dial { .. } = plan.next(None) {
+                plan.dial_failed(DialFault::Silent(Silence::TimedOut, None));
+            }
+            assert_eq!(plan.next(None), ProbeAction::Done);
+            expect(&mut plan, &[wanted]);
+        }
+    }
+}
+
+#[test]
 fn a_strangers_backup_counts_once_a_preferred_host_has_sent_us_there() {
     let mut plan = plan_with(&[mx(1, "mx.example.com"), mx(5, "mx.backup.net")], 1, KnownDomain::default());
     link(&mut plan);

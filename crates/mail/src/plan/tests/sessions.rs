@@ -87,3 +87,44 @@ fn a_session_that_cannot_be_trusted_is_forgotten() {
     assert_eq!(ask(&mut plan), (vec![0], false));
     assert!(matches!(plan.withdrawn(), RecipientFate::Later { why: "protocol", .. }));
 }
+
+#[test]
+fn a_421_in_every_session_ends_the_plan_after_a_few() {
+    let mut plan = plan(100);
+    let mut sessions = 0;
+    loop {
+        match plan.next(None) {
+            ProbeAction::Resolve { exchanger } => plan.resolved(exchanger, ResolvedHost::Addresses(vec![ip(1), ip(2)])),
+            ProbeAction::Dial { .. } => {
+                plan.linked();
+                sessions += 1;
+                let flight = ask(&mut plan);
+                let mut answers = vec!["-"; flight.0.len() + usize::from(flight.1)];
+                answers[0] = "421 4.3.2 Try again later";
+                let heard =
+                    tell(&mut plan, &flight, &answers, Some(&End::Refused { stage: DialogStage::Rcpt, reply: busy() }));
+                assert!(!heard.told_something, "it is no answer about anybody");
+            }
+            other => break assert_eq!(other, ProbeAction::Done),
+        }
+    }
+    assert_eq!(sessions, 4, "two at each address");
+    assert!(reasons(&mut plan).iter().all(|(_, reason)| reason.starts_with("later:")));
+}
+
+#[test]
+fn a_refused_mail_is_not_repeated_for_the_others() {
+    for text in ["550 Rejected", "451 4.3.0 Temporary failure"] {
+        let mut plan = plan(100);
+        link(&mut plan);
+        let (recipients, random) = ask(&mut plan);
+        let RcptAnswer::Reply(refused) = reply(text) else { panic!("a reply") };
+        let count = recipients.len() + usize::from(random);
+        let answers = (0..count).map(|_| RcptAnswer::MailRefused(Arc::new(refused.clone()))).collect();
+        let reader = FlightReader { rules: Rules::embedded(), us: DialogParties::default(), recipients: &[] };
+        let heard = plan.answered(&recipients, answers, random, None, &reader);
+        assert!(!heard.told_something, "{text}: it is no answer about anybody");
+        assert_eq!(plan.next(Some(100)), ProbeAction::Done, "{text}");
+        assert_eq!(reasons(&mut plan).len(), 100, "{text}");
+    }
+}

@@ -16,9 +16,11 @@ pub(super) struct ReplyText {
 }
 
 impl ReplyText {
-    /// The text of the first line of a reply, which alone decides about the enhanced code.
+    /// The text of the first line of a reply, which alone decides about the enhanced code. It has the reply's class (RFC 3463
+    /// §2), or is the 4 by which a server makes a permanent code temporary.
     pub(super) fn first(code: u16, line: &[u8]) -> Self {
-        let found = enhanced(line).filter(|(found, _)| u16::from(found.class) == code / 100);
+        let belongs = |class: u8| u16::from(class) == code / 100 || (class == 4 && code >= 500);
+        let found = enhanced(line).filter(|(found, _)| belongs(found.class));
         let (enhanced, rest) = match found {
             Some((enhanced, rest)) => (Some(enhanced), rest),
             None => (None, line),

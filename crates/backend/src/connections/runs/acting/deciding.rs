@@ -11,7 +11,7 @@ use probity_store::{ScopedFutureExt as _, work};
 
 use super::slice::{ContactPlan, DueContact, DueSlice};
 use crate::connections::effects::was_taken;
-use crate::connections::planning::rules_of;
+use crate::connections::planning::{rules_of, settings_of};
 use crate::connections::runs::account::RunAccount;
 use crate::connections::runs::held::{HeldRun, RunStop};
 use crate::connections::runs::second_look::{self, SecondLook};
@@ -26,7 +26,7 @@ impl DueSlice {
     /// Decides what to do with each contact.
     pub(super) async fn decide(&mut self, held: &HeldRun<'_>, account: &RunAccount<'_>) -> Result<(), RunStop> {
         self.follow_rules(held, account).await?;
-        self.follow_settings(account);
+        self.follow_settings(&account.connection.settings, &settings_of(&held.run)?);
         self.follow_marks(held, &account.connection.settings).await?;
         self.follow_other_connections(held).await?;
         self.look_again(held).await
@@ -52,14 +52,14 @@ impl DueSlice {
         Ok(())
     }
 
-    /// Skips actions that the current settings no longer request. Actions that they newly request need another run.
-    fn follow_settings(&mut self, account: &RunAccount<'_>) {
-        let settings = &account.connection.settings;
+    /// Skips actions that the current settings no longer request. Actions that they newly request need another run, which then has
+    /// the tag and the field of these settings.
+    fn follow_settings(&mut self, settings: &ConnectionSettings, planned_by: &ConnectionSettings) {
         for contact in self.contacts.iter_mut().filter(|contact| contact.plan == ContactPlan::Act) {
             let lists = &contact.contact.lists;
             let is_chosen =
                 settings.lists.is_empty() || lists.is_empty() || lists.iter().any(|list| settings.lists.contains(list));
-            if !is_chosen || !settings.still_ask_for(contact.action.kind, contact.action.reason) {
+            if !is_chosen || !settings.still_ask_for(contact.action.kind, contact.action.reason, planned_by) {
                 contact.plan = ContactPlan::Ignore("the settings of the connection no longer ask for it");
             }
         }

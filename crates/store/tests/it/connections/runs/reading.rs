@@ -179,6 +179,29 @@ async fn what_the_platform_reports_stays_with_the_row() {
     .await;
 }
 
+#[tokio::test]
+async fn a_contact_that_one_list_has_without_a_report_is_not_reported_whatever_the_order_of_lists() {
+    for_each_database(async |store| {
+        let connection = connected(&store, 1).await;
+        let run = start(&store, &new_run(&connection, 1)).await.unwrap();
+        let claimed = claim(&store, NOW).await.unwrap();
+        let fine = |n, list| contact(n, Some(list));
+        let bounced = |n, list| ReadContact { report: Some(ContactReport::Bounced), ..contact(n, Some(list)) };
+        let complained = |n, list| ReadContact { report: Some(ContactReport::Complained), ..contact(n, Some(list)) };
+        let news = [bounced(1, "news"), fine(2, "news"), bounced(3, "news"), complained(4, "news")];
+        store_page(&store, &claimed, &news, b"1").await.unwrap();
+        let offers = [fine(1, "offers"), bounced(2, "offers"), bounced(3, "offers")];
+        store_page(&store, &claimed, &offers, b"2").await.unwrap();
+        // Both lists on one page; and a third list that reports again what another one has taken back.
+        let others = [bounced(5, "a"), fine(5, "b"), fine(6, "a"), bounced(6, "b"), bounced(7, "a"), bounced(1, "c")];
+        store_page(&store, &claimed, &others, b"3").await.unwrap();
+        let reports = contacts::reports(&mut store.read().await.unwrap(), run.org, run.job, 0..7).await.unwrap();
+        let expected = [(2, ContactReport::Bounced), (3, ContactReport::Complained), (6, ContactReport::Bounced)];
+        assert_eq!(reports.into_iter().collect::<Vec<_>>(), expected);
+    })
+    .await;
+}
+
 async fn balance(store: &Store, org: OrgNo) -> (i64, i64) {
     let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
     (balance.available.total(), balance.held.total())
