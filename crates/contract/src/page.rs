@@ -118,23 +118,13 @@ impl FromQuery for OnePageQuery {
     }
 }
 
-describe_query!(OnePageQuery = Self::parameters());
-
-impl OnePageQuery {
-    /// Describes the parameters.
-    pub(crate) fn parameters() -> Vec<Parameter> {
-        let per_page_means =
-            "Resources per page, at least 1. The list has one page with all resources, whatever the number.";
-        let next_means = "Cursor. The list has one page, so omit it, or leave it empty.";
-        let cursor_means = "Alias of `next`. Omit it, or leave it empty.";
+describe_query!(
+    OnePageQuery = {
+        let means = "Resources per page, at least 1. The list has one page with all resources, whatever the number.";
         let usual = PerPage::USUAL.default;
-        vec![
-            query("per_page", per_page_means, per_page(usual), usual).build(),
-            query("next", next_means, text(), "").build(),
-            query("cursor", cursor_means, text(), "").build(),
-        ]
+        vec![query("per_page", means, per_page(usual), usual).build()]
     }
-}
+);
 
 impl PageQuery {
     /// Describes the parameters of a list with these page sizes.

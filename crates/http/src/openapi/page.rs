@@ -149,7 +149,7 @@ fn parameter_table(document: &Value, parameters: &[&Value]) -> Markup {
                             td { (type_of(document, &parameter["schema"])) }
                             td {
                                 (prose(text(&parameter["description"])))
-                                @if let Some(example) = parameter.get("example").filter(|example| **example != "") { p class="example" { "Example: " code { (plain(example)) } } }
+                                @if let Some(example) = parameter.get("example") { p class="example" { "Example: " code { (plain(example)) } } }
                             }
                         }
                     }

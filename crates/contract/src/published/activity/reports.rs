@@ -86,13 +86,12 @@ impl FromQuery for DailyUsageQuery {
 describe_query!(
     DailyUsageQuery = {
         let pattern = "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$";
-        let days_mean = "Number of days including today, 1 to 366, default 30.";
         let connection_means = "Only verifications for this connection.";
-        let own = [
-            query("days", days_mean, bounded(SERIES_DAYS, pattern), 30).build(),
+        vec![
+            query("days", "Number of days including today, 1 to 366, default 30.", bounded(SERIES_DAYS, pattern), 30)
+                .build(),
             query("connection_id", connection_means, text(), CONNECTION).build(),
-        ];
-        own.into_iter().chain(OnePageQuery::parameters()).collect()
+        ]
     }
 );
 
