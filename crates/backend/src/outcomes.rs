@@ -99,7 +99,7 @@ pub struct OutcomeRecorder {
 /// What a report added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddedOutcomes {
-    /// Number of events that were unknown.
+    /// Number of new events.
     pub added: i64,
     /// Number of addresses that are now on `bounced`, and were not before.
     pub bounced: i64,

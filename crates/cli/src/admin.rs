@@ -82,7 +82,7 @@ admin_commands! {
     Integrations(Subject<integrations::IntegrationsCommand>, integrations::INTEGRATIONS_EXAMPLES) => integrations::run;
     /// Manage suppression lists
     Suppressions(Subject<suppressions::SuppressionsCommand>, suppressions::SUPPRESSIONS_EXAMPLES) => suppressions::run;
-    /// Import what became of sent mail
+    /// Import outcomes of sent mail
     Outcomes(Subject<outcomes::OutcomesCommand>, outcomes::OUTCOMES_EXAMPLES) => outcomes::run;
     /// Add, show, download, search and cancel lists that the service verifies
     Lists(Subject<lists::ListsCommand>, lists::LISTS_EXAMPLES) => lists::run;

@@ -46,9 +46,9 @@ pub struct ConnectionSettings {
     pub aggressiveness: Aggressiveness,
     /// Whether a user decides about every action.
     pub manual_mode: bool,
-    /// Whether contacts are verified daily.
+    /// Whether new contacts are verified every night.
     pub autofloss: bool,
-    /// Whether contacts are verified again periodically.
+    /// Whether all contacts are verified again, a share every night.
     pub decay_protection: bool,
     /// Period after which they are, in days.
     pub decay_days: i64,

@@ -16,9 +16,9 @@ probity_mail::named! {
         UpdateTags = "update_tags",
         /// Single sign-on.
         Sso = "sso",
-        /// Daily cleaning.
+        /// Nightly verification of new contacts.
         Autofloss = "autofloss",
-        /// Monthly re-verification.
+        /// Re-verification of all contacts.
         DecayBasic = "decay_basic",
         /// Re-verification by a schedule of one's own.
         DecayCustom = "decay_custom",

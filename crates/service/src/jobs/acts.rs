@@ -60,7 +60,7 @@ pub async fn get_job_status(app: &App, caller: &Caller, id: JobId) -> Result<Bat
 pub async fn cancel_list(app: &App, caller: &Caller, id: JobId) -> Result<JobProgress, ApiError> {
     running(app, caller)?;
     if cancel_job(app, caller, id, &Once::unkeyed()).await?.status != BatchCancelled::SUCCESS {
-        return Err(ApiError::conflict("the list is already over"));
+        return Err(ApiError::conflict("the list is already completed or stopped"));
     }
     get_progress(app, caller, id).await
 }

@@ -88,7 +88,7 @@ pub async fn finish_list(app: &App, caller: &Caller, id: JobId) -> Result<JobPro
     may_end(app, caller, id).await?;
     let (org, test, now) = (caller.org(), caller.is_test(), app.now());
     if !app.store.write(|tx| jobs::hurry(tx, org, id, test, now).scope_boxed()).await? {
-        return Err(ApiError::conflict("the list is already over"));
+        return Err(ApiError::conflict("the list is already completed or stopped"));
     }
     app.wake.work.notify_one();
     get_progress(app, caller, id).await
@@ -112,7 +112,7 @@ pub async fn verify_unknown_again(app: &App, caller: &Caller, id: JobId) -> Resu
     let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
     rows::readable(&job)?;
     if !job.state.is_closed() {
-        return Err(ApiError::conflict("the list is being verified; wait for its end"));
+        return Err(ApiError::conflict("the list is being verified; wait until it is completed"));
     }
     let started_by = if caller.is_staff() { "staff" } else { "manual" };
     let origin = JobOrigin { source: "input", started_by, source_action: "dashboard.verify_again" };

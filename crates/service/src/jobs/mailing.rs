@@ -50,7 +50,7 @@ pub async fn request_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<
         .scope_boxed()
     });
     if !open.await? {
-        return Err(ApiError::conflict("the list is already over"));
+        return Err(ApiError::conflict("the list is already completed or stopped"));
     }
     get_list_mail(app, caller, id).await
 }

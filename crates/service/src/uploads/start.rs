@@ -226,7 +226,7 @@ impl ColumnTexts {
                 "column",
                 format_args!("has no address; choose the column \"{name}\", which has {count}"),
             ),
-            None => ApiError::invalid("column", "has no address, nor has any other column"),
+            None => ApiError::invalid("column", "has no addresses, and neither has any other column"),
         }
     }
 }

@@ -65,10 +65,11 @@ statements! {
             WHERE n.run = $1 AND u.email IS NOT NULL ORDER BY n.next_at LIMIT $2";
     AGAIN = "UPDATE notice SET attempts = attempts + 1, next_at = $4, lease_until = NULL, run = NULL \
              WHERE org_no = $1 AND kind = $2 AND run = $3";
-    // Includes mail with links ([`crate::accounts::users::invitations`]) and reports.
+    // Includes mail with links ([`crate::accounts::users::invitations`]), reports, and mail about completed lists.
     COUNT_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notice LIMIT $1) AS part) \
                      + (SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitation WHERE mail_state = 'waiting' LIMIT $1) AS more) \
                      + (SELECT COUNT(*) FROM (SELECT 1 AS one FROM report_mail WHERE next_at IS NOT NULL LIMIT $1) AS reports) \
+                     + (SELECT COUNT(*) FROM (SELECT 1 AS one FROM list_mail WHERE next_at IS NOT NULL LIMIT $1) AS lists) \
                      AS waiting";
     LOST = "SELECT name, provider FROM connection WHERE org_no = $1 AND disconnected_why = 'credential' \
             ORDER BY disconnected_at DESC, id DESC LIMIT $2";
@@ -94,7 +95,8 @@ pub async fn drop_one(tx: &mut Tx, org: OrgNo, notice: NoticeKind) -> Result<()>
     tx.execute(&DROP, args![org, notice.as_str()]).await.map(drop)
 }
 
-/// Mail waiting for a relay, including links for new users and reports; counted up to 10,000. For the metrics.
+/// Mail waiting for a relay, including links for new users, reports, and mail about completed lists; counted up to 10,000. For the
+/// metrics.
 pub async fn waiting(conn: &mut Conn) -> Result<i64> {
     Ok(conn.one::<i64>(&COUNT_WAITING, args![COUNTED_MAX]).await?.min(COUNTED_MAX))
 }

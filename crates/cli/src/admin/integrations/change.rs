@@ -37,16 +37,16 @@ pub(crate) struct ConnectionChangeArgs {
     /// Reasons not to act upon, separated by commas
     #[arg(long, value_name = "REASONS", value_delimiter = ',', value_parser = check())]
     pub no_checks: Vec<String>,
-    /// Whether every action waits for a person
+    /// Whether every action needs approval
     #[arg(long, value_name = "on|off", value_parser = switch())]
     pub manual_mode: Option<bool>,
-    /// Whether contacts are verified daily
+    /// Whether new contacts are verified every night
     #[arg(long, value_name = "on|off", value_parser = switch())]
     pub autofloss: Option<bool>,
-    /// Whether contacts are verified again periodically
+    /// Whether all contacts are verified again, a share every night
     #[arg(long, value_name = "on|off", value_parser = switch())]
     pub decay_protection: Option<bool>,
-    /// Days within which they are, 7 to 365
+    /// Days until all contacts are verified again, 7 to 365
     #[arg(long, value_name = "DAYS")]
     pub decay_days: Option<u32>,
     /// Whether new contacts are verified as they arrive

@@ -34,7 +34,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OutcomesCommand {
-    /// Import what became of sent mail: bounces, complaints and deliveries
+    /// Import outcomes of sent mail: bounces, complaints and deliveries
     ///
     /// Hard bounces put addresses on the suppression list `bounced`, complaints on `complained`. Repeating an import adds
     /// nothing.

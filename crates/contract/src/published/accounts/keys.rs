@@ -35,7 +35,7 @@ pub struct ApiKey {
     /// Last 4 characters of the secret.
     #[schema(examples("x7Qa"))]
     pub last4: String,
-    /// The whole key of a `pub` key, which stands in public pages; null for other kinds, and for keys created before it was
+    /// The whole key of a `pub` key, which appears in public pages; null for other kinds, and for keys created before it was
     /// stored.
     #[schema(required, examples(json!(null)))]
     pub public_key: Option<String>,

@@ -95,9 +95,9 @@ pub struct Entitlements {
     pub update_tags: bool,
     /// Single sign-on.
     pub sso: bool,
-    /// Daily cleaning.
+    /// Nightly verification of new contacts.
     pub autofloss: bool,
-    /// Monthly re-verification.
+    /// Re-verification of all contacts.
     pub decay_basic: bool,
     /// Re-verification on a custom schedule.
     pub decay_custom: bool,

@@ -410,8 +410,8 @@ schema::schemas! {
     actors = schema::one_of(["user", "api_key", "staff", "system"], "Kind of actor.");
     subjects = schema::one_of(["api_key", "user", "webhook", "job"], "Kind of subject.");
     triggers = schema::with_example(schema::or_null(schema::one_of(TRIGGERS, "Trigger of the job. `manual`: a person in the \
-        dashboard. `autofloss`: the daily schedule. `instafloss`: real-time cleaning. `decay_protection`: the monthly \
-        re-verification. `api`: this API. `staff`: support staff. `cron`, `system`: other work of the service. Null if \
+        dashboard. `autofloss`: new contacts, every night. `instafloss`: a new contact, at once. `decay_protection`: \
+        contacts verified again. `api`: this API. `staff`: support staff. `cron`, `system`: other work of the service. Null if \
         unknown.")), "api");
 }
 

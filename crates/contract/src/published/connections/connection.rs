@@ -75,9 +75,9 @@ pub struct ConnectionSettingsShown {
     pub aggressiveness: Aggressiveness,
     /// Whether every action waits until a person confirms it.
     pub manual_mode: bool,
-    /// Whether contacts are verified daily.
+    /// Whether new contacts are verified every night.
     pub autofloss: bool,
-    /// Whether contacts are verified again periodically.
+    /// Whether all contacts are verified again, a share every night.
     pub decay_protection: bool,
     #[schema(schema_with = decay_days)]
     pub decay_days: i64,

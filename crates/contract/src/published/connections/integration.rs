@@ -13,7 +13,7 @@ use super::names::{action, platform_type};
 use crate::schema;
 use crate::timestamp::Timestamp;
 
-/// A platform, and how many connections there are to it.
+/// A platform and its number of connections.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Integration)]
 pub struct IntegrationShown {

@@ -44,11 +44,11 @@ pub struct ConnectionPatch {
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = checks, required = false)]
     pub checks: Option<Nested<ChecksPatch>>,
-    /// Whether contacts are verified daily.
+    /// Whether new contacts are verified every night.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, required = false)]
     pub autofloss: Option<bool>,
-    /// Whether contacts are verified again periodically.
+    /// Whether all contacts are verified again, a share every night.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, required = false)]
     pub decay_protection: Option<bool>,

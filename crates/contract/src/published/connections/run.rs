@@ -67,7 +67,7 @@ pub struct RunShown {
     /// Contacts that are verified. Those that have unsubscribed are not.
     #[schema(examples(1_180), minimum = 0)]
     pub rows: i64,
-    /// Actions by what became of them.
+    /// Number of actions by state.
     pub actions: RunActions,
     /// Start time.
     pub created_at: Timestamp,
@@ -274,7 +274,7 @@ impl std::fmt::Debug for RunExample {
 
 schema::schemas! {
     triggers = schema::one_of(RunCause::ALL.map(RunCause::as_str), "What started the run. `manual`: a person or a \
-        key. `autofloss`: the daily schedule. `instafloss`: a new contact. `decay_protection`: the monthly schedule.");
+        key. `autofloss`: new contacts, every night. `instafloss`: a new contact, at once. `decay_protection`: contacts verified again.");
     states = schema::one_of(RunState::ALL.map(RunState::as_str), "State of the run. `reading`: contacts are read \
         from the platform. `verifying`: they are verified. `needs_confirmation`: a person decides about the planned \
         actions. `acting`: actions are being done. `finished`, `failed`, `cancelled`: the run is over.");

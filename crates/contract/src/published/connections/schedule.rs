@@ -28,7 +28,7 @@ pub struct ScheduleShown {
 pub struct ScheduledRun {
     #[schema(schema_with = triggers)]
     pub trigger: &'static str,
-    /// Time that the next run stands for. A run that was missed is made up once.
+    /// Scheduled time of the next run. One run makes up for all that were missed.
     pub due_at: Timestamp,
     /// Time of the next attempt, later than `due_at` after a failure; null while the connection is disconnected.
     #[schema(required)]
@@ -52,7 +52,7 @@ pub struct NewContactPromise {
     /// about which the platform sends an event.
     #[schema(examples(600), minimum = 0)]
     pub within_s: i64,
-    /// The same for contacts without an event.
+    /// Seconds within which a contact without an event is read and its verification starts.
     #[schema(examples(600), minimum = 0)]
     pub without_event_s: i64,
     pub webhook: EventHookShown,
@@ -63,7 +63,7 @@ pub struct NewContactPromise {
     /// are none.
     #[schema(required, examples(210), minimum = 0)]
     pub median_s: Option<i64>,
-    /// Maximum of the same.
+    /// Longest time from a contact's creation to its verdict, in seconds, in these polls; null if there are none.
     #[schema(required, examples(540), minimum = 0)]
     pub longest_s: Option<i64>,
 }

@@ -17,7 +17,8 @@ pub const OUTCOMES_MAX: usize = 10_000;
 /// Longest reply, in bytes.
 pub const REPLY_MAX_BYTES: usize = 2_000;
 
-/// Events to report. Without `Debug`, because it holds addresses.
+/// Events to report.
+// Without `Debug`, because it holds addresses.
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportOutcomes {
@@ -67,10 +68,10 @@ pub struct OutcomesReported {
     /// Number of events in the request.
     #[schema(examples(4), minimum = 0)]
     pub submitted: i64,
-    /// Number of events that were unknown. An address counts once per outcome and day.
+    /// Number of new events. An address counts once per outcome and day.
     #[schema(examples(3), minimum = 0)]
     pub added: i64,
-    /// Number of events that were known, or repeated in the request.
+    /// Number of events reported before, or repeated in the request.
     #[schema(examples(0), minimum = 0)]
     pub repeated: i64,
     /// Number of events skipped because their `email` is not an address.

@@ -13,7 +13,8 @@ use crate::timestamp::Timestamp;
 /// Longest signing key, in bytes.
 pub const SIGNING_KEY_MAX_BYTES: usize = 500;
 
-/// Source of outcomes to create. Without `Debug`, because it holds a key.
+/// Source of outcomes to create.
+// Without `Debug`, because it holds a key.
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateOutcomeSource {

@@ -4,6 +4,7 @@ use probity_account::id::UserId;
 use probity_account::role::MemberRole;
 use probity_store::accounts::users::{self, TeamMember, UserStatus};
 use probity_store::activity::list_mail::{self, ClaimedListMail};
+use probity_store::activity::notices;
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, jobs};
 
 use super::{NOW, new_job, org, submit};
@@ -46,9 +47,12 @@ async fn mail_about_a_list_waits_for_its_end_and_goes_to_those_who_asked() {
         let asked = async |user| list_mail::asked(&mut store.read().await.unwrap(), org, no, user).await.unwrap();
         assert_eq!([asked(ann).await, asked(bob).await], [true, false]);
         assert_eq!(claim(&store, 0, "early").await, []);
+        let waiting = async || notices::waiting(&mut store.read().await.unwrap()).await.unwrap();
+        assert_eq!(waiting().await, 0, "nothing is due before the end");
 
         store.write(|tx| jobs::name(tx, org, no, Some("Kunden"), &[]).scope_boxed()).await.unwrap();
         store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
+        assert_eq!(waiting().await, 1, "the metrics show what no relay has accepted yet");
         let claimed = claim(&store, 0, "first").await;
         let [mail] = &claimed[..] else { panic!("one: {claimed:?}") };
         assert_eq!((mail.email.as_str(), mail.title.as_deref(), mail.rows), ("user1@example.com", Some("Kunden"), 3));
@@ -64,6 +68,7 @@ async fn mail_about_a_list_waits_for_its_end_and_goes_to_those_who_asked() {
         assert!(matches!(record(mail.clone(), None).await, Err(StoreError::LeaseLost)));
         record(later[0].clone(), None).await.unwrap();
         assert!(!asked(ann).await);
+        assert_eq!(waiting().await, 0);
     })
     .await;
 }

@@ -70,7 +70,7 @@ pub async fn begin_sso(app: &App, visitor: &Visitor, given: BeginSso) -> Result<
     };
     let (location, flow) = started.await.map_err(|fault| {
         tracing::warn!(org = sso.org.0, %fault, "cannot begin a sign-in at a provider");
-        ApiError::new(Code::ServiceUnavailable, format!("single sign-on does not work now: {fault}"))
+        ApiError::new(Code::ServiceUnavailable, format!("single sign-on is unavailable: {fault}"))
     })?;
     let kept = KeptFlow {
         org: sso.org.0,
