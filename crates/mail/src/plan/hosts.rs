@@ -109,7 +109,7 @@ impl Hosts {
                     self.skip_host();
                 }
                 HostPhase::Addresses(_) | HostPhase::Nothing | HostPhase::Failed | HostPhase::Barred => {
-                    self.skip_host()
+                    self.skip_host();
                 }
             }
         }
