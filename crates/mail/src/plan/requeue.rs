@@ -93,7 +93,7 @@ impl ProbePlan {
 
     /// Takes verdicts back that only a stranger's backup host gave, which has accepted nobody: the domain's own hosts decide.
     pub(super) fn doubt_outsider(&mut self) {
-        if !self.hosts.is_outsider() {
+        if self.seen.accepts || !self.hosts.is_outsider() {
             return;
         }
         let told = self.silent(Silence::TimedOut, None);

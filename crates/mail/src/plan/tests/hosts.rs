@@ -79,11 +79,14 @@ fn a_host_that_is_not_responsible_is_followed_by_the_next() {
 #[test]
 fn a_strangers_backup_decides_nothing_alone_while_the_domains_own_hosts_are_silent() {
     let (first, second) = ("aspmx.example.com", "alt1.example.com");
-    for (backup, answers, wanted) in [
-        ("alt2.example.com.stranger.net", [NO, NO], "later:timeout"),
-        ("alt2.example.com.stranger.net", [YES, NO], "valid"),
+    let accepts = KnownDomain { accepts_others: true, ..KnownDomain::default() };
+    for (backup, known, answers, wanted) in [
+        ("alt2.example.com.stranger.net", KnownDomain::default(), [NO, NO], "later:timeout"),
+        ("alt2.example.com.stranger.net", KnownDomain::default(), [YES, NO], "valid"),
+        // It takes mail for the domain, as it has shown before.
+        ("alt2.example.com.stranger.net", accepts, [NO, NO], "nonexistent"),
         // The domain's own backup knows its recipients.
-        ("alt2.example.com", [NO, NO], "nonexistent"),
+        ("alt2.example.com", KnownDomain::default(), [NO, NO], "nonexistent"),
     ] {
         let mut plan = plan_with(&[mx(1, first), mx(5, second), mx(9, backup)], 1, KnownDomain::default());
         for exchanger in [0, 1] {
@@ -93,6 +96,7 @@ fn a_strangers_backup_decides_nothing_alone_while_the_domains_own_hosts_are_sile
             plan.dial_failed(DialFault::Silent(Silence::TimedOut, None));
         }
         link(&mut plan);
+        plan.meet(known);
         let flight = ask(&mut plan);
         tell(&mut plan, &flight, &answers, None);
         assert_eq!(plan.next(Some(10)), ProbeAction::Done);
