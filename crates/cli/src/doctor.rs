@@ -109,7 +109,7 @@ impl DoctorInputs {
                     _ => None,
                 })),
                 DnsAnswer::Failed(_) => failed = true,
-                DnsAnswer::Empty | DnsAnswer::NoName => {}
+                DnsAnswer::Empty | DnsAnswer::NoName | DnsAnswer::NoTarget => {}
             }
         }
         (!addresses.is_empty() || !failed).then_some(addresses)

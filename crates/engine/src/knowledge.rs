@@ -52,7 +52,7 @@ impl Knowledge {
         self.policies.for_exchanger(exchanger, self.profile)
     }
 
-    /// What is known about a domain at its first MX host before a probe.
+    /// What is known about a domain at one of its MX hosts before a probe.
     pub(crate) async fn of_domain(&self, domain: &str, host: &str, now: Millis) -> KnownDomain {
         let facts = self.facts.recall(domain, host).await;
         let remembered = match facts.catch_all {

@@ -12,6 +12,7 @@ use probity_contract::query::{FromQuery, Query};
 use probity_service::app::App;
 use probity_service::callers::caller::Caller;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use tracing::Instrument as _;
 
 pub(crate) use crate::callers::idempotency::RunOnce;
 pub(crate) use crate::error::Refusal;
@@ -73,6 +74,13 @@ pub(crate) type Created<T> = Result<(StatusCode, Json<T>), Refusal>;
 /// Answers with what an act returned.
 pub(crate) fn answer<T>(shown: Result<T, ApiError>) -> Answer<T> {
     Ok(Json(shown?))
+}
+
+/// Answers with what an act returned, which a client that goes away does not leave half-done.
+pub(crate) async fn answer_whole<T: Send + 'static>(
+    act: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+) -> Answer<T> {
+    answer(tokio::spawn(act.in_current_span()).await.map_err(ApiError::server_error)?)
 }
 
 /// Answers with what an act has made.

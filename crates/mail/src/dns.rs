@@ -63,6 +63,8 @@ pub enum DnsAnswer {
     Empty,
     /// The name does not exist (NXDOMAIN).
     NoName,
+    /// The name is an alias, and the one that it leads to does not exist (RFC 6604 §3). What is under the name may exist.
+    NoTarget,
     /// It could not be found out.
     Failed(DnsFailure),
 }
@@ -100,7 +102,7 @@ pub fn mail_route(mx: &DnsAnswer, usable: impl Fn(&str) -> bool) -> MailRoute {
     let records = match mx {
         DnsAnswer::Records(records) => records,
         DnsAnswer::Empty => return MailRoute::Implicit,
-        DnsAnswer::NoName => return MailRoute::NoDomain,
+        DnsAnswer::NoName | DnsAnswer::NoTarget => return MailRoute::NoDomain,
         DnsAnswer::Failed(failure) => return MailRoute::Failed(*failure),
     };
     // RFC 7505 §3: exactly one record, preference 0, the root as its host. A root among others is no host, and no null MX.
@@ -201,6 +203,7 @@ mod tests {
         let route = |answer| mail_route(&answer, |_| true);
         assert_eq!(route(DnsAnswer::Empty), MailRoute::Implicit);
         assert_eq!(route(DnsAnswer::NoName), MailRoute::NoDomain);
+        assert_eq!(route(DnsAnswer::NoTarget), MailRoute::NoDomain);
         assert_eq!(route(DnsAnswer::Failed(DnsFailure::ServFail)), MailRoute::Failed(DnsFailure::ServFail));
     }
 }

@@ -141,7 +141,7 @@ struct PlannedRetry {
 struct SeenAnswers {
     /// It accepted some address.
     accepts: bool,
-    /// It refused a recipient as missing, in this plan.
+    /// It refused a recipient as missing, at this host in this plan.
     refuses: bool,
 }
 

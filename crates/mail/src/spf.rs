@@ -200,7 +200,7 @@ impl SpfRun<'_> {
         match self.answers.get(&(name.to_owned(), kind)) {
             None => Err(SpfStop::Ask(name.to_owned(), kind)),
             Some(DnsAnswer::Records(records)) => Ok(Some(records.clone())),
-            Some(DnsAnswer::Empty | DnsAnswer::NoName) => Ok(None),
+            Some(DnsAnswer::Empty | DnsAnswer::NoName | DnsAnswer::NoTarget) => Ok(None),
             Some(DnsAnswer::Failed(_)) => Err(SpfStop::Outcome(SpfOutcome::TempError)),
         }
     }

@@ -122,7 +122,7 @@ fn encode(question: &Question<'_>, found: &ZoneAnswer) -> Vec<u8> {
     let (code, records) = match &found.answer {
         DnsAnswer::Records(records) => (0, records.as_slice()),
         DnsAnswer::Empty => (0, &[][..]),
-        DnsAnswer::NoName => (3, &[][..]),
+        DnsAnswer::NoName | DnsAnswer::NoTarget => (3, &[][..]),
         DnsAnswer::Failed(DnsFailure::Refused) => (5, &[][..]),
         DnsAnswer::Failed(_) => (2, &[][..]),
     };

@@ -59,7 +59,7 @@ impl Names for ByNet {
                 match answer {
                     DnsAnswer::Records(records) => found.extend(records.iter().filter_map(address)),
                     DnsAnswer::Failed(DnsFailure::Overload) => busy = true,
-                    DnsAnswer::Empty | DnsAnswer::NoName | DnsAnswer::Failed(_) => {}
+                    DnsAnswer::Empty | DnsAnswer::NoName | DnsAnswer::NoTarget | DnsAnswer::Failed(_) => {}
                 }
             }
             match (found.is_empty(), busy) {
@@ -75,7 +75,7 @@ impl Names for ByNet {
             let text = |record: &DnsRecord| if let DnsRecord::Txt(text) = record { Some(text.clone()) } else { None };
             match self.0.lookup(name, QueryKind::Txt).await.answer {
                 DnsAnswer::Records(records) => Ok(records.iter().filter_map(text).collect()),
-                DnsAnswer::Empty | DnsAnswer::NoName => Ok(Vec::new()),
+                DnsAnswer::Empty | DnsAnswer::NoName | DnsAnswer::NoTarget => Ok(Vec::new()),
                 DnsAnswer::Failed(DnsFailure::Overload) => Err(Unresolved::Busy),
                 DnsAnswer::Failed(_) => Err(Unresolved::Name),
             }

@@ -30,7 +30,7 @@ fn query(address: IpAddr, list: &str) -> String {
 fn report(address: IpAddr, list: &str, answer: &DnsAnswer) -> Check {
     let name = format!("block list {list} for {address}");
     let records = match answer {
-        DnsAnswer::Empty | DnsAnswer::NoName => return Check::ok(name, "not listed"),
+        DnsAnswer::Empty | DnsAnswer::NoName | DnsAnswer::NoTarget => return Check::ok(name, "not listed"),
         DnsAnswer::Failed(_) => &[][..],
         DnsAnswer::Records(records) => records,
     };

@@ -48,7 +48,7 @@ async fn reverse(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
             .into_iter()
             .filter_map(|record| if let DnsRecord::Ptr(name) = record { Some(name) } else { None })
             .collect(),
-        DnsAnswer::Empty | DnsAnswer::NoName => Vec::new(),
+        DnsAnswer::Empty | DnsAnswer::NoName | DnsAnswer::NoTarget => Vec::new(),
         DnsAnswer::Failed(how) => {
             return Check::warn(name, format!("lookup failed: {}", super::failed_lookup(how)), super::AGAIN);
         }

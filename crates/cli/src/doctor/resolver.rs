@@ -30,7 +30,7 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
                 format!("responds slowly, in {took} ms"),
                 "run a resolver on this machine, such as unbound, and set dns.nameservers to it",
             ),
-            DnsAnswer::NoName => Check::fail(
+            DnsAnswer::NoName | DnsAnswer::NoTarget => Check::fail(
                 title,
                 format!("reports that {domain} does not exist"),
                 "set dns.nameservers to a resolver that resolves public names",
@@ -56,5 +56,6 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
 /// Whether an answer about the first domain tells if names resolve. One that denies it may know the others: the port check looks
 /// them up.
 fn is_telling(answer: &DnsAnswer) -> bool {
-    !matches!(answer, DnsAnswer::NoName | DnsAnswer::Empty | DnsAnswer::Failed(DnsFailure::Refused))
+    use DnsAnswer::{Empty, Failed, NoName, NoTarget};
+    !matches!(answer, NoName | NoTarget | Empty | Failed(DnsFailure::Refused))
 }

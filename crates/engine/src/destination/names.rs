@@ -35,7 +35,7 @@ impl NameLookups {
     pub(crate) async fn have_no_address(&self, host: &str, share: QueryShare) -> bool {
         for kind in [QueryKind::A, QueryKind::Aaaa] {
             let lookup = self.lookup(host, kind, share).await;
-            if !matches!(lookup.answer, DnsAnswer::Empty | DnsAnswer::NoName) {
+            if !matches!(lookup.answer, DnsAnswer::Empty | DnsAnswer::NoName | DnsAnswer::NoTarget) {
                 return false;
             }
         }

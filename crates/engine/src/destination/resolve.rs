@@ -219,14 +219,16 @@ impl CachingResolver {
         // Fails if nobody waits for the answer any more.
         let _ = begin.send(());
         let mut lookup = self.net.lookup(&name, kind).await;
-        if lookup.answer == DnsAnswer::NoName
+        if matches!(lookup.answer, DnsAnswer::NoName | DnsAnswer::NoTarget)
             && let Err(failure) = self.know_top_level(&name).await
         {
             lookup.answer = DnsAnswer::Failed(failure);
         }
         let ttl_ms = match lookup.answer {
             DnsAnswer::Failed(_) => FAILURE_TTL_MS,
-            DnsAnswer::NoName | DnsAnswer::Empty => lookup.ttl_ms.clamp(TTL_MIN_MS, NEGATIVE_TTL_MAX_MS),
+            DnsAnswer::NoName | DnsAnswer::NoTarget | DnsAnswer::Empty => {
+                lookup.ttl_ms.clamp(TTL_MIN_MS, NEGATIVE_TTL_MAX_MS)
+            }
             DnsAnswer::Records(_) => lookup.ttl_ms.clamp(TTL_MIN_MS, TTL_MAX_MS),
         };
         let lookup = Arc::new(lookup);
@@ -243,7 +245,7 @@ impl CachingResolver {
         match self.net.lookup(top_level, QueryKind::Mx).await.answer {
             DnsAnswer::NoName => Err(DnsFailure::Refused),
             DnsAnswer::Failed(failure) => Err(failure),
-            DnsAnswer::Records(_) | DnsAnswer::Empty => Ok(()),
+            DnsAnswer::Records(_) | DnsAnswer::Empty | DnsAnswer::NoTarget => Ok(()),
         }
     }
 

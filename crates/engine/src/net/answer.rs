@@ -84,9 +84,9 @@ impl AliasChain {
         }
     }
 
-    /// The answer "no such name". RFC 6604 section 3: it is about the end of the chain, so an alias exists, and what is under it may.
+    /// The answer "no such name", which is about the end of the chain (RFC 6604 section 3).
     fn no_name(&self) -> DnsAnswer {
-        if self.names.len() == 1 { DnsAnswer::NoName } else { DnsAnswer::Empty }
+        if self.names.len() == 1 { DnsAnswer::NoName } else { DnsAnswer::NoTarget }
     }
 
     /// An authoritative negative. RFC 2308 section 5: it lives as long as the SOA's minimum or the SOA record itself, whichever is

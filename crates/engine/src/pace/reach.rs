@@ -81,7 +81,7 @@ impl ReachMemory {
     /// offer (RFC 3207 §6).
     pub(crate) fn opened(&self, address: IpAddr, tls_free: bool, tls: bool) -> bool {
         self.put(address, |known| {
-            known.ended = 0;
+            (known.ended, known.dead) = (0, None);
             known.had_tls |= tls_free && tls;
         });
         tls_free && !tls && self.with(address, |known| known.had_tls)

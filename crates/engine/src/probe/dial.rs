@@ -203,7 +203,10 @@ impl Probe<'_> {
                 self.said_nothing(DialogStage::Connect);
             }
             DialFault::Silent(how, Some(stage)) => {
-                self.parts.pacing.reach.ended(address, *how, now);
+                // A server that is slower than the short deadlines of live calls may answer within those of a job.
+                if *how != Silence::TimedOut || self.asker.effort == Effort::Batch {
+                    self.parts.pacing.reach.ended(address, *how, now);
+                }
                 self.said_nothing(*stage);
             }
             DialFault::Tls => {

@@ -208,8 +208,7 @@ async fn follows_aliases_as_far_as_is_sane() {
     let mx = |ttl_ms| found(vec![exchanger(1, "mx.example")], ttl_ms);
     for (name, expected) in [
         ("alias.example", found(vec![exchanger(5, "mx.example")], 40_000)),
-        // The alias exists.
-        ("toabsent.example", DnsLookup { answer: DnsAnswer::Empty, ttl_ms: 20_000 }),
+        ("toabsent.example", DnsLookup { answer: DnsAnswer::NoTarget, ttl_ms: 20_000 }),
         ("toempty.example", DnsLookup { answer: DnsAnswer::Empty, ttl_ms: 60_000 }),
         ("toservfail.example", failed(DnsFailure::ServFail)),
         ("step8.example", mx(60_000)),

@@ -326,13 +326,18 @@ async fn a_thousand_questions_about_one_domain_are_one_query() {
 #[tokio::test(start_paused = true)]
 async fn a_resolver_that_knows_no_public_names_makes_nobody_undeliverable() {
     // A machine without a network, or behind a gate: the resolver answers, and denies whatever it is asked for.
-    let world = World::builder().zone("com", Zone::failing(DnsFault::Nxdomain)).build().expect("a world");
+    let world = World::builder()
+        .zone("com", Zone::failing(DnsFault::Nxdomain))
+        .zone("alias.com", Zone::alias("gone.example.net"))
+        .build()
+        .expect("a world");
     let lab = Lab::polite(&world);
+    expect(&lab, &[("ann@alias.com", "unknown/unverified/dns_temporary")]).await;
     expect(&lab, &[("ann@example.com", "unknown/unverified/dns_temporary")]).await;
     expect(&lab, &[("ann@sub.example.com", "unknown/unverified/dns_temporary")]).await;
     // The rest of the names are denied by one that knows their top-level domain.
     expect(&lab, &[("ann@example.org", "undeliverable/illegitimate/nxdomain")]).await;
-    assert_eq!(lab.engine.counters().queries, 6, "three names and their top-level domains");
+    assert_eq!(lab.engine.counters().queries, 8, "four names and their top-level domains");
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,7 +19,7 @@ use probity_service::lists::progress;
 use probity_service::lists::sharing::{self, LinkedSummary, NewListLink, SharedList};
 use probity_service::lists::slice::{RowsQuery, RowsSlice, find_rows};
 
-use crate::handler::{Answer, AppState, Asking, Call, JsonBody, PathId, Refusal, answer};
+use crate::handler::{Answer, AppState, Asking, Call, JsonBody, PathId, Refusal, answer, answer_whole};
 use crate::person::links;
 
 /// Names and tags a list.
@@ -43,9 +43,7 @@ pub(crate) async fn finish(Call(app, caller): Call, PathId(id): PathId<JobId>) -
 
 /// Verifies the unknown rows of a list again, as a new one.
 pub(crate) async fn verify_unknown(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<Started> {
-    // A browser that goes away does not leave it half-done.
-    let work = async move { keeping::verify_unknown_again(&app, &caller, id).await };
-    Ok(Json(tokio::spawn(work).await.map_err(probity_contract::error::ApiError::server_error)??))
+    answer_whole(async move { keeping::verify_unknown_again(&app, &caller, id).await }).await
 }
 
 /// Rows of a list by domain.

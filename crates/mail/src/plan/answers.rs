@@ -128,7 +128,7 @@ impl ProbePlan {
                 flight.heard.told_something |= stage == DialogStage::Rcpt && reply.code != GOODBYE;
                 flight.accepted |= matches!(meaning, Meaning::Accepted | Meaning::Exists);
                 flight.refused |= stage == DialogStage::Rcpt && reply.code >= 500 && tells_apart(meaning);
-                if stage == DialogStage::Mail {
+                if stage == DialogStage::Mail && reply.code != GOODBYE {
                     flight.mail_refused = Some(self.report(stage, reply.clone(), &reading));
                 }
                 self.hear(HeldReply { recipient, reading, reply }, stage, flight);
@@ -197,7 +197,7 @@ pub(super) struct FlightSoFar {
     pub(super) elsewhere: Vec<HeldReply>,
     pub(super) refused_us: Vec<HeldReply>,
     pub(super) refusal: Option<(AboutUs, DialogStage, Option<i64>)>,
-    /// The reply to MAIL, if it refused the transaction but not us.
+    /// The reply to MAIL, if it refused the transaction, and neither us nor the session.
     pub(super) mail_refused: Option<RecipientReport>,
     /// Whether the random recipient was answered with a refusal of us.
     pub(super) random_refuses_us: bool,

@@ -2,8 +2,8 @@
 
 use super::answers::FlightSoFar;
 use super::{
-    ASKS_MAX, FRUITLESS_MAX, HeldReply, KnownDomain, ProbePlan, Randoms, RecipientFate, RecipientReport, SeenAnswers,
-    TEMPORARY_MS, UNREACHED_MS, index,
+    ASKS_MAX, FRUITLESS_MAX, HeldReply, KnownDomain, PlannedRetry, ProbePlan, Randoms, RecipientFate, RecipientReport,
+    SeenAnswers, TEMPORARY_MS, UNREACHED_MS, index,
 };
 use crate::classify::{AboutUs, DialogStage, NAMES_CLIENT};
 use crate::smtp::session::End;
@@ -47,9 +47,12 @@ impl ProbePlan {
 
     /// Defers the open recipients after a refused MAIL: it would be refused for them too.
     pub(super) fn stop_if_mail_refused(&mut self, flight: &FlightSoFar) {
-        if let Some(told) = &flight.mail_refused {
-            self.defer_all(told, TEMPORARY_MS, "temporary");
+        let Some(told) = &flight.mail_refused else { return };
+        if self.asks_randoms() {
+            // Acceptances that wait for a random recipient are asked about again, too.
+            self.randoms.put_off.get_or_insert(PlannedRetry { after_ms: TEMPORARY_MS, why: "temporary", ours: None });
         }
+        self.defer_all(told, TEMPORARY_MS, "temporary");
     }
 
     /// Requeues a recipient, for this MX host or the next.
@@ -121,15 +124,19 @@ impl ProbePlan {
     }
 
     /// Starts at an MX host with what is known of the domain there. What another host showed does not count: a backup may accept
-    /// everything for a host that checks its recipients, so whom that one accepted is asked about again.
+    /// everything for a host that checks its recipients. Whom that one accepted without a check is asked about later, by which time
+    /// it may be back: a backup that contradicts it may have an old list of recipients.
     pub fn meet(&mut self, known: KnownDomain) {
         self.known = known;
         self.catch_all = known.catch_all;
         self.seen = SeenAnswers { accepts: known.accepts_others, refuses: false };
         self.randoms = Randoms::default();
         (self.misses, self.checked) = (0, false);
-        let held = std::mem::take(&mut self.accepted).into_iter().chain(std::mem::take(&mut self.denied));
-        for held in held.collect::<Vec<_>>() {
+        for held in std::mem::take(&mut self.accepted) {
+            let told = self.silent(Silence::Closed, Some(DialogStage::Rcpt));
+            self.later(held.recipient, told, UNREACHED_MS, silence_token(Silence::Closed), true);
+        }
+        for held in std::mem::take(&mut self.denied) {
             self.ask_again(held.recipient, Some((Silence::Closed, DialogStage::Rcpt)), None);
         }
     }

@@ -28,9 +28,8 @@ impl ZoneAnswer {
     /// Converts it for the engine.
     pub(crate) fn lookup(self) -> DnsLookup {
         let ttl_ms = if matches!(self.answer, DnsAnswer::Failed(_)) { 0 } else { i64::from(self.ttl_s) * 1_000 };
-        // RFC 6604 §3: a denial is about the end of a chain, whose first name exists.
         let is_alias = self.answer == DnsAnswer::NoName && !self.chain.is_empty();
-        DnsLookup { answer: if is_alias { DnsAnswer::Empty } else { self.answer }, ttl_ms }
+        DnsLookup { answer: if is_alias { DnsAnswer::NoTarget } else { self.answer }, ttl_ms }
     }
 }
 

@@ -8,7 +8,7 @@ use probity_contract::published::connections::{
 };
 use probity_service::connections::{ConnectionPlace, acts, schedule};
 
-use crate::handler::{Answer, Asking, Call, Created, JsonBody, NoBody, PathId, RunOnce, answer, created};
+use crate::handler::{Answer, Asking, Call, Created, JsonBody, NoBody, PathId, RunOnce, answer, answer_whole, created};
 
 /// Create a connection
 ///
@@ -73,7 +73,7 @@ pub(crate) async fn patch_connection(
     PathId(place): PathId<ConnectionPlace>,
     JsonBody(patch): JsonBody<ConnectionPatch>,
 ) -> Answer<ConnectionShown> {
-    answer(acts::change_connection(&app, &caller, &place, patch).await)
+    answer_whole(async move { acts::change_connection(&app, &caller, &place, patch).await }).await
 }
 
 /// Delete a connection
@@ -92,7 +92,7 @@ pub(crate) async fn delete_connection(
     Call(app, caller): Call,
     PathId(place): PathId<ConnectionPlace>,
 ) -> Answer<DisconnectedConnection> {
-    answer(acts::delete_connection(&app, &caller, &place).await)
+    answer_whole(async move { acts::delete_connection(&app, &caller, &place).await }).await
 }
 
 /// Test a connection

@@ -152,11 +152,11 @@ fn what_one_host_showed_does_not_vouch_for_what_another_accepts() {
 }
 
 #[test]
-fn whom_a_host_accepted_unchecked_the_next_one_is_asked_about() {
-    let mut plan = plan_with(&[mx(10, "mx.example.com"), mx(20, "mx2.example.com")], 1, KnownDomain::default());
+fn whom_a_host_accepted_unchecked_no_backup_calls_missing() {
+    let mut plan = plan_with(&[mx(10, "mx.example.com"), mx(20, "mx2.example.com")], 2, KnownDomain::default());
     link(&mut plan);
     let flight = ask(&mut plan);
-    tell(&mut plan, &flight, &[YES, "-"], Some(&End::Refused { stage: DialogStage::Rcpt, reply: busy() }));
+    tell(&mut plan, &flight, &[YES, "-", "-"], Some(&End::Refused { stage: DialogStage::Rcpt, reply: busy() }));
     for _ in 0..2 {
         assert!(matches!(plan.next(None), ProbeAction::Dial { exchanger: 0, .. }));
         plan.dial_failed(DialFault::Silent(Silence::TimedOut, None));
@@ -164,10 +164,10 @@ fn whom_a_host_accepted_unchecked_the_next_one_is_asked_about() {
     link(&mut plan);
     plan.meet(KnownDomain::default());
     let flight = ask(&mut plan);
-    assert_eq!(flight, (vec![0], true));
+    assert_eq!(flight, (vec![1], true));
     tell(&mut plan, &flight, &[NO, NO], None);
     assert_eq!(plan.next(Some(10)), ProbeAction::Done);
-    expect(&mut plan, &["nonexistent"]);
+    expect(&mut plan, &["later:closed", "nonexistent"]);
 }
 
 #[test]

@@ -113,16 +113,47 @@ fn a_421_in_every_session_ends_the_plan_after_a_few() {
 }
 
 #[test]
+fn an_acceptance_that_waits_for_a_check_is_asked_about_again_after_a_refused_mail() {
+    let mut plan = plan(20);
+    link(&mut plan);
+    let (recipients, random) = ask(&mut plan);
+    assert!(random);
+    tell(&mut plan, &(recipients.clone(), random), &vec![YES; recipients.len() + 1], None);
+    let (rest, random) = ask(&mut plan);
+    let heard = refuse_mail(&mut plan, (&rest, random), "451 4.3.0 Temporary failure");
+    assert!(!heard.told_something);
+    assert_eq!(plan.next(Some(100)), ProbeAction::Done);
+    let reasons = reasons(&mut plan);
+    assert_eq!(reasons.len(), 20);
+    assert!(reasons.iter().all(|(_, reason)| reason == "later:temporary"), "{reasons:?}");
+}
+
+#[test]
+fn a_421_to_mail_ends_its_session_only() {
+    let mut plan = plan(20);
+    link(&mut plan);
+    let (recipients, random) = ask(&mut plan);
+    let heard = refuse_mail(&mut plan, (&recipients, random), "421 closing");
+    assert!(!heard.told_something);
+    assert!(matches!(plan.next(Some(100)), ProbeAction::Ask { .. }), "the others are asked about in another session");
+}
+
+fn refuse_mail(plan: &mut ProbePlan, (recipients, random): (&[u32], bool), text: &str) -> FlightFindings {
+    let RcptAnswer::Reply(refused) = reply(text) else { panic!("a reply") };
+    let refused = Arc::new(refused);
+    let count = recipients.len() + usize::from(random);
+    let answers = (0..count).map(|_| RcptAnswer::MailRefused(refused.clone())).collect();
+    let reader = FlightReader { rules: Rules::embedded(), us: DialogParties::default(), recipients: &[] };
+    plan.answered(recipients, answers, random, None, &reader)
+}
+
+#[test]
 fn a_refused_mail_is_not_repeated_for_the_others() {
     for text in ["550 Rejected", "451 4.3.0 Temporary failure"] {
         let mut plan = plan(100);
         link(&mut plan);
         let (recipients, random) = ask(&mut plan);
-        let RcptAnswer::Reply(refused) = reply(text) else { panic!("a reply") };
-        let count = recipients.len() + usize::from(random);
-        let answers = (0..count).map(|_| RcptAnswer::MailRefused(Arc::new(refused.clone()))).collect();
-        let reader = FlightReader { rules: Rules::embedded(), us: DialogParties::default(), recipients: &[] };
-        let heard = plan.answered(&recipients, answers, random, None, &reader);
+        let heard = refuse_mail(&mut plan, (&recipients, random), text);
         assert!(!heard.told_something, "{text}: it is no answer about anybody");
         assert_eq!(plan.next(Some(100)), ProbeAction::Done, "{text}");
         assert_eq!(reasons(&mut plan).len(), 100, "{text}");
