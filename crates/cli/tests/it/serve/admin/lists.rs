@@ -82,7 +82,12 @@ fn forecast_to_download(installation: Installation) {
     );
     downloads(&installation, &job);
     let cancelled = installation.run(&["lists", "cancel", &job]);
-    assert_eq!((cancelled.code, cancelled.err.contains("already completed or stopped")), (Some(2), true), "{}", cancelled.err);
+    assert_eq!(
+        (cancelled.code, cancelled.err.contains("already completed or stopped")),
+        (Some(2), true),
+        "{}",
+        cancelled.err
+    );
 
     let event = &objects(&installation.run(&["timeline", "--json"]))[0];
     assert_eq!((&event["trigger"], &event["source_action"]), (&json!("staff"), &json!("cli.upload")), "{event}");
