@@ -37,8 +37,7 @@ where
     }
 }
 
-/// Body of a request that needs none. Anything that is sent must be JSON and within the size limit. The last extractor of a
-/// handler.
+/// Body of a request that needs none: what is sent all the same must be JSON and within the size limit.
 pub(crate) type NoBody = Option<JsonBody<IgnoredAny>>;
 
 /// Takes the ID in the path of a route, several as a tuple, or parameters of the path by name. Each is one segment in any

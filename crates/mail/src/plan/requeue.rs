@@ -106,8 +106,12 @@ impl ProbePlan {
             why: silence_token(Silence::TimedOut),
             same_source: false,
         };
-        let is_verdict = |told: &RecipientReport| matches!(told.mailbox, Mailbox::Replied { meaning, .. } if meaning.makes_undeliverable().is_some());
-        let refused = |decided: &RecipientFate| matches!(decided, RecipientFate::Settled(told) if is_verdict(told));
+        let refused = |decided: &RecipientFate| match decided {
+            RecipientFate::Settled(RecipientReport { mailbox: Mailbox::Replied { meaning, .. }, .. }) => {
+                meaning.makes_undeliverable().is_some()
+            }
+            _ => false,
+        };
         self.fates.iter_mut().filter(|(_, decided)| refused(decided)).for_each(|(_, decided)| *decided = fate());
         self.fates.extend(std::mem::take(&mut self.denied).iter().map(|held| (held.recipient, fate())));
     }

@@ -78,8 +78,8 @@ async fn known(app: &App, connection: ConnId) -> Result<Arc<KnownHook>, ApiError
 
 /// Webhook of a connection that is being deleted or gets other credentials, with what its removal at the platform needs.
 ///
-/// The database is changed between the two steps: until then the runs of the connection act, and the removal may take a while. The
-/// change forgets keys and credentials, so they are read before.
+/// The database is changed between the two steps: until then the runs of the connection act, and the removal may take a while. A
+/// deletion forgets keys and credentials, and a change replaces the credentials, so both are read before.
 pub(super) struct HookRemoval<'a> {
     connection: ConnId,
     keys: HookKeys,

@@ -95,8 +95,7 @@ pub async fn drop_one(tx: &mut Tx, org: OrgNo, notice: NoticeKind) -> Result<()>
     tx.execute(&DROP, args![org, notice.as_str()]).await.map(drop)
 }
 
-/// Mail waiting for a relay, including links for new users, reports, and mail about completed lists; counted up to 10,000. For the
-/// metrics.
+/// Mail waiting for a relay, for the metrics: notices, links for new users, reports, and mail about completed lists, up to 10,000.
 pub async fn waiting(conn: &mut Conn) -> Result<i64> {
     Ok(conn.one::<i64>(&COUNT_WAITING, args![COUNTED_MAX]).await?.min(COUNTED_MAX))
 }
