@@ -118,7 +118,7 @@ const NAMED = {
 };
 
 /** Quotation marks and apostrophes that are not those of the language. */
-const FOREIGN_MARKS = { de: /["'’«»”]/, fr: /["'„“”]/, es: /["'„“”’]/, en: /["„«»]/ };
+const FOREIGN_MARKS = { de: /["'’«»”]/, fr: /["'„“”]/, es: /["'„“”’]/, en: /["„«»’]/ };
 /** The reader is spoken to as a stranger is. */
 const FAMILIAR = {
   de: /(?<!\p{L})(du|dein\p{L}*|dich|dir)(?!\p{L})/iu,

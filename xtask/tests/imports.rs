@@ -37,7 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // A PostgreSQL server for tests, without dependencies.
     ("probity-trialdb", &[]),
     ("probity-mailworld", &["probity-engine", "probity-mail"]),
-    // Simulated newsletter platforms, which know nothing of connectors: they judge them.
+    // Simulated email platforms, which know nothing of connectors: they judge them.
     ("probity-espworld", &["probity-mail"]),
     // Types of the published contract, made from rows of the store.
     ("probity-contract", &["probity-account", "probity-lists", "probity-mail", "probity-store"]),

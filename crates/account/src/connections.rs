@@ -1,4 +1,4 @@
-//! Connections to newsletter platforms: which verdicts lead to an action, and which contacts a customer's rules name.
+//! Connections to email platforms: which verdicts lead to an action, and which contacts a customer's rules name.
 //!
 //! A verdict is acted upon if its reason passes a gate ([`GateSet`]), whatever the platform. Rules come first ([`RuleSet`]): a
 //! whitelisted contact is never touched. A run whose actions nobody has confirmed may be held by the [`brake()`].

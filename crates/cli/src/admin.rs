@@ -1,5 +1,5 @@
 //! Administration from the command line: organizations with their plans, keys, credits and users, and what an organization does
-//! itself in the dashboard: lists, settings, reports, connections to newsletter platforms.
+//! itself in the dashboard: lists, settings, reports, connections to email platforms.
 //!
 //! A command calls an act of the service as the operator, and prints the answer: a table on a terminal, otherwise one JSON object
 //! per line, as the API shows it. Each module has the commands of one subject: their arguments, the columns of their tables, and a
@@ -78,7 +78,7 @@ admin_commands! {
     Erasures(Subject<erasures::ErasuresCommand>, erasures::ERASURES_EXAMPLES) => erasures::run;
     /// Manage webhooks
     Webhooks(Subject<webhooks::WebhooksCommand>, webhooks::WEBHOOKS_EXAMPLES) => webhooks::run;
-    /// Connect newsletter platforms: verify their contacts, and unsubscribe, delete or tag those with bad verdicts
+    /// Connect email platforms: verify their contacts, and unsubscribe, delete or tag those with bad verdicts
     Integrations(Subject<integrations::IntegrationsCommand>, integrations::INTEGRATIONS_EXAMPLES) => integrations::run;
     /// Manage suppression lists
     Suppressions(Subject<suppressions::SuppressionsCommand>, suppressions::SUPPRESSIONS_EXAMPLES) => suppressions::run;

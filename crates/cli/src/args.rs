@@ -131,7 +131,7 @@ pub(crate) enum Command {
     Admin(AdminCommand),
     /// Print the effective configuration, with a comment on every key
     Config,
-    /// List and check connectors, the files that describe newsletter platforms
+    /// List and check connectors, the files that describe email platforms
     #[command(subcommand, after_help = connectors::CONNECTORS_EXAMPLES)]
     Connectors(connectors::ConnectorsCommand),
     /// Print completions for a shell

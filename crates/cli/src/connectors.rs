@@ -1,4 +1,4 @@
-//! `probity connectors`: the newsletter platforms that the service connects to, and checks of files for more.
+//! `probity connectors`: the email platforms that the service connects to, and checks of files for more.
 //!
 //! Needs no network. Every fault of a file is shown, not only the first: a file is mended in one go.
 

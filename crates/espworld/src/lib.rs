@@ -1,4 +1,4 @@
-//! Simulated newsletter platforms on loopback.
+//! Simulated email platforms on loopback.
 //!
 //! An [`EspWorld`] is an HTTP server that imitates a platform with one account: lists, contacts with their states,
 //! tags, fields and webhooks. It refuses what the platform refuses, counts calls against the platform's rate limits,

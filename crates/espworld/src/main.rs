@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use probity_espworld::{EspFaults, EspNotice, EspOptions, EspState, EspVendor, EspWorld};
 use tokio::net::TcpStream;
 
-/// Simulate a newsletter platform on loopback, to try connections without an account
+/// Simulate an email platform on loopback, to try connections without an account
 #[derive(Debug, Parser)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[command(name = "espworld")]

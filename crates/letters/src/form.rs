@@ -102,7 +102,7 @@ impl LetterDraft<'_> {
     fn footer(&self) -> Option<LetterFooter> {
         let (kind, links) = self.report?;
         let why = [
-            "You get this email because \"{setting}\" is on in your notifications.",
+            "You get this email because “{setting}” is on in your notifications.",
             "Sie erhalten diese E-Mail, weil „{setting}“ in Ihren Benachrichtigungen eingeschaltet ist.",
             "Vous recevez cet e-mail parce que «\u{a0}{setting}\u{a0}» est activé dans vos notifications.",
             "Recibe este correo porque «{setting}» está activado en sus notificaciones.",

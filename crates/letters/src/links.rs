@@ -57,7 +57,7 @@ impl LinkLetter<'_> {
         };
         let label = ["Choose a password", "Passwort wählen", "Choisir un mot de passe", "Elegir una contraseña"];
         let after = [
-            "The link works once, until {until}. If you did not expect it, you need not do anything.",
+            "The link works once, until {until}. If you did not expect this invitation, you can ignore this email.",
             "Der Link funktioniert einmal, bis zum {until}. Wenn Sie ihn nicht erwartet haben, müssen Sie nichts tun.",
             "Le lien fonctionne une seule fois, jusqu’au {until}. Si vous ne l’attendiez pas, vous n’avez rien à faire.",
             "El enlace funciona una sola vez, hasta el {until}. Si no lo esperaba, no tiene que hacer nada.",
@@ -108,8 +108,8 @@ impl LinkLetter<'_> {
             "Elegir una contraseña nueva",
         ];
         let after = [
-            "The link works once, until {until}, and signs you out everywhere else. If you did not ask for it, you need not \
-             do anything: your password stays.",
+            "The link works once, until {until}, and signs you out everywhere else. If you did not request this, \
+             ignore this email: your password stays the same.",
             "Der Link funktioniert einmal, bis zum {until}, und meldet Sie überall sonst ab. Haben Sie ihn nicht angefordert, \
              müssen Sie nichts tun: Ihr Passwort bleibt unverändert.",
             "Le lien fonctionne une seule fois, jusqu’au {until}, et vous déconnecte partout ailleurs. Si vous ne l’avez pas \

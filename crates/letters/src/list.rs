@@ -37,7 +37,7 @@ impl ListLetter<'_> {
                     "{list}: verificación terminada",
                 ],
                 [
-                    "Verification is completed.",
+                    "Verification is complete.",
                     "Die Prüfung ist abgeschlossen.",
                     "La vérification est terminée.",
                     "La verificación ha terminado.",

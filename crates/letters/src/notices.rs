@@ -38,19 +38,19 @@ impl CreditLetter<'_> {
     /// Writes the notice.
     pub fn written(&self, language: PageLanguage) -> Letter {
         let subject = [
-            "Few credits are left for {org}",
+            "Credits are running low for {org}",
             "Nur noch wenige Credits für {org}",
             "Il reste peu de crédits pour {org}",
             "Quedan pocos créditos para {org}",
         ];
         let lead = [
-            "The balance of {org} on Probity has become low. When no credits are left, verifications are refused.",
+            "Credits are running low for {org} on Probity. When they run out, verifications are refused.",
             "{org} hat auf Probity nur noch wenige Credits. Sind keine mehr übrig, werden Prüfungen abgelehnt.",
             "Le solde de {org} sur Probity est désormais faible. Quand il n’y aura plus de crédits, les vérifications seront refusées.",
             "El saldo de {org} en Probity es bajo. Cuando no queden créditos, se rechazarán las verificaciones.",
         ];
         let unnamed = ["your organization", "Ihre Organisation", "votre organisation", "su organización"];
-        let label = ["See what is left", "Stand ansehen", "Voir ce qui reste", "Ver lo que queda"];
+        let label = ["View credits", "Stand ansehen", "Voir ce qui reste", "Ver lo que queda"];
         let (org_name, url) = (self.org_name, self.dashboard.to_owned());
         Notice { org_name, unnamed, subject, lead, label, tables: Vec::new(), url }.written(language)
     }

@@ -115,7 +115,7 @@ fn what_waits(language: PageLanguage, one: &WaitingLine<'_>) -> String {
         "La plataforma rechaza las credenciales: vuelva a conectar",
     ];
     let credits = [
-        "Automatic runs wait for credits",
+        "Automatic runs are waiting for credits",
         "Automatische Läufe warten auf Credits",
         "Les passages automatiques attendent des crédits",
         "Las pasadas automáticas esperan créditos",

@@ -116,7 +116,7 @@ impl RunLetter<'_> {
             ]
         } else {
             [
-                "The run of {date} is completed.",
+                "The run of {date} is complete.",
                 "Der Lauf vom {date} ist abgeschlossen.",
                 "Le passage du {date} est terminé.",
                 "La pasada del {date} ha terminado.",

@@ -21,7 +21,7 @@ impl UnsubscribeTexts {
     pub fn question(language: PageLanguage, kind: ReportKind) -> Self {
         let heading = match kind {
             ReportKind::Run => [
-                "Stop reports of runs?",
+                "Stop run reports?",
                 "Berichte über Läufe abbestellen?",
                 "Ne plus recevoir les rapports de passages\u{a0}?",
                 "¿Dejar de recibir los informes de pasadas?",
@@ -47,19 +47,19 @@ impl UnsubscribeTexts {
     pub fn done(language: PageLanguage, kind: ReportKind) -> Self {
         let paragraph = match kind {
             ReportKind::Run => [
-                "You get no more reports of runs. To get them again, switch them on in your notifications.",
+                "You will no longer get run reports. To get them again, switch them on in your notifications.",
                 "Sie erhalten keine Berichte über Läufe mehr. In Ihren Benachrichtigungen können Sie sie wieder einschalten.",
                 "Vous ne recevrez plus de rapports de passages. Vous pouvez les réactiver dans vos notifications.",
                 "Ya no recibirá informes de pasadas. Puede volver a activarlos en sus notificaciones.",
             ],
             ReportKind::Weekly => [
-                "You get no more weekly reports. To get them again, switch them on in your notifications.",
+                "You will no longer get weekly reports. To get them again, switch them on in your notifications.",
                 "Sie erhalten keine wöchentlichen Berichte mehr. In Ihren Benachrichtigungen können Sie sie wieder einschalten.",
                 "Vous ne recevrez plus de rapports hebdomadaires. Vous pouvez les réactiver dans vos notifications.",
                 "Ya no recibirá informes semanales. Puede volver a activarlos en sus notificaciones.",
             ],
             ReportKind::Monthly => [
-                "You get no more monthly reports. To get them again, switch them on in your notifications.",
+                "You will no longer get monthly reports. To get them again, switch them on in your notifications.",
                 "Sie erhalten keine monatlichen Berichte mehr. In Ihren Benachrichtigungen können Sie sie wieder einschalten.",
                 "Vous ne recevrez plus de rapports mensuels. Vous pouvez les réactiver dans vos notifications.",
                 "Ya no recibirá informes mensuales. Puede volver a activarlos en sus notificaciones.",

@@ -15,13 +15,13 @@ pub(crate) const ROWS: Wording = ["Rows", "Zeilen", "Lignes", "Filas"];
 /// Number of actions that wait.
 pub(crate) const ACTIONS_WAIT: Counted = Counted {
     one: [
-        "{n} action waits for you",
+        "{n} action is waiting for you",
         "{n} Aktion wartet auf Sie",
         "{n} {of}action attend votre accord",
         "{n} {of}acción pendiente de usted",
     ],
     other: [
-        "{n} actions wait for you",
+        "{n} actions are waiting for you",
         "{n} Aktionen warten auf Sie",
         "{n} {of}actions attendent votre accord",
         "{n} {of}acciones pendientes de usted",
@@ -102,7 +102,7 @@ pub(crate) fn held(by: Option<BrakeReason>) -> Wording {
             "La primera pasada con estos ajustes y reglas pregunta antes de actuar. No se ha cambiado nada.",
         ],
         Some(BrakeReason::TooMany) => [
-            "Automatic runs would change more than 10% of their contacts: this one asks first and has changed nothing.",
+            "Automatic runs would change more than 10% of the contacts, so this run is waiting for your decision. Nothing was changed.",
             "Automatische Läufe würden mehr als 10\u{a0}% ihrer Kontakte ändern: Dieser fragt zuerst und hat nichts geändert.",
             "Des passages automatiques changeraient plus de 10\u{a0}% de leurs contacts\u{a0}: celui-ci demande d’abord et n’a rien modifié.",
             "Las pasadas automáticas cambiarían más del 10\u{a0}% de sus contactos: esta pregunta antes y no ha cambiado nada.",

@@ -5,7 +5,7 @@
 pub enum SsoFault {
     #[error("must be an https URL without user name, query or fragment, as the provider names its issuer")]
     Issuer,
-    #[error("the provider's host may not be reached; the operator can allow it")]
+    #[error("connections to the provider's host are not allowed; the operator can allow them")]
     Blocked,
     #[error("the provider's host was not found, or accepts no connection")]
     Unreachable,

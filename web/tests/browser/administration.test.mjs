@@ -274,7 +274,7 @@ test("usage is divided by key, for days of one's choice, told where it is pointe
   await go("keys");
   await page.getByRole("button", { name: "Usage =Shop" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("Verified addresses of the last 30 days").first().waitFor();
+  await dialog.getByText("Addresses verified in the last 30 days").first().waitFor();
   await dialog.locator(".u-over").waitFor();
   await dialog.getByRole("link", { name: "Usage of all keys" }).click();
   await parts.waitFor();

@@ -113,7 +113,7 @@ test("a connection that runs by itself says when", async () => {
   const { page, go, nothingWrong } = reader;
   const { id, place } = await connected("Nightly");
   await go(`${place}?tab=settings`);
-  await page.getByText("Nights in the time zone UTC.").waitFor();
+  await page.getByText("Night is in the time zone UTC.").waitFor();
   await page.getByRole("checkbox", { name: /^New contacts, every night/ }).check();
   await page.getByRole("checkbox", { name: /^All contacts again/ }).check();
   await put(page.getByLabel("Days until all are verified again"), "60");

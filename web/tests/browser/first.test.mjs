@@ -160,7 +160,7 @@ test("a server that reaches no mail server says so, and holds addresses back ins
   const { page, go } = reader;
   await page.route("**/app/egress", (route) => route.fulfill({ json: MUTE }));
   await go("verify");
-  const banner = page.getByRole("complementary", { name: "This server can't ask mail servers yet." });
+  const banner = page.getByRole("complementary", { name: "This server can't probe mail servers yet." });
   await banner.getByRole("button", { name: "What to do" }).click();
   await page.getByRole("dialog").getByText("ask your provider to open this port").waitFor();
   await page.keyboard.press("Escape");
@@ -168,7 +168,7 @@ test("a server that reaches no mail server says so, and holds addresses back ins
   page.on("request", (request) => { asked += Number(request.url().includes("/verify?")); });
   await page.getByLabel("Address", { exact: true }).fill("ann@acme-widgets.com");
   await page.getByRole("button", { name: "Verify", exact: true }).click();
-  await page.getByText("Not verified: no mail server can be asked").waitFor();
+  await page.getByText("Not verified: no mail server can be probed").waitFor();
   assert.equal(asked, 0);
   await page.getByLabel("Address", { exact: true }).fill("inbox_full@sandbox.test");
   await page.getByRole("button", { name: "Verify", exact: true }).click();
@@ -187,7 +187,7 @@ test("on a machine without network, a live list waits from its first row and say
   const { page, go } = other;
   try {
     await becomeOwner(other, mute);
-    const banner = page.getByRole("complementary", { name: "This server can't ask mail servers yet." });
+    const banner = page.getByRole("complementary", { name: "This server can't probe mail servers yet." });
     await banner.getByText("DNS lookups of mail servers fail.").waitFor();
     const { id } = await mute.api("POST", "/batch-verify", { emails: ["ann@acme-widgets.com", "no address"] });
     await go(`lists/${id}`);
@@ -232,17 +232,17 @@ for (const width of WIDTHS) {
       await page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("hidden")).forEach((key) => localStorage.removeItem(key)));
       await go("");
       await heading(page, "Get started", 2);
-      await page.getByRole("complementary", { name: "This server can't ask mail servers yet." }).waitFor();
+      await page.getByRole("complementary", { name: "This server can't probe mail servers yet." }).waitFor();
       await look("steps");
       await page.getByRole("button", { name: "What to do" }).first().click();
       await page.getByRole("dialog").waitFor();
       await look("what-to-do");
       await page.keyboard.press("Escape");
       await go("verify");
-      await page.getByRole("complementary", { name: "This server can't ask mail servers yet." }).waitFor();
+      await page.getByRole("complementary", { name: "This server can't probe mail servers yet." }).waitFor();
       await page.getByLabel("Address", { exact: true }).fill("ann@acme-widgets.com");
       await page.getByRole("button", { name: "Verify", exact: true }).click();
-      await page.getByText("Not verified: no mail server can be asked").waitFor();
+      await page.getByText("Not verified: no mail server can be probed").waitFor();
       await look("held");
       await mode(page, "Test").click();
       await page.getByText("Test mode", { exact: true }).waitFor();

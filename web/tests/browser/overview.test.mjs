@@ -102,7 +102,7 @@ test("the last days stand beside those before, and a day is told where it is poi
   await becomes(() => figure("Deliverable").textContent(), /75%↑\+15 percentage points \(better\) 60% before/);
   await becomes(() => figure("Undeliverable").textContent(), /16\.7%↓−23\.3 percentage points \(better\) 40% before/);
   await becomes(() => figure("Unknown").textContent(), /8\.3%↑\+8\.3 percentage points \(worse\) 0% before/);
-  await page.getByText("The last 30 whole days, until yesterday, compared with the 30 before. Verified today so far: 3.").waitFor();
+  await page.getByText("The last 30 full days, through yesterday, compared with the 30 before. Verified today so far: 3.").waitFor();
   await heading(page, "Last 30 days and today", 2);
   const over = page.locator(".u-over");
   const { width, height } = await over.boundingBox();
@@ -187,7 +187,7 @@ test("more events than are read at once are told as such, and of which days they
   await go("");
   await page.route("**/account/timeline?*", (route) => route.fulfill({ json: { events: Array.from({ length: 200 }, (_, n) => event(n)) } }));
   await comeBackAt(page, Date.now() - 40 * DAY_MS);
-  await page.getByText("events of the last 30 days").waitFor();
+  await page.getByText("events in the last 30 days").waitFor();
   await page.getByText("200+", { exact: true }).waitFor();
   await page.getByText("More than 195 other events").waitFor();
   await own.context.close();
@@ -195,7 +195,7 @@ test("more events than are read at once are told as such, and of which days they
 
 test("the way to mail servers is told in a word, with its history, and all else is folded", async () => {
   const { page, go } = reader;
-  const told = { "Mail servers answer": {}, "Some mail servers don’t answer": { held: [{ provider: "google", why: "blocked", until: new Date(Date.now() + 600_000).toISOString() }] }, "No mail server was probed yet": { connections: 0, connect_failures: 0 } };
+  const told = { "Mail servers are responding": {}, "Some mail servers aren't responding": { held: [{ provider: "google", why: "blocked", until: new Date(Date.now() + 600_000).toISOString() }] }, "No mail server was probed yet": { connections: 0, connect_failures: 0 } };
   const data = daysOf(Array(60).fill({ passed: 3, unknown: 1 }));
   await page.route("**/reports/usage/daily?*", (route) => route.fulfill({ json: { data, pagination: { next_cursor: null } } }));
   for (const [word, engine] of Object.entries(told)) {

@@ -57,7 +57,7 @@ test("screens, acts and an address are found by their names, with nothing but th
   await keyboard.press("ArrowUp");
   await becomes(selected, first);
   await keyboard.type("no such thing");
-  await page.getByText("Nothing has this name.").waitFor();
+  await page.getByText("No matches.").waitFor();
   await keyboard.press("Enter");
   await keyboard.press("Escape");
   await focused(page.getByRole("button", { name: /^Search/ }));
@@ -111,7 +111,7 @@ test("a key is found by its name, in the mode that it is of", async () => {
   await page.keyboard.press("Control+k");
   await focused(field(page));
   await page.keyboard.type("shop");
-  await page.getByText("Nothing has this name.").waitFor();
+  await page.getByText("No matches.").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Live mode" }).click();
 });

@@ -1,4 +1,4 @@
-/** A newsletter platform to connect to: `probity-espworld` plays one, with contacts that the sandbox knows. */
+/** An email platform to connect to: `probity-espworld` plays one, with contacts that the sandbox knows. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";

@@ -36,7 +36,7 @@ async function share({ named, id = job }) {
   const dialog = page.getByRole("dialog");
   if (named) await dialog.getByLabel("Show the name “Kunden 2026”").check();
   await dialog.getByRole("button", { name: /^Create/ }).click();
-  await dialog.getByText("The link is shown only now.").waitFor();
+  await dialog.getByText("It is shown only once.").waitFor();
   const link = await dialog.getByLabel("Link to the summary", { exact: true }).last().innerText();
   await dialog.getByRole("button", { name: "Close" }).click();
   return link;
@@ -74,7 +74,7 @@ test("the name is shown if the sender wants it; a newer link ends the one before
   await heading(colleague.page, "Kunden 2026");
   const second = await share({ named: false });
   await open(first);
-  await heading(colleague.page, "This link doesn’t work");
+  await heading(colleague.page, "This link doesn't work");
   await open(second);
   await heading(colleague.page, "Summary of a list");
   await act(reader.page, "Share the summary");
@@ -82,7 +82,7 @@ test("the name is shown if the sender wants it; a newer link ends the one before
   await reader.page.getByRole("button", { name: "Revoke link" }).click();
   await reader.page.getByText("Link revoked").first().waitFor();
   await open(second);
-  await heading(colleague.page, "This link doesn’t work");
+  await heading(colleague.page, "This link doesn't work");
   await reader.go("timeline");
   await reader.page.getByText("Ada Lovelace shared the summary of Kunden 2026").first().waitFor();
   await reader.page.getByText("Ada Lovelace revoked the link to the summary of Kunden 2026").waitFor();

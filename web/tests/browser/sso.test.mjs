@@ -174,7 +174,7 @@ test("an address that the provider does not call verified is refused, in a sente
   verifies = false;
   const { page, context } = await visitor();
   await signIn(page, "eve");
-  await page.getByText("The provider does not call your email address verified.").waitFor();
+  await page.getByText("The provider does not report your email address as verified.").waitFor();
   assert.equal((await server.api("GET", "/users")).data.length, 2);
   verifies = true;
   await context.close();

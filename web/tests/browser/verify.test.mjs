@@ -123,7 +123,7 @@ test("names are left out, what is no address is named, and a mailbox is asked ab
   const note = (request) => { if (request.url().includes("/verify?")) asked.push(new URL(request.url()).searchParams.get("email")); };
   page.on("request", note);
   await page.getByLabel("Addresses").fill('"Doe, Ann" <valid@sandbox.test>, valid@SANDBOX.test; nobody\nmailto:inbox_full@sandbox.test');
-  await page.getByText("Left out, since it has no @: nobody").waitFor();
+  await page.getByText("Skipped, no @: nobody").waitFor();
   await page.getByRole("button", { name: "Verify 2 addresses" }).click();
   await page.getByText("2 of 2 answered").waitFor();
   assert.deepEqual(asked.toSorted(), ["inbox_full@sandbox.test", "valid@sandbox.test"]);
@@ -164,7 +164,7 @@ test("too many are no few, and a refusal for the rate is waited out", async () =
   await page.clock.install();
   await go("verify/several");
   await page.getByLabel("Addresses").fill(Array.from({ length: 21 }, (_, n) => `many${n}@sandbox.test`).join("\n"));
-  await page.getByText("21 addresses are more than 20.").waitFor();
+  await page.getByText("You entered 21 addresses; the limit is 20.").waitFor();
   await page.getByRole("link", { name: "Verify them as a list" }).waitFor();
   await becomes(() => page.getByRole("button", { name: "Verify 21 addresses" }).getAttribute("aria-disabled"), "true");
 

@@ -1,4 +1,4 @@
-//! Limits of accounts at newsletter platforms, which all nodes share.
+//! Limits of accounts at email platforms, which all nodes share.
 
 use probity_engine::net::BoxFuture;
 use probity_mail::time::Millis;

@@ -1,4 +1,4 @@
-//! Notices to the owner of an organization: its balance is low, or a newsletter platform refuses its credentials.
+//! Notices to the owner of an organization: its balance is low, or an email platform refuses its credentials.
 //!
 //! Notices are sent like invitations: leased, handed to the relay, and recorded. Each is sent at least once, with the same
 //! message ID if it is sent twice. A notice says what happened, but no number, which may have changed when it is read. A notice
@@ -94,7 +94,7 @@ mod tests {
         let (letter, id) = written(&claimed(0), "https://verify.example.com");
         assert_eq!(
             (letter.subject.as_str(), id.as_str()),
-            ("Few credits are left for Example Ltd", "low_balance.5.1000")
+            ("Credits are running low for Example Ltd", "low_balance.5.1000")
         );
         let lost = ClaimedNotice { notice: NoticeKind::ConnectionLost, language: Some(PageLanguage::Fr), ..claimed(0) };
         let (letter, id) = written(&lost, "https://verify.example.com");

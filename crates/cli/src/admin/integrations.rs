@@ -1,4 +1,4 @@
-//! Connections to newsletter platforms: made, changed, tried, deleted.
+//! Connections to email platforms: made, changed, tried, deleted.
 //!
 //! A connection is named by its ID alone; its platform is looked up. Credentials come from a file or from standard input, because
 //! other users of the machine see arguments.
@@ -53,7 +53,7 @@ Examples:
     probity integrations runs show conn_01h455vb4pex5vsknk084sn02q job_01h455vb4pex5vsknk084sn02q
     probity integrations runs confirm conn_01h455vb4pex5vsknk084sn02q job_01h455vb4pex5vsknk084sn02q --actions 12
 
-A file with credentials has a line NAME=VALUE for each, or is a JSON object. A running service does the runs.";
+A file with credentials has a line NAME=VALUE for each, or is a JSON object. A running service performs the runs.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IntegrationsCommand {
@@ -136,7 +136,7 @@ pub(crate) struct ConnectArgs {
     /// Displayed name; default: name of the account at the platform
     #[arg(long, value_parser = name)]
     pub name: Option<String>,
-    /// Create it for test keys: verdicts of the sandbox, and no action ever
+    /// Create it for test keys: sandbox verdicts, and never an action
     #[arg(long)]
     pub test: bool,
     #[command(flatten)]

@@ -68,9 +68,9 @@ pub(crate) enum OrgsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SsoCommand {
-    /// Show provider and domains; never the client's secret
+    /// Show the provider and domains, without the client secret
     Show(OrgArg),
-    /// Test whether the provider is found and can be used
+    /// Test whether the provider can be reached and used
     Test(OrgArg),
     /// Confirm that a claimed domain belongs to the organization, without its DNS record
     Confirm {
@@ -80,7 +80,8 @@ pub(crate) enum SsoCommand {
         #[arg(id = "domains", value_name = "DOMAIN")]
         domain: String,
     },
-    /// End the proof of a domain that is no longer the organization's: nobody signs in by it, and another organization can prove it
+    /// End the proof of a domain that is no longer the organization's: its addresses can no longer use single sign-on, and another
+    /// organization can prove it
     Release {
         #[command(flatten)]
         one: OrgArg,
@@ -88,7 +89,7 @@ pub(crate) enum SsoCommand {
         #[arg(id = "domains", value_name = "DOMAIN")]
         domain: String,
     },
-    /// Delete the provider: members sign in by password, or ask for a link
+    /// Delete the provider: members sign in with a password, or ask for a link
     Delete(OrgArg),
 }
 

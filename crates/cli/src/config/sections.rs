@@ -242,7 +242,7 @@ sections! {
         keep_days: WholeNumber<i64, 1, 365> = 30;
     }
 
-    /// [Connections](connectors.md#your-own-files) to newsletter platforms.
+    /// [Connections](connectors.md#your-own-files) to email platforms.
     ["integrations"] integrations: IntegrationsSection {
         /// Hosts of your own network that connections and single sign-on may reach, at private addresses and without TLS:
         /// `["listmonk.lan:9000"]`. Only those whose names you control. All others need a public address and https.

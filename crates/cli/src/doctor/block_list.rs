@@ -45,7 +45,7 @@ fn report(address: IpAddr, list: &str, answer: &DnsAnswer) -> Check {
         return Check::warn(name, "the list refuses this resolver", advice);
     }
     let Some(code) = codes.next_back() else {
-        let advice = "run the check again; if it stays so, remove the list from doctor.block_lists";
+        let advice = "run the check again; if it fails again, remove the list from doctor.block_lists";
         return Check::warn(name, "no usable response", advice);
     };
     let advice = format!(

@@ -124,7 +124,7 @@ fn first_start(
     let live_keys = if sandbox {
         "With --sandbox, live keys use the sandbox too, and spend credits."
     } else {
-        "Live keys ask mail servers; `probity doctor` checks this machine."
+        "Live keys probe mail servers; `probity doctor` checks this machine."
     };
     format!(
         "Probity is running. Open this link to set your password:\n\n\
@@ -132,7 +132,7 @@ fn first_start(
          It works once, for 24 hours.\n\n\
          Test key: {test}\n\
          Live key: {live}\n\n\
-         Save both keys: they are shown only now.\n\
+         Save both keys: they are shown only once.\n\
          {live_keys}\n\
          Test keys use the sandbox, free of charge:\n\n  \
          key={test}\n  \
@@ -153,7 +153,7 @@ fn places(settings: &Settings) -> String {
         Pepper::Given(_) => "secrets.pepper".to_owned(),
     };
     format!(
-        "Database: {database}\nPepper:   {pepper}\n\nBack up both, apart from each other: API keys need the pepper.\n\n"
+        "Database: {database}\nPepper:   {pepper}\n\nBack up both, in separate places: API keys need the pepper.\n\n"
     )
 }
 
@@ -193,8 +193,8 @@ It works once, for 24 hours.
 Test key: probity_test_T
 Live key: probity_live_L
 
-Save both keys: they are shown only now.
-Live keys ask mail servers; `probity doctor` checks this machine.
+Save both keys: they are shown only once.
+Live keys probe mail servers; `probity doctor` checks this machine.
 Test keys use the sandbox, free of charge:
 
   key=probity_test_T
@@ -204,7 +204,7 @@ Test keys use the sandbox, free of charge:
 Database: /srv/probity/probity.db
 Pepper:   /srv/probity/pepper
 
-Back up both, apart from each other: API keys need the pepper.
+Back up both, in separate places: API keys need the pepper.
 
 ";
         assert_eq!(printed(&["server.data=/srv/probity"], false), expected);
@@ -213,7 +213,7 @@ Back up both, apart from each other: API keys need the pepper.
     #[test]
     fn with_the_sandbox_no_real_server_is_promised() {
         let text = printed(&["server.data=/srv/probity"], true);
-        assert!(!text.contains("ask mail servers"), "{text}");
+        assert!(!text.contains("probe mail servers"), "{text}");
         assert!(text.contains("live keys use the sandbox too"), "{text}");
     }
 

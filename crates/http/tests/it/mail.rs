@@ -357,9 +357,11 @@ async fn the_owner_is_mailed_when_credits_become_few() {
     upkeep().await;
     assert_eq!(after(Duration::from_secs(6), &mut seen).await, "451 later");
     let mail = after(Duration::from_secs(70), &mut seen).await;
-    for part in
-        ["To: owner@example.org\r\n", "Subject: Few credits are left for Example Ltd\r\n", "https://verify.example.com"]
-    {
+    for part in [
+        "To: owner@example.org\r\n",
+        "Subject: Credits are running low for Example Ltd\r\n",
+        "https://verify.example.com",
+    ] {
         assert!(mail.contains(part), "{part}: {mail}");
     }
     until_line(&app, "probity_queue_depth{queue=\"mail\"} 0.0").await;

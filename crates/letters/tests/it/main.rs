@@ -176,12 +176,12 @@ fn an_english_report_reads_so() {
         .written(PageLanguage::En, LINKS)
         .text;
     let expected = format!(
-        "Newsletter: 208 actions wait for you\n\nThe run of November 23, 2026 is waiting for you.\n\n\
+        "Newsletter: 208 actions are waiting for you\n\nThe run of November 23, 2026 is waiting for you.\n\n\
          The first run with these settings and rules asks before it acts. Nothing was changed.\n\n\
          Verified\n  Contacts: 345,678\n  Deliverable: 212,021\n  Risky: 190\n  Undeliverable: 212\n  Unknown: 57\n\n\
          Actions\n  Unsubscribed: 18\n  Deleted: 43\n  Refused by the platform: 5\n\n\
          Waiting for you\n  Planned actions: 208\n\nReview the run:\n{DASHBOARD}/#/connections/ghost/{}?run={}\n\n--\n\
-         You get this email because \"After a connection's run\" is on in your notifications.\n\
+         You get this email because “After a connection's run” is on in your notifications.\n\
          Notifications: {DASHBOARD}/#/account\nUnsubscribe: {DASHBOARD}/unsubscribe/abc\n",
         ConnId::from_bits(3),
         JobId::from_bits(7)

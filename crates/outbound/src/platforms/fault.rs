@@ -74,7 +74,9 @@ impl CallFault {
     /// Converts to a fault of the machines, with a message for the customer that names `provider`.
     pub fn fault(&self, provider: &str) -> Fault {
         let message = match self.cause {
-            CallCause::Blocked => format!("the host of {provider} may not be reached; the operator can allow it"),
+            CallCause::Blocked => {
+                format!("connections to the host of {provider} are not allowed; the operator can allow them")
+            }
             CallCause::Unresolved => format!("the host of {provider} was not found"),
             CallCause::Unreachable => format!("the host of {provider} accepts no connection"),
             CallCause::Tls => format!("the host of {provider} has no valid certificate"),

@@ -11,6 +11,7 @@ use probity_contract::page::{List, PageQuery};
 use probity_contract::published::connections::{
     DECISIONS_MAX, DecisionWord, ReviewDecided, ReviewDecisionGiven, ReviewDecisions, ReviewedAction, UnchangedDecision,
 };
+use probity_mail::address::bare_address;
 use probity_mail::verdict::Reason;
 use probity_store::connections::actions::{self, PlannedReview, ReviewDecision};
 use probity_store::connections::connection::{self, StoredConnection};
@@ -181,7 +182,7 @@ async fn whitelist(
         // Rows without an action to decide about are not changed, so neither is the whitelist.
         let rows = actions::waiting(conn, of.org, JobNo(*job), &rows).await?;
         for row in rows_of(conn, of, JobNo(*job), &rows).await?.into_values() {
-            let rule = KeywordRule::new(&row.email, KeywordMatch::Exact, parts).map_err(|fault| {
+            let rule = KeywordRule::new(bare_address(&row.email), KeywordMatch::Exact, parts).map_err(|fault| {
                 ApiError::invalid("decisions", format_args!("has an address that cannot be a rule: it {fault}"))
             })?;
             let tag = app.secrets.keyword_rule(of.id, RuleKind::Whitelist, &rule);

@@ -23,7 +23,7 @@ pub struct StoredSso {
     pub client_secret: Vec<u8>,
     /// Whether members at the proven domains cannot sign in by password.
     pub required: bool,
-    /// Role of newcomers; `None` if nobody becomes a member by signing in.
+    /// Role for new members; `None` if nobody becomes a member by signing in.
     pub newcomer_role: Option<MemberRole>,
     /// Whether addresses are believed without `email_verified`.
     pub believed: bool,

@@ -91,7 +91,7 @@ fn of_run(run: ConnectionRun, zone: &str, counts: &[ActionCount]) -> Option<Lett
 fn a_waiting_run_says_what_was_checked_and_why_it_waits() {
     let counts = [count(ContactAction::Delete, ActionState::Planned, 208)];
     let letter = of_run(run(RunState::NeedsConfirmation, Some(BrakeReason::ManualMode)), "UTC", &counts).unwrap();
-    assert_eq!(letter.subject, "Newsletter: 208 actions wait for you");
+    assert_eq!(letter.subject, "Newsletter: 208 actions are waiting for you");
     let run = JobId::from_bits(7);
     let url = format!("https://verify.example.com/#/connections/ghost/{}?run={run}\n", ConnId::from_bits(3));
     for part in [
@@ -128,7 +128,7 @@ fn a_run_that_stopped_says_why() {
         ..run(RunState::NeedsConfirmation, Some(BrakeReason::ManualMode))
     };
     let letter = of_run(stopped, "UTC", &counts).unwrap();
-    assert_eq!(letter.subject, "Newsletter: 1 action waits for you");
+    assert_eq!(letter.subject, "Newsletter: 1 action is waiting for you");
     assert!(letter.text.contains("  Error message: the platform refuses the credentials\n"), "{}", letter.text);
 }
 
@@ -148,7 +148,7 @@ fn the_date_of_a_run_is_that_of_the_organization() {
         // 11 p.m. in UTC.
         let run = ConnectionRun { created_at: NOW + -3_600_000, ..run(RunState::Finished, None) };
         let letter = of_run(run, zone, &[]).unwrap();
-        assert!(letter.text.contains(&format!("\nThe run of {date} is completed.\n")), "{}", letter.text);
+        assert!(letter.text.contains(&format!("\nThe run of {date} is complete.\n")), "{}", letter.text);
     }
 }
 
@@ -176,9 +176,9 @@ fn a_period_has_the_figures_of_the_organization_and_what_waits() {
         "Example Ltd: 1,023 addresses verified in the week\n\nNovember 16, 2026 to November 22, 2026.\n",
         "  Addresses: 1,023\n  Deliverable: 1,000\n  Risky: 0\n  Undeliverable: 20\n  Unknown: 3\n",
         "  Deleted: 18\n",
-        "  Shop: 2 actions wait for you\n",
+        "  Shop: 2 actions are waiting for you\n",
         "  Blog: The platform refuses the credentials: reconnect\n",
-        "  Club: Automatic runs wait for credits\n",
+        "  Club: Automatic runs are waiting for credits\n",
         "https://verify.example.com/#/usage\n",
         "\"Weekly report\" is on",
     ] {

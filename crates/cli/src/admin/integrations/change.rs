@@ -25,7 +25,7 @@ pub(crate) struct ConnectionChangeArgs {
     /// Displayed name
     #[arg(long, value_parser = name)]
     pub name: Option<String>,
-    /// Action on contacts whose verdict passes the checks; `none`: contacts are only verified
+    /// Action on contacts whose verdict matches the checks; `none`: contacts are only verified
     #[arg(long, value_parser = PossibleValuesParser::new(actions()))]
     pub action: Option<String>,
     /// Preset of checks

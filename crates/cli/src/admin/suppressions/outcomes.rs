@@ -42,7 +42,7 @@ pub(crate) enum OutcomesCommand {
         /// Postfix log, bounce message, mailbox (mbox), CSV or NDJSON; or a directory of them, or a maildir
         #[arg(value_name = "PATH")]
         path: PathBuf,
-        /// Form of the files; default: detected for each file
+        /// Format of the files; default: detected for each file
         #[arg(long, value_name = "FORM", value_parser = one_of(OutcomeForm::names(), OutcomeForm::from_name))]
         form: Option<OutcomeForm>,
         #[command(flatten)]

@@ -97,7 +97,7 @@ pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowP
     let other = other.map(|other| format!(" read as {}", other.replace("windows", "Windows")));
     let not_utf8 = ["line is not UTF-8 and was", "lines are not UTF-8 and were"];
     let unclosed = ["quote is never closed and was", "quotes are never closed and were"];
-    let lines = ["row goes over several lines with addresses", "rows go over several lines with addresses"];
+    let lines = ["row spans several lines with addresses", "rows span several lines with addresses"];
     let all = [
         other.and_then(|other| warning(foreign, not_utf8, &other, "", places)),
         warning(nuls, ["row has", "rows have"], " NUL characters", "", places),

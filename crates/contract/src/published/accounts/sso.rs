@@ -18,7 +18,7 @@ pub struct SetSso {
     pub client_secret: Option<String>,
     pub domains: Vec<String>,
     pub required: bool,
-    /// Role of newcomers; null if nobody becomes a member by signing in.
+    /// Role for new members; null if nobody becomes a member by signing in.
     pub newcomer_role: Option<String>,
     /// Whether addresses are believed without `email_verified`.
     pub trusts_email: bool,

@@ -9,7 +9,7 @@ schema::schemas! {
     pub(super) rule_id = schema::id("rule", "Rule ID.");
     pub(super) action = schema::one_of(ConnectionAction::ALL.map(ConnectionAction::as_str), "Name of an action.");
     pub(super) action_or_null = schema::or_null(schema::one_of(ConnectionAction::ALL.map(ConnectionAction::as_str),
-        "Action on contacts whose verdict passes the checks. Null until it is chosen: then contacts are only \
+        "Action on contacts whose verdict matches the checks. Null until it is chosen: then contacts are only \
         verified. The platform must have the action."));
     pub(super) aggressiveness = schema::one_of(Aggressiveness::ALL.map(Aggressiveness::as_str), "Preset of `checks`. \
         `normal`: mailboxes that do not exist, or that bounced or complained. `aggressive`: also mailboxes unlikely \

@@ -1,4 +1,4 @@
-//! `POST /hooks/{connection}/{secret}`: events of newsletter platforms. The URL and the proof stand for the caller; there is no
+//! `POST /hooks/{connection}/{secret}`: events of email platforms. The URL and the proof stand for the caller; there is no
 //! key.
 //!
 //! `GET` answers platforms that look whether the URL exists before they register it.

@@ -1,4 +1,4 @@
-//! A newsletter platform on loopback: contacts in lists, pages of three, and scripted faults.
+//! An email platform on loopback: contacts in lists, pages of three, and scripted faults.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -80,7 +80,7 @@ async fn a_run_is_reported_when_it_waits_and_when_it_has_acted_until_the_member_
         let waits = after(ROUND, seen).await;
         for part in [
             "To: owner@example.org",
-            ": 1 action waits for you",
+            ": 1 action is waiting for you",
             "  Contacts: 2",
             "  Undeliverable: 1",
             "  Planned actions: 1",
