@@ -18,6 +18,7 @@
 //! miss word ends.
 
 mod answers;
+mod asides;
 pub mod bounce;
 mod draft;
 mod file;

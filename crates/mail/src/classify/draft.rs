@@ -3,23 +3,32 @@
 //! A step that a list of words can make is stored once, with the list: lists of hundreds of words are in more than a thousand
 //! steps.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
+use super::asides::Asides;
 use super::pattern::{self, Element, Gap, Literal, StepTarget};
 use super::phrases::{After, Beginnings, ClassMember, Effect, Groups, PhraseBook, Step};
 
 /// The list of words that name something else than what a phrase is about: a state behind one of them is a state of it.
 const OTHERS: &str = "other";
 
-/// The lists of words with which a clause may go on behind a closing step: nouns for the recipient, and words that begin the rest
-/// of a sentence.
-const CONTINUATIONS: [&str; 2] = ["who", "behind"];
+/// The list of nouns for the recipient. With one of them, a clause may go on behind a closing step.
+const NOUNS: &str = "who";
+
+/// The list of words that begin the rest of a sentence, with which it may go on too.
+const BEHIND: &str = "behind";
 
 /// The list of words that may stand before such a noun (`for this user`).
 const LINKS: &str = "link";
+
+/// The lists of words that make a clause an aside: see [`Asides`].
+const REQUESTS: &str = "request";
+const KEPT: &str = "request_about_us";
+const OUTCOMES: &str = "outcome";
 
 /// Collects phrases and the groups that they belong to.
 #[derive(Debug, Default)]
@@ -30,8 +39,12 @@ pub(super) struct PhraseBookBuilder {
 }
 
 impl PhraseBookBuilder {
-    /// Adds a phrase to a group; false if the phrase has nothing to look for.
+    /// Adds a phrase to a group, also as it is written without umlauts; false if the phrase has nothing to look for.
     pub(super) fn add(&mut self, text: &str, group: usize) -> bool {
+        without_umlauts(text).is_none_or(|text| self.add_spelling(&text, group)) && self.add_spelling(text, group)
+    }
+
+    fn add_spelling(&mut self, text: &str, group: usize) -> bool {
         if let Some(number) = self.numbers.get(text) {
             self.phrases[*number].1.insert(group);
             return true;
@@ -47,7 +60,7 @@ impl PhraseBookBuilder {
     /// Compiles the phrases, and returns the pieces of text that they are made of. `words` are the lists of words that `<name>`
     /// stands for.
     pub(super) fn build(self, words: &BTreeMap<String, Vec<String>>) -> Result<(PhraseBook, Vec<Vec<u8>>), String> {
-        let classes = words.iter().map(|(name, words)| Ok((name.as_str(), literals(name, words)?)));
+        let classes = words.keys().map(|name| Ok((name.as_str(), literals(name, &entries(name, words)?)?)));
         let classes: Classes<'_> = classes.collect::<Result<_, String>>()?;
         let mut sequences: BTreeMap<&[Element], Groups> = BTreeMap::new();
         for (elements, groups) in &self.phrases {
@@ -64,11 +77,17 @@ impl PhraseBookBuilder {
             draft.literal(&other.text).is_other = true;
         }
         let begin = |word: &Literal| word.text.strip_prefix(b" ").unwrap_or(&word.text).to_vec();
-        let texts = |name| classes.get(name).into_iter().flatten().map(begin);
+        let texts = |name: &str| classes.get(name).into_iter().flatten().map(begin);
+        let beginnings = |names: &[&str]| Beginnings::new(names.iter().flat_map(|name| texts(name)).collect());
         let (book, pieces) = draft.compile()?;
-        let continuations = Beginnings::new(CONTINUATIONS.into_iter().flat_map(texts).collect());
-        let links = Beginnings::new(texts(LINKS).collect());
-        Ok((PhraseBook { continuations, links, ..book }, pieces))
+        let asides = Asides {
+            requests: beginnings(&[REQUESTS]),
+            kept: beginnings(&[KEPT]),
+            outcomes: beginnings(&[OUTCOMES]),
+            nouns: beginnings(&[NOUNS]),
+        };
+        let (continuations, links) = (beginnings(&[NOUNS, BEHIND]), beginnings(&[LINKS]));
+        Ok((PhraseBook { continuations, links, asides, ..book }, pieces))
     }
 }
 
@@ -174,8 +193,9 @@ impl<'d> Draft<'d> {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(&texts)
             .map_err(|error| error.to_string())?;
-        let (continuations, links) = (Beginnings::default(), Beginnings::default());
-        Ok((PhraseBook { automaton, literals, classes: self.steps, slots: self.slots, continuations, links }, texts))
+        let (continuations, links, asides) = (Beginnings::default(), Beginnings::default(), Asides::default());
+        let (classes, slots) = (self.steps, self.slots);
+        Ok((PhraseBook { automaton, literals, classes, slots, continuations, links, asides }, texts))
     }
 }
 
@@ -189,12 +209,36 @@ fn spellings<'d>(element: &'d Element, classes: &'d Classes<'_>) -> Result<&'d [
     }
 }
 
+/// The entries of a list of words, and for `@name` those of another list.
+fn entries<'w>(name: &str, words: &'w BTreeMap<String, Vec<String>>) -> Result<Vec<&'w str>, String> {
+    let mut entries = Vec::new();
+    for entry in words.get(name).into_iter().flatten() {
+        match entry.strip_prefix('@') {
+            None => entries.push(entry.as_str()),
+            Some(other) => match words.get(other) {
+                Some(list) => entries.extend(list.iter().map(String::as_str)),
+                None => return Err(format!("no list of words is called {other:?}")),
+            },
+        }
+    }
+    Ok(entries)
+}
+
 /// The literals of a list of words: each of its entries is one, which may have stars at its ends.
-fn literals(name: &str, words: &[String]) -> Result<Vec<Literal>, String> {
-    let literal = |entry: &String| match pattern::phrase(entry).as_deref() {
+fn literals(name: &str, words: &[&str]) -> Result<Vec<Literal>, String> {
+    let literal = |entry: Cow<'_, str>| match pattern::phrase(&entry).as_deref() {
         Some([Element { what: StepTarget::Literal(literal), .. }]) => Ok(literal.clone()),
         _ => Err(format!("{entry:?} in the words {name:?} is not one piece of text")),
     };
-    let distinct: BTreeSet<Literal> = words.iter().map(literal).collect::<Result<_, String>>()?;
+    let twins = words.iter().filter_map(|word| without_umlauts(word)).map(Cow::Owned);
+    let spellings = words.iter().copied().map(Cow::Borrowed).chain(twins);
+    let distinct: BTreeSet<Literal> = spellings.map(literal).collect::<Result<_, String>>()?;
     Ok(distinct.into_iter().collect())
+}
+
+/// A text as it is written with letters of English alone: `gueltig`. A reply's words lose their dots instead: `gultig`.
+fn without_umlauts(text: &str) -> Option<String> {
+    const SPELLED: [(char, &str); 5] = [('ä', "ae"), ('ö', "oe"), ('ü', "ue"), ('å', "aa"), ('ø', "oe")];
+    let spelled = SPELLED.iter().fold(text.to_owned(), |text, (letter, letters)| text.replace(*letter, letters));
+    (spelled != text).then_some(spelled)
 }

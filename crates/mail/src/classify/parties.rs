@@ -19,6 +19,9 @@ pub struct DialogParties<'a> {
     pub addresses: &'a [IpAddr],
 }
 
+/// Shorter local parts are not looked for among words.
+const LOCAL_PART_MIN: usize = 3;
+
 /// The party that a piece of text names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Party {
@@ -73,11 +76,24 @@ impl DialogParties<'_> {
 
     /// Whether a token is the recipient's local part. A local part of letters alone can be a word of any sentence.
     fn is_local_part(&self, token: &str) -> bool {
-        let Some(at) = self.recipient.rfind('@') else { return false };
-        let local = &self.recipient[..at];
+        let Some(local) = self.local_part() else { return false };
         let is_distinct = local.contains(|c: char| c.is_ascii_alphabetic())
             && local.contains(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_'));
-        is_distinct && token.trim_matches(|c: char| !c.is_ascii_alphanumeric()).eq_ignore_ascii_case(local)
+        is_distinct && is_bare(token, local)
+    }
+
+    /// Whether a token where a name is due is the recipient's local part, be it a word too (`no such user: newsletter`).
+    pub(super) fn is_called(&self, token: &str) -> bool {
+        self.local_part().is_some_and(|local| local.len() >= LOCAL_PART_MIN && is_bare(token, local))
+    }
+
+    fn local_part(&self) -> Option<&str> {
+        self.recipient.rfind('@').map(|at| &self.recipient[..at])
+    }
+
+    /// The domain of the recipient; empty if unknown.
+    pub(super) fn recipient_domain(&self) -> &str {
+        domain_of(self.recipient)
     }
 
     fn mailbox(&self, token: &str) -> Party {
@@ -93,9 +109,7 @@ impl DialogParties<'_> {
 
     /// The HELO name and the domain of MAIL FROM, each empty if the recipient has it too.
     fn domains(&self) -> [&str; 2] {
-        let domain_of = |address: &'_ str| address.rfind('@').map_or(address.len(), |at| at + 1);
-        let sender = &self.sender[domain_of(self.sender)..];
-        let recipient = &self.recipient[domain_of(self.recipient)..];
+        let (sender, recipient) = (domain_of(self.sender), domain_of(self.recipient));
         [self.helo, sender].map(|domain| if is_within(recipient, domain) { "" } else { domain })
     }
 
@@ -113,8 +127,18 @@ pub(super) fn ip_addresses(token: &str) -> impl Iterator<Item = IpAddr> {
     tails.chain(token.split_once(':').map(|(_, tail)| tail)).filter_map(|tail| tail.parse().ok())
 }
 
+/// Whether a token is a name, apart from punctuation.
+fn is_bare(token: &str, name: &str) -> bool {
+    token.trim_matches(|c: char| !c.is_ascii_alphanumeric()).eq_ignore_ascii_case(name)
+}
+
+/// The domain of an address; empty if it has none.
+fn domain_of(address: &str) -> &str {
+    address.rfind('@').map_or("", |at| &address[at + 1..])
+}
+
 /// Whether a domain is another one or below it.
-fn is_within(domain: &str, other: &str) -> bool {
+pub(super) fn is_within(domain: &str, other: &str) -> bool {
     let Some(start) = domain.len().checked_sub(other.len()) else { return false };
     domain.is_char_boundary(start)
         && domain[start..].eq_ignore_ascii_case(other)

@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 
 use aho_corasick::AhoCorasick;
 
+use super::asides::Asides;
 use super::words::{self, ADDRESS, CLAUSE_END, is_separator, unmarked};
 
 /// How many characters a star may stand for: a name or a few words, but not the rest of a long text.
@@ -109,6 +110,7 @@ pub(super) struct PhraseBook {
     /// Words behind a closing step, without the blank before them.
     pub(super) continuations: Beginnings,
     pub(super) links: Beginnings,
+    pub(super) asides: Asides,
 }
 
 /// Words with which the rest of a text may begin, sorted.
@@ -122,7 +124,7 @@ impl Beginnings {
     }
 
     /// The first of the words with which a text begins. Only those with its first byte are compared: there are hundreds.
-    fn of(&self, text: &[u8]) -> Option<&[u8]> {
+    pub(super) fn of(&self, text: &[u8]) -> Option<&[u8]> {
         let first = text.first()?;
         let start = self.0.partition_point(|word| word.first() < Some(first));
         let alike = self.0[start..].iter().take_while(|word| word.first() == Some(first));

@@ -10,7 +10,7 @@
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-use super::parties::{DialogParties, NamedParties, Party, ip_addresses};
+use super::parties::{DialogParties, NamedParties, Party, ip_addresses, is_within};
 use crate::domain::public_top_level;
 use crate::smtp::reply::Enhanced;
 
@@ -74,19 +74,6 @@ pub(super) fn marked_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8
     (words, named)
 }
 
-/// How a trailer begins that mail servers add in brackets to a reply that they quote (Postfix, Cisco).
-const TRAILERS: [&str; 2] = ["(in reply to rcpt", "(delivery attempts:"];
-
-/// A text without the brackets at its end in which a mail server says to which command a quoted reply came, or how often it tried.
-pub(super) fn without_trailer(text: &str) -> &str {
-    let is_trailer = |brackets: &str| {
-        let begins =
-            |trailer: &&str| brackets.get(..trailer.len()).is_some_and(|start| start.eq_ignore_ascii_case(trailer));
-        brackets.ends_with(')') && TRAILERS.iter().any(begins)
-    };
-    text.rfind('(').filter(|at| is_trailer(&text[*at..])).map_or(text, |at| &text[..at])
-}
-
 /// Removes accents and replaces typographic marks by plain ones.
 fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
@@ -138,6 +125,13 @@ fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named
             "-" | "--" => end_clause(words),
             _ if before.ends_with('<') && is_among(&BLOCKS, token) => end_clause(words),
             _ if before.ends_with('<') && (token.starts_with('/') || is_among(&INLINE, token)) => {}
+            _ if is_name(token, before, piece, words) && parties.is_called(token) => {
+                named.add(Party::Recipient);
+                words.push(ADDRESS);
+                if token.ends_with(NAME_ENDS) {
+                    end_clause(words);
+                }
+            }
             _ => push_token(token, parties, words, named),
         }
         end_word(words);
@@ -146,6 +140,22 @@ fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named
         }
         before = piece;
     }
+}
+
+/// Nouns behind which a name at the end of a clause is the recipient's.
+const NAMED: [&[u8]; 6] = [b"user", b"mailbox", b"account", b"recipient", b"alias", b"for"];
+
+/// Punctuation behind such a name.
+const NAME_ENDS: [char; 4] = ['.', ':', '!', '?'];
+
+/// Whether a token stands where a name is due: in quotes or brackets, behind a noun at the end of a clause, or first before a colon.
+fn is_name(token: &str, before: &str, piece: &str, words: &[u8]) -> bool {
+    let is_quoted = token.len() > 2 && token.starts_with('\'') && token.trim_end_matches(NAME_ENDS).ends_with('\'');
+    let is_bracketed = before.ends_with(['<', '(', '[', '"']) && piece.ends_with(['>', ')', ']', '"']);
+    let ends = token.ends_with(NAME_ENDS) || !piece.ends_with(' ');
+    let noun = words.trim_ascii_end().rsplit(|byte| is_separator(*byte)).find(|word| !word.is_empty());
+    let is_first = words.len() == 1 && token.ends_with(':');
+    is_quoted || is_bracketed || is_first || ends && noun.is_some_and(|noun| NAMED.contains(&noun))
 }
 
 fn without_blank(token: &str) -> &str {
@@ -166,7 +176,7 @@ fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, nam
         let (before, after) = bytes.split_at(slash);
         let has_scheme = after.starts_with(b"//") && before.ends_with(b":");
         if has_scheme || is_host(before) {
-            push_url(if has_scheme { &after[2..] } else { bytes }, words);
+            push_url(if has_scheme { &token[slash + 2..] } else { token }, parties, words);
             if ip_addresses(token).next().is_some() {
                 end_word(words);
                 words.push(LINK);
@@ -183,12 +193,12 @@ fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, nam
         Some(Party::Recipient | Party::Other) => words.push(ADDRESS),
         // Our own name is a word: it ends no clause, and with it a reply is not without words.
         Some(Party::Client) => push_words(bytes, words),
-        None if is_server(token) => push_server(bytes, words),
+        None if is_server(token) => push_server(token, parties, words),
         None => match token.rfind(['=', ':']) {
             Some(mark) if is_server(&token[mark..]) => {
                 push_words(&bytes[..=mark], words);
                 end_word(words);
-                push_labels(&bytes[mark + 1..], words);
+                push_labels(&token[mark + 1..], parties, words);
             }
             _ => push_words(bytes, words),
         },
@@ -208,24 +218,28 @@ fn is_server(token: &str) -> bool {
 }
 
 /// The server's own name where it leads the text and a colon follows; else the labels.
-fn push_server(host: &[u8], words: &mut Vec<u8>) {
-    if words.len() > 1 || !host.ends_with(b":") {
-        return push_labels(host, words);
+fn push_server(host: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>) {
+    if words.len() > 1 || !host.ends_with(':') {
+        return push_labels(host, parties, words);
     }
     // The dot keeps the first label from being one.
     words.extend([HOST, b'.']);
-    words.extend(host[..host.len() - 1].to_ascii_lowercase());
+    words.extend(host.trim_end_matches(':').to_ascii_lowercase().bytes());
     end_clause(words);
 }
 
-fn push_labels(host: &[u8], words: &mut Vec<u8>) {
-    for label in host.split(|byte| !byte.is_ascii_alphanumeric()).filter(|label| !label.is_empty()) {
+/// The labels of a host, without the recipient's domain: what `zen.example` calls itself is no evidence.
+fn push_labels(host: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>) {
+    let end = host.rfind(|c: char| c.is_ascii_alphanumeric()).map_or(0, |last| last + 1);
+    let (name, own) = (&host[..end], parties.recipient_domain());
+    let is_own = !own.is_empty() && is_within(name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()), own);
+    let foreign = if is_own { &name[..end - own.len()] } else { name };
+    for label in foreign.split(|c: char| !c.is_ascii_alphanumeric()).filter(|label| !label.is_empty()) {
         end_word(words);
         words.push(HOST);
-        words.extend(label.to_ascii_lowercase());
+        words.extend(label.to_ascii_lowercase().bytes());
     }
-    let end = host.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |last| last + 1);
-    if host[end..].iter().any(|byte| matches!(byte, b'.' | b':' | b'!' | b'?')) {
+    if host[end..].contains(['.', ':', '!', '?']) {
         end_clause(words);
     }
 }
@@ -237,15 +251,14 @@ fn is_host(bytes: &[u8]) -> bool {
 }
 
 /// Of a URL without its scheme: the host and the value of a parameter called `p`.
-fn push_url(url: &[u8], words: &mut Vec<u8>) {
-    let end = url.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(url.len());
-    let (host, rest) = url.split_at(end);
-    push_labels(host, words);
-    if let Some(start) = rest.windows(3).position(|w| w == b"?p=" || w == b"&p=") {
+fn push_url(url: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>) {
+    let (host, rest) = url.split_at(url.find(['/', '?', '#']).unwrap_or(url.len()));
+    push_labels(host, parties, words);
+    if let Some(start) = rest.find("?p=").or_else(|| rest.find("&p=")) {
         end_word(words);
         let value = &rest[start + 3..];
-        let end = value.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(value.len());
-        push_words(&value[..end], words);
+        let end = value.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(value.len());
+        push_words(&value.as_bytes()[..end], words);
     }
 }
 
@@ -326,7 +339,7 @@ fn number(digits: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::{enhanced, plain, without_trailer};
+    use super::{enhanced, plain};
     use crate::smtp::reply::Enhanced;
 
     fn words(text: &str) -> String {
@@ -383,20 +396,6 @@ mod tests {
             " helo ^mx1 ^lan full.it resolver.adr.notfound 5.1.1 "
         );
         assert_eq!(words("spam/virus"), " spam virus ");
-        for text in
-            ["unknown (in reply to RCPT TO command)", "unknown (IN REPLY TO RCPT)", "unknown (delivery attempts: 0)"]
-        {
-            assert_eq!(without_trailer(text), "unknown ");
-        }
-        for text in [
-            "unknown (é)",
-            "unknown (in reply to MAIL FROM command)",
-            "unknown (in reply to RCPT TO command) or blocked",
-            "(",
-            "unknown",
-        ] {
-            assert_eq!(without_trailer(text), text);
-        }
         for url in [
             "https://x.example/why?ip=192.0.2.1&r=7",
             "x.example/query/ip/192.0.2.1",

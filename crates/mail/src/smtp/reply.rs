@@ -9,6 +9,7 @@
 //! Nothing that is kept is larger than a line and a text of 512 bytes, however long the server talks. The text is safe
 //! to print: no controls, no invalid UTF-8, no characters that reorder what is shown around them.
 
+mod charset;
 mod text;
 
 use text::ReplyText;

@@ -33,7 +33,7 @@ fn error(stream: &[u8]) -> ReplyError {
 }
 
 /// Line, code, enhanced code, text, nonconforming.
-const ONE_LINE: [(&[u8], u16, &str, &str, bool); 26] = [
+const ONE_LINE: [(&[u8], u16, &str, &str, bool); 29] = [
     (b"250 ok\r\n", 250, "", "ok", false),
     (b"250\r\n", 250, "", "", false),
     (b"250 \r\n", 250, "", "", false),
@@ -58,7 +58,16 @@ const ONE_LINE: [(&[u8], u16, &str, &str, bool); 26] = [
     (b"550 5.7.606 x\r\n", 550, "5.7.606", "x", false),
     (b"550 a\0b\x1b[31mc\x7f\r\n", 550, "", "a?b?[31mc?", true),
     (b"550 a\rb\r\n", 550, "", "a?b", true),
-    (b"550 gr\xfc\xdfe\r\n", 550, "", "gr??e", true),
+    (b"550 gr\xfc\xdfe\r\n", 550, "", "grüße", true),
+    (b"550 l'exp\xe9diteur n'existe pas\r\n", 550, "", "l'expéditeur n'existe pas", true),
+    (
+        b"550 odes\xedlatele neexistuje, schr\xe1nka u\xbeivatele\r\n",
+        550,
+        "",
+        "odesílatele neexistuje, schránka uživatele",
+        true,
+    ),
+    (b"550 \xd0\xbf\xd0\xbe\xd1\r\n", 550, "", "по?", true),
     (b"550 a\tb\r\n", 550, "", "a b", false),
 ];
 

@@ -1,6 +1,6 @@
 //! The text of a reply as it is kept: without codes, printable, capped. Two blanks stand where a line ended.
 
-use super::{Enhanced, Reply, TEXT_MAX_BYTES};
+use super::{Enhanced, Reply, TEXT_MAX_BYTES, charset};
 
 /// What joins two lines; inside a line, blanks become one.
 const LINE_END: &str = "  ";
@@ -62,19 +62,13 @@ impl ReplyText {
         }
     }
 
-    /// RFC 5321 §4.2 allows HT and printable US-ASCII; valid UTF-8 is kept because people write it.
+    /// RFC 5321 §4.2 allows HT and printable US-ASCII; UTF-8 and older encodings are kept because people write them.
     fn append_unclean(&mut self, line: &[u8]) {
-        for chunk in line.utf8_chunks() {
-            for char in chunk.valid().chars() {
-                self.nonconforming |= !char.is_ascii() || (char.is_control() && char != '\t');
-                let char = printable(char);
-                if char != ' ' || !self.kept.ends_with(' ') {
-                    self.put(char);
-                }
-            }
-            for _ in chunk.invalid() {
-                self.nonconforming = true;
-                self.put('?');
+        for char in charset::decoded(line).chars() {
+            self.nonconforming |= !char.is_ascii() || (char.is_control() && char != '\t');
+            let char = printable(char);
+            if char != ' ' || !self.kept.ends_with(' ') {
+                self.put(char);
             }
         }
     }
@@ -89,11 +83,17 @@ impl ReplyText {
 }
 
 /// A character as it may be shown. Controls, and what breaks or reorders a line (Unicode's "Trojan Source" characters),
-/// become `?`; a tab becomes a blank.
+/// become `?`, as do bytes of no encoding; a tab becomes a blank.
 fn printable(char: char) -> char {
     match char {
         '\t' => ' ',
-        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => '?',
+        '\u{061c}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{feff}'
+        | char::REPLACEMENT_CHARACTER => '?',
         char if char.is_control() => '?',
         char => char,
     }
