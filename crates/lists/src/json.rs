@@ -17,8 +17,8 @@ const NAMES: &[&str] = &["email", "Email", "email_address", "emailAddress", "e-m
 pub struct JsonLine {
     /// The address; empty if the field is null; `None` if there is no such field or it is not a text.
     pub email: Option<String>,
-    /// Whether the object already has the verdict's key.
-    pub taken: bool,
+    /// The largest number of a verdict's key that the object has: 1 for `probity`, 2 for `probity_2`; 0 without one.
+    pub taken: u16,
     /// Whether the object has no fields.
     pub empty: bool,
 }
@@ -30,7 +30,7 @@ pub fn find(line: &str, field: Option<&str>) -> Result<JsonLine, String> {
     let mut rank = usize::MAX;
     read(line, |key, value| {
         found.empty = false;
-        found.taken |= key == ANSWER_KEY;
+        found.taken = found.taken.max(answer_number(&key));
         let this = match field {
             Some(field) => (field == key).then_some(0),
             None => NAMES.iter().position(|name| *name == key),
@@ -42,6 +42,15 @@ pub fn find(line: &str, field: Option<&str>) -> Result<JsonLine, String> {
         Ok(())
     })?;
     Ok(found)
+}
+
+/// The number of a verdict's key; 0 for other keys.
+fn answer_number(key: &str) -> u16 {
+    match key.strip_prefix(ANSWER_KEY) {
+        Some("") => 1,
+        Some(rest) => rest.strip_prefix('_').and_then(|number| number.parse().ok()).unwrap_or(0),
+        None => 0,
+    }
 }
 
 /// Members of the object on a line, in order, with unparsed values.
@@ -140,7 +149,14 @@ mod tests {
             assert_eq!(email(&format!("{{\"email\":{value},\"n\":1}}"), None), None, "{value}");
         }
         assert_eq!(email(r#"{"name":"a@x.org"}"#, None), None);
-        assert!(find(r#"{"probity":1}"#, None).unwrap().taken);
+        for (line, taken) in [
+            (r#"{"probity":1}"#, 1),
+            (r#"{"probity_3":1,"probity":1}"#, 3),
+            (r#"{"probity_x":1,"probity7":1}"#, 0),
+            (r#"{"probity_99999":1,"email":"a"}"#, 0),
+        ] {
+            assert_eq!(find(line, None).unwrap().taken, taken, "{line}");
+        }
         assert!(find("{}", None).unwrap().empty);
     }
 

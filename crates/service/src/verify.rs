@@ -29,7 +29,7 @@ use crate::callers::caller::Caller;
 const COVERED_MAX: usize = 16;
 /// Rule by which a live engine rejects an address of the sandbox.
 const SPECIAL_USE: &str = "syntax.special_use";
-/// Token for a sandbox address with a live key: use a test key instead. The verdict is inconclusive, so it is free.
+/// Token for a sandbox address with a live key: use a test key instead.
 const SANDBOX_NAME: &str = "sandbox_name";
 
 /// Verifies an address and charges the caller.
@@ -124,8 +124,7 @@ pub(crate) async fn verify_live(
     app.presence.check(app.now())?;
     let reservation = covered(app, payer.org, || app.meter.reserve(payer.org)).await?;
     let mut verification = app.live.verify(address, live).await;
-    let sandboxed = &*verification.verdict.rule == SPECIAL_USE && names_sandbox(address);
-    if sandboxed {
+    if &*verification.verdict.rule == SPECIAL_USE && names_sandbox(address) {
         verification.verdict.meta = Cow::Borrowed(SANDBOX_NAME);
     }
     let reason = verification.verdict.reason;
@@ -139,7 +138,7 @@ pub(crate) async fn verify_live(
         provider: counted_provider(address, &verification.evidence).map(Into::into),
         reason,
         verified: 1,
-        charged: i64::from(!is_free(reason) && !sandboxed),
+        charged: i64::from(!is_free(reason)),
     };
     Ok(Unsettled { verification, reservation, counted })
 }

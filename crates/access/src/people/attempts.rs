@@ -138,6 +138,15 @@ impl SignInAttempt {
         Self { account: None, ..self }.take_back_correct(tx).await
     }
 
+    /// Passes on what judges the attempt. If it failed, nothing speaks against the attempt, so it is taken back: an overload of this
+    /// server locks nobody out.
+    pub async fn judged<T>(self, store: &Store, judged: Result<T, ApiError>) -> Result<T, ApiError> {
+        if judged.is_err() {
+            store.write(|tx| self.take_back_correct(tx).scope_boxed()).await?;
+        }
+        judged
+    }
+
     /// Takes back an attempt that was correct so far. Earlier failures stay.
     pub async fn take_back_correct(self, tx: &mut Tx) -> Result<(), StoreError> {
         for slot in [self.account, self.network].into_iter().flatten() {

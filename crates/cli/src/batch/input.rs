@@ -106,7 +106,7 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     let plan = InputPlan::make(begun, from.layout()).map_err(|message| anyhow!("{name}: {message}"))?;
     let rows = RowCollector::new(begun.names, begun.trims);
     let (found, kinds) = (InputOddities::default(), ColumnKinds::default());
-    let mut import = Import { begun, plan, work, rows, found, kinds, name: None, stop };
+    let mut import = Import { begun, plan, work, rows, found, kinds, name: None, taken: 0, stop };
     import.records(&mut from)?;
     let Import { plan, rows, found, kinds, .. } = import;
     let (encoding, other, remarks) =
@@ -244,6 +244,8 @@ struct Import<'a> {
     kinds: ColumnKinds,
     /// Header of the address column.
     name: Option<String>,
+    /// Largest number of a verdict's key in the objects read so far.
+    taken: u16,
     stop: &'a AtomicBool,
 }
 
@@ -364,8 +366,9 @@ impl Import<'_> {
             ListFormat::Jsonl => {
                 let column = self.begun.column.as_deref();
                 let found = json::find(&cells[0], column).map_err(|why| Unreadable { object: false, why })?;
-                if found.taken && self.found.suffix.is_empty() {
-                    "_2".clone_into(&mut self.found.suffix);
+                if found.taken > self.taken {
+                    self.taken = found.taken;
+                    self.found.suffix = format!("_{}", u32::from(found.taken) + 1);
                 }
                 let email = found.email.ok_or_else(|| {
                     let why = format!("no text under {:?}", column.unwrap_or("email"));

@@ -290,6 +290,11 @@ async fn odd_inputs_are_answered_row_by_row() {
         ("c.csv", b"name,email\nJ\xf6rg,ok@x.org\n", "Jörg,ok@x.org,passed"),
         ("d.csv", b"email,probity_status\nok@x.org,x\n", "probity_status_2"),
         ("e.jsonl", b"{\"email\":\"ok@x.org\",\"probity\":1}\n", "\"probity_2\":{\"status\":\"passed\""),
+        (
+            "e2.jsonl",
+            b"{\"email\":\"ok@x.org\"}\n{\"email\":\"ok@x.org\",\"probity\":1,\"probity_2\":2}\n",
+            "\"probity_2\":2,\"probity_3\":{\"status\":\"passed\"",
+        ),
         ("f.txt", b"ok@x.org\rok2@x.org\r", "ok@x.org\tpassed\tvalid\t\t\rok2@x.org\tpassed"),
         ("g.csv", b"email\nnul\0@x.org\n", "nul\0@x.org,passed"),
         ("h.csv", b"email,n\n,1\nok@x.org,2\n", "\n,1,,,no_address,,,,,,,\nok@x.org,2,passed"),

@@ -10,7 +10,7 @@ use crate::handler::{Answer, Asking, Call, answer};
 ///
 /// Probes the address's MX hosts, unless a fresh verdict is cached, and returns the verdict. A verdict costs 1 credit,
 /// unless its reason is `unverified` or `failed_exchange`. `sandbox.test` is for test keys: a live key gets `invalid`
-/// with the meta `sandbox_name`, free of charge.
+/// with the meta `sandbox_name`.
 #[utoipa::path(
     get,
     path = "/v1/verify",

@@ -68,8 +68,8 @@ fn time(head: &str, now: Millis) -> Option<Millis> {
     let clock: Time = words.next()?.parse().ok()?;
     let this_year = Timestamp::from_millisecond(now.0).ok()?.to_zoned(TimeZone::UTC).year();
     let in_year = |year| in_utc(Date::new(year, month, day).ok()?.to_datetime(clock));
-    // 29 February may be some years ago.
-    (0..5).find_map(|ago| in_year(this_year - ago).filter(|at| at.since(now) <= AHEAD_MAX_MS))
+    // A machine east of UTC is in the next year first; 29 February may be some years ago.
+    (-1..5).find_map(|ago| in_year(this_year - ago).filter(|at| at.since(now) <= AHEAD_MAX_MS))
 }
 
 fn in_utc(at: DateTime) -> Option<Millis> {
@@ -159,5 +159,8 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(at(text).as_deref(), expected, "{text}");
         }
+        // 2025-12-31T23:30:00Z, where a machine in Berlin is in the next year already.
+        let new_year = time("Jan  1 00:10:00 mx postfix/smtp[1", Millis(1_767_223_800_000)).map(Millis::to_rfc3339);
+        assert_eq!(new_year.as_deref(), Some("2026-01-01T00:10:00.000Z"));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Callers that inspect a file first use [`super::acts`] instead. An upload without a job is deleted.
 
+use probity_account::id::UploadId;
 use probity_backend::lists::progress::JobProgress;
 use probity_backend::uploads::forecast::Forecast;
 use probity_backend::uploads::view::{Choose, UploadView};
@@ -39,10 +40,9 @@ pub async fn add_file<B: IncomingBody>(
     let FileAddition { upload, column, no_header, reference } = addition;
     let upload = receive_upload(app, caller, upload, open).await?;
     let started = start(app, caller, &upload, (column, no_header), reference).await;
-    // A job found by a reference belongs to another upload.
-    let is_used = started.is_ok() && get_upload(app, caller, upload.id).await?.job.is_some();
-    if !is_used {
-        delete_upload(app, caller, upload.id).await?;
+    // A job found by a reference belongs to another upload; and a job may have started although its response failed.
+    if get_upload(app, caller, upload.id).await.is_ok_and(|upload| upload.job.is_none()) {
+        drop_upload(app, caller, upload.id).await;
     }
     started
 }
@@ -61,8 +61,15 @@ pub async fn forecast_file<B: IncomingBody>(
         Ok(()) => forecast_upload(app, caller, upload.id).await,
         Err(error) => Err(error),
     };
-    delete_upload(app, caller, upload.id).await?;
+    drop_upload(app, caller, upload.id).await;
     forecast
+}
+
+/// Deletes an upload that nobody needs. If that fails, it goes when its time comes.
+async fn drop_upload(app: &App, caller: &Caller, id: UploadId) {
+    if let Err(error) = delete_upload(app, caller, id).await {
+        tracing::warn!(upload = %id, "an upload without a job was not deleted: {error:?}");
+    }
 }
 
 async fn start(

@@ -180,7 +180,7 @@ fn a_period_has_the_figures_of_the_organization_and_what_waits() {
         "  Blog: The platform refuses the credentials: reconnect\n",
         "  Club: Automatic runs are waiting for credits\n",
         "https://verify.example.com/#/usage\n",
-        "\"Weekly report\" is on",
+        "“Weekly report” is on",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

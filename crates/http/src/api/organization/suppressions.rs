@@ -62,12 +62,15 @@ pub(crate) async fn add_suppressions(
     let (format, request) = format_of(request).await?;
     let key = idempotency::key(request.headers())?;
     let path = request.uri().path().to_owned();
-    let mut addition = SuppressionAddition::begin(&app, &caller, list);
-    let body_hash = take_in(&app, &mut addition, format, request).await?;
-    let Some(key) = key else { return Ok(add(&app, &Once::unkeyed(), &addition).await?.into_response()) };
+    let addition = SuppressionAddition::begin(&app, &caller, list);
+    let (body_hash, addition) = take_in(&app, addition, format, request).await?;
+    let Some(key) = key else { return Ok(add(&app, &Once::unkeyed(), &addition?).await?.into_response()) };
     let work = {
         let app = app.clone();
-        async move |once: Once| add(&app, &once, &addition).await.into_response()
+        async move |once: Once| match addition {
+            Ok(addition) => add(&app, &once, &addition).await.into_response(),
+            Err(refusal) => refusal.into_response(),
+        }
     };
     run_once(app, Some(caller), KeyedCall { path, key, body_hash }, work).await
 }
@@ -76,32 +79,31 @@ async fn add(app: &App, once: &Once, addition: &SuppressionAddition) -> Answer<A
     answer(suppressions::add_addresses(app, once, addition).await)
 }
 
-/// Reads the body into an addition and returns its hash, which a repetition has to equal.
+/// Reads the body into an addition, and returns it with the body's hash, which a repetition has to equal. The rest of a faulty body is
+/// read too: what its key was used for before comes first.
 async fn take_in(
     app: &App,
-    addition: &mut SuppressionAddition,
+    mut addition: SuppressionAddition,
     format: SubmissionFormat,
     request: Request,
-) -> Result<[u8; 32], Refusal> {
+) -> Result<([u8; 32], Result<SuppressionAddition, Refusal>), Refusal> {
     let mut hash = app.secrets.body_in_pieces();
     let mut intake = Intake::new(format, app.config.batch_rows_max);
     let mut pieces = pieces(request, app.config.batch_body_max)?;
-    let mut full = Vec::new();
+    let (mut full, mut taken) = (Vec::new(), Ok(()));
+    let mut take = |full: &mut Vec<PackedBlock>| -> Result<(), Refusal> {
+        full.drain(..).try_for_each(|packed| addition.take(app, &packed)).map_err(Refusal::from)
+    };
     while let Some(piece) = pieces.next().await? {
         hash.update(&piece);
-        intake.push(&piece, &mut full)?;
-        take(app, addition, &mut full)?;
+        if taken.is_ok() {
+            taken = intake.push(&piece, &mut full).map_err(Refusal::from).and_then(|()| take(&mut full));
+        }
     }
-    intake.finish(&mut full)?;
-    take(app, addition, &mut full)?;
-    Ok(hash.finish())
-}
-
-fn take(app: &App, addition: &mut SuppressionAddition, full: &mut Vec<PackedBlock>) -> Result<(), Refusal> {
-    for packed in full.drain(..) {
-        addition.take(app, &packed)?;
+    if taken.is_ok() {
+        taken = intake.finish(&mut full).map_err(Refusal::from).and_then(|_| take(&mut full));
     }
-    Ok(())
+    Ok((hash.finish(), taken.map(|()| addition)))
 }
 
 /// Remove addresses from a suppression list

@@ -101,6 +101,26 @@ async fn a_namesake_elsewhere_forgives_no_guesses() {
 }
 
 #[tokio::test]
+async fn a_link_that_is_right_counts_against_nobody() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", 0).await;
+        signed_in(app, &org, ANN, MemberRole::Contributor).await;
+        let bob = member(app, &org, "bob@example.com", MemberRole::Contributor).await;
+        let path = format!("/app/link#{}", link(app, &bob).await);
+        at_one_moment(async {
+            let mut office = Browser::at(app, "2001:db8:1:2::7");
+            for _ in 0..40 {
+                office.post(&path, &json!({ "password": "short" })).await.error(400, "invalid_request");
+            }
+            Browser::at(app, "2001:db8:1:2::8").sign_in(ANN, PASSWORD).await.ok(200);
+            office.post(&path, &json!({ "password": PASSWORD })).await.ok(200);
+        })
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_network_that_tries_many_addresses_waits_too() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;

@@ -15,6 +15,6 @@ pub(super) fn decoded(line: &[u8]) -> Cow<'_, str> {
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(line, true);
-    let encoding = detector.guess(None, Utf8Detection::Deny);
+    let encoding: &encoding_rs::Encoding = detector.guess(None, Utf8Detection::Deny);
     encoding.decode_without_bom_handling(line).0
 }

@@ -45,17 +45,20 @@ pub async fn redeem_link(
     given: UseLink,
 ) -> Result<WithToken<SignedInShown>, ApiError> {
     let (found, by_network) = found(app, visitor, token).await?;
-    let profile = profile(&found.user, &given)?;
-    check_new("password", &given.password, &profile.email)?;
+    // The link is right, so nothing that is wrong with the rest counts against the network.
+    let profile = by_network.judged(&app.store, profile(&found.user, &given)).await?;
     if requires_sso(app, &mut app.store.read().await?, &found.user).await? {
         app.store.write(|tx| by_network.take_back_correct(tx).scope_boxed()).await?;
         return Err(ApiError::of(Code::SsoRequired));
     }
     let whose = (found.user.org, found.user.id);
     // The holder of a link could guess codes from any number of networks.
-    let by_person = attempts::begin(app.attempts(), AttemptSubject::Person(whose.0, whose.1), Network::NOWHERE).await?;
+    let person = AttemptSubject::Person(whose.0, whose.1);
+    let by_person = attempts::begin(app.attempts(), person, Network::NOWHERE).await;
+    let by_person = by_network.judged(&app.store, by_person).await?;
     let who = who(app, &profile.email);
-    let password = app.people.passwords.new_password(&app.secrets, whose, who, &given.password).await?;
+    let password = app.people.passwords.new_password(&app.secrets, whose, who, &given.password).await;
+    let password = by_person.judged(&app.store, by_network.judged(&app.store, password).await).await?;
     let (hash, attempts) = (app.secrets.link(token), [by_network, by_person]);
     let using = LinkUse { app, hash, profile, password, code: given.code, attempts };
     let fresh = FreshSession::of(app, found.user.org, found.user.id, visitor);
@@ -73,18 +76,20 @@ struct ClaimedProfile {
 
 fn profile(user: &TeamMember, given: &UseLink) -> Result<ClaimedProfile, ApiError> {
     let name = given.name.as_deref().map(checked_name).transpose()?;
-    match (&user.email, &given.email) {
-        (Some(email), None) => Ok(ClaimedProfile { email: email.clone(), sets_email: false, name }),
-        (Some(_), Some(_)) => Err(ApiError::invalid("email", "is only for a member without an email address")),
-        (None, None) => Err(ApiError::invalid("email", "is required; send the address to sign in with")),
+    let profile = match (&user.email, &given.email) {
+        (Some(email), None) => ClaimedProfile { email: email.clone(), sets_email: false, name },
+        (Some(_), Some(_)) => return Err(ApiError::invalid("email", "is only for a member without an email address")),
+        (None, None) => return Err(ApiError::invalid("email", "is required; send the address to sign in with")),
         (None, Some(email)) => {
             let email = trimmed(email).to_owned();
             if users::email_key(&email).is_none() {
                 return Err(ApiError::invalid("email", "must be an email address"));
             }
-            Ok(ClaimedProfile { email, sets_email: true, name })
+            ClaimedProfile { email, sets_email: true, name }
         }
-    }
+    };
+    check_new("password", &given.password, &profile.email)?;
+    Ok(profile)
 }
 
 /// Everything that redeeming a link does, in one transaction.

@@ -25,7 +25,8 @@ pub async fn change_password(
     check_new("new", &given.new, session.signed_in.email.as_deref().unwrap_or_default())?;
     let proven = prove_password(app, visitor, session, &given.current).await?;
     let whose = session.owner();
-    let new = app.people.passwords.new_password(&app.secrets, whose, proven.password.who, &given.new).await?;
+    let new = app.people.passwords.new_password(&app.secrets, whose, proven.password.who, &given.new).await;
+    let new = proven.attempt.judged(&app.store, new).await?;
     let renewed = RenewedToken::of(&app.secrets);
     // Read before the change: once the password has changed, the response must not fail.
     let codes = codes_left(&mut app.store.read().await?, &session.signed_in).await?;
@@ -64,7 +65,8 @@ pub(super) async fn prove_password(
     let standing = passwords::of(&mut app.store.read().await?, org, user).await?;
     let password =
         standing.ok_or_else(|| ApiError::conflict("you don't have a password yet; ask the operator for a link"))?;
-    must_succeed(app, app.people.passwords.is(&app.secrets, &password, current).await?)?;
+    let is_right = app.people.passwords.is(&app.secrets, &password, current).await;
+    must_succeed(app, attempt.judged(&app.store, is_right).await?)?;
     Ok(ProvenPassword { password, attempt })
 }
 

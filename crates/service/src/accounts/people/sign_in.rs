@@ -56,7 +56,7 @@ pub async fn sign_in(
         _ => AttemptSubject::Shared(&who),
     };
     let attempt = attempts::begin(app.attempts(), whose, visitor.network).await?;
-    let fitting = fitting(app, &who, &given, candidates).await?;
+    let fitting = attempt.judged(&app.store, fitting(app, &who, &given, candidates).await).await?;
     let password = match &*fitting {
         [] => return Err(sign_in_failed(app)),
         [one] => &one.password,
