@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use super::phrases::Beginnings;
-use super::words::{self, ADDRESS, CLAUSE_END, HOST, LINK, OUR_ADDRESS, is_separator, unmarked};
+use super::words::{self, ADDRESS, CLAUSE_END, unmarked};
 
 /// How a trailer begins that mail servers add in brackets to a reply that they quote (Postfix, Cisco).
 const TRAILERS: [&str; 2] = ["(in reply to rcpt", "(delivery attempts:"];
@@ -60,56 +60,50 @@ fn is_report(inner: &str) -> bool {
 pub(super) struct Asides {
     /// Words with which advice begins.
     pub(super) requests: Beginnings,
-    /// Words that keep advice: it can be about us.
-    pub(super) kept: Beginnings,
+    /// All words of a clause of advice.
+    pub(super) advice: Beginnings,
     /// All words of a clause that only says what became of the message.
     pub(super) outcomes: Beginnings,
     /// Nouns for the recipient. Without one, the outcome is all that a text says.
-    pub(super) nouns: Beginnings,
+    pub(super) receivers: Beginnings,
 }
 
 impl Asides {
-    /// Marked words without clauses that are asides.
+    /// Marked words without clauses that are asides; `None` if there are none.
     pub(super) fn without(&self, marked: &[u8]) -> Option<Vec<u8>> {
         let clauses: Vec<&[u8]> = marked.split_inclusive(|byte| *byte == CLAUSE_END).collect();
         let plain: Vec<Vec<u8>> = clauses.iter().map(|clause| unmarked(clause)).collect();
-        let has_noun = plain.iter().any(|clause| starts(clause).any(|start| self.nouns.of(&clause[start..]).is_some()));
+        let names_receiver = plain.iter().any(|clause| words_of(clause).any(|word| self.receivers.of(word).is_some()));
         let mut left = vec![b' '];
         let mut is_first = true;
         for (clause, plain) in clauses.iter().zip(&plain) {
-            let is_aside = !is_first && self.is_advice(plain) || has_noun && self.is_outcome(plain);
-            is_first &= !plain.iter().any(u8::is_ascii_alphabetic) && plain.iter().all(u8::is_ascii);
+            let is_advice =
+                !is_first && self.requests.of(plain.trim_ascii_start()).is_some() && consists(plain, &self.advice);
+            let is_aside = is_advice || names_receiver && consists(plain, &self.outcomes);
+            is_first &= !plain.iter().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
             if !is_aside {
                 left.extend_from_slice(clause.strip_prefix(b" ").filter(|_| left.len() == 1).unwrap_or(clause));
             }
         }
         (left.len() < marked.len()).then_some(left)
     }
-
-    /// Whether a clause asks the reader for something that has nothing to do with us.
-    fn is_advice(&self, clause: &[u8]) -> bool {
-        self.requests.of(clause.trim_ascii_start()).is_some()
-            && !clause.iter().any(|byte| [HOST, LINK, OUR_ADDRESS].contains(byte))
-            && !starts(clause).any(|start| self.kept.of(&clause[start..]).is_some())
-    }
-
-    /// Whether a clause says what became of the message, and nothing else.
-    fn is_outcome(&self, clause: &[u8]) -> bool {
-        let mut count = 0;
-        let says = |word: &[u8]| word.first() == Some(&ADDRESS) || words::is_number(word.trim_ascii_end());
-        starts(clause).all(|start| {
-            let rest = &clause[start..];
-            let is_word = self.outcomes.of(rest).is_some();
-            count += usize::from(is_word);
-            is_word || says(rest.split_inclusive(|byte| *byte == b' ').next().unwrap_or_default())
-        }) && count > 1
-    }
 }
 
-/// Where the words of a clause begin.
-fn starts(clause: &[u8]) -> impl Iterator<Item = usize> {
-    (0..clause.len())
-        .filter(|at| !is_separator(clause[*at]) && at.checked_sub(1).is_none_or(|before| is_separator(clause[before])))
+/// Whether a clause has two of these words or more, and no others but addresses and numbers. A script without blanks needs one.
+fn consists(clause: &[u8], of: &Beginnings) -> bool {
+    let mut count = 0;
+    let is_one = |rest: &[u8]| {
+        let is_word = of.of(rest).is_some();
+        count += usize::from(is_word);
+        is_word || rest.starts_with(&[ADDRESS]) || words::is_number(words::first_word(rest))
+    };
+    words_of(clause).all(is_one) && (count > 1 || count == 1 && !clause.is_ascii())
+}
+
+/// The text of a clause from each of its words on.
+fn words_of(clause: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let begins = |at: &usize| clause[*at] != b' ' && at.checked_sub(1).is_none_or(|before| clause[before] == b' ');
+    (0..clause.len()).filter(begins).map(|at| &clause[at..])
 }
 
 #[cfg(test)]

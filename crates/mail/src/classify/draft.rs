@@ -27,8 +27,9 @@ const LINKS: &str = "link";
 
 /// The lists of words that make a clause an aside: see [`Asides`].
 const REQUESTS: &str = "request";
-const KEPT: &str = "request_about_us";
+const ADVICE: &str = "advice";
 const OUTCOMES: &str = "outcome";
+const RECEIVERS: &str = "receiver";
 
 /// Collects phrases and the groups that they belong to.
 #[derive(Debug, Default)]
@@ -82,9 +83,9 @@ impl PhraseBookBuilder {
         let (book, pieces) = draft.compile()?;
         let asides = Asides {
             requests: beginnings(&[REQUESTS]),
-            kept: beginnings(&[KEPT]),
+            advice: beginnings(&[ADVICE]),
             outcomes: beginnings(&[OUTCOMES]),
-            nouns: beginnings(&[NOUNS]),
+            receivers: beginnings(&[RECEIVERS]),
         };
         let (continuations, links) = (beginnings(&[NOUNS, BEHIND]), beginnings(&[LINKS]));
         Ok((PhraseBook { continuations, links, asides, ..book }, pieces))

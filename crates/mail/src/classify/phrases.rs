@@ -177,7 +177,10 @@ impl PhraseBook {
         }
         for _ in 0..=LINKS_MAX {
             let rest = &words[at + 1..];
-            if marked[at] == CLAUSE_END || matches!(rest, [] | [ADDRESS, ..]) || words::is_number(first_word(rest)) {
+            if marked[at] == CLAUSE_END
+                || matches!(rest, [] | [ADDRESS, ..])
+                || words::is_number(words::first_word(rest))
+            {
                 return true;
             }
             if self.continuations.of(rest).is_some() {
@@ -188,10 +191,6 @@ impl PhraseBook {
         }
         false
     }
-}
-
-fn first_word(words: &[u8]) -> &[u8] {
-    words.split(|byte| *byte == b' ').next().unwrap_or_default()
 }
 
 /// The place of the blank behind the word that a place is in. Scripts that write no blanks go on at once.

@@ -315,6 +315,11 @@ pub(super) fn is_trailer(clause: &[u8]) -> bool {
     is_id(clause.trim_ascii()) || words.all(|word| matches!(word, [HOST | LINK, ..]))
 }
 
+/// The first of plain words.
+pub(super) fn first_word(words: &[u8]) -> &[u8] {
+    words.split(|byte| *byte == b' ').next().unwrap_or_default()
+}
+
 /// Whether a word is an enhanced code or has digits alone. Addresses and names such as `8BITMIME` are no numbers.
 pub(super) fn is_number(word: &[u8]) -> bool {
     enhanced_word(word).is_some() || (!word.is_empty() && word.iter().all(u8::is_ascii_digit))
