@@ -383,11 +383,9 @@ const DIALOGUES: &[Dialogue] = &[
         sender: "ask@probe.example",
         helo: "mx1.probe.example",
         texts: &[
-            ("No such user: newsletter", Meaning::NoSuchUser),
-            ("Unknown user newsletter", Meaning::NoSuchUser),
             ("unknown user \"newsletter\"", Meaning::NoSuchUser),
             ("User 'newsletter' does not exist", Meaning::NoSuchUser),
-            ("newsletter: no such user", Meaning::NoSuchUser),
+            ("unknown user <newsletter>", Meaning::NoSuchUser),
             ("User unknown [mx1.zen.example]", Meaning::NoSuchUser),
             ("No such user at zen.example", Meaning::NoSuchUser),
             ("User unknown, see https://www.zen.example/contact", Meaning::NoSuchUser),
@@ -414,6 +412,74 @@ fn a_reply_that_names_us_and_not_the_recipient_is_about_us() {
                     Rules::embedded().read_between(&reply("550", text), DialogStage::Rcpt, provider, &parties);
                 assert_eq!(reading.meaning, *meaning, "{text} to {recipient}: {}", reading.rule);
             }
+        }
+    }
+}
+
+/// Statements about a mailbox, which a word about us beside them makes harmless.
+const STATEMENTS: [&str; 6] = [
+    "User unknown",
+    "5.1.1 User unknown",
+    "No such user here",
+    "5.1.1 <{a}>: Recipient address rejected: User unknown in virtual mailbox table",
+    "Mailbox unavailable",
+    "Mailbox disabled",
+];
+
+#[test]
+fn a_reason_behind_a_statement_is_not_taken_off() {
+    for statement in STATEMENTS {
+        for reason in [
+            " [blacklisted IP: {ip}]",
+            " [blocked IP: {ip}]",
+            " (Blacklisted IP: {ip})",
+            " [RBL IP: {ip}]",
+            " [spam IP={ip}]",
+            "; from=<{us}> blocked=yes",
+            "; from=<{us}> to=<{a}> proto=ESMTP helo=<mx1.probe.example> reason=policy",
+            ". Please check the sender address",
+            ". Please check your sender's address and try again",
+            ": your message was rejected as spam",
+        ] {
+            let reading = read(&reply("550", &format!("{statement}{reason}")), DialogStage::Rcpt, None);
+            assert_eq!(reading.meaning.makes_undeliverable(), None, "{statement}{reason}: {}", reading.rule);
+        }
+    }
+    for text in [
+        "用户不存在。请检查发件人地址",
+        "用户不存在，请检查发件人邮箱地址",
+        "收件人不存在。请检查您的发件人设置",
+        "邮箱不存在：请联系发件人的管理员",
+        "5.7.1 Your message was rejected: recipient unavailable",
+        "5.7.1 Message rejected: mailbox unavailable",
+        "Your mail was refused: recipient not accepted",
+        "5.7.1 Delivery denied: recipient invalid",
+    ] {
+        let reading = read(&reply("550", text), DialogStage::Rcpt, None);
+        assert_eq!(reading.meaning.makes_undeliverable(), None, "{text}: {}", reading.rule);
+    }
+}
+
+#[test]
+fn a_local_part_that_is_a_word_of_a_reason_hides_none() {
+    for word in ["abuse", "spam", "policy", "sender", "blocked", "virus", "phishing", "blacklist", "dmarc"] {
+        let recipient = format!("{word}@example.net");
+        let parties = DialogParties { recipient: &recipient, ..PARTIES };
+        for text in [
+            "Mailbox disabled for {w}",
+            "Account suspended for {w}",
+            "Mailbox unavailable ({w})",
+            "Mailbox unavailable: {w}",
+            "Mailbox unavailable [{w}]",
+            "Recipient unavailable, {w}",
+            "User unknown. {w}",
+            "{w}: mailbox unavailable",
+            "Requested action not taken: mailbox unavailable ({w})",
+            "5.1.1 mailbox unavailable due to {w}",
+        ] {
+            let text = text.replace("{w}", word);
+            let reading = Rules::embedded().read_between(&reply("550", &text), DialogStage::Rcpt, None, &parties);
+            assert_eq!(reading.meaning.makes_undeliverable(), None, "{text} to {recipient}: {}", reading.rule);
         }
     }
 }

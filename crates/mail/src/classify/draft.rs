@@ -9,7 +9,6 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use super::asides::Asides;
 use super::pattern::{self, Element, Gap, Literal, StepTarget};
 use super::phrases::{After, Beginnings, ClassMember, Effect, Groups, PhraseBook, Step};
 
@@ -24,12 +23,6 @@ const BEHIND: &str = "behind";
 
 /// The list of words that may stand before such a noun (`for this user`).
 const LINKS: &str = "link";
-
-/// The lists of words that make a clause an aside: see [`Asides`].
-const REQUESTS: &str = "request";
-const ADVICE: &str = "advice";
-const OUTCOMES: &str = "outcome";
-const RECEIVERS: &str = "receiver";
 
 /// Collects phrases and the groups that they belong to.
 #[derive(Debug, Default)]
@@ -81,14 +74,8 @@ impl PhraseBookBuilder {
         let texts = |name: &str| classes.get(name).into_iter().flatten().map(begin);
         let beginnings = |names: &[&str]| Beginnings::new(names.iter().flat_map(|name| texts(name)).collect());
         let (book, pieces) = draft.compile()?;
-        let asides = Asides {
-            requests: beginnings(&[REQUESTS]),
-            advice: beginnings(&[ADVICE]),
-            outcomes: beginnings(&[OUTCOMES]),
-            receivers: beginnings(&[RECEIVERS]),
-        };
         let (continuations, links) = (beginnings(&[NOUNS, BEHIND]), beginnings(&[LINKS]));
-        Ok((PhraseBook { continuations, links, asides, ..book }, pieces))
+        Ok((PhraseBook { continuations, links, ..book }, pieces))
     }
 }
 
@@ -194,9 +181,9 @@ impl<'d> Draft<'d> {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(&texts)
             .map_err(|error| error.to_string())?;
-        let (continuations, links, asides) = (Beginnings::default(), Beginnings::default(), Asides::default());
+        let (continuations, links) = (Beginnings::default(), Beginnings::default());
         let (classes, slots) = (self.steps, self.slots);
-        Ok((PhraseBook { automaton, literals, classes, slots, continuations, links, asides }, texts))
+        Ok((PhraseBook { automaton, literals, classes, slots, continuations, links }, texts))
     }
 }
 

@@ -82,7 +82,7 @@ impl DialogParties<'_> {
         is_distinct && is_bare(token, local)
     }
 
-    /// Whether a token where a name is due is the recipient's local part, be it a word too (`no such user: newsletter`).
+    /// Whether a token in brackets or quotes is the recipient's local part, be it a word too (`no such user "newsletter"`).
     pub(super) fn is_called(&self, token: &str) -> bool {
         self.local_part().is_some_and(|local| local.len() >= LOCAL_PART_MIN && is_bare(token, local))
     }

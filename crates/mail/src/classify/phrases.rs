@@ -9,7 +9,6 @@ use std::cell::OnceCell;
 
 use aho_corasick::AhoCorasick;
 
-use super::asides::Asides;
 use super::words::{self, ADDRESS, CLAUSE_END, is_separator, unmarked};
 
 /// How many characters a star may stand for: a name or a few words, but not the rest of a long text.
@@ -110,7 +109,6 @@ pub(super) struct PhraseBook {
     /// Words behind a closing step, without the blank before them.
     pub(super) continuations: Beginnings,
     pub(super) links: Beginnings,
-    pub(super) asides: Asides,
 }
 
 /// Words with which the rest of a text may begin, sorted.

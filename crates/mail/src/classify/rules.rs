@@ -217,7 +217,7 @@ impl Rules {
         let words = words::unmarked(&marked);
         let (code, enhanced) = evidence(reply, &words);
         let provider = provider.and_then(|name| self.provider_number(name));
-        let mut seen = Seen { code, enhanced, found: self.found_in(&marked), words: words.clone(), provider };
+        let mut seen = Seen { code, enhanced, found: self.book.find(&marked), words: words.clone(), provider };
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];
         let first_fitting = |seen: &Seen| bucket.iter().map(|index| &self.ordered[*index]).find(|rule| rule.fits(seen));
         let mut rule = first_fitting(&seen);
@@ -225,7 +225,7 @@ impl Rules {
         if rule.is_none_or(is_verdict)
             && let Some(corrected) = self.spelling.corrected(&marked)
         {
-            seen.found = self.found_in(&corrected);
+            seen.found = self.book.find(&corrected);
             seen.words = words::unmarked(&corrected);
             rule = first_fitting(&seen);
         }
@@ -249,14 +249,6 @@ impl Rules {
             answer.retry_after_ms = hint::retry_after_ms(&words).or(answer.retry_after_ms);
         }
         answer
-    }
-
-    /// The groups of phrases in marked words. A text that has no other words than a rule's is judged with its asides.
-    fn found_in(&self, marked: &[u8]) -> Groups {
-        match self.book.asides.without(marked) {
-            Some(rest) => self.book.find(&rest),
-            None => self.book.find(marked),
-        }
     }
 
     fn provider_number(&self, name: &str) -> Option<u16> {

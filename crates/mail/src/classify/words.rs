@@ -125,10 +125,10 @@ fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named
             "-" | "--" => end_clause(words),
             _ if before.ends_with('<') && is_among(&BLOCKS, token) => end_clause(words),
             _ if before.ends_with('<') && (token.starts_with('/') || is_among(&INLINE, token)) => {}
-            _ if is_name(token, before, piece, words) && parties.is_called(token) => {
+            _ if is_name(token, before, piece) && parties.is_called(token) => {
                 named.add(Party::Recipient);
                 words.push(ADDRESS);
-                if token.ends_with(NAME_ENDS) {
+                if token.ends_with(['.', ':', '!', '?']) {
                     end_clause(words);
                 }
             }
@@ -142,20 +142,11 @@ fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named
     }
 }
 
-/// Nouns behind which a name at the end of a clause is the recipient's.
-const NAMED: [&[u8]; 6] = [b"user", b"mailbox", b"account", b"recipient", b"alias", b"for"];
-
-/// Punctuation behind such a name.
-const NAME_ENDS: [char; 4] = ['.', ':', '!', '?'];
-
-/// Whether a token stands where a name is due: in quotes or brackets, behind a noun at the end of a clause, or first before a colon.
-fn is_name(token: &str, before: &str, piece: &str, words: &[u8]) -> bool {
-    let is_quoted = token.len() > 2 && token.starts_with('\'') && token.trim_end_matches(NAME_ENDS).ends_with('\'');
-    let is_bracketed = before.ends_with(['<', '(', '[', '"']) && piece.ends_with(['>', ')', ']', '"']);
-    let ends = token.ends_with(NAME_ENDS) || !piece.ends_with(' ');
-    let noun = words.trim_ascii_end().rsplit(|byte| is_separator(*byte)).find(|word| !word.is_empty());
-    let is_first = words.len() == 1 && token.ends_with(':');
-    is_quoted || is_bracketed || is_first || ends && noun.is_some_and(|noun| NAMED.contains(&noun))
+/// Whether a token stands where only a name does: in angle brackets or quotes. Round brackets may hold a reason: `unavailable (spam)`.
+fn is_name(token: &str, before: &str, piece: &str) -> bool {
+    let is_quoted =
+        token.len() > 2 && token.starts_with('\'') && token.trim_end_matches(['.', ':', '!', '?']).ends_with('\'');
+    is_quoted || before.ends_with(['<', '"']) && piece.ends_with(['>', '"'])
 }
 
 fn without_blank(token: &str) -> &str {
