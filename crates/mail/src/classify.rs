@@ -18,17 +18,13 @@
 //! miss word ends.
 
 mod answers;
-mod asides;
 pub mod bounce;
-mod draft;
 mod file;
 mod hint;
 mod parties;
 mod pattern;
 mod phrases;
 mod rules;
-mod spelling;
-mod wordless;
 mod words;
 
 use std::sync::Arc;

@@ -13,7 +13,7 @@ fn reply(code: u16, text: &str) -> Reply {
 
 /// A file with one rule, of which some lines are given.
 fn file(lines: &str) -> String {
-    format!("format = 1\nversion = 9000\n[[rule]]\nid = \"own.rule\"\nsource = \"ours\"\n{lines}\n")
+    format!("format = 2\nversion = 9000\n[[rule]]\nid = \"own.rule\"\nsource = \"ours\"\n{lines}\n")
 }
 
 #[test]
@@ -41,9 +41,8 @@ fn a_file_of_its_own_knows_only_its_own_rules() {
 }
 
 #[test]
-fn a_wordless_rule_reads_its_own_phrases_and_no_other_word() {
-    let own =
-        "stage = [\"rcpt\"]\ncode = [\"5xx\"]\nany = [\"address refused\", \"mail address refused\"]\nwordless = true";
+fn a_rule_may_demand_that_the_text_says_nothing_else() {
+    let own = "stage = [\"rcpt\"]\ncode = [\"5xx\"]\nany = [\"address refused\"]\nonly = [\"mail address refused\", \"address refused\"]";
     let rules = Rules::parse(&file(&format!("{own}\nmeaning = \"no_such_user\""))).expect("a valid file");
     let read = |text| rules.read(&reply(550, text), DialogStage::Rcpt, None).meaning;
     for text in ["address refused", "5.1.1 <a@b.example>: Mail address refused. (#5.1.1)"] {
@@ -75,8 +74,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("stage = [\"data\"]\nany = [\"x\"]\nmeaning = \"exists\"", "not a stage"),
     ("provider = \"nobody\"\nany = [\"x\"]\nmeaning = \"exists\"", "not in [providers]"),
     ("meaning = \"exists\"", "a phrase to look for"),
-    ("any = [\"refused*\"]\nwordless = true\nmeaning = \"exists\"", "just words"),
-    ("any = [\"@l\"]\nwordless = true\nmeaning = \"exists\"\n[phrases]\nl = [\"x\"]", "just words"),
+    ("any = [\"x\"]\nonly = [\"@nothing\"]\nmeaning = \"exists\"", "no list of phrases"),
 ];
 
 #[test]
@@ -96,7 +94,7 @@ fn mistakes_of_a_whole_file_are_told() {
         "\nid = \"own.rule\"\nsource = \"s\"\nany = [\"y\"]\nmeaning = \"exists\""
     );
     assert!(Rules::parse(&twice).expect_err("twice").to_string().contains("used twice"));
-    assert_eq!(Rules::parse("format = 1\nversion = 1\nfoo = 2").expect_err("unknown").line, Some(3));
+    assert_eq!(Rules::parse("format = 2\nversion = 1\nfoo = 2").expect_err("unknown").line, Some(3));
     assert!(Rules::parse("format = 7\nversion = 1").expect_err("format").what.contains("format 7"));
     assert!(
         Rules::parse(&file("any = [\"<nobody> unknown\"]\nmeaning = \"exists\""))

@@ -10,18 +10,13 @@ use toml::Spanned;
 
 use super::{
     DialogStage, Meaning,
-    draft::PhraseBookBuilder,
-    pattern::{self, CodePattern, Element, EnhancedPattern, Gap, Literal, StepTarget},
-    phrases::{GROUPS_MAX, Groups},
+    pattern::{CodePattern, EnhancedPattern},
+    phrases::{Lists, PhraseBookBuilder},
     rules::{Rule, Rules, Stages},
-    spelling::Spelling,
 };
 
 /// Supported format version.
-const FORMAT: u32 = 1;
-
-/// Maximum nesting of lists of phrases.
-const DEPTH_MAX: usize = 8;
+const FORMAT: u32 = 2;
 
 /// Why a rule file was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,18 +51,15 @@ pub(super) struct RuleFile {
     format: u32,
     /// Counts up with each change of the rules.
     version: u32,
-    /// Key words that are also found misspelled.
-    #[serde(default)]
-    spelling: Vec<String>,
     /// Other names of a provider, by its id.
     #[serde(default)]
     providers: BTreeMap<String, Vec<String>>,
     /// Named lists of words, for `<name>` inside phrases.
     #[serde(default)]
-    words: BTreeMap<String, Vec<String>>,
+    words: Lists,
     /// Named lists of phrases.
     #[serde(default)]
-    phrases: BTreeMap<String, Vec<String>>,
+    phrases: Lists,
     #[serde(default, rename = "rule")]
     rules: Vec<WrittenRule>,
 }
@@ -89,9 +81,8 @@ struct WrittenRule {
     all: Vec<String>,
     #[serde(default)]
     none: Vec<String>,
-    /// Whether the rule matches only texts of codes and addresses, besides the phrases of `any`.
-    #[serde(default)]
-    wordless: bool,
+    /// Phrases of which the text must consist, besides names, codes and addresses.
+    only: Option<Vec<String>>,
     meaning: String,
     wait_s: Option<u32>,
     /// Source of the wording. Required, for readers of the file only.
@@ -126,7 +117,6 @@ impl RuleFile {
     /// Puts the rules of another document first and replaces lists and rules of the same name.
     pub(super) fn overlaid(mut self, over: Self) -> Self {
         self.version = self.version.max(over.version);
-        self.spelling.extend(over.spelling);
         self.providers.extend(over.providers);
         self.words.extend(over.words);
         self.phrases.extend(over.phrases);
@@ -142,12 +132,8 @@ fn line_at(text: &str, offset: usize) -> usize {
 
 /// Checks and compiles a document.
 pub(super) fn compile(document: &RuleFile) -> Result<Rules, RuleError> {
-    let mut compiler = Compiler {
-        named: &document.phrases,
-        numbers: BTreeMap::new(),
-        builder: PhraseBookBuilder::default(),
-        providers: providers(document),
-    };
+    let builder = PhraseBookBuilder::new(&document.words, &document.phrases);
+    let mut compiler = Compiler { builder, providers: providers(document) };
     let mut rules: Vec<Rule> = Vec::with_capacity(document.rules.len());
     for written in &document.rules {
         let error = |what| RuleError { rule: Some(written.id.get_ref().clone()), line: written.line, what };
@@ -156,10 +142,9 @@ pub(super) fn compile(document: &RuleFile) -> Result<Rules, RuleError> {
         }
         rules.push(compiler.rule(written).map_err(error)?);
     }
-    let Compiler { builder, providers, .. } = compiler;
-    let (book, pieces) = builder.build(&document.words).map_err(|what| RuleError { rule: None, line: None, what })?;
-    let spelling = Spelling::new(&document.spelling, pieces.iter().map(Vec::as_slice));
-    Ok(Rules::new(document.version, book, spelling, rules, providers))
+    let Compiler { builder, providers } = compiler;
+    let book = builder.build().map_err(|what| RuleError { rule: None, line: None, what })?;
+    Ok(Rules::new(document.version, book, rules, providers))
 }
 
 /// Numbers of all providers, by ID and by every alias.
@@ -174,10 +159,7 @@ fn providers(document: &RuleFile) -> BTreeMap<String, u16> {
 }
 
 struct Compiler<'d> {
-    named: &'d BTreeMap<String, Vec<String>>,
-    /// Lists of phrases that have a group.
-    numbers: BTreeMap<Vec<String>, usize>,
-    builder: PhraseBookBuilder,
+    builder: PhraseBookBuilder<'d>,
     providers: BTreeMap<String, u16>,
 }
 
@@ -191,8 +173,8 @@ impl Compiler<'_> {
             codes: codes(&written.code)?,
             enhanced: written.enhanced.iter().map(|text| enhanced(text)).collect::<Result<_, _>>()?,
             all: self.demanded(written)?,
-            none: self.group_of(&written.none)?,
-            wordless: written.wordless.then(|| besides(&written.any)).transpose()?,
+            none: (!written.none.is_empty()).then(|| self.builder.any_of(&written.none)).transpose()?,
+            only: written.only.as_ref().map(|items| self.builder.only(items)).transpose()?,
             meaning: meaning(&written.meaning)?,
             wait_ms: written.wait_s.map(|seconds| i64::from(seconds) * 1000),
         };
@@ -200,7 +182,7 @@ impl Compiler<'_> {
             return Err("a rule needs a source that documents its wording or code".to_owned());
         }
         check_safety(&rule)?;
-        if rule.all == Groups::default() && rule.enhanced.is_empty() && written.code.is_empty() {
+        if rule.all.is_empty() && rule.enhanced.is_empty() && written.code.is_empty() {
             return Err("a rule needs a code, an enhanced code or a phrase to look for".to_owned());
         }
         Ok(rule)
@@ -216,53 +198,11 @@ impl Compiler<'_> {
         }
     }
 
-    /// Groups that must match: one for `any`, and one per item of `all`.
-    fn demanded(&mut self, written: &WrittenRule) -> Result<Groups, String> {
-        let mut groups = self.group_of(&written.any)?;
-        for item in &written.all {
-            groups.insert(self.number(std::slice::from_ref(item))?);
-        }
-        Ok(groups)
-    }
-
-    /// The group of a list of phrases; empty for an empty list.
-    fn group_of(&mut self, items: &[String]) -> Result<Groups, String> {
-        let mut groups = Groups::default();
-        if !items.is_empty() {
-            groups.insert(self.number(items)?);
-        }
-        Ok(groups)
-    }
-
-    fn number(&mut self, items: &[String]) -> Result<usize, String> {
-        if let Some(number) = self.numbers.get(items) {
-            return Ok(*number);
-        }
-        let number = self.numbers.len();
-        if number >= GROUPS_MAX {
-            return Err(format!("more than {GROUPS_MAX} different lists of phrases"));
-        }
-        self.numbers.insert(items.to_vec(), number);
-        self.fill(items, number, 0)?;
-        Ok(number)
-    }
-
-    fn fill(&mut self, items: &[String], number: usize, depth: usize) -> Result<(), String> {
-        if depth > DEPTH_MAX {
-            return Err("lists of phrases refer to each other too deeply".to_owned());
-        }
-        let named = self.named;
-        for item in items {
-            match item.strip_prefix('@') {
-                Some(name) => {
-                    let list = named.get(name).ok_or_else(|| format!("no list of phrases is called {name:?}"))?;
-                    self.fill(list, number, depth + 1)?;
-                }
-                None if self.builder.add(item, number) => {}
-                None => return Err(format!("phrase {item:?} has nothing to look for")),
-            }
-        }
-        Ok(())
+    /// Lists of which a text must have a phrase: one for `any`, and one per item of `all`.
+    fn demanded(&mut self, written: &WrittenRule) -> Result<Vec<usize>, String> {
+        let any = Some(&written.any[..]).filter(|any| !any.is_empty());
+        let each = written.all.iter().map(std::slice::from_ref);
+        any.into_iter().chain(each).map(|items| self.builder.any_of(items)).collect()
     }
 }
 
@@ -278,22 +218,6 @@ fn check_safety(rule: &Rule) -> Result<(), String> {
         return Err("a rule that makes an address undeliverable must have 5xx codes only".to_owned());
     }
     Ok(())
-}
-
-/// Texts that a rule's phrases allow, the longest first, so that a shorter one does not leave half of a longer one.
-fn besides(phrases: &[String]) -> Result<Vec<Vec<u8>>, String> {
-    let text = |phrase: &String| match pattern::phrase(phrase)?.as_slice() {
-        [Element { what: StepTarget::Literal(Literal { text, closes: false }), gap: Gap::None }] => Some(text.clone()),
-        _ => None,
-    };
-    let texts = phrases.iter().map(|phrase| {
-        let text =
-            text(phrase).filter(|text| !phrase.starts_with('@') && text.starts_with(b" ") && text.ends_with(b" "));
-        text.ok_or_else(|| format!("{phrase:?} is not just words, as a wordless rule demands"))
-    });
-    let mut texts: Vec<_> = texts.collect::<Result<_, _>>()?;
-    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    Ok(texts)
 }
 
 fn check_id(id: &str) -> Result<(), String> {

@@ -82,18 +82,13 @@ impl DialogParties<'_> {
         is_distinct && is_bare(token, local)
     }
 
-    /// Whether a token in brackets or quotes is the recipient's local part, be it a word too (`no such user "newsletter"`).
+    /// Whether a token where a name is due is the recipient's local part, be it a word too (`no such user "newsletter"`).
     pub(super) fn is_called(&self, token: &str) -> bool {
         self.local_part().is_some_and(|local| local.len() >= LOCAL_PART_MIN && is_bare(token, local))
     }
 
     fn local_part(&self) -> Option<&str> {
         self.recipient.rfind('@').map(|at| &self.recipient[..at])
-    }
-
-    /// The domain of the recipient; empty if unknown.
-    pub(super) fn recipient_domain(&self) -> &str {
-        domain_of(self.recipient)
     }
 
     fn mailbox(&self, token: &str) -> Party {
@@ -138,7 +133,7 @@ fn domain_of(address: &str) -> &str {
 }
 
 /// Whether a domain is another one or below it.
-pub(super) fn is_within(domain: &str, other: &str) -> bool {
+fn is_within(domain: &str, other: &str) -> bool {
     let Some(start) = domain.len().checked_sub(other.len()) else { return false };
     domain.is_char_boundary(start)
         && domain[start..].eq_ignore_ascii_case(other)

@@ -6,13 +6,12 @@ use std::{
 };
 
 use super::{
-    AboutUs, DialogParties, DialogStage, Meaning, ReplyReading, asides,
+    AboutUs, DialogParties, DialogStage, Meaning, ReplyReading,
     file::{self, RuleError, RuleFile},
     hint,
     pattern::{CodePattern, EnhancedPattern},
-    phrases::{Groups, PhraseBook},
-    spelling::Spelling,
-    wordless, words,
+    phrases::PhraseBook,
+    words,
 };
 use crate::smtp::reply::{Enhanced, Reply};
 
@@ -31,36 +30,36 @@ pub(super) struct Rule {
     pub(super) stages: Stages,
     pub(super) codes: Vec<CodePattern>,
     pub(super) enhanced: Vec<EnhancedPattern>,
-    pub(super) all: Groups,
-    pub(super) none: Groups,
-    /// What a text may say that has no other words, the longest first, if the rule demands one.
-    pub(super) wordless: Option<Vec<Vec<u8>>>,
+    /// Lists of phrases, of each of which the text must have one.
+    pub(super) all: Vec<usize>,
+    /// List of phrases, of which it must have none.
+    pub(super) none: Option<usize>,
+    /// List of phrases, of which it must consist.
+    pub(super) only: Option<usize>,
     pub(super) meaning: Meaning,
     pub(super) wait_ms: Option<i64>,
 }
 
 impl Rule {
     /// Whether the rule matches. The choice of the bucket has checked stage and class.
-    fn fits(&self, seen: &Seen) -> bool {
-        seen.found.contains_all(&self.all)
-            && !seen.found.contains_any(&self.none)
-            && (self.provider.is_none() || self.provider == seen.provider)
+    fn fits(&self, seen: &Seen<'_>) -> bool {
+        let has = |list: &usize| seen.book.matches(*list, seen.words);
+        (self.provider.is_none() || self.provider == seen.provider)
             && self.codes.iter().any(|pattern| pattern.fits(seen.code))
             && (self.enhanced.is_empty()
                 || seen.enhanced.is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
-            && self.wordless.as_ref().is_none_or(|phrases| match phrases.as_slice() {
-                [] => wordless::is_wordless(&seen.words),
-                phrases => wordless::is_only(&seen.words, phrases),
-            })
+            && self.all.iter().all(has)
+            && self.only.as_ref().is_none_or(has)
+            && !self.none.as_ref().is_some_and(has)
     }
 }
 
 /// Properties of a refusal that rules check.
-struct Seen {
+struct Seen<'w> {
     code: u16,
     enhanced: Option<Enhanced>,
-    found: Groups,
-    words: Vec<u8>,
+    book: &'w PhraseBook,
+    words: &'w [u8],
     provider: Option<u16>,
 }
 
@@ -95,12 +94,11 @@ const fn index_of(stage: DialogStage) -> usize {
     }
 }
 
-/// An immutable rule set. Clones share the large parts, several megabytes.
+/// An immutable rule set. Clones share the large parts.
 #[derive(Clone, Debug)]
 pub struct Rules {
     version: u32,
     book: Arc<PhraseBook>,
-    spelling: Arc<Spelling>,
     ordered: Arc<[Rule]>,
     /// Rules for each stage and class (4xx, 5xx), in order.
     buckets: [[Vec<usize>; 2]; STAGES],
@@ -140,13 +138,7 @@ impl Rules {
         file::compile(&RuleFile::parse(EMBEDDED)?.overlaid(RuleFile::parse(text)?))
     }
 
-    pub(super) fn new(
-        version: u32,
-        book: PhraseBook,
-        spelling: Spelling,
-        rules: Vec<Rule>,
-        providers: BTreeMap<String, u16>,
-    ) -> Self {
+    pub(super) fn new(version: u32, book: PhraseBook, rules: Vec<Rule>, providers: BTreeMap<String, u16>) -> Self {
         let bucket = |stage: usize, class: u16| {
             let fits =
                 |rule: &Rule| rule.stages.contains(stage) && rule.codes.iter().any(|pattern| pattern.touches(class));
@@ -164,15 +156,7 @@ impl Rules {
             names_sender: Arc::from("us.sender.named"),
             names_client: Arc::from(NAMES_CLIENT),
         };
-        Self {
-            version,
-            book: Arc::new(book),
-            spelling: Arc::new(spelling),
-            ordered: rules.into(),
-            buckets,
-            providers,
-            fixed,
-        }
+        Self { version, book: Arc::new(book), ordered: rules.into(), buckets, providers, fixed }
     }
 
     /// Version of the rule file.
@@ -213,22 +197,12 @@ impl Rules {
         provider: Option<&str>,
         parties: &DialogParties<'_>,
     ) -> ReplyReading {
-        let (marked, named) = words::marked_between(&asides::without_session(cut(&reply.text)), parties);
-        let words = words::unmarked(&marked);
+        let (words, named) = words::plain_between(cut(&reply.text), parties);
         let (code, enhanced) = evidence(reply, &words);
         let provider = provider.and_then(|name| self.provider_number(name));
-        let mut seen = Seen { code, enhanced, found: self.book.find(&marked), words: words.clone(), provider };
+        let seen = Seen { code, enhanced, book: &self.book, words: &words, provider };
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];
-        let first_fitting = |seen: &Seen| bucket.iter().map(|index| &self.ordered[*index]).find(|rule| rule.fits(seen));
-        let mut rule = first_fitting(&seen);
-        let is_verdict = |rule: &Rule| rule.meaning.makes_undeliverable().is_some();
-        if rule.is_none_or(is_verdict)
-            && let Some(corrected) = self.spelling.corrected(&marked)
-        {
-            seen.found = self.book.find(&corrected);
-            seen.words = words::unmarked(&corrected);
-            rule = first_fitting(&seen);
-        }
+        let rule = bucket.iter().map(|index| &self.ordered[*index]).find(|rule| rule.fits(&seen));
         if rule.is_some_and(|rule| rule.meaning.is_about_recipient()) {
             if named.only_sender() {
                 return reading(Meaning::AboutUs(AboutUs::Sender), &self.fixed.names_sender);

@@ -37,7 +37,7 @@ fn a_random_probe_that_fails_otherwise_leaves_the_fact_unknown() {
         "554 5.7.1 blocked using zen.spamhaus.org",
         "550 5.7.1 policy",
         "552 5.2.2 Mailbox size limit exceeded",
-        "550 weather is bad",
+        "550 system error",
         "252 maybe",
     ] {
         let mut plan = plan(1);

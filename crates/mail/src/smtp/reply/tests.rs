@@ -104,7 +104,7 @@ fn only_the_first_line_gives_an_enhanced_code() {
 }
 
 #[test]
-fn a_line_ends_a_clause() {
+fn lines_are_read_as_one_text() {
     use crate::classify::{DialogStage, Meaning, Rules};
     let read = |line| Rules::embedded().read(&one(line), DialogStage::Rcpt, None).meaning;
     assert_eq!(read(b"550-<joe@example.net>: unknown\r\n550 Goodbye\r\n"), Meaning::NoSuchUser);
