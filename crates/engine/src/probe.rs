@@ -220,8 +220,8 @@ impl<'a> Probe<'a> {
             self.plan.ask_alone();
         }
         let spent = self.plan.asks_alone() && link.refusals() > 0;
-        let room = if spent { 0 } else { link.room(&policy, now) };
-        let want = self.plan.wants().min(room).min(policy.flight_rcpt.max(1));
+        let room = if spent { 0 } else { link.room(&policy, site.mails_max(now), now) };
+        let want = self.plan.wants().min(room).min(self.plan.flight_max());
         if want == 0 {
             return Some(room);
         }
@@ -360,7 +360,9 @@ impl<'a> Probe<'a> {
         }
         let wanted = kept && (company || self.asker.effort == Effort::Live);
         let dropped = self.plan.asks_alone() && link.refusals() > 0;
-        let spare = self.plan.policy().is_some_and(|policy| link.room(policy, self.parts.clock.now()) > 0);
+        let now = self.parts.clock.now();
+        let mails_max = site.as_ref().and_then(|site| site.mails_max(now));
+        let spare = self.plan.policy().is_some_and(|policy| link.room(policy, mails_max, now) > 0);
         match site {
             Some(site) if wanted && spare && !dropped => {
                 self.parts.sessions.keep_warm(site, link, IDLE_MS);

@@ -10,6 +10,7 @@
 //! * After many misses, an acceptance counts only once a random recipient is refused, because some servers start accepting
 //!   everything.
 //! * An unanswered recipient is asked again, at most [`ASKS_MAX`] times.
+//! * A refusal for a limit of the transaction or the session is about nobody: what it left open is asked in the next one.
 //! * If a flight of several recipients breaks off without a reply, all of them are asked again, one per flight, and a refusal ends
 //!   the session.
 //! * If a flight in groups fails, it is repeated once, one command at a time ([`ProbePlan::check_group`]).
@@ -176,6 +177,8 @@ pub struct ProbePlan {
     /// One recipient per flight, and none after a refusal. No answer can then be taken for another recipient's, and a server that
     /// disconnects after a refusal has answered already.
     alone: bool,
+    /// How many recipients this MX host was seen to take in a transaction.
+    rcpt_max: u32,
     /// One command at a time.
     lock_step: bool,
     /// The open session is to be left.
@@ -203,6 +206,7 @@ impl ProbePlan {
             denied: Vec::new(),
             fruitless: 0,
             alone: false,
+            rcpt_max: u32::MAX,
             lock_step: false,
             leaves: false,
             last: None,
@@ -267,10 +271,17 @@ impl ProbePlan {
         }
     }
 
-    fn flight(&mut self, room: u32) -> ProbeAction {
+    /// Number of RCPT commands in a flight, given unlimited room.
+    pub fn flight_max(&self) -> u32 {
         let most = self.hosts.policy().map_or(1, |policy| policy.flight_rcpt.max(1));
-        let most = if self.alone { 1 } else { most.min(room.max(1)) };
-        let random = self.wants_random() && (most > 1 || self.pending.is_empty());
+        if self.alone { 1 } else { most.min(self.rcpt_max) }
+    }
+
+    fn flight(&mut self, room: u32) -> ProbeAction {
+        let most = self.flight_max().min(room.max(1));
+        // In a flight of one there is no place beside others: the random recipient follows the first acceptance.
+        let alone = self.pending.is_empty() || !(self.alone || self.accepted.is_empty());
+        let random = self.wants_random() && (most > 1 || alone);
         let count = usize::try_from(most - u32::from(random)).unwrap_or(1).min(self.pending.len());
         let recipients: Vec<u32> = self.pending.drain(..count).collect();
         for recipient in &recipients {

@@ -206,6 +206,9 @@ impl Site {
         if let Some(governor) = &mut state.governor {
             governor.record_findings(now, heard.answered, heard.missing);
         }
+        if let Some(mails) = heard.mails_max {
+            state.drops.full(now, mails);
+        }
         if let Some((_, asked_ms)) = heard.about_us {
             state.breaker.refused(now, heard.refusals, asked_ms, policy);
         } else if heard.told_something || heard.random_missing {
@@ -243,6 +246,11 @@ impl Site {
     /// Whether sessions here are expected to end at a refusal.
     pub(crate) fn drops_after_refusal(&self, now: Millis) -> bool {
         locked(&self.state).drops.are_usual(now)
+    }
+
+    /// Number of transactions that sessions here take, if it is limited.
+    pub(crate) fn mails_max(&self, now: Millis) -> Option<u32> {
+        locked(&self.state).drops.mails_max(now)
     }
 
     /// Records a client refusal before any recipient was probed.

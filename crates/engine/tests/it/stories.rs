@@ -3,6 +3,7 @@
 mod budgets;
 mod dropped;
 mod greylisted;
+mod sessions;
 
 use probity_engine::net::ProbeSource;
 use probity_engine::verifier::Verifier as _;

@@ -11,6 +11,10 @@ use crate::smtp::session::{End, RcptAnswer, Recipient};
 
 /// Code of a server that closes the session (RFC 5321 §3.8).
 const GOODBYE: u16 = 421;
+/// Code of a command that the server does not expect.
+const OUT_OF_SEQUENCE: u16 = 503;
+/// Codes by which a session ends that takes no further transaction.
+const SESSION_ENDS: [u16; 3] = [GOODBYE, 452, OUT_OF_SEQUENCE];
 
 /// Reads the replies of one flight.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +32,10 @@ pub struct FlightReader<'a> {
 pub(super) struct RcptQuestion<'a>(&'a FlightReader<'a>, usize);
 
 impl RcptQuestion<'_> {
+    pub(super) fn is_beside_others(&self) -> bool {
+        self.1 > 0
+    }
+
     fn read(&self, reply: &Reply, stage: DialogStage, provider: Option<&str>) -> ReplyReading {
         let Self(reader, place) = *self;
         let path = reader.recipients.get(place).map(Recipient::path).unwrap_or_default();
@@ -55,6 +63,8 @@ pub struct FlightFindings {
     pub refusals: u32,
     /// Whether a reply to RCPT is about a real recipient or the server, and not about us. A 421 is not: it ends the session.
     pub told_something: bool,
+    /// The transactions that the session took, if it took no more.
+    pub mails_max: Option<u32>,
 }
 
 impl ProbePlan {
@@ -81,10 +91,12 @@ impl ProbePlan {
         for ((place, recipient), answer) in recipients.iter().enumerate().zip(answers.by_ref()) {
             self.answer(*recipient, answer, RcptQuestion(reader, place), &mut flight);
         }
+        self.read_logins(&mut flight);
         if random {
             let answer = answers.next().unwrap_or(RcptAnswer::Unanswered);
             self.random_answer(answer, RcptQuestion(reader, recipients.len()), &mut flight);
         }
+        self.learn_limit(&flight);
         self.hosts.answered(flight.accepted, !flight.elsewhere.is_empty());
         self.settle_accepted();
         self.doubt_outsider();
@@ -98,7 +110,7 @@ impl ProbePlan {
     /// by order alone (RFC 2920 §3.1). Without the last one, their count can't be checked, and a duplicate reply would shift all
     /// that follow it to the wrong recipients.
     fn doubt(&mut self, recipients: &[u32], mut answers: Vec<RcptAnswer>) -> Vec<RcptAnswer> {
-        let replied = |answer: &RcptAnswer| matches!(answer, RcptAnswer::Reply(_) | RcptAnswer::MailRefused(_));
+        let replied = |answer: &RcptAnswer| matches!(answer, RcptAnswer::Reply(_) | RcptAnswer::MailRefused { .. });
         if answers.iter().any(replied) {
             self.ask_alone();
             self.uncount(recipients);
@@ -108,13 +120,16 @@ impl ProbePlan {
     }
 
     fn answer(&mut self, recipient: u32, answer: RcptAnswer, question: RcptQuestion<'_>, flight: &mut FlightSoFar) {
-        let (stage, reply) = match answer {
-            RcptAnswer::Reply(reply) => (DialogStage::Rcpt, reply),
-            RcptAnswer::MailRefused(reply) => (DialogStage::Mail, Reply::clone(&reply)),
+        let (stage, reply, taken) = match answer {
+            RcptAnswer::Reply(reply) => (DialogStage::Rcpt, reply, 0),
+            RcptAnswer::MailRefused { reply, taken } => (DialogStage::Mail, Reply::clone(&reply), taken),
             RcptAnswer::NeedsSmtpUtf8 => return self.needs_smtp_utf8(recipient),
             RcptAnswer::Unanswered => return flight.unanswered.push(recipient),
         };
         let reading = self.read(question, &reply, stage);
+        if flight.is_full(taken, &reply, &reading) {
+            return flight.limited.push(recipient);
+        }
         flight.heard.answered += 1;
         if reading.meaning == Meaning::Unmatched {
             flight.heard.unmatched.push(reply.clone());
@@ -123,6 +138,9 @@ impl ProbePlan {
         match reading.meaning {
             Meaning::SessionLimit => flight.limited.push(recipient),
             Meaning::NotResponsible => flight.elsewhere.push(HeldReply { recipient, reading, reply }),
+            Meaning::AboutUs(AboutUs::AuthRequired) if stage == DialogStage::Rcpt => {
+                flight.logins.push(HeldReply { recipient, reading, reply });
+            }
             Meaning::AboutUs(why) => flight.about_us(why, stage, HeldReply { recipient, reading, reply }),
             meaning => {
                 flight.heard.told_something |= stage == DialogStage::Rcpt && reply.code != GOODBYE;
@@ -133,6 +151,34 @@ impl ProbePlan {
                 }
                 self.hear(HeldReply { recipient, reading, reply }, stage, flight);
             }
+        }
+    }
+
+    /// Handles demands for a login. A server that takes mail for the domain without one says this of recipients that it does not
+    /// have.
+    fn read_logins(&mut self, flight: &mut FlightSoFar) {
+        let needs_none = self.has_accepted(flight);
+        for held in std::mem::take(&mut flight.logins) {
+            if needs_none {
+                flight.heard.told_something = true;
+                let told = self.report(DialogStage::Rcpt, held.reply, &held.reading);
+                self.fates.push((held.recipient, super::RecipientFate::Settled(told)));
+            } else {
+                flight.about_us(AboutUs::AuthRequired, DialogStage::Rcpt, held);
+            }
+        }
+    }
+
+    /// Whether this MX host has accepted somebody of the domain.
+    pub(super) fn has_accepted(&self, flight: &FlightSoFar) -> bool {
+        flight.accepted || self.seen.accepts || self.hosts.has_accepted()
+    }
+
+    /// Learns how many recipients a transaction takes, where some were refused for that.
+    fn learn_limit(&mut self, flight: &FlightSoFar) {
+        let limited = u32::try_from(flight.limited.len()).unwrap_or(u32::MAX);
+        if flight.heard.mails_max.is_none() && (limited > 0 || flight.random_limited) {
+            self.rcpt_max = flight.heard.answered.saturating_sub(limited).max(1);
         }
     }
 
@@ -193,7 +239,12 @@ impl ProbePlan {
 pub(super) struct FlightSoFar {
     pub(super) heard: FlightFindings,
     pub(super) unanswered: Vec<u32>,
+    /// Recipients that a limit of the transaction or the session left open.
     pub(super) limited: Vec<u32>,
+    /// Whether the random recipient was refused for a limit, beside others.
+    pub(super) random_limited: bool,
+    /// Recipients for which a login was demanded.
+    pub(super) logins: Vec<HeldReply>,
     pub(super) elsewhere: Vec<HeldReply>,
     pub(super) refused_us: Vec<HeldReply>,
     pub(super) refusal: Option<(AboutUs, DialogStage, Option<i64>)>,
@@ -214,6 +265,25 @@ impl FlightSoFar {
             self.refusal = Some((why, stage, held.reading.retry_after_ms));
         }
         self.refused_us.push(held);
+    }
+
+    /// Whether MAIL was refused because the session takes no more transactions. It has taken some, so the refusal is not about us;
+    /// if it is, a new session shows it.
+    pub(super) fn is_full(&mut self, taken: u32, reply: &Reply, reading: &ReplyReading) -> bool {
+        let ends = match reading.meaning {
+            Meaning::SessionLimit => true,
+            Meaning::AboutUs(why) if reply.code != OUT_OF_SEQUENCE => {
+                // Limits on sessions and limits on us are worded alike.
+                let is_limit = why == AboutUs::RateLimited && reading.retry_after_ms.is_none();
+                is_limit && SESSION_ENDS.contains(&reply.code)
+            }
+            _ => SESSION_ENDS.contains(&reply.code),
+        };
+        let full = taken > 0 && ends;
+        if full {
+            self.heard.mails_max = Some(taken);
+        }
+        full
     }
 }
 

@@ -53,9 +53,15 @@ impl ProbePlan {
     }
 
     pub(super) fn random_answer(&mut self, answer: RcptAnswer, question: RcptQuestion<'_>, flight: &mut FlightSoFar) {
-        let RcptAnswer::Reply(reply) = answer else {
-            self.randoms.lost += 1;
-            return;
+        let reply = match answer {
+            RcptAnswer::Reply(reply) => reply,
+            RcptAnswer::MailRefused { reply, taken } => {
+                let reading = self.read(question, &reply, DialogStage::Mail);
+                self.randoms.lost += u32::from(!flight.is_full(taken, &reply, &reading));
+                return;
+            }
+            // Behind a limit it was not asked.
+            _ => return self.randoms.lost += u32::from(flight.limited.is_empty()),
         };
         let reading = self.read(question, &reply, DialogStage::Rcpt);
         if reading.meaning == Meaning::Unmatched {
@@ -63,7 +69,7 @@ impl ProbePlan {
         }
         flight.heard.refused += u32::from(reply.code >= 500);
         match reading.meaning {
-            meaning if reply.code >= 500 && (is_missing(meaning) || self.alone_refused(meaning, flight)) => {
+            meaning if reply.code >= 500 && self.proves_checks(meaning, flight) => {
                 flight.heard.random_missing = true;
                 self.misses += 1;
                 self.checked = true;
@@ -72,6 +78,7 @@ impl ProbePlan {
                 }
             }
             Meaning::Accepted => self.random_accepted(),
+            Meaning::SessionLimit if question.is_beside_others() => flight.random_limited = true,
             Meaning::SessionLimit => self.randoms.lost += 1,
             Meaning::Greylisted => self.random_put_off(&reading, GREYLIST_MS, "greylisted"),
             Meaning::InProgress => self.random_put_off(&reading, IN_PROGRESS_MS, "in_progress"),
@@ -81,6 +88,12 @@ impl ProbePlan {
                 flight.random_refuses_us = matches!(meaning, Meaning::AboutUs(why) if why != AboutUs::Policy);
             }
         }
+    }
+
+    /// Whether a permanent refusal of the random recipient proves that the domain checks recipients.
+    fn proves_checks(&self, meaning: Meaning, flight: &FlightSoFar) -> bool {
+        let needs_login = meaning == Meaning::AboutUs(AboutUs::AuthRequired) && self.has_accepted(flight);
+        needs_login || is_missing(meaning) || self.alone_refused(meaning, flight)
     }
 
     /// Whether a permanent refusal of the random recipient proves that the domain checks recipients, whatever its text. It does if

@@ -146,6 +146,11 @@ impl Hosts {
         }
     }
 
+    /// Whether the current host has accepted a recipient.
+    pub(super) fn has_accepted(&self) -> bool {
+        self.list.get(self.current).is_some_and(|host| host.accepted)
+    }
+
     /// Forgets the current host's acceptances.
     pub(super) fn distrust(&mut self) {
         if let Some(host) = self.list.get_mut(self.current) {

@@ -69,17 +69,20 @@ impl ProbePlan {
         for recipient in flight.unanswered.iter().rev() {
             self.ask_again(*recipient, silence, end);
         }
+        let is_full = flight.heard.mails_max.is_some();
+        let progress = flight.heard.told_something || is_full;
         for recipient in flight.limited.iter().rev() {
-            // The session was full. A retry costs nothing, but retries must end.
-            self.asked[index(*recipient)] =
-                self.asked[index(*recipient)].saturating_sub(u8::from(flight.heard.told_something));
+            // A retry costs nothing, but retries must end.
+            self.asked[index(*recipient)] = self.asked[index(*recipient)].saturating_sub(u8::from(progress));
             self.ask_again(*recipient, Some((Silence::Closed, DialogStage::Rcpt)), end);
         }
         if !flight.elsewhere.is_empty() {
             self.hosts.skip_host();
             return;
         }
-        if flight.heard.told_something {
+        // A session that only refuses for its limits has nothing left.
+        self.leaves |= end.is_none() && (is_full || !(progress || flight.limited.is_empty()));
+        if progress {
             self.fruitless = 0;
             if end.is_some() {
                 self.hosts.fruitful();
@@ -135,7 +138,7 @@ impl ProbePlan {
         self.catch_all = known.catch_all;
         self.seen = SeenAnswers { accepts: known.accepts_others, refuses: false };
         self.randoms = Randoms::default();
-        (self.misses, self.checked) = (0, false);
+        (self.misses, self.checked, self.rcpt_max) = (0, false, u32::MAX);
         for held in std::mem::take(&mut self.accepted) {
             let told = self.silent(Silence::Closed, Some(DialogStage::Rcpt));
             self.later(held.recipient, told, UNREACHED_MS, silence_token(Silence::Closed), true);

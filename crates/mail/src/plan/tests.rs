@@ -4,6 +4,7 @@ mod answers;
 mod any_server;
 mod catch_all;
 mod hosts;
+mod limits;
 mod lock_step;
 mod sessions;
 
