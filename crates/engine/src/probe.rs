@@ -101,7 +101,8 @@ impl<'a> Probe<'a> {
         let began = parts.clock.now();
         let mut rng = parts.random.of_probe(&destination.domain);
         let count = u32::try_from(recipients.len()).unwrap_or(u32::MAX);
-        let plan = ProbePlan::new(&destination.exchangers, destination.policies.clone(), count, &mut rng);
+        let Destination { exchangers, policies, owners, .. } = destination;
+        let plan = ProbePlan::new(exchangers, policies.clone(), owners.clone(), count, &mut rng);
         let mut probe = Self {
             parts,
             destination,

@@ -25,6 +25,7 @@ mod hosts;
 mod lock_step;
 mod random;
 mod requeue;
+mod strangers;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -41,8 +42,10 @@ pub use fates::{RecipientFate, RecipientReport};
 pub use hosts::{ADDRESSES_PER_HOST, DIALS_MAX, EXCHANGERS_MAX, ResolvedHost};
 pub use lock_step::is_out_of_place;
 pub use random::person_like;
+pub use strangers::HostOwner;
 
 use hosts::Hosts;
+use strangers::DoubtedRefusal;
 
 /// Attempts per recipient in one plan, if answers get lost.
 pub const ASKS_MAX: u8 = 2;
@@ -173,6 +176,9 @@ pub struct ProbePlan {
     checked: bool,
     accepted: Vec<HeldReply>,
     denied: Vec<HeldReply>,
+    /// What the current host refused, which may be a stranger's, and what hosts before it did.
+    doubted: Vec<DoubtedRefusal>,
+    doubted_before: Vec<DoubtedRefusal>,
     fruitless: u32,
     /// One recipient per flight, and none after a refusal. No answer can then be taken for another recipient's, and a server that
     /// disconnects after a refusal has answered already.
@@ -188,12 +194,18 @@ pub struct ProbePlan {
 }
 
 impl ProbePlan {
-    /// Makes a plan for `recipients` recipients, numbered from 0, with `exchangers` sorted by preference. At each host it is told
-    /// what is known, with [`ProbePlan::meet`].
-    pub fn new(exchangers: &[MxHost], policies: Vec<Arc<Policy>>, recipients: u32, rng: &mut Rng) -> Self {
+    /// Makes a plan for `recipients` recipients, numbered from 0, with `exchangers` sorted by preference, and the policy and owner
+    /// of each. At each host it is told what is known, with [`ProbePlan::meet`].
+    pub fn new(
+        exchangers: &[MxHost],
+        policies: Vec<Arc<Policy>>,
+        owners: Vec<HostOwner>,
+        recipients: u32,
+        rng: &mut Rng,
+    ) -> Self {
         let count = usize::try_from(recipients).unwrap_or_default();
         Self {
-            hosts: Hosts::new(exchangers, policies, rng),
+            hosts: Hosts::new(exchangers, policies, owners, rng),
             pending: (0..recipients).collect(),
             asked: vec![0; count],
             catch_all: CatchAll::Unknown,
@@ -204,6 +216,8 @@ impl ProbePlan {
             checked: false,
             accepted: Vec::new(),
             denied: Vec::new(),
+            doubted: Vec::new(),
+            doubted_before: Vec::new(),
             fruitless: 0,
             alone: false,
             rcpt_max: u32::MAX,
@@ -258,7 +272,7 @@ impl ProbePlan {
     /// Returns the next step. `room` is the number of RCPT commands that the open session can still carry, `None` without a
     /// session.
     pub fn next(&mut self, room: Option<u32>) -> ProbeAction {
-        if self.wants() == 0 {
+        if self.wants() == 0 && !self.ask_doubted_elsewhere() {
             return self.finish();
         }
         match room {

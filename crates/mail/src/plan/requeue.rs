@@ -2,12 +2,12 @@
 
 use super::answers::FlightSoFar;
 use super::{
-    ASKS_MAX, FRUITLESS_MAX, HeldReply, KnownDomain, PlannedRetry, ProbePlan, Randoms, RecipientFate, RecipientReport,
-    SeenAnswers, TEMPORARY_MS, UNREACHED_MS, index,
+    ASKS_MAX, FRUITLESS_MAX, HeldReply, KnownDomain, PlannedRetry, ProbePlan, Randoms, SeenAnswers, TEMPORARY_MS,
+    UNREACHED_MS, index,
 };
 use crate::classify::{AboutUs, DialogStage, NAMES_CLIENT};
 use crate::smtp::session::End;
-use crate::verdict::{Mailbox, Silence, silence_token};
+use crate::verdict::{Silence, silence_token};
 
 impl ProbePlan {
     /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients
@@ -97,34 +97,13 @@ impl ProbePlan {
         }
     }
 
-    /// Takes verdicts back that only a stranger's backup host gave, which has accepted nobody: the domain's own hosts decide.
-    pub(super) fn doubt_outsider(&mut self) {
-        if self.seen.accepts || !self.hosts.is_outsider() {
-            return;
-        }
-        let told = self.silent(Silence::TimedOut, None);
-        let fate = || RecipientFate::Later {
-            told: told.clone(),
-            after_ms: UNREACHED_MS,
-            why: silence_token(Silence::TimedOut),
-            same_source: false,
-        };
-        let refused = |decided: &RecipientFate| match decided {
-            RecipientFate::Settled(RecipientReport { mailbox: Mailbox::Replied { meaning, .. }, .. }) => {
-                meaning.makes_undeliverable().is_some()
-            }
-            _ => false,
-        };
-        self.fates.iter_mut().filter(|(_, decided)| refused(decided)).for_each(|(_, decided)| *decided = fate());
-        self.fates.extend(std::mem::take(&mut self.denied).iter().map(|held| (held.recipient, fate())));
-    }
-
     /// Forgets what a session with miscounted replies showed about the domain, and asks again about acceptances that still wait.
     pub fn distrust(&mut self) {
         self.catch_all = self.known.catch_all;
         self.seen.accepts = self.known.accepts_others;
         self.randoms.accepted = 0;
         self.hosts.distrust();
+        self.distrust_refusals();
         for held in std::mem::take(&mut self.accepted) {
             self.ask_again(held.recipient, Some((Silence::Protocol, DialogStage::Rcpt)), None);
         }
@@ -148,7 +127,7 @@ impl ProbePlan {
         }
     }
 
-    fn ask_again(&mut self, recipient: u32, silence: Option<(Silence, DialogStage)>, end: Option<&End>) {
+    pub(super) fn ask_again(&mut self, recipient: u32, silence: Option<(Silence, DialogStage)>, end: Option<&End>) {
         if self.asked[index(recipient)] < ASKS_MAX {
             self.pending.push_front(recipient);
             return;
