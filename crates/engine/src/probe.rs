@@ -217,6 +217,9 @@ impl<'a> Probe<'a> {
         let policy = self.plan.policy()?.clone();
         let now = self.parts.clock.now();
         self.plan.note_misses(site.misses(now));
+        if site.accepts(now) {
+            self.plan.note_acceptance();
+        }
         if site.drops_after_refusal(now) {
             self.plan.ask_alone();
         }

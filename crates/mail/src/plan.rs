@@ -185,6 +185,10 @@ pub struct ProbePlan {
     alone: bool,
     /// How many recipients this MX host was seen to take in a transaction.
     rcpt_max: u32,
+    /// Flights of the open session that told something.
+    flights: u32,
+    /// The site takes mail without a login.
+    needs_no_login: bool,
     /// One command at a time.
     lock_step: bool,
     /// The open session is to be left.
@@ -221,6 +225,8 @@ impl ProbePlan {
             fruitless: 0,
             alone: false,
             rcpt_max: u32::MAX,
+            flights: 0,
+            needs_no_login: false,
             lock_step: false,
             leaves: false,
             last: None,
@@ -262,6 +268,11 @@ impl ProbePlan {
     /// Sets the number of recent misses at this MX host, across all plans, because the server counts them all.
     pub fn note_misses(&mut self, misses: u32) {
         self.misses = self.misses.max(misses);
+    }
+
+    /// Records that this site has lately accepted somebody, without a login.
+    pub fn note_acceptance(&mut self) {
+        self.needs_no_login = true;
     }
 
     /// Takes the fates decided since the last call.
@@ -306,7 +317,7 @@ impl ProbePlan {
 
     /// Records that a session is open.
     pub fn linked(&mut self) {
-        self.leaves = false;
+        (self.leaves, self.flights) = (false, 0);
         self.ask_unchecked_again();
         self.last = None;
         self.hosts.linked();

@@ -95,6 +95,7 @@ impl Site {
                 misses: 0,
                 misses_since: Millis::default(),
                 drops: SessionDrops::default(),
+                accepted_at: None,
             }),
             idle: Mutex::new(Vec::new()),
             interest: AtomicU32::new(0),
@@ -209,6 +210,9 @@ impl Site {
         if let Some(mails) = heard.mails_max {
             state.drops.full(now, mails);
         }
+        if heard.accepted {
+            state.accepted_at = Some(now);
+        }
         if let Some((_, asked_ms)) = heard.about_us {
             state.breaker.refused(now, heard.refusals, asked_ms, policy);
         } else if heard.told_something || heard.random_missing {
@@ -226,6 +230,11 @@ impl Site {
     pub(crate) fn misses(&self, now: Millis) -> u32 {
         let state = locked(&self.state);
         if now.since(state.misses_since) < MISSES_FORGOTTEN_MS { state.misses } else { 0 }
+    }
+
+    /// Whether it has accepted a recipient within two hours.
+    pub(crate) fn accepts(&self, now: Millis) -> bool {
+        locked(&self.state).accepted_at.is_some_and(|at| now.since(at) < MISSES_FORGOTTEN_MS)
     }
 
     /// Records that its PIPELINING is broken.

@@ -32,10 +32,6 @@ pub struct FlightReader<'a> {
 pub(super) struct RcptQuestion<'a>(&'a FlightReader<'a>, usize);
 
 impl RcptQuestion<'_> {
-    pub(super) fn is_beside_others(&self) -> bool {
-        self.1 > 0
-    }
-
     fn read(&self, reply: &Reply, stage: DialogStage, provider: Option<&str>) -> ReplyReading {
         let Self(reader, place) = *self;
         let path = reader.recipients.get(place).map(Recipient::path).unwrap_or_default();
@@ -61,6 +57,8 @@ pub struct FlightFindings {
     pub about_us: Option<(AboutUs, Option<i64>)>,
     /// Replies that refuse us, if [`Self::about_us`] is set.
     pub refusals: u32,
+    /// Whether a real recipient was accepted.
+    pub accepted: bool,
     /// Whether a reply to RCPT is about a real recipient or the server, and not about us. A 421 is not: it ends the session.
     pub told_something: bool,
     /// The transactions that the session took, if it took no more.
@@ -85,7 +83,10 @@ impl ProbePlan {
         } else {
             answers
         };
-        let mut flight = FlightSoFar::default();
+        let unheard = self.flights > 0
+            && matches!(end, Some(End::Closed { .. }))
+            && answers.iter().all(|answer| *answer == RcptAnswer::Unanswered);
+        let mut flight = FlightSoFar { unheard, ..FlightSoFar::default() };
         self.checked = false;
         let mut answers = answers.into_iter();
         for ((place, recipient), answer) in recipients.iter().enumerate().zip(answers.by_ref()) {
@@ -96,8 +97,8 @@ impl ProbePlan {
             let answer = answers.next().unwrap_or(RcptAnswer::Unanswered);
             self.random_answer(answer, RcptQuestion(reader, recipients.len()), &mut flight);
         }
-        self.learn_limit(&flight);
-        self.hosts.answered(flight.accepted, !flight.elsewhere.is_empty());
+        self.learn_limit(&mut flight);
+        self.hosts.answered(flight.heard.accepted, !flight.elsewhere.is_empty());
         self.settle_accepted();
         self.doubt_outsider();
         self.stop_if_refused(&mut flight);
@@ -137,6 +138,9 @@ impl ProbePlan {
         flight.heard.refused += u32::from(stage == DialogStage::Rcpt && reply.code >= 500);
         match reading.meaning {
             Meaning::SessionLimit => flight.limited.push(recipient),
+            meaning if stage == DialogStage::Rcpt && self.ends_session(&reply, meaning, flight) => {
+                flight.limited.push(recipient);
+            }
             Meaning::NotResponsible => flight.elsewhere.push(HeldReply { recipient, reading, reply }),
             Meaning::AboutUs(AboutUs::AuthRequired) if stage == DialogStage::Rcpt => {
                 flight.logins.push(HeldReply { recipient, reading, reply });
@@ -144,7 +148,7 @@ impl ProbePlan {
             Meaning::AboutUs(why) => flight.about_us(why, stage, HeldReply { recipient, reading, reply }),
             meaning => {
                 flight.heard.told_something |= stage == DialogStage::Rcpt && reply.code != GOODBYE;
-                flight.accepted |= matches!(meaning, Meaning::Accepted | Meaning::Exists);
+                flight.heard.accepted |= matches!(meaning, Meaning::Accepted | Meaning::Exists);
                 flight.refused |= stage == DialogStage::Rcpt && reply.code >= 500 && tells_apart(meaning);
                 if stage == DialogStage::Mail && reply.code != GOODBYE {
                     flight.mail_refused = Some(self.report(stage, reply.clone(), &reading));
@@ -157,7 +161,7 @@ impl ProbePlan {
     /// Handles demands for a login. A server that takes mail for the domain without one says this of recipients that it does not
     /// have.
     fn read_logins(&mut self, flight: &mut FlightSoFar) {
-        let needs_none = self.has_accepted(flight);
+        let needs_none = self.needs_no_login || self.has_accepted(flight);
         for held in std::mem::take(&mut flight.logins) {
             if needs_none {
                 flight.heard.told_something = true;
@@ -171,15 +175,27 @@ impl ProbePlan {
 
     /// Whether this MX host has accepted somebody of the domain.
     pub(super) fn has_accepted(&self, flight: &FlightSoFar) -> bool {
-        flight.accepted || self.seen.accepts || self.hosts.has_accepted()
+        flight.heard.accepted || self.seen.accepts || self.hosts.has_accepted()
     }
 
-    /// Learns how many recipients a transaction takes, where some were refused for that.
-    fn learn_limit(&mut self, flight: &FlightSoFar) {
+    /// Whether a reply to RCPT is about the session, because the session has brought answers: it is full, or ends.
+    pub(super) fn ends_session(&self, reply: &Reply, meaning: Meaning, flight: &FlightSoFar) -> bool {
+        let ends = meaning == Meaning::SessionLimit || meaning == Meaning::ServerTemporary && reply.code == GOODBYE;
+        ends && (self.flights > 0 || flight.heard.told_something)
+    }
+
+    /// Learns how many recipients a transaction takes, or how many transactions a session, where some were refused for that.
+    fn learn_limit(&mut self, flight: &mut FlightSoFar) {
         let limited = u32::try_from(flight.limited.len()).unwrap_or(u32::MAX);
+        let told = flight.heard.told_something;
         if flight.heard.mails_max.is_none() && (limited > 0 || flight.random_limited) {
-            self.rcpt_max = flight.heard.answered.saturating_sub(limited).max(1);
+            if !told && self.flights > 0 {
+                flight.heard.mails_max = Some(self.flights);
+            } else if flight.heard.answered > 0 {
+                self.rcpt_max = flight.heard.answered.saturating_sub(limited).max(1);
+            }
         }
+        self.flights += u32::from(told || flight.random_told);
     }
 
     fn hear(&mut self, held: HeldReply, stage: DialogStage, flight: &mut FlightSoFar) {
@@ -239,10 +255,14 @@ impl ProbePlan {
 pub(super) struct FlightSoFar {
     pub(super) heard: FlightFindings,
     pub(super) unanswered: Vec<u32>,
+    /// The session had brought answers, and was closed before the flight.
+    pub(super) unheard: bool,
     /// Recipients that a limit of the transaction or the session left open.
     pub(super) limited: Vec<u32>,
-    /// Whether the random recipient was refused for a limit, beside others.
+    /// Whether the random recipient was refused for a limit.
     pub(super) random_limited: bool,
+    /// Whether the random recipient was accepted, or refused as missing.
+    pub(super) random_told: bool,
     /// Recipients for which a login was demanded.
     pub(super) logins: Vec<HeldReply>,
     pub(super) elsewhere: Vec<HeldReply>,
@@ -252,8 +272,6 @@ pub(super) struct FlightSoFar {
     pub(super) mail_refused: Option<RecipientReport>,
     /// Whether the random recipient was answered with a refusal of us.
     pub(super) random_refuses_us: bool,
-    /// Whether a real recipient was accepted.
-    pub(super) accepted: bool,
     /// Whether a real recipient was permanently refused, with a text about that recipient.
     pub(super) refused: bool,
 }

@@ -61,7 +61,7 @@ impl ProbePlan {
                 return;
             }
             // Behind a limit it was not asked.
-            _ => return self.randoms.lost += u32::from(flight.limited.is_empty()),
+            _ => return self.randoms.lost += u32::from(flight.limited.is_empty() && !flight.unheard),
         };
         let reading = self.read(question, &reply, DialogStage::Rcpt);
         if reading.meaning == Meaning::Unmatched {
@@ -69,17 +69,23 @@ impl ProbePlan {
         }
         flight.heard.refused += u32::from(reply.code >= 500);
         match reading.meaning {
+            _ if self.ends_session(&reply, reading.meaning, flight) => flight.random_limited = true,
             meaning if reply.code >= 500 && self.proves_checks(meaning, flight) => {
-                flight.heard.random_missing = true;
+                (flight.heard.random_missing, flight.random_told) = (true, true);
                 self.misses += 1;
                 self.checked = true;
                 if self.catch_all == CatchAll::Unknown {
                     self.catch_all = CatchAll::No;
                 }
             }
-            Meaning::Accepted => self.random_accepted(),
-            Meaning::SessionLimit if question.is_beside_others() => flight.random_limited = true,
-            Meaning::SessionLimit => self.randoms.lost += 1,
+            Meaning::Accepted => {
+                flight.random_told = true;
+                self.random_accepted();
+            }
+            Meaning::SessionLimit => {
+                flight.random_limited = true;
+                self.randoms.lost += 1;
+            }
             Meaning::Greylisted => self.random_put_off(&reading, GREYLIST_MS, "greylisted"),
             Meaning::InProgress => self.random_put_off(&reading, IN_PROGRESS_MS, "in_progress"),
             meaning => {
@@ -101,7 +107,7 @@ impl ProbePlan {
     /// may refuse us since then; nor is a text that differs from that of its missing recipients.
     fn alone_refused(&self, meaning: Meaning, flight: &FlightSoFar) -> bool {
         let only_it = !flight.refused && flight.elsewhere.is_empty() && flight.limited.is_empty();
-        tells_apart(meaning) && flight.accepted && !self.seen.refuses && only_it && flight.refusal.is_none()
+        tells_apart(meaning) && flight.heard.accepted && !self.seen.refuses && only_it && flight.refusal.is_none()
     }
 
     fn random_put_off(&mut self, reading: &ReplyReading, default_ms: i64, why: &'static str) {

@@ -65,12 +65,15 @@ impl ProbePlan {
         if matches!(end, Some(End::Protocol { .. })) {
             self.distrust();
         }
+        if flight.unheard {
+            self.uncount(&flight.unanswered);
+        }
         let silence = end.map(silence_of);
         for recipient in flight.unanswered.iter().rev() {
             self.ask_again(*recipient, silence, end);
         }
         let is_full = flight.heard.mails_max.is_some();
-        let progress = flight.heard.told_something || is_full;
+        let progress = flight.heard.told_something || is_full || flight.unheard;
         for recipient in flight.limited.iter().rev() {
             // A retry costs nothing, but retries must end.
             self.asked[index(*recipient)] = self.asked[index(*recipient)].saturating_sub(u8::from(progress));
@@ -81,7 +84,8 @@ impl ProbePlan {
             return;
         }
         // A session that only refuses for its limits has nothing left.
-        self.leaves |= end.is_none() && (is_full || !(progress || flight.limited.is_empty()));
+        let is_limited = flight.random_limited || !flight.limited.is_empty();
+        self.leaves |= end.is_none() && (is_full || is_limited && !progress);
         if progress {
             self.fruitless = 0;
             if end.is_some() {
@@ -117,7 +121,7 @@ impl ProbePlan {
         self.catch_all = known.catch_all;
         self.seen = SeenAnswers { accepts: known.accepts_others, refuses: false };
         self.randoms = Randoms::default();
-        (self.misses, self.checked, self.rcpt_max) = (0, false, u32::MAX);
+        (self.misses, self.checked, self.rcpt_max, self.needs_no_login) = (0, false, u32::MAX, false);
         for held in std::mem::take(&mut self.accepted) {
             let told = self.silent(Silence::Closed, Some(DialogStage::Rcpt));
             self.later(held.recipient, told, UNREACHED_MS, silence_token(Silence::Closed), true);

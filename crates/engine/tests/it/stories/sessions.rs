@@ -1,21 +1,32 @@
 //! Servers that take few recipients in a transaction, or few transactions in a session: a list costs more sessions there, and comes
 //! to the same verdicts.
 
+use std::sync::Arc;
+
 use probity_engine::verifier::Verifier as _;
 use probity_mailworld::{
-    At, Greylist, MailboxState, Mailboxes, Personality, Pipelining, Recipients, ServerLimits, World,
+    At, Greylist, MailboxState, Mailboxes, Personality, Pipelining, Recipients, ServerLimits, World, Zone,
 };
 
+use crate::evil::{self, Say, Wrong};
 use crate::world::{Lab, brief};
 
 const COUNT: usize = 45;
 
 /// The last of each nine are missing.
-fn lab(personality: Personality) -> Lab {
+fn world(personality: Personality) -> Arc<World> {
     let people = (0..COUNT)
         .filter(|n| n % 9 != 8)
         .fold(Mailboxes::default(), |all, n| all.with(&format!("user{n}"), MailboxState::Exists));
-    Lab::polite(&World::builder().site("one.example.com", people, personality).build().expect("a world"))
+    World::builder()
+        .zone("two.example.com", Zone::served_by(&["mx.one.example.com"]))
+        .site("one.example.com", people, personality)
+        .build()
+        .expect("a world")
+}
+
+fn lab(personality: Personality) -> Lab {
+    Lab::polite(&world(personality))
 }
 
 fn emails(count: usize) -> Vec<String> {
@@ -67,6 +78,7 @@ async fn a_server_that_takes_few_transactions_a_session_gets_more_sessions() {
             let lab = lab(personality.with_transactions(most, text));
             let took = seconds(&lab, COUNT, &told).await;
             assert!(took <= ordinary + 15, "{told}: {took} s, ordinary {ordinary} s");
+            assert!(lab.net.hosts().connections <= 16, "{told}: {:?}", lab.net.hosts());
             assert!(lab.snapshot().held.is_empty(), "{told}");
         }
     }
@@ -79,6 +91,17 @@ async fn one_recipient_a_transaction_and_one_transaction_a_session() {
     assert!(took < 60, "{took} s");
     // One for each, one for the random recipient, and the one that showed what a session takes.
     assert!(lab.net.hosts().connections <= 22, "{:?}", lab.net.hosts());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_takes_few_recipients_is_followed_by_another() {
+    let ordinary = seconds(&lab(Personality::default()), COUNT, "ordinary").await;
+    for most in [1, 2, 5, 12] {
+        let limits = ServerLimits { rcpt_per_session: most, ..ServerLimits::default() };
+        let lab = lab(Personality { limits, ..Personality::default() });
+        let took = seconds(&lab, COUNT, &format!("{most}")).await;
+        assert!(took <= ordinary + 15, "{most}: {took} s, ordinary {ordinary} s");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,5 +160,40 @@ async fn a_login_demanded_for_some_is_about_them() {
         let said = lab.live(&format!("nobody{n}@one.example.com")).await;
         assert_eq!(brief(&said), "unknown/failed_exchange/auth_required");
     }
+    // Nor is it about us at another domain of the site.
+    for n in 0..6 {
+        let said = lab.live(&format!("nobody{n}@two.example.com")).await;
+        assert_eq!(brief(&said), "unknown/failed_exchange/auth_required");
+    }
     assert!(lab.snapshot().held.is_empty(), "no circuit breaker opens");
+}
+
+/// What a server says to one command, that closes the connection after this reply to RSET.
+fn closing(line: &str, rset: &'static str) -> String {
+    let missing = |line: &str| {
+        let digits = line.trim_start_matches("RCPT TO:<user").split('@').next().unwrap_or_default();
+        digits.parse().map_or(true, |n: usize| n % 9 == 8)
+    };
+    match line.split(' ').next().unwrap_or_default() {
+        "" => "220 mx.one.example.com ESMTP\r\n".to_owned(),
+        "EHLO" => "250-mx.one.example.com\r\n250 PIPELINING\r\n".to_owned(),
+        "RCPT" if missing(line) => "550 5.1.1 no such user\r\n".to_owned(),
+        "RSET" => rset.to_owned(),
+        "QUIT" => "221 bye\r\n".to_owned(),
+        _ => "250 ok\r\n".to_owned(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_ends_behind_a_transaction_is_followed_by_another() {
+    for rset in ["250 ok\r\n", "", "250 ok\r\n421 bye\r\n", "421 bye\r\n"] {
+        let script = move |lines: &[String]| {
+            let ends = lines.iter().any(|line| line == "RSET").then_some(Say::Close);
+            lines.iter().map(|line| Say::Text(closing(line, rset))).chain(ends).collect()
+        };
+        let wrong = Wrong { script: Some(Arc::new(script)), ..Wrong::default() };
+        let (lab, _) = evil::lab(&world(Personality::default()), wrong, |_| {});
+        let took = seconds(&lab, COUNT, &format!("{rset:?}")).await;
+        assert!(took <= 90, "{rset:?}: {took} s");
+    }
 }

@@ -5,6 +5,9 @@ use super::*;
 /// A server with limits. Every second recipient is missing, unless it accepts everybody.
 struct Server {
     rcpt: usize,
+    /// Recipients that a session takes, and how many the open one has.
+    session: usize,
+    had: usize,
     mails: u32,
     rcpt_full: &'static str,
     mail_full: &'static str,
@@ -15,6 +18,8 @@ struct Server {
 
 const UNLIMITED: Server = Server {
     rcpt: usize::MAX,
+    session: usize::MAX,
+    had: 0,
     mails: u32::MAX,
     rcpt_full: "452 4.5.3 Too many recipients",
     mail_full: "503 5.5.1 EHLO/HELO first please",
@@ -38,11 +43,12 @@ impl Server {
             let exists = self.accepts_all || recipient.is_some_and(|recipient| recipient % 2 == 0);
             if closed {
                 RcptAnswer::Unanswered
-            } else if accepted >= self.rcpt {
+            } else if accepted >= self.rcpt || self.had >= self.session {
                 closed = self.rcpt_full.starts_with("421");
                 reply(self.rcpt_full)
             } else {
                 accepted += usize::from(exists);
+                self.had += 1;
                 reply(if exists { YES } else { NO })
             }
         };
@@ -59,6 +65,7 @@ impl Server {
                 ProbeAction::Dial { .. } => {
                     plan.linked();
                     self.sessions += 1;
+                    self.had = 0;
                     (taken, room) = (0, Some(100));
                 }
                 ProbeAction::Ask { recipients, random } => {
@@ -125,6 +132,18 @@ fn what_a_transaction_takes_is_learned() {
     server.run(18);
     // The first flight of ten brought one answer; a random recipient followed alone.
     assert_eq!((server.rcpts, server.sessions), (10 + 1 + 17, 1));
+}
+
+#[test]
+fn lists_come_to_the_verdicts_of_single_calls_whatever_a_session_takes() {
+    for rcpt_full in
+        ["421 4.3.2 closing", "421 Too many recipients", "452 4.5.3 Too many recipients", "550 Too many recipients"]
+    {
+        for (session, rcpt) in [(1, 9), (2, 1), (5, 9), (12, 9), (12, 3)] {
+            let mut server = Server { session, rcpt, rcpt_full, ..UNLIMITED };
+            assert_eq!(server.run(45), wanted(45), "{rcpt_full}: {session} {rcpt}");
+        }
+    }
 }
 
 #[test]
