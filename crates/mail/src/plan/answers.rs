@@ -188,14 +188,14 @@ impl ProbePlan {
     fn learn_limit(&mut self, flight: &mut FlightSoFar) {
         let limited = u32::try_from(flight.limited.len()).unwrap_or(u32::MAX);
         let told = flight.heard.told_something;
-        if flight.heard.mails_max.is_none() && (limited > 0 || flight.random_limited) {
+        if flight.heard.mails_max.is_none() && (limited > 0 || flight.random == RandomAnswer::Limited) {
             if !told && self.flights > 0 {
                 flight.heard.mails_max = Some(self.flights);
             } else if flight.heard.answered > 0 {
                 self.rcpt_max = flight.heard.answered.saturating_sub(limited).max(1);
             }
         }
-        self.flights += u32::from(told || flight.random_told);
+        self.flights += u32::from(told || flight.random == RandomAnswer::Told);
     }
 
     fn hear(&mut self, held: HeldReply, stage: DialogStage, flight: &mut FlightSoFar) {
@@ -250,6 +250,20 @@ impl ProbePlan {
     }
 }
 
+/// What the answer to the random recipient shows about the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum RandomAnswer {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It goes on: the recipient was accepted, or refused as missing.
+    Told,
+    /// It takes no more.
+    Limited,
+    /// It is not for us.
+    RefusesUs,
+}
+
 /// State while the answers of a flight are evaluated.
 #[derive(Debug, Default)]
 pub(super) struct FlightSoFar {
@@ -259,10 +273,7 @@ pub(super) struct FlightSoFar {
     pub(super) unheard: bool,
     /// Recipients that a limit of the transaction or the session left open.
     pub(super) limited: Vec<u32>,
-    /// Whether the random recipient was refused for a limit.
-    pub(super) random_limited: bool,
-    /// Whether the random recipient was accepted, or refused as missing.
-    pub(super) random_told: bool,
+    pub(super) random: RandomAnswer,
     /// Recipients for which a login was demanded.
     pub(super) logins: Vec<HeldReply>,
     pub(super) elsewhere: Vec<HeldReply>,
@@ -270,8 +281,6 @@ pub(super) struct FlightSoFar {
     pub(super) refusal: Option<(AboutUs, DialogStage, Option<i64>)>,
     /// The reply to MAIL, if it refused the transaction, and neither us nor the session.
     pub(super) mail_refused: Option<RecipientReport>,
-    /// Whether the random recipient was answered with a refusal of us.
-    pub(super) random_refuses_us: bool,
     /// Whether a real recipient was permanently refused, with a text about that recipient.
     pub(super) refused: bool,
 }

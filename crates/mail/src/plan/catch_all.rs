@@ -1,8 +1,9 @@
 //! Random recipients, and what acceptances are worth beside them.
 
-use super::answers::{FlightSoFar, RcptQuestion, tells_apart};
+use super::answers::{FlightSoFar, RandomAnswer, RcptQuestion, tells_apart};
 use super::{ASKS_MAX, GREYLIST_MS, HeldReply, IN_PROGRESS_MS, MISSES_TRUSTED_MAX, PlannedRetry, ProbePlan, index};
 use crate::classify::{AboutUs, DialogStage, Meaning, ReplyReading};
+use crate::smtp::reply::Reply;
 use crate::smtp::session::RcptAnswer;
 use crate::verdict::CatchAll;
 
@@ -53,25 +54,16 @@ impl ProbePlan {
     }
 
     pub(super) fn random_answer(&mut self, answer: RcptAnswer, question: RcptQuestion<'_>, flight: &mut FlightSoFar) {
-        let reply = match answer {
-            RcptAnswer::Reply(reply) => reply,
-            RcptAnswer::MailRefused { reply, taken } => {
-                let reading = self.read(question, &reply, DialogStage::Mail);
-                self.randoms.lost += u32::from(!flight.is_full(taken, &reply, &reading));
-                return;
-            }
-            // Behind a limit it was not asked.
-            _ => return self.randoms.lost += u32::from(flight.limited.is_empty() && !flight.unheard),
-        };
+        let Some(reply) = self.random_reply(answer, question, flight) else { return };
         let reading = self.read(question, &reply, DialogStage::Rcpt);
         if reading.meaning == Meaning::Unmatched {
             flight.heard.unmatched.push(reply.clone());
         }
         flight.heard.refused += u32::from(reply.code >= 500);
         match reading.meaning {
-            _ if self.ends_session(&reply, reading.meaning, flight) => flight.random_limited = true,
+            _ if self.ends_session(&reply, reading.meaning, flight) => flight.random = RandomAnswer::Limited,
             meaning if reply.code >= 500 && self.proves_checks(meaning, flight) => {
-                (flight.heard.random_missing, flight.random_told) = (true, true);
+                (flight.heard.random_missing, flight.random) = (true, RandomAnswer::Told);
                 self.misses += 1;
                 self.checked = true;
                 if self.catch_all == CatchAll::Unknown {
@@ -79,11 +71,11 @@ impl ProbePlan {
                 }
             }
             Meaning::Accepted => {
-                flight.random_told = true;
+                flight.random = RandomAnswer::Told;
                 self.random_accepted();
             }
             Meaning::SessionLimit => {
-                flight.random_limited = true;
+                flight.random = RandomAnswer::Limited;
                 self.randoms.lost += 1;
             }
             Meaning::Greylisted => self.random_put_off(&reading, GREYLIST_MS, "greylisted"),
@@ -91,9 +83,30 @@ impl ProbePlan {
             meaning => {
                 self.randoms.useless = true;
                 // A policy that refuses a made-up name may be about that name.
-                flight.random_refuses_us = matches!(meaning, Meaning::AboutUs(why) if why != AboutUs::Policy);
+                if matches!(meaning, Meaning::AboutUs(why) if why != AboutUs::Policy) {
+                    flight.random = RandomAnswer::RefusesUs;
+                }
             }
         }
+    }
+
+    /// The reply to the random recipient. One without a reply is lost, unless a limit kept it from being asked.
+    fn random_reply(
+        &mut self,
+        answer: RcptAnswer,
+        question: RcptQuestion<'_>,
+        flight: &mut FlightSoFar,
+    ) -> Option<Reply> {
+        let limited = match answer {
+            RcptAnswer::Reply(reply) => return Some(reply),
+            RcptAnswer::MailRefused { reply, taken } => {
+                let reading = self.read(question, &reply, DialogStage::Mail);
+                flight.is_full(taken, &reply, &reading)
+            }
+            RcptAnswer::NeedsSmtpUtf8 | RcptAnswer::Unanswered => flight.unheard || !flight.limited.is_empty(),
+        };
+        self.randoms.lost += u32::from(!limited);
+        None
     }
 
     /// Whether a permanent refusal of the random recipient proves that the domain checks recipients.

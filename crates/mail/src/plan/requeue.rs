@@ -1,6 +1,6 @@
 //! What a flight leaves: client refusals, and recipients to ask again.
 
-use super::answers::FlightSoFar;
+use super::answers::{FlightSoFar, RandomAnswer};
 use super::{
     ASKS_MAX, FRUITLESS_MAX, HeldReply, KnownDomain, PlannedRetry, ProbePlan, Randoms, SeenAnswers, TEMPORARY_MS,
     UNREACHED_MS, index,
@@ -17,7 +17,7 @@ impl ProbePlan {
         let everybody = !flight.heard.told_something && flight.limited.is_empty();
         // One reply to MAIL refuses all recipients of the flight.
         let signs = if stage == DialogStage::Rcpt { signs_of_refusal(&flight.refused_us) } else { 1 };
-        let with_random = signs + u32::from(flight.random_refuses_us);
+        let with_random = signs + u32::from(flight.random == RandomAnswer::RefusesUs);
         // A recipient's own policy can look like a client refusal: only three alike, or a reply about us, count for the circuit
         // breaker.
         let names_us = why != AboutUs::Policy || stage != DialogStage::Rcpt || signs >= 3;
@@ -84,7 +84,7 @@ impl ProbePlan {
             return;
         }
         // A session that only refuses for its limits has nothing left.
-        let is_limited = flight.random_limited || !flight.limited.is_empty();
+        let is_limited = flight.random == RandomAnswer::Limited || !flight.limited.is_empty();
         self.leaves |= end.is_none() && (is_full || is_limited && !progress);
         if progress {
             self.fruitless = 0;

@@ -140,7 +140,7 @@ fn lists_come_to_the_verdicts_of_single_calls_whatever_a_session_takes() {
         ["421 4.3.2 closing", "421 Too many recipients", "452 4.5.3 Too many recipients", "550 Too many recipients"]
     {
         for (session, rcpt) in [(1, 9), (2, 1), (5, 9), (12, 9), (12, 3)] {
-            let mut server = Server { session, rcpt, rcpt_full, ..UNLIMITED };
+            let mut server = Server { rcpt, session, rcpt_full, ..UNLIMITED };
             assert_eq!(server.run(45), wanted(45), "{rcpt_full}: {session} {rcpt}");
         }
     }
@@ -169,7 +169,7 @@ fn a_session_that_takes_no_more_transactions_is_followed_by_another() {
         "554 Too many transactions",
     ] {
         for (mails, rcpt, count) in [(1, usize::MAX, 45), (2, usize::MAX, 45), (1, 1, 9), (2, 3, 20)] {
-            let mut server = Server { mails, rcpt, mail_full, ..UNLIMITED };
+            let mut server = Server { rcpt, mails, mail_full, ..UNLIMITED };
             assert_eq!(server.run(count), wanted(count), "{mail_full}: {mails}, {rcpt}, {count}");
         }
     }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// What the host of a name does.
-fn run(hosts: &[MxHost], seed: u64, says: impl Fn(&str) -> Option<[&'static str; 2]>) -> String {
+/// Runs a plan for one recipient.
+fn run(hosts: &[MxHost], seed: u64, says: impl Fn(&str) -> Says) -> String {
     let policies =
         hosts.iter().map(|mx| Policies::embedded().for_exchanger(&mx.host, PaceProfile::Polite).clone()).collect();
     let mut plan = ProbePlan::new(hosts, policies, owners(hosts), 1, &mut Rng::new(seed));
@@ -43,10 +43,15 @@ fn run(hosts: &[MxHost], seed: u64, says: impl Fn(&str) -> Option<[&'static str;
     said.remove(0).1
 }
 
-const SILENT: Option<[&str; 2]> = None;
-const MISSING: Option<[&str; 2]> = Some([NO, NO]);
-const EXISTS: Option<[&str; 2]> = Some([YES, NO]);
-const RELAY: Option<[&str; 2]> = Some(["554 5.7.1 Relay access denied", "554 5.7.1 Relay access denied"]);
+/// The replies of a host to the recipient and a random one.
+type Says = Option<[&'static str; 2]>;
+/// Replies of a host by name, or of all others.
+type Host = (&'static str, Says);
+
+const SILENT: Says = None;
+const MISSING: Says = Some([NO, NO]);
+const EXISTS: Says = Some([YES, NO]);
+const RELAY: Says = Some(["554 5.7.1 Relay access denied", "554 5.7.1 Relay access denied"]);
 
 #[test]
 fn strangers_decide_nothing_alone_and_the_others_do() {
@@ -63,7 +68,7 @@ fn strangers_decide_nothing_alone_and_the_others_do() {
     let filter = [mx(10, "mx.spamexperts.com"), mx(20, "fallbackmx.spamexperts.eu"), mx(30, "lastmx.spamexperts.net")];
     let hoster = [mx(10, "mx1.hoster.net"), mx(20, "mx2.hoster.net")];
     let gone = [mx(10, "mx.hoster.net"), mx(10, "gone.hosterr.net")];
-    let cases: &[(&[MxHost], &[(&str, Option<[&'static str; 2]>)], &str)] = &[
+    let cases: &[(&[MxHost], &[Host], &str)] = &[
         (&google, &[("aspmx.l.google.com", SILENT), ("", MISSING)], "later:timeout"),
         (&google, &[("aspmx.l.google.com", MISSING), ("", EXISTS)], "nonexistent"),
         (&google, &[("aspmx.l.google.com", RELAY), ("", MISSING)], "nonexistent"),
