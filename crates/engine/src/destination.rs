@@ -6,6 +6,7 @@ pub(crate) mod resolve;
 use std::sync::Arc;
 
 use probity_mail::dns::{DnsFailure, MailRoute, QueryKind, faulty_mx, mail_route};
+use probity_mail::plan::HostOwner;
 use probity_mail::policy::{Mode, Policy};
 use probity_mail::verdict::{DomainEvidence, Mailbox, MxHost, NotAsked};
 
@@ -23,6 +24,7 @@ pub(crate) struct Destination {
     pub(crate) evidence: Arc<DomainEvidence>,
     pub(crate) exchangers: Vec<MxHost>,
     pub(crate) policies: Vec<Arc<Policy>>,
+    pub(crate) owners: Vec<HostOwner>,
     /// One of the MX hosts serves disposable domains.
     pub(crate) disposable: bool,
     /// The MX hosts belong to a parking service.
@@ -50,6 +52,11 @@ impl Destination {
         };
         let settled = settled.or_else(|| exchangers.is_empty().then_some(Mailbox::Unroutable("mx_unroutable")));
         let policies: Vec<Arc<Policy>> = exchangers.iter().map(|mx| knowledge.policy(&mx.host)).collect();
+        let owner = |(mx, policy): (&MxHost, &Arc<Policy>)| {
+            let listed = knowledge.lists.provider(&mx.host).map(|provider| &*provider.id);
+            HostOwner::of(&mx.host, &domain, listed.or(policy.provider.as_deref()))
+        };
+        let owners = exchangers.iter().zip(&policies).map(owner).collect();
         // The first host decides: a provider that never reveals mailboxes is not probed.
         let opaque = policies.first().is_some_and(|policy| policy.mode == Mode::Never);
         let provider =
@@ -65,6 +72,7 @@ impl Destination {
             domain,
             exchangers,
             policies,
+            owners,
         }
     }
 

@@ -101,7 +101,8 @@ impl<'a> Probe<'a> {
         let began = parts.clock.now();
         let mut rng = parts.random.of_probe(&destination.domain);
         let count = u32::try_from(recipients.len()).unwrap_or(u32::MAX);
-        let plan = ProbePlan::new(&destination.exchangers, destination.policies.clone(), count, &mut rng);
+        let Destination { exchangers, policies, owners, .. } = destination;
+        let plan = ProbePlan::new(exchangers, policies.clone(), owners.clone(), count, &mut rng);
         let mut probe = Self {
             parts,
             destination,
@@ -216,12 +217,15 @@ impl<'a> Probe<'a> {
         let policy = self.plan.policy()?.clone();
         let now = self.parts.clock.now();
         self.plan.note_misses(site.misses(now));
+        if site.accepts(now) {
+            self.plan.note_acceptance();
+        }
         if site.drops_after_refusal(now) {
             self.plan.ask_alone();
         }
         let spent = self.plan.asks_alone() && link.refusals() > 0;
-        let room = if spent { 0 } else { link.room(&policy, now) };
-        let want = self.plan.wants().min(room).min(policy.flight_rcpt.max(1));
+        let room = if spent { 0 } else { link.room(&policy, site.mails_max(now), now) };
+        let want = self.plan.wants().min(room).min(self.plan.flight_max());
         if want == 0 {
             return Some(room);
         }
@@ -360,7 +364,9 @@ impl<'a> Probe<'a> {
         }
         let wanted = kept && (company || self.asker.effort == Effort::Live);
         let dropped = self.plan.asks_alone() && link.refusals() > 0;
-        let spare = self.plan.policy().is_some_and(|policy| link.room(policy, self.parts.clock.now()) > 0);
+        let now = self.parts.clock.now();
+        let mails_max = site.as_ref().and_then(|site| site.mails_max(now));
+        let spare = self.plan.policy().is_some_and(|policy| link.room(policy, mails_max, now) > 0);
         match site {
             Some(site) if wanted && spare && !dropped => {
                 self.parts.sessions.keep_warm(site, link, IDLE_MS);

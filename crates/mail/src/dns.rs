@@ -147,11 +147,16 @@ pub fn faulty_mx(mx: &DnsAnswer, usable: impl Fn(&str) -> bool) -> Vec<MxHost> {
     hosts
 }
 
-/// Whether an MX record names a host. An address literal is none (RFC 1035 §3.3.9 wants a domain name), and neither is a
-/// single label: it would be looked up within whatever network we sit in.
+/// Whether an MX record names a host. An address, with or without brackets, is none (RFC 1035 §3.3.9 wants a domain name), nor
+/// is a name with a port, and neither is a single label: it would be looked up within whatever network we sit in.
 fn is_host_name(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or_default();
-    host.contains('.') && !last.is_empty() && !last.bytes().all(|b| b.is_ascii_digit()) && host.len() <= HOST_MAX
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    host.contains('.')
+        && !last.is_empty()
+        && !last.bytes().all(|b| b.is_ascii_digit())
+        && host.bytes().all(is_name)
+        && host.len() <= HOST_MAX
 }
 
 #[cfg(test)]
@@ -193,6 +198,19 @@ mod tests {
         let faulty = faulty_mx(&answer, |host| host != "mail.internal");
         let shown: Vec<_> = faulty.iter().map(|mx| (mx.preference, &*mx.host)).collect();
         assert_eq!(shown, [(1, "192.0.2.1"), (2, "localhost"), (3, "mail.internal")]);
+        for host in [
+            "[192.0.2.1]",
+            "[ipv6:2001:db8::1]",
+            "2001:db8::192.0.2.1",
+            "mx.example.com:25",
+            "ann@mx.example.com",
+            "smtp://mx.example.com",
+            "mx.example.com,",
+            "mx one.example.com",
+        ] {
+            assert_eq!(hosts(&mx(&[(1, host), (2, "mx_2.example.com")])), ["mx_2.example.com"], "{host}");
+            assert_eq!(faulty_mx(&mx(&[(1, host)]), |_| true).len(), 1, "{host}");
+        }
         let faulty = faulty_mx(&mx(&[(9, "b\u{1b}\u{e4}"), (0, ""), (5, "10.0.0.1"), (5, "10.0.0.1")]), |_| true);
         let shown: Vec<_> = faulty.iter().map(|mx| (mx.preference, &*mx.host)).collect();
         assert_eq!(shown, [(5, "10.0.0.1"), (9, "b??")]);

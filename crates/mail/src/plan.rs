@@ -10,6 +10,7 @@
 //! * After many misses, an acceptance counts only once a random recipient is refused, because some servers start accepting
 //!   everything.
 //! * An unanswered recipient is asked again, at most [`ASKS_MAX`] times.
+//! * A refusal for a limit of the transaction or the session is about nobody: what it left open is asked in the next one.
 //! * If a flight of several recipients breaks off without a reply, all of them are asked again, one per flight, and a refusal ends
 //!   the session.
 //! * If a flight in groups fails, it is repeated once, one command at a time ([`ProbePlan::check_group`]).
@@ -24,6 +25,7 @@ mod hosts;
 mod lock_step;
 mod random;
 mod requeue;
+mod strangers;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -40,8 +42,10 @@ pub use fates::{RecipientFate, RecipientReport};
 pub use hosts::{ADDRESSES_PER_HOST, DIALS_MAX, EXCHANGERS_MAX, ResolvedHost};
 pub use lock_step::is_out_of_place;
 pub use random::person_like;
+pub use strangers::HostOwner;
 
 use hosts::Hosts;
+use strangers::DoubtedRefusal;
 
 /// Attempts per recipient in one plan, if answers get lost.
 pub const ASKS_MAX: u8 = 2;
@@ -172,10 +176,19 @@ pub struct ProbePlan {
     checked: bool,
     accepted: Vec<HeldReply>,
     denied: Vec<HeldReply>,
+    /// What the current host refused, which may be a stranger's, and what hosts before it did.
+    doubted: Vec<DoubtedRefusal>,
+    doubted_before: Vec<DoubtedRefusal>,
     fruitless: u32,
     /// One recipient per flight, and none after a refusal. No answer can then be taken for another recipient's, and a server that
     /// disconnects after a refusal has answered already.
     alone: bool,
+    /// How many recipients this MX host was seen to take in a transaction.
+    rcpt_max: u32,
+    /// Flights of the open session that told something.
+    flights: u32,
+    /// The site takes mail without a login.
+    needs_no_login: bool,
     /// One command at a time.
     lock_step: bool,
     /// The open session is to be left.
@@ -185,12 +198,18 @@ pub struct ProbePlan {
 }
 
 impl ProbePlan {
-    /// Makes a plan for `recipients` recipients, numbered from 0, with `exchangers` sorted by preference. At each host it is told
-    /// what is known, with [`ProbePlan::meet`].
-    pub fn new(exchangers: &[MxHost], policies: Vec<Arc<Policy>>, recipients: u32, rng: &mut Rng) -> Self {
+    /// Makes a plan for `recipients` recipients, numbered from 0, with `exchangers` sorted by preference, and the policy and owner
+    /// of each. At each host it is told what is known, with [`ProbePlan::meet`].
+    pub fn new(
+        exchangers: &[MxHost],
+        policies: Vec<Arc<Policy>>,
+        owners: Vec<HostOwner>,
+        recipients: u32,
+        rng: &mut Rng,
+    ) -> Self {
         let count = usize::try_from(recipients).unwrap_or_default();
         Self {
-            hosts: Hosts::new(exchangers, policies, rng),
+            hosts: Hosts::new(exchangers, policies, owners, rng),
             pending: (0..recipients).collect(),
             asked: vec![0; count],
             catch_all: CatchAll::Unknown,
@@ -201,8 +220,13 @@ impl ProbePlan {
             checked: false,
             accepted: Vec::new(),
             denied: Vec::new(),
+            doubted: Vec::new(),
+            doubted_before: Vec::new(),
             fruitless: 0,
             alone: false,
+            rcpt_max: u32::MAX,
+            flights: 0,
+            needs_no_login: false,
             lock_step: false,
             leaves: false,
             last: None,
@@ -246,6 +270,11 @@ impl ProbePlan {
         self.misses = self.misses.max(misses);
     }
 
+    /// Records that this site has lately accepted somebody, without a login.
+    pub fn note_acceptance(&mut self) {
+        self.needs_no_login = true;
+    }
+
     /// Takes the fates decided since the last call.
     pub fn take_fates(&mut self) -> Vec<(u32, RecipientFate)> {
         std::mem::take(&mut self.fates)
@@ -254,7 +283,7 @@ impl ProbePlan {
     /// Returns the next step. `room` is the number of RCPT commands that the open session can still carry, `None` without a
     /// session.
     pub fn next(&mut self, room: Option<u32>) -> ProbeAction {
-        if self.wants() == 0 {
+        if self.wants() == 0 && !self.ask_doubted_elsewhere() {
             return self.finish();
         }
         match room {
@@ -267,10 +296,17 @@ impl ProbePlan {
         }
     }
 
-    fn flight(&mut self, room: u32) -> ProbeAction {
+    /// Number of RCPT commands in a flight, given unlimited room.
+    pub fn flight_max(&self) -> u32 {
         let most = self.hosts.policy().map_or(1, |policy| policy.flight_rcpt.max(1));
-        let most = if self.alone { 1 } else { most.min(room.max(1)) };
-        let random = self.wants_random() && (most > 1 || self.pending.is_empty());
+        if self.alone { 1 } else { most.min(self.rcpt_max) }
+    }
+
+    fn flight(&mut self, room: u32) -> ProbeAction {
+        let most = self.flight_max().min(room.max(1));
+        // In a flight of one there is no place beside others: the random recipient follows the first acceptance.
+        let alone = self.pending.is_empty() || !(self.alone || self.accepted.is_empty());
+        let random = self.wants_random() && (most > 1 || alone);
         let count = usize::try_from(most - u32::from(random)).unwrap_or(1).min(self.pending.len());
         let recipients: Vec<u32> = self.pending.drain(..count).collect();
         for recipient in &recipients {
@@ -281,7 +317,7 @@ impl ProbePlan {
 
     /// Records that a session is open.
     pub fn linked(&mut self) {
-        self.leaves = false;
+        (self.leaves, self.flights) = (false, 0);
         self.ask_unchecked_again();
         self.last = None;
         self.hosts.linked();

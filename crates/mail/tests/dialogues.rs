@@ -269,7 +269,7 @@ fn describe(step: &SessionStep) -> String {
 fn describe_answer(answer: &RcptAnswer) -> String {
     match answer {
         RcptAnswer::Reply(reply) => reply.code.to_string(),
-        RcptAnswer::MailRefused(reply) => format!("mail:{}", reply.code),
+        RcptAnswer::MailRefused { reply, .. } => format!("mail:{}", reply.code),
         RcptAnswer::NeedsSmtpUtf8 => "utf8".into(),
         RcptAnswer::Unanswered => "unanswered".into(),
     }

@@ -70,6 +70,9 @@ pub struct ClientRefusal {
     /// Whether the server closes the connection afterwards.
     #[serde(default)]
     pub close: bool,
+    /// Transactions of the connection that are spared.
+    #[serde(default)]
+    pub after: u32,
 }
 
 impl ClientRefusal {
@@ -309,7 +312,14 @@ impl Personality {
     /// Adds a refusal; `text` is a phrase's name or a reply.
     #[must_use]
     pub fn refusing(mut self, at: At, text: &str) -> Self {
-        self.refusals.push(ClientRefusal { at, text: text.to_owned(), close: false });
+        self.refusals.push(ClientRefusal { at, text: text.to_owned(), close: false, after: 0 });
+        self
+    }
+
+    /// Refuses the transactions of a connection after this many.
+    #[must_use]
+    pub fn with_transactions(mut self, most: u32, text: &str) -> Self {
+        self.refusals.push(ClientRefusal { at: At::Mail, text: text.to_owned(), close: false, after: most });
         self
     }
 }

@@ -93,6 +93,8 @@ pub(crate) struct ServerSession {
     helo: String,
     transaction: Option<Transaction>,
     in_data: bool,
+    /// Transactions on this connection.
+    mails: u32,
     /// RCPT commands on this connection.
     rcpts: u32,
     errors: u32,
@@ -117,6 +119,7 @@ impl ServerSession {
             helo: String::new(),
             transaction: None,
             in_data: false,
+            mails: 0,
             rcpts: 0,
             errors: 0,
             known: None,
@@ -222,8 +225,9 @@ impl ServerSession {
             b"EHLO" => (Some(At::Ehlo), self.ehlo(rest, out)),
             b"HELO" => (Some(At::Ehlo), self.helo(rest, out)),
             b"RSET" => {
+                let refused = self.refuse(At::Rset, out);
                 self.reset();
-                (Some(At::Rset), plain(out, "250 2.0.0 Ok"))
+                (Some(At::Rset), refused.unwrap_or_else(|| plain(out, "250 2.0.0 Ok")))
             }
             b"QUIT" => {
                 self.say(Phrase::Goodbye, out);
@@ -270,6 +274,7 @@ impl ServerSession {
             self.reset();
             return flow;
         }
+        self.mails += 1;
         self.say(Phrase::SenderAccepted, out);
         CONTINUE
     }
@@ -299,7 +304,7 @@ impl ServerSession {
     /// The personality's refusal at this point, if any.
     fn refuse(&mut self, at: At, out: &mut Vec<u8>) -> Option<Flow> {
         let personality = Arc::clone(&self.parties.personality);
-        let refusal = personality.refusals.iter().find(|refusal| refusal.at == at)?;
+        let refusal = personality.refusals.iter().find(|refusal| refusal.at == at && refusal.after <= self.mails)?;
         let start = out.len();
         match Phrase::named(&refusal.text) {
             Some(phrase) => self.say(phrase, out),

@@ -253,14 +253,15 @@ impl MailSession {
         Some(self.session.end().cloned().unwrap_or(half))
     }
 
-    /// RCPT commands that the policy still allows in this session.
-    pub(crate) fn room(&self, policy: &Policy, now: Millis) -> u32 {
+    /// RCPT commands that the policy and the server still allow in this session. `mails_max` is the number of transactions that
+    /// the server was seen to take in one.
+    pub(crate) fn room(&self, policy: &Policy, mails_max: Option<u32>, now: Millis) -> u32 {
         if now.since(self.opened) >= policy.session_ms {
             return 0;
         }
         let by_count = policy.session_rcpt.saturating_sub(self.asked);
         let by_refusals = policy.refused_per_session.saturating_sub(self.refused);
-        by_count.min(by_refusals)
+        by_count.min(by_refusals).min(self.session.room(mails_max))
     }
 
     /// Books refused recipients: servers count them.

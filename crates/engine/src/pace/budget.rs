@@ -14,6 +14,9 @@ use crate::request::Effort;
 /// Divisor of a site's rate and hourly budget: jobs leave a quarter to live calls.
 const LIVE_SHARE: u32 = 4;
 
+/// Recipients that are worth a transaction where a session takes few of them, if the rate allows them soon.
+const WORTHWHILE: u32 = 3;
+
 /// Throttled for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SiteHold {
@@ -31,6 +34,8 @@ pub(super) struct SiteState {
     pub(super) misses: u32,
     pub(super) misses_since: Millis,
     pub(super) drops: SessionDrops,
+    /// Time when a recipient was last accepted.
+    pub(super) accepted_at: Option<Millis>,
 }
 
 impl SiteState {
@@ -45,7 +50,12 @@ impl SiteState {
             let kept = if effort == Effort::Batch { rate.burst() / LIVE_SHARE } else { 0 };
             // A cost beyond the burst would never be available.
             let cost = cost.min(rate.burst() - kept);
+            let worthwhile = if self.drops.mails_max(now).is_some() { granted.min(WORTHWHILE) } else { 1 };
+            let filled = rate.ready_at((kept + worthwhile * cost).min(rate.burst()));
             granted = granted.min(rate.available(now).saturating_sub(kept) / cost);
+            if granted > 0 && filled > now && filled.since(now) <= WAIT_MS {
+                return Err(SiteHold { why: NotAsked::Budget, until: filled });
+            }
             if granted == 0 {
                 return Err(SiteHold { why: NotAsked::Budget, until: rate.ready_at(kept + cost) });
             }

@@ -1,20 +1,22 @@
-//! Servers that silently drop a session in which they refused a recipient.
+//! Servers that end sessions early: silently after they refused a recipient, or after a number of transactions.
 //!
 //! Commands after the refusal are lost there, so such servers get one recipient per session. One broken connection proves nothing:
-//! it takes two, with no session in between that outlived a refusal.
+//! it takes two, with no session in between that outlived a refusal. A reply to MAIL that ends the session proves itself.
 
 use probity_mail::time::{HOUR_MS, Millis};
 
 /// Sessions that must be dropped in a row.
 const IN_A_ROW: u32 = 2;
-/// Time for which it is remembered after the last drop.
+/// Time for which it is remembered after the last one.
 const REMEMBERED_MS: i64 = 6 * HOUR_MS;
 
-/// Recent outcomes of sessions with a refusal.
+/// Recent ends of sessions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SessionDrops {
     in_a_row: u32,
     last: Millis,
+    /// Transactions of a session that took no more, and when that was.
+    full: Option<(u32, Millis)>,
 }
 
 impl SessionDrops {
@@ -30,6 +32,16 @@ impl SessionDrops {
         self.in_a_row >= IN_A_ROW && self.is_remembered(now)
     }
 
+    /// Records that a session took this many transactions and no more.
+    pub(crate) fn full(&mut self, now: Millis, mails: u32) {
+        self.full = Some((mails, now));
+    }
+
+    /// Transactions after which sessions here are expected to be full.
+    pub(crate) fn mails_max(self, now: Millis) -> Option<u32> {
+        self.full.filter(|(_, at)| now.since(*at) < REMEMBERED_MS).map(|(mails, _)| mails)
+    }
+
     fn is_remembered(self, now: Millis) -> bool {
         now.since(self.last) < REMEMBERED_MS
     }
@@ -38,6 +50,15 @@ impl SessionDrops {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_session_is_remembered_for_six_hours() {
+        let mut drops = SessionDrops::default();
+        assert_eq!(drops.mails_max(Millis(0)), None);
+        drops.full(Millis(5), 2);
+        assert_eq!(drops.mails_max(Millis(4 + REMEMBERED_MS)), Some(2));
+        assert_eq!(drops.mails_max(Millis(5 + REMEMBERED_MS)), None);
+    }
 
     #[test]
     fn two_in_a_row_are_usual_for_six_hours_unless_a_session_lives_on() {

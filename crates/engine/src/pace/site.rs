@@ -95,6 +95,7 @@ impl Site {
                 misses: 0,
                 misses_since: Millis::default(),
                 drops: SessionDrops::default(),
+                accepted_at: None,
             }),
             idle: Mutex::new(Vec::new()),
             interest: AtomicU32::new(0),
@@ -206,6 +207,12 @@ impl Site {
         if let Some(governor) = &mut state.governor {
             governor.record_findings(now, heard.answered, heard.missing);
         }
+        if let Some(mails) = heard.mails_max {
+            state.drops.full(now, mails);
+        }
+        if heard.accepted {
+            state.accepted_at = Some(now);
+        }
         if let Some((_, asked_ms)) = heard.about_us {
             state.breaker.refused(now, heard.refusals, asked_ms, policy);
         } else if heard.told_something || heard.random_missing {
@@ -223,6 +230,11 @@ impl Site {
     pub(crate) fn misses(&self, now: Millis) -> u32 {
         let state = locked(&self.state);
         if now.since(state.misses_since) < MISSES_FORGOTTEN_MS { state.misses } else { 0 }
+    }
+
+    /// Whether it has accepted a recipient within two hours.
+    pub(crate) fn accepts(&self, now: Millis) -> bool {
+        locked(&self.state).accepted_at.is_some_and(|at| now.since(at) < MISSES_FORGOTTEN_MS)
     }
 
     /// Records that its PIPELINING is broken.
@@ -243,6 +255,11 @@ impl Site {
     /// Whether sessions here are expected to end at a refusal.
     pub(crate) fn drops_after_refusal(&self, now: Millis) -> bool {
         locked(&self.state).drops.are_usual(now)
+    }
+
+    /// Number of transactions that sessions here take, if it is limited.
+    pub(crate) fn mails_max(&self, now: Millis) -> Option<u32> {
+        locked(&self.state).drops.mails_max(now)
     }
 
     /// Records a client refusal before any recipient was probed.

@@ -144,7 +144,7 @@ impl Probe<'_> {
     ) -> Result<MailSession, Box<DialRefused>> {
         let now = self.parts.clock.now();
         while let Some(mut link) = site.take_idle(address, clear) {
-            if link.room(policy, now) > 0 && link.is_fresh() {
+            if link.room(policy, site.mails_max(now), now) > 0 && link.is_fresh() {
                 return Ok(link);
             }
             self.parts.sessions.end(site, link);

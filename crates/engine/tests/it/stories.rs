@@ -3,6 +3,8 @@
 mod budgets;
 mod dropped;
 mod greylisted;
+mod sessions;
+mod strangers;
 
 use probity_engine::net::ProbeSource;
 use probity_engine::verifier::Verifier as _;

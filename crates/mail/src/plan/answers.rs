@@ -11,6 +11,10 @@ use crate::smtp::session::{End, RcptAnswer, Recipient};
 
 /// Code of a server that closes the session (RFC 5321 §3.8).
 const GOODBYE: u16 = 421;
+/// Code of a command that the server does not expect.
+const OUT_OF_SEQUENCE: u16 = 503;
+/// Codes by which a session ends that takes no further transaction.
+const SESSION_ENDS: [u16; 3] = [GOODBYE, 452, OUT_OF_SEQUENCE];
 
 /// Reads the replies of one flight.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +57,12 @@ pub struct FlightFindings {
     pub about_us: Option<(AboutUs, Option<i64>)>,
     /// Replies that refuse us, if [`Self::about_us`] is set.
     pub refusals: u32,
+    /// Whether a real recipient was accepted.
+    pub accepted: bool,
     /// Whether a reply to RCPT is about a real recipient or the server, and not about us. A 421 is not: it ends the session.
     pub told_something: bool,
+    /// The transactions that the session took, if it took no more.
+    pub mails_max: Option<u32>,
 }
 
 impl ProbePlan {
@@ -75,17 +83,22 @@ impl ProbePlan {
         } else {
             answers
         };
-        let mut flight = FlightSoFar::default();
+        let unheard = self.flights > 0
+            && matches!(end, Some(End::Closed { .. }))
+            && answers.iter().all(|answer| *answer == RcptAnswer::Unanswered);
+        let mut flight = FlightSoFar { unheard, ..FlightSoFar::default() };
         self.checked = false;
         let mut answers = answers.into_iter();
         for ((place, recipient), answer) in recipients.iter().enumerate().zip(answers.by_ref()) {
             self.answer(*recipient, answer, RcptQuestion(reader, place), &mut flight);
         }
+        self.read_logins(&mut flight);
         if random {
             let answer = answers.next().unwrap_or(RcptAnswer::Unanswered);
             self.random_answer(answer, RcptQuestion(reader, recipients.len()), &mut flight);
         }
-        self.hosts.answered(flight.accepted, !flight.elsewhere.is_empty());
+        self.learn_limit(&mut flight);
+        self.hosts.answered(flight.heard.accepted, !flight.elsewhere.is_empty());
         self.settle_accepted();
         self.doubt_outsider();
         self.stop_if_refused(&mut flight);
@@ -98,7 +111,7 @@ impl ProbePlan {
     /// by order alone (RFC 2920 §3.1). Without the last one, their count can't be checked, and a duplicate reply would shift all
     /// that follow it to the wrong recipients.
     fn doubt(&mut self, recipients: &[u32], mut answers: Vec<RcptAnswer>) -> Vec<RcptAnswer> {
-        let replied = |answer: &RcptAnswer| matches!(answer, RcptAnswer::Reply(_) | RcptAnswer::MailRefused(_));
+        let replied = |answer: &RcptAnswer| matches!(answer, RcptAnswer::Reply(_) | RcptAnswer::MailRefused { .. });
         if answers.iter().any(replied) {
             self.ask_alone();
             self.uncount(recipients);
@@ -108,13 +121,16 @@ impl ProbePlan {
     }
 
     fn answer(&mut self, recipient: u32, answer: RcptAnswer, question: RcptQuestion<'_>, flight: &mut FlightSoFar) {
-        let (stage, reply) = match answer {
-            RcptAnswer::Reply(reply) => (DialogStage::Rcpt, reply),
-            RcptAnswer::MailRefused(reply) => (DialogStage::Mail, Reply::clone(&reply)),
+        let (stage, reply, taken) = match answer {
+            RcptAnswer::Reply(reply) => (DialogStage::Rcpt, reply, 0),
+            RcptAnswer::MailRefused { reply, taken } => (DialogStage::Mail, Reply::clone(&reply), taken),
             RcptAnswer::NeedsSmtpUtf8 => return self.needs_smtp_utf8(recipient),
             RcptAnswer::Unanswered => return flight.unanswered.push(recipient),
         };
         let reading = self.read(question, &reply, stage);
+        if flight.is_full(taken, &reply, &reading) {
+            return flight.limited.push(recipient);
+        }
         flight.heard.answered += 1;
         if reading.meaning == Meaning::Unmatched {
             flight.heard.unmatched.push(reply.clone());
@@ -122,11 +138,17 @@ impl ProbePlan {
         flight.heard.refused += u32::from(stage == DialogStage::Rcpt && reply.code >= 500);
         match reading.meaning {
             Meaning::SessionLimit => flight.limited.push(recipient),
+            meaning if stage == DialogStage::Rcpt && self.ends_session(&reply, meaning, flight) => {
+                flight.limited.push(recipient);
+            }
             Meaning::NotResponsible => flight.elsewhere.push(HeldReply { recipient, reading, reply }),
+            Meaning::AboutUs(AboutUs::AuthRequired) if stage == DialogStage::Rcpt => {
+                flight.logins.push(HeldReply { recipient, reading, reply });
+            }
             Meaning::AboutUs(why) => flight.about_us(why, stage, HeldReply { recipient, reading, reply }),
             meaning => {
                 flight.heard.told_something |= stage == DialogStage::Rcpt && reply.code != GOODBYE;
-                flight.accepted |= matches!(meaning, Meaning::Accepted | Meaning::Exists);
+                flight.heard.accepted |= matches!(meaning, Meaning::Accepted | Meaning::Exists);
                 flight.refused |= stage == DialogStage::Rcpt && reply.code >= 500 && tells_apart(meaning);
                 if stage == DialogStage::Mail && reply.code != GOODBYE {
                     flight.mail_refused = Some(self.report(stage, reply.clone(), &reading));
@@ -134,6 +156,46 @@ impl ProbePlan {
                 self.hear(HeldReply { recipient, reading, reply }, stage, flight);
             }
         }
+    }
+
+    /// Handles demands for a login. A server that takes mail for the domain without one says this of recipients that it does not
+    /// have.
+    fn read_logins(&mut self, flight: &mut FlightSoFar) {
+        let needs_none = self.needs_no_login || self.has_accepted(flight);
+        for held in std::mem::take(&mut flight.logins) {
+            if needs_none {
+                flight.heard.told_something = true;
+                let told = self.report(DialogStage::Rcpt, held.reply, &held.reading);
+                self.fates.push((held.recipient, super::RecipientFate::Settled(told)));
+            } else {
+                flight.about_us(AboutUs::AuthRequired, DialogStage::Rcpt, held);
+            }
+        }
+    }
+
+    /// Whether this MX host has accepted somebody of the domain.
+    pub(super) fn has_accepted(&self, flight: &FlightSoFar) -> bool {
+        flight.heard.accepted || self.seen.accepts || self.hosts.has_accepted()
+    }
+
+    /// Whether a reply to RCPT is about the session, because the session has brought answers: it is full, or ends.
+    pub(super) fn ends_session(&self, reply: &Reply, meaning: Meaning, flight: &FlightSoFar) -> bool {
+        let ends = meaning == Meaning::SessionLimit || meaning == Meaning::ServerTemporary && reply.code == GOODBYE;
+        ends && (self.flights > 0 || flight.heard.told_something)
+    }
+
+    /// Learns how many recipients a transaction takes, or how many transactions a session, where some were refused for that.
+    fn learn_limit(&mut self, flight: &mut FlightSoFar) {
+        let limited = u32::try_from(flight.limited.len()).unwrap_or(u32::MAX);
+        let told = flight.heard.told_something;
+        if flight.heard.mails_max.is_none() && (limited > 0 || flight.random == RandomAnswer::Limited) {
+            if !told && self.flights > 0 {
+                flight.heard.mails_max = Some(self.flights);
+            } else if flight.heard.answered > 0 {
+                self.rcpt_max = flight.heard.answered.saturating_sub(limited).max(1);
+            }
+        }
+        self.flights += u32::from(told || flight.random == RandomAnswer::Told);
     }
 
     fn hear(&mut self, held: HeldReply, stage: DialogStage, flight: &mut FlightSoFar) {
@@ -188,21 +250,37 @@ impl ProbePlan {
     }
 }
 
+/// What the answer to the random recipient shows about the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum RandomAnswer {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It goes on: the recipient was accepted, or refused as missing.
+    Told,
+    /// It takes no more.
+    Limited,
+    /// It is not for us.
+    RefusesUs,
+}
+
 /// State while the answers of a flight are evaluated.
 #[derive(Debug, Default)]
 pub(super) struct FlightSoFar {
     pub(super) heard: FlightFindings,
     pub(super) unanswered: Vec<u32>,
+    /// The session had brought answers, and was closed before the flight.
+    pub(super) unheard: bool,
+    /// Recipients that a limit of the transaction or the session left open.
     pub(super) limited: Vec<u32>,
+    pub(super) random: RandomAnswer,
+    /// Recipients for which a login was demanded.
+    pub(super) logins: Vec<HeldReply>,
     pub(super) elsewhere: Vec<HeldReply>,
     pub(super) refused_us: Vec<HeldReply>,
     pub(super) refusal: Option<(AboutUs, DialogStage, Option<i64>)>,
     /// The reply to MAIL, if it refused the transaction, and neither us nor the session.
     pub(super) mail_refused: Option<RecipientReport>,
-    /// Whether the random recipient was answered with a refusal of us.
-    pub(super) random_refuses_us: bool,
-    /// Whether a real recipient was accepted.
-    pub(super) accepted: bool,
     /// Whether a real recipient was permanently refused, with a text about that recipient.
     pub(super) refused: bool,
 }
@@ -214,6 +292,25 @@ impl FlightSoFar {
             self.refusal = Some((why, stage, held.reading.retry_after_ms));
         }
         self.refused_us.push(held);
+    }
+
+    /// Whether MAIL was refused because the session takes no more transactions. It has taken some, so the refusal is not about us;
+    /// if it is, a new session shows it.
+    pub(super) fn is_full(&mut self, taken: u32, reply: &Reply, reading: &ReplyReading) -> bool {
+        let ends = match reading.meaning {
+            Meaning::SessionLimit => true,
+            Meaning::AboutUs(why) if reply.code != OUT_OF_SEQUENCE => {
+                // Limits on sessions and limits on us are worded alike.
+                let is_limit = why == AboutUs::RateLimited && reading.retry_after_ms.is_none();
+                is_limit && SESSION_ENDS.contains(&reply.code)
+            }
+            _ => SESSION_ENDS.contains(&reply.code),
+        };
+        let full = taken > 0 && ends;
+        if full {
+            self.heard.mails_max = Some(taken);
+        }
+        full
     }
 }
 

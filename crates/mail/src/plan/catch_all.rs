@@ -1,8 +1,9 @@
 //! Random recipients, and what acceptances are worth beside them.
 
-use super::answers::{FlightSoFar, RcptQuestion, tells_apart};
+use super::answers::{FlightSoFar, RandomAnswer, RcptQuestion, tells_apart};
 use super::{ASKS_MAX, GREYLIST_MS, HeldReply, IN_PROGRESS_MS, MISSES_TRUSTED_MAX, PlannedRetry, ProbePlan, index};
 use crate::classify::{AboutUs, DialogStage, Meaning, ReplyReading};
+use crate::smtp::reply::Reply;
 use crate::smtp::session::RcptAnswer;
 use crate::verdict::CatchAll;
 
@@ -53,34 +54,65 @@ impl ProbePlan {
     }
 
     pub(super) fn random_answer(&mut self, answer: RcptAnswer, question: RcptQuestion<'_>, flight: &mut FlightSoFar) {
-        let RcptAnswer::Reply(reply) = answer else {
-            self.randoms.lost += 1;
-            return;
-        };
+        let Some(reply) = self.random_reply(answer, question, flight) else { return };
         let reading = self.read(question, &reply, DialogStage::Rcpt);
         if reading.meaning == Meaning::Unmatched {
             flight.heard.unmatched.push(reply.clone());
         }
         flight.heard.refused += u32::from(reply.code >= 500);
         match reading.meaning {
-            meaning if reply.code >= 500 && (is_missing(meaning) || self.alone_refused(meaning, flight)) => {
-                flight.heard.random_missing = true;
+            _ if self.ends_session(&reply, reading.meaning, flight) => flight.random = RandomAnswer::Limited,
+            meaning if reply.code >= 500 && self.proves_checks(meaning, flight) => {
+                (flight.heard.random_missing, flight.random) = (true, RandomAnswer::Told);
                 self.misses += 1;
                 self.checked = true;
                 if self.catch_all == CatchAll::Unknown {
                     self.catch_all = CatchAll::No;
                 }
             }
-            Meaning::Accepted => self.random_accepted(),
-            Meaning::SessionLimit => self.randoms.lost += 1,
+            Meaning::Accepted => {
+                flight.random = RandomAnswer::Told;
+                self.random_accepted();
+            }
+            Meaning::SessionLimit => {
+                flight.random = RandomAnswer::Limited;
+                self.randoms.lost += 1;
+            }
             Meaning::Greylisted => self.random_put_off(&reading, GREYLIST_MS, "greylisted"),
             Meaning::InProgress => self.random_put_off(&reading, IN_PROGRESS_MS, "in_progress"),
             meaning => {
                 self.randoms.useless = true;
                 // A policy that refuses a made-up name may be about that name.
-                flight.random_refuses_us = matches!(meaning, Meaning::AboutUs(why) if why != AboutUs::Policy);
+                if matches!(meaning, Meaning::AboutUs(why) if why != AboutUs::Policy) {
+                    flight.random = RandomAnswer::RefusesUs;
+                }
             }
         }
+    }
+
+    /// The reply to the random recipient. One without a reply is lost, unless a limit kept it from being asked.
+    fn random_reply(
+        &mut self,
+        answer: RcptAnswer,
+        question: RcptQuestion<'_>,
+        flight: &mut FlightSoFar,
+    ) -> Option<Reply> {
+        let limited = match answer {
+            RcptAnswer::Reply(reply) => return Some(reply),
+            RcptAnswer::MailRefused { reply, taken } => {
+                let reading = self.read(question, &reply, DialogStage::Mail);
+                flight.is_full(taken, &reply, &reading)
+            }
+            RcptAnswer::NeedsSmtpUtf8 | RcptAnswer::Unanswered => flight.unheard || !flight.limited.is_empty(),
+        };
+        self.randoms.lost += u32::from(!limited);
+        None
+    }
+
+    /// Whether a permanent refusal of the random recipient proves that the domain checks recipients.
+    fn proves_checks(&self, meaning: Meaning, flight: &FlightSoFar) -> bool {
+        let needs_login = meaning == Meaning::AboutUs(AboutUs::AuthRequired) && self.has_accepted(flight);
+        needs_login || is_missing(meaning) || self.alone_refused(meaning, flight)
     }
 
     /// Whether a permanent refusal of the random recipient proves that the domain checks recipients, whatever its text. It does if
@@ -88,7 +120,7 @@ impl ProbePlan {
     /// may refuse us since then; nor is a text that differs from that of its missing recipients.
     fn alone_refused(&self, meaning: Meaning, flight: &FlightSoFar) -> bool {
         let only_it = !flight.refused && flight.elsewhere.is_empty() && flight.limited.is_empty();
-        tells_apart(meaning) && flight.accepted && !self.seen.refuses && only_it && flight.refusal.is_none()
+        tells_apart(meaning) && flight.heard.accepted && !self.seen.refuses && only_it && flight.refusal.is_none()
     }
 
     fn random_put_off(&mut self, reading: &ReplyReading, default_ms: i64, why: &'static str) {

@@ -95,6 +95,7 @@ impl ProbePlan {
 
     /// Gives the result of the last MX host to all open recipients, because no host is left.
     pub(super) fn give_up(&mut self) -> ProbeAction {
+        self.settle_doubted_before();
         let told = match self.last.take() {
             Some(told) => told,
             None => self.not_asked(self.hosts.unusable()),
@@ -119,6 +120,7 @@ impl ProbePlan {
         self.settle_held(accepted, if unchecked { CatchAll::Suspect } else { self.catch_all });
         let denied = std::mem::take(&mut self.denied);
         self.settle_held(denied, self.catch_all);
+        self.settle_doubted();
         ProbeAction::Done
     }
 

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::ProbeAction;
-use crate::domain::registrable;
+use super::{HostOwner, ProbeAction};
 use crate::policy::{Mode, Policy, TlsPolicy};
 use crate::rng::Rng;
 use crate::verdict::{Mailbox, MxHost, NotAsked, Silence};
@@ -39,26 +38,34 @@ enum HostPhase {
 }
 
 #[derive(Debug)]
-struct HostProgress {
-    mx: MxHost,
+pub(super) struct HostProgress {
+    pub(super) mx: MxHost,
     policy: Arc<Policy>,
+    pub(super) owner: HostOwner,
     state: HostPhase,
     /// It said that another host is responsible for a recipient.
-    sent_on: bool,
+    pub(super) sent_on: bool,
     /// It accepted a recipient.
-    accepted: bool,
+    pub(super) accepted: bool,
+    /// It refused recipients, and was left to ask others about them.
+    pub(super) refuses: bool,
 }
 
 impl HostProgress {
-    fn new(mx: &MxHost, policy: Arc<Policy>) -> Self {
+    fn new(mx: &MxHost, policy: Arc<Policy>, owner: HostOwner) -> Self {
         let state = if policy.mode == Mode::Never { HostPhase::Barred } else { HostPhase::Unknown };
-        Self { mx: mx.clone(), policy, state, sent_on: false, accepted: false }
+        Self { mx: mx.clone(), policy, owner, state, sent_on: false, accepted: false, refuses: false }
+    }
+
+    /// Whether it has no address, by authority.
+    pub(super) fn has_no_address(&self) -> bool {
+        matches!(self.state, HostPhase::Nothing)
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Hosts {
-    list: Vec<HostProgress>,
+    pub(super) list: Vec<HostProgress>,
     /// The domain has more than [`EXCHANGERS_MAX`] MX hosts.
     more: bool,
     current: usize,
@@ -70,13 +77,20 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// `policies` in the order of `exchangers`.
-    pub(super) fn new(exchangers: &[MxHost], policies: Vec<Arc<Policy>>, rng: &mut Rng) -> Self {
+    /// `policies` and `owners` in the order of `exchangers`.
+    pub(super) fn new(
+        exchangers: &[MxHost],
+        policies: Vec<Arc<Policy>>,
+        owners: Vec<HostOwner>,
+        rng: &mut Rng,
+    ) -> Self {
+        let hosts = exchangers.iter().zip(policies).zip(owners);
         let mut list: Vec<HostProgress> =
-            exchangers.iter().zip(policies).map(|(mx, policy)| HostProgress::new(mx, policy)).collect();
-        // RFC 5321 §5.1: equal preferences are taken in random order, to share the load.
+            hosts.map(|((mx, policy), owner)| HostProgress::new(mx, policy, owner)).collect();
+        // RFC 5321 §5.1: equal preferences are taken in random order, to share the load. One owner's come before another's, those
+        // of strangers last, so that the verdict does not depend on chance.
         rng.shuffle(&mut list);
-        list.sort_by_key(|host| host.mx.preference);
+        list.sort_by(|one, two| (one.mx.preference, &one.owner).cmp(&(two.mx.preference, &two.owner)));
         let more = list.len() > EXCHANGERS_MAX;
         list.truncate(EXCHANGERS_MAX);
         Self { list, more, current: 0, dials: 0, clear: false, moved: false }
@@ -146,6 +160,11 @@ impl Hosts {
         }
     }
 
+    /// Whether the current host has accepted a recipient.
+    pub(super) fn has_accepted(&self) -> bool {
+        self.list.get(self.current).is_some_and(|host| host.accepted)
+    }
+
     /// Forgets the current host's acceptances.
     pub(super) fn distrust(&mut self) {
         if let Some(host) = self.list.get_mut(self.current) {
@@ -153,15 +172,17 @@ impl Hosts {
         }
     }
 
-    /// Whether the current host is a backup that no other MX host shares a registrable domain with, that has accepted nobody, and
-    /// that no preferred host has sent us to: a misspelled MX record may name a host of strangers.
-    pub(super) fn is_outsider(&self) -> bool {
-        let Some(here) = self.list.get(self.current).filter(|here| !here.accepted) else { return false };
-        let site = registrable(&here.mx.host);
-        let mut others = self.list.iter().enumerate().filter(|(index, _)| *index != self.current);
-        let shares_site = others.any(|(_, host)| registrable(&host.mx.host) == site);
-        let mut preferred = self.list.iter().take_while(|host| host.mx.preference < here.mx.preference).peekable();
-        !shares_site && preferred.peek().is_some() && preferred.all(|host| !host.sent_on)
+    /// Whether another host follows the current one.
+    pub(super) fn has_next(&self) -> bool {
+        self.current + 1 < self.list.len()
+    }
+
+    /// Leaves the current host, whose refusals are to be confirmed.
+    pub(super) fn refuse_and_skip(&mut self) {
+        if let Some(host) = self.list.get_mut(self.current) {
+            host.refuses = true;
+        }
+        self.skip_host();
     }
 
     /// Records a session with the current host.

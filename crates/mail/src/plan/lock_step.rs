@@ -41,7 +41,8 @@ pub fn is_out_of_place(answer: &RcptAnswer) -> bool {
     };
     match answer {
         RcptAnswer::Reply(reply) => out_of_place(reply),
-        RcptAnswer::MailRefused(reply) => out_of_place(reply),
-        RcptAnswer::NeedsSmtpUtf8 | RcptAnswer::Unanswered => false,
+        RcptAnswer::MailRefused { reply, taken: 0 } => out_of_place(reply),
+        // A session that takes no more transactions.
+        RcptAnswer::MailRefused { .. } | RcptAnswer::NeedsSmtpUtf8 | RcptAnswer::Unanswered => false,
     }
 }

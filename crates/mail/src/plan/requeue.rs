@@ -1,13 +1,13 @@
 //! What a flight leaves: client refusals, and recipients to ask again.
 
-use super::answers::FlightSoFar;
+use super::answers::{FlightSoFar, RandomAnswer};
 use super::{
-    ASKS_MAX, FRUITLESS_MAX, HeldReply, KnownDomain, PlannedRetry, ProbePlan, Randoms, RecipientFate, RecipientReport,
-    SeenAnswers, TEMPORARY_MS, UNREACHED_MS, index,
+    ASKS_MAX, FRUITLESS_MAX, HeldReply, KnownDomain, PlannedRetry, ProbePlan, Randoms, SeenAnswers, TEMPORARY_MS,
+    UNREACHED_MS, index,
 };
 use crate::classify::{AboutUs, DialogStage, NAMES_CLIENT};
 use crate::smtp::session::End;
-use crate::verdict::{Mailbox, Silence, silence_token};
+use crate::verdict::{Silence, silence_token};
 
 impl ProbePlan {
     /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients
@@ -17,7 +17,7 @@ impl ProbePlan {
         let everybody = !flight.heard.told_something && flight.limited.is_empty();
         // One reply to MAIL refuses all recipients of the flight.
         let signs = if stage == DialogStage::Rcpt { signs_of_refusal(&flight.refused_us) } else { 1 };
-        let with_random = signs + u32::from(flight.random_refuses_us);
+        let with_random = signs + u32::from(flight.random == RandomAnswer::RefusesUs);
         // A recipient's own policy can look like a client refusal: only three alike, or a reply about us, count for the circuit
         // breaker.
         let names_us = why != AboutUs::Policy || stage != DialogStage::Rcpt || signs >= 3;
@@ -65,21 +65,28 @@ impl ProbePlan {
         if matches!(end, Some(End::Protocol { .. })) {
             self.distrust();
         }
+        if flight.unheard {
+            self.uncount(&flight.unanswered);
+        }
         let silence = end.map(silence_of);
         for recipient in flight.unanswered.iter().rev() {
             self.ask_again(*recipient, silence, end);
         }
+        let is_full = flight.heard.mails_max.is_some();
+        let progress = flight.heard.told_something || is_full || flight.unheard;
         for recipient in flight.limited.iter().rev() {
-            // The session was full. A retry costs nothing, but retries must end.
-            self.asked[index(*recipient)] =
-                self.asked[index(*recipient)].saturating_sub(u8::from(flight.heard.told_something));
+            // A retry costs nothing, but retries must end.
+            self.asked[index(*recipient)] = self.asked[index(*recipient)].saturating_sub(u8::from(progress));
             self.ask_again(*recipient, Some((Silence::Closed, DialogStage::Rcpt)), end);
         }
         if !flight.elsewhere.is_empty() {
             self.hosts.skip_host();
             return;
         }
-        if flight.heard.told_something {
+        // A session that only refuses for its limits has nothing left.
+        let is_limited = flight.random == RandomAnswer::Limited || !flight.limited.is_empty();
+        self.leaves |= end.is_none() && (is_full || is_limited && !progress);
+        if progress {
             self.fruitless = 0;
             if end.is_some() {
                 self.hosts.fruitful();
@@ -94,34 +101,13 @@ impl ProbePlan {
         }
     }
 
-    /// Takes verdicts back that only a stranger's backup host gave, which has accepted nobody: the domain's own hosts decide.
-    pub(super) fn doubt_outsider(&mut self) {
-        if self.seen.accepts || !self.hosts.is_outsider() {
-            return;
-        }
-        let told = self.silent(Silence::TimedOut, None);
-        let fate = || RecipientFate::Later {
-            told: told.clone(),
-            after_ms: UNREACHED_MS,
-            why: silence_token(Silence::TimedOut),
-            same_source: false,
-        };
-        let refused = |decided: &RecipientFate| match decided {
-            RecipientFate::Settled(RecipientReport { mailbox: Mailbox::Replied { meaning, .. }, .. }) => {
-                meaning.makes_undeliverable().is_some()
-            }
-            _ => false,
-        };
-        self.fates.iter_mut().filter(|(_, decided)| refused(decided)).for_each(|(_, decided)| *decided = fate());
-        self.fates.extend(std::mem::take(&mut self.denied).iter().map(|held| (held.recipient, fate())));
-    }
-
     /// Forgets what a session with miscounted replies showed about the domain, and asks again about acceptances that still wait.
     pub fn distrust(&mut self) {
         self.catch_all = self.known.catch_all;
         self.seen.accepts = self.known.accepts_others;
         self.randoms.accepted = 0;
         self.hosts.distrust();
+        self.distrust_refusals();
         for held in std::mem::take(&mut self.accepted) {
             self.ask_again(held.recipient, Some((Silence::Protocol, DialogStage::Rcpt)), None);
         }
@@ -135,7 +121,7 @@ impl ProbePlan {
         self.catch_all = known.catch_all;
         self.seen = SeenAnswers { accepts: known.accepts_others, refuses: false };
         self.randoms = Randoms::default();
-        (self.misses, self.checked) = (0, false);
+        (self.misses, self.checked, self.rcpt_max, self.needs_no_login) = (0, false, u32::MAX, false);
         for held in std::mem::take(&mut self.accepted) {
             let told = self.silent(Silence::Closed, Some(DialogStage::Rcpt));
             self.later(held.recipient, told, UNREACHED_MS, silence_token(Silence::Closed), true);
@@ -145,7 +131,7 @@ impl ProbePlan {
         }
     }
 
-    fn ask_again(&mut self, recipient: u32, silence: Option<(Silence, DialogStage)>, end: Option<&End>) {
+    pub(super) fn ask_again(&mut self, recipient: u32, silence: Option<(Silence, DialogStage)>, end: Option<&End>) {
         if self.asked[index(recipient)] < ASKS_MAX {
             self.pending.push_front(recipient);
             return;

@@ -4,13 +4,16 @@ mod answers;
 mod any_server;
 mod catch_all;
 mod hosts;
+mod limits;
 mod lock_step;
 mod sessions;
+mod strangers;
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
 use crate::classify::{DialogParties, Rules};
+use crate::facts::lists::Lists;
 use crate::policy::{PaceProfile, Policies};
 use crate::smtp::reply::Enhanced;
 use crate::smtp::session::{End, RcptAnswer};
@@ -23,9 +26,17 @@ fn mx(preference: u16, host: &str) -> MxHost {
 fn plan_with(hosts: &[MxHost], recipients: u32, known: KnownDomain) -> ProbePlan {
     let policies =
         hosts.iter().map(|mx| Policies::embedded().for_exchanger(&mx.host, PaceProfile::Polite).clone()).collect();
-    let mut plan = ProbePlan::new(hosts, policies, recipients, &mut Rng::new(1));
+    let owners = owners(hosts);
+    let mut plan = ProbePlan::new(hosts, policies, owners, recipients, &mut Rng::new(1));
     plan.meet(known);
     plan
+}
+
+fn owners(hosts: &[MxHost]) -> Vec<HostOwner> {
+    let owner = |mx: &MxHost| {
+        HostOwner::of(&mx.host, "one.example.com", Lists::embedded().provider(&mx.host).map(|it| &*it.id))
+    };
+    hosts.iter().map(owner).collect()
 }
 
 fn plan(recipients: u32) -> ProbePlan {

@@ -32,8 +32,13 @@ pub struct Flight {
 pub enum RcptAnswer {
     /// The server answered RCPT with this.
     Reply(Reply),
-    /// The server refused MAIL with this, so RCPT could not be answered. It says nothing about the recipient.
-    MailRefused(Arc<Reply>),
+    /// The server refused MAIL, so RCPT could not be answered. It says nothing about the recipient.
+    MailRefused {
+        /// The refusal.
+        reply: Arc<Reply>,
+        /// How many transactions the session took before.
+        taken: u32,
+    },
     /// The recipient needs SMTPUTF8 and the server does not offer it: never asked.
     NeedsSmtpUtf8,
     /// Not asked, not answered, or answered in a way that cannot be relied on.
@@ -48,6 +53,8 @@ enum FlightCommand {
     },
     /// The recipient's index.
     Rcpt(usize),
+    /// Said only where RSET was refused.
+    Quit,
 }
 
 /// What the reply to a command of a flight means for the session.
@@ -57,7 +64,7 @@ pub(super) enum ReplyEffect {
     Fine,
     /// The server does not know RSET: no further flight, but the answers stand.
     WithoutRset,
-    /// RSET was refused like a recipient: the answers are probably shifted.
+    /// The answers are probably shifted.
     Shifted,
 }
 
@@ -73,6 +80,10 @@ pub(super) struct FlightUnderWay {
     refused: Option<Arc<Reply>>,
     /// Whether a transaction is open on the server.
     open: bool,
+    /// How many transactions the session has taken.
+    taken: u32,
+    /// The refusal of RSET, which is one unless it was meant for a recipient: the reply to QUIT shows it.
+    rset_refusal: Option<Reply>,
 }
 
 impl FlightUnderWay {
@@ -101,7 +112,22 @@ impl FlightUnderWay {
             unsent.push_back(FlightCommand::Rset);
         }
         let window = if capabilities.pipelining { WINDOW } else { 1 };
-        Self { recipients, answers, unsent, sent: VecDeque::new(), window, refused: None, open }
+        Self {
+            recipients,
+            answers,
+            unsent,
+            sent: VecDeque::new(),
+            window,
+            refused: None,
+            open,
+            taken: 0,
+            rset_refusal: None,
+        }
+    }
+
+    /// A flight of a session that has taken so many transactions.
+    pub(super) fn behind(self, taken: u32) -> Self {
+        Self { taken, ..self }
     }
 
     /// Sends one command at a time, whatever the server offers.
@@ -123,6 +149,7 @@ impl FlightUnderWay {
             };
             match next {
                 FlightCommand::Rset => command::bare(out, Bare::Rset),
+                FlightCommand::Quit => command::bare(out, Bare::Quit),
                 FlightCommand::Mail { utf8 } => {
                     command::mail(out, mail_from, utf8);
                     written.mails += 1;
@@ -142,7 +169,7 @@ impl FlightUnderWay {
         match self.sent.front() {
             Some(FlightCommand::Mail { .. }) => DialogStage::Mail,
             Some(FlightCommand::Rcpt(_)) => DialogStage::Rcpt,
-            Some(FlightCommand::Rset) | None => DialogStage::Unsolicited,
+            Some(FlightCommand::Rset | FlightCommand::Quit) | None => DialogStage::Unsolicited,
         }
     }
 
@@ -161,6 +188,16 @@ impl FlightUnderWay {
         self.open
     }
 
+    /// How many transactions the session has taken.
+    pub(super) fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    /// The refusal of RSET, if that was the flight's last command.
+    pub(super) fn rset_refusal(&self) -> Option<&Reply> {
+        self.rset_refusal.as_ref()
+    }
+
     /// Takes the reply to the oldest command under way.
     pub(super) fn take(&mut self, reply: Reply) -> ReplyEffect {
         match self.sent.pop_front() {
@@ -169,10 +206,15 @@ impl FlightUnderWay {
                 self.refused = None;
             }
             // RFC 5321 §4.1.1.5: RSET has no other answer than 250. Some servers and proxies do not know it (§4.2.4); what else is
-            // here was meant for another command.
+            // here may be meant for another command. If it is, a reply more is to come before the one to QUIT.
             Some(FlightCommand::Rset) if (500..=504).contains(&reply.code) => return ReplyEffect::WithoutRset,
-            Some(FlightCommand::Rset) => return ReplyEffect::Shifted,
+            Some(FlightCommand::Rset) if self.is_complete() => {
+                self.rset_refusal = Some(reply);
+                self.unsent.push_back(FlightCommand::Quit);
+            }
+            Some(FlightCommand::Rset | FlightCommand::Quit) => return ReplyEffect::Shifted,
             Some(FlightCommand::Mail { .. }) if reply.is_positive() => {
+                self.taken += 1;
                 self.open = true;
                 self.refused = None;
             }
@@ -180,7 +222,7 @@ impl FlightUnderWay {
             Some(FlightCommand::Rcpt(index)) => {
                 self.answers[index] = match &self.refused {
                     // Servers answer 503 to RCPT without MAIL, and some answer 250.
-                    Some(refusal) => RcptAnswer::MailRefused(Arc::clone(refusal)),
+                    Some(refusal) => RcptAnswer::MailRefused { reply: Arc::clone(refusal), taken: self.taken },
                     None => RcptAnswer::Reply(reply),
                 };
             }
@@ -195,7 +237,7 @@ impl FlightUnderWay {
         let same_transaction = self.sent.iter().take_while(|command| !matches!(command, FlightCommand::Mail { .. }));
         for command in same_transaction.chain(&self.unsent) {
             if let FlightCommand::Rcpt(index) = command {
-                self.answers[*index] = RcptAnswer::MailRefused(Arc::clone(&refusal));
+                self.answers[*index] = RcptAnswer::MailRefused { reply: Arc::clone(&refusal), taken: self.taken };
             }
         }
         self.unsent.clear();

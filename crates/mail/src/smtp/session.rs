@@ -80,6 +80,7 @@ pub struct SmtpSession {
     transaction_open: bool,
     lock_step: bool,
     mails_sent: u32,
+    mails_taken: u32,
     rcpts_sent: u32,
     bytes_read: u64,
     /// What the server says, while somebody wants to know.
@@ -109,6 +110,7 @@ impl SmtpSession {
             transaction_open: false,
             lock_step: false,
             mails_sent: 0,
+            mails_taken: 0,
             rcpts_sent: 0,
             bytes_read: 0,
             transcript: None,
@@ -183,6 +185,14 @@ impl SmtpSession {
         self.capabilities.pipelining && !self.lock_step
     }
 
+    /// How many recipients the session's further transactions can carry, by what the server announces (RFC 9422) and if it takes
+    /// `mails_max` transactions a session.
+    pub fn room(&self, mails_max: Option<u32>) -> u32 {
+        let Capabilities { mail_max, rcpt_max, .. } = self.capabilities;
+        let Some(most) = mail_max.into_iter().chain(mails_max).min() else { return u32::MAX };
+        most.saturating_sub(self.mails_sent).saturating_mul(rcpt_max.unwrap_or(u32::MAX))
+    }
+
     /// Whether the connection is under TLS.
     pub fn tls(&self) -> bool {
         self.tls
@@ -244,6 +254,7 @@ impl SmtpSession {
         }
         let mails_left = self.capabilities.mail_max.map(|most| most.saturating_sub(self.mails_sent));
         let asking = FlightUnderWay::plan(flight, &self.capabilities, self.transaction_open, mails_left);
+        let asking = asking.behind(self.mails_taken);
         let asking = if self.lock_step { asking.in_lock_step() } else { asking };
         if asking.is_complete() {
             return SessionStep::Answered(asking.into_answers());
@@ -302,8 +313,9 @@ impl SmtpSession {
     fn finish(&mut self, end: End) -> SessionStep {
         // RFC 5321 §3.1 and §4.3.2: a server that refuses us waits for QUIT; one that said 421 closes by itself. Half a
         // command may already be written: QUIT must not become its other half.
+        let unsure = self.asking.as_ref().is_some_and(|asking| asking.rset_refusal().is_some());
         let parting = match &end {
-            End::Refused { reply, .. } => reply.code != 421 && self.out_sent == 0,
+            End::Refused { reply, .. } => reply.code != 421 && self.out_sent == 0 && !unsure,
             End::TlsUnavailable => self.out_sent == 0,
             _ => false,
         };
@@ -313,7 +325,7 @@ impl SmtpSession {
             command::bare(&mut self.out, Bare::Quit);
         }
         let asking = self.asking.take().map(|mut asking| {
-            if matches!(end, End::Protocol { .. }) {
+            if matches!(end, End::Protocol { .. }) || unsure && !matches!(end, End::Refused { .. }) {
                 asking.void();
             }
             asking.into_answers()

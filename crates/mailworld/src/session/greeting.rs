@@ -1,7 +1,17 @@
 //! EHLO, HELO and STARTTLS: the server's capabilities.
 
 use super::{CONTINUE, Flow, ServerSession, Then, plain};
-use crate::personality::{At, Pipelining, Tls};
+use crate::personality::{At, Personality, Pipelining, Tls};
+
+/// The LIMITS keyword (RFC 9422), if there is a limit to announce.
+fn limits(personality: &Personality) -> Option<String> {
+    let rcpt = Some(personality.limits.rcpt_per_transaction).filter(|limit| *limit > 0);
+    let mails = personality.refusals.iter().find(|refusal| refusal.at == At::Mail && refusal.after > 0);
+    let rcpt = rcpt.map(|limit| format!(" RCPTMAX={limit}"));
+    let mails = mails.map(|refusal| format!(" MAILMAX={}", refusal.after));
+    let limits: String = rcpt.into_iter().chain(mails).collect();
+    (personality.limits.announced && !limits.is_empty()).then(|| format!("LIMITS{limits}"))
+}
 
 impl ServerSession {
     pub(super) fn ehlo(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
@@ -25,10 +35,7 @@ impl ServerSession {
         if personality.smtputf8 {
             lines.push("SMTPUTF8".to_owned());
         }
-        let limit = personality.limits.rcpt_per_transaction;
-        if personality.limits.announced && limit > 0 {
-            lines.push(format!("LIMITS RCPTMAX={limit}"));
-        }
+        lines.extend(limits(personality));
         let last = lines.len() - 1;
         for (i, line) in lines.iter().enumerate() {
             out.extend_from_slice(if i == last { b"250 " } else { b"250-" });

@@ -1,6 +1,6 @@
 //! The dialects against the rules that judge replies: what a simulated server means is what `probity-mail` reads.
 
-use probity_mail::classify::{DialogStage, Meaning, Rules};
+use probity_mail::classify::{AboutUs, DialogStage, Meaning, Rules};
 use probity_mail::smtp::reply::ReplyParser;
 use probity_mailworld::{At, MailboxState, Mailboxes, Personality, ServerDialect, World};
 
@@ -27,6 +27,8 @@ fn fits(local: &str, dialect: &str, read: Meaning) -> bool {
         "anna" => read == Meaning::Accepted,
         // Microsoft 365 has one text for recipients that are not there and for domains that it does not know.
         "nobody" if dialect == "microsoft365" => read == Meaning::AccessDenied,
+        // Postal has one for them and for clients that must log in.
+        "nobody" if dialect == "postal" => read == Meaning::AboutUs(AboutUs::AuthRequired),
         // These two make no difference between closed and never opened.
         "gone" if matches!(dialect, "outlook_com" | "microsoft365") => read == Meaning::NoSuchUser,
         "nobody" => read == Meaning::NoSuchUser,

@@ -142,7 +142,7 @@ fn refuse_mail(plan: &mut ProbePlan, (recipients, random): (&[u32], bool), text:
     let RcptAnswer::Reply(refused) = reply(text) else { panic!("a reply") };
     let refused = Arc::new(refused);
     let count = recipients.len() + usize::from(random);
-    let answers = (0..count).map(|_| RcptAnswer::MailRefused(refused.clone())).collect();
+    let answers = (0..count).map(|_| RcptAnswer::MailRefused { reply: refused.clone(), taken: 0 }).collect();
     let reader = FlightReader { rules: Rules::embedded(), us: DialogParties::default(), recipients: &[] };
     plan.answered(recipients, answers, random, None, &reader)
 }

@@ -150,10 +150,11 @@ impl SmtpSession {
 
     fn take_answer(&mut self, reply: Reply, rest: &[u8]) -> Option<SessionStep> {
         let stage = self.stage();
-        if reply.code == GOODBYE {
-            return Some(self.finish(End::Closed { stage }));
-        }
         let asking = self.asking.as_mut()?;
+        if reply.code == GOODBYE {
+            let refused = asking.rset_refusal().map(|reply| End::Refused { stage, reply: reply.clone() });
+            return Some(self.finish(refused.unwrap_or(End::Closed { stage })));
+        }
         if reply.code == SHUTTING_DOWN {
             // It is the answer to the oldest command as well; the ones behind it stay without one.
             asking.take(reply.clone());
@@ -169,6 +170,7 @@ impl SmtpSession {
         }
         if asking.is_complete() {
             self.transaction_open = asking.leaves_open();
+            self.mails_taken = asking.taken();
             let answers = self.asking.take().map(super::FlightUnderWay::into_answers).unwrap_or_default();
             self.ready();
             return Some(SessionStep::Answered(answers));

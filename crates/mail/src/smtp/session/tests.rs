@@ -94,7 +94,7 @@ fn recordings_go_through() {
     let codes = |answers: &[Vec<RcptAnswer>]| -> Vec<u16> {
         let code = |answer: &RcptAnswer| match answer {
             RcptAnswer::Reply(reply) => reply.code,
-            RcptAnswer::MailRefused(reply) => reply.code + 1_000,
+            RcptAnswer::MailRefused { reply, .. } => reply.code + 1_000,
             RcptAnswer::NeedsSmtpUtf8 | RcptAnswer::Unanswered => 0,
         };
         answers.iter().flatten().map(code).collect()
