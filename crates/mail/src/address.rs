@@ -14,6 +14,7 @@
 //! obsolete forms. Outer white space is refused as well; callers that take input from people remove it by [`trimmed`], and
 //! those that take entries of lists find the address in them by [`bare_address`].
 
+mod dirt;
 mod entry;
 mod local;
 mod reason;
@@ -21,6 +22,8 @@ mod reason;
 use std::borrow::Cow;
 use std::fmt;
 
+pub use dirt::cleaned;
+pub(crate) use dirt::without_lead;
 pub use entry::{bare_address, is_blank, mail_link, trimmed};
 pub use reason::{AddressError, AddressReason};
 
