@@ -270,6 +270,7 @@ async fn inputs_that_cannot_be_read_leave_nothing_behind() {
         ("in.jsonl", b"[{\"email\":\"a@x.org\"}]", &[], "jq"),
         ("in.txt", b"a@x.org\n", &["--column", "3"], "column"),
         ("in.csv", b"name,email\nA,a@x.org\n", &["--column", "name"], "no row has an address; set --column 2"),
+        ("in.csv", b"name,email\nA,a@x.org\n", &["--column", "mails"], "there is no column \"mails\"; set --column 2."),
         ("in.csv", b"email,n\n,1\nnonsense,2\n", &[], "no row has an address. Nothing was probed yet"),
     ];
     for (name, content, more, message) in table {
