@@ -154,6 +154,9 @@ fn hint(begun: &BatchHeader, workbook: bool) -> Result<TextHint, String> {
     if workbook && begun.format.is_some_and(|format| format != ListFormat::Csv) {
         return Err("this is a workbook, which --format does not apply to".into());
     }
+    if workbook && begun.encoding.is_some() {
+        return Err("this is a workbook, which --encoding does not apply to".into());
+    }
     let by_name = begun.format.is_none() && !workbook;
     let format = begun.format.or_else(|| named_format(Path::new(&begun.input))).filter(|_| !workbook);
     let form = format.map(|format| match format {
@@ -163,7 +166,7 @@ fn hint(begun: &BatchHeader, workbook: bool) -> Result<TextHint, String> {
     });
     let form = form.or_else(|| workbook.then_some(TextForm::Csv));
     let delimiter = workbook.then_some(sheets::DELIMITER);
-    Ok(TextHint { form, delimiter, named: begun.column.is_some(), by_name, ..TextHint::default() })
+    Ok(TextHint { form, delimiter, encoding: begun.encoding, named: begun.column.is_some(), by_name, pasted: false })
 }
 
 /// The format that an input's name tells.

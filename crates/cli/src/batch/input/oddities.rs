@@ -109,7 +109,7 @@ impl InputOddities {
             warning(ragged, ["row differs", "rows differ"], " in the number of fields", &padded, places),
             warning(self.missing, left_out.each_ref().map(String::as_str), " left out", "", places),
             self.several_warning(places),
-            warning(self.guessed, guessed, "", "; save the file as UTF-8 to verify them", places),
+            warning(self.guessed, guessed, "", "; name it with --encoding to verify them", places),
             warning(self.unreadable, unreadable, &meta, &why, places),
         ];
         all.into_iter().flatten().collect()
@@ -178,7 +178,7 @@ mod tests {
             oddities.warnings(0, &RowPlaces::default())[2..4],
             [
                 "1 row has 3 addresses in one cell and is left out, in line 7; give each address a row of its own",
-                "1 row has an address in an unknown encoding and is left out, in line 8; save the file as UTF-8 to verify them",
+                "1 row has an address in an unknown encoding and is left out, in line 8; name it with --encoding to verify them",
             ]
         );
         assert_eq!(oddities.others_warning(&[]), None);
