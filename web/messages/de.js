@@ -798,6 +798,7 @@ export default {
   "upload.stray": { one: "{n} Anführungszeichen wird nie geschlossen und wurde ignoriert, in Zeile {line}.", other: "{n} Anführungszeichen werden nie geschlossen und wurden ignoriert, das erste in Zeile {line}." },
   "upload.spanned": { one: "{n} Zeile der Tabelle geht über mehrere Zeilen mit Adressen, in Zeile {line}. Prüfen Sie dort die Anführungszeichen.", other: "{n} Zeilen der Tabelle gehen über mehrere Zeilen mit Adressen, die erste in Zeile {line}. Prüfen Sie dort die Anführungszeichen." },
   "upload.nuls": { one: "{n} Zeile hat NUL-Zeichen: Zeile {line}.", other: "{n} Zeilen haben NUL-Zeichen, die erste ist Zeile {line}." },
+  "upload.hidden": { one: "{n} Zeile hat unsichtbare Zeichen um die Adresse: Zeile {line}. Geprüft wird ohne sie, der Download enthält sie weiterhin.", other: "{n} Zeilen haben unsichtbare Zeichen um die Adresse, die erste ist Zeile {line}. Geprüft wird ohne sie, der Download enthält sie weiterhin." },
   "upload.blank_rows": { one: "{n} leere Zeile wurde übergangen: Zeile {line}.", other: "{n} leere Zeilen wurden übergangen, die erste ist Zeile {line}." },
   "upload.unreadable": { one: "{n} Zelle war nicht lesbar und ist leer, in Zeile {row}.", other: "{n} Zellen waren nicht lesbar und sind leer, die erste in Zeile {row}." },
   "upload.sheets": "Gelesen wurde das Blatt „{sheet}“, eines von {n}.",

@@ -798,6 +798,7 @@ export default {
   "upload.stray": { one: "{n} quotation mark is never closed and was ignored, in line {line}.", other: "{n} quotation marks are never closed and were ignored, the first in line {line}." },
   "upload.spanned": { one: "{n} row spans several lines with addresses, in line {line}. Check the quotation marks there.", other: "{n} rows span several lines with addresses, the first in line {line}. Check the quotation marks there." },
   "upload.nuls": { one: "{n} row has NUL characters, in line {line}.", other: "{n} rows have NUL characters, the first in line {line}." },
+  "upload.hidden": { one: "{n} row has hidden characters around its address, in line {line}. They are left out of the check, but stay in the download.", other: "{n} rows have hidden characters around their addresses, the first in line {line}. They are left out of the check, but stay in the download." },
   "upload.blank_rows": { one: "{n} blank row was skipped, in line {line}.", other: "{n} blank rows were skipped, the first in line {line}." },
   "upload.unreadable": { one: "{n} cell couldn't be read and is blank, in row {row}.", other: "{n} cells couldn't be read and are blank, the first in row {row}." },
   "upload.sheets": "The sheet “{sheet}” was read, one of {n}.",

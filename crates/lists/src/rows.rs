@@ -182,6 +182,9 @@ impl TextRecords {
         if kind == RecordKind::Row && self.splitter.bytes(&raw).contains(&0) {
             self.remarks.nuls.meet(raw.line);
         }
+        if kind == RecordKind::Row && cells.iter().any(|cell| has_hidden(cell)) {
+            self.remarks.hidden.meet(raw.line);
+        }
         let foreign = self.transcoder.pass(raw.last_line);
         Ok(Some(Record { raw, kind, cells, foreign }))
     }
@@ -362,6 +365,12 @@ impl<R: Read> TextRows<R> {
         }
         Ok(None)
     }
+}
+
+/// Whether a cell with an address has characters that nobody sees at its ends.
+fn has_hidden(cell: &str) -> bool {
+    let shown = cell.trim_ascii();
+    !shown.is_ascii() && shown.contains('@') && probity_mail::address::trimmed(shown).len() < shown.len()
 }
 
 fn check(cells: &[String], line: u64) -> Result<(), FileFault> {

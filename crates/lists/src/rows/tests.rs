@@ -215,6 +215,14 @@ fn oddities_are_said_with_their_lines() {
 }
 
 #[test]
+fn hidden_characters_around_an_address_are_remarked() {
+    let text = "n,email\n1,a@x.org \n2,\u{a0}b@x.org\n3,\u{200b}\nJ\u{f6}rg\u{a0},c@x.org\u{200b}\n";
+    let mut rows = TextRows::open(text.as_bytes(), TextHint::default()).unwrap();
+    while rows.next_row().unwrap().is_some() {}
+    assert_eq!(rows.records().remarks().hidden, Oddity { count: 2, line: 3 });
+}
+
+#[test]
 fn blank_rows_are_counted_up_to_the_last_row() {
     let text = "\n email ,n\n\n,\na@x.org,1\n\nb@x.org,2\n,\n\n";
     let mut rows = TextRows::open(text.as_bytes(), TextHint::default()).unwrap();

@@ -118,7 +118,7 @@ impl InputOddities {
 
 /// Warnings about the text itself. `other`: encoding of its lines that are not UTF-8.
 pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowPlaces) -> Vec<String> {
-    let TextRemarks { foreign, nuls, stray, spanned, .. } = *remarks;
+    let TextRemarks { foreign, nuls, hidden, stray, spanned, .. } = *remarks;
     let other = other.map(|other| format!(" read as {}", other.replace("windows", "Windows")));
     let not_utf8 = ["line is not UTF-8 and was", "lines are not UTF-8 and were"];
     let unclosed = ["quote is never closed and was", "quotes are never closed and were"];
@@ -126,6 +126,13 @@ pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowP
     let all = [
         other.and_then(|other| warning(foreign, not_utf8, &other, "", places)),
         warning(nuls, ["row has", "rows have"], " NUL characters", "", places),
+        warning(
+            hidden,
+            ["row has", "rows have"],
+            " hidden characters around an address",
+            "; clean these cells",
+            places,
+        ),
         warning(stray, unclosed, " ignored", "", places),
         warning(spanned, lines, "", "; check the quotes there", places),
     ];
