@@ -34,6 +34,7 @@ pub enum NoColumn {
 }
 
 /// First records of an input, as fields.
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding about the records")]
 #[derive(Debug)]
 pub struct Sample {
     pub dialect: Dialect,

@@ -167,9 +167,9 @@ impl FileFacts {
     pub fn better_column(&self, chosen: Option<i64>, none: bool) -> Option<(usize, i64)> {
         let chosen = chosen.and_then(|column| usize::try_from(column).ok())?;
         let of_chosen = self.addresses.get(chosen).copied().unwrap_or_default();
-        let counts = self.addresses.iter().copied().enumerate().rev();
-        let (column, count) = counts.max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0)?;
-        (column != chosen && (none || count > of_chosen)).then_some((column, count))
+        let others = self.addresses.iter().copied().enumerate().rev().filter(|(column, _)| *column != chosen);
+        let better = others.max_by_key(|(_, count)| *count);
+        better.filter(|(_, count)| *count > if none { 0 } else { of_chosen })
     }
 
     /// Whether rows are JSON objects.

@@ -425,7 +425,7 @@ fn addresses_that_only_a_formula_tells_are_read_or_named() {
         text("A5", "Bob"),
         text("A6", "Cid"),
     ];
-    let rows: String = (1..).zip(rows).map(|(n, row)| format!("<row r=\"{n}\">{row}</row>")).collect();
+    let rows = (1..).zip(rows).map(|(n, row)| format!("<row r=\"{n}\">{row}</row>")).collect::<Vec<_>>().concat();
     let sheet = format!(
         "<worksheet><sheetData>{rows}</sheetData><hyperlinks><hyperlink ref='A5:A6' r:id='r1'/></hyperlinks></worksheet>"
     );
