@@ -21,7 +21,7 @@ pub(crate) mod input;
 mod order;
 mod output;
 mod progress;
-mod request;
+pub(crate) mod request;
 mod summary;
 mod workfile;
 mod writer;

@@ -1,6 +1,7 @@
 //! Detects the address column and the separator.
 
 mod names;
+mod others;
 mod shape;
 
 use std::cmp::Reverse;
@@ -9,10 +10,10 @@ use probity_mail::address::{bare_address, is_blank};
 
 use self::names::{NAMES, is_title, simple};
 use self::shape::unwrapped;
-use super::recipients::recipients;
 use super::split::{Dialect, Eol, Splitter, ends_half, fields, is_torn, literal_fields, unquote};
 
 pub(crate) use self::names::is_name;
+pub use self::others::OtherAddresses;
 pub use self::shape::{TITLES_MAX, titles};
 
 /// Candidate separators, likeliest first.
@@ -33,6 +34,7 @@ pub enum NoColumn {
 }
 
 /// First records of an input, as fields.
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding about the records")]
 #[derive(Debug)]
 pub struct Sample {
     pub dialect: Dialect,
@@ -42,6 +44,8 @@ pub struct Sample {
     pub titles: usize,
     /// Whether each record is one quoted cell that has a whole row, as in a spreadsheet saved twice.
     pub is_wrapped: bool,
+    /// Whether these rows have different numbers of cells, so that nobody can say which is which.
+    pub(crate) is_uneven: bool,
     /// Whether every field is in quotes.
     pub is_quoted: bool,
     /// Whether some rows are all in quotes, and no quote is part of a text.
@@ -73,25 +77,14 @@ impl Sample {
         rows.drain(..titles);
         let is_quoted = quoted[titles..].iter().all(|quoted| *quoted);
         let has_quotes = torn == 0 && quoted.contains(&true);
-        Self { dialect, rows, titles, is_wrapped: false, is_quoted, has_quotes }
+        Self { dialect, titles, is_quoted, has_quotes, ..Self::of_rows(rows) }
     }
 
     /// A sample of rows already read.
     pub fn of_rows(rows: Vec<Vec<String>>) -> Self {
         let dialect = Dialect::separated(b',');
-        Self { dialect, rows, titles: 0, is_wrapped: false, is_quoted: false, has_quotes: false }
-    }
-
-    /// Whether rows are the recipients of messages, as mail programs list them: nothing but addresses, and no columns of them.
-    pub fn is_recipients(&self) -> bool {
-        let in_cell = |cell: &String| match recipients(cell) {
-            Some(several) => Some(several.len()),
-            None => (cell.trim().is_empty() || is_address(cell)).then_some(1),
-        };
-        let in_row = |row: &Vec<String>| row.iter().map(in_cell).sum::<Option<usize>>();
-        let Some(counts) = self.rows.iter().map(in_row).collect::<Option<Vec<_>>>() else { return false };
-        let differ = counts.len() == 1 || counts.windows(2).any(|pair| pair[0] != pair[1]);
-        differ && counts.iter().any(|count| *count > 1)
+        let (is_wrapped, is_uneven, is_quoted, has_quotes) = (false, false, false, false);
+        Self { dialect, rows, titles: 0, is_wrapped, is_uneven, is_quoted, has_quotes }
     }
 
     /// Separators that most rows have; `None` if there are no rows.
@@ -375,6 +368,10 @@ mod tests {
             ("E-Mail 2\na@x.org\n", None, (b',', 0, true)),
             ("Email Address (required)\na@x.org\n", None, (b',', 0, true)),
             ("hans\na@x.org\n", None, (b',', 0, false)),
+            ("Your email (e.g. name@company.com)\na@x.org\n", None, (b',', 0, true)),
+            ("\"Ihre E-Mail-Adresse, z. B. name@firma.de\"\na@x.org\n", None, (b',', 0, true)),
+            ("Email (name@company.com)\na@x.org\n", None, (b',', 0, true)),
+            ("Mail b@x.org\na@x.org\n", None, (b',', 0, false)),
             // A title with an address.
             ("Export for a@x.org, 2024-05-01\nName,Email\nAnn,a@x.org\n", None, (b',', 1, true)),
             // Quotes with backslashes, and a header behind two marks.

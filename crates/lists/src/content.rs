@@ -41,7 +41,7 @@ pub fn of(head: &[u8]) -> Result<ContentKind, FileFault> {
     if is_bzip2(head) {
         return Err(FileFault::Compressed);
     }
-    if head.iter().all(u8::is_ascii_whitespace) {
+    if head.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0x1a) {
         return Err(FileFault::Empty);
     }
     if is_binary(head) { Err(FileFault::Binary) } else { Ok(ContentKind::Text) }
@@ -54,12 +54,14 @@ fn is_bzip2(head: &[u8]) -> bool {
     rest.starts_with(b"1AY&SY") || rest.starts_with(b"\x17\x72\x45\x38\x50\x90")
 }
 
-/// Text has hardly any control characters. NULs do not count, unless it begins with one: databases fill columns with them, and a
-/// program that crashed leaves them behind.
+/// Text has hardly any control characters. NULs do not count, unless it begins with several: databases fill columns with them, and a
+/// program that crashed leaves them behind. Nor does the end that DOS programs write (0x1A).
 fn is_binary(head: &[u8]) -> bool {
     if crate::encoding::is_wide(head) {
         return false;
     }
+    let head = head.strip_prefix(b"\0").unwrap_or(head);
+    let head = head.strip_suffix(b"\x1a").unwrap_or(head);
     let control = |byte: &u8| matches!(byte, 1..=8 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f);
     let (nuls, controls) = (memchr::memchr_iter(0, head).count(), head.iter().filter(|byte| control(byte)).count());
     // The number of a tape archive, behind the name of its first file.
@@ -74,7 +76,7 @@ mod tests {
     #[test]
     fn what_is_no_list_is_named() {
         let words = |head: &[u8]| of(head).map_err(|fault| fault.word());
-        let table: [(&[u8], Result<ContentKind, &str>); 21] = [
+        let table: [(&[u8], Result<ContentKind, &str>); 24] = [
             (b"email\na@example.org\n", Ok(ContentKind::Text)),
             ("j\u{f6}rg@example.org".as_bytes(), Ok(ContentKind::Text)),
             (b"J\xf6rg;j@example.org\r\n", Ok(ContentKind::Text)),
@@ -97,6 +99,9 @@ mod tests {
                 Ok(ContentKind::Text),
             ),
             (b"SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20\0\0\0\x02", Err("binary")),
+            (b"\0a@example.org\n", Ok(ContentKind::Text)),
+            (b"a@x.org\x1a", Ok(ContentKind::Text)),
+            (b"\0\x01\0\0\0\x0f\0\x80", Err("binary")),
             (b"", Err("empty")),
             (b" \r\n\t\n", Err("empty")),
         ];

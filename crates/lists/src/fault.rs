@@ -39,6 +39,11 @@ pub enum FileFault {
     /// A quote without its end, with the line.
     #[error("the quote opened in line {0} is never closed")]
     OpenQuote(u64),
+    /// Rows of one quoted cell each, which have different numbers of cells within.
+    #[error(
+        "each row is in quotes as a whole, and its cells cannot be told apart; save the file again without these quotes"
+    )]
+    WrappedRows,
     /// A record without an end, with the line.
     #[error("line {0} is too long, or a quote opened there is never closed")]
     RecordTooLong(u64),
@@ -81,6 +86,7 @@ impl FileFault {
             Self::JsonArray => "json_array",
             Self::NotJson(_) => "not_json",
             Self::OpenQuote(_) => "open_quote",
+            Self::WrappedRows => "wrapped_rows",
             Self::RecordTooLong(_) => "record_too_long",
             Self::TooManyColumns(_) => "too_many_columns",
             Self::CellTooLong(_) => "cell_too_long",

@@ -13,6 +13,7 @@ mod tests;
 
 use std::io::Read;
 
+use self::absent::cleaned;
 use self::layout::head_length;
 use crate::column::{Sample, cells, is_address, trimmed};
 use crate::encoding::{Encoding, Transcoder};
@@ -155,9 +156,12 @@ impl TextRecords {
     /// The next record; `None` if it needs another piece, or after the last.
     ///
     /// # Errors
-    /// [`FileFault`]: a quote is never closed, or a record is too long.
+    /// [`FileFault`]: a quote is never closed, a record is too long, or whole rows are in quotes.
     pub fn next_record(&mut self) -> Result<Option<Record>, FileFault> {
         let Some(layout) = &self.layout else { return Ok(None) };
+        if layout.form == TextForm::Csv && layout.sample.is_uneven {
+            return Err(FileFault::WrappedRows);
+        }
         let Some(raw) = self.splitter.next_record()? else { return Ok(None) };
         let bytes = self.splitter.bytes(&raw);
         let cells = match layout.dialect {
@@ -177,6 +181,9 @@ impl TextRecords {
         }
         if kind == RecordKind::Row && self.splitter.bytes(&raw).contains(&0) {
             self.remarks.nuls.meet(raw.line);
+        }
+        if kind == RecordKind::Row && cells.iter().any(|cell| has_hidden(cell)) {
+            self.remarks.hidden.meet(raw.line);
         }
         let foreign = self.transcoder.pass(raw.last_line);
         Ok(Some(Record { raw, kind, cells, foreign }))
@@ -206,7 +213,7 @@ impl TextRecords {
     pub fn recipients(&self, record: &Record) -> Option<Vec<String>> {
         let is_recipients = self.layout.as_ref().is_some_and(|layout| layout.is_recipients);
         let several = is_recipients.then(|| recipients(&record.cells[0]))??;
-        Some(several.into_iter().map(str::to_owned).collect())
+        Some(several.into_iter().map(|one| cleaned(one).unwrap_or(one).to_owned()).collect())
     }
 
     /// Bytes of the last record, in UTF-8, without its line end.
@@ -358,6 +365,12 @@ impl<R: Read> TextRows<R> {
         }
         Ok(None)
     }
+}
+
+/// Whether a cell with an address has characters that nobody sees at its ends.
+fn has_hidden(cell: &str) -> bool {
+    let shown = cell.trim_ascii();
+    !shown.is_ascii() && shown.contains('@') && probity_mail::address::trimmed(shown).len() < shown.len()
 }
 
 fn check(cells: &[String], line: u64) -> Result<(), FileFault> {

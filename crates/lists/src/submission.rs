@@ -54,8 +54,16 @@ pub struct Submission {
     pub webhook_url: Option<String>,
     /// Number of addresses, at least 1.
     pub rows: usize,
-    /// Rows of CSV without an address, which were skipped.
-    pub without: Oddity,
+    pub left_out: LeftOut,
+}
+
+/// What of CSV is not in the submission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Rows without an address.
+    pub rows: Oddity,
+    /// Addresses in other columns than that of the addresses.
+    pub others: u64,
 }
 
 pub struct Intake {
@@ -133,17 +141,17 @@ impl Intake {
     /// Ends the body: appends the last blocks to `full`.
     pub fn finish(self, full: &mut Vec<PackedBlock>) -> Result<Submission, SubmissionFault> {
         let Self { reader, mut blocks } = self;
-        let (webhook_url, without) = match reader {
-            Reader::Json(reader) => (reader.finish()?, Oddity::default()),
+        let (webhook_url, left_out) = match reader {
+            Reader::Json(reader) => (reader.finish()?, LeftOut::default()),
             Reader::Csv(reader) => (None, reader.finish(&mut blocks)?),
-            Reader::Lines(mut reader) => reader.finish(&mut blocks).map(|()| (None, Oddity::default()))?,
+            Reader::Lines(mut reader) => reader.finish(&mut blocks).map(|()| (None, LeftOut::default()))?,
         };
         if blocks.rows == 0 {
             return Err(SubmissionFault::NoRows);
         }
         full.append(&mut blocks.full);
         full.extend(blocks.filling.take());
-        Ok(Submission { webhook_url, rows: blocks.rows, without })
+        Ok(Submission { webhook_url, rows: blocks.rows, left_out })
     }
 
     /// Number of addresses read so far.

@@ -14,6 +14,7 @@
 //! obsolete forms. Outer white space is refused as well; callers that take input from people remove it by [`trimmed`], and
 //! those that take entries of lists find the address in them by [`bare_address`].
 
+mod dirt;
 mod entry;
 mod local;
 mod reason;
@@ -21,6 +22,8 @@ mod reason;
 use std::borrow::Cow;
 use std::fmt;
 
+pub use dirt::cleaned;
+pub(crate) use dirt::without_lead;
 pub use entry::{bare_address, is_blank, mail_link, trimmed};
 pub use reason::{AddressError, AddressReason};
 
@@ -49,6 +52,14 @@ impl Address {
 
     /// Reads an address, letting through the special-use names that `special` allows.
     pub fn parse_with(text: &str, special: &SpecialUse) -> Result<Self, AddressError> {
+        let address = Self::read(text)?;
+        let start = || text.rfind('@').map_or(0, |at| at + 1);
+        address.domain.check_policy(special).map_err(|error| error.shifted(start()))?;
+        Ok(address)
+    }
+
+    /// Reads an address by grammar and lengths alone: to compare spellings, whatever the policy lets through.
+    pub fn read(text: &str) -> Result<Self, AddressError> {
         if text.starts_with(char::is_whitespace) {
             return Err(AddressReason::OuterWhitespace.at(0));
         }
@@ -65,7 +76,6 @@ impl Address {
         if local.end > room {
             return Err(AddressReason::PathTooLong.at(0));
         }
-        domain.check_policy(special).map_err(|error| error.shifted(start))?;
         Ok(Self { local: local::normalized(local.decoded, room), domain })
     }
 

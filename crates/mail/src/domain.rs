@@ -13,6 +13,7 @@ mod idna2008;
 mod literal;
 mod special_use;
 
+pub(crate) use idna2008::is_letter_or_digit;
 pub use special_use::{SANDBOX, SpecialUse, names_sandbox};
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};

@@ -1,20 +1,14 @@
 //! Normal form of a mailbox, equal for all texts that name it.
 
 use probity_mail::address::{Address, bare_address};
-use probity_mail::domain::SpecialUse;
 
 /// Returns a text by which submitted rows are compared and addresses erased, and the domain in A-labels. The text of an address
 /// is its normal form ([`Address::normalized`]), with or without a display name. Anything else is returned behind a NUL, without
 /// a domain.
 pub fn normal_form(email: &str) -> (String, Box<str>) {
-    let address = bare_address(email);
-    let parsed = Address::parse_with(address, &SpecialUse::none_allowed()).or_else(|error| {
-        // A verifier may accept special-use names as ordinary ones: those of the sandbox or of a private network. All spellings
-        // of such an address are one mailbox, too.
-        let domain = address.rsplit_once('@').map(|(_, domain)| domain);
-        domain.map_or(Err(error), |domain| Address::parse_with(address, &SpecialUse::allow([domain])))
-    });
-    match parsed {
+    // A verifier may accept special-use names as ordinary ones: those of the sandbox or of a private network. All spellings of such
+    // an address are one mailbox, too.
+    match Address::read(bare_address(email)) {
         Ok(address) => (address.normalized(), address.domain().ascii().into()),
         Err(_) => (format!("\0{}", email.trim_ascii()), Box::default()),
     }
@@ -36,6 +30,8 @@ mod tests {
             assert_eq!(normal_form(entry), plain, "{entry}");
         }
         assert_eq!(normal_form("Ann <ann@sandbox.test>"), normal_form("ann@sandbox.test"));
+        let spellings = ["ann@stra\u{df}e.example", "\"ann\"@xn--strae-oqa.example", "Ann <ANN@STRA\u{df}E.example>"];
+        assert!(spellings.iter().all(|text| normal_form(text) == normal_form("ann@xn--strae-oqa.example")));
         for text in ["ann@example.com, bob@example.com", " <<<>>> "] {
             assert_eq!(normal_form(text), (format!("\0{}", text.trim()), "".into()));
         }

@@ -162,10 +162,14 @@ impl FileFacts {
         self.addresses[column] += 1;
     }
 
-    /// Returns the column with the most addresses, and their number; `None` if no column has any.
-    pub fn fullest(&self) -> Option<(usize, i64)> {
-        let counts = self.addresses.iter().copied().enumerate().rev();
-        counts.max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0)
+    /// Returns the column with the most addresses and their number, if it is better than the chosen one, which has fewer, or `none`
+    /// that is valid.
+    pub fn better_column(&self, chosen: Option<i64>, none: bool) -> Option<(usize, i64)> {
+        let chosen = chosen.and_then(|column| usize::try_from(column).ok())?;
+        let of_chosen = self.addresses.get(chosen).copied().unwrap_or_default();
+        let others = self.addresses.iter().copied().enumerate().rev().filter(|(column, _)| *column != chosen);
+        let better = others.max_by_key(|(_, count)| *count);
+        better.filter(|(_, count)| *count > if none { 0 } else { of_chosen })
     }
 
     /// Whether rows are JSON objects.
@@ -209,6 +213,18 @@ mod tests {
         }
         assert_eq!(about.lines.len(), LINES_MAX);
         assert_eq!((about.line_of(10), about.line_of(1_500)), (Some(20), None));
+    }
+
+    #[test]
+    fn a_column_with_more_addresses_is_better() {
+        let mut about = FileFacts::new("list".into(), FileKind::Csv);
+        for (column, cell) in [(0, "a@x.org"), (1, "b@x.org"), (1, "c@x.org"), (2, "no address")] {
+            about.count_address(column, cell);
+        }
+        let better = [Some(0), Some(1), Some(2), None].map(|chosen| about.better_column(chosen, false));
+        assert_eq!(better, [Some((1, 2)), None, Some((1, 2)), None]);
+        about.count_address(0, "d@x.org");
+        assert_eq!([false, true].map(|none| about.better_column(Some(0), none)), [None, Some((1, 2))]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use probity_contract::error::ApiError;
 use probity_lists::absent::Absence;
+use probity_lists::column::OtherAddresses;
 use probity_store::Store;
 use probity_store::uploads::{self, ColumnChoice, ColumnContent, Upload};
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ pub struct Domains {
     /// First rows without an address, numbered from 0 with the header, each with the reason.
     #[serde(default)]
     pub first_without: Vec<(i64, Absence)>,
+    /// Addresses in other columns of a table, by column, the fullest first.
+    #[serde(default)]
+    pub beside: Vec<(usize, u64)>,
 }
 
 impl Domains {
@@ -64,6 +68,7 @@ pub(super) struct Counter {
     several: i64,
     guesses: i64,
     first_without: Vec<(i64, Absence)>,
+    beside: OtherAddresses,
     seen: HashSet<[u8; 16]>,
     domains: HashMap<Box<str>, i64>,
 }
@@ -71,8 +76,10 @@ pub(super) struct Counter {
 impl Counter {
     /// Counts a row of a file, unless it is the header. Rows are numbered from 0.
     pub(super) fn row(&mut self, about: &FileFacts, (at, row): (i64, &FileRow), choice: ColumnChoice) {
-        if choice.column.is_some() && (at > 0 || !choice.header) {
-            self.add(at, address_of(about, (at, row), choice).as_deref().map_err(|why| *why));
+        let Some(column) = choice.column.filter(|_| at > 0 || !choice.header) else { return };
+        self.add(at, address_of(about, (at, row), choice).as_deref().map_err(|why| *why));
+        if !about.is_json() {
+            self.beside.row(row, usize::try_from(column).unwrap_or(usize::MAX));
         }
     }
 
@@ -103,12 +110,12 @@ impl Counter {
     }
 
     pub(super) fn finish(self) -> ColumnContent {
-        let Self { found, several, guesses, first_without, domains, .. } = self;
+        let Self { found, several, guesses, first_without, beside, domains, .. } = self;
         let mut named: Vec<(String, i64)> = domains.into_iter().map(|(name, count)| (name.into(), count)).collect();
         // By number, then by name, so that the same list gives the same result.
         named.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
         let others = named.split_off(named.len().min(DOMAINS_MAX)).iter().map(|(_, count)| count).sum();
-        let domains = Domains { named, others, several, guesses, first_without };
+        let domains = Domains { named, others, several, guesses, first_without, beside: beside.columns() };
         ColumnContent { domains: domains.packed(), ..found }
     }
 }

@@ -64,8 +64,10 @@ pub struct UploadView {
     foreign_row: Option<ForeignRow>,
     /// Rows without an address.
     without: RowsLeftOut,
-    /// Column with the most addresses, if the chosen one has none at all.
+    /// Column with the most addresses, if the chosen one has fewer of them, or none that is valid.
     better_column: Option<usize>,
+    /// Other columns with addresses, the fullest first.
+    other_columns: Vec<OtherColumn>,
     /// Null if no column is chosen.
     counts: Option<ColumnCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +75,13 @@ pub struct UploadView {
     pub job: Option<JobId>,
     created_at: Timestamp,
     expires_at: Timestamp,
+}
+
+/// Column with addresses that are not verified.
+#[derive(Debug, Serialize)]
+struct OtherColumn {
+    column: usize,
+    addresses: u64,
 }
 
 /// Row that shows how the letters of a text were read.
@@ -165,8 +174,10 @@ impl UploadView {
         let columns = about.columns(header).iter().map(|name| cut(name)).collect();
         let domains = upload.content.as_ref().map(|found| Domains::of(&found.domains)).transpose()?;
         let none = upload.content.as_ref().is_some_and(|found| found.addresses - found.repeated == found.invalid);
-        let better_column = about.fullest().map(|(column, _)| column).filter(|_| none);
+        let better_column = about.better_column(upload.choice.column, none).map(|(column, _)| column);
         let all = upload.content.as_ref().map_or(0, |found| found.blank);
+        let beside = domains.as_ref().map(|domains| domains.beside.clone()).unwrap_or_default();
+        let other_columns = beside.into_iter().map(|(column, addresses)| OtherColumn { column, addresses }).collect();
         let without = domains.map(|domains| RowsLeftOut::of(&about, all, domains)).unwrap_or_default();
         let is_unsure = about.guessed || about.encoding_chosen;
         let words = CHOICES.iter().filter(|_| is_unsure).map(|choice| choice.name().to_ascii_lowercase());
@@ -194,6 +205,7 @@ impl UploadView {
             foreign_row,
             without,
             better_column,
+            other_columns,
             counts: upload.content.as_ref().map(ColumnCounts::from),
             preview,
             job: upload.job.map(|(_, id)| id),

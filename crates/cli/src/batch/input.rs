@@ -26,7 +26,7 @@ use probity_lists::split::{Dialect, Eol};
 use probity_lists::{FileFault, json};
 use ring::digest;
 
-use self::oddities::{InputOddities, remarked};
+use self::oddities::{InputOddities, better_column, remarked};
 use super::form;
 use super::order::{ROWS_MAX, RowCollector};
 use super::request::ListFormat;
@@ -106,9 +106,9 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     let plan = InputPlan::make(begun, from.layout()).map_err(|message| anyhow!("{name}: {message}"))?;
     let rows = RowCollector::new(begun.names, begun.trims);
     let (found, kinds) = (InputOddities::default(), ColumnKinds::default());
-    let mut import = Import { begun, plan, work, rows, found, kinds, name: None, taken: 0, stop };
+    let mut import = Import { begun, plan, work, rows, found, kinds, names: Vec::new(), taken: 0, stop };
     import.records(&mut from)?;
-    let Import { plan, rows, found, kinds, .. } = import;
+    let Import { plan, rows, found, kinds, names, .. } = import;
     let (encoding, other, remarks) =
         (from.records().encoding(), from.records().other_encoding(), from.records().remarks());
     let wants_mark = from.records().wants_mark();
@@ -119,6 +119,7 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     drop(from);
     let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
     let mut warnings = found.warnings(plan.column, &places);
+    warnings.extend(found.others_warning(&names));
     warnings.extend(wrapped);
     warnings.extend(remarked(&remarks, other, &places));
     let workbook = sheet.is_some();
@@ -153,6 +154,9 @@ fn hint(begun: &BatchHeader, workbook: bool) -> Result<TextHint, String> {
     if workbook && begun.format.is_some_and(|format| format != ListFormat::Csv) {
         return Err("this is a workbook, which --format does not apply to".into());
     }
+    if workbook && begun.encoding.is_some() {
+        return Err("this is a workbook, which --encoding does not apply to".into());
+    }
     let by_name = begun.format.is_none() && !workbook;
     let format = begun.format.or_else(|| named_format(Path::new(&begun.input))).filter(|_| !workbook);
     let form = format.map(|format| match format {
@@ -162,7 +166,7 @@ fn hint(begun: &BatchHeader, workbook: bool) -> Result<TextHint, String> {
     });
     let form = form.or_else(|| workbook.then_some(TextForm::Csv));
     let delimiter = workbook.then_some(sheets::DELIMITER);
-    Ok(TextHint { form, delimiter, named: begun.column.is_some(), by_name, ..TextHint::default() })
+    Ok(TextHint { form, delimiter, encoding: begun.encoding, named: begun.column.is_some(), by_name, pasted: false })
 }
 
 /// The format that an input's name tells.
@@ -202,7 +206,7 @@ impl InputPlan {
         match format {
             ListFormat::Csv => {
                 let found = layout.sample.column(begun.column.as_deref(), begun.no_header);
-                (plan.column, plan.header) = found.map_err(|none| no_column(&none))?;
+                (plan.column, plan.header) = found.map_err(|none| no_column(&none, layout))?;
             }
             ListFormat::Txt if begun.column.is_some() => return Err("--column needs CSV or JSON lines".into()),
             ListFormat::Txt | ListFormat::Jsonl => {}
@@ -212,7 +216,7 @@ impl InputPlan {
 }
 
 /// Explains why no column was found. Quotes the first row, which is untrusted text.
-fn no_column(none: &NoColumn) -> String {
+fn no_column(none: &NoColumn, layout: &Layout) -> String {
     let shown = |row: &[String]| {
         let cell = |cell: &String| crate::output::plain(&cell.chars().take(40).collect::<String>());
         row.iter().take(20).map(cell).collect::<Vec<_>>().join(" | ")
@@ -222,7 +226,8 @@ fn no_column(none: &NoColumn) -> String {
             format!("no column looks like addresses; set one with --column. The first row is: {}", shown(first))
         }
         NoColumn::Missing(wanted, first) => {
-            format!("there is no column {wanted:?}. The first row is: {}", shown(first))
+            let better = better_column(layout, None);
+            format!("there is no column {wanted:?}{better}. The first row is: {}", shown(first))
         }
     }
 }
@@ -242,8 +247,8 @@ struct Import<'a> {
     found: InputOddities,
     /// Kinds of the columns of CSV.
     kinds: ColumnKinds,
-    /// Header of the address column.
-    name: Option<String>,
+    /// Header.
+    names: Vec<String>,
     /// Largest number of a verdict's key in the objects read so far.
     taken: u16,
     stop: &'a AtomicBool,
@@ -256,7 +261,8 @@ impl Import<'_> {
         while let Some(record) = from.next_record().map_err(|fault| unreadable(&name, fault))? {
             let raw = from.records().bytes(&record);
             let is_above = record.kind == RecordKind::Above;
-            if is_above || raw.iter().all(u8::is_ascii_whitespace) {
+            // DOS programs end a text with a mark.
+            if is_above || raw.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0x1a) {
                 self.work.verbatim(record.raw.end, is_above, raw)?;
                 continue;
             }
@@ -271,13 +277,17 @@ impl Import<'_> {
             if first && self.plan.header {
                 self.header(&record.cells);
                 self.work.verbatim(record.raw.end, false, raw)?;
-            } else if let Some(several) = from.records().recipients(&record) {
-                self.recipients(&several, record.raw.end)?;
+                first = false;
+                continue;
+            }
+            let guessed = record.foreign && from.records().is_guessed();
+            if let Some(several) = from.records().recipients(&record) {
+                self.recipients(&several, (record.raw.end, record.raw.line), guessed)?;
             } else {
                 if self.plan.format == ListFormat::Csv {
                     self.kinds.row(&record.cells);
+                    self.found.others.row(&record.cells, self.plan.column);
                 }
-                let guessed = record.foreign && from.records().is_guessed();
                 self.row(&record, raw, (first, guessed))?;
             }
             first = false;
@@ -290,16 +300,7 @@ impl Import<'_> {
     fn row(&mut self, record: &Record, raw: &[u8], (first, guessed): (bool, bool)) -> Result<()> {
         let (end, line) = (record.raw.end, record.raw.line);
         match self.email(&record.cells, line, first) {
-            Ok(email) => {
-                let email = cleaned(&email).unwrap_or(&email);
-                if let Some(absence) = absence(email, self.name.as_deref(), guessed) {
-                    self.found.left_out(absence, line);
-                    return self.work.without(end, absence.into(), raw);
-                }
-                self.found.addresses += u64::from(has_address(email));
-                let place = self.work.row(end, email, raw)?;
-                self.rows.add(email, place);
-            }
+            Ok(cell) => self.entry(&cell, raw, (end, line), guessed)?,
             Err(Unreadable { object, why }) => {
                 self.found.unreadable(line, why);
                 self.work.unreadable(end, object, raw)?;
@@ -309,13 +310,24 @@ impl Import<'_> {
     }
 
     /// Stores the recipients of a line as rows.
-    fn recipients(&mut self, several: &[String], end: Eol) -> Result<()> {
+    fn recipients(&mut self, several: &[String], (end, line): (Eol, u64), guessed: bool) -> Result<()> {
         for (at, email) in several.iter().enumerate() {
             let end = if at + 1 < several.len() { Eol::Lf } else { end };
-            self.found.addresses += 1;
-            let place = self.work.row(end, email, email.as_bytes())?;
-            self.rows.add(email, place);
+            self.entry(email, email.as_bytes(), (end, line), guessed)?;
         }
+        Ok(())
+    }
+
+    /// Stores the cell of the address column as a row.
+    fn entry(&mut self, cell: &str, raw: &[u8], (end, line): (Eol, u64), guessed: bool) -> Result<()> {
+        let email = cleaned(cell).unwrap_or(cell);
+        if let Some(absence) = absence(email, self.names.get(self.plan.column).map(String::as_str), guessed) {
+            self.found.left_out(absence, line);
+            return self.work.without(end, absence.into(), raw);
+        }
+        self.found.addresses += u64::from(has_address(email));
+        let place = self.work.row(end, email, raw)?;
+        self.rows.add(email, place);
         Ok(())
     }
 
@@ -339,7 +351,7 @@ impl Import<'_> {
 
     /// Stores the header's width, and the names that our columns must avoid.
     fn header(&mut self, cells: &[String]) {
-        self.name = cells.get(self.plan.column).cloned();
+        self.names = cells.to_vec();
         let names: Vec<String> = cells.iter().map(|cell| cell.trim().to_ascii_lowercase()).collect();
         self.found.width = names.len();
         let taken = |suffix: &str| {

@@ -147,7 +147,8 @@ pub(crate) fn key(email: &str, names: bool, trims: bool) -> String {
     if is_simple(address) {
         return address.to_ascii_lowercase();
     }
-    Address::parse(address).map_or_else(|_| trimmed(email).to_owned(), |address| address.normalized())
+    // Names for special use may be allowed.
+    Address::read(address).map_or_else(|_| trimmed(email).to_owned(), |address| address.normalized())
 }
 
 /// Reports whether lowercasing is the only normalization needed: letters, digits and a few marks with one `@`.
@@ -181,6 +182,7 @@ mod tests {
         let key = |email| key(email, true, true);
         assert_eq!(key("\"a\"@x.org"), key("a@X.ORG"));
         assert_eq!(key("a@bücher.de"), key("a@xn--bcher-kva.de"));
+        assert_eq!(key("a@stra\u{df}e.example"), key("\"a\"@XN--strae-oqa.example"));
         assert_ne!(key("\"a b\"@x.org"), key("ab@x.org"));
         assert_eq!(key("\"A, B\" <A@X.org>"), key("a@x.org"));
         assert_eq!(key(" A <a@x.org>, b@x.org "), "A <a@x.org>, b@x.org");

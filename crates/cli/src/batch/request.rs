@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
+use probity_lists::encoding::{CHOICES, TextEncoding, chosen};
 use serde::{Deserialize, Serialize};
 
 use super::input;
@@ -66,6 +67,9 @@ pub(crate) struct BatchArgs {
     /// Input format; default: detected by file name, then by content
     #[arg(long, value_enum)]
     pub format: Option<ListFormat>,
+    /// Encoding of lines that are not UTF-8, such as windows-1252; default: detected by their text
+    #[arg(long, value_name = "NAME", value_parser = encoding)]
+    pub encoding: Option<TextEncoding>,
     /// Output format; default: detected by file name, else the format of the input, where standard output gets CSV for a workbook
     #[arg(long, value_enum)]
     pub output_format: Option<OutputFormat>,
@@ -106,6 +110,12 @@ pub(crate) struct BatchArgs {
     pub reach: ReachArgs,
 }
 
+/// Reads the name of an encoding, as uploads do.
+pub(crate) fn encoding(word: &str) -> Result<TextEncoding, String> {
+    let names = || CHOICES.map(|encoding| encoding.name().to_ascii_lowercase()).join(", ");
+    chosen(word).ok_or_else(|| format!("must be one of {}", names()))
+}
+
 /// What the command line requests.
 #[derive(Debug)]
 pub(super) struct BatchRequest {
@@ -131,6 +141,7 @@ impl BatchRequest {
             input: input.to_string_lossy().into_owned(),
             column: args.column.clone(),
             format: args.format,
+            encoding: args.encoding,
             no_header: args.no_header,
             offline: args.reach.offline,
             sandbox: args.reach.sandbox,
@@ -206,6 +217,7 @@ pub(super) fn refuse_other(wanted: &BatchHeader, begun: &BatchHeader, imported: 
     let settings = [
         ("--column", wanted.column != begun.column),
         ("--format", wanted.format != begun.format),
+        ("--encoding", wanted.encoding != begun.encoding),
         ("--no-header", wanted.no_header != begun.no_header),
         ("--offline", wanted.offline != begun.offline),
         ("--sandbox", wanted.sandbox != begun.sandbox),

@@ -270,6 +270,7 @@ async fn inputs_that_cannot_be_read_leave_nothing_behind() {
         ("in.jsonl", b"[{\"email\":\"a@x.org\"}]", &[], "jq"),
         ("in.txt", b"a@x.org\n", &["--column", "3"], "column"),
         ("in.csv", b"name,email\nA,a@x.org\n", &["--column", "name"], "no row has an address; set --column 2"),
+        ("in.csv", b"name,email\nA,a@x.org\n", &["--column", "mails"], "there is no column \"mails\"; set --column 2."),
         ("in.csv", b"email,n\n,1\nnonsense,2\n", &[], "no row has an address. Nothing was probed yet"),
     ];
     for (name, content, more, message) in table {
@@ -351,6 +352,32 @@ async fn odd_inputs_are_answered_row_by_row() {
     }
     let empty = Bench::new("empty.csv", b"");
     assert_eq!(empty.run(&Arc::new(Fake::default()), "empty.csv", "out.csv", &[]).await.unwrap(), Exit::Done);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_of_recipients_and_the_end_of_a_dos_text_are_read() {
+    let files: [(&str, &[u8], &str); 2] = [
+        (
+            "w.txt",
+            b"To: ok@x.org; \"B, C\" <ok2@x.org>\nok3@x.org; *ok4@x.org*\n",
+            "ok@x.org\tpassed\tvalid\t\t\n\"B, C\" <ok2@x.org>\tpassed\tvalid\t\t\nok3@x.org\tpassed\tvalid\t\t\nok4@x.org\tpassed",
+        ),
+        ("x.csv", b"email\nok@x.org\n\x1a", "\nok@x.org,passed,valid,,,false,false,false,false,false,x.org\n\x1a"),
+    ];
+    for (name, content, expected) in files {
+        let bench = Bench::new(name, content);
+        let out = name.replace('.', "_out.");
+        bench.run(&Arc::new(Fake::default()), name, &out, &[]).await.unwrap();
+        assert!(bench.read(&out).contains(expected), "{}", bench.read(&out));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_encoding_that_is_named_is_no_guess() {
+    let bench = Bench::new("in.csv", b"email\na@\xe6\xf8.org\n");
+    let fake = Arc::new(Fake::default());
+    bench.run(&fake, "in.csv", "out.csv", &["--encoding", "windows-1252"]).await.unwrap();
+    assert!(bench.read("out.csv").contains("a@\u{e6}\u{f8}.org,passed"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -140,7 +140,12 @@ pub(crate) fn is_name(cell: &str) -> bool {
 /// Whether a cell is the title of a single column: it has the name of an address column among other words, or what else such lists
 /// are called. Any other text may be meant as an address.
 pub(super) fn is_title(cell: &str) -> bool {
-    let words = cell.split(|c: char| !c.is_alphanumeric() && c != '-').map(simple);
-    !cell.contains('@')
-        && words.into_iter().any(|word| NAMES.contains(&word.as_str()) || TITLES.contains(&word.as_str()))
+    let (before, behind) = cell.split_once('@').unwrap_or((cell, ""));
+    let mut words = before.split(|c: char| !c.is_alphanumeric() && c != '-').map(simple);
+    if behind.is_empty() {
+        return words.any(|word| NAMES.contains(&word.as_str()) || TITLES.contains(&word.as_str()));
+    }
+    // A sentence around a sample: `Your email (e.g. name@company.com)`.
+    let is_sentence = before.contains(['(', '[', '\u{ff08}']) || before.split_whitespace().count() > 2;
+    is_sentence && words.any(|word| NAMES.contains(&word.as_str()))
 }

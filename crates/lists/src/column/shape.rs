@@ -27,8 +27,8 @@ pub fn titles(rows: &[Vec<String>]) -> usize {
     if is_list && rows[..header].iter().all(is_title) { header } else { 0 }
 }
 
-/// Reads records that are one quoted cell each, with a whole row in it: as many cells in each, and one address in each but the
-/// header.
+/// Reads records that are one quoted cell each, with a whole row in it: one address in each but the header, and as many cells in each.
+/// Where their numbers differ, because the cells within lost their own quotes, the sample is uneven.
 pub(super) fn unwrapped(head: &[u8]) -> Option<Sample> {
     let outer = DialectTrial::of(head, Dialect::separated(b','));
     let is_single = outer.quoted.iter().all(|quoted| *quoted)
@@ -38,15 +38,16 @@ pub(super) fn unwrapped(head: &[u8]) -> Option<Sample> {
     if !is_single {
         return None;
     }
-    let read = DELIMITERS.map(|delimiter| {
-        let dialect = Dialect::separated(delimiter);
-        let rows = outer.rows.iter().map(|row| cells(row[0].as_bytes(), dialect, false)).collect();
-        Sample { dialect, rows, titles: 0, is_wrapped: true, is_quoted: false, has_quotes: true }
-    });
     let is_row = |row: &Vec<String>| row.iter().filter(|cell| is_address(cell) && !cell.contains('<')).count() == 1;
-    read.into_iter().find(|sample| {
-        let width = sample.rows[0].len();
-        let is_regular = width > 1 && sample.rows.iter().all(|row| row.len() == width);
-        is_regular && sample.rows[1..].iter().all(is_row) && (is_row(&sample.rows[0]) || is_header(&sample.rows[0]))
-    })
+    let read = DELIMITERS.iter().filter_map(|delimiter| {
+        let dialect = Dialect::separated(*delimiter);
+        let rows: Vec<_> = outer.rows.iter().map(|row| cells(row[0].as_bytes(), dialect, false)).collect();
+        let has_rows = rows.iter().all(|row| row.len() > 1)
+            && rows[1..].iter().all(is_row)
+            && (is_row(&rows[0]) || is_header(&rows[0]));
+        let is_uneven = rows.iter().any(|row| row.len() != rows[0].len());
+        let sample = Sample { dialect, is_wrapped: true, is_uneven, has_quotes: true, ..Sample::of_rows(rows) };
+        has_rows.then_some(sample)
+    });
+    read.min_by_key(|sample| sample.is_uneven)
 }

@@ -1,6 +1,6 @@
 //! Rows without an address: nobody is asked about them, and they cost nothing.
 
-use probity_mail::address::{Address, bare_address, is_blank, mail_link};
+use probity_mail::address::{self, Address, bare_address, is_blank};
 
 use serde::{Deserialize, Serialize};
 
@@ -37,47 +37,17 @@ fn is_remark(cell: &str) -> bool {
     cell.starts_with('#') || NOTHING.contains(&&*small) || sums || (first == "eof" && words.next().is_none())
 }
 
-/// The address in a cell that has dirt around it: a link (`mailto:`), pairs of quotes or brackets, separators behind it. `None` if
-/// there is none, or if nothing or several addresses are within. Blanks alone are no dirt.
+/// The address in a cell that has dirt around it ([`address::cleaned`]). `None` if there is none, or if nothing or several addresses
+/// are within. Blanks alone are no dirt.
 pub fn cleaned(cell: &str) -> Option<&str> {
-    const PAIRS: [(char, char); 10] = [
-        ('"', '"'),
-        ('\'', '\''),
-        ('(', ')'),
-        ('[', ']'),
-        ('`', '`'),
-        ('\u{ab}', '\u{bb}'),
-        ('\u{2018}', '\u{2019}'),
-        ('\u{201c}', '\u{201d}'),
-        ('\u{201e}', '\u{201c}'),
-        ('\u{201a}', '\u{2018}'),
-    ];
     let bare = trimmed(cell);
     // A name before an address in brackets is understood as it is.
-    if bare.contains('<') {
+    if bare_address(bare).len() < bare.len() {
         return None;
     }
-    let mut text = bare;
-    loop {
-        let before = text;
-        text = trimmed(text.trim_end_matches([',', ';']));
-        for (open, close) in PAIRS {
-            let inner = text.strip_prefix(open).and_then(|inner| inner.strip_suffix(close));
-            text = trimmed(inner.unwrap_or(text));
-        }
-        text = without_scheme(text);
-        if text == before {
-            break;
-        }
-    }
+    let text = address::cleaned(bare);
     let is_other = text.len() < bare.len() || bare.len() < cell.trim_matches(is_blank).len();
     (is_other && is_address(text) && looks_like_address(text)).then_some(text)
-}
-
-/// A link without its scheme and its fields (RFC 6068); one with encoded characters stays.
-fn without_scheme(text: &str) -> &str {
-    let address = mail_link(text).and_then(|target| target.split('?').next());
-    address.filter(|address| !address.contains('%')).unwrap_or(text)
 }
 
 /// Reason why a row is left out.
@@ -124,6 +94,11 @@ fn several(cell: &str) -> Option<usize> {
     let count =
         parts.map(|part| part.trim_matches(AROUND)).filter(|part| is_address(part) && looks_like_address(part)).count();
     (count > 1).then_some(count)
+}
+
+/// Counts the addresses in a cell that has nothing else.
+pub(crate) fn addresses_in(cell: &str) -> usize {
+    if is_address(cell) && looks_like_address(cell) { 1 } else { several(cell).unwrap_or_default() }
 }
 
 /// Whether a cell has something like an address, so that its column is one of addresses.
@@ -206,6 +181,9 @@ mod tests {
             "\u{ab}\u{a0}a@x.org\u{a0}\u{bb}",
             "['mailto:a@x.org'];",
             "a@x.org\0\0",
+            "*a@x.org*",
+            "a@x.org\u{2122}",
+            "Cc: a@x.org",
         ] {
             assert_eq!(cleaned(cell), Some("a@x.org"), "{cell:?}");
         }

@@ -2,6 +2,7 @@
 
 use crate::column::Sample;
 use crate::encoding::{SAMPLE_BYTES, TextEncoding};
+use crate::recipients::are_recipients;
 use crate::split::{Dialect, RECORD_MAX};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,15 +53,16 @@ impl Layout {
             Some(delimiter) => Sample::separated(body, delimiter),
             None => Sample::read(body),
         };
-        let several = hint.pasted
-            || ((hint.form != Some(TextForm::Csv) || hint.by_name) && !hint.named && sample.is_recipients());
+        let has_columns = said.is_some() || hint.named || (hint.form == Some(TextForm::Csv) && !hint.by_name);
+        let is_json = matches!(first_byte(body), Some(b'{' | b'['));
+        let several = hint.pasted || (!has_columns && !is_json && are_recipients(body));
         let form = hint.form.filter(|_| !several || hint.pasted || !hint.by_name);
-        let form = form.unwrap_or_else(|| match first_byte(body) {
-            _ if several => TextForm::Lines,
-            Some(b'{' | b'[') => TextForm::Json,
-            _ if hint.named || said.is_some() || sample.has_columns() => TextForm::Csv,
-            _ if sample.is_named() || sample.has_quotes => TextForm::Csv,
-            _ => TextForm::Lines,
+        let is_table = has_columns || sample.has_columns() || sample.is_named() || sample.has_quotes;
+        let form = form.unwrap_or(match () {
+            () if several => TextForm::Lines,
+            () if is_json => TextForm::Json,
+            () if is_table => TextForm::Csv,
+            () => TextForm::Lines,
         });
         Self {
             form,

@@ -36,6 +36,8 @@ pub struct TextRemarks {
     pub foreign: Oddity,
     /// Rows with NUL characters.
     pub nuls: Oddity,
+    /// Rows with characters that nobody sees around an address.
+    pub hidden: Oddity,
     /// Blank rows before the last row that is not.
     pub blank: Oddity,
     /// Rows in which a quote opens by mistake.

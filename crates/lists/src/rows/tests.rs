@@ -109,6 +109,12 @@ fn what_stands_above_the_header_is_kept_apart() {
 fn a_row_in_one_quoted_cell_is_unpacked_where_all_rows_are() {
     let twice = "\"Name,Email\"\r\n\"Ann,a@x.org\"\r\n\"\"\"Roe, Bob\"\",b@x.org\"\r\n";
     assert_eq!(read(twice.as_bytes()).1, [["Name", "Email"], ["Ann", "a@x.org"], ["Roe, Bob", "b@x.org"]]);
+    for text in
+        ["\"Name,Email\"\n\"Lee, Ann,a@x.org\"\n\"Bob,b@x.org\"\n", "\"Lee, Ann;a@x.org\"\n\"Bob,Jr;b@x.org;1\"\n"]
+    {
+        let mut rows = TextRows::open(text.as_bytes(), TextHint::default()).unwrap();
+        assert!(matches!(rows.next_row(), Err(FileFault::WrappedRows)), "{text}");
+    }
     for text in ["\"Name,Email\"\n\"Ann,a@x.org\"\nBob\n", "\"Doe, Ann <a@x.org>\"\n\"Roe, Bob <b@x.org>\"\n"] {
         assert!(read(text.as_bytes()).1.iter().all(|row| row.len() == 1), "{text}");
     }
@@ -153,7 +159,19 @@ fn recipients_are_rows_of_their_own_where_text_was_pasted() {
             [["a@x.org"], ["b@x.org"], [if text.contains('C') { "C <c@x.org>" } else { "c@x.org" }]]
         );
     }
-    assert_eq!(read(b"a@x.org,b@x.org\nc@x.org,d@x.org\n").1, [["a@x.org", "b@x.org"], ["c@x.org", "d@x.org"]]);
+    let two = [["a@x.org"], ["b@x.org"], ["c@x.org"], ["d@x.org"]];
+    for text in [
+        "a@x.org,b@x.org\nc@x.org,d@x.org\n",
+        "a@x.org; b@x.org\nc@x.org; d@x.org\n",
+        "To: a@x.org; b@x.org\nCc: 'c@x.org'; (d@x.org)\n",
+    ] {
+        assert_eq!(read(text.as_bytes()).1, two, "{text}");
+    }
+    // Columns that are named, or that somebody asks for.
+    let rows = [["email", "other"], ["a@x.org", "b@x.org"]];
+    assert_eq!(read(b"email,other\na@x.org,b@x.org\n").1, rows);
+    let mut rows = TextRows::open(&b"a@x.org,b@x.org\n"[..], TextHint { named: true, ..TextHint::default() }).unwrap();
+    assert_eq!(rows.next_row().unwrap().unwrap(), ["a@x.org", "b@x.org"]);
 }
 
 #[test]
@@ -194,6 +212,14 @@ fn oddities_are_said_with_their_lines() {
         TextRemarks { foreign: odd(5), nuls: odd(3), stray: odd(2), ..TextRemarks::default() }
     );
     assert_eq!(foreign, [5]);
+}
+
+#[test]
+fn hidden_characters_around_an_address_are_remarked() {
+    let text = "n,email\n1,a@x.org \n2,\u{a0}b@x.org\n3,\u{200b}\nJ\u{f6}rg\u{a0},c@x.org\u{200b}\n";
+    let mut rows = TextRows::open(text.as_bytes(), TextHint::default()).unwrap();
+    while rows.next_row().unwrap().is_some() {}
+    assert_eq!(rows.records().remarks().hidden, Oddity { count: 2, line: 3 });
 }
 
 #[test]

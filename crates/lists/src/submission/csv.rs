@@ -6,15 +6,20 @@
 //! Only the address of a record is kept. Apparent damage is rejected with its line: an address or a record without an end, a quote
 //! that is never closed, an address that is not UTF-8. Other columns may be in any encoding.
 
-use super::{Blocks, SubmissionFault};
+use super::{Blocks, LeftOut, SubmissionFault};
 use crate::FileFault;
-use crate::absent::{absence, cleaned, has_address};
+use crate::absent::{Absence, absence, cleaned, has_address};
+use crate::column::OtherAddresses;
 use crate::remarks::Oddity;
 use crate::rows::{Record, RecordKind, TextForm, TextHint, TextRecords};
 
 const RECORD_TOO_LONG: &str = "a record may have at most 1048576 bytes; check for an unclosed quote";
 const NOT_UTF8: &str = "the address must be UTF-8";
+const WRAPPED: &str =
+    "each row is in quotes as a whole, and its cells cannot be told apart; send it without these quotes";
 const UNCLOSED: &str = "a quote is not closed";
+const SEVERAL: &str =
+    "no row has just one address, and this is the first with several in one cell; give each a row of its own";
 const NO_COLUMN: &str = "no column is named `email`, and no field has an address; name the address column `email`";
 
 const CSV: TextHint = TextHint {
@@ -31,6 +36,9 @@ pub(super) struct CsvReader {
     records: TextRecords,
     choice: Option<Choice>,
     without: Oddity,
+    /// Those of them with several addresses in one cell.
+    several: Oddity,
+    others: OtherAddresses,
     has_address: bool,
 }
 
@@ -42,7 +50,14 @@ struct Choice {
 
 impl CsvReader {
     pub(super) fn new() -> Self {
-        Self { records: TextRecords::new(CSV), choice: None, without: Oddity::default(), has_address: false }
+        Self {
+            records: TextRecords::new(CSV),
+            choice: None,
+            without: Oddity::default(),
+            several: Oddity::default(),
+            others: OtherAddresses::default(),
+            has_address: false,
+        }
     }
 
     /// Reads a piece; `blocks` receives each address.
@@ -51,11 +66,15 @@ impl CsvReader {
         self.read(blocks)
     }
 
-    /// Ends the body: the last record needs no line end. Returns the rows without an address.
-    pub(super) fn finish(mut self, blocks: &mut Blocks) -> Result<Oddity, SubmissionFault> {
+    /// Ends the body: the last record needs no line end.
+    pub(super) fn finish(mut self, blocks: &mut Blocks) -> Result<LeftOut, SubmissionFault> {
         self.records.end();
         self.read(blocks)?;
-        if self.has_address { Ok(self.without) } else { Err(SubmissionFault::NoRows) }
+        match self.several {
+            _ if self.has_address => Ok(LeftOut { rows: self.without, others: self.others.count() }),
+            Oddity { count: 0, .. } => Err(SubmissionFault::NoRows),
+            Oddity { line, .. } => Err(SubmissionFault::Line(line, SEVERAL)),
+        }
     }
 
     fn read(&mut self, blocks: &mut Blocks) -> Result<(), SubmissionFault> {
@@ -67,7 +86,7 @@ impl CsvReader {
                 continue;
             }
             if let Some(several) = self.records.recipients(&record) {
-                several.iter().try_for_each(|address| self.address(&record, address, blocks))?;
+                several.iter().try_for_each(|address| self.entry(&record, address, None, blocks))?;
                 continue;
             }
             if self.choice.is_none() && self.choose(&record)? {
@@ -88,12 +107,28 @@ impl CsvReader {
     }
 
     fn row(&mut self, record: &Record, blocks: &mut Blocks) -> Result<(), SubmissionFault> {
-        let line = record.raw.line;
-        let (column, header) = self.choice.as_ref().map_or((0, None), |of| (of.column, of.header.as_deref()));
-        let address = record.cells.get(column).map_or("", String::as_str);
-        let address = cleaned(address).unwrap_or(address);
-        if absence(address, header, false).is_some() {
-            self.without.meet(line);
+        let Some(choice) = self.choice.take() else { return Ok(()) };
+        self.others.row(&record.cells, choice.column);
+        let cell = record.cells.get(choice.column).map_or("", String::as_str);
+        let taken = self.entry(record, cell, choice.header.as_deref(), blocks);
+        self.choice = Some(choice);
+        taken
+    }
+
+    /// Takes the cell of the address column.
+    fn entry(
+        &mut self,
+        record: &Record,
+        cell: &str,
+        header: Option<&str>,
+        blocks: &mut Blocks,
+    ) -> Result<(), SubmissionFault> {
+        let address = cleaned(cell).unwrap_or(cell);
+        if let Some(absence) = absence(address, header, false) {
+            self.without.meet(record.raw.line);
+            if matches!(absence, Absence::Several(_)) {
+                self.several.meet(record.raw.line);
+            }
             return Ok(());
         }
         self.address(record, address, blocks)
@@ -112,6 +147,7 @@ impl CsvReader {
 fn of_file(fault: FileFault) -> SubmissionFault {
     match fault {
         FileFault::OpenQuote(line) => SubmissionFault::Line(line, UNCLOSED),
+        FileFault::WrappedRows => SubmissionFault::Line(1, WRAPPED),
         fault => SubmissionFault::Line(fault.number().unwrap_or_default(), RECORD_TOO_LONG),
     }
 }

@@ -11,11 +11,12 @@ use quick_xml::events::Event;
 
 use super::package::Package;
 use super::sheet::{ROW_LAST, place};
-use super::xml::attributes;
+use super::xml::{CellText, attributes};
 use super::{NAME_MAX, resolved};
-use crate::FileFault;
+use crate::absent::addresses_in;
 use crate::bounds::LINK_BYTES_MAX;
 use crate::column::is_address;
+use crate::{COLUMNS_MAX, FileFault};
 
 /// Bytes of a link apart from its texts: its place or key in two tables.
 const LINK_BYTES: usize = 64;
@@ -27,6 +28,16 @@ pub(super) struct Links {
     found: HashMap<(u32, u32), Box<str>>,
     /// Rows of links that were ignored.
     ignored: HashSet<u32>,
+}
+
+/// What is behind a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Behind {
+    Address(String),
+    /// The address in another column of the row, counted from 0.
+    Column(u32),
+    /// An address that only the formula tells.
+    Unknown,
 }
 
 /// Addresses that a part of relations links to, by id.
@@ -50,23 +61,38 @@ impl Links {
         loop {
             match part.next()? {
                 Event::Start(tag) if tag.local_name().as_ref() == "hyperlink" => {
-                    let at = attributes(&tag, |name, value| (name == "ref").then(|| first_place(value)))?.flatten();
+                    let range = attributes(&tag, |name, value| (name == "ref").then(|| cells_of(value)))?.flatten();
                     let of = |name: &str, value: &str| {
                         (name == "id" || name.ends_with(":id")).then(|| targets.found.get(value).cloned())
                     };
-                    let Some(at) = at.filter(|(row, _)| *row <= ROW_LAST) else { continue };
+                    let Some((first, last)) = range else { continue };
                     match attributes(&tag, of)? {
-                        Some(Some(address)) if bytes < LINK_BYTES_MAX => {
-                            bytes += address.len() + LINK_BYTES;
-                            links.found.insert(at, address);
-                        }
-                        Some(None) if !targets.cut => {}
-                        Some(_) => _ = links.ignored.insert(at.0),
-                        None => {}
+                        Some(Some(address)) => links.add((first, last), &address, &mut bytes),
+                        Some(None) if targets.cut => _ = links.ignored.insert(first.0),
+                        Some(None) | None => {}
                     }
                 }
                 Event::Eof => return Ok(links),
                 _ => {}
+            }
+        }
+    }
+
+    /// Adds a link of a range, as far as its cells fit.
+    fn add(&mut self, (first, last): ((u32, u32), (u32, u32)), address: &str, bytes: &mut usize) {
+        for row in first.0..=last.0 {
+            if *bytes >= LINK_BYTES_MAX {
+                self.ignored.insert(row);
+                *bytes += LINK_BYTES;
+                // Many long ranges take no time without bound.
+                if *bytes >= 2 * LINK_BYTES_MAX {
+                    return;
+                }
+                continue;
+            }
+            for column in first.1..=last.1 {
+                *bytes += address.len() + LINK_BYTES;
+                self.found.insert((row, column), address.into());
             }
         }
     }
@@ -104,9 +130,13 @@ impl Targets {
     }
 }
 
-/// The first cell of a range.
-fn first_place(range: &str) -> Option<(u32, u32)> {
-    place(range.split(':').next().unwrap_or_default())
+/// The first and the last cell of a range that a table of people may have.
+fn cells_of(range: &str) -> Option<((u32, u32), (u32, u32))> {
+    let (first, last) = range.split_once(':').unwrap_or((range, range));
+    let (first, last) = (place(first)?, place(last)?);
+    let columns_max = u32::try_from(COLUMNS_MAX).unwrap_or(u32::MAX);
+    (first.0 <= ROW_LAST)
+        .then(|| (first, (last.0.clamp(first.0, ROW_LAST), last.1.clamp(first.1, first.1 + columns_max))))
 }
 
 /// The address that an escaped link leads to.
@@ -116,18 +146,67 @@ fn linked(link: &str) -> Option<String> {
     mailed(&link)
 }
 
-/// The address of a link to write to. What is no proper encoding stands for itself.
+/// The address of a link to write to, or several, which a reader finds in the cell. What is no proper encoding stands for itself.
 fn mailed(link: &str) -> Option<String> {
     let address = mail_link(link.trim())?.split('?').next().filter(|address| address.len() <= NAME_MAX)?;
     let address = percent_decode_str(address).decode_utf8_lossy();
-    is_address(&address).then(|| address.into_owned())
+    (addresses_in(&address) > 0 || is_address(&address)).then(|| address.into_owned())
 }
 
-/// The address of a formula such as `HYPERLINK("mailto:ann@example.org","Ann")`.
-pub(super) fn of_formula(formula: &str) -> Option<String> {
-    let (name, rest) = formula.trim_start_matches(['=', ' ']).split_at_checked("HYPERLINK(".len())?;
-    let link = rest.trim_start().strip_prefix('"')?.split('"').next()?;
-    if name.eq_ignore_ascii_case("HYPERLINK(") { mailed(link) } else { None }
+/// Groups of cells with one formula that are told apart.
+const GROUPS_MAX: usize = 1_000;
+
+/// Formula of a cell.
+#[derive(Default)]
+pub(super) struct Formula {
+    pub(super) text: CellText,
+    /// Group of cells that share the text of the first one.
+    pub(super) group: Option<u32>,
+    /// What is behind the cells of groups.
+    groups: HashMap<u32, Behind>,
+}
+
+impl Formula {
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.group = None;
+    }
+
+    /// What is behind the cell, in this row.
+    pub(super) fn behind(&mut self, row: u32) -> Option<Behind> {
+        let text = self.text.text()?;
+        let behind = of_formula(text, row);
+        match self.group {
+            Some(group) if text.is_empty() => self.groups.get(&group).cloned(),
+            Some(group) if self.groups.len() < GROUPS_MAX => {
+                behind.clone().and_then(|behind| self.groups.insert(group, behind));
+                behind
+            }
+            _ => behind,
+        }
+    }
+}
+
+/// What a formula links to, such as `HYPERLINK("mailto:ann@example.org","Ann")` or `HYPERLINK("mailto:"&B2,A2)` in this row; `None`
+/// if that is no address.
+fn of_formula(formula: &str, row: u32) -> Option<Behind> {
+    let upper = formula.to_ascii_uppercase();
+    let mut calls = upper.match_indices("HYPERLINK(").map(|(at, name)| formula[at + name.len()..].trim_start());
+    let link = calls.next().filter(|_| upper.contains("MAILTO:"))?;
+    let (literal, rest) = link.strip_prefix('"').and_then(|rest| rest.split_once('"')).unwrap_or_default();
+    // Of several calls, one was shown.
+    if calls.next().is_some() || literal.is_empty() {
+        return Some(Behind::Unknown);
+    }
+    let rest = rest.trim_start();
+    if rest.is_empty() || rest.starts_with([',', ';', ')']) {
+        return mailed(literal).map(Behind::Address);
+    }
+    let end = rest.find([',', ';', ')']).unwrap_or(rest.len());
+    let cell = rest[..end].strip_prefix('&').map(|cell| cell.trim().replace('$', ""));
+    let cell = cell.filter(|_| literal.eq_ignore_ascii_case("mailto:")).and_then(|cell| place(&cell));
+    let column = cell.filter(|(of, _)| *of == row).map(|(_, column)| Behind::Column(column));
+    Some(column.unwrap_or(Behind::Unknown))
 }
 
 #[cfg(test)]
@@ -142,7 +221,7 @@ mod tests {
             ("mailto:ann@example.org?cc=a&amp;bcc=%", Some("ann@example.org")),
             ("mailto:50%@example.org", Some("50%@example.org")),
             ("mailto:j%C3%B6rg@example.org", Some("jörg@example.org")),
-            ("mailto:a@example.org,b@example.org", None),
+            ("mailto:a@example.org,b@example.org", Some("a@example.org,b@example.org")),
             ("mailto:", None),
             ("https://example.org/@ann", None),
             ("ö", None),
@@ -150,11 +229,26 @@ mod tests {
         for (link, address) in table {
             assert_eq!(linked(link).as_deref(), address, "{link}");
         }
-        assert_eq!(of_formula("HYPERLINK(\"mailto:bob@example.org\",\"Bob\")").as_deref(), Some("bob@example.org"));
-        for formula in
-            ["HYPERLINK(A1,\"Bob\")", "SUM(\"mailto:bob@example.org\")", "", "HYPERLINK(\"https://example.org\")"]
-        {
-            assert_eq!(of_formula(formula), None, "{formula}");
+        let address = |address: &str| Some(Behind::Address(address.to_owned()));
+        let table = [
+            ("HYPERLINK(\"mailto:bob@example.org\",\"Bob\")", address("bob@example.org")),
+            ("=hyperlink( \"MAILTO:bob@example.org?subject=hi\" ; \"Bob\")", address("bob@example.org")),
+            ("IF(C2=\"\",\"\",HYPERLINK(\"mailto:bob@example.org\",\"Bob\"))", address("bob@example.org")),
+            ("HYPERLINK(\"mailto:\"&B2,\"Bob\")", Some(Behind::Column(1))),
+            ("HYPERLINK(\"mailto:\" & $B$2)", Some(Behind::Column(1))),
+            ("HYPERLINK(\"mailto:\"&B9,\"Bob\")", Some(Behind::Unknown)),
+            ("HYPERLINK(\"mailto:\"&B2&\"@example.org\",\"Bob\")", Some(Behind::Unknown)),
+            ("HYPERLINK(\"mailto:bob@\"&B2,\"Bob\")", Some(Behind::Unknown)),
+            ("HYPERLINK(CONCATENATE(\"mailto:\",B2),\"Bob\")", Some(Behind::Unknown)),
+            ("HYPERLINK(A1,\"Bob\")", None),
+            ("SUM(\"mailto:bob@example.org\")", None),
+            ("", None),
+            ("HYPERLINK(\"https://example.org\")", None),
+        ];
+        for (formula, behind) in table {
+            assert_eq!(of_formula(formula, 1), behind, "{formula}");
         }
+        assert_eq!(cells_of("A2:B3"), Some(((1, 0), (2, 1))));
+        assert_eq!(cells_of("C4"), Some(((3, 2), (3, 2))));
     }
 }

@@ -5,12 +5,13 @@ use probity_mail::address::bare_address;
 use quick_xml::events::Event;
 
 use super::format::Formats;
-use super::links::{Links, of_formula};
+use super::links::{Behind, Formula, Links};
 use super::package::Bounded;
 use super::shared::{SharedText, SharedTexts};
 use super::xml::{CellText, Xml, attributes};
 use crate::absent::has_address;
 use crate::bounds::{CELLS_MAX, ROWS_MAX, WorkbookBound};
+use crate::column::is_address;
 use crate::remarks::Oddity;
 use crate::split::RECORD_MAX;
 use crate::{CELL_MAX_BYTES, COLUMNS_MAX, FileFault};
@@ -82,7 +83,7 @@ impl<R: Bounded> Sheet<'_, R> {
         };
         let unreadable = self.unreadable.count;
         let (mut row, mut column) = (0, 0);
-        let (mut content, mut formula) = (CellText::default(), CellText::default());
+        let (mut content, mut formula) = (CellText::default(), Formula::default());
         loop {
             let tag = match self.part.next()? {
                 Event::Start(tag) => match tag.local_name().as_ref() {
@@ -118,7 +119,9 @@ impl<R: Bounded> Sheet<'_, R> {
             content.clear();
             formula.clear();
             self.content(tag.kind, &mut content, &mut formula)?;
-            rows.link = self.links.at(place.0, place.1).map(str::to_owned).or_else(|| of_formula(formula.text()?));
+            let link = self.links.at(place.0, place.1).map(|address| Behind::Address(address.to_owned()));
+            let is_shown = content.text().is_some_and(|text| !text.trim().is_empty());
+            rows.link = link.or_else(|| formula.behind(place.0).filter(|_| is_shown));
             self.value(&tag, place, &content, &mut rows)?;
         }
         rows.end()?;
@@ -146,7 +149,7 @@ impl<R: Bounded> Sheet<'_, R> {
     }
 
     /// Reads a cell to its end, its text into `content`, and its formula.
-    fn content(&mut self, kind: CellKind, content: &mut CellText, formula: &mut CellText) -> Result<(), FileFault> {
+    fn content(&mut self, kind: CellKind, content: &mut CellText, formula: &mut Formula) -> Result<(), FileFault> {
         let outside = self.part.depth() - 1;
         let (mut value, mut computed) = (false, false);
         loop {
@@ -155,7 +158,11 @@ impl<R: Bounded> Sheet<'_, R> {
                 Event::Start(tag) => match tag.local_name().as_ref() {
                     "v" if child => value = kind != CellKind::Inline,
                     "is" if child => self.part.rich(content)?,
-                    "f" if child => computed = true,
+                    "f" if child => {
+                        computed = true;
+                        formula.group =
+                            attributes(&tag, |name, value| (name == "si").then(|| value.parse().ok()))?.flatten();
+                    }
                     _ => (value, computed) = (false, false),
                 },
                 Event::End(_) => {
@@ -166,7 +173,7 @@ impl<R: Bounded> Sheet<'_, R> {
                 }
                 Event::Eof => return Err(FileFault::Damaged),
                 event if value => content.take(&event)?,
-                event if computed => formula.take(&event)?,
+                event if computed => formula.text.take(&event)?,
                 _ => {}
             }
         }
@@ -277,12 +284,12 @@ struct Rows<'a, T> {
     /// Total length of its texts: many cells may share a long one.
     bytes: usize,
     given: u64,
-    /// Address behind the current cell.
-    link: Option<String>,
-    /// Columns and addresses behind other cells of the current row.
-    linked: Vec<(usize, String)>,
+    /// What is behind the current cell.
+    link: Option<Behind>,
+    /// Columns of other cells of the current row, and what is behind them.
+    linked: Vec<(usize, Behind)>,
     links: &'a Links,
-    /// Rows without an address, as a link was ignored.
+    /// Rows without an address, as a link was ignored or is not known.
     lost: Oddity,
     /// Whether a shared text was found.
     has_shared: bool,
@@ -309,7 +316,9 @@ impl<T: FnMut(u64, Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
         if text.len() > CELL_MAX_BYTES {
             return Err(FileFault::CellTooLong(number));
         }
-        self.bytes += text.len() + link.as_ref().map_or(0, String::len);
+        let behind =
+            link.as_ref().map_or(0, |link| if let Behind::Address(address) = link { address.len() } else { 0 });
+        self.bytes += text.len() + behind;
         if self.bytes > RECORD_MAX {
             return Err(FileFault::RowTooLong(number));
         }
@@ -331,23 +340,41 @@ impl<T: FnMut(u64, Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
         (self.take)(u64::from(self.at) + 1, std::mem::take(&mut self.row))
     }
 
-    /// Adds the addresses behind cells to their texts, unless the row has an address.
+    /// Adds the addresses behind cells to their texts, unless the row has another address. A name whose address is not known is no
+    /// address itself.
     fn link_addresses(&mut self) {
         let linked = std::mem::take(&mut self.linked);
+        for (column, behind) in &linked {
+            let of = |column: &u32| self.row.get(usize::try_from(*column).ok()?).filter(|cell| is_address(cell));
+            if let Behind::Column(other) = behind
+                && let Some(address) = of(other).cloned()
+            {
+                self.name_address(*column, address);
+            }
+        }
         let is_ignored = self.links.is_ignored(self.at);
         if (linked.is_empty() && !is_ignored) || self.row.iter().any(|cell| has_address(cell)) {
             return;
         }
-        if linked.is_empty() {
+        let is_known = |(_, behind): &(usize, Behind)| matches!(behind, Behind::Address(_));
+        if !linked.iter().any(is_known) {
             self.lost.meet(u64::from(self.at) + 1);
         }
-        for (column, address) in linked {
-            let name = self.row[column].trim();
-            let named = format!("{name} <{address}>");
-            // Not every text can be a name before an address.
-            let is_name = !name.is_empty() && bare_address(&named) == address;
-            self.row[column] = if is_name { named } else { address };
+        for (column, behind) in linked {
+            match behind {
+                Behind::Address(address) => self.name_address(column, address),
+                Behind::Column(_) | Behind::Unknown => self.row[column].clear(),
+            }
         }
+    }
+
+    /// Adds an address to the name in a cell.
+    fn name_address(&mut self, column: usize, address: String) {
+        let name = self.row[column].trim();
+        let named = format!("{name} <{address}>");
+        // Not every text can be a name before an address.
+        let is_name = !name.is_empty() && bare_address(&named) == address;
+        self.row[column] = if is_name { named } else { address };
     }
 }
 

@@ -414,6 +414,37 @@ fn addresses_behind_cells_are_read() {
 }
 
 #[test]
+fn addresses_that_only_a_formula_tells_are_read_or_named() {
+    let text = |place: &str, text: &str| format!("<c r=\"{place}\" t=\"inlineStr\"><is><t>{text}</t></is></c>");
+    let formula = |place: &str, formula: &str| format!("<c r=\"{place}\" t=\"str\">{formula}<v>Ann</v></c>");
+    let rows = [
+        text("A1", "email") + &text("B1", "x"),
+        formula("A2", "<f t=\"shared\" si=\"0\">HYPERLINK(\"mailto:\"&amp;B2,C2)</f>") + &text("B2", "a@x.org"),
+        formula("A3", "<f t=\"shared\" si=\"0\"/>") + &text("B3", "b@x.org"),
+        formula("A4", "<f>HYPERLINK(\"mailto:\"&amp;Other!B2,C2)</f>"),
+        text("A5", "Bob"),
+        text("A6", "Cid"),
+    ];
+    let rows = (1..).zip(rows).map(|(n, row)| format!("<row r=\"{n}\">{row}</row>")).collect::<Vec<_>>().concat();
+    let sheet = format!(
+        "<worksheet><sheetData>{rows}</sheetData><hyperlinks><hyperlink ref='A5:A6' r:id='r1'/></hyperlinks></worksheet>"
+    );
+    let links =
+        "<Relationships><Relationship Id='r1' Target='mailto:c@x.org,d@x.org' TargetMode='External'/></Relationships>";
+    let parts = [("xl/worksheets/_rels/sheet1.xml.rels", links.as_bytes()), (SHEET, sheet.as_bytes())];
+    let mut book = Workbook::open(with_parts(list(), &parts)).unwrap();
+    let (mut cells, name) = (Vec::new(), book.sheets()[0].clone());
+    book.read(&name, |_, row| {
+        cells.push(row[0].clone());
+        Ok(())
+    })
+    .unwrap();
+    let expected = ["email", "Ann <a@x.org>", "Ann <b@x.org>", "", "Bob <c@x.org,d@x.org>", "Cid <c@x.org,d@x.org>"];
+    assert_eq!(cells, expected);
+    assert_eq!(book.unreadable(), Oddity { count: 1, line: 4 });
+}
+
+#[test]
 fn links_beyond_the_bound_are_named_where_an_address_is_missing() {
     use std::fmt::Write as _;
 

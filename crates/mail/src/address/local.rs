@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use super::{AddressError, AddressReason, MAX_LOCAL_BYTES};
 use crate::domain::unsafe_character;
@@ -187,11 +188,26 @@ fn check_character(character: char, first: bool) -> Result<(), AddressReason> {
     }
     match unsafe_character(character) {
         Some(reason) => Err(reason),
+        None if first && is_leading_punctuation(character) => Err(AddressReason::BadLocalCharacter),
         None if first && unicode_normalization::char::is_combining_mark(character) => {
             Err(AddressReason::LeadingCombiningMark)
         }
         None => Ok(()),
     }
+}
+
+/// Typographic quotes, brackets, dashes and bullets: what documents have before an address, and no mailbox begins with.
+pub(super) fn is_leading_punctuation(character: char) -> bool {
+    !character.is_ascii()
+        && matches!(
+            character.general_category(),
+            GeneralCategory::InitialPunctuation
+                | GeneralCategory::FinalPunctuation
+                | GeneralCategory::OpenPunctuation
+                | GeneralCategory::ClosePunctuation
+                | GeneralCategory::DashPunctuation
+                | GeneralCategory::OtherPunctuation
+        )
 }
 
 /// Names what stands where an unquoted local part cannot go on.

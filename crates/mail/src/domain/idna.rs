@@ -10,7 +10,9 @@
 
 use std::borrow::Cow;
 
+use idna::punycode;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use super::{MAX_LABEL_BYTES, check_ldh, has_a_label_prefix, idna2008, is_ldh, labels, place};
 use super::{unexpected, unsafe_character};
@@ -29,6 +31,9 @@ pub(super) fn read(text: &str) -> Result<(String, Option<String>), AddressError>
     for (at, label) in labels(text, DOTS) {
         if at > 0 {
             ascii.push('.');
+        }
+        if at + label.len() == text.len() {
+            check_top_level(label).map_err(|error| error.shifted(at))?;
         }
         let (label, is_known) = a_label(label).map_err(|error| place(text, at, error))?;
         internationalized |= has_a_label_prefix(&label);
@@ -61,12 +66,21 @@ fn a_label(typed: &str) -> Result<(Cow<'_, str>, bool), AddressError> {
     }
     check_typed(typed)?;
     let known = encoded(typed).map(|label| (label, true));
-    let label = known.or_else(|| mapped(typed).map(|label| (label, false)));
+    let label = known.or_else(|| mapped(typed).or_else(|| joined(typed)).map(|label| (label, false)));
     let label = label.ok_or(AddressReason::IdnaDisallowed.at(0))?;
     if label.0.len() > MAX_LABEL_BYTES {
         return Err(AddressReason::LabelTooLong.at(0));
     }
     Ok(label)
+}
+
+/// No top-level domain has symbols or punctuation, in whatever way they are mapped: those at the end of an address are not its own.
+fn check_top_level(label: &str) -> Result<(), AddressError> {
+    let is_mark = |c: char| !c.is_ascii() && !JOINERS.contains(&c) && !idna2008::is_letter_or_digit(c);
+    match label.char_indices().find(|(_, c)| is_mark(*c) && unsafe_character(*c).is_none()) {
+        Some((at, _)) => Err(AddressReason::IdnaDisallowed.at(at)),
+        None => Ok(()),
+    }
 }
 
 /// Names what cannot stand in any label before the mapping can drop or change it.
@@ -108,6 +122,27 @@ fn encoded(typed: &str) -> Option<Cow<'_, str>> {
 /// The label as UTS 46 maps and encodes it. The mapping of one label must be one label.
 fn mapped(typed: &str) -> Option<Cow<'_, str>> {
     to_ascii(typed).filter(|label| !label.is_empty() && !label.contains('.'))
+}
+
+/// The label with an emoji that zero-width joiners make of several: UTS 46 refuses joiners outside of scripts that need them, but the
+/// DNS holds such names.
+fn joined(typed: &str) -> Option<Cow<'_, str>> {
+    let pieces: Vec<&str> = typed.split('\u{200d}').collect();
+    let is_symbol = |c: Option<char>| {
+        let category = c.map(UnicodeGeneralCategory::general_category);
+        matches!(category, Some(GeneralCategory::OtherSymbol | GeneralCategory::ModifierSymbol))
+    };
+    let end = |piece: &str| piece.trim_end_matches('\u{fe0f}').chars().next_back();
+    let is_emoji = pieces.windows(2).all(|pair| is_symbol(end(pair[0])) && is_symbol(pair[1].chars().next()));
+    if pieces.len() < 2 || !is_emoji {
+        return None;
+    }
+    let decoded = |piece: &&str| {
+        let label = mapped(piece)?.into_owned();
+        label.strip_prefix("xn--").map_or(Some(label.clone()), punycode::decode_to_string)
+    };
+    let joined = pieces.iter().map(decoded).collect::<Option<Vec<_>>>()?.join("\u{200d}");
+    Some(format!("xn--{}", punycode::encode_str(&joined)?).into())
 }
 
 /// The `ToASCII` of UTS 46 for one label; hyphens at its ends and in the third and fourth place are refused (RFC 5891 §4.2.3.1).

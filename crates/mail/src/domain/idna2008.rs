@@ -53,7 +53,7 @@ fn is_disallowed(character: char) -> bool {
 }
 
 /// RFC 5892 §2.1.
-fn is_letter_or_digit(character: char) -> bool {
+pub(crate) fn is_letter_or_digit(character: char) -> bool {
     matches!(
         character.general_category(),
         GeneralCategory::LowercaseLetter

@@ -17,6 +17,7 @@ pub(crate) mod cost;
 mod ending;
 mod text;
 
+use crate::address::without_lead;
 use crate::facts::lists::text_set::{KeyHash, TextSet};
 use crate::facts::lists::{ListError, Lists, Membership};
 use crate::rng::stable_hash;
@@ -229,15 +230,16 @@ fn is_better(typed: &str, one: (u32, &Target), other: (u32, &Target)) -> bool {
 impl Lists {
     /// The whole address that was probably meant, for a parsed address (decoded local part, A-label domain).
     ///
-    /// Never the same address; `None` for a domain that is real, or that is like no other.
+    /// Never the same address; `None` for a domain that is real, or that is like no other, unless a mark is before the local part.
     pub fn suggest(&self, local: &str, domain: &str) -> Option<String> {
         self.suggest_knowing(local, domain, self.membership(domain))
     }
 
     /// As [`Lists::suggest`], for a domain that was looked up.
     pub(crate) fn suggest_knowing(&self, local: &str, domain: &str, lists: Membership) -> Option<String> {
-        let meant = self.domain_knowing(domain, lists)?;
-        Some(format!("{}@{meant}", written_local(local)))
+        let (meant, bare) = (self.domain_knowing(domain, lists), without_lead(local));
+        let is_other = meant.is_some() || bare != local;
+        is_other.then(|| format!("{}@{}", written_local(bare), meant.as_deref().unwrap_or(domain)))
     }
 
     /// The domain that was probably meant, if it is not this one.

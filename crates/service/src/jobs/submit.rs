@@ -8,8 +8,7 @@
 use probity_backend::outbound::TargetRefusal;
 use probity_contract::error::ApiError;
 use probity_contract::published::jobs::submission::{SubmitQuery, SubmittedJob};
-use probity_lists::remarks::Oddity;
-use probity_lists::submission::{Intake, SubmissionFormat};
+use probity_lists::submission::{Intake, LeftOut, SubmissionFormat};
 use probity_store::jobs::{self, NewJob};
 use probity_store::work;
 
@@ -33,14 +32,14 @@ pub struct ReceivedList {
     list: Result<KeptRows, ApiError>,
     /// Hash of the whole body, even if it is no valid list.
     pub body_hash: [u8; 32],
-    /// Rows of CSV without an address, which are not in the job.
-    pub without: Oddity,
+    /// What of CSV is not in the job.
+    pub left_out: LeftOut,
 }
 
 /// Rows stored under a staged job.
 struct KeptRows {
     rows: i64,
-    without: Oddity,
+    left_out: LeftOut,
     /// Callback URL as sent.
     webhook_url: Option<String>,
 }
@@ -61,8 +60,8 @@ pub async fn receive_list<B: IncomingBody>(
     let staged = StagedJob::begin(app, caller.new_job(app.now(), origin)).await?;
     match read_list(app, &staged, head, open).await {
         Ok((list, body_hash)) => {
-            let without = list.as_ref().map(|list| list.without).unwrap_or_default();
-            Ok(ReceivedList { staged, list, body_hash, without })
+            let left_out = list.as_ref().map(|list| list.left_out).unwrap_or_default();
+            Ok(ReceivedList { staged, list, body_hash, left_out })
         }
         Err(error) => {
             staged.discard(app).await;
@@ -105,8 +104,8 @@ async fn read_list<B: IncomingBody>(
         Ok(submission) => {
             staged.keep(app, next, &mut full).await?;
             let rows = i64::try_from(submission.rows).unwrap_or(i64::MAX);
-            let without = submission.without;
-            Ok(KeptRows { rows, without, webhook_url: submission.webhook_url.or(query.webhook_url) })
+            let left_out = submission.left_out;
+            Ok(KeptRows { rows, left_out, webhook_url: submission.webhook_url.or(query.webhook_url) })
         }
         Err(fault) => Err(fault.into()),
     };

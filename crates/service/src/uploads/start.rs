@@ -15,7 +15,7 @@ use probity_backend::uploads::cells::{address_of, decoded};
 use probity_backend::uploads::view::{Choose, Started};
 use probity_backend::uploads::without::RowsWithout;
 use probity_contract::error::ApiError;
-use probity_lists::absent::has_address;
+use probity_lists::absent::{Absence, has_address};
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::privacy::erasures;
 use probity_store::uploads::{self, ColumnChoice, Upload};
@@ -154,6 +154,7 @@ async fn fill(app: &App, staged: &StagedJob, upload: &Upload) -> Result<Filled, 
         filling: Filling::default(),
         without: RowsWithout::default(),
         has_address: false,
+        has_several: false,
     };
     let (mut next, mut kept) = (0, 0);
     while next < upload.rows {
@@ -185,6 +186,8 @@ struct ColumnTexts {
     without: RowsWithout,
     /// Whether a text looks like an address.
     has_address: bool,
+    /// Whether a cell has several.
+    has_several: bool,
 }
 
 impl ColumnTexts {
@@ -204,9 +207,13 @@ impl ColumnTexts {
                 if at == 0 && self.choice.header {
                     continue;
                 }
-                let Ok(text) = address_of(&self.about, (at, &row), self.choice) else {
-                    self.without.add(at);
-                    continue;
+                let text = match address_of(&self.about, (at, &row), self.choice) {
+                    Ok(text) => text,
+                    Err(why) => {
+                        self.without.add(at);
+                        self.has_several |= matches!(why, Absence::Several(_));
+                        continue;
+                    }
                 };
                 self.has_address |= has_address(&text);
                 self.filling.push(text.as_bytes()).expect("addresses are cut, and a full block was taken");
@@ -218,10 +225,15 @@ impl ColumnTexts {
         Ok(next)
     }
 
-    /// The refusal of a column without an address, with the column that has some.
+    /// The refusal of a column without an address of its own in any cell, with the column that has some.
     fn no_address(&self) -> ApiError {
         let names = self.about.columns(self.choice.header);
-        match self.about.fullest().and_then(|(column, count)| Some((names.get(column)?, count))) {
+        let better = self.about.better_column(self.choice.column, true);
+        match better.and_then(|(column, count)| Some((names.get(column)?, count))) {
+            _ if self.has_several => ApiError::invalid(
+                "column",
+                "has several addresses in each cell; give each a row of its own, and upload the file again",
+            ),
             Some((name, count)) => ApiError::invalid(
                 "column",
                 format_args!("has no address; choose the column \"{name}\", which has {count}"),

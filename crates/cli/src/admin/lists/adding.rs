@@ -7,6 +7,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use clap::Args;
 use probity_contract::error::ApiError;
+use probity_lists::encoding::TextEncoding;
 use probity_service::app::App;
 use probity_service::callers::incoming::IncomingBody;
 use probity_service::uploads::adding::{FileAddition, add_file, forecast_file};
@@ -17,6 +18,7 @@ use super::PROGRESS;
 use crate::admin::OrgFlag;
 use crate::admin::operator::act_for;
 use crate::batch::input;
+use crate::batch::request::encoding;
 use crate::output::printout::{AnswerView, Printout};
 use crate::output::table::{self, AnswerColumn, at, field, made, time};
 
@@ -37,6 +39,9 @@ pub(crate) struct NewListArgs {
     /// Sheet of a workbook; default: the first with content
     #[arg(long, value_name = "NAME")]
     pub sheet: Option<String>,
+    /// Encoding of lines that are not UTF-8, such as windows-1252; default: detected by their text
+    #[arg(long, value_name = "NAME", value_parser = encoding)]
+    pub encoding: Option<TextEncoding>,
     /// Print only a forecast (credits, time, unknown addresses); spend nothing, and do not keep the file
     #[arg(long)]
     pub forecast: bool,
@@ -79,7 +84,7 @@ fn read_addition(args: &NewListArgs, is_input: bool) -> FileAddition {
             source,
             replaces: None,
             sheet: args.sheet.clone(),
-            encoding: None,
+            encoding: args.encoding,
         },
         column: args.column.clone(),
         no_header: args.no_header,

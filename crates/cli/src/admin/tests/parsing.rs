@@ -109,7 +109,7 @@ fn commands_are_understood() {
         "outcomes sources add News --service mailgun --signing-key key.txt --test",
         "outcomes sources remove osr_1",
         "lists add a.xlsx --column E-mail --no-header --sheet May --forecast",
-        "lists add - --reference export-7",
+        "lists add - --reference export-7 --encoding shift_jis",
         "lists list --status queued --source csv --limit 3 --test",
         "lists rows job_1 --status risky --provider google --search ann --after 10 --limit 5 --test",
         "lists download job_1 --format xlsx --language de --original --reason spam -o a.xlsx --test",

@@ -1,11 +1,16 @@
 //! Oddities of an input: counted while it is read, and said afterwards with the first line of each.
 
 use probity_lists::absent::Absence;
+use probity_lists::column::OtherAddresses;
 use probity_lists::remarks::{Oddity, TextRemarks};
 use probity_lists::rows::{Layout, TextForm};
 
 use super::UNREADABLE_ROW;
 use super::places::RowPlaces;
+
+/// Longest name of a column in a note, in characters, and most columns named.
+const NAME_CHARS: usize = 40;
+const COLUMNS_NAMED: usize = 5;
 
 /// Oddities of the input.
 #[derive(Debug, Default)]
@@ -25,6 +30,8 @@ pub(super) struct InputOddities {
     pub(super) why_unreadable: String,
     /// Rows with something like an address.
     pub(super) addresses: u64,
+    /// Addresses in other columns of CSV.
+    pub(super) others: OtherAddresses,
 }
 
 impl InputOddities {
@@ -59,13 +66,31 @@ impl InputOddities {
             return None;
         }
         let place = if column > 0 { format!(" in column {}", column + 1) } else { String::new() };
-        Some(format!("no row has an address{place}{}", better_column(layout, column)))
+        Some(format!("no row has an address{place}{}", better_column(layout, Some(column))))
     }
 
     fn several_warning(&self, places: &RowPlaces) -> Option<String> {
         let one = format!("row has {} addresses in one cell and is left out", self.in_cell);
         let many = "rows have several addresses in one cell and are left out";
         warning(self.several, [&one, many], "", "; give each address a row of its own", places)
+    }
+
+    /// Warning about addresses in other columns, given the header.
+    pub(super) fn others_warning(&self, header: &[String]) -> Option<String> {
+        let columns = self.others.columns();
+        let (first, _) = columns.first()?;
+        let name = |column: usize| header.get(column).map(|name| name.trim()).filter(|name| !name.is_empty());
+        let named = |(column, count): &(usize, u64)| {
+            let short = name(*column).map(|name| name.chars().take(NAME_CHARS).collect::<String>());
+            let name = short.map(|name| format!(" \"{}\"", crate::output::plain(&name))).unwrap_or_default();
+            format!("column {}{name} has {count}", column + 1)
+        };
+        let these = columns.iter().take(COLUMNS_NAMED).map(named).collect::<Vec<_>>().join(", ");
+        let (are, count) = match self.others.count() {
+            1 => ("address in another column is", 1),
+            count => ("addresses in other columns are", count),
+        };
+        Some(format!("{count} {are} not verified: {these}; --column {} verifies those of that column", first + 1))
     }
 
     pub(super) fn warnings(&self, column: usize, places: &RowPlaces) -> Vec<String> {
@@ -84,7 +109,7 @@ impl InputOddities {
             warning(ragged, ["row differs", "rows differ"], " in the number of fields", &padded, places),
             warning(self.missing, left_out.each_ref().map(String::as_str), " left out", "", places),
             self.several_warning(places),
-            warning(self.guessed, guessed, "", "; save the file as UTF-8 to verify them", places),
+            warning(self.guessed, guessed, "", "; name it with --encoding to verify them", places),
             warning(self.unreadable, unreadable, &meta, &why, places),
         ];
         all.into_iter().flatten().collect()
@@ -93,7 +118,7 @@ impl InputOddities {
 
 /// Warnings about the text itself. `other`: encoding of its lines that are not UTF-8.
 pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowPlaces) -> Vec<String> {
-    let TextRemarks { foreign, nuls, stray, spanned, .. } = *remarks;
+    let TextRemarks { foreign, nuls, hidden, stray, spanned, .. } = *remarks;
     let other = other.map(|other| format!(" read as {}", other.replace("windows", "Windows")));
     let not_utf8 = ["line is not UTF-8 and was", "lines are not UTF-8 and were"];
     let unclosed = ["quote is never closed and was", "quotes are never closed and were"];
@@ -101,6 +126,13 @@ pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowP
     let all = [
         other.and_then(|other| warning(foreign, not_utf8, &other, "", places)),
         warning(nuls, ["row has", "rows have"], " NUL characters", "", places),
+        warning(
+            hidden,
+            ["row has", "rows have"],
+            " hidden characters around an address",
+            "; clean these cells",
+            places,
+        ),
         warning(stray, unclosed, " ignored", "", places),
         warning(spanned, lines, "", "; check the quotes there", places),
     ];
@@ -119,10 +151,12 @@ fn warning(
     (count > 0).then(|| format!("{count} {these}{what}, {place} {}{then}", places.name(line)))
 }
 
-/// Names the column that has addresses, if the requested one has none.
-fn better_column(layout: &Layout, column: usize) -> String {
+/// Names the column that has addresses, if the requested one has none or does not exist.
+pub(super) fn better_column(layout: &Layout, column: Option<usize>) -> String {
     match layout.sample.column(None, false) {
-        Ok((better, _)) if better != column && layout.form == TextForm::Csv => format!("; set --column {}", better + 1),
+        Ok((better, _)) if Some(better) != column && layout.sample.addresses() > 0 && layout.form == TextForm::Csv => {
+            format!("; set --column {}", better + 1)
+        }
         _ => String::new(),
     }
 }
@@ -151,8 +185,18 @@ mod tests {
             oddities.warnings(0, &RowPlaces::default())[2..4],
             [
                 "1 row has 3 addresses in one cell and is left out, in line 7; give each address a row of its own",
-                "1 row has an address in an unknown encoding and is left out, in line 8; save the file as UTF-8 to verify them",
+                "1 row has an address in an unknown encoding and is left out, in line 8; name it with --encoding to verify them",
             ]
+        );
+        assert_eq!(oddities.others_warning(&[]), None);
+        let names = ["email", "E-mail 2", ""].map(str::to_owned);
+        oddities.others.row(&["a@x.org", "", "b@x.org"].map(str::to_owned), 0);
+        oddities.others.row(&["", "c@x.org", "d@x.org"].map(str::to_owned), 0);
+        assert_eq!(
+            oddities.others_warning(&names).as_deref(),
+            Some(
+                "3 addresses in other columns are not verified: column 3 has 2, column 2 \"E-mail 2\" has 1; --column 3 verifies those of that column"
+            ),
         );
         oddities.missing.meet(9);
         assert_eq!(

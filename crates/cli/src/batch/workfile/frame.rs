@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use probity_lists::absent::Absence;
-use probity_lists::encoding::Encoding;
+use probity_lists::encoding::{Encoding, TextEncoding};
 use probity_lists::kinds::ColumnKind;
 use probity_lists::split::{Dialect, Eol};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,8 @@ pub(crate) struct BatchHeader {
     pub input: String,
     pub column: Option<String>,
     pub format: Option<ListFormat>,
+    #[serde(default)]
+    pub encoding: Option<TextEncoding>,
     pub no_header: bool,
     pub offline: bool,
     pub sandbox: bool,

@@ -8,7 +8,7 @@ use axum::http::HeaderName;
 use axum::response::{IntoResponse as _, Response};
 use probity_contract::published::jobs::submission::{SubmitQuery, SubmittedJob};
 use probity_contract::query::{FromQuery as _, Query};
-use probity_lists::remarks::Oddity;
+use probity_lists::submission::LeftOut;
 use probity_service::callers::once::{KeyedCall, Once};
 use probity_service::jobs::submit::{SubmissionHead, accept_list, receive_list};
 
@@ -39,9 +39,9 @@ pub(crate) async fn submit_batch(Call(app, caller): Call, request: Request) -> R
     let query = SubmitQuery::from_query(&Query::of(request.uri()))?;
     let head = SubmissionHead { format, query, read_whole: key.is_some() };
     let received = receive_list(&app, &caller, head, opener(request)).await?;
-    let without = received.without;
+    let left_out = received.left_out;
     let Some(key) = key else {
-        return Ok(named(without, Json(accept_list(&app, received, &Once::unkeyed()).await?).into_response()));
+        return Ok(named(left_out, Json(accept_list(&app, received, &Once::unkeyed()).await?).into_response()));
     };
     let call = KeyedCall { path, key, body_hash: received.body_hash };
     let (staged, acting) = (received.staged.clone(), app.clone());
@@ -51,18 +51,23 @@ pub(crate) async fn submit_batch(Call(app, caller): Call, request: Request) -> R
     let answered = run_once(app.clone(), Some(caller), call, work).await;
     // A replay, or a refusal of the key: what came in now is not needed. An accepted job is not touched by this.
     staged.discard(&app).await;
-    answered.map(|response| named(without, response))
+    answered.map(|response| named(left_out, response))
 }
 
 /// Rows of CSV without an address, which are not in the job: their number, and the line of the first.
 const WITHOUT: HeaderName = HeaderName::from_static("x-rows-without-address");
 const FIRST_WITHOUT: HeaderName = HeaderName::from_static("x-first-line-without-address");
+/// Number of addresses in other columns, which are not in the job.
+const OTHERS: HeaderName = HeaderName::from_static("x-addresses-in-other-columns");
 
-/// Names the rows that are not in the job.
-fn named(without: Oddity, mut response: Response) -> Response {
-    if without.count > 0 {
-        response.headers_mut().insert(WITHOUT, without.count.into());
-        response.headers_mut().insert(FIRST_WITHOUT, without.line.into());
+/// Names what is not in the job.
+fn named(LeftOut { rows, others }: LeftOut, mut response: Response) -> Response {
+    if rows.count > 0 {
+        response.headers_mut().insert(WITHOUT, rows.count.into());
+        response.headers_mut().insert(FIRST_WITHOUT, rows.line.into());
+    }
+    if others > 0 {
+        response.headers_mut().insert(OTHERS, others.into());
     }
     response
 }

@@ -26,7 +26,7 @@ fn lists_of_all_kinds_are_read() {
         ("hans mueller\na@x.com\nb@x.com", &["hans mueller", "a@x.com", "b@x.com"]),
         ("hans\na@x.com\n", &["hans", "a@x.com"]),
         ("Ann,ann@localhost\nBob,b@x.com", &["ann@localhost", "b@x.com"]),
-        ("a@x.com,b@x.com\nc@x.com,d@x.com", &["a@x.com", "c@x.com"]),
+        ("a@x.com,b@x.com\nc@x.com,d@x.com", &["a@x.com", "b@x.com", "c@x.com", "d@x.com"]),
         ("name,email\nAnna,a@x.com\n\"Bo, Jr\",b@x.com", &two),
         ("name;Email Address;note\nAnna;a@x.com;x\nBo;b@x.com", &two),
         ("id\temail_address\n1\ta@x.com\n2\tb@x.com\t", &two),
@@ -60,17 +60,21 @@ fn lists_of_all_kinds_are_read() {
 fn rows_without_an_address_are_counted_with_the_first_line() {
     let body = "name,email\n\nAnn,a@x.com\nBob,\n,\nname,email\nCid,c@x.com\n";
     let (submission, rows) = whole(CSV, body.as_bytes()).unwrap();
-    assert_eq!(submission.without, Oddity { count: 2, line: 4 });
+    assert_eq!(submission.left_out.rows, Oddity { count: 2, line: 4 });
     assert_eq!(rows, [b"a@x.com", b"c@x.com"]);
     let titled = "Contacts of May;;\r\n;;\r\nName;Email;City\r\nAnn;a@x.com;Bonn\r\nBob;b@x.com;Graz\r\n";
     let (submission, rows) = whole(CSV, titled.as_bytes()).unwrap();
-    assert_eq!(submission.without, Oddity::default());
+    assert_eq!(submission.left_out.rows, Oddity::default());
     assert_eq!(rows, [b"a@x.com", b"b@x.com"]);
     let wrapped = "\"Name,Email\"\r\n\"Ann,a@x.com\"\r\n\"Bob,b@x.com\"\r\n";
     assert_eq!(whole(CSV, wrapped.as_bytes()).unwrap().1, [b"a@x.com", b"b@x.com"]);
+    let others = "id,email,other\n1,a@x.com,b@x.com\n2,,\"c@x.com; d@x.com\"\n";
+    let (submission, rows) = whole(CSV, others.as_bytes()).unwrap();
+    assert_eq!(submission.left_out, LeftOut { rows: Oddity { count: 1, line: 3 }, others: 3 });
+    assert_eq!(rows, [b"a@x.com"]);
     let several = "id,email\n1,a@x.com\n2,\"b@x.com; c@x.com\"\n3,d@x.com e@x.com\n";
     let (submission, rows) = whole(CSV, several.as_bytes()).unwrap();
-    assert_eq!(submission.without, Oddity { count: 2, line: 3 });
+    assert_eq!(submission.left_out.rows, Oddity { count: 2, line: 3 });
     assert_eq!(rows, [b"a@x.com"]);
 }
 
@@ -87,7 +91,12 @@ fn faults_name_the_line() {
     let long = "x".repeat(1_025);
     let no_column = "no column is named `email`, and no field has an address; name the address column `email`";
     let (first, third) = (format!("line 1: {no_column}"), format!("line 3: {no_column}"));
-    let table: [(Vec<u8>, &str); 14] = [
+    let several = "line 2: no row has just one address, and this is the first with several in one cell; give each a row of its own";
+    let wrapped =
+        "line 1: each row is in quotes as a whole, and its cells cannot be told apart; send it without these quotes";
+    let table: [(Vec<u8>, &str); 16] = [
+        (b"\"Name,Email\"\n\"Lee, Ann,a@x.com\"\n\"Bob,b@x.com\"\n".to_vec(), wrapped),
+        (b"email,name\na@x.com ::: b@x.com,A\n".to_vec(), several),
         (b"Ann,Miller\nBob,Jones\n".to_vec(), &first),
         (b"\n\nfirst;last\n".to_vec(), &third),
         (b"".to_vec(), "the body has no address"),

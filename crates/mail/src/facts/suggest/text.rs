@@ -1,12 +1,12 @@
 //! Corrections of text that is no address: dirt around it, a comma for a dot in the domain, two at signs.
 //!
-//! The local part names a mailbox, and a similar one is somebody else's. So only dirt is taken away from it: quotes, brackets,
-//! `mailto:`, blanks and what cannot be seen around it. A dot too many, a comma, a blank or a soft hyphen inside or half a pair of
-//! quotes leave nothing to suggest. Of the domain, signs that no domain has are removed or replaced; the result must be an address
+//! The local part names a mailbox, and a similar one is somebody else's. So only dirt is taken away from it ([`cleaned`]), blanks and
+//! what cannot be seen around it. A dot too many, a comma, a blank or a soft hyphen inside or a quote behind it leave nothing to
+//! suggest. Of the domain, signs that no domain has are removed or replaced; the result must be an address
 //! with a real ending. The domain is then corrected like any other one.
 
 use super::ending;
-use crate::address::{Address, bare_address, is_blank, trimmed};
+use crate::address::{Address, bare_address, cleaned, is_blank, trimmed, without_lead};
 use crate::facts::lists::Lists;
 
 /// Longest text that is looked at, in bytes; an address has at most 254.
@@ -15,8 +15,6 @@ const TEXT_BYTES_MAX: usize = 320;
 const WRITTEN_AT: [&str; 4] = ["(at)", "[at]", "{at}", " at "];
 /// Keys beside `@` or its shifted forms on common keyboards, taken for it only before a popular domain.
 const BESIDE_AT: [char; 7] = ['#', '!', '$', '%', '&', '*', '"'];
-/// Labels that programs put before an address.
-const LABELS: [&str; 5] = ["mailto:", "smtp:", "email:", "e-mail:", "mail:"];
 /// Quotes of people and programs, which stand around an address in pairs.
 const QUOTES: [(char, char); 9] = [
     ('"', '"'),
@@ -31,8 +29,6 @@ const QUOTES: [(char, char); 9] = [
 ];
 /// What stands behind a comma in a name: no local part of its own.
 const SUFFIXES: [&str; 9] = ["jr", "sr", "ii", "iii", "iv", "phd", "md", "esq", "dr"];
-/// Brackets around an address.
-const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
 impl Lists {
     /// The whole address that was probably meant by any text, parsable or not. Never the text itself.
@@ -84,37 +80,31 @@ fn unwrapped(given: &str) -> &str {
 
 /// The text without its outermost layer of dirt; the text itself if there is none.
 fn without_layer(text: &str) -> &str {
-    let text = text.trim_end_matches(|c| is_blank(c) || matches!(c, ',' | ';')).trim_start_matches(is_blank);
-    // A formula that keeps spreadsheets from reading the cell: `="ann@example.org"`.
-    let text = text.strip_prefix('=').filter(|rest| rest.starts_with('"')).unwrap_or(text);
+    let text = cleaned(text);
     let named = Some(bare_address(text)).filter(|address| *address != text);
     named
-        .or_else(|| without_label(text))
-        .or_else(|| without_pair(text, &QUOTES))
-        .or_else(|| without_pair(text, &BRACKETS))
         .or_else(|| without_comment(text))
+        .or_else(|| without_rest(text))
         .or_else(|| without_name(text))
         .or_else(|| text.strip_prefix('<'))
         .unwrap_or(text)
 }
 
-fn without_pair<'t>(text: &'t str, pairs: &[(char, char)]) -> Option<&'t str> {
-    pairs.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close))
-}
-
-/// `mailto:ann@example.org?subject=Hello` without its label and parameters. Links encode characters (RFC 6068 §2): what they decode
-/// to is not guessed.
-fn without_label(text: &str) -> Option<&str> {
-    let is_label = |label: &&&str| text.get(..label.len()).is_some_and(|start| start.eq_ignore_ascii_case(label));
-    let address = &text[LABELS.iter().find(is_label)?.len()..];
-    let address = address.split_once('?').map_or(address, |(address, _)| address);
-    (!address.contains('%')).then_some(address)
+fn without_quotes(text: &str) -> Option<&str> {
+    QUOTES.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close))
 }
 
 /// A comment behind the address: `ann@example.org (work)`.
 fn without_comment(text: &str) -> Option<&str> {
     let (address, comment) = text.strip_suffix(')')?.rsplit_once('(')?;
     (address.contains('@') && !comment.contains('@')).then_some(address)
+}
+
+/// What follows behind an address: `ann@example.org Tel: 1`.
+fn without_rest(text: &str) -> Option<&str> {
+    let (_, domain) = text.split_once('@')?;
+    let (address, rest) = text.split_at(text.len() - domain.len() + domain.find(is_blank)?);
+    (rest.contains(':') && !rest.contains('@')).then_some(address)
 }
 
 /// The address behind a name or another cell: `Lee, ann@example.org`, `Ann Lee,ann@example.org`, `Ann,ann@example.org`. Where the
@@ -128,10 +118,11 @@ fn without_name(text: &str) -> Option<&str> {
     ((is_cell || is_name) && !name.contains('@')).then_some(address)
 }
 
-/// A local part without blanks and quotes around it; `None` for half a pair of quotes and for what cannot be seen.
+/// A local part without blanks and quotes around it and without a mark before it; `None` for a quote behind it and for what cannot
+/// be seen.
 fn clean_local(local: &str) -> Option<String> {
     let bare = trimmed(local);
-    let bare = without_pair(bare, &QUOTES).unwrap_or(bare);
+    let bare = without_lead(without_quotes(bare).unwrap_or(bare));
     let is_quote = |c: char| QUOTES.iter().any(|(open, close)| c == *open || c == *close);
     if bare.starts_with(is_quote) || bare.ends_with(is_quote) {
         return None;

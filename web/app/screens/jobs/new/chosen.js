@@ -115,13 +115,17 @@ function Column({ of, choose, busy, failure }) {
 
 /** What is in the column: the parts of all rows. */
 function Counts({ of, busy }) {
-  const { counts, rows, better_column } = of;
-  const better = better_column !== null && shown(of, of.columns[better_column], better_column);
+  const { counts, rows, better_column, other_columns } = of;
+  const name = (column) => shown(of, of.columns[column], column);
+  const isEmpty = counts && counts.distinct === counts.invalid;
+  const better = isEmpty && better_column !== null && t("upload.better_column", { column: name(better_column) });
+  const others = other_columns.map(({ column, addresses }) => t("upload.other_column", { column: name(column), n: addresses }));
+  const beside = others.length > 0 && t("upload.other_columns", { n: other_columns.reduce((sum, { addresses }) => sum + addresses, 0), columns: others.join(", ") });
   return html`<section class="card bare found" aria-labelledby="counts-title"><header><h2 id="counts-title">${t("upload.contents")}</h2>
       <span class="small quiet">${t("lists.sum_rows", { n: rows })}</span></header>
     <div class="inside stack" aria-live="polite" aria-busy=${busy}>
       ${!counts && html`<${Note} kind="warning">${t("upload.no_column")}<//>`}
-      ${counts && html`${better && html`<${Note} kind="warning">${t("upload.better_column", { column: better })}<//>`}
+      ${counts && html`${(better || beside) && html`<${Note} kind="warning">${better || beside}<//>`}
         <${Strip} kind="l counted" parts=${[["addresses", counts.distinct - counts.invalid], ["undeliverable", counts.invalid], ["duplicates", counts.duplicates]]} total=${rows} />
         <div class="grid">
           <${Figure} label=${t("upload.distinct")} value=${number(counts.distinct)} />

@@ -50,12 +50,13 @@ function reading(of) {
 
 /** What was odd about the file, with the place of the first: nothing is left out or changed in silence. */
 export function Remarks({ of }) {
-  const { stray, spanned, nuls, blank, unreadable } = of.remarks;
+  const { stray, spanned, nuls, hidden, blank, unreadable } = of.remarks;
   const said = [
     of.wrapped && t("upload.wrapped"),
     stray.count > 0 && t("upload.stray", { n: stray.count, line: number(stray.line) }),
     spanned.count > 0 && t("upload.spanned", { n: spanned.count, line: number(spanned.line) }),
     nuls.count > 0 && t("upload.nuls", { n: nuls.count, line: number(nuls.line) }),
+    hidden.count > 0 && t("upload.hidden", { n: hidden.count, line: number(hidden.line) }),
     blank.count > 0 && t("upload.blank_rows", { n: blank.count, line: number(blank.line) }),
     unreadable.count > 0 && t("upload.unreadable", { n: unreadable.count, row: number(unreadable.line) }),
   ].filter(Boolean);

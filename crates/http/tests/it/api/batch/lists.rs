@@ -30,6 +30,9 @@ async fn rows_of_csv_without_an_address_are_named() {
     let id = answer.ok(200)["id"].as_str().unwrap().to_owned();
     done(&app, &key, &id).await;
     assert_eq!(reasons(&rows(&app, &key, &id, 100).await), ["valid"]);
+    let beside = "email,other\nvalid@sandbox.test,inbox_full@sandbox.test\n";
+    let answer = app.send(Call::with_body("/v1/batch-verify", "text/csv", beside).key(&key)).await;
+    assert_eq!(answer.header("x-addresses-in-other-columns"), Some("1"));
     let none = Call::with_body("/v1/batch-verify", "text/csv", "email\nAnn\n").key(&key);
     app.send(none).await.error(400, "invalid_request");
     app.stop().await;

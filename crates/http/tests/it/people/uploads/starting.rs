@@ -157,6 +157,15 @@ async fn a_column_without_an_address_is_refused_with_the_one_that_has_some() {
         let said = refused.error(400, "invalid_request");
         assert_eq!(said, "column: has no address; choose the column \"email\", which has 1");
         assert_eq!(browser.get("/app/v1/jobs").await.ok(200)["data"], json!([]));
+        let several = "email,n\na@x.org ::: b@x.org,1\nc@x.org; d@x.org,2\n";
+        let (view, place) = put_up(browser, "name=list.csv", several).await;
+        assert_eq!(view["better_column"], Value::Null);
+        let said = browser.post(&format!("{place}/start"), &json!({})).await.error(400, "invalid_request");
+        assert!(said.starts_with("column: has several addresses in each cell"), "{said}");
+        let fuller = "email,E-mail 2\na@x.org,b@x.org\n,c@x.org\n";
+        let (view, _) = put_up(browser, "name=list.csv", fuller).await;
+        assert_eq!((&view["column"], &view["better_column"]), (&json!(0), &json!(1)));
+        assert_eq!(view["other_columns"], json!([{ "column": 1, "addresses": 2 }]));
     })
     .await;
 }
