@@ -115,7 +115,7 @@ impl<'l> PhraseBookBuilder<'l> {
             ("{link}", LINK),
         ];
         if let Some((rest, mark)) = marks.iter().find_map(|(name, mark)| Some((part.strip_prefix(name)?, mark))) {
-            let rest = if rest.is_empty() { "[^ ]*".to_owned() } else { starred(rest, |piece| piece.to_owned()) };
+            let rest = if rest.is_empty() { "[^ ]*".to_owned() } else { starred(rest, str::to_owned) };
             return Ok(format!("\\x{mark:02x}{rest} "));
         }
         let plain = |piece: &str| String::from_utf8_lossy(&words::plain(piece)).trim().to_owned();

@@ -42,9 +42,9 @@ const NAMED: [&[u8]; 6] = [b"user", b"mailbox", b"account", b"recipient", b"alia
 pub(super) fn plain_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8>, NamedParties) {
     let mut reader = Reader { parties, words: vec![b' '], named: NamedParties::default() };
     if text.is_ascii() {
-        reader.push_text(text)
+        reader.push_text(text);
     } else {
-        reader.push_text(&fold(text))
+        reader.push_text(&fold(text));
     }
     (reader.words, reader.named)
 }
