@@ -1,7 +1,5 @@
-//! Figures about the reply rules: recall by kind and by language, and replies wrongly classified as undeliverable.
-//!
-//! The rules were written from `replies.txt`, without `replies_unseen.txt`: a hash divided the texts between the two before the
-//! rules were written. `docs/replies.md` has the latest figures.
+//! Figures about the reply rules: what is found by kind, language and source, and replies wrongly classified as undeliverable.
+//! `docs/replies.md` has the latest figures.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,11 +17,15 @@ const PARTIES: DialogParties<'_> = DialogParties {
     addresses: &[IpAddr::V4(Ipv4Addr::new(192, 0, 2, 25))],
 };
 
+/// Source of lines that name none: they were written for the table.
+const WRITTEN: &str = "written for the table";
+
 /// One line of a table.
 struct Case<'a> {
     text: &'a str,
     wanted: Option<Undeliverable>,
     language: &'a str,
+    source: &'a str,
     stage: DialogStage,
     provider: Option<&'a str>,
     reply: Reply,
@@ -34,6 +36,15 @@ struct Count {
     right: usize,
     other_kind: usize,
     all: usize,
+}
+
+/// Replies of one source.
+#[derive(Default)]
+struct OfSource {
+    found: usize,
+    undeliverable: usize,
+    wrong: usize,
+    harmless: usize,
 }
 
 /// Prints the figures of both shipped tables.
@@ -50,11 +61,20 @@ pub(crate) fn figures(file: &Path, shows_lines: bool) -> Result<()> {
     let mut kinds: BTreeMap<String, Count> = BTreeMap::new();
     let mut languages: BTreeMap<&str, Count> = BTreeMap::new();
     let (mut harmless, mut wrong) = (0, 0);
+    let mut sources: BTreeMap<&str, OfSource> = BTreeMap::new();
     for case in cases(&text)? {
         let reading = Rules::embedded().read_between(&case.reply, case.stage, case.provider, &PARTIES);
         let got = reading.meaning.makes_undeliverable();
         if shows_lines && got != case.wanted {
             println!("{:?} by {}, not {:?}: {}", reading.meaning, reading.rule, case.wanted, case.text);
+        }
+        let source = sources.entry(case.source).or_default();
+        if case.wanted.is_some() {
+            source.undeliverable += 1;
+            source.found += usize::from(got.is_some());
+        } else {
+            source.harmless += 1;
+            source.wrong += usize::from(got.is_some());
         }
         let Some(wanted) = case.wanted else {
             harmless += 1;
@@ -74,6 +94,9 @@ pub(crate) fn figures(file: &Path, shows_lines: bool) -> Result<()> {
     for (language, count) in &languages {
         println!("  {language:<12} {}", told(count));
     }
+    for (source, OfSource { found, undeliverable, wrong, harmless }) in &sources {
+        println!("  found {found:>4} of {undeliverable:>4}, wrong {wrong} of {harmless:>4}: {source}");
+    }
     Ok(())
 }
 
@@ -86,20 +109,25 @@ fn told(Count { right, other_kind, all }: &Count) -> String {
 /// Parses the replies of a table in the format of `replies.txt`.
 fn cases(text: &str) -> Result<Vec<Case<'_>>> {
     let (mut found, mut wanted, mut language) = (Vec::new(), None, "en");
+    let mut source = WRITTEN;
     for line in text.lines().filter(|line| !line.is_empty()) {
         if let Some(name) = line.strip_prefix("# lang ") {
             language = name;
+        } else if let Some(name) = line.strip_prefix("# source ") {
+            source = name;
         } else if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            source = WRITTEN;
             wanted = Meaning::from_name(name).and_then(Meaning::makes_undeliverable);
         } else if !line.starts_with('#') {
-            let case = case(line, wanted, language).with_context(|| format!("{line}: STAGE PROVIDER CODE TEXT"))?;
+            let case =
+                case(line, wanted, language, source).with_context(|| format!("{line}: STAGE PROVIDER CODE TEXT"))?;
             found.extend(Some(case).filter(|case| case.reply.code >= 400));
         }
     }
     Ok(found)
 }
 
-fn case<'a>(line: &'a str, wanted: Option<Undeliverable>, language: &'a str) -> Option<Case<'a>> {
+fn case<'a>(line: &'a str, wanted: Option<Undeliverable>, language: &'a str, source: &'a str) -> Option<Case<'a>> {
     let text = line.split(" ## ").next()?;
     let mut words = text.splitn(4, ' ');
     let stage = match words.next()? {
@@ -121,7 +149,7 @@ fn case<'a>(line: &'a str, wanted: Option<Undeliverable>, language: &'a str) -> 
     let enhanced = enhanced(first);
     let said = if enhanced.is_some() { tail.to_owned() } else { rest.clone() };
     let reply = Reply { code, enhanced, text: said, nonconforming: false };
-    Some(Case { text, wanted, language, stage, provider, reply })
+    Some(Case { text, wanted, language, source, stage, provider, reply })
 }
 
 fn enhanced(word: &str) -> Option<Enhanced> {

@@ -6,16 +6,13 @@
 //!
 //! 1. the class digit: a 2xx is an acceptance, and what is said with a 4xx never makes an address undeliverable;
 //! 2. the stage: only an answer to RCPT can be about the recipient, but many servers also send client refusals there;
-//! 3. the rules of `data/replies.toml`, the first that fits: those of the answering provider, then the general ones, from
-//!    unmistakable wording over enhanced codes (RFC 3463, RFC 5248) to loose wording. 5.7.x is about us unless a rule of
-//!    the first two kinds says otherwise;
+//! 3. the rules of `data/replies.toml`, the first that fits: those of the answering provider, then the general ones;
 //! 4. a reply that matches no rule is [`Meaning::Unmatched`] (5xx) or [`Meaning::ServerTemporary`] (4xx, rule `class.4xx`).
 //!
 //! The code enforces the first two: [`Rules::parse`] refuses a rule that reads a missing, full or closed mailbox from a 4xx or
 //! outside of RCPT. It also decides about replies that name us and not the recipient (`parties`). Reading cannot fail. `words`
-//! reduces a text to plain words without addresses, so that the mailbox `spam.unknown@` is no evidence. One pass of an automaton
-//! finds all phrases (`phrases`), and rules are bit masks over them (`rules`). Regular expressions need a pass per rule, and often
-//! miss word ends.
+//! reduces a text to plain words without names, so that the mailbox `spam.unknown@` is no evidence; `phrases` finds phrases in
+//! them, or tells that there is nothing else, and `rules` puts both together.
 
 mod answers;
 pub mod bounce;
