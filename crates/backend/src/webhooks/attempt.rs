@@ -64,6 +64,12 @@ pub(super) struct ReceiverStates {
     pub(super) own: ReceiverState,
 }
 
+/// Whether a receiver says when to come back (RFC 6585 section 4, RFC 9110 section 15.6.4). It works, so the attempt does not count
+/// toward disabling its webhook.
+fn asks_to_wait(response: &ReceiverResponse) -> bool {
+    matches!(response.status, 429 | 503) && response.retry_after_ms.is_some()
+}
+
 impl ReceiverStates {
     pub(super) fn nothing() -> Self {
         Self { host: ReceiverState::Nothing, own: ReceiverState::Nothing }
@@ -199,7 +205,10 @@ impl DeliveryParts {
         if let Some(error) = attempt.error {
             tracing::info!(delivery = %claimed.id, error, attempts = claimed.attempts + 1, "cannot reach an endpoint");
         }
-        let says_something = !matches!(result, Err(DeliveryFailure::Unmade));
+        let says_something = match result {
+            Ok(response) => !asks_to_wait(response),
+            Err(failure) => !matches!(failure, DeliveryFailure::Unmade),
+        };
         let recorded = self.store.write(work!(|tx| {
             outbox::record(tx, claimed, &attempt).await?;
             Ok(says_something && health::note(tx, claimed, &attempt, now).await?)
@@ -322,6 +331,16 @@ mod tests {
             tried: attempts,
             due_at: NOW,
             run: "run".into(),
+        }
+    }
+
+    #[test]
+    fn only_throttling_with_a_time_asks_to_wait() {
+        let says =
+            |status, retry_after_ms| asks_to_wait(&ReceiverResponse { status, body: Vec::new(), retry_after_ms });
+        assert!(says(429, Some(1_000)) && says(503, Some(0)));
+        for (status, wait) in [(429, None), (503, None), (500, Some(1_000)), (404, Some(1_000)), (410, Some(1_000))] {
+            assert!(!says(status, wait), "{status}");
         }
     }
 

@@ -159,6 +159,19 @@ async fn days_alone_and_messages_alone_do_not_disable_it() {
 
 #[tokio::test]
 #[ignore = "thorough"]
+async fn a_receiver_that_says_when_to_come_back_is_not_disabled() {
+    let busy = "HTTP/1.1 503 x\r\nretry-after: 60\r\ncontent-length: 0\r\n\r\n";
+    let receiver = Receiver::start(Manner::Say(busy.to_owned())).await;
+    let hooked = Hooked::new(&receiver.url()).await;
+    for (n, day) in (1..=4).zip([0, 2, 4, 6]) {
+        hooked.job_finished(n, START + day * DAY_MS).await;
+        hooked.through(START + day * DAY_MS).await;
+    }
+    assert!(receiver.hits() > 20 && hooked.is_active().await, "{}", receiver.hits());
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
 async fn one_success_wipes_the_slate() {
     let receiver = Receiver::start(Manner::ByRequest(|request| {
         Manner::status(if request.ends_with("\"good\"") { 200 } else { 500 })
