@@ -1,6 +1,6 @@
 //! The dialects against the rules that judge replies: what a simulated server means is what `probity-mail` reads.
 
-use probity_mail::classify::{AboutUs, DialogStage, Meaning, Rules};
+use probity_mail::classify::{AboutUs, DialogParties, DialogStage, Meaning, Rules};
 use probity_mail::smtp::reply::ReplyParser;
 use probity_mailworld::{At, MailboxState, Mailboxes, Personality, ServerDialect, World};
 
@@ -15,10 +15,11 @@ fn provider(dialect: &str) -> Option<&str> {
     }
 }
 
-fn meaning(text: &str, dialect: &str) -> Meaning {
+fn meaning(text: &str, dialect: &str, recipient: &str) -> Meaning {
     let bytes = text.replace('\n', "\r\n") + "\r\n";
     let reply = ReplyParser::new().next(&mut bytes.as_bytes()).unwrap().unwrap();
-    Rules::embedded().read(&reply, DialogStage::Rcpt, provider(dialect)).meaning
+    let parties = DialogParties { recipient, ..DialogParties::default() };
+    Rules::embedded().read_between(&reply, DialogStage::Rcpt, provider(dialect), &parties).meaning
 }
 
 /// Whether a reading fits what the mailbox is.
@@ -60,8 +61,9 @@ async fn states_of_mailboxes_are_read_as_what_they_are() {
         let mut client = Client::open(&net, "mx.a.test").await;
         client.greet().await;
         for local in ["anna", "nobody", "gone", "full", "fuller", "list", "busy", "broken", "shy"] {
-            let text = client.rcpt(&format!("{local}@a.test")).await;
-            let read = meaning(&text, dialect);
+            let recipient = format!("{local}@a.test");
+            let text = client.rcpt(&recipient).await;
+            let read = meaning(&text, dialect, &recipient);
             if !fits(local, dialect, read) {
                 wrong.push(format!("{dialect} {local}: {read:?}: {text}"));
             }
@@ -89,7 +91,7 @@ async fn other_phrases_are_read_as_what_they_are() {
             // Yandex does not call its greylisting by its name.
             let vague = (dialect, phrase) == ("yandex", "greylisted");
             let expected = if vague { Meaning::ServerTemporary } else { expected };
-            assert_eq!(meaning(&text, dialect), expected, "{dialect} {phrase}: {text}");
+            assert_eq!(meaning(&text, dialect, ""), expected, "{dialect} {phrase}: {text}");
         }
     }
 }
