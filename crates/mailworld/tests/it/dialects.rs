@@ -34,7 +34,7 @@ fn fits(local: &str, dialect: &str, read: Meaning) -> bool {
         "gone" if matches!(dialect, "outlook_com" | "microsoft365") => read == Meaning::NoSuchUser,
         "nobody" => read == Meaning::NoSuchUser,
         "gone" => read == Meaning::Deactivated,
-        "full" => read == Meaning::InboxFull,
+        "filled" => read == Meaning::InboxFull,
         "fuller" => read == Meaning::QuotaTemporary,
         "list" => read == Meaning::Restricted,
         "busy" => read == Meaning::Exists,
@@ -50,7 +50,7 @@ async fn states_of_mailboxes_are_read_as_what_they_are() {
     for dialect in ServerDialect::names() {
         let mailboxes = Mailboxes::only(&["anna"])
             .with("gone", MailboxState::Disabled)
-            .with("full", MailboxState::Full)
+            .with("filled", MailboxState::Full)
             .with("fuller", MailboxState::FullForNow)
             .with("list", MailboxState::Restricted)
             .with("busy", MailboxState::OverRate)
@@ -60,7 +60,7 @@ async fn states_of_mailboxes_are_read_as_what_they_are() {
         let net = world.net(1);
         let mut client = Client::open(&net, "mx.a.test").await;
         client.greet().await;
-        for local in ["anna", "nobody", "gone", "full", "fuller", "list", "busy", "broken", "shy"] {
+        for local in ["anna", "nobody", "gone", "filled", "fuller", "list", "busy", "broken", "shy"] {
             let recipient = format!("{local}@a.test");
             let text = client.rcpt(&recipient).await;
             let read = meaning(&text, dialect, &recipient);
