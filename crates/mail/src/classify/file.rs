@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::{
     DialogStage, Meaning,
     pattern::{CodePattern, EnhancedPattern},
-    phrases::{Lists, PhraseBookBuilder},
+    phrases::{NamedPhrases, PhraseBookBuilder},
     rules::{Rule, Rules, Stages},
 };
 
@@ -56,10 +56,10 @@ pub(super) struct RuleFile {
     providers: BTreeMap<String, Vec<String>>,
     /// Named lists of words, for `<name>` inside phrases.
     #[serde(default)]
-    words: Lists,
+    words: NamedPhrases,
     /// Named lists of phrases.
     #[serde(default)]
-    phrases: Lists,
+    phrases: NamedPhrases,
     #[serde(default, rename = "rule")]
     rules: Vec<WrittenRule>,
 }

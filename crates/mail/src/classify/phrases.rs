@@ -22,13 +22,13 @@ const DEPTH_MAX: usize = 8;
 const SIZE_MAX: usize = 64 << 20;
 
 /// Phrases by the name of their list; an entry `@name` stands for those of another list.
-pub(super) type Lists = BTreeMap<String, Vec<String>>;
+pub(super) type NamedPhrases = BTreeMap<String, Vec<String>>;
 
 /// Collects the lists of phrases that rules look for.
 #[derive(Debug)]
 pub(super) struct PhraseBookBuilder<'l> {
-    words: &'l Lists,
-    phrases: &'l Lists,
+    words: &'l NamedPhrases,
+    phrases: &'l NamedPhrases,
     patterns: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct PhraseBookBuilder<'l> {
 pub(super) struct PhraseBook(Vec<Regex>);
 
 impl<'l> PhraseBookBuilder<'l> {
-    pub(super) fn new(words: &'l Lists, phrases: &'l Lists) -> Self {
+    pub(super) fn new(words: &'l NamedPhrases, phrases: &'l NamedPhrases) -> Self {
         Self { words, phrases, patterns: Vec::new() }
     }
 
@@ -137,10 +137,10 @@ impl PhraseBook {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lists, PhraseBookBuilder};
+    use super::{NamedPhrases, PhraseBookBuilder};
     use crate::classify::words::plain;
 
-    fn lists(entries: &[(&str, &[&str])]) -> Lists {
+    fn lists(entries: &[(&str, &[&str])]) -> NamedPhrases {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         entries.iter().map(|(name, words)| ((*name).to_owned(), owned(words))).collect()
     }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn phrases_are_whole_words_unless_starred() {
         let words = lists(&[("who", &["<kind>? user", "mail box"]), ("kind", &["local"])]);
-        let phrases = Lists::new();
+        let phrases = NamedPhrases::new();
         for (phrase, text, is_found) in [
             ("spam", "This is SPAM!", true),
             ("spam", "antispam gateway", false),
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_text_consists_of_phrases_and_names() {
-        let (words, phrases) = (Lists::new(), lists(&[("known", &["address refused", "sorry"])]));
+        let (words, phrases) = (NamedPhrases::new(), lists(&[("known", &["address refused", "sorry"])]));
         let mut builder = PhraseBookBuilder::new(&words, &phrases);
         let list = builder.only(&["@known".to_owned()]).expect("phrases");
         let book = builder.build().expect("a small book");
