@@ -54,9 +54,22 @@ fn a_rule_may_demand_that_the_text_says_nothing_else() {
 }
 
 #[test]
+fn shipped_rules_about_a_recipient_read_whole_texts_only() {
+    let file: toml::Table = include_str!("../data/replies.toml").parse().expect("a valid file");
+    for rule in file["rule"].as_array().expect("rules") {
+        let meaning = rule["meaning"].as_str().and_then(Meaning::from_name).expect("a meaning");
+        assert!(meaning.makes_undeliverable().is_none() || rule.get("only").is_some(), "{}", rule["id"]);
+    }
+}
+
+#[test]
 fn providers_are_known_by_every_name_in_any_case() {
     for name in ["google", "Google", "GMAIL", "Google Workspace"] {
-        let reading = Rules::embedded().read(&reply(550, "5.1.1 it does not exist"), DialogStage::Rcpt, Some(name));
+        let reading = Rules::embedded().read(
+            &reply(550, "5.1.1 https://support.google.com/mail/?p=NoSuchUser"),
+            DialogStage::Rcpt,
+            Some(name),
+        );
         assert_eq!(&*reading.rule, "google.no_such_user", "{name}");
     }
 }

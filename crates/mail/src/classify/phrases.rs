@@ -12,8 +12,12 @@ use super::words::{self, ADDRESS, CLIENT, HOST, LINK, NUMBER, OUR_ADDRESS};
 /// How many words a star may stand for: a name or a part of a sentence, but not the rest of a long text.
 const GAP: &str = "(?:[^ ]+ ){0,7}";
 
-/// What names and numbers look like, which every text may have besides the phrases of [`PhraseBookBuilder::only`].
-const NAMES: &str = r"[\x01\x04\x05][^ ]* |[0-9.]+ ";
+/// What every text may have besides the phrases of [`PhraseBookBuilder::only`]: names, numbers, and codes that are neither temporary nor
+/// of a policy. A network address may be ours, as the server sees us.
+const NAMES: &str = r"[\x01\x04][^ ]* |\x05[^ ]* (?:[0-9]+ )?|(?:[0-35-9][0-9]*|4[0-9]?|4[0-9]{3,}) |[0-9]+\.[0-9]+ |[25]\.[0-689]\.[0-9]{1,3} |5\.7\.1[37] |127\.0\.0\.1 ";
+
+/// The server's name and address at the start.
+const SERVER: &str = r"\x04[^ ]* [0-9]+(?:\.[0-9]+){3} ";
 
 /// Maximum nesting of lists.
 const DEPTH_MAX: usize = 8;
@@ -51,7 +55,7 @@ impl<'l> PhraseBookBuilder<'l> {
     pub(super) fn only(&mut self, items: &[String]) -> Result<usize, String> {
         let mut all = self.alternatives(items, 0)?;
         all.push(NAMES.to_owned());
-        Ok(self.number_of(format!("^ (?:{})*$", all.join("|"))))
+        Ok(self.number_of(format!("^ (?:{SERVER})?(?:{})*$", all.join("|"))))
     }
 
     pub(super) fn build(&self) -> Result<PhraseBook, String> {
@@ -183,6 +187,12 @@ mod tests {
             ("", true),
             ("address", false),
             ("address refused by us", false),
+            ("mx.example 550 5.1.1 address refused [127.0.0.1]", true),
+            ("mx.example[192.0.2.9] address refused", true),
+            ("error 451 address refused", false),
+            ("address refused 5.7.1", false),
+            ("address refused ?? ????", false),
+            ("address refused \u{fffd}", false),
         ] {
             assert_eq!(book.matches(list, &plain(text)), is_all, "{text}");
         }

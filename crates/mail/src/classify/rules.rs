@@ -1,6 +1,7 @@
 //! Compiled rules and their evaluation.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, OnceLock},
 };
@@ -197,7 +198,7 @@ impl Rules {
         provider: Option<&str>,
         parties: &DialogParties<'_>,
     ) -> ReplyReading {
-        let (words, named) = words::plain_between(cut(&reply.text), parties);
+        let (words, named) = words::plain_between(&cut(&reply.text), parties);
         let (code, enhanced) = evidence(reply, &words);
         let provider = provider.and_then(|name| self.provider_number(name));
         let seen = Seen { code, enhanced, book: &self.book, words: &words, provider };
@@ -249,10 +250,9 @@ fn evidence(reply: &Reply, words: &[u8]) -> (u16, Option<Enhanced>) {
 }
 
 /// The text up to the limit, cut between characters.
-fn cut(text: &str) -> &str {
+fn cut(text: &str) -> Cow<'_, str> {
     if text.len() <= TEXT_MAX_BYTES {
-        return text;
+        return text.into();
     }
-    let end = (0..=TEXT_MAX_BYTES).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0);
-    &text[..end]
+    format!("{}…", &text[..text.floor_char_boundary(TEXT_MAX_BYTES)]).into()
 }

@@ -70,6 +70,8 @@ fn fold(text: &str) -> String {
             '\u{2018}' | '\u{2019}' | '\u{00b4}' => folded.push('\''),
             c if c.is_ascii() => folded.push(c),
             c if c.is_alphanumeric() => folded.extend(c.to_lowercase()),
+            // What could not be decoded, or was cut, is a word that no phrase knows.
+            '\u{fffd}' | '…' => folded.push_str(" \u{fffd} "),
             _ => folded.push(' '),
         }
     }
@@ -186,6 +188,8 @@ impl Reader<'_> {
                     self.words.push(b'.');
                 }
                 b'-' if self.words.ends_with(b"e") && self.is_single_letter() => {}
+                // What a server put for the letters of another alphabet.
+                b'?' if next == b'?' => self.words.push(b'?'),
                 _ => self.end_word(),
             }
         }
@@ -237,7 +241,8 @@ fn is_number(token: &str) -> bool {
     let is_mixed = has_inner_capital && token.bytes().any(|byte| byte.is_ascii_lowercase());
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+' | b'/' | b':');
     // Words with dashes between them are no number, whatever follows.
-    let is_one = !token.contains('-') || token.split(|c: char| !c.is_ascii_alphabetic()).all(|run| run.len() < 5);
+    let is_word = |run: &str| run.len() > 4 && !run.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
+    let is_one = !token.contains('-') || !token.split(|c: char| !c.is_ascii_alphabetic()).any(is_word);
     let is_enough = digits > 1 || digits == 1 && (is_mixed || letters < 3);
     letters > 0 && is_enough && is_one && !is_amount && token.bytes().all(is_plain)
 }
@@ -278,6 +283,7 @@ mod tests {
             ("helo=mx1.lan full.It RESOLVER.ADR.NotFound", "helo ^mx1.lan full.it resolver.adr.notfound"),
             ("antispam-gw: ok", "^antispam-gw ok"),
             ("invalid-user: ok SPAMFILTER01 IB603 utf8 x7Yz", "invalid user ok #spamfilter01 #ib603 utf8 #x7yz"),
+            ("1770727568-8kRkAnR9J0U0-7VughDHW Blocked-Sender12", "#1770727568-8krkanr9j0u0-7vughdhw blocked sender12"),
             ("spam/virus", "spam virus"),
             ("https://x.example/why?ip=192.0.2.1&r=7", "^x.example %"),
             ("x.example/query/ip/2001:db8::1", "^x.example %"),

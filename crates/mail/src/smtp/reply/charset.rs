@@ -7,10 +7,16 @@ use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 
-/// The text of a line. A line with any character of UTF-8 is UTF-8, perhaps cut within a character. Other lines are read in the
-/// encoding that they look like. Bytes that are no character become U+FFFD.
+/// The text of a line. A line of UTF-8 may be cut within its last character. Other lines are read in the encoding that they look
+/// like. Bytes that are no character become U+FFFD.
 pub(super) fn decoded(line: &[u8]) -> Cow<'_, str> {
-    if line.utf8_chunks().any(|chunk| !chunk.valid().is_ascii()) {
+    let whole = match std::str::from_utf8(line) {
+        Ok(text) => return Cow::Borrowed(text),
+        // The end came within a character.
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => 0,
+    };
+    if !line[..whole].is_ascii() {
         return String::from_utf8_lossy(line);
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);

@@ -33,7 +33,7 @@ fn error(stream: &[u8]) -> ReplyError {
 }
 
 /// Line, code, enhanced code, text, nonconforming.
-const ONE_LINE: [(&[u8], u16, &str, &str, bool); 29] = [
+const ONE_LINE: [(&[u8], u16, &str, &str, bool); 35] = [
     (b"250 ok\r\n", 250, "", "ok", false),
     (b"250\r\n", 250, "", "", false),
     (b"250 \r\n", 250, "", "", false),
@@ -67,7 +67,37 @@ const ONE_LINE: [(&[u8], u16, &str, &str, bool); 29] = [
         "odesílatele neexistuje, schránka uživatele",
         true,
     ),
-    (b"550 \xd0\xbf\xd0\xbe\xd1\r\n", 550, "", "по?", true),
+    (b"550 \xd3\xc3\xbb\xa7\xb2\xbb\xb4\xe6\xd4\xda\r\n", 550, "", "用户不存在", true),
+    (b"550 \xb5o\xa5\xf3\xa4H\xa6a\xa7}\xb3Q\xa9\xda\xb5\xb4\r\n", 550, "", "發件人地址被拒絕", true),
+    (
+        b"550 \x91\x97\x90M\x8e\xd2\x82\xaa\x8b\x91\x94\xdb\x82\xb3\x82\xea\x82\xdc\x82\xb5\x82\xbd\r\n",
+        550,
+        "",
+        "送信者が拒否されました",
+        true,
+    ),
+    (
+        b"550 \xbb\xe7\xbf\xeb\xc0\xda\xb8\xa6 \xc3\xa3\xc0\xbb \xbc\xf6 \xbe\xf8\xbd\xc0\xb4\xcf\xb4\xd9\r\n",
+        550,
+        "",
+        "사용자를 찾을 수 없습니다",
+        true,
+    ),
+    (
+        b"550 \xd0\xcf\xcc\xd8\xda\xcf\xd7\xc1\xd4\xc5\xcc\xd8 \xce\xc5 \xce\xc1\xca\xc4\xc5\xce\r\n",
+        550,
+        "",
+        "пользователь не найден",
+        true,
+    ),
+    (
+        b"550 \xa0\xa4\xe0\xa5\xe1 \xae\xe2\xaf\xe0\xa0\xa2\xa8\xe2\xa5\xab\xef \xae\xe2\xaa\xab\xae\xad\xf1\xad\r\n",
+        550,
+        "",
+        "адрес отправителя отклонён",
+        true,
+    ),
+    (b"550 \xd0\xbf\xd0\xbe\xd1\r\n", 550, "", "по\u{fffd}", true),
     (b"550 a\tb\r\n", 550, "", "a b", false),
 ];
 
@@ -170,9 +200,10 @@ fn a_reply_may_have_100_lines_and_16_kib() {
 #[test]
 fn the_text_ends_at_a_character_and_is_a_prefix() {
     let reply = one(format!("250-{}ü\r\n250 tail\r\n", "x".repeat(TEXT_MAX_BYTES - 1)).as_bytes());
-    assert_eq!(reply.text, "x".repeat(TEXT_MAX_BYTES - 1));
+    let cut = "x".repeat(TEXT_MAX_BYTES - '…'.len_utf8()) + "…";
+    assert_eq!(reply.text, cut);
     let reply = one(format!("250-{}\r\n250 tail\r\n", "x".repeat(TEXT_MAX_BYTES - 1)).as_bytes());
-    assert_eq!(reply.text, "x".repeat(TEXT_MAX_BYTES - 1), "a blank with nothing behind it is dropped");
+    assert_eq!(reply.text, cut, "the tail is behind the cut");
 }
 
 #[test]

@@ -5,6 +5,9 @@ use super::{Enhanced, Reply, TEXT_MAX_BYTES, charset};
 /// What joins two lines; inside a line, blanks become one.
 const LINE_END: &str = "  ";
 
+/// What ends a text that was cut: its reader does not know what else it said.
+const CUT: char = '…';
+
 /// The text of the lines so far and what was found at their beginnings.
 #[derive(Clone, Debug)]
 pub(super) struct ReplyText {
@@ -40,6 +43,10 @@ impl ReplyText {
     pub(super) fn into_reply(self, code: u16) -> Reply {
         let mut text = self.kept;
         text.truncate(text.trim_end().len());
+        if self.cut {
+            text.truncate(text.floor_char_boundary(TEXT_MAX_BYTES - CUT.len_utf8()));
+            text.push(CUT);
+        }
         Reply { code, enhanced: self.enhanced, text, nonconforming: self.nonconforming }
     }
 
@@ -83,17 +90,11 @@ impl ReplyText {
 }
 
 /// A character as it may be shown. Controls, and what breaks or reorders a line (Unicode's "Trojan Source" characters),
-/// become `?`, as do bytes of no encoding; a tab becomes a blank.
+/// become `?`; a tab becomes a blank. Bytes of no encoding stay U+FFFD.
 fn printable(char: char) -> char {
     match char {
         '\t' => ' ',
-        '\u{061c}'
-        | '\u{200e}'
-        | '\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}'
-        | '\u{feff}'
-        | char::REPLACEMENT_CHARACTER => '?',
+        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => '?',
         char if char.is_control() => '?',
         char => char,
     }

@@ -155,7 +155,8 @@ impl SmtpSession {
             let refused = asking.rset_refusal().map(|reply| End::Refused { stage, reply: reply.clone() });
             return Some(self.finish(refused.unwrap_or(End::Closed { stage })));
         }
-        if reply.code == SHUTTING_DOWN {
+        // Behind a refusal of RSET it may be what RSET was answered, and the refusal that of a recipient.
+        if reply.code == SHUTTING_DOWN && asking.rset_refusal().is_none() {
             // It is the answer to the oldest command as well; the ones behind it stay without one.
             asking.take(reply.clone());
             return Some(self.finish(End::Refused { stage, reply }));
