@@ -99,6 +99,11 @@ impl CsvReader {
 
     /// Chooses the column at the first row; returns whether that is the header.
     fn choose(&mut self, record: &Record) -> Result<bool, SubmissionFault> {
+        // Lines of recipients are rows of one cell.
+        if self.records.layout().is_some_and(|layout| layout.form != TextForm::Csv) {
+            self.choice = Some(Choice { column: 0, header: None });
+            return Ok(false);
+        }
         let found = self.records.take_sample().and_then(|sample| sample.column(None, false).ok());
         let (column, header) = found.ok_or(SubmissionFault::Line(record.raw.line, NO_COLUMN))?;
         let name = record.cells.get(column).filter(|_| header).cloned();

@@ -28,6 +28,8 @@ pub(super) struct Links {
     found: HashMap<(u32, u32), Box<str>>,
     /// Rows of links that were ignored.
     ignored: HashSet<u32>,
+    /// Whether even these were too many: any row may have had a link.
+    is_lost: bool,
 }
 
 /// What is behind a cell.
@@ -67,8 +69,8 @@ impl Links {
                     };
                     let Some((first, last)) = range else { continue };
                     match attributes(&tag, of)? {
-                        Some(Some(address)) => links.add((first, last), &address, &mut bytes),
-                        Some(None) if targets.cut => _ = links.ignored.insert(first.0),
+                        Some(Some(address)) => links.add((first, last), Some(&address), &mut bytes),
+                        Some(None) if targets.cut => links.add((first, last), None, &mut bytes),
                         Some(None) | None => {}
                     }
                 }
@@ -78,18 +80,19 @@ impl Links {
         }
     }
 
-    /// Adds a link of a range, as far as its cells fit.
-    fn add(&mut self, (first, last): ((u32, u32), (u32, u32)), address: &str, bytes: &mut usize) {
+    /// Adds a link of a range, as far as its cells fit; one without an address is ignored.
+    fn add(&mut self, (first, last): ((u32, u32), (u32, u32)), address: Option<&str>, bytes: &mut usize) {
         for row in first.0..=last.0 {
-            if *bytes >= LINK_BYTES_MAX {
+            let Some(address) = address.filter(|_| *bytes < LINK_BYTES_MAX) else {
                 self.ignored.insert(row);
                 *bytes += LINK_BYTES;
                 // Many long ranges take no time without bound.
-                if *bytes >= 2 * LINK_BYTES_MAX {
+                self.is_lost |= *bytes >= 2 * LINK_BYTES_MAX;
+                if self.is_lost {
                     return;
                 }
                 continue;
-            }
+            };
             for column in first.1..=last.1 {
                 *bytes += address.len() + LINK_BYTES;
                 self.found.insert((row, column), address.into());
@@ -103,7 +106,7 @@ impl Links {
 
     /// Whether a link in this row was ignored.
     pub(super) fn is_ignored(&self, row: u32) -> bool {
-        self.ignored.contains(&row)
+        self.is_lost || self.ignored.contains(&row)
     }
 }
 
@@ -162,8 +165,8 @@ pub(super) struct Formula {
     pub(super) text: CellText,
     /// Group of cells that share the text of the first one.
     pub(super) group: Option<u32>,
-    /// What is behind the cells of groups.
-    groups: HashMap<u32, Behind>,
+    /// What is behind the cells of groups, and the column of the first.
+    groups: HashMap<u32, (u32, Behind)>,
 }
 
 impl Formula {
@@ -172,18 +175,24 @@ impl Formula {
         self.group = None;
     }
 
-    /// What is behind the cell, in this row.
-    pub(super) fn behind(&mut self, row: u32) -> Option<Behind> {
+    /// What is behind the cell at this row and column.
+    pub(super) fn behind(&mut self, (row, column): (u32, u32)) -> Option<Behind> {
         let text = self.text.text()?;
-        let behind = of_formula(text, row);
-        match self.group {
-            Some(group) if text.is_empty() => self.groups.get(&group).cloned(),
-            Some(group) if self.groups.len() < GROUPS_MAX => {
-                behind.clone().and_then(|behind| self.groups.insert(group, behind));
-                behind
-            }
-            _ => behind,
+        let Some(group) = self.group else { return of_formula(text, row) };
+        if text.is_empty() {
+            return self.groups.get(&group).map(|(first, behind)| match behind {
+                // Filled to the side, it links to another column.
+                Behind::Column(_) if *first != column => Behind::Unknown,
+                behind => behind.clone(),
+            });
         }
+        let behind = of_formula(text, row);
+        if let Some(behind) = behind.clone().filter(|_| self.groups.len() < GROUPS_MAX) {
+            let is_fixed = text.split('$').skip(1).any(|cell| cell.starts_with(|c: char| c.is_ascii_digit()));
+            let is_other = is_fixed && matches!(behind, Behind::Column(_));
+            self.groups.insert(group, (column, if is_other { Behind::Unknown } else { behind }));
+        }
+        behind
     }
 }
 

@@ -121,7 +121,7 @@ impl<R: Bounded> Sheet<'_, R> {
             self.content(tag.kind, &mut content, &mut formula)?;
             let link = self.links.at(place.0, place.1).map(|address| Behind::Address(address.to_owned()));
             let is_shown = content.text().is_some_and(|text| !text.trim().is_empty());
-            rows.link = link.or_else(|| formula.behind(place.0).filter(|_| is_shown));
+            rows.link = link.or_else(|| formula.behind(place).filter(|_| is_shown));
             self.value(&tag, place, &content, &mut rows)?;
         }
         rows.end()?;

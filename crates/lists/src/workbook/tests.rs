@@ -424,6 +424,8 @@ fn addresses_that_only_a_formula_tells_are_read_or_named() {
         formula("A4", "<f>HYPERLINK(\"mailto:\"&amp;Other!B2,C2)</f>"),
         text("A5", "Bob"),
         text("A6", "Cid"),
+        formula("A7", "<f t=\"shared\" si=\"1\">HYPERLINK(\"mailto:\"&amp;B$7,C7)</f>") + &text("B7", "e@x.org"),
+        formula("A8", "<f t=\"shared\" si=\"1\"/>") + &text("B8", "Eve"),
     ];
     let rows = (1..).zip(rows).map(|(n, row)| format!("<row r=\"{n}\">{row}</row>")).collect::<Vec<_>>().concat();
     let sheet = format!(
@@ -439,9 +441,18 @@ fn addresses_that_only_a_formula_tells_are_read_or_named() {
         Ok(())
     })
     .unwrap();
-    let expected = ["email", "Ann <a@x.org>", "Ann <b@x.org>", "", "Bob <c@x.org,d@x.org>", "Cid <c@x.org,d@x.org>"];
+    let expected = [
+        "email",
+        "Ann <a@x.org>",
+        "Ann <b@x.org>",
+        "",
+        "Bob <c@x.org,d@x.org>",
+        "Cid <c@x.org,d@x.org>",
+        "Ann <e@x.org>",
+        "",
+    ];
     assert_eq!(cells, expected);
-    assert_eq!(book.unreadable(), Oddity { count: 1, line: 4 });
+    assert_eq!(book.unreadable(), Oddity { count: 2, line: 4 });
 }
 
 #[test]

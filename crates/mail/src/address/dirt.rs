@@ -17,10 +17,18 @@ const SCHEMES: [&str; 2] = ["http", "https"];
 /// Brackets around an address. Angle brackets have their own meaning, and typographic ones need no other half.
 const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
+/// Longest text that is cleaned, in bytes: each layer that is taken away costs a look at all of it.
+const CLEANED_MAX: usize = 1_024;
+
 /// The text without what surrounds its address: typographic marks, pairs of quotes, brackets and other marks, names of fields
 /// (`mailto:`, `To:`), separators and the parameters of a link behind it.
+///
+/// A text that is much too long for an address and its surroundings stays as it is.
 pub fn cleaned(text: &str) -> &str {
     let mut text = text;
+    if text.len() > CLEANED_MAX {
+        return text;
+    }
     loop {
         let before = text;
         text = without_marks(text);

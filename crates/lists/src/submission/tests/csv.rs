@@ -10,7 +10,7 @@ const CSV: SubmissionFormat = SubmissionFormat::Csv;
 #[test]
 fn lists_of_all_kinds_are_read() {
     let two = ["a@x.com", "b@x.com"];
-    let table: [(&str, &[&str]); 39] = [
+    let table: [(&str, &[&str]); 41] = [
         ("a@x.com\nb@x.com\n", &two),
         ("a@x.com\r\nb@x.com", &two),
         ("a@x.com\rb@x.com\r", &two),
@@ -49,6 +49,11 @@ fn lists_of_all_kinds_are_read() {
         ("<<<>>>\na@x.com\n", &["<<<>>>", "a@x.com"]),
         ("jörg@münchen.de\n", &["jörg@münchen.de"]),
         ("a\0@x.com\n\0\nb@x.com\n", &["a\0@x.com", "b@x.com"]),
+        (
+            "Roe, Ann <a@x.com>, Lee, Bob <b@x.com>\nDoe, Cid <c@x.com>, Poe, Dee <d@x.com>\ne@x.com\n",
+            &["Roe, Ann <a@x.com>", "Lee, Bob <b@x.com>", "Doe, Cid <c@x.com>", "Poe, Dee <d@x.com>", "e@x.com"],
+        ),
+        (";a@x.com;b@x.com\nc@x.com\n", &["a@x.com", "b@x.com", "c@x.com"]),
         ("a@x.com,,,\n,,,\n,\" \",\nb@x.com,1,2,3,4,5,6,7,8,9", &two),
     ];
     for (body, addresses) in table {
