@@ -9,7 +9,7 @@ use crate::pace::sources::SourcePool;
 /// Removes mailboxes (which servers often repeat) and our own network addresses and names from a reply's text. Placeholders may be
 /// longer; the text still keeps its maximum length.
 pub(crate) fn redact(text: String, sources: &SourcePool) -> String {
-    let text = if text.contains('@') { without_mailboxes(&text) } else { text };
+    let text = without_mailboxes(text);
     let names = sources.all().iter().map(|source| source.helo.as_str());
     let mut text = without_own_addresses(without_own_names(text, names), sources.own_addresses());
     text.truncate(text.floor_char_boundary(TEXT_MAX_BYTES));
@@ -67,17 +67,30 @@ fn without_own_addresses(mut text: String, own: &[IpAddr]) -> String {
     text
 }
 
-fn without_mailboxes(text: &str) -> String {
-    let redacted = |word: &str| {
-        if !word.contains('@') {
-            return word.to_owned();
-        }
-        let start = word.find(|c: char| !matches!(c, '<' | '(' | '[' | '"' | '\'')).unwrap_or(0);
-        let end = word.rfind(|c: char| !matches!(c, '>' | ')' | ']' | '"' | '\'' | ':' | ';' | ',' | '.' | '!'));
-        let end = end.map_or(word.len(), |at| at + word[at..].chars().next().map_or(1, char::len_utf8));
-        format!("{}address{}", &word[..start.min(end)], &word[end..])
-    };
-    text.split(' ').map(redacted).collect::<Vec<_>>().join(" ")
+/// Replaces whole mailboxes. Brackets, quotes and punctuation around them stay.
+fn without_mailboxes(mut text: String) -> String {
+    const MAILBOX: &str = "address";
+    let mut before = text.len();
+    while let Some(sign) = text[..before].rfind('@') {
+        let start = start_of_local_part(&text[..sign]);
+        let word = &text[sign..];
+        let word = &word[..word.find(' ').unwrap_or(word.len())];
+        let end = sign + word.trim_end_matches(['>', ')', ']', '"', '\'', ':', ';', ',', '.', '!']).len();
+        text.replace_range(start..end, MAILBOX);
+        before = start;
+    }
+    text
+}
+
+/// Where the local part at the end of a text starts. One in quotes may have blanks (RFC 5321 §4.1.2).
+fn start_of_local_part(text: &str) -> usize {
+    let opening = text
+        .strip_suffix('"')
+        .and_then(|quoted| quoted.rmatch_indices('"').map(|(at, _)| at).find(|at| !quoted[..*at].ends_with('\\')));
+    opening.unwrap_or_else(|| {
+        let word = text.rfind(' ').map_or(0, |blank| blank + 1);
+        text.len() - text[word..].trim_start_matches(['<', '(', '[', '"', '\'']).len()
+    })
 }
 
 #[cfg(test)]
@@ -93,8 +106,12 @@ mod tests {
             ("@", "address"),
             ("plain text", "plain text"),
             ("é@ü", "address"),
+            ("a@b@c.example: relay", "address: relay"),
+            (r#"<"ann lee"@example.com>: unknown"#, "<address>: unknown"),
+            (r#"no ("a \"b\" @c"@example.com), sorry"#, "no (address), sorry"),
+            (r#"lee"@example.com"#, "address"),
         ] {
-            assert_eq!(without_mailboxes(text), wanted);
+            assert_eq!(without_mailboxes(text.to_owned()), wanted);
         }
     }
 
