@@ -14,6 +14,7 @@ use probity_mail::facts::lists::Lists;
 use serde_json::Value;
 
 use crate::disposable::{self, Domains, Sources};
+use crate::measure;
 use crate::names::{self, Names};
 use crate::packages::{self, Registry, Use};
 use crate::train;
@@ -124,11 +125,12 @@ fn free(sources: &Sources) -> Result<Domains> {
     let own = own("xtask/data/free_own.txt")?;
     let popular = popular()?;
     let guard = self::own("crates/mail/data/guard.txt")?;
+    let universities = measure::universities()?;
     let mut free: Domains = agreed
         .into_iter()
         .filter(|d| {
             let throw_away = if spamassassin.contains(d) { careful.contains(d) } else { any.contains(d) };
-            disposable::is_registrable_or_below(d) && !throw_away && !guard.contains(d)
+            disposable::is_registrable_or_below(d) && !throw_away && !guard.contains(d) && !universities.contains(d)
         })
         .collect();
     let slips = slips(&free, &own)?;

@@ -2,7 +2,8 @@
 //!
 //! Votes are weak evidence, because lists copy each other and include what people typed into forms. They never count against a
 //! domain with signs of a real owner: on the HSTS preload list, known to a spam filter as consumer mail, below a suffix reserved
-//! for schools and authorities, or an expensive short name or word. A domain with one vote is taken if it belongs to a family of
+//! for schools and authorities, below the ending of a country where firms register and services hardly do, or an expensive short
+//! name or word. A domain with one vote is taken if it belongs to a family of
 //! which two are confirmed: one name with other counters or below other endings.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,8 +82,9 @@ impl Sources {
         owned.extend(data::spamassassin("20_freemail_domains.cf")?);
         let words: BTreeSet<String> = data::words()?.into_iter().collect();
         let voters: Vec<Domains> = self.voters.values().cloned().collect();
-        let has_owner =
-            |domain: &String| owned.contains(domain) || is_of_institution(domain) || is_sought_after(domain, &words);
+        let has_owner = |domain: &String| {
+            owned.contains(domain) || is_of_institution(domain) || is_local(domain) || is_sought_after(domain, &words)
+        };
         let mut found = agreed(&voters);
         found.retain(|domain| !has_owner(domain));
         found.extend(self.careful());
@@ -146,6 +148,17 @@ fn is_of_institution(domain: &str) -> bool {
     TOP.contains(&top) || (top.len() == 2 && top != "pl" && SECOND.contains(&second) && labels.next().is_some())
 }
 
+/// Reports whether the domain is below the ending of a country whose names are neither free nor cheap by the thousand. Those that are
+/// only voted for there are mostly ordinary firms and misspellings of providers.
+fn is_local(domain: &str) -> bool {
+    const ENDINGS: [&str; 40] = [
+        "ar", "at", "au", "be", "br", "ca", "ch", "cl", "cz", "de", "dk", "ee", "es", "fi", "fr", "gr", "hu", "ie",
+        "il", "is", "it", "jp", "kr", "lt", "lu", "lv", "mx", "nl", "no", "nz", "pt", "ro", "se", "sg", "si", "sk",
+        "tr", "tw", "uk", "za",
+    ];
+    domain.rsplit('.').next().is_some_and(|ending| ENDINGS.contains(&ending))
+}
+
 /// Reports whether the name is too expensive for disposable services: an English word or at most 4 characters, directly below com,
 /// net or org.
 fn is_sought_after(domain: &str, words: &BTreeSet<String>) -> bool {
@@ -156,14 +169,12 @@ fn is_sought_after(domain: &str, words: &BTreeSet<String>) -> bool {
         .is_some_and(|(name, ending)| ENDINGS.contains(&ending) && (name.len() <= SHORT || words.contains(name)))
 }
 
-/// Returns the domains that the crawler of disposable mail services sees now, and those that it saw until a year ago or longer.
+/// Returns the domains that the crawler of disposable mail services sees now. What has expired belongs to others by now.
 fn fakefilter() -> Result<Domains> {
     let seen: Value = serde_json::from_str(&packages::read("fakefilter", "json/data_version2.json")?)?;
     let seen = seen["domains"].as_object().context("fakefilter: no domains")?;
     let hosts = seen.values().filter_map(|domain| domain["hosts"].as_object()).flat_map(|hosts| hosts.keys());
-    let expired = packages::read("fakefilter", "markdown/EXPIRED.md")?;
-    let expired = expired.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(" (expired")).map(|(d, _)| d);
-    Ok(clean(seen.keys().chain(hosts).map(String::as_str).chain(expired)))
+    Ok(clean(seen.keys().chain(hosts).map(String::as_str)))
 }
 
 /// Returns the domains that their owners had removed from a merged list.

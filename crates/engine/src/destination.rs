@@ -76,6 +76,16 @@ impl Destination {
         }
     }
 
+    /// Whether nobody has a mailbox at the domain, as far as DNS and the probe can tell.
+    pub(crate) fn takes_no_mail(&self, mailbox: &Mailbox) -> bool {
+        match mailbox {
+            Mailbox::Unroutable(_) => true,
+            // The address of a domain without MX records is often that of a web server.
+            Mailbox::Silent(_) => self.parked || self.is_implicit(),
+            _ => self.parked,
+        }
+    }
+
     /// Whether the domain itself is the host, because it has no MX records.
     pub(crate) fn is_implicit(&self) -> bool {
         matches!(self.exchangers.as_slice(), [only] if only.host == self.domain)

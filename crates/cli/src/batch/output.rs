@@ -297,7 +297,7 @@ fn without_verdict(email: &str, deferred: bool) -> RowAnswer<'static> {
     let facts = parsed.as_ref().map(|address| Lists::embedded().facts(address.local(), address.domain().ascii()));
     let Facts { role, disposable, free, relay, gibberish, suggestion, .. } = facts.unwrap_or_default();
     RowAnswer {
-        suggestion: suggestion.unwrap_or_default().into(),
+        suggestion: suggestion.and_then(|meant| meant.asserted(false)).unwrap_or_default().into(),
         flags: bits(Flags { role, disposable, free, relay, gibberish }),
         domain: parsed.map_or_else(|_| plain_domain(email), |address| address.domain().ascii().to_owned()).into(),
         ..RowAnswer::of(Reason::Unverified, if deferred { "deferred" } else { "not_asked" })

@@ -63,12 +63,13 @@ impl AddressSubject {
             Mailbox::Replied { rule, .. } => rule.clone(),
             _ => LIST_RULES.accepted.clone(),
         };
+        let takes_no_mail = place.takes_no_mail(&told.mailbox);
         let by_exchanger = place.disposable && !knowledge.lists.guarded(&self.domain);
         let mut findings = self.listed(by_exchanger, place.parked);
         findings.extend(judge(&told.mailbox));
         let evidence = evidence(sources, place, told, asked, attempts, &valid_rule);
         let disposable = self.facts.disposable || by_exchanger;
-        self.verification(Verdict::of(findings, &valid_rule), evidence, disposable)
+        self.verification(Verdict::of(findings, &valid_rule), evidence, disposable, takes_no_mail)
     }
 
     /// Builds the verdict of an address that was not probed.
@@ -76,7 +77,7 @@ impl AddressSubject {
         let mut findings = self.listed(false, false);
         findings.push(why);
         let disposable = self.facts.disposable;
-        self.verification(Verdict::of(findings, &LIST_RULES.accepted), Evidence::default(), disposable)
+        self.verification(Verdict::of(findings, &LIST_RULES.accepted), Evidence::default(), disposable, false)
     }
 
     /// Findings of the lists: `disposable` and `parked` are theirs about the MX hosts.
@@ -100,7 +101,7 @@ impl AddressSubject {
             .collect()
     }
 
-    fn verification(self, verdict: Verdict, evidence: Evidence, disposable: bool) -> Verification {
+    fn verification(self, verdict: Verdict, evidence: Evidence, disposable: bool, takes_no_mail: bool) -> Verification {
         let Facts { role, free, relay, gibberish, gibberish_score, suggestion, .. } = self.facts;
         Verification {
             email: self.email,
@@ -108,7 +109,7 @@ impl AddressSubject {
             verdict,
             flags: Flags { role, disposable, free, relay, gibberish },
             gibberish_score,
-            suggestion,
+            suggestion: suggestion.and_then(|meant| meant.asserted(takes_no_mail)),
             evidence,
         }
     }

@@ -71,6 +71,33 @@ async fn a_first_address_takes_three_round_trips_and_a_further_one_takes_one() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_slips_lead_only_away_from_domains_that_take_no_mail() {
+    let world = World::builder()
+        .site("rp-online.de", people(), Personality::default())
+        .site("gmial.com", people(), Personality::default())
+        .zone("inetia.pl", Zone::null_mx())
+        .zone("bigpoint.com", Zone { addresses: vec!["192.0.2.80".parse().expect("an address")], ..Zone::default() })
+        .zone("ingos.ru", Zone::failing(DnsFault::Servfail))
+        .build()
+        .expect("a world");
+    let lab = Lab::open(&world);
+    for (domain, meant) in [
+        ("rp-online.de", None),
+        ("ingos.ru", None),
+        ("inetia.pl", Some("interia.pl")),
+        ("gnaol.com", Some("gmail.com")),
+        // The address of a web site, where nobody takes mail.
+        ("bigpoint.com", Some("bigpond.com")),
+        // One slip is a slip, even where somebody waits for it.
+        ("gmial.com", Some("gmail.com")),
+    ] {
+        let said = lab.live(&format!("ann@{domain}")).await;
+        let meant = meant.map(|meant| format!("ann@{meant}"));
+        assert_eq!(said.suggestion, meant, "{domain}: {}", brief(&said));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_takes_no_mail_is_illegitimate_and_what_cannot_be_looked_up_is_not() {
     let world = World::builder()
         .zone("null.example.com", Zone::null_mx())

@@ -10,7 +10,8 @@
 //! another order (`gimal.com`); it is never suggested itself.
 //!
 //! A wrong suggestion costs trust and a missing one little, so an unknown name with a real ending must be very near to a
-//! popular domain. A suggestion never changes a verdict. Text that is no address at all is [`text`]'s.
+//! popular domain. Two slips away from it may be a firm of its own: such a suggestion is a guess ([`Suggestion::is_guess`]), which
+//! holds only if the domain takes no mail. A suggestion never changes a verdict. Text that is no address at all is [`text`]'s.
 
 mod bags;
 pub(crate) mod cost;
@@ -42,6 +43,22 @@ fn budget(letters: usize, tier: u32) -> u32 {
         2 => full.min(if letters <= SHORT_NAME_LETTERS_MAX { 150 } else { 170 }),
         _ if letters <= 4 => 0,
         _ => 100,
+    }
+}
+
+/// The address that was probably meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The whole address.
+    pub email: String,
+    /// The domain is two slips or more away and can exist, so only DNS can tell whether it is a slip.
+    pub is_guess: bool,
+}
+
+impl Suggestion {
+    /// Returns the address, unless it is a guess about a domain that takes mail or was not looked up.
+    pub fn asserted(self, takes_no_mail: bool) -> Option<String> {
+        (takes_no_mail || !self.is_guess).then_some(self.email)
     }
 }
 
@@ -110,6 +127,18 @@ impl Suggester {
         };
         let limit = if target.tier == 1 { SHUFFLED } else { ONE_EDIT };
         slip_of_name(domain.as_bytes(), meant.as_bytes()) <= limit || self.look_alike(domain) == Some(meant)
+    }
+
+    /// Is a domain that can exist two slips or more away from the popular one that was meant? Another ending is one slip, and so
+    /// is a look-alike of any length.
+    fn is_guess(&self, domain: &str, meant: &str) -> bool {
+        let (Some(typed), Some(right)) = (ending::cut(domain).filter(|cut| cut.real), ending::cut(meant)) else {
+            return false;
+        };
+        let apart = strsim::osa_distance(typed.name, right.name) + usize::from(typed.ending != right.ending);
+        apart.min(strsim::osa_distance(domain, meant)) > 1
+            && domain.strip_prefix("www.") != Some(meant)
+            && self.look_alike(domain) != Some(meant)
     }
 
     fn is_popular(&self, domain: &str) -> bool {
@@ -231,15 +260,25 @@ impl Lists {
     /// The whole address that was probably meant, for a parsed address (decoded local part, A-label domain).
     ///
     /// Never the same address; `None` for a domain that is real, or that is like no other, unless a mark is before the local part.
-    pub fn suggest(&self, local: &str, domain: &str) -> Option<String> {
+    pub fn suggest(&self, local: &str, domain: &str) -> Option<Suggestion> {
         self.suggest_knowing(local, domain, self.membership(domain))
     }
 
-    /// As [`Lists::suggest`], for a domain that was looked up.
-    pub(crate) fn suggest_knowing(&self, local: &str, domain: &str, lists: Membership) -> Option<String> {
-        let (meant, bare) = (self.domain_knowing(domain, lists), without_lead(local));
-        let is_other = meant.is_some() || bare != local;
-        is_other.then(|| format!("{}@{}", written_local(bare), meant.as_deref().unwrap_or(domain)))
+    /// As [`Lists::suggest`], for a domain whose lists are known.
+    pub(crate) fn suggest_knowing(&self, local: &str, domain: &str, lists: Membership) -> Option<Suggestion> {
+        let bare = without_lead(local);
+        // Nobody has a mailbox of their own at a throw-away domain.
+        let is_guess = |meant: &str| !self.throw_away(domain, lists) && self.suggester.is_guess(domain, meant);
+        match self.domain_knowing(domain, lists) {
+            Some(meant) if bare == local || !is_guess(&meant) => {
+                Some(Suggestion { email: format!("{}@{meant}", written_local(bare)), is_guess: is_guess(&meant) })
+            }
+            // The mark alone is taken away, whatever the domain is.
+            _ if bare != local => {
+                Some(Suggestion { email: format!("{}@{domain}", written_local(bare)), is_guess: false })
+            }
+            _ => None,
+        }
     }
 
     /// The domain that was probably meant, if it is not this one.

@@ -41,9 +41,9 @@ impl Lists {
         let local = clean_local(&local)?;
         let domain = clean_domain(&domain)?;
         let meant = match self.suggest_domain(&domain) {
-            Some(meant) => meant,
-            None if ending::cut(&domain).is_some_and(|cut| cut.real) && !self.disposable(&domain) => domain,
-            None => return None,
+            Some(meant) if !self.suggester.is_guess(&domain, &meant) => meant,
+            _ if ending::cut(&domain).is_some_and(|cut| cut.real) && !self.disposable(&domain) => domain,
+            _ => return None,
         };
         let address = format!("{local}@{meant}");
         (!address.eq_ignore_ascii_case(given) && Address::parse(&address).is_ok()).then_some(address)
