@@ -2,7 +2,8 @@
 //!
 //! A webhook is disabled if it has accepted nothing for 5 days since it first failed, and at least 3 deliveries were given up.
 //! A 410 response disables it immediately, and that delivery is not retried. The account's timeline records it. A failed test
-//! delivery does not count, unless it got a 410; nor does a 429 or 503 with `Retry-After`. A callback has no webhook to disable, and its 410 is a failure like any other.
+//! delivery does not count, unless it got a 410; nor does a 429 or 503 with `Retry-After`. A callback has no webhook to disable, and
+//! its 410 is a failure like any other.
 
 use probity_account::id::WebhookId;
 use probity_mail::time::Millis;

@@ -12,9 +12,18 @@ use super::words::{self, ADDRESS, CLIENT, HOST, LINK, NUMBER, OUR_ADDRESS};
 /// How many words a star may stand for: a name or a part of a sentence, but not the rest of a long text.
 const GAP: &str = "(?:[^ ]+ ){0,7}";
 
-/// What every text may have besides the phrases of [`PhraseBookBuilder::only`]: names, numbers, and codes that are neither temporary nor
-/// of a policy. A network address may be ours, as the server sees us.
-const NAMES: &str = r"[\x01\x04][^ ]* |\x05[^ ]* (?:[0-9]+ )?|(?:[0-35-9][0-9]*|4[0-9]?|4[0-9]{3,}) |[0-9]+\.[0-9]+ |[25]\.[0-689]\.[0-9]{1,3} |5\.7\.1[37] |127\.0\.0\.1 ";
+/// What every text may have besides the phrases of [`PhraseBookBuilder::only`]. A network address may be ours, as the server sees us.
+const NAMES: [&str; 6] = [
+    // Addresses, hosts, and report numbers with the code that some servers write behind.
+    r"[\x01\x04][^ ]* ",
+    r"\x05[^ ]* (?:[0-9]+ )?",
+    // Numbers but temporary codes.
+    r"(?:[0-35-9][0-9]*|4[0-9]?|4[0-9]{3,}) ",
+    r"[0-9]+\.[0-9]+ ",
+    // Enhanced codes, but temporary ones and those of a policy; 5.7.13 and 5.7.17 are about mailboxes.
+    r"[25]\.[0-689]\.[0-9]{1,3} |5\.7\.1[37] ",
+    r"127\.0\.0\.1 ",
+];
 
 /// The server's name and address at the start.
 const SERVER: &str = r"\x04[^ ]* [0-9]+(?:\.[0-9]+){3} ";
@@ -54,7 +63,7 @@ impl<'l> PhraseBookBuilder<'l> {
     /// The number of a list of phrases of which a text must consist, besides names and numbers.
     pub(super) fn only(&mut self, items: &[String]) -> Result<usize, String> {
         let mut all = self.alternatives(items, 0)?;
-        all.push(NAMES.to_owned());
+        all.extend(NAMES.map(str::to_owned));
         Ok(self.number_of(format!("^ (?:{SERVER})?(?:{})*$", all.join("|"))))
     }
 
