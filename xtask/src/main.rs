@@ -1,5 +1,5 @@
 //! Maintenance commands: `cargo xtask data` refreshes the product data (`data gibberish`: only that model), `cargo xtask web`
-//! refreshes the dashboard's libraries, and `cargo xtask measure WHAT` prints figures.
+//! refreshes the dashboard's libraries, `cargo xtask measure WHAT` prints figures, and `cargo xtask size` counts lines and words.
 
 mod data;
 mod disposable;
@@ -8,13 +8,14 @@ mod names;
 mod packages;
 mod people;
 mod replies;
+mod size;
 mod train;
 mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask data [lists|gibberish] | cargo xtask web | cargo xtask measure gibberish|people FILE|near|suggest|disposable|free|role|cases FILE|throwaway FILE|replies [FILE]";
+const USAGE: &str = "usage: cargo xtask data [lists|gibberish] | cargo xtask web | cargo xtask measure gibberish|people FILE|near|suggest|disposable|free|role|cases FILE|throwaway FILE|replies [FILE] | cargo xtask size";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         ["data", "lists"] => data::refresh_lists(),
         ["data", "gibberish"] => data::train(),
         ["web"] => web::refresh(),
+        ["size"] => size::print(),
         ["measure", "gibberish"] => measure::gibberish(),
         ["measure", "people", file] => measure::people(file.as_ref()),
         ["measure", "near"] => measure::near(),
