@@ -17,6 +17,7 @@ const PASTED = [
   ['"Ann <ann@example.org>\nO"Lee <bob@example.com>, eve@example.net', ["ann@example.org", "bob@example.com", "eve@example.net"]],
   ["Ann <MailTo:ann@example.org>, mailto:bob@example.com", ["ann@example.org", "bob@example.com"]],
   ["mailto:a%40b@example.org", ["mailto:a%40b@example.org"]],
+  ["To: ann@example.org; bob@example.com\nCc : Eve <eve@example.net>", ["ann@example.org", "bob@example.com", "eve@example.net"]],
   ["Ann@Example.org, Ann@EXAMPLE.ORG, ann@example.org", ["Ann@Example.org", "ann@example.org"]],
   ["ann@example.org, nobody, \"nobody, either\"\nnobody", ["ann@example.org"], ["nobody", '"nobody, either"']],
   ["Name\nann@example.org", ["ann@example.org"], ["Name"]],

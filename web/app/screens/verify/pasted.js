@@ -48,7 +48,7 @@ function joined(parts) {
 /** The address of an entry: what stands in the angle brackets at its end, otherwise the whole entry. @param {string} entry */
 export function bare(entry) {
   const whole = entry.trim();
-  return withoutScheme(bracketed(whole) ?? whole);
+  return withoutLabel(bracketed(whole) ?? whole);
 }
 
 /** @param {string} entry */
@@ -64,8 +64,11 @@ function bracketed(entry) {
   return address.includes("@") && !namesSeveral && !nested ? address : undefined;
 }
 
-/** Word processors write links. One with percent-encoding is left as it is: it would be another address. @param {string} address */
-const withoutScheme = (address) => /^mailto:([^%?]+)$/i.exec(address)?.[1] ?? address;
+/** Fields of a letter's header in several languages, and links. One with percent-encoding stays: it would be another address. */
+const LABELED = /^(?:mailto|smtp|e-?mail|mail|to|cc|bcc|from|reply-to|an|von|kopie|à|de|cci|para|cco|a|da|ccn)\s*:\s*([^:%?]+)$/i;
+
+/** @param {string} address */
+const withoutLabel = (address) => LABELED.exec(address)?.[1] ?? address;
 
 /** Two texts with the same name ask about the same mailbox: domains know no case. @param {string} address */
 const mailbox = (address) => address.replace(/@[^@]*$/, (domain) => domain.toLowerCase());
