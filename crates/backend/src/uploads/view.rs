@@ -67,7 +67,7 @@ pub struct UploadView {
     /// Column with the most addresses, if the chosen one has fewer of them, or none that is valid.
     better_column: Option<usize>,
     /// Other columns with addresses, the fullest first.
-    other_columns: Vec<OtherColumn>,
+    pub other_columns: Vec<OtherColumn>,
     /// Null if no column is chosen.
     counts: Option<ColumnCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,8 @@ pub struct UploadView {
 
 /// Column with addresses that are not verified.
 #[derive(Debug, Serialize)]
-struct OtherColumn {
+pub struct OtherColumn {
+    /// Index of the column, from 0.
     column: usize,
     addresses: u64,
 }

@@ -219,11 +219,13 @@ fn missing(job: &str) -> anyhow::Error {
 }
 
 /// The progress of a list for people.
-pub(super) const PROGRESS: AnswerView = AnswerView::Text(|job: &Value| {
+const PROGRESS: AnswerView = AnswerView::Text(progress);
+
+fn progress(job: &Value) -> String {
     let reasons = table::entries(["REASON", "ROWS"], job, "/reasons");
     let providers = table::rows_at(PROVIDERS, job, "/providers");
     format!("{}\n{reasons}\n{providers}", table::fields(JOB, job))
-});
+}
 
 /// Reads rows until there are enough. A read ends early if it takes long.
 async fn show_rows(app: &App, args: &RowsArgs) -> Result<Printout> {

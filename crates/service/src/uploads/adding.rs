@@ -5,8 +5,9 @@
 use probity_account::id::UploadId;
 use probity_backend::lists::progress::JobProgress;
 use probity_backend::uploads::forecast::Forecast;
-use probity_backend::uploads::view::{Choose, UploadView};
+use probity_backend::uploads::view::{Choose, OtherColumn, UploadView};
 use probity_contract::error::{ApiError, Code};
+use serde::Serialize;
 
 use crate::app::App;
 use crate::callers::admission::running;
@@ -29,20 +30,30 @@ pub struct FileAddition {
     pub reference: Option<String>,
 }
 
+/// The list of a file that was added.
+#[derive(Debug, Serialize)]
+pub struct AddedFile {
+    #[serde(flatten)]
+    progress: JobProgress,
+    /// Other columns with addresses, the fullest first. These are not verified.
+    other_columns: Vec<OtherColumn>,
+}
+
 /// Adds a file and starts its verification. `open` starts to read the body, whose maximum size in bytes it is given.
 pub async fn add_file<B: IncomingBody>(
     app: &App,
     caller: &Caller,
     addition: FileAddition,
     open: impl FnOnce(usize) -> Result<B, ApiError>,
-) -> Result<JobProgress, ApiError> {
+) -> Result<AddedFile, ApiError> {
     running(app, caller)?;
     let FileAddition { upload, column, no_header, reference } = addition;
     let upload = receive_upload(app, caller, upload, open).await?;
-    let started = start(app, caller, &upload, (column, no_header), reference).await;
+    let id = upload.id;
+    let started = start(app, caller, upload, (column, no_header), reference).await;
     // A job found by a reference belongs to another upload; and a job may have started although its response failed.
-    if get_upload(app, caller, upload.id).await.is_ok_and(|upload| upload.job.is_none()) {
-        drop_upload(app, caller, upload.id).await;
+    if get_upload(app, caller, id).await.is_ok_and(|upload| upload.job.is_none()) {
+        drop_upload(app, caller, id).await;
     }
     started
 }
@@ -57,11 +68,12 @@ pub async fn forecast_file<B: IncomingBody>(
     running(app, caller)?;
     let FileAddition { upload, column, no_header, .. } = addition;
     let upload = receive_upload(app, caller, upload, open).await?;
-    let forecast = match choose(app, caller, &upload, column, no_header).await {
-        Ok(()) => forecast_upload(app, caller, upload.id).await,
+    let id = upload.id;
+    let forecast = match choose(app, caller, upload, column, no_header).await {
+        Ok(_) => forecast_upload(app, caller, id).await,
         Err(error) => Err(error),
     };
-    drop_upload(app, caller, upload.id).await;
+    drop_upload(app, caller, id).await;
     forecast
 }
 
@@ -75,16 +87,17 @@ async fn drop_upload(app: &App, caller: &Caller, id: UploadId) {
 async fn start(
     app: &App,
     caller: &Caller,
-    upload: &UploadView,
+    upload: UploadView,
     (column, no_header): (Option<String>, bool),
     reference: Option<String>,
-) -> Result<JobProgress, ApiError> {
-    choose(app, caller, upload, column, no_header).await?;
+) -> Result<AddedFile, ApiError> {
+    let upload = choose(app, caller, upload, column, no_header).await?;
     let started = match reference {
         Some(reference) => start_upload_once(app, caller, upload.id, reference).await.map_err(refuse_reference)?,
         None => start_upload(app, caller, upload.id, &Once::unkeyed(), Choose::default()).await?,
     };
-    get_progress(app, caller, started.id).await
+    let progress = get_progress(app, caller, started.id).await?;
+    Ok(AddedFile { progress, other_columns: upload.other_columns })
 }
 
 fn refuse_reference(error: ApiError) -> ApiError {
@@ -94,21 +107,24 @@ fn refuse_reference(error: ApiError) -> ApiError {
     error
 }
 
-/// Chooses how an upload is read, unless it is already read this way.
+/// Chooses how an upload is read, unless it is already read this way. Returns it as it is read then.
 async fn choose(
     app: &App,
     caller: &Caller,
-    upload: &UploadView,
+    upload: UploadView,
     column: Option<String>,
     no_header: bool,
-) -> Result<(), ApiError> {
+) -> Result<UploadView, ApiError> {
     let column = column.map(|wanted| column_of(&upload.columns, &wanted)).transpose()?;
     if column.is_none() && !no_header {
-        let names = || format!("no column has addresses; choose one of: {}", upload.columns.join(", "));
-        return upload.column.map(drop).ok_or_else(|| ApiError::invalid("column", names()));
+        if upload.column.is_some() {
+            return Ok(upload);
+        }
+        let names = upload.columns.join(", ");
+        return Err(ApiError::invalid("column", format_args!("no column has addresses; choose one of: {names}")));
     }
     let wish = Choose { column, header: no_header.then_some(false) };
-    choose_column(app, caller, upload.id, wish).await.map(drop)
+    choose_column(app, caller, upload.id, wish).await
 }
 
 /// Returns the index of a column, found by its name or else by its number from 1.

@@ -14,7 +14,7 @@ use probity_service::uploads::adding::{FileAddition, add_file, forecast_file};
 use probity_service::uploads::receive::UploadQuery;
 use serde_json::Value;
 
-use super::PROGRESS;
+use super::progress;
 use crate::admin::OrgFlag;
 use crate::admin::operator::act_for;
 use crate::batch::input;
@@ -72,7 +72,7 @@ pub(super) async fn add(app: &App, args: &NewListArgs) -> Result<Printout> {
         let forecast = forecast_file(app, &caller, addition, body).await?;
         return Printout::one(forecast, FORECAST);
     }
-    Printout::one(add_file(app, &caller, addition, body).await?, PROGRESS)
+    Printout::one(add_file(app, &caller, addition, body).await?, ADDED)
 }
 
 fn read_addition(args: &NewListArgs, is_input: bool) -> FileAddition {
@@ -155,6 +155,16 @@ fn range(of: &Value, from: &str, to: &str) -> String {
         (from, to) => format!("{from} to {to}"),
     }
 }
+
+/// The progress of a new list for people, and what it leaves out.
+const ADDED: AnswerView = AnswerView::Text(|of| {
+    let others = of["other_columns"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let shown = others.iter().map(|other| {
+        let column = other["column"].as_u64().map_or(0, |index| index + 1);
+        format!("note: {} addresses in column {column} are not verified\n", field(other, "/addresses"))
+    });
+    progress(of) + &shown.collect::<String>()
+});
 
 /// A forecast for people.
 pub(in crate::admin) const FORECAST: AnswerView =
