@@ -1,21 +1,20 @@
 /**
- * Calls of the API, under the session's cookie.
+ * API client, authenticated by the session cookie.
  *
- * The dashboard sees what any client sees: `/app/v1` are the handlers of `/v1`. What only a person in a browser needs
- * (signing in, sessions, uploads) is under `/app`. A refusal becomes a {@link Refused} with the code and the request id of the
- * answer, so that screens can show both.
+ * `/app/v1` serves the same handlers as `/v1`, so the dashboard sees what any client sees. Browser-only features (sign-in,
+ * sessions, uploads) are under `/app`. An error response becomes a {@link Refused} with the code and request ID for display.
  */
 
 import { modeOf } from "./mode.js";
 
-/** What a server that could not do something said. */
+/** Error response of the server, or a failed request. */
 export class Refused extends Error {
   /**
-   * @param {number} status 0 where no answer came at all
+   * @param {number} status 0 if no response arrived
    * @param {string} code
    * @param {string} message
    * @param {string | undefined} requestId
-   * @param {number} [wait] seconds after which to ask again, where the server says so
+   * @param {number} [wait] seconds until a retry, from `Retry-After`
    */
   constructor(status, code, message, requestId, wait) {
     super(message);
@@ -27,11 +26,11 @@ export class Refused extends Error {
   }
 }
 
-/** What goes with every request: some that read have a price. Known once somebody is signed in. */
+/** CSRF token, sent with every request because some reads cost credits. Set after sign-in. */
 let csrf = "";
-/** Told when the session is over. */
+/** Callback for the end of the session. */
 let over = () => {};
-/** Told what the session is now, where another page of this browser changed it. */
+/** Callback for a session that another page of this browser changed. */
 let changed = (/** @type {any} */ _session) => /** @type {unknown} */ (undefined);
 
 /** @param {string} token @param {() => void} whenOver @param {(session: any) => unknown} whenChanged */
@@ -43,19 +42,19 @@ export function authorize(token, whenOver, whenChanged) {
 
 /**
  * @typedef {object} Call
- * @property {Record<string, unknown>} [query] parameters; those that are undefined or empty are left out
- * @property {unknown} [body] sent as JSON, or as it is where it is a `Blob` or `FormData`
+ * @property {Record<string, unknown>} [query] parameters; undefined and empty ones are omitted
+ * @property {unknown} [body] sent as JSON; a `Blob` or `FormData` is sent unchanged
  * @property {AbortSignal} [signal]
- * @property {Record<string, string>} [headers] besides those of every call
- * @property {boolean} [once] whether a repetition of this very call must not be done twice
+ * @property {Record<string, string>} [headers] in addition to the default headers
+ * @property {boolean} [once] adds an idempotency key
  */
 
 /**
- * Asks the server. The path is a whole one (`/app/session`) or one of the API (`/jobs`).
+ * Sends a request. The path is absolute (`/app/session`) or relative to the API (`/jobs`).
  * @param {string} method
  * @param {string} path
  * @param {Call} [call]
- * @returns {Promise<any>} the answer's JSON, `undefined` where it has none
+ * @returns {Promise<any>} JSON of the response; `undefined` without a body
  */
 export const ask = (method, path, call = {}) => withToken(() => askOnce(method, path, call));
 
@@ -72,8 +71,8 @@ async function askOnce(method, path, call) {
 let looking;
 
 /**
- * Does what needs the session's token. Another page of this browser may have changed that, by another password or by signing in
- * again: where the token is refused, the server is asked once for the one that holds now. Nothing was done by then.
+ * Runs a call that needs the CSRF token. Another page of this browser may have replaced the token by a password change or a new
+ * sign-in. If the token is rejected, the current one is fetched and the call retried once; the first attempt had no effect.
  * @template T
  * @param {() => Promise<T>} act
  * @returns {Promise<T>}
@@ -94,7 +93,7 @@ async function withToken(act) {
 }
 
 /**
- * What an answer says: `undefined` where it is no JSON, `null` where it should be and cannot be read.
+ * Parsed body: `undefined` if it is not JSON, `null` if the JSON is invalid.
  * @param {string} text @param {string | null} type
  */
 function parsed(text, type) {
@@ -107,7 +106,7 @@ function parsed(text, type) {
 }
 
 /**
- * A refusal by what was answered. Where the session is over, everybody learns of it.
+ * Builds the error of a response. If the session is over, its callback runs.
  * @param {number} status @param {string} words @param {any} answer @param {string | null} id @param {number} [wait]
  */
 function refusal(status, words, answer, id, wait) {
@@ -119,7 +118,7 @@ function refusal(status, words, answer, id, wait) {
   return new Refused(status, code, message, request_id ?? id ?? undefined, wait);
 }
 
-/** A name that nobody else draws. Not a UUID of the browser's: those are for encrypted pages alone. */
+/** Random 128-bit identifier. `crypto.randomUUID` requires a secure context. */
 const drawn = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** @param {string} method @param {string} path @param {Call} call */
@@ -139,12 +138,12 @@ async function send(method, path, { query, body, signal, once, headers: own }) {
 }
 
 /**
- * Sends a file and tells how far that is; a call that is made by `fetch` cannot. A refusal of the file itself has a word for
- * what is wrong with it in `fault`, and where in `number`.
+ * Uploads a file with progress, which `fetch` does not report. If the file itself is rejected, `fault` names the problem and
+ * `number` its position.
  * @param {string} path
  * @param {Record<string, unknown>} query
  * @param {Blob} body
- * @param {(part: number) => void} progress told the part that was sent, up to 1
+ * @param {(part: number) => void} progress receives the fraction sent, up to 1
  * @param {AbortSignal} signal
  * @returns {Promise<any>}
  */
@@ -173,18 +172,18 @@ function uploadOnce(path, query, body, progress, signal) {
 }
 
 /**
- * Asks whether a file would come, for the browser is sent for it by its address and tells no page what it was answered.
+ * Checks that a file can be downloaded. The browser fetches it by link and reports no response to the page.
  * @param {string} path
  * @param {Record<string, unknown>} query
  */
 export async function offered(path, query) {
   const { ok } = await send("HEAD", path, { query });
-  // Only what answers with words can say why not.
+  // Only GET responses have a body that explains the error.
   if (!ok) await ask("GET", path, { query });
 }
 
 /**
- * The address of a call, also for links to downloads and for streams. It says the mode of the page. A space is `%20`: a plus is a plus to the API, as in addresses.
+ * URL of a call, also for downloads and streams, including the mode. Spaces are `%20`: the API takes a plus sign literally.
  * @param {string} path
  * @param {Record<string, unknown>} [query]
  */

@@ -1,29 +1,29 @@
 /**
- * What has changed of what the page shows: one stream tells of all its parts, which are then read again.
+ * Live updates: one event stream reports which parts of the page changed; those are fetched again.
  *
- * The stream is closed while nobody sees the page, and all is read again when they come back. Where no events come, all is read from
- * time to time.
+ * The stream is closed while the page is hidden, and everything is refreshed when it is visible again. Without a stream, all
+ * parts are polled.
  */
 import { useEffect, useRef } from "../vendor/lib.js";
 import { address } from "./api.js";
 import { testing } from "./mode.js";
 import { listen } from "./stream.js";
 
-/** How often all is read where there is no stream. */
+/** Polling interval without a stream. */
 const ASK_MS = 5_000;
 
-/** Who hears of which part. @type {Map<string, Set<() => unknown>>} */
+/** Callbacks by part. @type {Map<string, Set<() => unknown>>} */
 const parts = new Map();
-/** Ends the stream. */
+/** Closes the stream. */
 let end = () => {};
-/** What the stream tells of. */
+/** Parts that the stream covers. */
 let told = "";
 /** @type {Record<"arranging" | "asking", ReturnType<typeof setTimeout> | undefined>} */
 const timers = { arranging: undefined, asking: undefined };
 
 /**
- * Has a part read again whenever it has changed.
- * @param {string | undefined} part as `of` of `GET /app/changes` takes it
+ * Refetches a part whenever it changes.
+ * @param {string | undefined} part a value of `of` in `GET /app/changes`
  * @param {() => unknown} again
  */
 export function useChanges(part, again) {
@@ -42,7 +42,7 @@ export function useChanges(part, again) {
   }, [part]);
 }
 
-/** A little later, so that the parts of a screen come together. */
+/** Opens the stream after a short delay, so that all parts of a screen are included. */
 function arrange() {
   clearTimeout(timers.arranging);
   timers.arranging = setTimeout(open, 100);
@@ -55,11 +55,11 @@ function open() {
   close();
   told = wanted;
   if (!wanted) return;
-  // Something may have changed before the stream began.
+  // Changes may precede the start of the stream.
   end = listen(wanted, { ready: tellAll, changed }, ask);
 }
 
-/** @param {string} data of the event */
+/** @param {string} data event data */
 function changed(data) {
   for (const hear of parts.get(JSON.parse(data).of) ?? []) hear();
 }
@@ -69,7 +69,7 @@ function close() {
   clearInterval(timers.asking);
 }
 
-/** Without a stream. */
+/** Polls when there is no stream. */
 function ask() {
   timers.asking = setInterval(tellAll, ASK_MS);
 }

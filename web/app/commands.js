@@ -1,6 +1,4 @@
-/**
- * What can be done from anywhere, by name or by keys: one table. Two letters are pressed one after the other.
- */
+/** Commands available on every screen, by name or by keys. Two letters are a sequence. */
 import { testing, turn } from "./mode.js";
 import { go } from "./route.js";
 import { visibleSections } from "./screens.js";
@@ -9,16 +7,18 @@ import { t } from "./text.js";
 import { choose as chooseTheme, theme } from "./theme.js";
 import { telling } from "./ui/toasts.js";
 
-/** @typedef {{ id: string, name: string, keys?: string, kind?: string, run: () => unknown, clears?: boolean }} Command
- *   `kind`: what it is, where the name does not say; `clears`: the page is drawn again, and input in its forms is lost */
+/**
+ * @typedef {{ id: string, name: string, keys?: string, kind?: string, run: () => unknown, clears?: boolean }} Command
+ *   `kind`: type label for ambiguous names; `clears`: redraws the page and discards form input
+ */
 
-/** The letter that follows `g`, for each screen. */
+/** Second letter after `g`, by screen. */
 const LETTERS = {
   overview: "o", verify: "v", lists: "l", connections: "c", timeline: "a", usage: "u", keys: "k", widget: "i", webhooks: "w", requests: "r", docs: "d",
   team: "m", settings: "s", privacy: "p", account: "y",
 };
 
-/** All of them, in the reader's language. @returns {Command[]} */
+/** All commands, in the user's language. @returns {Command[]} */
 export function commands() {
   const screens = [...visibleSections().flatMap((section) => section.screens), "account"];
   return [
@@ -31,5 +31,5 @@ export function commands() {
   ];
 }
 
-/** Does it, and says so if it fails: nothing else on the page would. @param {Command} command */
+/** Runs a command and shows a toast if it fails. @param {Command} command */
 export const perform = (command) => telling(command.run)(undefined);

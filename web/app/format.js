@@ -1,16 +1,16 @@
-/** Numbers and times as the reader's language writes them. */
+/** Locale-aware formatting of numbers and times. */
 import { locale, t } from "./text.js";
 
 /** @param {number | null | undefined} value */
 export const number = (value) => (value ?? 0).toLocaleString(locale());
 
-/** The smallest share that is written by itself: a tenth of a percent. */
+/** Smallest share shown as a number: 0.1%. */
 const SHARE_MIN = 0.001;
 
 /** @param {number} share */
 const shareText = (share) => share.toLocaleString(locale(), { style: "percent", maximumFractionDigits: 1 });
 
-/** A part of a whole, such as 12.5 %. Something is never shown as nothing, nor most as all. @param {number} part @param {number} whole */
+/** Percentage, such as 12.5 %. Rounding never gives 0 or 100 unless exact. @param {number} part @param {number} whole */
 export function percent(part, whole) {
   const share = whole > 0 ? part / whole : 0;
   if (share > 0 && share < SHARE_MIN / 2) return t("share.below", { share: shareText(SHARE_MIN) });
@@ -18,37 +18,37 @@ export function percent(part, whole) {
   return shareText(share);
 }
 
-/** What a server said, as a sentence: its messages begin small and end open. @param {string} text */
+/** Formats a server message as a sentence: messages start in lowercase and have no period. @param {string} text */
 export const sentence = (text) => `${text.charAt(0).toLocaleUpperCase(locale())}${text.slice(1).replace(/\.?$/, ".")}`;
 
-/** Day and time. @param {string | number | null | undefined} at */
+/** Date and time. @param {string | number | null | undefined} at */
 export const time = (at) =>
   at === null || at === undefined ? "–" : new Date(at).toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short" });
 
-/** The time of day, with the day where that is another one than today. @param {string} at */
+/** Time of day, with the date unless it is today. @param {string} at */
 export function clock(at) {
   const date = new Date(at);
   const today = date.toDateString() === new Date().toDateString();
   return date.toLocaleString(locale(), today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** The day on which something was, where the reader is. @param {string | number | null | undefined} at */
+/** Date in the local time zone. @param {string | number | null | undefined} at */
 export const day = (at) =>
   at === null || at === undefined ? "–" : new Date(at).toLocaleDateString(locale(), { dateStyle: "medium" });
 
-/** The day that it is where the reader is, as a heading has it. */
+/** Today's date as a heading. */
 export const today = () => {
   const text = new Date().toLocaleDateString(locale(), { weekday: "long", day: "numeric", month: "long" });
   return text.charAt(0).toLocaleUpperCase(locale()) + text.slice(1);
 };
 
-/** A day of the API's calendar, which is that of UTC wherever the reader is. @param {string | number} at */
+/** Date in UTC, the API's calendar. @param {string | number} at */
 export const utcDay = (at) => new Date(at).toLocaleDateString(locale(), { dateStyle: "medium", timeZone: "UTC" });
 
-/** A day of the reader's calendar as fields for dates have it, such as 2026-12-31. @param {Date} at */
+/** Local date as the value of a date field, such as 2026-12-31. @param {Date} at */
 export const fieldDay = (at) => [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
 
-/** When a day of {@link fieldDay} is over where the reader is. @param {string} date */
+/** Local end of a {@link fieldDay} date. @param {string} date */
 export const endOfDay = (date) => new Date(`${date}T23:59:59.999`);
 
 const STEPS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
@@ -57,7 +57,7 @@ const STEPS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
   ["minute", 60],
 ]);
 
-/** How long ago, such as "3 minutes ago". @param {string | null | undefined} at */
+/** Relative time, such as "3 minutes ago". @param {string | null | undefined} at */
 export function ago(at) {
   if (!at) return t("time.never");
   const seconds = (Date.parse(at) - Date.now()) / 1000;
@@ -66,11 +66,11 @@ export function ago(at) {
   return new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }).format(Math.round(seconds / length), unit);
 }
 
-/** A length of time, such as "2 min". @param {number} seconds */
+/** Duration, such as "2 min". @param {number} seconds */
 export function duration(seconds) {
   const [unit, length] = STEPS.find(([, step]) => seconds >= step) ?? ["second", 1];
   const whole = Math.max(1, Math.round(seconds / length));
-  // The short form of a day is read by few in German.
+  // The short form of "day" is uncommon in German.
   return whole.toLocaleString(locale(), { style: "unit", unit, unitDisplay: unit === "day" ? "long" : "short" });
 }
 
@@ -82,7 +82,7 @@ export function size(bytes) {
   return value.toLocaleString(locale(), {
     style: "unit",
     unit: units[step],
-    // The short form of a byte has no plural in English.
+    // The short form of "byte" has no plural in English.
     unitDisplay: step === 0 ? "long" : "short",
     maximumFractionDigits: value < 1_000 ? 1 : 0,
   });

@@ -1,6 +1,6 @@
 /**
- * The frame around the screens of those who are signed in: the navigation and the reader at the side; above the page, where it
- * belongs, the palette, the mode and the colors.
+ * Frame around the screens of signed-in users: navigation and user menu in the sidebar; breadcrumbs, palette, mode and theme in
+ * the top bar.
  */
 import { html, useEffect, useRef, useState } from "../vendor/lib.js";
 import { Crumbs } from "./frame/crumbs.js";
@@ -42,7 +42,7 @@ export function Frame({ current, children }) {
     ${palette && html`<${palette.Palette} close=${close} />`}`;
 }
 
-/** In a narrow window, the side opens over the page. It takes the focus, and gives it back on Escape. */
+/** In a narrow window, the sidebar overlays the page. It takes the focus and returns it on Escape. */
 function useSide() {
   const [open, setOpen] = useState(false);
   const side = useRef(/** @type {HTMLElement | null} */ (null));
@@ -75,13 +75,13 @@ function TestLine() {
   return html`<aside class="test-line" aria-label=${t("mode.test_title")}><${Icon} name="flask" /><p><strong>${t("mode.test_title")}</strong>${t("mode.test_text")}</p></aside>`;
 }
 
-/** The browser would take the address of the link for a place. */
+/** Prevents the hash router from treating the link target as a screen. */
 function skip(event) {
   event.preventDefault();
   document.getElementById("page")?.focus();
 }
 
-/** What goes no further than this machine is encrypted nowhere, and nobody else reads it: browsers trust such pages. */
+/** Warning for plain HTTP. Loopback is exempt: browsers treat it as a secure context. */
 function Unencrypted() {
   if (session.value?.secure !== false || isSecureContext) return null;
   return html`<aside class="unencrypted"><${Note} kind="warning">${t("frame.unencrypted")}<//></aside>`;

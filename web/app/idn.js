@@ -1,14 +1,14 @@
-/** Domains as people read them: the server counts and filters them by their A-labels, such as "xn--bcher-kva.example". */
+/** Internationalized domain names. The server counts and filters domains by A-labels, such as "xn--bcher-kva.example". */
 
-/** A name with the labels that Punycode encodes (RFC 3492) written out; as it came where it encodes nothing. @param {string} name */
+/** Decodes the Punycode labels (RFC 3492) of a name; returns the name unchanged if decoding fails. @param {string} name */
 export function readableDomain(name) {
   if (!/(^|\.)xn--/.test(name)) return name;
   const readable = name.split(".").map((label) => (label.startsWith("xn--") ? decoded(label.slice(4)) : label)).join(".");
-  // The browser knows which names are allowed; what it would write otherwise is not the same name.
+  // The browser validates the name; if it normalizes to another name, the A-labels stay.
   return URL.canParse(`http://${readable}`) && new URL(`http://${readable}`).hostname === name ? readable : name;
 }
 
-/** RFC 3492, section 6.2. @param {string} text */
+/** Decoder, RFC 3492, section 6.2. @param {string} text */
 function decoded(text) {
   const literal = text.lastIndexOf("-");
   const signs = literal > 0 ? [...text.slice(0, literal)] : [];
@@ -33,7 +33,7 @@ function decoded(text) {
   return signs.join("");
 }
 
-/** RFC 3492, section 6.1. */
+/** Bias adaptation, RFC 3492, section 6.1. */
 function adapted(delta, count, isFirst) {
   let [rest, k] = [isFirst ? Math.floor(delta / 700) : delta >> 1, 0];
   for (rest += Math.floor(rest / count); rest > 455; k += 36) rest = Math.floor(rest / 35);

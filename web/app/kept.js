@@ -1,6 +1,4 @@
-/**
- * What this tab keeps of its reader until they sign out. No server sees it, and it is gone with the tab.
- */
+/** Per-user data in the tab's session storage, deleted at sign-out. Never sent to a server. */
 import { forgetKeyOfOthers } from "../docs/testkey.js";
 
 const NAME = "probity.kept";
@@ -17,31 +15,31 @@ function read() {
 /** @param {string | undefined} user @param {string} name */
 export const kept = (user, name) => (user !== undefined && read().user === user ? read().of?.[name] : undefined);
 
-/** Keeps something, as far as the browser has room. @param {string | undefined} user @param {string} name @param {unknown} value */
+/** Stores a value if the storage quota allows. @param {string | undefined} user @param {string} name @param {unknown} value */
 export function keep(user, name, value) {
   if (user === undefined) return;
   const before = read();
   try {
     sessionStorage.setItem(NAME, JSON.stringify({ user, of: { ...(before.user === user ? before.of : {}), [name]: value } }));
   } catch {
-    // What does not fit is not kept.
+    // Values over the quota are dropped.
   }
 }
 
 /** @type {(() => void)[]} */
 const forgetting = [];
 
-/** What forgets, when a reader goes, what a module holds of them: modules outlive sessions. @param {() => void} forget */
+/** Registers a callback that clears a module's user data, because modules outlive sessions. @param {() => void} forget */
 export function whenGone(forget) {
   forgetting.push(forget);
 }
 
-/** The reader signs out, or another takes their place. */
+/** Clears all user data at sign-out or when another user signs in. */
 export function gone() {
   for (const forget of forgetting) forget();
 }
 
-/** Forgets all, unless it is this reader's. @param {string | undefined} user */
+/** Clears all data unless it belongs to this user. @param {string | undefined} user */
 export function forgetOthers(user) {
   if (user === undefined || read().user !== user) sessionStorage.removeItem(NAME);
   forgetKeyOfOthers(user);

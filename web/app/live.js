@@ -1,7 +1,7 @@
 /**
- * How far a list is, told as it comes on.
+ * Live progress of a list.
  *
- * The server sends events; each is the whole of what it knows. Where none come, the same is asked for from time to time.
+ * Each server event carries the complete state. Without events, the same endpoint is polled.
  */
 import { useEffect, useState } from "../vendor/lib.js";
 import { Refused, address, get } from "./api.js";
@@ -10,14 +10,14 @@ import { listen } from "./stream.js";
 const ASK_MS = 2_000;
 
 /**
- * @typedef {object} Counted rows by status
+ * @typedef {object} Counted row counts by status
  * @property {number} processed
  * @property {number} passed
  * @property {number} undeliverable
  * @property {number} risky
  * @property {number} unknown
  */
-/** @typedef {{ addresses: number, first_at: string, last_at: string }} Later addresses that wait */
+/** @typedef {{ addresses: number, first_at: string, last_at: string }} Later pending addresses */
 /**
  * @typedef {Counted & {
  *   id: string, status: string, over: boolean, source: string, source_integration: string | null, name: string | null, tags: string[], created_at: string, started_at: string | null,
@@ -29,7 +29,7 @@ const ASK_MS = 2_000;
  */
 
 /**
- * Tells of a list until it is over. Gives what ends that sooner.
+ * Reports a list's progress until it completes. Returns a function that stops reporting.
  * @param {string} id
  * @param {(progress: Progress) => void} tell
  * @param {(failure: unknown) => void} fail
@@ -67,9 +67,8 @@ export function follow(id, tell, fail) {
 }
 
 /**
- * How far a list is, now and from now on.
  * @param {string} id
- * @returns {{ value?: Progress, failure?: unknown, again: () => void, set: (value: Progress) => void }} `set`: what a change of it answered
+ * @returns {{ value?: Progress, failure?: unknown, again: () => void, set: (value: Progress) => void }} `set`: stores the response to a change
  */
 export function useProgress(id) {
   const [state, setState] = useState(/** @type {{ value?: Progress, failure?: unknown }} */ ({}));

@@ -1,9 +1,8 @@
 /**
- * The dashboard: a client of the API that runs in the browser.
+ * Entry point of the dashboard, a browser client of the API.
  *
- * `main` finds out who is signed in, and shows either the page for signing in or the frame with the screen that the address
- * after `#` names. Screens are fetched when they are first shown. What several of them need stands beside this file (`api`,
- * `session`, `route`, `text`, `format`) and in `ui/`.
+ * `main` loads the session, then shows the sign-in page or the frame with the screen named after `#`. Screens are loaded on first
+ * use. Shared modules are in this directory (`api`, `session`, `route`, `text`, `format`) and in `ui/`.
  */
 import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/lib.js";
 import { Frame } from "./frame.js";
@@ -27,7 +26,7 @@ function App() {
     <${Toasts} />`;
 }
 
-/** A screen, as soon as its module is there. One that breaks says so, and the frame around it goes on. */
+/** Screen, once its module is loaded. An error in a screen is shown there; the frame keeps working. */
 function Loaded({ of, parts, query }) {
   const [broken] = useErrorBoundary((error) => reportError(error));
   const [loaded, setLoaded] = useState(/** @type {{ Screen?: Function, failure?: unknown }} */ ({}));
@@ -35,7 +34,7 @@ function Loaded({ of, parts, query }) {
     let wanted = true;
     of().then(
       (module) => wanted && setLoaded({ Screen: module.Screen }),
-      // The files of this build are gone: a newer one is served.
+      // The files of this build are gone: a newer build is served.
       () => wanted && setLoaded({ failure: new Error(t("failure.newer")) }),
     );
     return () => {
@@ -48,17 +47,17 @@ function Loaded({ of, parts, query }) {
   return html`<${loaded.Screen} parts=${parts} query=${query} />`;
 }
 
-/** What is shown where it cannot be found out who is signed in. */
+/** Shown if the session cannot be loaded. */
 function Unknown({ why }) {
   return html`<main class="alone" id="page"><h1>Probity</h1><${Failure} of=${why} again=${() => location.reload()} /></main>`;
 }
 
-// At the same time: the texts, who is signed in, and the screen that they will most likely see.
+// Loads the texts, the session and the likely screen in parallel.
 const learnt = learn().then(() => html`<${App} />`, (why) => html`<${Unknown} why=${why} />`);
 warm(where.value.parts);
 await speak(language());
 const page = await learnt;
-// Who is signed in may have chosen another, elsewhere.
+// The user's stored language may differ from the browser's.
 await speak(language());
 const root = document.getElementById("app");
 if (root) render(page, root);

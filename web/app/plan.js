@@ -1,18 +1,18 @@
-/** What the organization's plan means for pages. */
+/** Effect of the organization's plan on pages. */
 import { signal, useEffect } from "../vendor/lib.js";
 import { get } from "./api.js";
 import { whenGone } from "./kept.js";
 
-/** The plan under which credits do not count: no page speaks of them, of the plan or of seats. */
+/** Plan without credit accounting: pages hide credits, the plan and seats. */
 const UNLIMITED = "unlimited";
 
-/** As the server said last; `undefined` before. */
+/** Last plan from the server; `undefined` before the first response. */
 const plan = signal(/** @type {string | undefined} */ (undefined));
 whenGone(() => {
   plan.value = undefined;
 });
 
-/** Whether credits count; not before that is known. Each page asks the server again. */
+/** True if credits are counted; false until the plan is known. Each page requests it again. */
 export function useMetered() {
   useEffect(() => {
     get("/organization").then((organization) => {

@@ -1,6 +1,6 @@
 /**
- * Whether this installation can ask mail servers. Where it cannot, every page of live mode says so in one line, with what to do and
- * a way to the sandbox, and live addresses wait: verdicts would say more about this machine than about mailboxes.
+ * Outbound SMTP availability. If mail servers are unreachable, every live page shows one line with advice and a link to the
+ * sandbox, and live addresses are held: verdicts would describe this machine rather than the mailboxes.
  */
 import { html, signal, useEffect, useState } from "../vendor/lib.js";
 import { get } from "./api.js";
@@ -9,42 +9,42 @@ import { session } from "./session.js";
 import { t } from "./text.js";
 import { Dialog } from "./ui/dialog.js";
 
-/** Interval of polls. */
+/** Polling interval. */
 const ASK_MS = 60_000;
-/** Interval of polls while mail servers cannot be asked, or while that is not known yet. */
+/** Polling interval while mail servers are unreachable or not yet checked. */
 const ASK_SOON_MS = 5_000;
-/** After the first screen, which needs the connection for itself. */
+/** Delay that leaves the connection to the first screen. */
 const FIRST_MS = 500;
 
 /** @typedef {{ name: string, outcome: string, found: string, advice: string }} Check */
 /**
- * `missing`: `resolver`, `port`, `reverse_name` or `source`; `reachable` is null before the first checkup has ended.
+ * `missing`: `resolver`, `port`, `reverse_name` or `source`; `reachable`: null until the first checkup ends.
  * @typedef {{ reachable: boolean | null, missing: string | null, data: { node: string, state: any }[] | null }} Ways
  */
 
-/** As the server said last; `undefined` before. */
+/** Last state from the server; `undefined` before the first response. */
 export const ways = signal(/** @type {Ways | undefined} */ (undefined));
 
-/** Whether live addresses wait, because their mail servers cannot be asked. */
+/** True if live addresses are held because mail servers are unreachable. */
 export const isMute = () => !testing.value && ways.value?.reachable === false;
 
-/** Whether live lists wait for the first checkup of a server that has just started. */
+/** True if live lists are held until the first checkup of a new server. */
 export const isUnchecked = () => !testing.value && ways.value?.reachable === null;
 
-/** What the server lacks, in a sentence. */
+/** The server's problem as a sentence. */
 export function lack() {
   const missing = ways.value?.missing ?? "port";
   return t(`reach.missing.${missing}`);
 }
 
-/** Goes to test mode, where the sandbox answers, and leaves pages of which it has none. */
+/** Switches to test mode and leaves pages that it lacks. */
 export const trySandbox = () => turn(session.value?.user.id ?? "", true);
 
 const ask = () => get("/app/egress").then((found) => {
   ways.value = found;
 }, () => {});
 
-/** Asks again: something may have been set right. */
+/** Checks again at once, after a possible fix. */
 export const recheck = ask;
 
 export function Unreachable() {
@@ -73,7 +73,7 @@ export function WhatButton() {
   return html`<button type="button" class="button slim" onClick=${() => setOpen(true)}>${t("reach.what")}</button>${open && html`<${WhatToDo} close=${() => setOpen(false)} />`}`;
 }
 
-/** What the checks of the machine advise, or whom to ask. @param {{ close: () => void }} props */
+/** Advice from failed checks, or whom to contact. @param {{ close: () => void }} props */
 export function WhatToDo({ close }) {
   const nodes = ways.value?.data;
   /** @type {Check[]} */

@@ -1,8 +1,8 @@
 /**
- * Where the reader is: the part of the address after `#`.
+ * Hash router.
  *
- * It never reaches a server, so one-time links can carry their token there. `#/lists/job_1?status=risky` has the parts
- * `["lists", "job_1"]` and the query `status=risky`. A plus is a plus, as in addresses.
+ * The part after `#` never reaches a server, so one-time links carry their token there. `#/lists/job_1?status=risky` has the
+ * parts `["lists", "job_1"]` and the query `status=risky`. A plus sign is literal, as in addresses.
  */
 import { signal, useEffect, useRef } from "../vendor/lib.js";
 
@@ -14,7 +14,7 @@ function read() {
   return { parts: path.split("/").filter(Boolean).map(decode), query: new URLSearchParams(query.replaceAll("+", "%2B")) };
 }
 
-/** A part that is no proper percent-encoding stands for itself. */
+/** Decodes a part; returns it unchanged if its percent-encoding is invalid. */
 function decode(part) {
   try {
     return decodeURIComponent(part);
@@ -23,7 +23,7 @@ function decode(part) {
   }
 }
 
-/** The reader's place. */
+/** Current location. */
 export const where = signal(read());
 
 addEventListener("hashchange", () => {
@@ -31,7 +31,7 @@ addEventListener("hashchange", () => {
 });
 
 /**
- * The address of a place, for links.
+ * URL of a location, for links.
  * @param {string[]} parts
  * @param {Record<string, string | undefined>} [query]
  */
@@ -42,8 +42,8 @@ export function link(parts, query = {}) {
 }
 
 /**
- * For what a screen does when it has waited: an answer must not take readers away from where they have gone meanwhile.
- * @returns {{ signal: AbortSignal, go: typeof go }} `signal` is over when the screen is, and from then on `go` does nothing
+ * Navigation after an await: a late response must not move users who have left the screen.
+ * @returns {{ signal: AbortSignal, go: typeof go }} `signal` aborts with the screen; `go` then does nothing
  */
 export function useHere() {
   const here = useRef(/** @type {{ stop: AbortController, signal: AbortSignal, go: typeof go } | undefined} */ (undefined));
@@ -55,7 +55,7 @@ export function useHere() {
   return here.current;
 }
 
-/** Goes to a place; `replace` leaves no step back to where the reader was. */
+/** Navigates; `replace` adds no history entry. */
 export function go(parts, query, replace = false) {
   const to = link(parts, query);
   if (replace) {

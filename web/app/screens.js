@@ -1,9 +1,9 @@
 /**
- * The screens: the table of contents.
+ * Screen table.
  *
- * Those of {@link alone} are for readers who are not signed in, follow a link or print a report; those of {@link inside} stand in
- * the frame. Each has a module in `screens/` that exports `Screen`. Places, which are the keys here, and texts are named as
- * readers see them; a module has the name of the resource of the API that it shows.
+ * Screens in {@link alone} are for users who are not signed in, follow a link or print a report; those in {@link inside} are
+ * shown in the frame. Each has a module in `screens/` that exports `Screen`. Keys and texts use the names that users see; modules
+ * use the API's resource names.
  */
 import { administrates } from "./session.js";
 
@@ -36,7 +36,7 @@ export const inside = {
 };
 
 /**
- * Begins to fetch the screen of a place, for somebody who is signed in. One that cannot be fetched is told of when it is shown.
+ * Preloads the screen of a location for a signed-in user. Load errors appear when the screen is shown.
  * @param {string[]} parts
  */
 export function warm(parts) {
@@ -44,7 +44,7 @@ export function warm(parts) {
   (screen.alone ? alone : inside)[screen.module]().catch(() => {});
 }
 
-/** The sections of the navigation, with their screens. */
+/** Navigation sections with their screens. */
 const SECTIONS = [
   { name: "work", screens: ["overview", "verify", "lists", "connections"] },
   { name: "look", screens: ["timeline", "usage"] },
@@ -52,10 +52,10 @@ const SECTIONS = [
   { name: "organization", screens: ["team", "settings", "privacy"] },
 ];
 
-/** Screens of what only administrators change. Others come to them by links, and read what their role may read. */
+/** Screens for administrators. Others reach them by link and see what their role may read. */
 const OF_ADMINISTRATORS = new Set(["connections", "keys", "webhooks", "widget", "team", "settings", "privacy"]);
 
-/** The sections as the reader's role has them. */
+/** Sections visible to the user's role. */
 export function visibleSections() {
   if (administrates.value) return SECTIONS;
   const some = SECTIONS.map(({ name, screens }) => ({ name, screens: screens.filter((screen) => !OF_ADMINISTRATORS.has(screen)) }));
@@ -63,7 +63,7 @@ export function visibleSections() {
 }
 
 /**
- * Which screen a place is.
+ * Finds the screen of a location.
  * @param {string[]} parts
  * @param {boolean} signedIn
  */

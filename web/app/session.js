@@ -1,6 +1,4 @@
-/**
- * Who is signed in, and what they may do.
- */
+/** Current session and its permissions. */
 import { computed, signal } from "../vendor/lib.js";
 import { Refused, ask, authorize } from "./api.js";
 import { forgetOthers, gone } from "./kept.js";
@@ -13,15 +11,15 @@ import { adopt, choose, wanted } from "./text.js";
  * @property {{ id: string, name: string | null }} organization
  * @property {string} csrf
  * @property {boolean} two_factor
- * @property {number | null} recovery_codes_left none where no second factor is asked for
+ * @property {number | null} recovery_codes_left null without two-factor authentication
  * @property {boolean} sends_mail whether a relay for mail is configured
- * @property {boolean} secure whether what the page says travels encrypted
+ * @property {boolean} secure whether the connection is encrypted
  */
 
-/** `undefined` until the server has said, `null` where nobody is signed in. */
+/** `undefined` until loaded, `null` if nobody is signed in. */
 export const session = signal(/** @type {Session | null | undefined} */ (undefined));
 
-/** Whether the person may change what belongs to all: people, keys, settings. */
+/** True if the user may change organization data: team, keys, settings. */
 export const administrates = computed(() => session.value?.user.role === "administrator");
 
 /** @param {Session | null} known */
@@ -41,15 +39,15 @@ export function become(known) {
   if (!known) return;
   adopt(known.user.language);
   const tag = wanted();
-  // Pages speak it all the same where that fails. Where the browser wants none that there is, nothing is known of the reader's.
+  // A failure only affects emails. `tag` is empty if no browser language is supported.
   if (known.user.language === null && tag) tell(tag).catch(() => {});
 }
 
-/** What is being told, and in which language: calls that are under way at a time may arrive in any order. */
+/** Chain of language updates, because parallel requests may arrive in any order. */
 let telling = Promise.resolve();
 let latest = "";
 
-/** Has mail to the person written in a language, unless another is told after it. @param {string} tag */
+/** Sets the language of emails, unless a later call sets another one. @param {string} tag */
 function tell(tag) {
   latest = tag;
   const told = telling.then(async () => {
@@ -64,16 +62,16 @@ function tell(tag) {
   return told;
 }
 
-/** Speaks another language from now on, on pages and in mail. Throws where mail cannot follow. @param {string} tag */
+/** Sets the language of pages and emails. Throws if the email language cannot be set. @param {string} tag */
 export async function converse(tag) {
   await choose(tag);
-  // Of two choices, the texts of the first may come last.
+  // Of two choices, the texts of the first may load last.
   if (wanted() === tag) await tell(tag);
 }
 
 /**
- * What another page of this browser made of the session. For somebody else the page starts over, since all that stands in it is
- * of the other: what was being done waits for that and is not done.
+ * Applies a session changed by another page of this browser. A different user reloads the page, because all of its content
+ * belongs to the previous one; pending actions wait for the reload and are dropped.
  */
 function replace(known) {
   if (known.user.id === session.value?.user.id) return become(known);
@@ -81,27 +79,27 @@ function replace(known) {
   return new Promise(() => {});
 }
 
-/** Tells the other pages of this browser that somebody has signed in. */
+/** Notifies other pages of this browser of a sign-in. */
 const others = new BroadcastChannel("probity.session");
 
-/** Somebody signs in on this page. @param {Session} known */
+/** Starts a session on this page. @param {Session} known */
 export function enter(known) {
   become(known);
   others.postMessage("entered");
 }
 
-// Whether a page had learned by then that its own session was over must make no difference to what it shows.
+// The result must not depend on whether the page already knew that its session was over.
 others.addEventListener("message", async () => {
   try {
     const known = await ask("GET", "/app/session");
     if (session.value) replace(known);
     else become(known);
   } catch {
-    // What the page asks next tells.
+    // The next request reports the failure.
   }
 });
 
-/** Asks the server who is signed in. Throws where it cannot say: that nobody can be asked does not mean that nobody is. */
+/** Loads the session. Throws on failure: an unreachable server does not mean that nobody is signed in. */
 export async function learn() {
   try {
     become(await ask("GET", "/app/session"));

@@ -1,6 +1,6 @@
 /**
- * Keys that do something anywhere: Ctrl or ⌘ with K opens the palette, letters go to screens. Letters do nothing while somebody
- * types or a dialog is open, and can be switched off: who speaks to the browser presses them unawares (WCAG 2.1.4).
+ * Keyboard shortcuts: Ctrl+K or ⌘K opens the palette, letters open screens. Letters are inactive while typing or in a dialog, and
+ * can be turned off because speech input may trigger them (WCAG 2.1.4).
  */
 import { signal, useEffect, useState } from "../vendor/lib.js";
 import { t } from "./text.js";
@@ -8,10 +8,10 @@ import { toastFailure } from "./ui/toasts.js";
 import { hasUnsent } from "./unsent.js";
 
 const KEPT = "probity.letters";
-/** Within this time the second letter follows the first. */
+/** Maximum time between the two letters. */
 const FOLLOWS_MS = 1_500;
 
-/** Whether letters do something. */
+/** True if letter shortcuts are on. */
 export const letters = signal(localStorage.getItem(KEPT) !== "off");
 
 /** @param {boolean} on */
@@ -24,10 +24,10 @@ export const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
 
 const types = (target) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
-/** The files of this build are gone: a newer one is served. */
+/** The files of this build are gone: a newer build is served. */
 const missing = () => toastFailure(new Error(t("failure.newer")));
 
-/** Listens for keys. Gives the palette while it is open, and what opens and closes it. */
+/** Listens for shortcuts. Returns the open palette and functions that open and close it. */
 export function usePalette() {
   const [palette, setPalette] = useState(/** @type {{ Palette: Function } | undefined} */ (undefined));
   const open = () => import("./ui/palette.js").then((module) => setPalette({ Palette: module.Palette }), missing);
@@ -37,7 +37,7 @@ export function usePalette() {
     async function press(event) {
       const { key, ctrlKey, metaKey, altKey, target, isComposing, repeat } = event;
       if (isComposing || repeat || document.querySelector("dialog[open]")) return;
-      // On a Mac, Ctrl with K deletes to the end of a line.
+      // On a Mac, Ctrl+K deletes to the end of the line.
       if ((metaKey || (ctrlKey && !isMac)) && !altKey && key.toLowerCase() === "k") {
         event.preventDefault();
         open();

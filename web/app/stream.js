@@ -1,16 +1,16 @@
-/** Events of the server ({@link EventSource}), and how it is noticed that they do not come. */
+/** Server-sent events ({@link EventSource}) with timeout detection. */
 
-/** How long the first event is waited for: it comes at once, unless something in between holds events back. */
+/** Timeout of the first event. It is sent at once, unless a proxy buffers events. */
 const FIRST_MS = 10_000;
-/** How long the next is: the server sends a `beat` every 15 seconds where there is nothing to tell. Who hears none is cut off. */
+/** Timeout of later events. An idle server sends a `beat` every 15 seconds; silence means a lost connection. */
 const SILENCE_MS = 40_000;
 
 /**
- * Hears events until they end or do not come, because there are too many open pages or something in between holds them back.
+ * Receives events until the stream ends or stalls, because of too many open pages or a buffering proxy.
  * @param {string} url
- * @param {Record<string, (data: string) => unknown>} hears by the names of events
- * @param {() => unknown} lost told once that no more come
- * @returns {() => void} what ends it
+ * @param {Record<string, (data: string) => unknown>} hears handlers by event name
+ * @param {() => unknown} lost called once when the stream is lost
+ * @returns {() => void} closes the stream
  */
 export function listen(url, hears, lost) {
   const events = new EventSource(url);
@@ -30,7 +30,7 @@ export function listen(url, hears, lost) {
       hear(data);
     });
   }
-  // The browser comes back by itself where the connection broke; where it was refused, it does not.
+  // Browsers reconnect after a broken connection, but not after an error response.
   events.addEventListener("error", () => events.readyState === EventSource.CLOSED && fail());
   return end;
 }

@@ -1,17 +1,17 @@
-/** How strong a password is, told without asking anybody. */
+/** Password strength, estimated locally. */
 
-/** Fewest characters of a password; the server asks for as many. */
+/** Minimum password length; the server enforces the same. */
 export const CHARACTERS_MIN = 12;
-/** Characters that tell something new, from which on a password is fair, good and strong. */
+/** Effective characters required for fair, good and strong. */
 export const LEVELS = [10, 14, 20];
-/** What is tried first, in the languages of the dashboard and on their keyboards. */
+/** Common passwords in the dashboard's languages and keyboard layouts. */
 const WELL_KNOWN = /passwor[dt]|mot ?de ?passe|contrase[nñ]a|qwert[yz]|azerty|letmein|welcome|probity/g;
 
 /**
- * How strong a password is, from 1 (easy to guess) to 4 (strong); 0 if it is too short. Length counts first. Repetitions, neighbors
- * in the alphabet and what is known of the person add next to nothing; other kinds of characters than small letters add a little.
+ * Password strength from 1 (easy to guess) to 4 (strong); 0 if too short. Length counts most. Repetitions, alphabetic neighbors
+ * and data known about the user add almost nothing; character classes other than lowercase add a little.
  * @param {string} password
- * @param {string[]} [known] what others know of the person
+ * @param {string[]} [known] known data about the user
  */
 export function strength(password, known = []) {
   if ([...password].length < CHARACTERS_MIN) return 0;

@@ -1,9 +1,9 @@
 /**
- * What the dashboard says, in the reader's language.
+ * Texts of the dashboard, in the user's language.
  *
- * The texts stand in `messages/`, one module a language, fetched when it is needed. A text is a string with `{names}`, or one
- * for each plural form of the language (`{ one: "{n} row", other: "{n} rows" }`, chosen by `n`). A language's module has the
- * same names as the English one; a test compares them.
+ * Each language is a module in `messages/`, loaded on demand. A text is a string with `{names}`, or an object with one string per
+ * plural form of the language (`{ one: "{n} row", other: "{n} rows" }`, selected by `n`). A test checks that every language has
+ * the names of the English module.
  */
 import { signal } from "../vendor/lib.js";
 
@@ -14,7 +14,7 @@ const LANGUAGES = {
   es: () => import("../messages/es.js"),
 };
 
-/** The languages by the names that their speakers give them. */
+/** Language names, each in its own language. */
 export const NAMES = { en: "English", de: "Deutsch", fr: "Français", es: "Español" };
 
 const KEPT = "probity.language";
@@ -23,19 +23,19 @@ const KEPT = "probity.language";
 
 const spoken = signal({ language: "en", messages: /** @type {Record<string, Message>} */ ({}) });
 
-/** What the reader is written to in, wherever they chose it: a browser in which they chose none speaks it too. */
+/** Account language; used in browsers where the user has not chosen one. */
 let adopted = /** @type {string | undefined} */ (undefined);
 
-/** The language that the reader chose here, or elsewhere, or the first of the browser's that there is. `undefined`: there is none. */
+/** Language chosen in this browser, the account language, or the first supported browser language; `undefined` if none. */
 export function wanted() {
   const tags = [localStorage.getItem(KEPT), adopted, ...navigator.languages].filter(Boolean);
   return tags.map((tag) => String(tag).slice(0, 2).toLowerCase()).find((tag) => tag in LANGUAGES);
 }
 
-/** The language of the pages. */
+/** Language of the pages. */
 export const language = () => wanted() ?? "en";
 
-/** Counts what was to be spoken: of two languages whose texts are fetched at a time, the later is. */
+/** Counter of language switches: of two parallel loads, the later one applies. */
 let asked = 0;
 
 /** @param {string} tag one of {@link NAMES} */
@@ -47,11 +47,11 @@ export async function speak(tag) {
   document.documentElement.lang = tag;
 }
 
-/** Takes over what the server knows of the reader's language. @param {string | null} tag */
+/** Applies the account language from the server. @param {string | null} tag */
 export function adopt(tag) {
   const before = language();
   adopted = tag ?? undefined;
-  // Where its texts cannot be had, the page stays as it is.
+  // If its texts cannot be loaded, the page stays unchanged.
   if (language() !== before) speak(language()).catch(() => {});
 }
 
@@ -61,14 +61,14 @@ export async function choose(tag) {
   await speak(tag);
 }
 
-/** The language that is spoken, for dates and numbers. The browser's variant of it where it has one (`en-GB`). */
+/** Locale for dates and numbers: the browser's variant of the language, if it has one (`en-GB`). */
 export function locale() {
   const tag = spoken.value.language;
   return navigator.languages.find((wanted) => wanted.toLowerCase().startsWith(tag)) ?? tag;
 }
 
 /**
- * A text by its name, its `{names}` filled in. Numbers are written as the language does.
+ * Text with its `{names}` replaced; numbers are formatted for the locale.
  * @param {string} name
  * @param {Record<string, unknown>} [values]
  */
@@ -81,7 +81,7 @@ export function t(name, values = {}) {
 }
 
 /**
- * A text whose `{names}` are parts of a page, such as links; `undefined` where one of them is not given.
+ * Text with page elements, such as links, in place of its `{names}`; `undefined` if one is missing.
  * @param {string} name
  * @param {Record<string, unknown>} parts
  * @returns {unknown[] | undefined}
@@ -102,5 +102,5 @@ function written(value) {
   return typeof value === "number" ? value.toLocaleString(locale()) : String(value);
 }
 
-/** Whether there is a text of this name: for words of the API that may be newer than this page. */
+/** True if a text exists. API values may be newer than this page. */
 export const says = (name) => name in spoken.value.messages;

@@ -1,21 +1,21 @@
-/** Light or dark: as the system has it, unless the reader chose one. The browser remembers the choice. */
+/** Light or dark theme: the system's, unless the user chose one. The choice is stored in the browser. */
 import { signal } from "../vendor/lib.js";
 
 const KEPT = "probity.theme";
 
 /** @typedef {"light" | "dark"} Theme */
 
-/** What the reader chose; `undefined` for the system's. */
+/** Chosen theme; `undefined` follows the system. */
 export const chosen = signal(/** @type {Theme | undefined} */ (read()));
 
 const system = matchMedia("(prefers-color-scheme: dark)");
-/** The system's, as it changes. */
+/** Live system theme. */
 const dark = signal(system.matches);
 system.addEventListener("change", () => {
   dark.value = system.matches;
 });
 
-/** What the page looks like now. @returns {Theme} */
+/** @returns {Theme} */
 export const theme = () => chosen.value ?? (dark.value ? "dark" : "light");
 
 function read() {
@@ -35,7 +35,7 @@ chosen.subscribe((wanted) => {
   else delete document.documentElement.dataset.theme;
 });
 
-// Another page of this browser may change it.
+// Another page of this browser may change the theme.
 addEventListener("storage", ({ key }) => {
   if (key === KEPT || key === null) chosen.value = read();
 });

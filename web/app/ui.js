@@ -1,4 +1,4 @@
-/** The parts that screens are put together from. What few screens need stands in `ui/` alone, and is fetched with them. */
+/** Common UI components. Rarely used ones are only in `ui/` and load with their screens. */
 export * from "./ui/buttons.js";
 export * from "./ui/dialog.js";
 export * from "./ui/fields.js";

@@ -1,6 +1,4 @@
-/**
- * Forms with input that nobody has sent yet: what would throw it away by a single key waits.
- */
+/** Forms with unsent input. Shortcuts that would discard it are deferred. */
 
 /** @type {WeakSet<HTMLFormElement>} */
 const begun = new WeakSet();
@@ -12,8 +10,8 @@ function note({ target }) {
 }
 document.addEventListener("input", note);
 
-/** What stands in a form has been sent. @param {HTMLFormElement} form */
+/** Marks a form's input as sent. @param {HTMLFormElement} form */
 export const noteSent = (form) => begun.delete(form);
 
-/** Whether a form on the page was begun and not sent. */
+/** True if a form on the page has unsent input. */
 export const hasUnsent = () => [...document.forms].some((form) => begun.has(form));

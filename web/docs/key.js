@@ -1,14 +1,14 @@
 /**
- * The reader's test key, for the examples.
+ * Test key for the API examples.
  *
- * The server stores keys as hashes only. The browser therefore keeps a test key that was made or pasted here or in the dashboard,
- * until its reader signs out; one that was pasted by somebody who is not signed in, until they close the tab or sign in. Live keys
- * are not taken: they spend credits, and what stands in a page is copied elsewhere.
+ * The server stores only key hashes, so the browser keeps a test key that was created or pasted here or in the dashboard until
+ * its user signs out. A key pasted without signing in is kept until the tab is closed or someone signs in. Live keys are
+ * rejected: they spend credits, and page content gets copied.
  */
 import { forgetKey, forgetKeyOfOthers, keepKey, keptKey } from "./testkey.js";
 import { make } from "./make.js";
 
-/** How long a key works that is made with one click. */
+/** Lifetime of a key created with one click. */
 const LASTS_MS = 30 * 86_400_000;
 
 /** @param {(key?: string) => void} fillIn */
@@ -40,7 +40,7 @@ async function signedIn() {
   try {
     const response = await fetch("/app/session", { headers: { accept: "application/json" } });
     const session = response.ok ? await response.json() : undefined;
-    // What cannot be asked says nothing about who reads.
+    // A failed session request does not identify the user.
     if (session || response.status === 401) forgetKeyOfOthers(session?.user.id);
     return session;
   } catch {
@@ -48,7 +48,7 @@ async function signedIn() {
   }
 }
 
-/** Whether a key still works. One that cannot be asked about is kept. @param {string} key */
+/** True if a key works, or if this cannot be checked. @param {string} key */
 async function works(key) {
   try {
     const response = await fetch("/v1/check-key", { headers: { authorization: `Bearer ${key}` }, credentials: "omit" });

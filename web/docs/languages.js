@@ -1,15 +1,15 @@
 /**
- * A call of the API, in the languages that programs are written in. Each is whole: pasted and run, it prints the reply.
+ * API calls in several programming languages. Each sample is complete: pasted and run, it prints the response.
  *
- * Values come from the API's description. Each is quoted by the rules of its language, so that none ends its own quotes.
+ * Values come from the API description. Each is quoted by the rules of its language, so that none can end its own quotes.
  */
 
 /** @typedef {{ method: string, url: string, body?: unknown, key?: string, reply: string }} Sample */
 
-/** What stands for a key until the reader fills one in. */
+/** Placeholder for the key. */
 export const KEY = "probity_test_…";
 
-/** JSON's strings are strings of JavaScript, of Python and, without a raw line end, of Go. */
+/** JSON strings are valid in JavaScript, Python and, without a raw line feed, Go. */
 const quoted = (text) => JSON.stringify(text);
 const shell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const php = (text) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
@@ -104,7 +104,7 @@ const WRITTEN = {
   ].join("\n"),
 };
 
-/** A value of JSON as Python writes it. @param {unknown} value @param {string} [indent] */
+/** JSON value as a Python literal. @param {unknown} value @param {string} [indent] */
 function python(value, indent = "") {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -116,7 +116,7 @@ function python(value, indent = "") {
   return parts.length === 0 ? `${open}${close}` : `${open}\n${parts.map((part) => `${inner}${part},\n`).join("")}${indent}${close}`;
 }
 
-/** A text over several lines, as Go writes it; one with a backtick needs the other quotes. @param {string} text */
+/** Multiline Go string; a text with a backtick needs an interpreted string. @param {string} text */
 const go = (text) => (text.includes("`") ? quoted(text) : `\`${text}\``);
 
 export const LANGUAGES = Object.keys(WRITTEN);

@@ -1,5 +1,5 @@
 /**
- * An element of the page. Texts become text, never markup.
+ * Creates an element. Strings become text nodes, never markup.
  * @param {string} name
  * @param {Record<string, string>} [attributes]
  * @param {...(string | Node)} children

@@ -1,14 +1,14 @@
 /**
- * What the API reference has beyond its text: search, examples in other languages, the reader's test key, light or dark.
+ * Scripted features of the API reference: search, samples in other languages, the user's test key, light or dark theme.
  *
- * The page is rendered by the server and whole without this; what a script is needed for is added by it.
+ * The server renders a complete page; this script only adds to it.
  */
 import { offerKey } from "./key.js";
 import { make } from "./make.js";
 import { showSamples } from "./samples.js";
 import { offerSearch } from "./search.js";
 
-/** Marks the section in the bar that the reader is in. */
+/** Highlights the current section in the sidebar. */
 function followReader() {
   const links = new Map([...document.querySelectorAll("nav li a")].map((link) => [link.getAttribute("href")?.slice(1), link]));
   /** @type {Element | undefined} */
@@ -20,7 +20,7 @@ function followReader() {
     current?.removeAttribute("aria-current");
     current = link;
     link.setAttribute("aria-current", "true");
-    // Not `scrollIntoView`: it would move the page as well, against the reader.
+    // Not `scrollIntoView`, which would also scroll the page.
     const bar = /** @type {HTMLElement} */ (document.querySelector("nav"));
     const { top, bottom } = link.getBoundingClientRect();
     if (bar.scrollHeight > bar.clientHeight && (top < 120 || bottom > innerHeight - 40)) bar.scrollTop += top - innerHeight / 2;
@@ -40,7 +40,7 @@ function offerThemes() {
     button.addEventListener("click", () => {
       if (theme) localStorage.setItem("probity.theme", theme);
       else localStorage.removeItem("probity.theme");
-      // What the page's first script listens to comes from other pages only.
+      // `storage` events only come from other pages; the page's first script listens for them.
       dispatchEvent(new Event("storage"));
       show();
     });

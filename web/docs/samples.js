@@ -1,7 +1,7 @@
 /**
- * The examples in the language that the reader chose, with the address of this server and the reader's test key.
+ * Samples in the selected language, with this server's URL and the user's test key.
  *
- * The server renders each as a command line, with its parts beside it (`data-…`). The choice is that of the dashboard's examples.
+ * The server renders each as a curl command; `data-…` attributes hold its parts. The dashboard shares the selected language.
  */
 import { KEY, LANGUAGES, written } from "./languages.js";
 import { make } from "./make.js";
@@ -11,7 +11,7 @@ let language = LANGUAGES.find((one) => one === localStorage.getItem(KEPT)) ?? LA
 /** @type {string | undefined} */
 let secret;
 
-/** Writes all examples again. @param {string} [key] the key to fill in */
+/** Renders all samples again. @param {string} [key] key to insert */
 export function showSamples(key) {
   secret = key;
   for (const sample of document.querySelectorAll(".sample")) show(/** @type {HTMLElement} */ (sample));
@@ -58,7 +58,7 @@ function addTabs(sample) {
       await navigator.clipboard.writeText(panel.textContent ?? "");
       copy.textContent = "Copied";
     } catch {
-      // Unencrypted pages may not write to the clipboard: the reader copies what is marked.
+      // Without HTTPS there is no clipboard: the text is selected for manual copying.
       getSelection()?.selectAllChildren(panel);
       copy.textContent = "Press Ctrl+C";
     }
@@ -68,7 +68,7 @@ function addTabs(sample) {
   return tabs;
 }
 
-/** All examples change, and the one that the reader looks at keeps its place. @param {HTMLElement} tab */
+/** Switches all samples and keeps the scroll position of the current one. @param {HTMLElement} tab */
 function choose(tab) {
   const before = tab.getBoundingClientRect().top;
   language = tab.textContent ?? language;

@@ -1,7 +1,7 @@
 /**
- * Search in the bar: by summary, path, and the names of parameters and fields.
+ * Sidebar search by summary, path, parameter and field names.
  *
- * `/` or Ctrl+K goes to the field, the arrows go through what was found, Enter follows it, Escape ends the search.
+ * `/` or Ctrl+K focuses the field, arrows move through the matches, Enter opens one, Escape ends the search.
  */
 import { make } from "./make.js";
 
@@ -41,7 +41,7 @@ function show(entries, typed, found) {
   let count = 0;
   for (const { item, words, names, note } of entries) {
     const rest = asked.filter((word) => !words.includes(word));
-    // What the summary and the path do not have, one field has to.
+    // Words missing in summary and path must all occur in one field name.
     const name = rest.length > 0 ? names.find((one) => rest.every((word) => one.toLowerCase().includes(word))) : undefined;
     const hit = rest.length === 0 || name !== undefined;
     item.hidden = !hit;

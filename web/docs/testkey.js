@@ -1,9 +1,9 @@
 /**
- * The test key that a reader made or pasted last, for the examples of the API reference: the server stores only its hash.
+ * Last test key created or pasted by the user, for the samples of the API reference: the server stores only its hash.
  *
- * The browser keeps the key of a member until they sign out or another one signs in; a key that somebody pasted without signing in
- * stays in its tab, until somebody signs in. The sandbox answers what a test key verifies, but settings, suppression lists and the
- * callback secret that it reads and changes are the real ones.
+ * A member's key is kept until they sign out or another member signs in. A key pasted without signing in stays in its tab until
+ * someone signs in. The sandbox verifies for test keys, but settings, suppression lists and the callback secret are the live
+ * ones.
  */
 const NAME = "probity.testkey";
 
@@ -16,7 +16,7 @@ function read(place) {
   }
 }
 
-/** @param {string | undefined} user nobody who signed in: the key of this tab */
+/** @param {string | undefined} user `undefined` if not signed in: the key of this tab */
 export function keptKey(user) {
   if (user === undefined) return read(sessionStorage).secret;
   const { user: of, secret } = read(localStorage);
@@ -33,7 +33,7 @@ export function forgetKey() {
   localStorage.removeItem(NAME);
 }
 
-/** Forgets the keys of others than this reader. @param {string | undefined} user nobody who signed in: the key of this tab stays */
+/** Deletes keys of other users. @param {string | undefined} user `undefined` if not signed in: the key of this tab stays */
 export function forgetKeyOfOthers(user) {
   if (read(localStorage).user !== user) localStorage.removeItem(NAME);
   if (user !== undefined) sessionStorage.removeItem(NAME);

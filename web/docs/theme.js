@@ -1,4 +1,4 @@
-/** Light or dark, as the reader chose it in the dashboard or here. It runs before the page is shown, so that none flashes. */
+/** Theme chosen in the dashboard or here. Runs before the first paint to avoid a flash. */
 (() => {
   const KEPT = "probity.theme";
 

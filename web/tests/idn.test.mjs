@@ -1,4 +1,4 @@
-/** Domains in A-labels are written out where they encode a name, and only then. */
+/** Punycode decoding: only valid A-labels are decoded. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readableDomain } from "../app/idn.js";
@@ -12,7 +12,7 @@ const TABLE = [
   ["xn--90ae.xn--p1ai", "бг.рф"],
   ["xn--e1afmkfd.xn--90ais", "пример.бел"],
   ["xn--strae-oqa.de", "straße.de"],
-  // They encode no name.
+  // Not valid A-labels.
   ["xn--0.example", "xn--0.example"],
   ["xn--.example", "xn--.example"],
   ["xn--99999999999.example", "xn--99999999999.example"],

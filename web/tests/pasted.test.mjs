@@ -1,4 +1,4 @@
-/** Pasted addresses: names and quotes are read as the server reads them, and no mailbox is asked about twice. */
+/** Pasted addresses: names and quotes are parsed like on the server, and every mailbox is verified once. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { addresses, bare } from "../app/screens/verify/pasted.js";

@@ -1,4 +1,4 @@
-/** The strength of passwords: length counts first, and what everybody tries or knows counts next to nothing. */
+/** Password strength: length counts most; common passwords and known data count almost nothing. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { strength } from "../app/strength.js";

@@ -1,6 +1,4 @@
-/**
- * The texts: each language says all that the screens ask for, in every form that the language has.
- */
+/** Translations: each language has every text that the screens use, in all of its plural forms. */
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
@@ -23,7 +21,7 @@ const api = JSON.parse(readFileSync(new URL("../crates/http/openapi.json", WEB),
 const forms = (message) => (typeof message === "string" ? [message] : Object.values(message));
 const placeholders = (text) => [...new Set([...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))].sort();
 
-/** The words that the API may say, by the names of their texts. */
+/** API values by text group. */
 const FAMILIES = {
   status: api.Status.enum,
   reason: api.Reason.enum,
@@ -40,7 +38,7 @@ const FAMILIES = {
   setting: [
     ...Object.keys(api.OrganizationSettings.properties).map((name) => `organization_${name}`),
     ...Object.keys(api.ConnectionSettings.properties).map((name) => `connection_${name}`),
-    // The email address and the check of the identity are changed by acts of their own.
+    // Separate actions change the email address and the identity check.
     ...[...Object.keys(api.AccountPatch.properties), "email", "identity_verified"].map((name) => `account_${name}`),
   ],
   delivery: api.WebhookDelivery.properties.status.enum,
@@ -89,14 +87,14 @@ for (const tag of LANGUAGES) {
 
   if (tag !== "en") {
     test(`${tag} is translated`, () => {
-      // Names, and words that are the same in both languages, are short; a sentence is never the same.
+      // Names and words that are equal in both languages are short; sentences always differ.
       const same = Object.entries(messages.en).filter(([name, message]) => JSON.stringify(message) === JSON.stringify(messages[tag][name]));
       assert.deepEqual(same.filter(([, message]) => forms(message).some((form) => form.includes(" "))), []);
     });
   }
 }
 
-/** Words that another one replaces (docs/style.md, "Translations"): one thing has one word. */
+/** Words replaced by another (docs/style.md, "Translations"): one term per thing. */
 const REPLACED = {
   en: /throw-?away|\bbatch|exchanger|\bintegrations?\b|\bput off\b|\bmade-up\b|\bjobs?\b|e-mail|newsletter platform|\bpolling\b|check now/i,
   de: /Urteil|Guthaben|Anbindung|Unterdrückung|Rollen(post|nam|adr)|Doppelte|Schlagw|Kennw|escheitert|ngehalten|Newsletter-Plattform|Mailplattform|(?<![-\w])E?-?[Mm]ails?\b(?<!E-Mails?)|berechnet|Überblick/,
@@ -104,33 +102,33 @@ const REPLACED = {
   es: /veredicto|sandbox|integraci[oó]n|\be-?mail|arriesgad|buz[oó]n de función|plataforma de boletines|mensaje de correo|panorama/i,
 };
 
-/** Words for one thing only, by the texts that name it: the start page is no summary of a list, and an order to erase no request over HTTP. */
+/** Reserved words, with the texts that may use them: "overview" is no list summary, an erasure request no HTTP request. */
 const RESERVED = {
   en: [[/overview/i, /^(overview\.title|missing\.home|reach\.customer)$/]],
   de: [[/Übersicht/, /^(overview\.title|missing\.home|reach\.customer)$/]],
   fr: [[/vue d’ensemble/i, /^(overview\.title|missing\.home|reach\.customer)$/], [/demandes? d’effacement/i, /^privacy\./]],
   es: [[/vista general/i, /^(overview\.title|missing\.home|reach\.customer)$/], [/solicitud/i, /^privacy\./]],
 };
-/** The texts that name a summary, a request: they have the word of the table. */
+/** Texts about a summary or a request, which must use the word from the table. */
 const NAMED = {
   summary: [/^(event|did)\.list_(un)?shared$|^(lists\.summary|share\.(title|link)|report\.title)$/, { en: /summary/i, de: /Zusammenfassung/, fr: /résumé/i, es: /resumen/i }],
   request: [/^(came\.busy|keys\.first_(awaited|used)|requests\.(title|request|id)|settings\.rate)$/, { en: /request/i, de: /Anfrage/, fr: /requête/i, es: /petici/i }],
 };
 
-/** Quotation marks and apostrophes that are not those of the language. */
+/** Quotation marks and apostrophes foreign to the language. */
 const FOREIGN_MARKS = { de: /["'’«»”]/, fr: /["'„“”]/, es: /["'„“”’]/, en: /["„«»’]/ };
-/** The reader is spoken to as a stranger is. */
+/** Informal address; the texts use the formal one. */
 const FAMILIAR = {
   de: /(?<!\p{L})(du|dein\p{L}*|dich|dir)(?!\p{L})/iu,
   fr: /(?<!\p{L})(tu|ton|tes|toi)(?!\p{L})/iu,
   es: /(?<!\p{L})(tú|tus?|te|puedes|tienes|quieres)(?!\p{L})/iu,
 };
 
-/** Labels, help and notes of the built-in descriptions of platforms, which the API gives in English. */
+/** Labels, help and notes in the built-in platform descriptions, which the API returns in English. */
 const described = new Set(
   readdirSync(new URL("../crates/connectors/data/", WEB)).flatMap((file) => {
     const sections = readFileSync(new URL(`../crates/connectors/data/${file}`, WEB), "utf8").split(/^(?=\[)/m);
-    // Nothing shows what is special about a correction.
+    // No text shows the parameters of a correction.
     const shown = sections.filter((section) => !section.startsWith("[actions.fix]"));
     return shown.flatMap((section) => [...section.matchAll(/^(?:label|help|note) = "(.+)"$/gm)].map(([, text]) => text));
   }),
@@ -144,7 +142,7 @@ test("what the descriptions of platforms say is translated, and nothing else", (
 
 for (const tag of LANGUAGES) {
   test(`${tag} has one word for one thing, its own marks, and good manners`, () => {
-    // Names like email.status are the platform's.
+    // Names like email.status belong to the platform.
     const descriptions = Object.entries(platforms).map(([english, texts]) => [english, texts[tag]?.replaceAll(/\w+[._][\w.]+/g, "")]);
     for (const [name, message] of [...Object.entries(messages[tag]), ...(tag === "en" ? [] : descriptions)]) {
       for (const form of forms(message)) {
@@ -176,7 +174,7 @@ test("each token that decides has a sentence, and each sentence a reason", () =>
   const tokens = new Set([...judge.matchAll(/"([a-z][a-z_]+)"/g)].map(([, token]) => token));
   const sentences = Object.keys(messages.en).filter((name) => name.startsWith("because.")).map((name) => name.split("."));
   const told = new Set(sentences.map(([, , token]) => token));
-  // The sentence of the reason says the same.
+  // The reason's sentence covers it.
   told.add("catch_all");
   assert.ok(tokens.size > 20, "the tokens are found");
   assert.deepEqual([...tokens].filter((token) => !told.has(token)), []);
@@ -190,7 +188,7 @@ test("each text that a screen asks for is there, and each that is there is asked
   for (const { text } of app) {
     for (const [, name] of text.matchAll(/\b(?:t|woven|when)\("([^"]+)"/g)) asked.add(name);
     for (const [, pattern] of text.matchAll(/[`]((?:[\w-]+\.|\$\{\w+\}\.)[^`/\s]*)[`]/g)) {
-      // A pattern of nothing but names would fit everything.
+      // A pattern of placeholders alone would match everything.
       if (/[a-z]/.test(pattern.replaceAll(/\$\{[^}]*\}/g, ""))) families.push(pattern);
     }
     for (const [, group] of text.matchAll(/\bword\("(\w+)"/g)) families.push(`${group}.\${name}`);

@@ -1,13 +1,13 @@
 /**
- * The widget: looks at the addresses that people type into a website's fields, and says beside the field what it found.
+ * Email widget: checks the addresses that visitors type into a website's fields and shows the result beside the field.
  *
- * It never stands in anybody's way: a service that is away, slow, or says no leaves the form as it is without the widget. It
- * asks its own server and nobody else, keeps nothing, and reads nothing but the fields that it was given. All that it shows is
- * text in a shadow root, styled by a constructed style sheet, so neither the page's styles nor a strict policy get in its way.
+ * Failures never block a form: if the service is down, slow or refuses, forms behave as without the widget. The script contacts
+ * only its own server, stores nothing, and reads only the fields it was given. Output is text in a shadow root with a constructed
+ * style sheet, so it works with any page styles and a strict content security policy.
  *
- * Options, each a `data-` attribute of the script and of `<probity-email>` (`data-text-valid`), or a property for `probity.attach`
- * and of an object `probity` that the page sets before (`textValid`); the nearest to the field counts. What they mean is in
- * docs/widget.md.
+ * Options are `data-` attributes of the script and of `<probity-email>` (`data-text-valid`), properties passed to
+ * `probity.attach`, or properties of a global `probity` object set before loading (`textValid`); the closest to the field wins.
+ * docs/widget.md describes them.
  */
 (() => {
   "use strict";
@@ -20,15 +20,15 @@
    *
    * @typedef {object} Options
    * @property {string} [key] a key of kind `pub`
-   * @property {string} [server] where the service is; the script's own origin unless given
-   * @property {string} [selector] which fields; none where it is empty
-   * @property {string | number} [delay] milliseconds from the last key to the question
+   * @property {string} [server] origin of the service; default: the script's origin
+   * @property {string} [selector] fields to check; empty: none
+   * @property {string | number} [delay] milliseconds from the last keystroke to the request
    * @property {string} [lang]
-   * @property {string} [block] `reject`: an address that takes no mail makes the field invalid
-   * @property {string} [textValid] shown where nothing speaks against the address; an empty text shows nothing
+   * @property {string} [block] `reject`: an undeliverable address makes the field invalid
+   * @property {string} [textValid] shown for a good address; empty: shows nothing
    * @property {string} [textInvalid]
    * @property {string} [textSuggest] with `{address}`
-   * @property {(email: string, signal: AbortSignal) => Promise<Answer | undefined>} [ask] asks in the place of the script
+   * @property {(email: string, signal: AbortSignal) => Promise<Answer | undefined>} [ask] replaces the request to the service
    */
 
   const page = /** @type {any} */ (globalThis);
@@ -43,15 +43,15 @@
     ...page.probity,
   };
 
-  /** From the last key to the question. */
+  /** Delay between the last keystroke and the request. */
   const DELAY_MS = 1_500;
-  /** How long an answer is waited for. */
+  /** Request timeout. */
   const PATIENCE_MS = 4_000;
-  /** How long nothing is asked after the service was away or said no. */
+  /** Pause after a failed or refused request. */
   const REST_MS = 30_000;
-  /** Nonces are good for ten minutes. */
+  /** Nonce lifetime; the server accepts them for ten minutes. */
   const NONCE_MS = 540_000;
-  /** What may be an address; anything else is the browser's to complain about. */
+  /** Plausible address; the browser reports anything else. */
   const PLAUSIBLE = /^[^\s@]+@[^\s@]+\.[^\s@]{2,}$/;
   const LONGEST = 254;
 
@@ -63,7 +63,7 @@
     es: ["Esta dirección parece correcta.", "Esta dirección no acepta correo.", "¿Quería decir {address}?"],
   };
 
-  // Its own background, since that of the page is anything: each pair of colours has a contrast of 7:1 or more.
+  // Own background, because the page's is unknown: every color pair has a contrast of at least 7:1.
   const style = new CSSStyleSheet();
   style.replaceSync(`
     :host { display: block; font: inherit; text-align: start }
@@ -81,11 +81,11 @@
       @keyframes appear { from { opacity: 0 } }
     }`);
 
-  /** By server and key: nonces that were given and not used, and when. @type {Map<string, [string, number][]>} */
+  /** Unused nonces with their issue times, by server and key. @type {Map<string, [string, number][]>} */
   const pools = new Map();
   let restUntil = 0;
   let notes = 0;
-  /** Those that are looked after. @type {Set<Field>} */
+  /** Attached fields. @type {Set<Field>} */
   const fields = new Set();
   /** @type {WeakMap<HTMLInputElement, Field>} */
   const attached = new WeakMap();
@@ -118,9 +118,9 @@
   }
 
   /**
-   * Asks the service. A nonce that was too old is replaced, once.
+   * Requests a verdict. An expired nonce is replaced once.
    * @param {Options} options @param {string} email @param {AbortSignal} signal
-   * @returns {Promise<Answer | undefined>} none where there is nothing to say
+   * @returns {Promise<Answer | undefined>} `undefined` if there is no result
    */
   async function ask(options, email, signal) {
     for (let again = 0; again < 2; again += 1) {
@@ -131,26 +131,26 @@
     throw new Error("refused");
   }
 
-  /** Anything but a number of milliseconds is none. @param {Options} options */
+  /** Delay in milliseconds; the default unless the option is a non-negative number. @param {Options} options */
   function delay(options) {
     const ms = Number.parseFloat(String(options.delay));
     return ms >= 0 ? ms : DELAY_MS;
   }
 
-  /** A field that is looked after. */
+  /** Attached field. */
   class Field {
     /** @param {HTMLInputElement} input @param {Options} own */
     constructor(input, own) {
       this.input = input;
       this.own = own;
-      /** What was asked, and what came. @type {Map<string, Answer>} */
+      /** Results by address. @type {Map<string, Answer>} */
       this.known = new Map();
       this.shown = "";
       this.asking = "";
-      /** @type {HTMLFormElement | null} whose `reset` is listened to */
+      /** @type {HTMLFormElement | null} form with a `reset` listener */
       this.form = null;
       this.flagged = false;
-      /** What the page itself had said there. @type {string | null} */
+      /** `aria-invalid` as set by the page. @type {string | null} */
       this.invalid = null;
       this.blocked = false;
       this.message = "";
@@ -172,8 +172,8 @@
       on("input", (event) => this.changed(event.isComposing));
       on("compositionend", () => this.changed(false));
       for (const name of ["change", "blur"]) on(name, () => this.check());
-      // Scripts change values without a word. A form is sent with a click, with Enter, or by a script: then `invalid` comes, too late
-      // for this time, and not the next.
+      // Scripts change values without an event. Forms are submitted by click, Enter or script; in the last case `invalid` fires
+      // too late for this submission, but in time for the next.
       for (const name of ["keydown", "invalid"]) on(name, () => this.outdated());
       fields.add(this);
     }
@@ -183,7 +183,7 @@
       return { ...common, .../** @type {HTMLElement | null} */ (this.input.closest("probity-email"))?.dataset, ...this.own };
     }
 
-    /** Beside the field, wherever the page has put that meanwhile. */
+    /** Moves the note beside the field, even if the page has moved the field. */
     place() {
       this.watchForm();
       if (this.input.nextElementSibling !== this.host) this.input.after(this.host);
@@ -191,28 +191,28 @@
       if (!described.includes(this.host.id)) this.input.setAttribute("aria-describedby", [...described, this.host.id].join(" "));
     }
 
-    /** What is said of another value than the field has now is taken back. */
+    /** Removes a result that belongs to another value. */
     outdated() {
       if (this.shown && this.input.value.trim() !== this.shown) this.changed(false);
     }
 
-    /** The form that the field belongs to may be another one than before. */
+    /** Tracks the form of the field, which may change. */
     watchForm() {
       const { form } = this.input;
       if (form === this.form) return;
       this.form = form;
-      // The values are set back after the event.
+      // Values are reset after the event.
       const reset = () => setTimeout(() => form === this.form && this.outdated());
       form?.addEventListener("reset", reset, { signal: this.ending.signal });
     }
 
-    /** The reader has come to the field: a nonce will be needed. */
+    /** The field has the focus: fetch a nonce in advance. */
     ready() {
       const { options } = this;
       if (!options.ask && options.key && !pool(options).length && Date.now() >= restUntil) get("nonce", options).catch(rest);
     }
 
-    /** @param {boolean} composing whether letters are still being put together */
+    /** @param {boolean} composing whether an input method is composing */
     changed(composing) {
       clearTimeout(this.timer);
       this.controller.abort();
@@ -232,7 +232,7 @@
       this.input.dispatchEvent(new CustomEvent("probity:result", { bubbles: true, detail: { email, result, suggestion } }));
     }
 
-    /** @param {string} email @returns {Promise<Answer | undefined>} none where there is nothing to say */
+    /** @param {string} email @returns {Promise<Answer | undefined>} `undefined` if there is no result */
     async fetch(email) {
       const { options } = this;
       if (Date.now() < restUntil || !(options.ask || options.key)) return undefined;
@@ -247,7 +247,7 @@
       try {
         return await (options.ask ? options.ask(email, controller.signal) : ask(options, email, controller.signal));
       } catch {
-        // Whoever types on has broken the question off, and the service is well.
+        // An abort by further typing says nothing about the service.
         if (late || !controller.signal.aborted) rest();
         return undefined;
       } finally {
@@ -293,7 +293,7 @@
       button.dir = "ltr";
       button.textContent = suggestion;
       button.addEventListener("click", () => {
-        // As if it had been typed: libraries that watch fields hear of it, too.
+        // Simulates typing, so that libraries that watch the field notice it.
         Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")?.set?.call(this.input, suggestion);
         this.input.focus();
         for (const name of ["input", "change"]) this.input.dispatchEvent(new Event(name, { bubbles: true }));
@@ -319,9 +319,9 @@
   };
 
   /**
-   * Looks after a field.
+   * Attaches the widget to a field.
    * @param {HTMLInputElement} input @param {Options} [options]
-   * @returns {() => void} ends it
+   * @returns {() => void} detaches the widget
    */
   function attach(input, options = {}) {
     const field = attached.get(input) ?? new Field(input, options);
@@ -340,10 +340,10 @@
     }
   }
 
-  /** A field of its own, or one around the page's. */
+  /** Custom element with its own field, or wrapped around the page's. */
   class ProbityEmail extends HTMLElement {
     connectedCallback() {
-      // While the page is being read, what is in the element may be still to come.
+      // During parsing, the element's children may still be missing.
       if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => this.fill(), { once: true });
       else this.fill();
     }
@@ -367,10 +367,10 @@
   page.probity = { attach };
   customElements.define("probity-email", ProbityEmail);
   find(document);
-  // A click may send a form whose values a script has changed.
+  // A click may submit a form whose values a script has changed.
   document.addEventListener("click", () => fields.forEach((field) => field.outdated()), true);
   new MutationObserver((changes) => {
-    // What was only moved is in the page again by now.
+    // A moved node is back in the page by now.
     const removed = changes.flatMap(({ removedNodes }) => [...removedNodes]);
     for (const field of fields) if (!field.input.isConnected && removed.some((node) => node.contains(field.input))) field.detach();
     for (const node of changes.flatMap(({ addedNodes }) => [...addedNodes])) if (node instanceof Element) find(node);

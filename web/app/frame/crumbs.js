@@ -1,8 +1,8 @@
-/** Where the page belongs, in the top bar. Pages say it; the frame shows it. */
+/** Breadcrumbs in the top bar. Pages set them; the frame renders them. */
 import { html, signal } from "../../vendor/lib.js";
 import { t } from "../text.js";
 
-/** What the page in sight said last. */
+/** Breadcrumbs of the current page. */
 export const trail = signal(/** @type {{ above?: unknown, title: string }} */ ({ title: "" }));
 
 export function Crumbs() {

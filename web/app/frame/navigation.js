@@ -1,4 +1,4 @@
-/** The sections with their screens. Beside some stands a number: of lists in progress, and of connections that wait for the reader. */
+/** Navigation sections and screens, with counts of lists in progress and of connections that need a decision. */
 import { html, useEffect, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { useChanges } from "../changes.js";
@@ -9,9 +9,9 @@ import { visibleSections } from "../screens.js";
 import { t } from "../text.js";
 import { Icon } from "../ui/icon.js";
 
-/** After the first screen, which needs the connection for itself. */
+/** Delay that leaves the connection to the first screen. */
 const FIRST_MS = 500;
-/** The server counts no further. */
+/** Upper bound of the server's count. */
 const COUNT_MAX = 100;
 
 /** @type {Record<string, Parameters<typeof Icon>[0]["name"]>} */
@@ -34,14 +34,14 @@ export function Navigation({ current }) {
   </nav>`;
 }
 
-/** What runs is blue; what waits for the reader is not. */
+/** Running items are blue; items that need a decision are not. */
 function Count({ of, n }) {
   if (n === 0) return null;
   const shown = n < COUNT_MAX ? number(n) : `${number(COUNT_MAX - 1)}+`;
   return html` <span class=${of === "lists" ? "count hot" : "count"}>${shown}<span class="hidden-text"> ${t(`count.${of}`)}</span></span>`;
 }
 
-/** The numbers of the mode, again with each page and whenever a list changes. @returns {Record<string, number>} */
+/** Counts for the current mode, refreshed on navigation and whenever a list changes. @returns {Record<string, number>} */
 function useCounts() {
   const [counts, setCounts] = useState({});
   const [turn, setTurn] = useState(0);

@@ -1,4 +1,4 @@
-/** The reader: who they are, and a menu for what is theirs: the account, the language, the colors, and the way out. */
+/** User menu: name, account, language, theme and sign-out. */
 import { html } from "../../vendor/lib.js";
 import { converse, session, signOut } from "../session.js";
 import { NAMES, language, t } from "../text.js";
@@ -25,7 +25,7 @@ export function Reader() {
   </div>`;
 }
 
-/** The first letters of the first and the last word of a name. @param {string} name */
+/** Initials of the first and last word of a name. @param {string} name */
 function initials(name) {
   const words = name.split("@")[0].split(/[\s._-]+/).filter(Boolean);
   const first = (word = "") => [...word][0]?.toLocaleUpperCase() ?? "";

@@ -1,4 +1,4 @@
-/** What belongs to the person: name, language, password, second factor, sessions. */
+/** Account screen: name, language, password, two-factor authentication, sessions. */
 import { html, useState } from "../../vendor/lib.js";
 import { get, patch, post, remove } from "../api.js";
 import { become, converse, learn, session } from "../session.js";
@@ -8,9 +8,9 @@ import { choose as chooseTheme, chosen } from "../theme.js";
 import { Ago, Button, Card, Check, Fetched, Field, Form, Group, Note, Page, Secret, Select, Table, toast, toastFailure, useEdits, useFetched } from "../ui.js";
 import { NewPassword } from "../ui/password.js";
 
-/** So few codes of recovery are soon none. */
+/** Up to this number of remaining recovery codes, the page warns. */
 const FEW_CODES = 3;
-/** Emails that are sent where there is a relay. */
+/** Notifications, sent if a mail relay is configured. */
 const NOTIFICATIONS = ["after_flossing", "weekly_report", "monthly_report"];
 
 export function Screen() {
@@ -31,7 +31,7 @@ export function Screen() {
   <//>`;
 }
 
-/** What mail is written in, where any is sent: this browser may speak what was chosen in it before. */
+/** Language of emails, if any are sent; it may differ from the browser's language. */
 function ofMail() {
   if (!session.value?.sends_mail) return undefined;
   const tag = session.value.user.language ?? "en";
@@ -41,7 +41,7 @@ function ofMail() {
 function Profile({ of: account, changed }) {
   const form = useEdits({ name: account.name ?? "", phone: account.phone ?? "", ...account.notifications });
 
-  // Only what was changed here is said: the rest may have been changed on another page since it was loaded.
+  // Send only changed fields: another page may have changed the others since loading.
   async function send() {
     const { name, phone, ...notifications } = form.changed;
     const told = Object.keys(notifications).length > 0 ? notifications : undefined;
@@ -121,7 +121,7 @@ function SwitchedOn({ end, field }) {
     <${Form} send=${end} submit=${t("account.second_factor_end")} danger=${true}>${field}<//></div>`;
 }
 
-/** What is to be typed into the authenticator, before its code is asked for. */
+/** Secret to enter into the authenticator before its first code is requested. */
 function Begun({ of }) {
   return html`<${Note} focused=${true}>${t("account.second_factor_scan")}<//>
     ${of.otpauth_qr && html`<${Qr} of=${of.otpauth_qr} />`}
@@ -129,7 +129,7 @@ function Begun({ of }) {
     <${Secret} text=${of.secret} label=${t("webhooks.secret")} />`;
 }
 
-/** Light modules all around, as readers of the code expect. */
+/** Quiet zone in modules, as QR readers require. */
 const QUIET = 4;
 
 /** @param {{ of: { size: number, path: string } }} props */

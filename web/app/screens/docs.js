@@ -1,10 +1,10 @@
-/** How programs ask: examples with the address of this server, and where everything is described. */
+/** API examples with this server's URL, and links to the documentation. */
 import { html, useState } from "../../vendor/lib.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
 import { Button, Card, Failure, Field, Note, Page, Select } from "../ui.js";
 
-/** What can be tried: all of it only reads. */
+/** Read-only calls to try. */
 const CALLS = {
   verify: "/v1/verify?email=nonexistent@sandbox.test&explain=true",
   organization: "/v1/organization",
@@ -21,7 +21,7 @@ export function Screen() {
 
   async function run() {
     try {
-      // As any program does it: with the key, without the session.
+      // Same as an API client: with the key, without the session cookie.
       const response = await fetch(url, { headers: { authorization: `Bearer ${key.trim()}` }, credentials: "omit" });
       const body = JSON.stringify(await response.json(), null, 2);
       const head = `HTTP ${response.status} ${response.statusText}`;

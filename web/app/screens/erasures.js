@@ -1,4 +1,4 @@
-/** Erasure: addresses that are to be forgotten, and the receipts. */
+/** Erasure requests and receipts. */
 import { html } from "../../vendor/lib.js";
 import { get, post } from "../api.js";
 import { number } from "../format.js";
@@ -9,7 +9,7 @@ import { Ago, Card, Empty, Facts, Fetched, Field, Form, Note, Page, Pages, State
 
 const MOST = 1_000;
 
-/** @param {{ parts: string[] }} props the id of an erasure, or nothing */
+/** @param {{ parts: string[] }} props erasure ID, or nothing */
 export function Screen({ parts: [id] }) {
   return html`<${Page} title=${t("privacy.title")} lead=${t("privacy.lead")}>
     ${administrates.value ? html`<${Erasures} id=${id} />` : html`<${Note}>${t("team.only_administrators")}<//>`}

@@ -1,4 +1,4 @@
-/** API keys: which there are and what they may do, new ones, successors, and the end of old ones. */
+/** API keys: overview with permissions, creation, rotation, revocation. */
 import { html, useEffect, useState } from "../../vendor/lib.js";
 import { ask, remove } from "../api.js";
 import { day, time } from "../format.js";
@@ -13,7 +13,7 @@ import { presetOf } from "./keys/presets.js";
 import { Usage } from "./keys/usage.js";
 import { hasEnded, restrictedTo } from "./keys/widget.js";
 
-/** Unused for so long, a key is worth a look. */
+/** Inactivity after which a key is highlighted. */
 const IDLE_MS = 90 * 86_400_000;
 
 const isShown = ({ kind }) => (kind === "test") === testing.value;
@@ -23,9 +23,9 @@ export function Screen({ query }) {
   return html`<${Page} title=${t("keys.title")} lead=${t("keys.lead")}><${Note}>${t("keys.only_administrators")}<//><//>`;
 }
 
-/** What is being done: with which key, and what came of it. @typedef {{ act: "add" | "rename" | "rotate" | "revoke" | "made" | "usage", key?: any }} Doing */
+/** Open dialog and its key. @typedef {{ act: "add" | "rename" | "rotate" | "revoke" | "made" | "usage", key?: any }} Doing */
 
-/** @param {{ wanted: string | null }} props the ID of a key that the palette leads to */
+/** @param {{ wanted: string | null }} props ID of the key selected in the palette */
 function Keys({ wanted }) {
   const all = usePages("/api-keys", { per_page: 100 }, "keys");
   const [doing, setDoing] = useState(/** @type {Doing | undefined} */ (undefined));
@@ -88,16 +88,16 @@ function May({ of: key }) {
 function Used({ of: key, show }) {
   const { last_used_at: at, created_at: created } = key;
   const idle = !hasEnded(key) && Date.now() - Date.parse(at ?? created) > IDLE_MS;
-  // What test keys do costs nothing and is not counted.
+  // Test keys are free and have no usage counts.
   return html`<div><${Ago} kind=${idle ? "idle" : undefined} at=${at} /></div>
     ${key.kind !== "test" && html`<button type="button" class="button plain slim" onClick=${show}>${t("usage.title")}<span class="hidden-text"> ${key.name}</span></button>`}`;
 }
 
-/** Why a key opens nothing any more, or what can be done with it. */
+/** Reason why a key is inactive, or actions for an active key. */
 function State({ of: key, act }) {
   if (key.revoked_at) return html`<span class="badge bad">${t("keys.revoked", { day: day(key.revoked_at) })}</span>`;
   if (hasEnded(key)) return html`<span class="badge bad">${t("keys.expired", { day: day(key.expires_at) })}</span>`;
-  // A key that has a successor ends with the overlap, and so would another one.
+  // A rotated key expires after the overlap, as would a second successor.
   const acts = /** @type {const} */ (["rotate", "rename", "revoke"]).filter((one) => one !== "rotate" || !key.replaced_by);
   return html`${key.expires_at && html`<div class="small quiet">${t("keys.ends", { time: time(key.expires_at) })}</div>`}
     <div class="row acts">${acts.map((one) => html`<button type="button" key=${one} class=${`button slim ${one === "revoke" ? "danger" : ""}`}

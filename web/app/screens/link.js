@@ -1,4 +1,4 @@
-/** A one-time link: the owner's first password, an invitation, or a new password. */
+/** One-time link: the owner's first password, an invitation, or a password reset. */
 import { html, useEffect, useState } from "../../vendor/lib.js";
 import { Refused, ask } from "../api.js";
 import { choose } from "../mode.js";
@@ -11,22 +11,22 @@ import { NewPassword } from "../ui/password.js";
 
 const PATH = "/app/link";
 
-/** In a header: paths are in the logs of proxies. @param {string} token */
+/** Sent in a header, because proxies log paths. @param {string} token */
 const says = (token) => ({ "x-link-token": encodeURIComponent(token) });
 
 /**
- * @typedef {object} Link what the server says of a link
+ * @typedef {object} Link link details from the server
  * @property {"invitation" | "password"} kind
  * @property {string | null} organization
- * @property {string | null} email none where the person has yet to say it: the owner of a new installation
+ * @property {string | null} email null until the owner of a new installation enters it
  * @property {string | null} name
  */
 
-/** @param {{ parts: string[] }} props the link's token */
+/** @param {{ parts: string[] }} props link token */
 export function Screen({ parts: [token = ""] }) {
   const link = useFetched((signal) => ask("GET", PATH, { headers: says(token), signal }), [token]);
   const isGone = link.failure instanceof Refused && link.failure.code === "not_found";
-  // People who come back to a link that they have used want to sign in.
+  // A used link redirects to sign-in.
   useEffect(() => {
     if (!isGone) return;
     if (session.value) toast(t("sign-in.link_gone"));
@@ -41,7 +41,7 @@ export function Screen({ parts: [token = ""] }) {
 
 /** @param {{ token: string, link: Link }} props */
 function Welcome({ token, link }) {
-  // The sandbox answers at once, costs nothing and needs no network.
+  // The sandbox responds at once, is free and needs no network.
   const { now: { name, organization, email, password, mode }, bind } = useEdits({ name: link.name ?? "", organization: "", email: link.email ?? "", password: "", mode: "test" });
   const [code, setCode] = useState(/** @type {string | undefined} */ (undefined));
   const fresh = link.email === null;
@@ -53,7 +53,7 @@ function Welcome({ token, link }) {
       const { session: known } = await ask("POST", PATH, { body: given, headers: says(token) });
       if (fresh) choose(known.user.id, mode === "test");
       enter(known);
-      // The link is used: where this fails, the checklist asks for the name again.
+      // The link is already used; if this fails, the checklist asks for the name again.
       if (organization.trim()) await nameOrganization(organization.trim()).catch(toastFailure);
       go([], undefined, true);
     } catch (error) {

@@ -1,4 +1,4 @@
-/** A place that is not there. */
+/** Not-found page. */
 import { html } from "../../vendor/lib.js";
 import { t } from "../text.js";
 import { Empty, Page } from "../ui.js";

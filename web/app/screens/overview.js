@@ -1,4 +1,4 @@
-/** What is going on: what is new, credits, the last days beside those before, which providers, what runs, and whether mail servers answer us. */
+/** Overview: news, credits, recent days against the preceding ones, mail providers, active lists, and outbound SMTP. */
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { day, number, percent, today, utcDay } from "../format.js";
@@ -14,12 +14,12 @@ import { Start } from "./overview/start.js";
 import { Trend } from "./overview/trend.js";
 import { lastVisit } from "./overview/visit.js";
 
-/** Numbers of whole days to choose from, beside today. */
+/** Selectable periods in whole days, excluding today. */
 const PERIODS = [7, 30, 90];
 const OPEN = ["queued", "processing"];
-/** Lists that are shown here. */
+/** Number of lists shown. */
 const JOBS = 5;
-/** Providers that are shown by themselves. */
+/** Number of providers shown separately. */
 const PROVIDERS = 10;
 
 export function Screen() {
@@ -48,7 +48,7 @@ export function Screen() {
   <//>`;
 }
 
-/** The lists that are under way, and behind them the newest of the others. @param {AbortSignal} signal */
+/** Active lists, followed by the newest others. @param {AbortSignal} signal */
 async function current(signal) {
   const pages = [...OPEN.toReversed().map((status) => ({ status })), {}];
   const found = await Promise.all(pages.map((query) => get("/app/lists", { ...query, per_page: JOBS }, signal)));
@@ -56,7 +56,7 @@ async function current(signal) {
   return { data: [...jobs.values()].slice(0, JOBS) };
 }
 
-/** What the plan includes, and what is used of it. */
+/** Plan allowance and usage. */
 function Credits() {
   const organization = useFetched((signal) => get("/organization", {}, signal), []);
   return html`<${Fetched} from=${organization}>${({ credits, usage, plan, seats, trial }) => html`<section class="card"><div class="grid">
@@ -70,7 +70,7 @@ function Credits() {
   </div></section>`}<//>`;
 }
 
-/** Where the addresses' mail goes, and of how many of each nothing could be found out; small providers together. */
+/** Mail providers with their share of unknown verdicts; small providers are combined. */
 function Providers({ all }) {
   if (all.length === 0) return html`<${Empty} title=${t("overview.no_days")}>${t("provider.none")}<//>`;
   const named = all.filter(({ id }) => id !== null);
@@ -88,7 +88,7 @@ function Jobs({ rows }) {
   return html`<ul class="recent">${rows.map((job) => html`<li key=${job.id}><${Recent} of=${job} /></li>`)}</ul>`;
 }
 
-/** A list in three lines: its name and share, its verdicts, its size and when it began, or how far it is where it is not over. */
+/** List in three lines: name and deliverable share, verdicts, size and start time or progress. */
 function Recent({ of: job }) {
   const open = OPEN.includes(job.status);
   return html`<div class="row apart"><a class="cut" href=${`#/lists/${job.id}`}>${nameOf(job)}</a>${job.processed > 0 && html`<b title=${t("status.passed")}><span class="hidden-text">${t("status.passed")} </span>${percent(job.passed, job.processed)}</b>`}</div>

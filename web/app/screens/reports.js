@@ -1,4 +1,4 @@
-/** Reports: what was verified in a period, by status and reason, and by day and whatever it can be divided by. */
+/** Usage reports for a period: by status and reason, and by day with a selectable breakdown. */
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { number, percent, utcDay } from "../format.js";

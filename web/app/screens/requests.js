@@ -1,4 +1,4 @@
-/** Requests of API keys: what programs asked and what they were answered, as it comes. */
+/** Live log of API requests by keys. */
 import { html } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { number, time } from "../format.js";
@@ -9,7 +9,7 @@ import { Ago, Card, Empty, Page, Pages, Select, useFetched, usePages } from "../
 
 const STATUSES = ["succeeded", "failed", "refused", "broken"];
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-/** Keys that are known by their names: as many as one call tells of. */
+/** Maximum number of keys with a name, one API page. */
 const NAMED = 100;
 const PER_PAGE = 50;
 
@@ -48,7 +48,7 @@ export function Screen({ query }) {
   <//>`;
 }
 
-/** The keys to choose from, also the chosen one where its name is not known. @param {Record<string, string>} names @param {string} chosen */
+/** Key options, including a selected key without a known name. @param {Record<string, string>} names @param {string} chosen */
 const keysFor = (names, chosen) => Object.entries(chosen && !names[chosen] ? { ...names, [chosen]: chosen } : names);
 
 /** @param {number} status */

@@ -1,4 +1,4 @@
-/** What counts in this organization's lists: ignored reasons, words, how long results stay. */
+/** Organization settings: ignored reasons, keywords, retention. */
 import { html, useEffect, useState } from "../../vendor/lib.js";
 import { ask, get, patch } from "../api.js";
 import { number } from "../format.js";
@@ -25,7 +25,6 @@ export function Screen() {
   <//>`;
 }
 
-/** What the organization is called. */
 function Naming() {
   const known = session.value?.organization.name ?? "";
   const [name, setName] = useState(known);
@@ -38,20 +37,20 @@ function Naming() {
   <//><//>`;
 }
 
-/** The names of time zones that the browser knows, with the one that is set. @param {string} set @returns {[string, string][]} */
+/** Time zones known to the browser, and the configured one. @param {string} set @returns {[string, string][]} */
 function zones(set) {
   const names = new Set([...Intl.supportedValuesOf("timeZone"), set]);
   return [...names].filter((name) => name !== "" && name !== "UTC").toSorted().map((name) => [name, name.replaceAll("_", " ")]);
 }
 
-/** What stands in the form, by the names of the API: lists of words and numbers as texts. */
+/** Form values under their API names; word lists and numbers as text. */
 function fields(of) {
   const { ignored_reasons, ignored_statuses, banned_words, role_words } = of;
   const numbers = COUNTS.map((name) => [name, String(of[name] ?? "")]);
   return { ignored_reasons, ignored_statuses, banned_words: banned_words.join("\n"), role_words: role_words.join("\n"), time_zone: of.time_zone ?? "", ...Object.fromEntries(numbers) };
 }
 
-/** What the API takes of some of the form's fields. @param {Record<string, any>} of */
+/** Converts form fields to API values. @param {Record<string, any>} of */
 function wire(of) {
   const value = (name, text) => (name === "time_zone" ? text || null : COUNTS.includes(name) ? (text === "" ? null : Number(text)) : WORDS.includes(name) ? words(text) : text);
   return Object.fromEntries(Object.entries(of).map(([name, text]) => [name, value(name, text)]));
@@ -63,7 +62,7 @@ function Settings({ of, set }) {
   const [standing, setStanding] = useState(0);
   const { trial, failure, busy } = useTrial(wire({ ignored_reasons, ignored_statuses, banned_words, role_words }), standing);
 
-  // Only what was changed here is said, and what is answered stands here: others may have changed the rest since it was loaded.
+  // Send only changed fields and show the response: other users may have changed the rest since loading.
   async function send() {
     const former = wire(form.former);
     const save = async (changed) => {
@@ -84,14 +83,14 @@ function Settings({ of, set }) {
   </div>`;
 }
 
-/** The settings as they stand, for those who may not change them. */
+/** Read-only settings. */
 function Standing({ of }) {
   const form = useEdits(fields(of));
   return html`<${Card}><fieldset disabled><${Wishes} form=${form} /></fieldset><//>`;
 }
 
 function Wishes({ form: { now, edit, bind }, trial }) {
-  /** Rows of the last list that an override changes by itself. */
+  /** Rows of the last list that this override alone changes. */
   const alone = (count) => (trial && count ? t("settings.alone", { n: count }) : undefined);
   const check = (list, of, label) => html`<${Among} of=${of} label=${label} hint=${alone(trial?.each[list][of])} list=${now[list]} set=${(some) => edit({ [list]: some })} />`;
   const list = (name, label) => html`<${Field} label=${label} hint=${alone(trial?.each[name]) ?? t("settings.words_hint")} rows=${4} ...${bind(name)} />`;
@@ -115,11 +114,11 @@ function Wishes({ form: { now, edit, bind }, trial }) {
   </div>`;
 }
 
-/** How long after the last change wishes are tried on the last list. */
+/** Delay between the last change and a preview on the last list. */
 const TRY_MS = 500;
 
 /**
- * What the wishes would change on the last list, as long as there is one. What was tried before stands until the new answer is there.
+ * Preview of changed settings on the last list, if one exists. The previous preview stays until the new one is loaded.
  * @returns {{ trial?: any, failure?: unknown, busy: boolean }}
  */
 function useTrial(wished, standing) {
@@ -142,7 +141,7 @@ function useTrial(wished, standing) {
   return state;
 }
 
-/** The last list with the settings that stand, and with those that are wished for. */
+/** The last list under the saved and the edited settings. */
 function Effect({ of: { id, looked_at, changed, before, after }, busy }) {
   const columns = [
     { title: t("lists.verdict"), cell: (status) => html`<${Verdict} of=${status} />` },

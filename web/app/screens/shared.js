@@ -1,6 +1,6 @@
 /**
- * The summary of a list as a report: for people who have a link to it, and for members who print it. Figures only: verdicts, reasons
- * and mail providers.
+ * Summary report of a list, for holders of a link and for members who print it. It contains totals only: verdicts, reasons and
+ * mail providers.
  */
 import { html } from "../../vendor/lib.js";
 import { Refused, ask, get } from "../api.js";
@@ -11,13 +11,13 @@ import { Brand, Fetched, Icon, Note, Page, useFetched } from "../ui.js";
 import { Hero } from "./jobs/hero.js";
 import { Why } from "./jobs/why.js";
 
-/** Nothing of a report filters anything. */
+/** Inert filter, because nothing in a report is filtered. */
 const UNFILTERED = { now: {}, has: () => false, toggle() {}, set() {} };
 
-/** In a header: paths are in the logs of proxies. @param {string} token @param {AbortSignal} signal */
+/** Sent in a header, because proxies log paths. @param {string} token @param {AbortSignal} signal */
 const shared = (token, signal) => ask("GET", "/app/shared", { headers: { "x-link-token": encodeURIComponent(token) }, signal });
 
-/** @param {{ parts: string[], own?: boolean }} props the link's token, or the list of a member who prints it */
+/** @param {{ parts: string[], own?: boolean }} props link token, or the job ID for a member */
 export function Screen({ parts: [id = ""], own = false }) {
   const summary = useFetched((signal) => (own ? get(`/app/jobs/${encodeURIComponent(id)}/progress`, {}, signal) : shared(id, signal)), [id]);
   const of = summary.value;
@@ -37,7 +37,7 @@ export function Screen({ parts: [id = ""], own = false }) {
   </div>`;
 }
 
-/** A list that was stopped is verified in part. */
+/** A canceled list is partially verified. */
 function When({ of }) {
   if (of.status === "cancelled" && of.finished_at) return html`<span>${t("report.stopped", { at: day(of.finished_at) })}</span>`;
   return of.finished_at ? html`<span>${t("report.verified", { at: day(of.finished_at) })}</span>` : html`<span>${t("report.submitted", { at: day(of.created_at) })}</span>`;

@@ -1,4 +1,4 @@
-/** Signing in: address and password, the second factor where there is one, the organization where there are several; and a new password. */
+/** Sign-in: email and password, optional two-factor code, choice of organization; password reset. */
 import { html, useState } from "../../vendor/lib.js";
 import { Refused, ask, post } from "../api.js";
 import { where } from "../route.js";
@@ -9,7 +9,7 @@ import { Door } from "../ui/door.js";
 
 /** @typedef {{ id: string, name: string | null }} Organization */
 
-/** @param {{ parts: string[] }} props any place: visitors who are not signed in are sent here from every page */
+/** @param {{ parts: string[] }} props any location: every page sends visitors here until they sign in */
 export function Screen({ parts }) {
   const [email, setEmail] = useState("");
   const address = html`<${Field} label=${t("sign-in.email")} type="email" autocomplete="username" required value=${email} set=${setEmail} />`;
@@ -56,7 +56,7 @@ function SignIn({ email, address }) {
     <p class="small"><a href="#/sign-in/forgotten">${t("sign-in.forgotten")}</a></p>`;
 }
 
-/** The way to the provider of the address's domain, which needs no password here. */
+/** Sign-in through the identity provider of the email's domain; needs no password. */
 function SingleSignOn({ email }) {
   const [wrong, setWrong] = useState("");
   async function begin() {
@@ -74,7 +74,7 @@ function SingleSignOn({ email }) {
   </div>`;
 }
 
-/** A link for a new password: what is answered is the same for every address. */
+/** Requests a password reset link; the response is the same for every address. */
 function Forgotten({ email, address }) {
   const options = useFetched((signal) => ask("GET", "/app/sign-in", { signal }), []);
   const [minutes, setMinutes] = useState(/** @type {number | undefined} */ (undefined));

@@ -1,4 +1,4 @@
-/** What happened: who did what to which, by day, as it happens. */
+/** Live activity log by day. */
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { day, number } from "../format.js";
@@ -26,7 +26,7 @@ export function Screen({ query }) {
   <//>`;
 }
 
-/** Who did it, for the filter: the id, or the kind of those who have none. */
+/** Actor value of the filter: ID, or type for actors without one. */
 const actorOf = ({ actor }) => actor?.id ?? actor?.type ?? "";
 
 function Events({ of: { events, summary }, names, filter, set, span }) {
@@ -54,7 +54,7 @@ function Events({ of: { events, summary }, names, filter, set, span }) {
   </div>`;
 }
 
-/** By the reader's days, the newest first. */
+/** Events by local day, newest first. */
 function Days({ of: events, names, providers }) {
   const days = Map.groupBy(events, ({ at }) => day(at));
   return html`${[...days].map(([of, happened]) => html`<section key=${of}>

@@ -1,4 +1,4 @@
-/** The people of the organization: who they are, what they may do, invitations. */
+/** Team members: permissions and invitations. */
 import { html, useState } from "../../vendor/lib.js";
 import { patch, post, remove } from "../api.js";
 import { day } from "../format.js";
@@ -27,7 +27,10 @@ export function Screen() {
   <//>`;
 }
 
-/** What is being done, and with whom; after `renew`, whose invitation was renewed. @typedef {{ act: "invite" | "change" | "renew" | "remove", user?: any }} Doing */
+/**
+ * Open dialog and its user; after `renew`, the user with the new invitation.
+ * @typedef {{ act: "invite" | "change" | "renew" | "remove", user?: any }} Doing
+ */
 
 /** @param {{ doing?: Doing, close: () => void, again: () => unknown }} props */
 function Acting({ doing, close, again }) {
@@ -44,7 +47,7 @@ function Acts({ of: user, again, begin }) {
   if (user.is_primary || user.id === session.value?.user.id) return null;
   const name = html`<span class="hidden-text"> ${user.name ?? user.email}</span>`;
   const turn = user.status === "paused" ? "active" : "paused";
-  /** Invites again: earlier links end. */
+  /** Renews an invitation; earlier links expire. */
   const renew = () => post("/users", { email: user.email, name: user.name ?? undefined, role: user.role }, true).then((invited) => begin("renew", invited));
   return html`<div class="row">
     ${user.status === "invited" && html`<${Button} kind="slim" work=${renew}>${t("team.renew")}${name}<//>`}
@@ -75,7 +78,7 @@ function Invite({ close, invited }) {
 const NameAndRole = ({ bind, role, required }) => html`<${Field} label=${t("name")} maxlength="200" required=${required} ...${bind("name")} />
   <${Select} label=${t("team.role")} ...${bind("role")} options=${ROLES.map((one) => [one, t(`role.${one}`)])} hint=${t(`role.${role}_hint`)} />`;
 
-/** The link of somebody who was just invited, this once. */
+/** Invitation link, shown once. */
 function Invited({ of: made, text = "team.invited_text", close }) {
   return html`<${Dialog} title=${t("team.invited")} close=${close}>
     <${Note}>${t(text, { email: made.email })}<//>
@@ -87,10 +90,10 @@ function Change({ of: user, close, changed }) {
   const form = useEdits({ name: user.name ?? "", role: user.role });
   const [made, setMade] = useState(/** @type {any} */ (undefined));
 
-  // Only what was changed here is said: the rest may have been changed by somebody else since it was loaded.
+  // Send only changed fields: another user may have changed the rest since loading.
   async function send() {
     if (user.status === "invited" && form.changed.role === "administrator") {
-      // Links of before open no administrator, so whoever becomes one is invited again.
+      // Earlier links never grant the administrator role, so a promoted invitee needs a new one.
       setMade(await post("/users", { email: user.email, ...form.now }, true));
       changed();
       return;

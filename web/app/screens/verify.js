@@ -1,4 +1,4 @@
-/** One address: its verdict at once, and what the verdict is made of. Or several, each answered as it comes. */
+/** Verification of one address with its evidence, or of several with verdicts as they arrive. */
 import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
 import { testing } from "../mode.js";
 import { useMetered } from "../plan.js";
@@ -29,7 +29,7 @@ export function Screen({ parts, query }) {
 
 function One({ query }) {
   const [question, setQuestion] = useState(() => remembered(query.get("email")));
-  // The one that is shown: an earlier one that is answered meanwhile takes nobody anywhere.
+  // Displayed question: an earlier verdict that arrives later must not replace it.
   const shown = useRef(question);
   const show = (/** @type {Question | undefined} */ of) => {
     shown.current = of;
@@ -38,17 +38,17 @@ function One({ query }) {
   const metered = useMetered();
   const [email, setEmail] = useState(query.get("email") ?? question?.email ?? "");
   const [accepted, setAccepted] = useState(0);
-  // An address that is not asked about, because its mail servers cannot be reached.
+  // Address held because mail servers are unreachable.
   const [held, setHeld] = useState("");
   const [, draw] = useState(0);
   const here = useHere();
-  // What was asked before and is answered now.
+  // Result of an earlier question.
   useEffect(() => {
     const answered = () => draw((before) => before + 1);
     question?.answer.then(answered, answered);
   }, [question]);
 
-  // Another address in the place of this one: a link to here, from here.
+  // Link from this screen to itself with another address.
   const place = query.get("email");
   useEffect(() => {
     if (place === null || place === question?.email || place === email) return;
@@ -112,7 +112,7 @@ function One({ query }) {
 /** @param {Question | undefined} of */
 const waiting = (of) => of !== undefined && of.verdict === undefined && of.failure === undefined;
 
-/** What is said aloud: that something is asked, and what came out. A failure speaks for itself. @param {Question} of */
+/** Screen reader announcement: verification started, then the verdict. Errors are announced separately. @param {Question} of */
 function told({ email, verdict, failure }) {
   if (failure !== undefined) return "";
   if (!verdict) return t("verify.asking", { email });

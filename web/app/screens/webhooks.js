@@ -1,10 +1,10 @@
-/** Webhooks: who is told of what, and what became of it. */
+/** Webhooks: endpoints, subscriptions and deliveries. */
 import { html } from "../../vendor/lib.js";
 import { Catalogue } from "./webhooks/catalogue.js";
 import { Delivery } from "./webhooks/delivery.js";
 import { One } from "./webhooks/one.js";
 
-/** @param {{ parts: string[] }} props the id of one, with that of a delivery or without; or nothing */
+/** @param {{ parts: string[] }} props webhook ID with an optional delivery ID; or nothing */
 export function Screen({ parts: [id, delivery] }) {
   if (delivery) return html`<${Delivery} id=${id} delivery=${delivery} />`;
   return id ? html`<${One} id=${id} />` : html`<${Catalogue} />`;

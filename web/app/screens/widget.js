@@ -1,4 +1,4 @@
-/** The widget for websites: its key, how it behaves, what to put into a page, and how it looks there. */
+/** Website widget: key, options, snippet and preview. */
 import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
 import { get, post } from "../api.js";
 import { administrates } from "../session.js";
@@ -7,17 +7,17 @@ import { Card, Check, Facts, Fetched, Field, Form, Note, Page, Secret, Select, u
 import { KeyName, OfWidget, hasEnded, restrictedTo, restrictions } from "./keys/widget.js";
 
 const DELAY_S = "1.5";
-/** Addresses of the sandbox, one for each answer. */
+/** Sandbox addresses, one per result. */
 const TRIED = ["valid@sandbox.test", "nonexistent@sandbox.test", "ada@gmial.com"];
 
 /**
- * @typedef {object} Look what the snippet says besides the key; what is empty is left to the widget
+ * @typedef {object} Look snippet options; empty ones use the widget's defaults
  * @property {string} delay seconds
  * @property {string} lang
  * @property {string} selector
  * @property {boolean} block
  * @property {string} valid
- * @property {boolean} quiet nothing is shown where nothing speaks against the address
+ * @property {boolean} quiet shows nothing for a good address
  * @property {string} invalid
  * @property {string} suggest
  */
@@ -51,10 +51,10 @@ export function Screen({ query }) {
   <//>`;
 }
 
-/** Keys of other kinds open more than the widget, and must never stand in a page. @param {string} key */
+/** Keys of other kinds grant more than widget access and must never appear in a page. @param {string} key */
 const isPublic = (key) => key.includes("_pub_");
 
-/** Makes a key for the pages of some websites. */
+/** Creates a key for the pages of given websites. */
 function NewKey({ made }) {
   const [open, setOpen] = useState(false);
   const { now, bind } = useEdits({ name: "", origins: "", cap: "" });
@@ -70,7 +70,7 @@ function NewKey({ made }) {
   <//>`;
 }
 
-/** The public keys that work. They stand in public pages, so each can be taken up again; of older ones only the ends are known. */
+/** Active public keys. New ones can be reused because they appear in public pages; of older ones only a fragment is stored. */
 function Known({ keys, use }) {
   const open = keys.filter((key) => key.kind === "pub" && !hasEnded(key));
   if (!open.length) return null;
@@ -93,7 +93,7 @@ function Choices({ of: { now, bind, tick } }) {
   </div>`;
 }
 
-/** What the widget is told: the same for the snippet and for the preview. @param {Look} look */
+/** Widget options, shared by snippet and preview. @param {Look} look */
 function options(look) {
   const delay = Math.round(Number(look.delay || DELAY_S) * 1000);
   return {
@@ -107,7 +107,7 @@ function options(look) {
   };
 }
 
-/** The element to put into a page. @param {string} key @param {Look} look */
+/** HTML snippet for a page. @param {string} key @param {Look} look */
 function snippet(key, look) {
   const given = Object.entries({ key: key || "probity_pub_…", ...options(look) }).filter(([, value]) => value !== undefined);
   const attributes = given.map(([name, value]) => `data-${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}="${quoted(String(value))}"`);
@@ -116,7 +116,7 @@ function snippet(key, look) {
 
 const quoted = (text) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
 
-/** A field as it would be on the website. The sandbox answers, so nothing is spent. @param {{ look: Look }} props */
+/** Field as on a website. The sandbox responds, so no credits are spent. @param {{ look: Look }} props */
 function Preview({ look }) {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const told = options(look);

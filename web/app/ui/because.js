@@ -1,8 +1,8 @@
 /**
- * Why an address has its verdict, in sentences that are true of this address.
+ * Explanation of a verdict, specific to the address.
  *
- * A reason alone does not say whether a mail server was probed, or why none could tell. The answer says so by the token that decided
- * (`meta`), the rule and the reply's code. A token without a sentence of its own has that of its reason, which is true of all of them.
+ * A reason alone does not say whether a mail server was probed or why none gave a result. The deciding token (`meta`), the rule
+ * and the reply code do. A token without its own sentence uses the sentence of its reason, which applies to all tokens.
  */
 import { html } from "../../vendor/lib.js";
 import { ago } from "../format.js";
@@ -12,7 +12,7 @@ import { STATUS_OF } from "./verdict.js";
 /** @typedef {{ reason: string, meta: string, rule?: string | null }} Finding */
 /** @typedef {Finding & { code?: number | null, accepted?: boolean, isPlayed?: boolean, age?: number, rest?: Finding[] }} Ground */
 
-/** The ground of an answer to `explain`. @returns {Ground} */
+/** Basis of an `explain` response. @returns {Ground} */
 export function groundOf({ reason, meta, evidence }) {
   const [first, ...rest] = evidence?.findings ?? [];
   const { probe, source, age_s: age } = evidence ?? {};
@@ -22,8 +22,8 @@ export function groundOf({ reason, meta, evidence }) {
 }
 
 /**
- * The ground of a row of a list; none of one that has no verdict, or whose address was erased. A row has one finding alone: an
- * acceptance is not told of, since nothing says whether the domain accepts every recipient.
+ * Basis of a list row; `undefined` for a pending row or an erased address. A row has a single finding; an acceptance is omitted,
+ * because the row does not say whether the domain is a catch-all.
  * @returns {Ground | undefined}
  */
 export function groundOfRow({ reason, decided }) {
@@ -33,7 +33,7 @@ export function groundOfRow({ reason, decided }) {
 /** @param {string} name */
 const sentence = (name) => (says(`because.${name}`) ? t(`because.${name}`) : "");
 
-/** A sentence that is true of every address with this reason. @param {string} reason */
+/** Sentence that applies to every address with this reason. @param {string} reason */
 export const ofReason = (reason) => (says(`because.${reason}.any`) ? t(`because.${reason}.any`) : sentence(reason));
 
 /** @param {Ground} of @returns {string[]} */
@@ -45,7 +45,7 @@ export function because(of) {
   return [first, server, cached].filter(Boolean);
 }
 
-/** What the mail server said of an address that is risky for another reason. @param {Ground} of */
+/** Server reply for an address that is risky for another reason. @param {Ground} of */
 function ofServer({ rest = [], accepted }) {
   const open = rest.find((finding) => STATUS_OF[finding.reason] === "unknown");
   if (open) return ofFinding(open);
@@ -59,7 +59,7 @@ function ofFinding(finding) {
   return how && says(`because.${reason}.${how}`) ? t(`because.${reason}.${how}`) : sentence(reason);
 }
 
-/** What decided, as sentences are named. @param {Ground} finding */
+/** Text name of the deciding token. @param {Ground} finding */
 function token({ reason, meta, rule, code }) {
   if (reason === "valid") return rule === "settings.ignored" ? "ignored" : (code ?? 0) >= 400 ? "limited" : "";
   if (rule === "syntax.special_use") return meta === "sandbox_name" ? meta : "special_use";
@@ -72,10 +72,10 @@ function token({ reason, meta, rule, code }) {
 
 const isSandboxRule = (rule) => Boolean(rule?.startsWith("sandbox."));
 
-/** Whether a reply's code accepts a recipient. 252 says that the server cannot tell. @param {number | null | undefined} code */
+/** True if a reply code accepts a recipient. With 252, the server cannot verify. @param {number | null | undefined} code */
 export const isAcceptance = (code) => code === 250 || code === 251;
 
-/** The sentences, one below the other where the first only leads to the next. @param {{ of: Ground | undefined }} props */
+/** Explanation; sentences are stacked if the first only introduces the next. @param {{ of: Ground | undefined }} props */
 export function Because({ of }) {
   if (!of) return null;
   const sentences = because(of);

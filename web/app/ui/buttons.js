@@ -1,10 +1,10 @@
-/** Buttons, and things to copy. */
+/** Buttons and copyable texts. */
 import { html, useRef, useState } from "../../vendor/lib.js";
 import { t } from "../text.js";
 import { toast, toastFailure } from "./toasts.js";
 
 /**
- * A button that does something: disabled while it is being done, and telling when it failed, until that is closed.
+ * Action button: disabled while its work runs; an error stays visible until closed.
  * @param {{ kind?: string, work: () => unknown, disabled?: boolean, label?: string, children?: unknown }} props
  */
 export function Button({ kind = "", work, disabled = false, label, children }) {
@@ -25,9 +25,9 @@ export function Button({ kind = "", work, disabled = false, label, children }) {
 }
 
 /**
- * A choice between few things, all in sight.
+ * Segmented control for a few options.
  * @template T
- * @param {{ label: string, options: [T, string][], value: T, set: (value: T) => unknown }} props options as values and names
+ * @param {{ label: string, options: [T, string][], value: T, set: (value: T) => unknown }} props options: value and label
  */
 export function Switch({ label, options, value, set }) {
   return html`<div class="switch" role="group" aria-label=${label}>${options.map(([one, name]) => html`<button type="button" key=${String(one)} aria-pressed=${one === value}
@@ -35,7 +35,7 @@ export function Switch({ label, options, value, set }) {
 }
 
 /**
- * A button that copies a text. A page that does not travel encrypted has no clipboard: there the text is shown, to be selected.
+ * Copies a text. Without HTTPS there is no clipboard, so the text is shown for selection.
  * @param {{ text: string, icon?: unknown, children?: unknown }} props
  */
 export function Copy({ text, icon, children }) {
@@ -48,11 +48,11 @@ export function Copy({ text, icon, children }) {
   return html`<${Button} kind="slim" work=${copy}>${icon}${children}<//>${shown && html`<pre class="code copied" tabindex="0">${text}</pre>`}`;
 }
 
-/** A text that is to be taken elsewhere, such as a key that is shown once. */
+/** Text to copy, such as a key shown once. */
 export function Secret({ text, label }) {
   const shown = useRef(/** @type {HTMLElement | null} */ (null));
   const copy = async () => {
-    // A page that does not travel encrypted has no clipboard: the reader copies what is selected.
+    // Without HTTPS there is no clipboard: the text is selected for manual copying.
     if (!navigator.clipboard) return getSelection()?.selectAllChildren(/** @type {HTMLElement} */ (shown.current));
     await navigator.clipboard.writeText(text);
     toast(t("copy.done"));

@@ -1,8 +1,8 @@
 /**
- * Bars by day, stacked by part. The drawing is for those who see it; the same figures stand in a table below, folded.
+ * Stacked daily bars. The drawing is decorative; a collapsed table below has the same figures.
  *
- * The library is fetched with the first chart. It draws what is stacked as sums, the largest behind. The day that is pointed at
- * is told in figures beside it.
+ * The library loads with the first chart. Stacks are drawn as cumulative sums, the largest at the back. A tooltip shows the day's
+ * figures.
  */
 import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
 import { number, percent, utcDay } from "../format.js";
@@ -13,13 +13,13 @@ import { Table } from "./table.js";
 
 const HEIGHT = 240;
 const DAY_S = 86_400;
-/** Steps of the scale: addresses come whole. */
+/** Axis steps: counts are integers. */
 const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 const QUARTERS = [0.25];
 
-/** One part of each bar. @typedef {{ id: string, label: string, kind: string }} Part `kind`: class of its colour, also a token's name */
-/** @typedef {{ date: string, counts: number[], before?: number }} Day counts in the order of the parts; `before`: what it is compared with */
+/** Part of each bar. @typedef {{ id: string, label: string, kind: string }} Part `kind`: color class, also a token name */
+/** @typedef {{ date: string, counts: number[], before?: number }} Day counts by part; `before`: value of the compared day */
 
 /** @param {{ days: { date: string, statuses: Record<string, number> }[], caption: string, before?: number[], isShare?: boolean }} props oldest first */
 export function DailyChart({ days, caption, before, isShare = false }) {
@@ -29,14 +29,14 @@ export function DailyChart({ days, caption, before, isShare = false }) {
 }
 
 /**
- * @param {{ days: Day[], parts: Part[], caption: string, isShare?: boolean }} props oldest day first; parts from the ground up; `isShare`: all
- *   days with something are of one height, and their parts are shares
+ * @param {{ days: Day[], parts: Part[], caption: string, isShare?: boolean }} props oldest day first; parts from the bottom up; `isShare`: all
+ *   nonempty days have the same height, and parts are shares
  */
 export function StackedChart({ days, parts, caption, isShare = false }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const [pointed, setPointed] = useState(/** @type {Pointed | undefined} */ (undefined));
   const colours = theme();
-  // What is drawn, not who made it: a screen that is shown again must not draw again.
+  // Compare by value: a remounted screen must not redraw the same data.
   const drawn = JSON.stringify([days, parts, isShare]);
   useEffect(() => {
     /** @type {import("../../vendor/chart.js").default | undefined} */
@@ -51,7 +51,7 @@ export function StackedChart({ days, parts, caption, isShare = false }) {
       document.head.append(style);
       chart = new Plot(options(Plot, place.current.clientWidth, parts, isShare, setPointed), stacked(days, parts, isShare), place.current);
     }, () => {
-      // Who cannot fetch it, or leaves meanwhile, has the figures as a table.
+      // If the library fails to load, the table remains.
     });
     const resize = new ResizeObserver(([{ contentRect }]) => chart?.setSize({ width: contentRect.width, height: HEIGHT }));
     if (place.current) resize.observe(place.current);
@@ -75,7 +75,7 @@ export function StackedChart({ days, parts, caption, isShare = false }) {
   </figure>`;
 }
 
-/** The day that is pointed at, and where. @typedef {{ day: number, left: number, isRight: boolean }} Pointed */
+/** Day under the pointer, and the tooltip position. @typedef {{ day: number, left: number, isRight: boolean }} Pointed */
 
 /** @param {{ of: Day, parts: Part[], isShare: boolean, at: Pointed }} props */
 function Tip({ of: { date, counts, before }, parts, isShare, at }) {
@@ -89,7 +89,7 @@ function Tip({ of: { date, counts, before }, parts, isShare, at }) {
 }
 
 /**
- * Times, then the sums, largest first: what is drawn later stands before it.
+ * Timestamps, then cumulative sums, largest first: later series are drawn on top.
  * @param {Day[]} days
  * @param {Part[]} parts
  * @param {boolean} isShare
@@ -111,7 +111,7 @@ function stacked(days, parts, isShare) {
  */
 function options(Plot, width, parts, isShare, point) {
   const style = getComputedStyle(document.documentElement);
-  // `light-dark()` is only worked out where a colour is used.
+  // `light-dark()` is only resolved where a color is used.
   const colour = (name) => {
     const probe = document.createElement("span");
     probe.style.color = `var(${name})`;
@@ -134,9 +134,9 @@ function options(Plot, width, parts, isShare, point) {
         point(typeof idx !== "number" || left < 0 ? undefined : { day: idx, left: at, isRight: at > chart.width / 2 });
       }],
     },
-    // The marks of the axis stand at the days of the API, which are those of UTC.
+    // Axis labels mark UTC days, as in the API.
     tzDate: (s) => Plot.tzDate(new Date(s * 1000), "UTC"),
-    // The first and the last day have as much room as the others.
+    // The first and last days get the same width as the others.
     scales: { x: { range: (_, first, last) => [first - DAY_S / 2, last + DAY_S / 2] }, y: { range: (_, __, most) => [0, isShare ? 1 : Math.max(4, most * 1.05)] } },
     axes: [
       { ...axis, size: 38, gap: 11, grid: { show: false }, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleDateString(locale(), { day: "numeric", month: "short", timeZone: "UTC" })) },

@@ -1,4 +1,4 @@
-/** Code in the reader's language of choice, which is kept for all code. */
+/** Code sample in the user's preferred language, which applies to all samples. */
 import { html, useState } from "../../vendor/lib.js";
 import { t } from "../text.js";
 import { Copy, Switch } from "./buttons.js";

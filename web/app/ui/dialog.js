@@ -1,4 +1,4 @@
-/** A dialog over the page. The browser keeps the focus in it and gives it back; Escape closes it. */
+/** Modal dialog. The browser traps and restores the focus; Escape closes it. */
 import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 import { t } from "../text.js";
 import { Field, Form } from "./fields.js";
@@ -12,7 +12,7 @@ export function Dialog({ title, wide = false, close, children }) {
   useEffect(() => {
     const [shown, opener] = [dialog.current, document.activeElement];
     shown?.showModal();
-    // Taken out of the page while it is open, it gives the focus back to nobody; and then nobody is to be told of its end.
+    // Closing before removal restores the focus; `gone` suppresses the close callback.
     return () => {
       gone.current = true;
       shown?.close();
@@ -29,10 +29,15 @@ export function Dialog({ title, wide = false, close, children }) {
   </dialog>`;
 }
 
-/** A form in a dialog. @param {{ title: string, close: () => void, send: () => Promise<unknown>, submit: string, danger?: boolean, others?: unknown, children?: unknown }} props */
+/**
+ * @param {{ title: string, close: () => void, send: () => Promise<unknown>, submit: string, danger?: boolean, others?: unknown, children?: unknown }} props
+ */
 export const FormDialog = ({ title, close, children, ...form }) => html`<${Dialog} title=${title} close=${close}><${Form} ...${form}>${children}<//><//>`;
 
-/** Another name for something. @param {{ title: string, of: string, close: () => void, save: (name: string) => Promise<unknown>, [field: string]: unknown }} props */
+/**
+ * Dialog that renames a resource.
+ * @param {{ title: string, of: string, close: () => void, save: (name: string) => Promise<unknown>, [field: string]: unknown }} props
+ */
 export function Renaming({ title, of, close, save, ...field }) {
   const [name, setName] = useState(of);
   const send = () => save(name.trim()).then(close);
@@ -41,7 +46,7 @@ export function Renaming({ title, of, close, save, ...field }) {
 }
 
 /**
- * Asks whether something that cannot be undone shall be done.
+ * Confirmation dialog for an irreversible action.
  * @param {{ title: string, submit: string, close: () => void, work: () => Promise<unknown>, children?: unknown }} props
  */
 export function Confirm({ title, submit, close, work, children }) {
@@ -49,7 +54,10 @@ export function Confirm({ title, submit, close, work, children }) {
   return html`<${FormDialog} title=${title} close=${close} send=${() => work().then(close)} submit=${submit} danger=${true} others=${cancel}><p>${children}</p><//>`;
 }
 
-/** A button that asks first. @param {{ kind?: string, label: string, work: () => Promise<unknown>, children?: unknown }} props the question stands inside */
+/**
+ * Button with a confirmation dialog.
+ * @param {{ kind?: string, label: string, work: () => Promise<unknown>, children?: unknown }} props children: the question
+ */
 export function Asking({ kind = "", label, work, children }) {
   const [asks, setAsks] = useState(false);
   return html`<button type="button" class=${`button ${kind}`} onClick=${() => setAsks(true)}>${label}</button>

@@ -1,10 +1,10 @@
-/** The page of those who are not signed in: a form, and beside it, where there is room, what this service does. */
+/** Layout for signed-out users: a form and, if space allows, a presentation of the service. */
 import { html } from "../../vendor/lib.js";
 import { t } from "../text.js";
 import { Glyph } from "./icon.js";
 import { Brand } from "./page.js";
 
-/** A mailbox that is asked for, and what a mail server says of it. @type {[string, string, string, string][]} address, reply, its meaning, the verdict */
+/** Example probe with its replies. @type {[string, string, string, string][]} address, reply, meaning, verdict */
 const ASKED = [
   ["anna@letter.example", "250 2.1.5 OK", "talk.yes", "passed"],
   ["tom@letter.example", "550 5.1.1 User unknown", "talk.no", "undeliverable"],

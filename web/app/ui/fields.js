@@ -1,4 +1,4 @@
-/** What a reader fills in. Each has a label, and may have a hint and what is wrong with it. */
+/** Form fields, each with a label and an optional hint and error. */
 import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 import { noteSent } from "../unsent.js";
 import { Failure } from "./notes.js";
@@ -6,7 +6,7 @@ import { Failure } from "./notes.js";
 /**
  * @param {{ label: string, value: string, set: (value: string) => void, type?: string, hint?: unknown, wrong?: string,
  *   required?: boolean, autocomplete?: string, rows?: number, placeholder?: string, focused?: boolean, [more: string]: unknown }} props
- *   `focused` takes the reader to the field when it appears, as a step after others
+ *   `focused` moves the focus to the field when it appears, as a follow-up step
  */
 export function Field({ label, value, set, hint, wrong, rows, focused, ...more }) {
   const id = useId();
@@ -27,7 +27,7 @@ export function Field({ label, value, set, hint, wrong, rows, focused, ...more }
 
 /**
  * @param {{ label: string, value: string, set: (value: string) => void, options: [string, unknown][], hint?: unknown,
- *   disabled?: boolean }} props  `disabled` for a while takes the reader back to it afterwards
+ *   disabled?: boolean }} props  the focus returns to the field after a temporary `disabled`
  */
 export function Select({ label, value, set, options, hint, disabled = false }) {
   const id = useId();
@@ -57,7 +57,7 @@ export function Check({ label, checked, set, disabled, hint }) {
 }
 
 /**
- * One of several, each with what it means.
+ * Radio group with an optional hint per option.
  * @param {{ label: string, value: string, set: (value: string) => void, options: [value: string, label: unknown, hint?: unknown][], hint?: unknown }} props
  */
 export function Choice({ label, value, set, options, hint }) {
@@ -69,18 +69,18 @@ export function Choice({ label, value, set, options, hint }) {
     </div>`)}</div></fieldset>`;
 }
 
-/** Whether a list has something. @param {{ of: string, list: string[], set: (list: string[]) => void, label: unknown, hint?: unknown }} props */
+/** @param {{ of: string, list: string[], set: (list: string[]) => void, label: unknown, hint?: unknown }} props */
 export const Among = ({ of, list, set, ...more }) => html`<${Check} checked=${list.includes(of)} set=${(on) => set(on ? [...list, of] : list.filter((one) => one !== of))} ...${more} />`;
 
-/** Several checks under one heading. @param {{ label: string, hint?: unknown, children?: unknown }} props */
+/** Group of checkboxes with a heading. @param {{ label: string, hint?: unknown, children?: unknown }} props */
 export function Group({ label, hint, children }) {
   return html`<fieldset class="field"><legend>${label}</legend>${hint && html`<span class="hint">${hint}</span>`}
     <div class="stack tight">${children}</div></fieldset>`;
 }
 
 /**
- * What a form says of something that others may change meanwhile: what was loaded and, over it, what the reader has changed. Only
- * that is theirs to send.
+ * Edits of a resource that others may change concurrently: loaded values overlaid with the user's changes. Only the changes are
+ * sent.
  * @template {Record<string, any>} T
  * @param {T} loaded
  */
@@ -94,28 +94,28 @@ export function useEdits(loaded) {
   return {
     now,
     changed,
-    /** What stands where the reader has changed something: it is sent to undo that. */
+    /** Loaded values of the changed fields, sent to undo the changes. */
     former: unless(loaded, (name) => !(name in changed)),
     edit,
-    /** What a field for a value is given. */
+    /** Props of a value field. */
     bind: (/** @type {keyof T & string} */ name) => ({ value: now[name], set: set(name) }),
-    /** What a check is given. */
+    /** Props of a checkbox. */
     tick: (/** @type {keyof T & string} */ name) => ({ checked: now[name], set: set(name) }),
-    /** What was sent is no longer the reader's alone; what they have typed since is. */
+    /** Clears sent edits and keeps later ones. */
     sent: () => setEdits((before) => /** @type {Partial<T>} */ (unless(before, (name, value) => value === edits[name]))),
   };
 }
 
-/** Whether values are the same; of lists the order means nothing. */
+/** Value equality; lists compare without order. */
 function alike(one, other) {
   const [left, right] = [one, other].map((value) => JSON.stringify(Array.isArray(value) ? value.toSorted() : value));
   return left === right;
 }
 
 /**
- * A form: sends once, and shows above the button what went wrong.
+ * Form: submits once at a time and shows errors above the button.
  * @param {{ send: () => Promise<unknown>, submit: string, danger?: boolean, waits?: boolean, others?: unknown, children?: unknown }} props
- *   `waits` where it cannot be sent yet
+ *   `waits`: cannot be submitted yet
  */
 export function Form({ send, submit, danger, waits = false, others, children }) {
   const [state, setState] = useState(/** @type {{ busy: boolean, failure?: unknown }} */ ({ busy: false }));

@@ -1,7 +1,7 @@
-/** Icons, and the glyphs of verdicts: a disc, a triangle, a square and an octagon, so that they differ by shape as well. */
+/** Icons, and verdict glyphs (disc, triangle, square, octagon) that differ in shape as well as color. */
 import { html } from "../../vendor/lib.js";
 
-/** Paths in a grid of 20, drawn as lines. */
+/** Stroked paths in a 20-unit grid. */
 const PATHS = {
   pencil: "m12.5 4.5 3 3L7 16H4v-3zM10.5 6.5l3 3",
   tag: "M3 4.5v5.2c0 .4.2.8.5 1.1l6.2 6.2c.6.6 1.5.6 2.1 0l5.2-5.2c.6-.6.6-1.5 0-2.1L10.8 3.5c-.3-.3-.7-.5-1.1-.5H4.5C3.7 3 3 3.7 3 4.5zM6.7 6.7h.01",
@@ -43,9 +43,9 @@ const PATHS = {
   file: "M5 3h6.5L15.5 7v10H5zM11.5 3v4h4",
 };
 
-/** Lines of another width. @type {Record<string, number>} */
+/** Stroke widths other than the default. @type {Record<string, number>} */
 const WIDTHS = { dots: 2.4 };
-/** Parts that are filled. @type {Record<string, string>} */
+/** Filled parts. @type {Record<string, string>} */
 const FILLED = { theme: "M10 3.5v13a6.5 6.5 0 0 0 0-13z" };
 
 /** @param {{ name: keyof typeof PATHS, large?: boolean }} props */
@@ -53,7 +53,7 @@ export function Icon({ name, large = false }) {
   return html`<svg class=${large ? "icon" : "icon s"} viewBox="0 0 20 20" aria-hidden="true"><path d=${PATHS[name]} stroke-width=${WIDTHS[name]} />${FILLED[name] && html`<path d=${FILLED[name]} fill="currentColor" />`}</svg>`;
 }
 
-/** The ground of a glyph, and the mark that is cut out of it. @type {Record<string, [string, string]>} */
+/** Background of a glyph and the mark cut out of it. @type {Record<string, [string, string]>} */
 const GLYPHS = {
   passed: ["M10 2.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15z", "m6.6 10.3 2.3 2.3 4.5-5"],
   risky: ["M8.7 3.3 1.9 14.9A1.5 1.5 0 0 0 3.2 17.2h13.6a1.5 1.5 0 0 0 1.3-2.3L11.3 3.3a1.5 1.5 0 0 0-2.6 0z", "M10 7.8v3.6M10 14.2h.01"],
@@ -62,7 +62,7 @@ const GLYPHS = {
   pending: ["M10 2.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15z", "M10 6v4.2l2.7 1.7"],
 };
 
-/** @param {{ of: string }} props a verdict */
+/** @param {{ of: string }} props verdict */
 export function Glyph({ of }) {
   const [ground, mark] = GLYPHS[of] ?? GLYPHS.pending;
   return html`<svg class=${`glyph ${of}`} viewBox="0 0 20 20" aria-hidden="true"><path class="f" d=${ground} /><path class="m" d=${mark} /></svg>`;

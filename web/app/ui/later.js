@@ -1,7 +1,7 @@
-/** Parts of a page whose modules are fetched when they are needed, so that the first load is small. */
+/** Lazily loaded parts of a page, for a small first load. */
 import { html, useEffect, useState } from "../../vendor/lib.js";
 
-/** @param {{ load: () => Promise<{ Part: Function }> }} props what else it is given goes to the part; without its module there is none */
+/** @param {{ load: () => Promise<{ Part: Function }> }} props further props go to the part; renders nothing until loaded */
 export function Later({ load, ...props }) {
   const [part, setPart] = useState(/** @type {{ Part?: Function }} */ ({}));
   useEffect(() => {

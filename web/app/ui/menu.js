@@ -1,9 +1,9 @@
-/** A button that opens something over the page: a list of acts, a small form. It closes by Escape, and by a click elsewhere. */
+/** Button with a popover: a list of actions or a small form. Escape or a click outside closes it. */
 import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 
 /**
  * @param {{ label: unknown, name?: string, kind?: string, mini?: boolean, up?: boolean, children?: unknown }} props
- *   `name`: what it is called where `label` is an icon alone; `mini`: a list of acts, which closes with the first; `up`: opens above
+ *   `name`: label of an icon-only button; `mini`: a list of actions that closes with the first; `up`: opens above
  */
 export function Menu({ label, name, kind = "", mini = false, up = false, children }) {
   const id = useId();
@@ -22,7 +22,7 @@ export function Menu({ label, name, kind = "", mini = false, up = false, childre
     menu.current?.querySelector("button")?.focus();
   }
   const chosen = ({ target }) => mini && target.closest("button, a") && setOpen(false);
-  // Who goes on by keyboard leaves it open behind them otherwise.
+  // Close when keyboard focus leaves the menu.
   const left = ({ relatedTarget }) => relatedTarget && !menu.current?.contains(relatedTarget) && setOpen(false);
   return html`<div class="menu" ref=${menu} onKeyDown=${press} onFocusOut=${left}>
     <button type="button" class=${`button ${kind}`} aria-label=${name} title=${name} aria-expanded=${open} aria-controls=${open ? id : undefined} onClick=${() => setOpen(!open)}>${label}</button>

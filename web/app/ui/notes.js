@@ -1,4 +1,4 @@
-/** What a screen says when it has nothing, waits, or could not do something. */
+/** Empty, loading and error states. */
 import { html, useEffect, useRef } from "../../vendor/lib.js";
 import { Refused } from "../api.js";
 import { choose, testing } from "../mode.js";
@@ -6,21 +6,21 @@ import { where } from "../route.js";
 import { session } from "../session.js";
 import { says, t } from "../text.js";
 
-/** What readers put right by themselves: nobody has to look for the request. */
+/** Errors that users fix themselves; the request ID is omitted. */
 const OWN_FAULTS = ["sign_in_failed", "sso_required"];
-/** Screens whose things are of one mode. */
+/** Screens whose resources belong to one mode. */
 const SORTED_SCREENS = ["lists", "webhooks", "connections", "privacy"];
 
-/** What went wrong, in the reader's language where the code is known, else in the server's words. */
+/** Error text in the user's language if the code is known, otherwise the server's message. */
 export function explain(error) {
   if (!(error instanceof Refused)) return error instanceof Error ? error.message : String(error);
-  // One code is for all that is not allowed; in the server's sentences about roles it says so.
+  // One code covers all denied actions; the server's message tells whether the role is the cause.
   const role = error.code === "forbidden_scope" && /\brole\b|\badministrators\b/.test(error.message);
   const own = role ? "failure.role" : `failure.${error.code}`;
   return says(own) ? t(own, { message: error.message }) : error.message;
 }
 
-/** To ask again for what is not there is no use. @param {unknown} failure */
+/** A retry cannot help if the resource does not exist. @param {unknown} failure */
 const isMissing = (failure) => failure instanceof Refused && failure.code === "not_found";
 
 /** @param {{ of: unknown, again?: () => unknown }} props */
@@ -35,7 +35,7 @@ export function Failure({ of, again }) {
   </div>`;
 }
 
-/** What is not in this mode may be in the other: a link leads to a place, and says nothing of the mode. @param {{ of: unknown }} props */
+/** Link to the other mode, which may have the resource: URLs do not contain the mode. @param {{ of: unknown }} props */
 function Elsewhere({ of }) {
   const user = session.value?.user.id;
   const isOne = isMissing(of) && SORTED_SCREENS.includes(where.value.parts[0]) && where.value.parts.length > 1;
@@ -45,8 +45,8 @@ function Elsewhere({ of }) {
 
 /**
  * @param {{ kind?: "good" | "bad" | "warning", title?: unknown, focused?: boolean, children?: unknown }} props
- *   `focused` takes the reader to the note when it appears, where what they used is gone with the step before; `autofocus` is
- *   for a note that comes with its dialog
+ *   `focused` moves the focus to the note when it appears because the focused element is gone; `autofocus` is
+ *   for a note that opens with its dialog
  */
 export function Note({ kind, title, focused, children }) {
   const note = useRef(/** @type {HTMLElement | null} */ (null));
@@ -56,12 +56,12 @@ export function Note({ kind, title, focused, children }) {
   return html`<div class=${kind ? `note note-${kind}` : "note"} ref=${note} tabindex=${focused ? "-1" : undefined} autofocus=${focused}>${title && html`<strong>${title}</strong>`}<div>${children}</div></div>`;
 }
 
-/** What stands where there is nothing yet: what it would be, and how it comes to be. */
+/** Empty state: what appears here, and the first action. */
 export function Empty({ title, children, action }) {
   return html`<div class="empty"><h2>${title}</h2>${children && html`<p>${children}</p>`}${action}</div>`;
 }
 
-/** Takes the room of what is being fetched. @param {{ lines?: number }} props */
+/** Loading placeholder. @param {{ lines?: number }} props */
 export function Skeleton({ lines = 3 }) {
   return html`<div class="stack tight" aria-hidden="true">
     ${Array.from({ length: lines }, (_, line) => html`<div class="skeleton" key=${line}></div>`)}

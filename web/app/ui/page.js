@@ -1,10 +1,10 @@
-/** A screen's page: its title, what can be done there, its content. */
+/** Page layout of a screen: title, actions, content. */
 import { html, useEffect, useRef } from "../../vendor/lib.js";
 import { trail } from "../frame/crumbs.js";
 
 /**
  * @param {{ title: string, lead?: unknown, above?: unknown, heading?: unknown, actions?: unknown, children?: unknown }} props
- *   `above`: where the page belongs; `heading` stands in the place of title and lead
+ *   `above`: parent page; `heading` replaces title and lead
  */
 export function Page({ title, lead, above, heading, actions, children }) {
   const page = useRef(/** @type {HTMLElement | null} */ (null));
@@ -14,7 +14,7 @@ export function Page({ title, lead, above, heading, actions, children }) {
   useEffect(() => {
     trail.value = { above, title };
   });
-  // A new screen begins at its top, also for those who hear it.
+  // A new screen starts at the top, also for screen readers.
   useEffect(() => {
     scrollTo(0, 0);
     page.current?.focus({ preventScroll: true });
@@ -26,7 +26,7 @@ export function Page({ title, lead, above, heading, actions, children }) {
   </main>`;
 }
 
-/** A part of a page with a heading. @param {{ title?: unknown, actions?: unknown, children?: unknown }} props */
+/** @param {{ title?: unknown, actions?: unknown, children?: unknown }} props */
 export function Card({ title, actions, children }) {
   return html`<section class="card">
     ${(title || actions) && html`<div class="row apart"><h2>${title}</h2>${actions && html`<div class="row">${actions}</div>`}</div>`}
@@ -34,13 +34,12 @@ export function Card({ title, actions, children }) {
   </section>`;
 }
 
-/** A figure with what it counts. */
 export function Figure({ label, value, children }) {
   return html`<div class="figure"><span class="quiet small">${label}</span><span class="value">${value}</span>
     ${children && html`<span class="quiet small">${children}</span>`}</div>`;
 }
 
-/** Names and values. @param {{ of: [unknown, unknown][] }} props */
+/** Definition list. @param {{ of: [unknown, unknown][] }} props */
 export function Facts({ of }) {
   return html`<dl class="facts">${of.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }

@@ -1,4 +1,4 @@
-/** Everything by its name: screens, acts, lists, keys, an address to verify. The keys beside an entry do the same without the palette. */
+/** Command palette: screens, actions, lists, keys, an address to verify. Entries show their shortcuts. */
 import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { commands, perform } from "../commands.js";
@@ -11,12 +11,12 @@ import { Dialog } from "./dialog.js";
 
 const LISTS = 50;
 const KEYS = 100;
-/** Lists, and keys, that are shown of those that fit. */
+/** Maximum number of matching lists, and of matching keys. */
 const SHOWN = 6;
-/** How long after a keystroke lists are looked for. */
+/** Delay between the last keystroke and the list search. */
 const TYPING_MS = 300;
 
-/** Whether the mode shows a key, and it opens something. */
+/** True for active keys of the current mode. */
 const isOfMode = ({ kind, revoked_at: revoked }) => (kind === "test") === testing.value && !revoked;
 
 const plain = (text) => text.toLocaleLowerCase(locale()).normalize("NFKD").replace(/\p{M}/gu, "");
@@ -68,7 +68,7 @@ export function Palette({ close }) {
   <//>`;
 }
 
-/** Lists: the newest at once, and older ones whose names or tags fit the text when it has not changed for a moment. @param {string} q */
+/** Lists: the newest at once, and older ones with a matching name or tag after a delay. @param {string} q */
 function useLists(q) {
   const [lists, setLists] = useState(/** @type {Map<string, any>} */ (new Map()));
   useEffect(() => {
@@ -85,10 +85,13 @@ function useLists(q) {
   return [...lists.values()];
 }
 
-/** What fits the text: an address first, then names. @param {string} text @param {any[]} lists @param {any[]} keys @returns {import("../commands.js").Command[]} */
+/**
+ * Matching entries: an address first, then names.
+ * @param {string} text @param {any[]} lists @param {any[]} keys @returns {import("../commands.js").Command[]}
+ */
 function entries(text, lists, keys) {
   const sought = plain(text);
-  // "verify ann@example.com" is about the address.
+  // "verify ann@example.com" refers to the address.
   const email = /\S+@\S+/.exec(text)?.[0];
   const fits = ({ name, tags = [] }) => sought.split(/\s+/).every((word) => plain([name, ...tags].join(" ")).includes(word));
   const named = lists.filter(({ name }) => name).map(({ id, name, tags }) => ({ id, name, tags, kind: t("lists.list"), run: () => go(["lists", id]) }));

@@ -1,4 +1,4 @@
-/** A password that is being chosen: its strength is told while it is typed. */
+/** New password field with a live strength meter. */
 import { html } from "../../vendor/lib.js";
 import { CHARACTERS_MIN, LEVELS, strength } from "../strength.js";
 import { t } from "../text.js";

@@ -1,14 +1,16 @@
-/** Drawings of verdicts for those who see them: a bar and a ring in parts. What they show stands beside them in figures. */
+/** Decorative verdict charts: a stacked bar and a ring. The adjacent figures carry the same data. */
 import { html } from "../../vendor/lib.js";
 
-/** In this order everywhere, so that green never touches red. */
+/** Fixed order; green never touches red. */
 export const STATUSES = ["passed", "risky", "unknown", "undeliverable"];
 
-/** A part that is not nothing is seen, in thousandths: of a whole, and of a bar whose length is its size. */
+/** Minimum visible width of a nonzero part, in thousandths of the whole or of a proportional bar. */
 const LEAST = 4;
 const LEAST_FLAT = 20;
 
-/** @param {[string, number][]} parts @param {number} total @param {number} [least] @returns {[string, number, number][]} class, place, width in thousandths */
+/**
+ * @param {[string, number][]} parts @param {number} total @param {number} [least] @returns {[string, number, number][]} class, position, width in thousandths
+ */
 export function placed(parts, total, least = LEAST) {
   const shown = parts.filter(([, count]) => count > 0);
   const widths = shown.map(([, count]) => Math.max(least, (1000 * count) / Math.max(1, total)));
@@ -22,18 +24,18 @@ export function placed(parts, total, least = LEAST) {
   });
 }
 
-/** The verdicts of something as parts. */
+/** Verdict counts as parts. */
 export const partsOf = (counts) => /** @type {[string, number][]} */ (STATUSES.map((status) => [status, counts[status]]));
 
-/** @param {{ parts: [string, number][], total: number, kind?: string }} props where the parts are less than all, the rest stays open */
+/** @param {{ parts: [string, number][], total: number, kind?: string }} props parts below the total leave a gap */
 export function Strip({ parts, total, kind = "" }) {
   const at = new Map(placed(parts, total, kind === "flat" ? LEAST_FLAT : LEAST).map(([name, ...place]) => [name, place]));
-  // All parts stand in the page from the beginning, so that they grow instead of appearing.
+  // All parts exist from the start, so that they grow instead of appearing.
   return html`<svg class=${`strip ${kind}`} viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
     ${parts.map(([name]) => html`<rect key=${name} class=${name} x=${at.get(name)?.[0] ?? 0} width=${at.get(name)?.[1] ?? 0} height="10" />`)}</svg>`;
 }
 
-/** What is left open between two parts of the ring, in hundredths of it. */
+/** Gap between two parts of the ring, in hundredths. */
 const GAP = 0.7;
 
 /** @param {{ parts: [string, number][], total: number }} props */
@@ -49,15 +51,15 @@ export function Donut({ parts, total }) {
     })}</g></svg>`;
 }
 
-/** Height of a curve, and the room above and below it for its line. */
+/** Height of a curve, and its vertical margin for the stroke. */
 const [CURVE_HEIGHT, CURVE_ROOM] = [28, 2];
 
-/** How a figure went from day to day: a line, without an axis. @param {{ values: number[] }} props */
+/** Sparkline of daily values, without axes. @param {{ values: number[] }} props */
 export function Curve({ values }) {
   const [most, least] = [Math.max(...values), Math.min(...values)];
   const y = (value) => CURVE_HEIGHT - CURVE_ROOM - ((value - least) / (most - least || 1)) * (CURVE_HEIGHT - 2 * CURVE_ROOM);
   const points = values.map((value, n) => `${(100 * n) / Math.max(1, values.length - 1)} ${y(value).toFixed(2)}`);
-  // One day is no curve; it keeps its room, so that figures stand in one line.
+  // One day is no curve; its space is kept so that figures align.
   const line = values.length > 1 ? `M${points.join("L")}` : "";
   return html`<svg class="curve" viewBox=${`0 0 100 ${CURVE_HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
     ${line && html`<path class="area" d=${`${line}V${CURVE_HEIGHT}H0z`} /><path class="line" d=${line} />`}</svg>`;

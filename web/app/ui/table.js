@@ -1,4 +1,4 @@
-/** Tables, and lists that come in pages. */
+/** Tables and paginated lists. */
 import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { useChanges } from "../changes.js";
@@ -10,11 +10,11 @@ import { Failure, Skeleton } from "./notes.js";
  * @typedef {object} Column
  * @property {string} title
  * @property {(row: any) => unknown} cell
- * @property {boolean} [number] whether it is aligned as numbers are
- * @property {boolean} [acts] whether it has what can be done with a row: at the end, its title only heard
+ * @property {boolean} [number] whether cells are right-aligned
+ * @property {boolean} [acts] whether it holds row actions: last, with a title for screen readers only
  */
 
-/** The class of a column's cells. @param {Column} column */
+/** Class of a column's cells. @param {Column} column */
 const classOf = ({ number, acts }) => (number ? "number" : acts ? "does" : undefined);
 
 /** @param {{ caption: string, columns: Column[], rows: any[], id?: (row: any) => string }} props */
@@ -27,10 +27,7 @@ export function Table({ caption, columns, rows, id = (row) => row.id }) {
   </table></div>`;
 }
 
-/**
- * Puts answers in the order of their questions: asks for a turn with each, and at its answer whether that is still to be shown. It is
- * not where a later question was answered before.
- */
+/** Orders concurrent responses: each request takes a turn, and a response is stale if a later request has completed. */
 function useTurns() {
   const turns = useRef({ asked: 0, shown: 0 });
   return () => {
@@ -44,8 +41,8 @@ function useTurns() {
 }
 
 /**
- * Reads something again, at once or whenever `part` changes (as `GET /app/changes` names it), without a trace where that fails: what
- * stands there stays, and the next change reads it again.
+ * Refreshes a value, on demand or when `part` changes (a name in `GET /app/changes`). A failure is silent: the current value
+ * stays, and the next change retries.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} fetch
  * @param {(value: T) => unknown} tell
@@ -67,14 +64,14 @@ function useRefresh(fetch, tell, asks, part) {
 }
 
 /**
- * What a call answers, fetched when the screen is shown, when `again` is called and when `part` changes. `given` names what it depends
- * on: an answer to something else is no value, not for a moment.
+ * Response of a call, fetched on mount, on `again` and when `part` changes. `given` lists its dependencies: a response for other
+ * dependencies is never returned.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} fetch
  * @param {unknown[]} given
  * @param {string} [part]
  * @returns {{ value?: T, failure?: unknown, again: () => void, refresh: () => void, set: (value: T) => void }}
- *   `refresh` asks again without a trace where that fails
+ *   `refresh` fetches again and ignores failures
  */
 export function useFetched(fetch, given, part) {
   const [state, setState] = useState(/** @type {{ given: unknown[], value?: T, failure?: unknown }} */ ({ given }));
@@ -96,7 +93,7 @@ export function useFetched(fetch, given, part) {
   return { value, failure, again: () => setTurn((before) => before + 1), refresh, set };
 }
 
-/** Shows what was fetched, or why it is not there (yet). @param {{ from: any, lines?: number, children: (value: any) => unknown }} props */
+/** Value, error or loading placeholder. @param {{ from: any, lines?: number, children: (value: any) => unknown }} props */
 export function Fetched({ from, lines, children }) {
   if (from.failure !== undefined) return html`<${Failure} of=${from.failure} again=${from.again} />`;
   if (from.value === undefined) return html`<${Skeleton} lines=${lines} />`;
@@ -104,11 +101,11 @@ export function Fetched({ from, lines, children }) {
 }
 
 /**
- * A list of the API (`{data, pagination}`), page after page. One page is fetched at a time; where one cannot be, those before it stay,
- * and `retry` fetches it again. `refresh` reads the first page again, and keeps the others.
+ * Paginated API list (`{data, pagination}`). Pages load one at a time; after a failure the loaded ones stay and `retry` fetches
+ * the missing one. `refresh` reloads the first page and keeps the others.
  * @param {string} path
  * @param {Record<string, unknown>} [query]
- * @param {string} [part] as of `useFetched`
+ * @param {string} [part] as in `useFetched`
  */
 export function usePages(path, query = {}, part) {
   const [state, setState] = useState(/** @type {{ rows?: any[], next?: string | null, failure?: unknown, failed?: string }} */ ({}));
@@ -118,7 +115,7 @@ export function usePages(path, query = {}, part) {
     ({ data, pagination }) => setState((before) => merged(before, data, pagination.next_cursor)), asks, part);
   /** @param {string | undefined} next */
   async function load(next) {
-    // An answer to what is no longer asked must not come in between.
+    // Abort the running request, so that its stale response cannot interfere.
     running.current?.abort();
     const stop = new AbortController();
     running.current = stop;
@@ -151,13 +148,13 @@ export function usePages(path, query = {}, part) {
 }
 
 /**
- * Pages whose first was read again: those behind it stay, unless nothing of the first is known any more.
+ * Merges a reloaded first page. Later pages stay, unless the first page has no known row.
  * @param {{ rows?: any[], next?: string | null }} before @param {any[]} first @param {string | null} cursor
  */
 function merged({ rows = [], next, ...rest }, first, cursor) {
   const at = rows.findIndex(({ id }) => id === first.at(-1)?.id);
   if (cursor === null || at < 0) return { rows: first, next: cursor };
-  // A failure to fetch what is behind stays as well.
+  // An error of a later page stays as well.
   if (at === rows.length - 1) return { ...rest, rows: first, next: cursor };
   return { ...rest, rows: [...first, ...rows.slice(at + 1)], next };
 }

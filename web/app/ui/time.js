@@ -1,4 +1,4 @@
-/** A time as how long ago it was, with the exact one to be seen when pointed at. */
+/** Relative time, with the exact time on hover. */
 import { html, signal } from "../../vendor/lib.js";
 import { ago, time } from "../format.js";
 import { t } from "../text.js";

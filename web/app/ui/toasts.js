@@ -1,7 +1,7 @@
 /**
- * Short messages over the page, read aloud by screen readers. Good news goes by itself, later where it offers to undo something; what
- * failed stays until the reader closes it, since nothing else on the page tells of it. All are gone with the reader whom they told,
- * and an offer to undo with the place that shows what would be undone.
+ * Toasts, announced by screen readers. Success messages disappear after a delay, longer with an undo offer. Errors stay until
+ * closed, because nothing else on the page reports them. Signing out removes all toasts; leaving the page removes its undo
+ * offers.
  */
 import { effect, html, signal, useEffect, useState } from "../../vendor/lib.js";
 import { Refused } from "../api.js";
@@ -19,7 +19,7 @@ const UNDO_MS = 15_000;
 const shown = signal(/** @type {Toast[]} */ ([]));
 let last = 0;
 
-/** Where they can be shown, what was opened last behind the others: an open dialog makes all that is outside it inert. */
+/** Toast containers, the last opened at the end: an open dialog makes everything outside it inert. */
 const places = signal(/** @type {object[]} */ ([]));
 
 /** @param {Omit<Toast, "id">} what */
@@ -32,20 +32,20 @@ function close(id) {
   shown.value = shown.value.filter((one) => one.id !== id);
 }
 
-/** @param {string} text @param {() => Promise<unknown>} [undo] what puts back what the text tells of: only the last is offered */
+/** @param {string} text @param {() => Promise<unknown>} [undo] reverts the reported action; only the latest is offered */
 export function toast(text, undo) {
   if (undo) shown.value = shown.value.filter((one) => !one.undo);
   show({ text, undo });
 }
 
-/** Counts readers: what one of them did may end when they have gone. */
+/** Counter of users: an action may complete after its user has signed out. */
 let reader = 0;
 whenGone(() => {
   reader += 1;
   shown.value = [];
 });
 
-/** Where the offers of now were made, and in which mode. Another filter of the same place is no other place. */
+/** Location and mode of the current undo offers. A filter is not part of the location. */
 let offered = "";
 effect(() => {
   const here = JSON.stringify([testing.value, where.value.parts]);
@@ -56,13 +56,13 @@ effect(() => {
 
 /** @param {unknown} failure */
 export function toastFailure(failure) {
-  // The page for signing in says so.
+  // The sign-in page reports this error.
   if (failure instanceof Refused && failure.code === "not_signed_in") return;
   show({ failure });
 }
 
 /**
- * What a form, a link or a command does, in the place of what the browser would: where it fails, that is told.
+ * Handler of a form, link or command that replaces the browser's default and shows errors as toasts.
  * @param {(event?: Event) => unknown} work
  */
 export const telling = (work) => async (/** @type {Event | undefined} */ event) => {
@@ -74,7 +74,7 @@ export const telling = (work) => async (/** @type {Event | undefined} */ event) 
   }
 };
 
-/** The place of the messages: one in the page and one in each dialog, of which the last has them. */
+/** Toast container: one in the page and one in each dialog; the last one shows the toasts. */
 export function Toasts() {
   const [place] = useState({});
   useEffect(() => {
@@ -94,7 +94,7 @@ export function Toasts() {
   </div>`;
 }
 
-/** Stays while the pointer or the focus is on it: nobody has to hurry. @param {{ of: Toast }} props */
+/** Success toast; stays while hovered or focused. @param {{ of: Toast }} props */
 function Good({ of: { id, text, undo } }) {
   const [held, setHeld] = useState(false);
   useEffect(() => {

@@ -1,9 +1,9 @@
-/** How verdicts, reasons and states of lists look everywhere. */
+/** Display of verdicts, reasons and list states. */
 import { html } from "../../vendor/lib.js";
 import { says, t } from "../text.js";
 import { Glyph } from "./icon.js";
 
-/** A glyph and the word. @param {{ of: string }} props one of passed, undeliverable, risky, unknown, pending */
+/** Verdict with its glyph. @param {{ of: string }} props passed, undeliverable, risky, unknown or pending */
 export function Verdict({ of }) {
   return html`<span class=${`verdict-word ${of}`}><${Glyph} of=${of} />${word("status", of)}</span>`;
 }
@@ -15,22 +15,22 @@ const REASONS = {
   undeliverable: ["invalid", "illegitimate", "nonexistent", "deactivated", "inbox_full"],
 };
 
-/** The verdict of each reason. @type {Record<string, string>} */
+/** Verdict by reason. @type {Record<string, string>} */
 export const STATUS_OF = Object.fromEntries(Object.entries(REASONS).flatMap(([status, reasons]) => reasons.map((name) => [name, status])));
 
-/** The checks that a reason may be ignored by, or acted upon, by their names in the API; those of each preset come first. */
+/** Checks that can ignore a reason or act on it, by API name; those of each preset come first. */
 export const CHECKS = [
   "nonexistent", "deactivated", "bounced", "complainers", "inbox_full", "spam", "disposable", "banned_words", "role_based", "accept_all",
   "failed_exchange", "unverified",
 ];
 
-/** The reason that a check is for: all but one have its name. @param {string} check */
+/** Reason of a check; all but one share their name. @param {string} check */
 export const reasonOf = (check) => (check === "complainers" ? "complained" : check);
 
 /** @type {Record<string, string>} */
 const KINDS = { completed: "good", active: "good", processing: "warn", queued: "", cancelled: "bad", disabled: "bad" };
 
-/** The state of a job, a person, a webhook. @param {{ of: string }} props */
+/** State of a job, team member or webhook. @param {{ of: string }} props */
 export function State({ of }) {
   return html`<span class=${`badge ${KINDS[of] ?? ""}`}>${word("state", of)}</span>`;
 }
@@ -39,8 +39,8 @@ export function State({ of }) {
 export const reason = (name) => word("reason", name);
 
 /**
- * A word of the API in the reader's language; one that is newer than this page stands for itself.
- * @param {string} group what the word is of, such as `reason`
+ * API value in the user's language; a value newer than this page is shown unchanged.
+ * @param {string} group group of the value, such as `reason`
  * @param {string} name
  */
 export function word(group, name) {

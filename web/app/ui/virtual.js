@@ -1,17 +1,17 @@
 /**
- * A table of which only the rows in sight are in the page: of a million rows thirty are drawn.
+ * Virtual table: renders only visible rows, about 30 of a million.
  *
- * Rows are of one height, so that the place of each is known. Browsers cut what is too high; a longer table is scrolled by its share.
- * To those who hear it, it is a grid that says how many rows there are and which ones are told; arrows, page keys, Home and End
- * go through it, and Enter follows the link of the row that they have come to.
+ * Rows have a fixed height, so positions can be computed. Browsers limit element heights; a longer table scrolls proportionally.
+ * Screen readers see a grid with row count and row indexes; arrows, Page Up and Page Down, Home and End move through it, and
+ * Enter opens the current row.
  */
 import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 import { number } from "../format.js";
 import { t } from "../text.js";
 
-/** Taller than this, Firefox no longer draws where it should. */
+/** Maximum height in pixels; Firefox mispositions content beyond it. */
 const HEIGHT_MAX = 8_000_000;
-/** Rows that are drawn before and behind those in sight. */
+/** Rows rendered before and after the visible ones. */
 const MARGIN = 6;
 const NARROW = matchMedia("(max-width: 52rem)");
 const heightOfRow = () => (NARROW.matches ? 68 : 40);
@@ -19,16 +19,16 @@ const heightOfRow = () => (NARROW.matches ? 68 : 40);
 /**
  * @typedef {object} Column
  * @property {string} title
- * @property {string} name a class of its cells
+ * @property {string} name class of its cells
  * @property {(row: any, index: number) => unknown} cell
  */
 
 /**
  * @param {{ caption: string, columns: Column[], total: number, count?: number, isWhole?: boolean, row: (index: number) => any,
  *   want: (from: number, to: number) => void, empty: unknown, open?: (index: number) => void, opened?: number }} props
- *   `open` gets the place of a row to open: by Enter, by a click, and by moving while a row is open. `opened` is the place of the open
+ *   `open` gets the position of a row to open: by Enter, a click, or movement while one is open. `opened`: position of the open
  *   row, -1 if the table no longer has it. `isWhole`: all rows are known; `count`: their number, if it is known before. `row` returns
- *   nothing for a row that is not loaded; `want` gets the range in sight.
+ *   nothing for a row that is not loaded; `want` gets the visible range.
  */
 export function Virtual({ caption, columns, total, count, isWhole = true, row, want, empty, open, opened }) {
   const id = useId();
@@ -36,7 +36,7 @@ export function Virtual({ caption, columns, total, count, isWhole = true, row, w
   const height = useHeight();
   const [sight, look] = useSight(place, total > 0);
   const [reached, setActive] = useState(0);
-  // The place of the open row moves with what is found above it; where it ends, the reader goes on from there.
+  // New matches above shift the open row; when it closes, keyboard navigation continues from there.
   const active = opened !== undefined && opened >= 0 ? opened : reached;
   useEffect(() => {
     if (opened !== undefined && opened >= 0) setActive(opened);
@@ -45,7 +45,7 @@ export function Virtual({ caption, columns, total, count, isWhole = true, row, w
   const whole = total * height;
   const shown = Math.min(whole, HEIGHT_MAX);
   const inView = Math.ceil(sight.view / height);
-  // Of a table that is cut, the share that was scrolled says how far down the whole one is looked at.
+  // For a height-limited table, the scrolled share determines the visible part.
   const scale = shown < whole ? (whole - sight.view) / (shown - sight.view) : 1;
   const within = (place, tall) => Math.max(0, Math.min(tall - sight.view, place));
   const scrolled = within(sight.top, shown);
@@ -91,14 +91,13 @@ export function Virtual({ caption, columns, total, count, isWhole = true, row, w
   <p class="quiet small" role="status">${t("virtual.sight", { from: number(total === 0 ? 0 : first + 1), to: number(Math.min(total, first + inView)), total: number(count ?? total) })}</p>`;
 }
 
-/** How many rows a key goes on; nothing for keys that are not the table's. Enter stays where it is. */
+/** Row step of a key; `undefined` for keys that the table ignores. Enter has step 0. */
 function stepOf({ key, target, currentTarget, ctrlKey, altKey, metaKey }, inView, total) {
   if (ctrlKey || altKey || metaKey || (key === "Enter" && target !== currentTarget)) return undefined;
   const page = Math.max(1, inView - 1);
   return { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -total, End: total, Enter: 0 }[key];
 }
 
-/** The height of a row. */
 function useHeight() {
   const [height, setHeight] = useState(heightOfRow);
   useEffect(() => {
@@ -110,9 +109,8 @@ function useHeight() {
 }
 
 /**
- * Which part of the table is in sight: how far it is scrolled, and the room there is for rows, which the names of the columns take a
- * part of. `went` has the row (or the part of one) at the top that somebody went to, until they scroll away from where that is: of
- * a table that is cut, a pixel is several rows.
+ * Scroll position and the space for rows below the column header. `went` is the row (fractional) at the top that the user moved
+ * to, until the next scroll: in a height-limited table, one pixel spans several rows.
  * @typedef {{ top: number, view: number, went?: { row: number, top: number } }} Sight
  * @returns {[Sight, (row: number, scale: number, height: number) => void]}
  */
@@ -122,12 +120,12 @@ function useSight(place, isThere) {
     const element = place.current;
     if (!element) return undefined;
     let frame = 0;
-    // Once a frame, however often the browser tells of it.
+    // Once per frame, regardless of the number of scroll events.
     const look = () => {
       frame ||= requestAnimationFrame(() => {
         frame = 0;
         const top = element.scrollTop;
-        // Far down, Firefox gives half a pixel more or less once it has scrolled there.
+        // Far down, Firefox is off by up to half a pixel after scrolling.
         setSight(({ went }) => ({ top, view: roomIn(element), went: went && Math.abs(top - went.top) < 1 ? went : undefined }));
       });
     };
@@ -148,7 +146,7 @@ function useSight(place, isThere) {
   return [sight, look];
 }
 
-/** What the head leaves to the rows; on narrow screens it takes nothing. */
+/** Height left for rows below the header; on narrow screens the header takes no space. */
 function roomIn(element) {
   const head = element.querySelector(".virtual-head");
   const stays = head && getComputedStyle(head).position === "sticky";
@@ -162,5 +160,5 @@ function Line({ id, index, of, columns, top, height, active, pick }) {
   </div>`;
 }
 
-/** A cell. A text that is cut can be read by pointing at it. @param {string} name @param {unknown} value */
+/** Cell; a truncated text is readable on hover. @param {string} name @param {unknown} value */
 const drawn = (name, value) => html`<span role="gridcell" class=${name} title=${typeof value === "string" ? value : undefined}>${value}</span>`;

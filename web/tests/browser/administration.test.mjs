@@ -1,4 +1,4 @@
-/** What administrators do besides verifying: settings, reports, people, webhooks, erasures; and what others see of it. */
+/** Administration: settings, reports, team, webhooks, erasures; and the contributor's view of them. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
@@ -23,7 +23,7 @@ asOwner(async () => {
 afterEach(() => [reader, grace].forEach(({ nothingWrong }) => nothingWrong()));
 
 const press = (on, name) => on.getByRole("button", { name, exact: true }).click();
-/** A row of a table, by something that stands in it. */
+/** Table row that contains a text. */
 const row = (page, text) => page.locator("tbody tr").filter({ hasText: text });
 
 test("settings are saved, and stand there again", async () => {
@@ -61,7 +61,7 @@ test("an offer to undo is gone at another place, and every message with who got 
     await page.getByLabel("Keep results (days)").fill(days);
     await page.getByRole("button", { name: "Save" }).first().click();
     await offer.waitFor();
-    // While the pointer is on it, it does not go by itself.
+    // Hovering keeps the toast open.
     await offer.hover();
   };
   await go("settings");
@@ -79,7 +79,7 @@ test("an offer to undo is gone at another place, and every message with who got 
     const session = await (await fetch("/app/session")).json();
     await fetch("/app/sign-out", { method: "POST", headers: { "x-csrf-token": session.csrf } });
   });
-  // The page may have heard of it before it goes elsewhere.
+  // The page may receive the change before it navigates.
   await page.evaluate(() => { location.hash = "#/team"; });
   await heading(page, "Sign in");
   assert.equal(await page.locator(".toast").count(), 0);
@@ -104,7 +104,7 @@ test("addresses that are taken off a list are put back", async () => {
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByText("Undone").waitFor();
   assert.equal(await count(), 2);
-  // Of three, only two are on the list: nobody knows which.
+  // Only two of the three are listed, so the removed ones are unknown.
   await page.getByLabel("Addresses", { exact: true }).fill([...emails, "eve@example.com"].join("\n"));
   await page.getByRole("button", { name: "Save" }).last().click();
   await becomes(count, 0);
@@ -134,7 +134,7 @@ test("the timeline says who did what to which, as it happens, and shows one kind
   await go("timeline");
   await entry("changed how many days results are kept", "(API key)", "12").waitFor();
   await entry(`${OWNER.name} signed in`).waitFor();
-  // It comes by itself, with the names of what it is about.
+  // Appears live, with the names of its resources.
   const { id } = await server.api("POST", "/api-keys", { name: "Lantern", kind: "live" });
   await entry("created the key Lantern").waitFor();
   await server.api("DELETE", `/api-keys/${id}`);
@@ -208,7 +208,7 @@ test("what settings would change stays in sight while it is found out again, and
   });
   await page.route("**/app/settings/trial", async (route) => {
     await gate;
-    // The first one was given up by then.
+    // The first request is already aborted.
     await route.continue().catch(() => {});
   });
   const asked = () => page.waitForRequest("**/app/settings/trial");
@@ -255,7 +255,7 @@ test("usage is divided by key, for days of one's choice, told where it is pointe
   await becomes(async () => (await row.locator("td").allTextContents()).slice(1, 2), ["1"]);
   const over = page.locator(".u-over");
   const { width, height } = await over.boundingBox();
-  // The last bar of 30, or the one before: midnight may have passed.
+  // The last of 30 bars, or the one before: midnight may have passed.
   await over.hover({ position: { x: width * (1 - daysBehind() / 20) - 2, y: height / 2 } });
   await page.locator(".tip").getByText("=Shop").waitFor();
   const [download] = await Promise.all([page.waitForEvent("download"), press(page, "Save as CSV")]);
@@ -341,7 +341,7 @@ test("a contributor sees what there is, and is told what only administrators do"
   await page.getByText("Only administrators can change this.").waitFor();
   await becomes(() => page.getByLabel("Banned words").isDisabled(), true);
   assert.deepEqual(await buttons("Save", "Rename", "Add"), [0, 0, 0]);
-  // What is their own they change themselves.
+  // Users edit their own account.
   await go("account");
   await page.getByRole("button", { name: "Save" }).first().click();
   await page.getByText("Saved").waitFor();
@@ -370,14 +370,14 @@ test("a person is given another role, kept out, let in again, and removed", asyn
   await row(page, GRACE.name).waitFor({ state: "detached" });
 });
 
-// The last one with the list: its address is gone afterwards.
+// Last test with the list: its address is erased here.
 test("an address is erased, with a receipt that has a place of its own", async () => {
   const { page, go } = reader;
   await go("privacy");
   await becomes(() => page.getByRole("button", { name: "Erase addresses" }).getAttribute("aria-disabled"), "true", "nothing is offered to be erased");
   await page.getByLabel("Addresses").fill(`${FORGOTTEN}\n${FORGOTTEN}`);
   const erase = page.getByRole("button", { name: "Erase 1 address" });
-  // A wrong number erases nothing.
+  // A wrong count erases nothing.
   await page.getByLabel("Type 1 to confirm").fill("2");
   await erase.click();
   assert.deepEqual((await server.api("GET", "/erasures")).data, []);
@@ -386,7 +386,7 @@ test("an address is erased, with a receipt that has a place of its own", async (
   await heading(page, "Receipt", 2);
   await page.waitForURL(/#\/privacy\/\w+$/);
   const card = page.locator("section").filter({ has: page.getByRole("heading", { name: "Receipt", level: 2 }) });
-  // The page tells of its end by itself.
+  // The page reports completion live.
   await card.getByText("Completed", { exact: true }).nth(1).waitFor();
   await page.reload();
   await heading(page, "Receipt", 2);

@@ -1,4 +1,4 @@
-/** Answers that come late, or not at all: nobody is taken away from where they are, and nothing that was typed is lost. */
+/** Late and missing responses: no unwanted navigation, no lost input. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { asOwner, reader, server } from "./owner.mjs";
@@ -9,7 +9,7 @@ afterEach(() => reader.nothingWrong());
 
 const heading = (page, name, level = 1) => page.getByRole("heading", { name, level, exact: true }).waitFor();
 
-/** Holds back what is asked there from now on, until it is let go; then asks as before. */
+/** Holds matching requests until released; later ones pass. */
 async function hold(page, pattern) {
   let release = () => {};
   const released = new Promise((resolve) => {
@@ -29,13 +29,13 @@ async function hold(page, pattern) {
       release();
       await answer;
       await page.unroute(pattern, wait);
-      // What is done with the answer is done in the tasks that follow it.
+      // The response is handled in the following tasks.
       await page.evaluate(() => new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve), 100)));
     },
   };
 }
 
-/** Goes to Settings by its link, and types there. */
+/** Opens Settings by its link and types there. */
 async function typeInSettings(page) {
   await page.getByRole("link", { name: "Settings" }).click();
   await heading(page, "Settings");
@@ -45,7 +45,7 @@ async function typeInSettings(page) {
   return words;
 }
 
-/** That the reader still is in Settings with what they typed. */
+/** Asserts that Settings is still open with the typed text. */
 async function stillThere(page, words) {
   assert.match(page.url(), /#\/settings$/);
   assert.equal(await words.inputValue(), "not saved yet");
@@ -75,7 +75,7 @@ test("a search in all lists, and a list that is started, leave the reader where 
   await page.getByLabel("Address or domain").fill("sandbox.test");
   await page.getByRole("button", { name: "Find" }).click();
   const words = await typeInSettings(page);
-  // Nobody waits for it any more: the page has given it up.
+  // The page has aborted the request.
   await page.unrouteAll({ behavior: "ignoreErrors" });
   await stillThere(page, words);
   await becomes(search.asked, 1);

@@ -1,4 +1,4 @@
-/** Why: for each reason the page says a sentence that is true of the address, in verdicts of one address and in rows of lists. */
+/** Explanations: every reason has a correct sentence, in single verdicts and in list rows. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { asOwner, reader, server } from "./owner.mjs";
@@ -10,7 +10,7 @@ afterEach(() => reader.nothingWrong());
 const LANGUAGES = ["en", "de", "fr", "es"];
 const texts = Object.fromEntries(await Promise.all(LANGUAGES.map(async (tag) => [tag, (await import(`../../messages/${tag}.js`)).default])));
 
-/** What the sandbox has for each reason: its address, the sentence's name, and whether a server is behind it. @type {[string, string, boolean][]} */
+/** Sandbox address, sentence name and presence of a mail server, by reason. @type {[string, string, boolean][]} */
 const ADDRESSES = [
   ["valid@sandbox.test", "valid", true],
   ["no address", "invalid", false],
@@ -43,11 +43,11 @@ const ADDRESSES = [
   ["ann@dead.sandbox.test", "unverified.connect_refused", true],
   ["uma.lee@acme-widgets.com", "unverified.timeout", false],
 ];
-/** What DNS has of them does not make a domain that accepts mail. */
+/** Their DNS records do not make the domain accept mail. */
 const NOT_NAMED = ["ann@no-mail.sandbox.test", "ann@private.sandbox.test", "ann@relay-denied.sandbox.test"];
-/** A role mailbox at a domain that accepts every recipient. */
+/** Role address at a catch-all domain. */
 const CATCH_ALL = "info@catchall.sandbox.test";
-/** Those that no server is behind, and the sandbox's own table or hash decides. */
+/** Addresses without a server, decided by a sandbox table or hash. */
 const isPlayed = (email, name) => /^(illegitimate|spam|complained|bounced|blacklisted|disposable|banned_words)$/.test(name) || email.endsWith("acme-widgets.com");
 
 async function verify(page, email) {

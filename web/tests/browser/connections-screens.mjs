@@ -1,4 +1,4 @@
-/** The screens of connections, with what stands on them. */
+/** Connection screens with sample content. */
 import { setTimeout as pause } from "node:timers/promises";
 import { platform, server } from "./owner.mjs";
 import { settled } from "./reader.mjs";
@@ -6,7 +6,7 @@ import { settled } from "./reader.mjs";
 const LOOK_MS = 200;
 const made = { waiting: "", fresh: "", done: "", gone: "" };
 
-/** Runs until a person or the end is next. @param {string} id of the connection */
+/** Starts a dry run and waits until it reaches a state. @param {string} id connection ID */
 export async function ran(id, state = "needs_confirmation") {
   const path = `/integrations/ghost/connections/${id}/runs`;
   const { id: run } = await server.api("POST", path, { dry_run: true });
@@ -22,7 +22,7 @@ async function reached(path, state) {
   }
 }
 
-/** Four connections: one waits, one never ran, one has acted, one is deleted. */
+/** Four connections: awaiting confirmation, never run, completed, deleted. */
 export async function connect() {
   const create = (name) => server.api("POST", "/integrations/ghost/connections", { credentials: platform.credentials, name });
   for (const [name, place] of /** @type {const} */ ([["Old letters", "gone"], ["Members", "fresh"], ["Weekly digest", "done"], ["Morning Letter", "waiting"]])) {
@@ -44,7 +44,7 @@ const press = (name) => async (page) => {
   await page.getByRole("button", { name, exact: true }).first().click();
   await page.getByRole("dialog").waitFor();
 };
-/** As it is while a server works on the newest run, or could not. @param {Record<string, unknown>} run */
+/** Page with the newest run in a played state, such as active or failed. @param {Record<string, unknown>} run */
 const shownWith = (run) => async (page) => {
   await page.route(/\/runs\?/, async (route) => {
     const { data: [first, ...rest], ...page } = await (await route.fetch()).json();
@@ -53,7 +53,7 @@ const shownWith = (run) => async (page) => {
   await page.reload();
   await settled(page);
 };
-/** As on a platform with lists to choose from; Ghost has none. @param {import("playwright-core").Page} page */
+/** Page of a platform with selectable lists; Ghost has none. @param {import("playwright-core").Page} page */
 async function withLists(page) {
   await page.route(/\/integrations\/ghost$/, async (route) => {
     const { platform, ...answer } = await (await route.fetch()).json();
@@ -66,7 +66,10 @@ async function withLists(page) {
 }
 const nobody = (one) => ({ ...one, connected: false, connection_count: 0, disconnected_count: 0, primary: null });
 
-/** As in `screens.mjs`: the name of the picture, the place, what is done there. @type {[string, () => string, ((page: import("playwright-core").Page) => Promise<unknown>)?][]} */
+/**
+ * Screens as in `screens.mjs`: picture name, location, steps.
+ * @type {[string, () => string, ((page: import("playwright-core").Page) => Promise<unknown>)?][]}
+ */
 export const CONNECTIONS = [
   ["connections", () => "connections"],
   ["connections-none", () => "", async (page) => {

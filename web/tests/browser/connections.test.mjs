@@ -1,4 +1,4 @@
-/** Connections: a platform is connected, looked at, cleaned and reviewed; what readers may not do is not there. */
+/** Connections: connect a platform, dry run, cleaning, review; contributors lack actions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ran } from "./connections-screens.mjs";
@@ -7,20 +7,20 @@ import { becomes, focused, heading, newReader, put, settled } from "./reader.mjs
 
 asOwner(undefined, { platform: ["ghost", "--contacts", "120"] });
 
-/** The place of a connection that acts on all that is bad, as a program makes it. */
+/** Creates a connection that acts on all bad contacts, through the API; returns its ID and location. */
 async function connected(name) {
   const { id } = await server.api("POST", "/integrations/ghost/connections", { credentials: platform.credentials, name });
   await server.api("PATCH", `/integrations/ghost/connections/${id}`, { action: "update_tags", aggressiveness: "aggressive" });
   return { id, place: `connections/ghost/${id}` };
 }
 
-/** The number of a heading such as "Would unsubscribe 12 of 118 contacts". */
+/** Number in a heading such as "Would unsubscribe 12 of 118 contacts". */
 async function numberIn(page, pattern) {
   const text = await page.getByRole("heading", { name: pattern, level: 2 }).textContent();
   return Number(/\d+/.exec(text ?? "")?.[0]);
 }
 
-/** That a look at the platform leaves those alone who are unsubscribed now. Those that it holds back after a bounce are read all the same. */
+/** Asserts that another dry run skips contacts unsubscribed since, but reads those suspended after a bounce. */
 async function foundAtPlatform() {
   const { connections: [{ id }] } = await server.api("GET", "/integrations/ghost");
   const path = `/integrations/ghost/connections/${id}/runs`;
@@ -94,7 +94,7 @@ test("settings are saved, and show their effect on the last run before", async (
   await ran(id);
   await go(`${place}?tab=settings`);
   await page.getByRole("region", { name: "On the last run" }).waitFor();
-  // All that is in a region, found by its role, is too much for WebDriver BiDi: Firefox breaks down.
+  // Firefox crashes when WebDriver BiDi finds everything in a region by role.
   const effect = page.locator("[aria-labelledby=effect] .value");
   const before = await effect.first().textContent();
   await page.getByRole("checkbox", { name: /^Disposable address/ }).uncheck();

@@ -1,4 +1,4 @@
-/** The first five minutes: what somebody meets who has just started Probity, and that pages need no second look. */
+/** First five minutes of a new installation, and live updates that need no reload. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { obstacles } from "./axe.mjs";
@@ -62,7 +62,7 @@ test("the switch keeps the page and changes the data, and is remembered", async 
   await page.locator("tbody a").first().waitFor();
   await becomes(async () => (await names()).length, 1);
   assert.match(page.url(), /#\/lists$/);
-  // A link leads to what is in the other mode as well.
+  // A link also leads to resources of the other mode.
   await go(demo);
   await page.getByRole("button", { name: "Look in test mode" }).click();
   await page.getByRole("button", { name: "Download", exact: true }).waitFor();
@@ -201,7 +201,7 @@ test("on a machine without network, a live list waits from its first row and say
     assert.deepEqual(await obstacles(page), []);
     await banner.getByRole("button", { name: "Try the sandbox" }).click();
     await banner.waitFor({ state: "detached" });
-    // A live list is no list of the sandbox.
+    // A live list does not exist in the sandbox.
     await heading(page, "Lists");
     await go("verify");
     await page.getByRole("button", { name: "valid@sandbox.test" }).click();
@@ -215,7 +215,7 @@ test("on a machine without network, a live list waits from its first row and say
   }
 });
 
-/** What the screens' test does not come by: pictures, and no obstacle that axe-core knows. */
+/** Cases that the screens test does not cover: pictures and axe-core checks. */
 for (const width of WIDTHS) {
   for (const scheme of SCHEMES) {
     test(`first steps, test mode and the notice at ${width} pixels, ${scheme}`, async () => {

@@ -1,4 +1,4 @@
-/** What people come for: signing in, an address, a list, a key, the second factor, their language. */
+/** Main flows: sign-in, address, list, key, two-factor authentication, language. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -26,12 +26,12 @@ test("an address gets its verdict with the evidence", async () => {
   await page.locator(".verdict-card").getByText("inbox_full@sandbox.test").waitFor();
   await page.getByText("The mail server says that this mailbox is full.", { exact: false }).first().waitFor();
   await heading(page, "The conversation", 2);
-  // In words, with the reply that decided.
+  // In words, with the deciding reply.
   await page.getByText("Is there a mailbox for inbox_full@sandbox.test?").waitFor();
   await page.locator(".talk .decides").getByText("552 5.2.2").waitFor();
   await becomes(() => page.locator(".fall .decides").count(), 1);
   await page.getByRole("button", { name: "As it was" }).click();
-  // Step by step: each answer, and the one that decided among them.
+  // Step by step: every reply, including the deciding one.
   const steps = page.getByRole("table", { name: "Step by step" }).getByRole("row");
   await steps.nth(1).waitFor();
   const asked = (await steps.allInnerTexts()).slice(1).map((row) => row.replaceAll(/\s+/g, " "));
@@ -80,7 +80,7 @@ test("a list goes from pasting to the downloaded results", async () => {
   const rows = readFileSync(await download.path(), "utf8").trim().split(/\r?\n/);
   assert.equal(rows.length, pasted.length + 1);
   assert.match(rows[1], /valid@sandbox\.test/);
-  // No cell begins as a formula does.
+  // No cell starts like a formula.
   assert.ok(rows.every((row) => !/(^|,)"?[=+@]/.test(row)), rows.join("\n"));
 });
 
@@ -102,7 +102,7 @@ test("a key is made, shown once, works, and is revoked", async () => {
   await page.getByLabel("Show 1 ended key").check();
   await page.getByText(/^Revoked \d/).waitFor();
   assert.equal(await page.getByText(key).count(), 0);
-  // Nodes ask for keys again within a second.
+  // Nodes reload keys within a second.
   let status = 200;
   for (const end = Date.now() + 60_000; status === 200 && Date.now() < end;) ({ status } = await asks());
   assert.equal(status, 401);
@@ -113,13 +113,13 @@ test("signing out and in, with nothing but the keyboard", async () => {
   const { keyboard } = page;
   const reached = () => page.evaluate(() => document.activeElement?.textContent?.trim());
   await go("usage");
-  // From the top: the first stop leads past the bar.
+  // From the top: the first tab stop skips the top bar.
   await page.locator("a, button, input").nth(1).focus();
   await keyboard.press("Shift+Tab");
   await becomes(reached, "Skip to content");
   await keyboard.press("Enter");
   await becomes(() => page.evaluate(() => document.activeElement?.id), "page");
-  // Before the page, the last stop of the bar.
+  // The last tab stop of the top bar precedes the page.
   await keyboard.press("Shift+Tab");
   await becomes(() => page.evaluate(() => document.activeElement?.getAttribute("aria-label")), "Switch to dark colors");
   const menu = page.getByRole("button", { name: OWNER.name });
@@ -204,7 +204,7 @@ test("the language is chosen, kept, and written into the page", async () => {
   for (const [tag, title] of Object.entries(titles)) {
     await page.locator("select").first().selectOption(tag);
     await heading(page, title);
-    // Mail is written in it too.
+    // Emails use it too.
     await becomes(() => recorded(page), tag);
     await page.reload();
     await heading(page, title);
@@ -212,7 +212,7 @@ test("the language is chosen, kept, and written into the page", async () => {
   }
 });
 
-/** The language that the server knows of the reader. */
+/** Language of the user as stored by the server. */
 const recorded = (page) => page.evaluate(async () => (await (await fetch("/app/session")).json()).user.language);
 
 test("of languages that are chosen quickly the last is spoken and recorded, and a browser without a choice takes it over", async () => {
@@ -233,7 +233,7 @@ test("of languages that are chosen quickly the last is spoken and recorded, and 
     }
   });
   await heading(page, "Ihr Konto");
-  // Of what Firefox sends, WebDriver BiDi does not give the body.
+  // In Firefox, WebDriver BiDi does not expose request bodies.
   if (!isFirefox) await becomes(() => told.at(-1), "de");
   await becomes(() => recorded(page), "de");
   await page.unroute("**/app/account");
@@ -243,7 +243,7 @@ test("of languages that are chosen quickly the last is spoken and recorded, and 
   await heading(page, "Ihr Konto");
   await becomes(() => select.inputValue(), "de");
 
-  // Mail cannot follow: the page says so, and speaks it all the same.
+  // The email language cannot be set: the page reports it and still switches.
   await page.route("**/app/account", (route) => (route.request().method() === "PATCH" ? route.abort() : route.continue()));
   await select.selectOption("en");
   await heading(page, "Your account");
@@ -322,7 +322,7 @@ test("a session that is ended elsewhere ends here", async () => {
   await other.context.close();
 });
 
-/** That the reader has been taken to what has come. */
+/** Waits until the focus moves to new content. */
 const at = (page, text) => page.waitForFunction((wanted) => document.activeElement !== document.body && document.activeElement?.textContent?.startsWith(wanted), text);
 
 test("what is copied in a dialog is told there, and a new key takes the reader to what to do with it", { skip: notByBiDi("the clipboard") }, async () => {
@@ -361,7 +361,7 @@ test("calls are tried with a test key, and with no other", async () => {
   await page.getByRole("status").getByText("HTTP 200").waitFor({ state: "attached" });
 });
 
-/** A code of an authenticator (RFC 6238). */
+/** TOTP code (RFC 6238). */
 function code(base32, steps) {
   const bits = [...base32.replace(/\s|=/g, "")].map((sign) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(sign).toString(2).padStart(5, "0")).join("");
   const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));

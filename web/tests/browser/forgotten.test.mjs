@@ -1,4 +1,4 @@
-/** A forgotten password: the mailed link, from the page that signs in to the overview; links that are gone; a new link for the invited. */
+/** Password reset: from the sign-in page through the mailed link to the overview; expired links; new invitations. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -8,7 +8,7 @@ import { asOwner, browser, reader, server } from "./owner.mjs";
 import { OWNER, becomeOwnerAgain, becomes, heading, newReader, signOut } from "./reader.mjs";
 
 const NEW = "thirteen wiser words are enough";
-/** What the relay was given. @type {string[]} */
+/** Messages received by the relay. @type {string[]} */
 const mails = [];
 const relay = createServer(converse);
 relay.listen(0, "127.0.0.1");
@@ -19,7 +19,7 @@ asOwner(undefined, { env });
 afterEach(() => reader.nothingWrong());
 after(() => relay.close());
 
-/** A relay that takes everything. @param {import("node:net").Socket} socket */
+/** SMTP relay that accepts everything. @param {import("node:net").Socket} socket */
 async function converse(socket) {
   let [heard, within] = ["", false];
   socket.write("220 relay.example\r\n");
@@ -36,7 +36,7 @@ async function converse(socket) {
   }
 }
 
-/** The place of the link in the next mail to somebody. @param {string} to @param {RegExp} said */
+/** Location of the link in the next message to a recipient. @param {string} to @param {RegExp} said */
 async function mailed(to, said) {
   for (;;) {
     const at = mails.findIndex((mail) => mail.includes(`To: ${to}`));

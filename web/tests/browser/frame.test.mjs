@@ -1,4 +1,4 @@
-/** The frame around the screens: by role, by mode, by plan, and the menu of the reader. */
+/** Frame around the screens: by role, mode and plan; user menu. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { obstacles } from "./axe.mjs";
@@ -7,7 +7,7 @@ import { OWNER, becomeOwner, becomes, focused, heading, newReader, readersMenu, 
 import { start } from "./server.mjs";
 
 const GRACE = { email: "grace@example.com", name: "Grace Hopper", password: "nanoseconds are that long" };
-/** What only readers on a plan with credits are told. */
+/** Words reserved for plans with credits. */
 const MONEY = /\b(credits?|plans?|seats?|charged?|charges|costs?|free of charge|is free|are free|prices?)\b/gi;
 
 /** @type {Awaited<ReturnType<typeof newReader>>} */
@@ -56,7 +56,7 @@ test("contributors see what their role may change, in the navigation, in the pal
   await page.keyboard.press("g");
   await page.keyboard.press("l");
   await heading(page, "Lists");
-  // A link leads them to what they may read.
+  // A link opens what their role may read.
   await go("team");
   await page.getByText(GRACE.email).waitFor();
   assert.equal(await page.getByRole("button", { name: "Invite a team member" }).count(), 0);
@@ -128,7 +128,7 @@ test("a list in progress is counted in the navigation, in its mode alone, until 
   const { page, go } = reader;
   const count = page.locator("#sections").getByRole("link", { name: /^Lists/ }).locator(".count");
   await go("usage");
-  // Its server waits for most of a minute before it answers.
+  // Its mail server delays the reply for 50 seconds.
   const { id } = await server.api("POST", "/batch-verify", { emails: ["somebody+delay-50s@catchall.sandbox.test"] });
   await becomes(() => count.innerText().catch(() => ""), /^1\s+in progress$/);
   await page.getByRole("button", { name: "Test mode", exact: true }).click();
@@ -159,13 +159,13 @@ test("in a narrow window, the side opens over the page, and closes by Escape and
   await page.setViewportSize({ width: 1440, height: 900 });
 });
 
-/** All places of a page whose texts depend on the plan, and what is opened there. */
+/** Locations whose texts depend on the plan, with the dialogs to open there. */
 const places = (/** @type {string} */ id, /** @type {boolean} */ testing) => /** @type {[string, (page: import("playwright-core").Page) => Promise<unknown>][]} */ ([
   ...["", "verify", "verify/several", "lists", "lists/find", `lists/${id}`, "lists/new", "connections", "connections/ghost/new", "timeline", "usage", "usage?by=source",
     "webhooks", "widget", "requests", "docs", "team", "settings", "privacy", "account"].map((place) => [place, async () => {}]),
   ["keys", async (page) => {
     await page.getByRole("button", { name: "New key" }).first().click();
-    // Public keys are of live mode.
+    // Public keys only exist in live mode.
     if (!testing) await page.getByRole("dialog").getByLabel("Widget on websites").check();
     if (!testing) await page.getByRole("dialog").getByLabel("Daily limit").waitFor();
   }],

@@ -1,4 +1,4 @@
-/** What people paste, and what attackers do: none of it may run, and each of it must be shown as it is. */
+/** Hostile inputs: none may run, and each must be displayed verbatim. */
 const RUNS = [
   "<script>alert(1)</script>",
   "<img src=x onerror=alert(1)>",

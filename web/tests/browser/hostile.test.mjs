@@ -1,4 +1,4 @@
-/** Sixty hostile texts in every field, in names, lists and addresses: shown as typed, and none runs. */
+/** 60 hostile texts in every field, name, list and address: displayed as typed, and never executed. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { HOSTILE } from "./hostile.mjs";
@@ -25,7 +25,7 @@ afterEach(async () => {
   }
 });
 
-/** How many elements there are that no screen of ours has. */
+/** Number of elements that no screen renders. */
 function foreign() {
   const ours = (element) => element.closest(".brand, .meter, .length, svg.icon, svg.glyph, svg.strip, svg.donut, svg.curve, svg.done-ring, svg.spark") || (element.localName === "script" && element.src);
   const found = document.querySelectorAll("script, iframe, object, embed, img, svg, math, base, template, body style, [onerror], [onload], [onfocus]");
@@ -77,7 +77,7 @@ for (const [name, place, act, who = () => reader] of FORMS) {
   });
 }
 
-/** Gives each text to a field as typing does, and says what stands there once the screen has been drawn again. */
+/** Enters each text into a field; returns the field's values after rendering. */
 async function typeEach(field, texts) {
   const kept = [];
   const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value");
@@ -105,7 +105,7 @@ test("an address is shown as it was typed, whatever it is", async () => {
 test("a list shows its rows as they were pasted, but for blanks and invisible characters at their edges", async () => {
   const { page, go } = reader;
   const pasted = HOSTILE.filter((text) => !/[,;\t\n]/.test(text));
-  // A comment, and what programs write where there is no value, are no rows.
+  // Comments and placeholders for null values are not rows.
   const rows = pasted.filter((text) => !text.startsWith("#") && !["null", "undefined", "NaN"].includes(text));
   await go("lists/new");
   await page.getByLabel("Addresses").fill(pasted.join("\n"));
@@ -114,18 +114,18 @@ test("a list shows its rows as they were pasted, but for blanks and invisible ch
   await page.getByText("Completed", { exact: true }).waitFor();
   await settled(page);
   await page.getByText(`${pasted.length - rows.length} without an address`).waitFor();
-  // Only rows in sight are in the page: it is scrolled through, and what stands at each place is kept.
+  // Only visible rows are in the DOM, so the table is scrolled and its rows collected.
   const shown = await page.getByRole("grid", { name: "Results" }).evaluate(readThrough, rows.length);
   assert.deepEqual(shown, rows.map((row) => row.replace(/^[\p{Z}\p{Cf}]+|[\p{Z}\p{Cf}]+$/gu, "")));
 });
 
-/** The addresses of a table of which only what is in sight is drawn. */
+/** Collects the addresses of a virtual table. */
 async function readThrough(grid, count) {
   /** @type {string[]} */
   const found = [];
   const read = () => grid.querySelectorAll(".virtual-body [role=row]").forEach((row) => {
     const text = row.querySelector(".email").textContent;
-    // One that has not come yet shows an ellipsis.
+    // A row that is not loaded shows an ellipsis.
     if (text !== "…") found[row.ariaRowIndex - 2] = text;
   });
   for (let tries = 0; tries < 1_000 && (found.length < count || found.includes(undefined)); tries += 1) {
@@ -179,7 +179,7 @@ test("names are shown as they were given; those that cannot be seen are refused"
   }
   const shown = await page.locator("td[data-title=Name] > div > div").allTextContents();
   assert.deepEqual(kept.filter((name) => !shown.includes(name)), []);
-  // The name of the reader stands in the bar of every screen.
+  // The top bar of every screen contains the user's name.
   await go("account");
   for (const name of kept.slice(0, 10)) {
     await page.getByLabel("Your name").fill(name);

@@ -1,6 +1,6 @@
 /**
- * How long a reader waits on the page of a list: for the forecast of a file, its first verdict, the rows of a filter, the panel of a row.
- * Each time is from the click to the frame that shows it. A measurement, no test.
+ * Benchmark of list interactions: forecast of a file, first verdict, filtered rows, row details. Each time is from the click to
+ * the frame that shows the result.
  *
  * usage: .ci/browser browser/interaction.bench.mjs (BROWSER=firefox for Firefox)
  */
@@ -9,7 +9,7 @@ import { start } from "./server.mjs";
 
 const ROWS = 20_000;
 const TURNS = 9;
-/** What is clicked, and what then stands in the page, as selectors. */
+/** Selectors to click, and selectors that must then appear. */
 const FILTERS = { undeliverable: ".pick.undeliverable", passed: ".pick.passed" };
 
 const server = await start();
@@ -50,7 +50,7 @@ function middle(times) {
   return Math.round(times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]);
 }
 
-/** In the page: clicks, and waits until something stands in it; gives the time between, to the frame that shows it. @param {string[]} selectors */
+/** Runs in the page: clicks, waits for a selector; returns the time up to the frame showing it. @param {string[]} selectors */
 function clicked([click, shown]) {
   const begun = performance.now();
   /** @type {HTMLElement} */ (document.querySelector(click)).click();

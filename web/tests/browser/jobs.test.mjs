@@ -1,4 +1,4 @@
-/** A list as a person watches and reads it: its progress, its end, what is looked for in it, what other settings would change. */
+/** Lists: progress, completion, search, and effect of other settings. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
@@ -74,7 +74,7 @@ test("rows show their verdicts as they come, also those that a reader has scroll
   const row = (index, processed) => ({ index, email: `reader${index}@sandbox.test`, processed, status: processed ? "passed" : null, reason: processed ? "valid" : null, provider: null, host: null, suggestion: null, decided: null });
   const progress = await (await page.request.get(`${server.origin}/app/jobs/${job}/progress`)).json();
   const rows = 100_000;
-  // How many have a verdict, and how many rows of a page had one when it was answered.
+  // Rows with a verdict, and such rows in a page at response time.
   let done = 1_000;
   const answers = {
     events: (route) => route.fulfill({ status: 429, body: "" }),
@@ -82,7 +82,7 @@ test("rows show their verdicts as they come, also those that a reader has scroll
     "rows?*": (route) => {
       const query = new URL(route.request().url()).searchParams;
       const [after, most] = [Number(query.get("after")), Number(query.get("per_page"))];
-      // Verdicts come in no order: the last row of all is the first to have one.
+      // Verdicts arrive out of order: the last row gets the first one.
       const data = Array.from({ length: Math.min(most, rows - after) }, (_, n) => row(after + n, rows - (after + n) <= done - 1_000));
       return route.fulfill({ json: { data, rows, scanned: after + data.length, next: after + data.length < rows ? after + data.length : null } });
     },
@@ -93,14 +93,14 @@ test("rows show their verdicts as they come, also those that a reader has scroll
   await page.keyboard.press("End");
   const last = page.getByRole("row").filter({ hasText: `reader${rows - 1}@sandbox.test` });
   await last.getByText("Pending").waitFor();
-  // One verdict of a hundred thousand.
+  // One verdict of 100,000.
   done += 1;
   await last.getByText("Deliverable").waitFor();
   const before = page.getByRole("row").filter({ hasText: `reader${rows - 2}@sandbox.test` });
   await before.getByText("Pending").waitFor();
   done += 1;
   await before.getByText("Deliverable").waitFor();
-  // The figures say how many a filter finds, before the search has come to its end.
+  // The counts give the number of matches before the search completes.
   await page.getByRole("group", { name: "Verdict" }).getByRole("button", { name: /^Pending/ }).click();
   await page.getByText(`${(rows - done).toLocaleString("en-GB")} rows found`, { exact: true }).waitFor();
   for (const [path, answer] of Object.entries(answers)) await page.unroute(`**/app/jobs/*/${path}`, answer);
@@ -127,7 +127,7 @@ test("an opened row stays open while others are found above it, and when it is n
   await cell(0).waitFor();
   await panel(1).getByText("Row 2 of 9").waitFor();
   await becomes(active, /reader1@/);
-  // Keys go on from the row, wherever it is now.
+  // Keys continue from the row, wherever it has moved.
   await page.keyboard.press("ArrowDown");
   await panel(2).waitFor();
   [found, done] = [[0, 1], 4];
@@ -152,7 +152,7 @@ test("the rows are gone through by keyboard", async () => {
   await becomes(async () => (await page.getByRole("gridcell").count()) < 400, true, "only what is in sight is in the page");
   await page.keyboard.press("Home");
   await page.getByRole("gridcell", { name: "reader0@sandbox.test" }).waitFor();
-  // The second row opens beside the table, and the next one as the reader comes to it.
+  // The second row opens beside the table, and the next one as the user moves to it.
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   const panel = page.getByRole("complementary", { name: "reader1@sandbox.test" });
@@ -162,7 +162,7 @@ test("the rows are gone through by keyboard", async () => {
   await page.keyboard.press("Escape");
   await page.getByRole("complementary", { name: "reader2@sandbox.test" }).waitFor({ state: "detached" });
   await page.keyboard.press("Enter");
-  // The reader stays where they are.
+  // The location is unchanged.
   const here = page.url();
   await page.getByRole("button", { name: "Verify again" }).click();
   const again = page.getByRole("complementary", { name: "reader2@sandbox.test" }).getByRole("region", { name: "Verified again just now" });
@@ -171,7 +171,7 @@ test("the rows are gone through by keyboard", async () => {
   await page.getByRole("gridcell", { name: "reader2@sandbox.test" }).waitFor();
 });
 
-/** Which of the grid's rows the reader has come to, and how much of it is cut off by the head or by the grid's end, in pixels. */
+/** Current grid row, and its clipped pixels at the head and the end of the grid. */
 const reached = (rows) => rows.evaluate((element) => {
   const row = document.getElementById(element.getAttribute("aria-activedescendant") ?? "");
   if (!row) return undefined;
@@ -181,7 +181,7 @@ const reached = (rows) => rows.evaluate((element) => {
   return { row: Number(row.getAttribute("aria-rowindex")) - 1, cut: Math.round(Math.max(0, top - box.top, box.bottom - bottom)) };
 });
 
-/** Presses a key, and waits for a row to be reached that is whole in sight. */
+/** Presses a key and waits for a fully visible row. */
 async function pressTo(page, key, times, row) {
   for (let n = 0; n < times; n += 1) await page.keyboard.press(key);
   await becomes(() => reached(grid(page)), { row, cut: 0 }, `${key} ${times} times`);
@@ -229,7 +229,7 @@ test("a list of a million rows is gone through by keyboard as well", async () =>
     await page.getByText(/to 1,000,000 of 1,000,000$/).waitFor();
     await pressTo(page, "ArrowUp", 30, rows - 30);
     await pressTo(page, "Home", 1, 1);
-    // What is scrolled to the end by other means shows the last row, too.
+    // Scrolling to the end by other means also shows the last row.
     await grid(page).evaluate((element) => element.scrollTo({ top: element.scrollHeight }));
     await page.getByRole("gridcell", { name: `reader${rows - 1}@sandbox.test` }).waitFor();
     const below = () => grid(page).evaluate((element) => {
@@ -257,7 +257,7 @@ test("an address is found in all lists", async () => {
 
 test("settings show what they would change on the last list, and a list that is cancelled what came back", async () => {
   const { page, go } = reader;
-  // The last list is the one that was watched.
+  // The last list is the one that was followed.
   const { data } = await server.api("GET", "/jobs?status=completed");
   const { results } = await server.api("GET", `/jobs/${data[0].id}`);
   await go("settings");
@@ -265,7 +265,7 @@ test("settings show what they would change on the last list, and a list that is 
   await page.getByRole("checkbox", { name: "No such mailbox" }).check();
   await page.getByText(`${results.reasons.nonexistent.toLocaleString("en-GB")} of 2,000 rows would have another verdict or reason.`).waitFor();
 
-  // A server that waits for most of a minute: the list is not over before it is cancelled.
+  // A server that replies after 50 seconds: the list is canceled before it completes.
   const slow = Array.from({ length: 20 }, (_, n) => `more${n}+delay-50s@catchall.sandbox.test`);
   const { id } = await server.api("POST", "/batch-verify", { emails: slow });
   await go(`lists/${id}`);
@@ -300,7 +300,7 @@ test("figures, reasons and domains filter the rows, and the download takes what 
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Remove the filter No such mailbox" }).click();
   await rows(2);
-  // Another filter is taken instead of what was chosen before it.
+  // Another filter replaces the previous choice.
   const filtered = await downloadAs(page, "CSV");
   await becomes(() => page.getByRole("radio", { name: "The filtered rows 2" }).isChecked(), true);
   assert.equal(await lines(filtered), 2);
@@ -355,7 +355,7 @@ test("a row tells of the reply that decided, and of its file's other columns", a
   await page.locator("#list-file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
   await page.getByRole("button", { name: "Start verifying 3 addresses" }).click();
   await page.getByText("3 of 3 verified").waitFor();
-  // What is no address has no domain, and stands in a line of its own.
+  // Invalid addresses have no domain and are counted on their own line.
   await page.locator(".meters li").filter({ hasText: "Without a domain" }).getByText("1", { exact: true }).waitFor();
   const panel = (name) => page.getByRole("complementary", { name });
   await page.getByRole("gridcell", { name: "nonexistent@sandbox.test" }).click();
@@ -401,7 +401,7 @@ test("lists are found by their names and tags, and move while they run", async (
   await page.getByText("No list matches.").waitFor();
   await page.getByRole("button", { name: "Clear filters" }).click();
   await page.getByRole("button", { name: "Remove the filter Shop" }).waitFor({ state: "detached" });
-  // One that is started elsewhere comes by itself, and moves.
+  // A list started elsewhere appears and updates live.
   const { id } = await server.api("POST", "/batch-verify", { emails: [...Array.from({ length: 5 }, (_, n) => `moves${n}@sandbox.test`), "moves+delay-50s@catchall.sandbox.test"] });
   const row = page.getByRole("row").filter({ has: page.locator(`a[href="#/lists/${id}"]`) });
   await row.getByText("Running 83").waitFor();
@@ -463,7 +463,7 @@ test("a list says what it waits for, and is finished without that", async () => 
   await page.waitForURL(/status=pending/);
   await page.getByRole("button", { name: "Finish now" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Finish now" }).click();
-  // What is no longer true goes by itself.
+  // Outdated content disappears by itself.
   await page.getByText("Completed", { exact: true }).waitFor();
   await becomes(() => page.getByRole("button", { name: "Finish now" }).count(), 0);
   assert.deepEqual(asked, ["POST"]);
@@ -478,7 +478,7 @@ test("a session that is revoked while its stream is open is over on the page, to
   await page.getByLabel("Password").fill(OWNER.password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await heading(page, "Overview");
-  // So long that it is not over before its stream is.
+  // Long enough to outlast its stream.
   const slow = Array.from({ length: 60_000 }, (_, n) => `slow${n}@sandbox.test`);
   const { id } = await server.api("POST", "/batch-verify", { emails: slow });
   await page.goto(`${server.origin}/#/lists/${id}`);

@@ -1,4 +1,4 @@
-/** API keys: what they may do, the first call in five languages, another name, a successor, the public key again. */
+/** API keys: permissions, first call in five languages, renaming, rotation, public key. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 const row = (page, text) => page.getByRole("row").filter({ hasText: text });
 
-/** Makes a key in the dialog, and gives its secret. */
+/** Creates a key in the dialog and returns its secret. */
 async function create(page, name, preset) {
   await page.getByRole("button", { name: "New key" }).first().click();
   await page.getByLabel("Name").fill(name);
@@ -27,7 +27,7 @@ async function create(page, name, preset) {
   return page.getByLabel("Your new key", { exact: true }).last().innerText();
 }
 
-/** How each snippet is run, with the program that it needs. @type {Record<string, [program: string, file: string, ...before: string[]]>} */
+/** Commands that run the snippets. @type {Record<string, [program: string, file: string, ...before: string[]]>} */
 const RUN = { curl: ["sh", "call.sh"], JavaScript: ["node", "call.mjs"], Python: ["python3", "call.py"], PHP: ["php", "call.php"], Go: ["go", "call.go", "run"] };
 
 for (const [preset, said] of /** @type {const} */ ([["Verify only", /unknown|undeliverable|passed|risky/], ["Read only", /First calls/]])) {
@@ -45,7 +45,7 @@ for (const [preset, said] of /** @type {const} */ ([["Verify only", /unknown|und
         const { stdout } = await run(program, [...before, path]);
         assert.match(stdout, said, language);
       } catch (error) {
-        // What is not installed is not run; its code is looked at only.
+        // Without the program, the snippet is checked but not run.
         if (/** @type {any} */ (error).code !== "ENOENT") throw error;
         context.diagnostic(`${program} is missing: ${language} was not run`);
       }

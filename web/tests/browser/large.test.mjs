@@ -1,4 +1,4 @@
-/** A list of 200,000 rows: scrolled from one end to the other without the page holding its breath, and searched. */
+/** List of 200,000 rows: scrolled end to end without long tasks, and searched. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asOwner, reader, server } from "./owner.mjs";
@@ -6,11 +6,11 @@ import { becomes } from "./reader.mjs";
 import { isSlowed } from "./slowed.mjs";
 
 const ROWS = 200_000;
-/** So many addresses, again and again: what is looked at here are rows, and each address is verified once. */
+/** Number of distinct addresses, repeated: the test is about rows, and each address is verified once. */
 const ADDRESSES = 5_000;
-/** What a page may do in one go while somebody scrolls, in milliseconds. */
+/** Maximum length of a task during scrolling, in milliseconds. */
 const TASK_MAX_MS = 200;
-/** It holds for one time of so many: what else a machine does makes tasks longer, and none shorter. */
+/** Attempts, of which one must pass: load on the machine only makes tasks longer. */
 const SCROLLS = 5;
 const STEPS = 200;
 
@@ -58,7 +58,7 @@ test("one row among 200,000 is found by a part of its address", async (context) 
   nothingWrong();
 });
 
-/** In the page: scrolls to the end, a step a frame, and gives how long each task took that was longer than 50 ms. */
+/** Runs in the page: scrolls to the end, one step per frame; returns the tasks longer than 50 ms. */
 async function scroll(element, steps) {
   /** @type {number[]} */
   const tasks = [];
@@ -69,7 +69,7 @@ async function scroll(element, steps) {
     element.scrollTop = ((element.scrollHeight - element.clientHeight) * step) / steps;
     await frame();
   }
-  // What the last rows need is a part of it.
+  // Includes tasks for the last rows.
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   tasks.push(...observer.takeRecords().map(({ duration }) => duration));
   observer.disconnect();

@@ -1,4 +1,4 @@
-/** What the first look at the dashboard costs: bytes, and time until the first screen can be used. */
+/** First load of the dashboard: transferred bytes, and time until the first screen is usable. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
@@ -6,9 +6,9 @@ import { newReader, settled } from "./reader.mjs";
 import { isSlowed } from "./slowed.mjs";
 
 const BYTES_MAX = 150_000;
-/** Until the first screen stands with all that it shows, in milliseconds. */
+/** Maximum time until the first screen is complete, in milliseconds. */
 const USABLE_MAX_MS = 1_000;
-/** One of so many is held to it: what else a machine does makes some slower, and none faster. */
+/** Attempts, of which one must pass: load on the machine only makes loads slower. */
 const LOADS = 10;
 
 asOwner();
@@ -32,7 +32,7 @@ for (const [name, signedIn] of /** @type {const} */ ([["somebody who is signed i
     /** @type {number[]} */
     const times = [];
     for (let load = 0; load < LOADS && !times.some((time) => time < USABLE_MAX_MS); load += 1) {
-      // Nothing is kept from one to the next.
+      // Nothing is cached between loads.
       const cold = await newReader(browser, server, signedIn ? { storageState: await reader.context.storageState() } : {});
       await cold.page.addInitScript(watchForUse);
       await cold.page.goto(server.origin);
@@ -46,7 +46,7 @@ for (const [name, signedIn] of /** @type {const} */ ([["somebody who is signed i
   });
 }
 
-/** In the page, from its begin: notes when its heading and all that its screen fetches stand. */
+/** Runs in the page from its start: records when the heading and all fetched content are shown. */
 function watchForUse() {
   const look = () => {
     const stands = document.querySelector("main h1") && !document.querySelector(".skeleton, [aria-busy=true]");
@@ -67,7 +67,7 @@ test("a file of a build is kept, and the page is asked for again", { skip: isSlo
   nothingWrong();
 });
 
-/** In the page: what was transferred, headers included. */
+/** Runs in the page: transferred bytes, including headers. */
 function measure() {
   const [page] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
   const files = /** @type {PerformanceResourceTiming[]} */ (performance.getEntriesByType("resource"));

@@ -1,11 +1,11 @@
-/** Every screen, light and dark: nothing wider than the window, and no obstacle that axe-core knows (WCAG 2.2 AA). */
+/** Every screen in light and dark: nothing wider than the window, and no axe-core violation (WCAG 2.2 AA). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { obstacles } from "./axe.mjs";
 import { SCHEMES, settled } from "./reader.mjs";
 import { EVERY, withScreens } from "./screens.mjs";
 
-/** @param {number} width of the window @param {readonly ("light" | "dark")[]} schemes the first is that in which screens are loaded */
+/** @param {number} width window width @param {readonly ("light" | "dark")[]} schemes screens load in the first one */
 export function lookAtAll(width, schemes = SCHEMES) {
   withScreens();
   for (const screen of EVERY) test(`${screen.name} at ${width} px`, () => look(screen, width, schemes));
@@ -24,7 +24,7 @@ async function look({ place, act, who }, width, schemes) {
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     await settled(page);
-    // The bar stays at the top of the window; what lies below it elsewhere is no obstacle.
+    // The bar is fixed at the top; content under it at other scroll positions is no violation.
     await page.evaluate(() => window.scrollTo(0, 0));
     assert.deepEqual(await obstacles(page), [], colorScheme);
   }

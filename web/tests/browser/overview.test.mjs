@@ -1,4 +1,4 @@
-/** What the first screen tells of what is going on: lists that are under way, and the way to mail servers. */
+/** Overview: active lists and outbound SMTP. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
@@ -7,7 +7,7 @@ import { becomes, heading, newReader, settled } from "./reader.mjs";
 asOwner();
 afterEach(() => reader.nothingWrong());
 
-/** What a node says that asks mail servers itself, as no node of the sandbox does. */
+/** State of a node that probes mail servers; sandbox nodes do not. */
 const ENGINE = {
   connections: 90, connect_failures: 10, recipients: 40, sessions: 2, sessions_limit: 64,
   breakers: { open: 0, paused: 0, closed: 5, half_open: 0 }, held: [], held_others: 0, tight: [], tight_others: 0,
@@ -17,7 +17,7 @@ const way = (engine) => ({
   data: [{ node: "n1", seen_at: new Date().toISOString(), sources: ["192.0.2.1"], state: { may_ask: true, engine: { ...ENGINE, ...engine }, checkup: null } }],
 });
 
-/** A list of one address; it is over at once, or, where the server waits, not for most of a minute. */
+/** List of one address, completed at once unless its mail server delays the reply. */
 const list = async (email) => (await server.api("POST", "/batch-verify", { emails: [email] })).id;
 const shown = (page) => page.getByRole("region", { name: "Current and recent lists" }).locator("li a").evaluateAll((links) => links.map((link) => link.hash.split("/").pop()));
 
@@ -85,7 +85,7 @@ test("who does not run the installation is told of the way to mail servers wheth
 const DAY_MS = 86_400_000;
 const dayOf = (at) => new Date(at).toISOString().slice(0, 10);
 
-/** Days up to today, with a verdict each for every status that is named. */
+/** Days up to today, with one verdict per named status. */
 const daysOf = (counts) => counts.map((of, n) => {
   const statuses = { passed: 0, undeliverable: 0, risky: 0, unknown: 0, ...of };
   const total = Object.values(statuses).reduce((sum, count) => sum + count, 0);
@@ -116,8 +116,10 @@ test("the last days stand beside those before, and a day is told where it is poi
   await page.unroute("**/reports/usage/daily?*");
 });
 
-/** Loads the page again, as if the visit had ended at `until`. The page notes its end when it goes, and this writes after that; by a
-    reload, because a browser that goes to another site may run what a page does at its end after the next page is there. */
+/**
+ * Reloads the page as if the visit had ended at `until`, written after the page stores its own end on unload. Navigating to
+ * another site may run unload handlers after the next page loads.
+ */
 async function comeBackAt(page, until) {
   await page.evaluate((until) => {
     const name = Object.keys(localStorage).find((key) => key.startsWith("probity.seen."));
@@ -128,7 +130,7 @@ async function comeBackAt(page, until) {
 }
 
 test("what happened since the last visit is told on the next, and a visit goes on for half an hour", async () => {
-  // Another test has taken the clock of the other page.
+  // Another test controls the clock of the other page.
   const own = await newReader(browser, server, { storageState: await reader.context.storageState() });
   const { page, go } = own;
   const card = page.locator(".card").filter({ hasText: "Since your last visit" });
@@ -155,7 +157,7 @@ test("a visit ends while its page is open and out of sight, and is not prolonged
     Object.defineProperty(document, "hidden", { configurable: true, get: () => is });
     document.dispatchEvent(new Event("visibilitychange"));
   }, hidden);
-  /** What the browser remembers, made older. */
+  /** Ages the stored times. */
   const hoursPass = (hours) => page.evaluate((ms) => {
     const name = Object.keys(localStorage).find((key) => key.startsWith("probity.seen."));
     const { since, until } = JSON.parse(localStorage.getItem(name));

@@ -1,8 +1,8 @@
 /**
- * What most files of tests begin with: a server and a browser of their own, and the installation's owner, signed in.
+ * Common setup of test files: a server, a browser, and the signed-in owner.
  *
- * All three stand here from before the first test of a file on that calls `asOwner`, and are gone after its last. A test that fails
- * leaves nothing behind in a browser (mode, dialogs, routes, another language): the next one begins as the first did.
+ * All three exist from before the first test of a file that calls `asOwner` until after its last. A failed test leaves no browser
+ * state (mode, dialogs, routes, language): the next one starts as the first did.
  */
 import { after, afterEach, before, beforeEach } from "node:test";
 import { becomeOwner, becomeOwnerAgain, launch, newReader, readers } from "./reader.mjs";
@@ -13,16 +13,16 @@ import { start } from "./server.mjs";
 export let server;
 /** @type {import("playwright-core").Browser} */
 export let browser;
-/** The owner. @type {Awaited<ReturnType<typeof newReader>>} */
+/** Signed-in owner. @type {Awaited<ReturnType<typeof newReader>>} */
 export let reader;
 
-/** A platform, where a file has one. @type {import("./platform.mjs").Platform} */
+/** Email platform, if the file uses one. @type {import("./platform.mjs").Platform} */
 export let platform;
 
-/** Who was there before the first test, and what their browsers knew. @type {Map<typeof reader, any>} */
+/** Readers from before the first test, with their storage. @type {Map<typeof reader, any>} */
 const first = new Map();
 
-/** A new window for each of them, as it was, and none for those who came in a test that failed. */
+/** Reopens their windows in the initial state, and closes those of a failed test. */
 async function beginAgain() {
   const theirs = [...first.keys()].map(({ context }) => context);
   await Promise.all(browser.contexts().filter((context) => !theirs.includes(context)).map((context) => context.close()));
@@ -32,9 +32,9 @@ async function beginAgain() {
 }
 
 /**
- * @param {() => Promise<void>} [prepare] what a file makes besides, once the owner is in
- * @param {{ platform?: string[], networks?: string, env?: Record<string, string> }} [options] `platform`: which one is played, with
- *   its arguments; the others as the server takes them
+ * @param {() => Promise<void>} [prepare] further setup after the owner's sign-in
+ * @param {{ platform?: string[], networks?: string, env?: Record<string, string> }} [options] `platform`: simulated platform, with
+ *   its arguments; the others are server options
  */
 export function asOwner(prepare = async () => {}, { platform: played, networks, env } = {}) {
   let wasWhole = true;

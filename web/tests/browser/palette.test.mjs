@@ -1,4 +1,4 @@
-/** Everything by keys: the palette, letters that go to screens, and that they keep still where somebody types. */
+/** Keyboard control: palette, letter shortcuts, and their suppression while typing. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { obstacles } from "./axe.mjs";
@@ -32,14 +32,14 @@ test("screens, acts and an address are found by their names, with nothing but th
   await keyboard.press("Enter");
   await heading(page, "Verify an address");
   await becomes(() => page.getByLabel("Address", { exact: true }).inputValue(), "ann@sandbox.test");
-  // With the name of the act before it, too.
+  // Also with the action's name before it.
   await keyboard.press("Control+k");
   await focused(field(page));
   await keyboard.type("verify cid@sandbox.test");
   await page.getByRole("option", { name: "Verify cid@sandbox.test", exact: true, selected: true }).waitFor();
   await keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector("input")?.value === "cid@sandbox.test");
-  // The same again, from there.
+  // Repeated from this screen.
   await keyboard.press("Control+k");
   await focused(field(page));
   await keyboard.type("bea@sandbox.test");

@@ -1,4 +1,4 @@
-/** What pages do while the server keeps them waiting. */
+/** Page behavior while the server is slow. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
@@ -8,8 +8,8 @@ asOwner();
 afterEach(() => reader.nothingWrong());
 
 /**
- * In the place of the browser's: a stream that tells once where a list stands, beats when it is told to, and is silent. The stream of
- * changes only is silent.
+ * Replacement for `EventSource`: reports a list's progress once, sends a `beat` on request, and is otherwise silent. The stream
+ * of changes is always silent.
  */
 function silentStream(progress) {
   globalThis.EventSource = class extends EventTarget {
@@ -38,7 +38,7 @@ test("a stream that falls silent for 40 seconds is given up, and the list asked 
   await page.clock.install({ time: 0 });
   await go(`lists/${id}`);
   await page.getByText("0 of 1 verified", { exact: true }).waitFor();
-  // Before its time is over, whatever this machine does meanwhile.
+  // Before the timeout, regardless of the machine's load.
   await page.clock.pauseAt(35_000);
   await page.evaluate(() => globalThis.beat());
   await page.clock.runFor(39_999);

@@ -1,4 +1,4 @@
-/** How people come in: by an invitation, and to one of several organizations. */
+/** Joining: by invitation, and to one of several organizations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
@@ -15,7 +15,7 @@ async function signIn(page, { email, password }) {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** Follows a link and chooses a password. */
+/** Follows a link and sets a password. */
 async function join(page, url, { password }) {
   await page.goto(url);
   await heading(page, "You are invited");
@@ -53,7 +53,7 @@ test("an invitation from the team's screen is completed, once, and opens what it
   nothingWrong();
 });
 
-/** Another password by the screen of the account. */
+/** Changes the password on the account screen. */
 async function changePassword(page, current, next) {
   const form = page.locator("form").filter({ has: page.getByLabel("New password") });
   await form.getByLabel("Current password").fill(current);
@@ -72,7 +72,7 @@ test("a page goes on when another one of the same browser changes the password",
   await first.getByRole("checkbox", { name: "Role mailbox" }).check();
   await first.getByRole("button", { name: "Save" }).first().click();
   await first.getByText("Saved").waitFor();
-  // A file is sent in another way than all else. The token is an old one again.
+  // Uploads use a different request path. The token is outdated again.
   await changePassword(second, next, OWNER.password);
   await reader.page.evaluate(() => { location.hash = "#/lists/new"; });
   const text = Buffer.from("valid@sandbox.test\n");
@@ -83,7 +83,7 @@ test("a page goes on when another one of the same browser changes the password",
   await second.close();
 });
 
-/** A page learns of a session's end from the stream of changes, or from what it asks next: before or after the next one begins. */
+/** A page learns of its session's end from the stream of changes or its next request, before or after a new session starts. */
 for (const learned of [true, false]) {
   test(`a page ${learned ? "that was signed out" : "of a session"} starts over when somebody else signs in on another one`, async () => {
     const both = await newReader(browser, server);

@@ -1,9 +1,9 @@
 /**
- * Pictures of every screen, at both widths, light and dark, in each language, for people to look at: below target/screens. They show a
- * list of 3,000 rows with columns, names and domains as people have them. Nothing may be wider than the window, and no button cut.
+ * Screenshots of every screen at both widths, light and dark, in each language, for visual review: saved in target/screens. They
+ * show a list of 3,000 rows with realistic columns, names and domains. Content wider than the window and clipped buttons are
+ * errors.
  *
- * usage: .ci/browser browser/pictures.mjs (a quarter of an hour; PICTURES=list,verify: only the screens whose names begin so;
- * LANGUAGES=de,fr)
+ * usage: .ci/browser browser/pictures.mjs (15 minutes; PICTURES=list,verify: only screens with these prefixes; LANGUAGES=de,fr)
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -40,7 +40,7 @@ for (const width of WIDTHS) {
   }
 }
 
-/** What is done on a screen is done in English; then it speaks the others. @param {EVERY[number]} screen @param {number} width */
+/** Steps run in English; then the page switches to the other languages. @param {EVERY[number]} screen @param {number} width */
 async function take({ name, place, act, who }, width, context) {
   const { page, go, nothingWrong } = who();
   await page.setViewportSize({ width, height: 900 });
@@ -65,14 +65,14 @@ async function take({ name, place, act, who }, width, context) {
   nothingWrong();
 }
 
-/** In the page: has it speak a language, as its menu does. @param {string} language */
+/** Runs in the page: switches the language as the menu does. @param {string} language */
 async function speak(language) {
   const main = [...document.scripts].find(({ src }) => src.endsWith("/app/main.js"));
   const { choose } = await import(String(main?.src.replace("main.js", "text.js")));
   await choose(language);
 }
 
-/** In the page: what does not fit. A button that is cut on purpose says so by its class. */
+/** Runs in the page: overflowing elements. Intentionally truncated buttons have a class for it. */
 function tooWide() {
   const page = document.documentElement;
   const over = page.scrollWidth - page.clientWidth;

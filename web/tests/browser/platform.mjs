@@ -1,4 +1,4 @@
-/** An email platform to connect to: `probity-espworld` plays one, with contacts that the sandbox knows. */
+/** Simulated email platform: `probity-espworld` with contacts that the sandbox knows. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";
@@ -8,15 +8,15 @@ const WORLD = process.env.PROBITY_ESPWORLD_BIN ?? join(dirname(PROGRAM), "probit
 
 /**
  * @typedef {object} Platform
- * @property {string} host as an operator allows it
- * @property {Record<string, string>} credentials that it accepts, by name
- * @property {() => Promise<string>} stop tells what was done to its contacts
+ * @property {string} host for the operator's allowlist
+ * @property {Record<string, string>} credentials accepted credentials, by name
+ * @property {() => Promise<string>} stop resolves to the changes to its contacts
  */
 
 /** @param {string} slug @param {...string} args @returns {Promise<Platform>} */
 export async function startPlatform(slug, ...args) {
   const child = spawn(WORLD, [slug, "--sandbox", "--unlimited", "--port", "0", ...args], { stdio: ["ignore", "pipe", "inherit"] });
-  // The credentials come last; the last of Ghost's is its address.
+  // The credentials come last; Ghost's last one is its URL.
   const said = await output(child, /^\[integrations\].*\n(\w+ = .*\n){2}/m);
   let effects = "";
   child.stdout.on("data", (chunk) => { effects += chunk; });

@@ -1,8 +1,7 @@
 /**
- * Somebody with a browser, who watches: every page of theirs is checked for what must never happen.
+ * Browser users whose pages are monitored for forbidden events.
  *
- * Those are errors in the console (a violation of the page's policy is one), exceptions, dialogs that scripts open, and requests
- * to another origin.
+ * These are console errors (including policy violations), exceptions, script dialogs, and requests to other origins.
  */
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -18,28 +17,28 @@ export const SCHEMES = /** @type {const} */ (["light", "dark"]);
 
 mkdirSync(SCREENS, { recursive: true });
 
-/** Debian's, without its own sandbox, which needs rights that containers do not give. */
+/** Debian's Chromium, without its sandbox, which needs privileges that containers lack. */
 const launchChromium = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 
-/** As Debian has it, over WebDriver BiDi: Playwright's own build of Firefox is another browser. */
+/** Debian's Firefox over WebDriver BiDi: Playwright's own build is a different browser. */
 const launchFirefox = () => firefox.launch({
   channel: "moz-firefox",
   executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr",
-  // The list of downloads would open over the page, and take its keys.
+  // The downloads panel would open over the page and capture keys.
   firefoxUserPrefs: { "browser.download.alwaysOpenPanel": false },
 });
 
 export const isFirefox = process.env.BROWSER === "firefox";
 export const launch = () => (isFirefox ? launchFirefox() : launchChromium());
 
-/** Why a test is left out: WebDriver BiDi, by which Firefox is driven, has no such thing. @param {string} thing */
+/** Reason to skip a test: WebDriver BiDi, which drives Firefox, lacks a feature. @param {string} thing */
 export const notByBiDi = (thing) => isFirefox && `Firefox is not given ${thing} by tests`;
 
-/** How long a page may take: a machine that is busy with other things is no fault of it. */
+/** Page timeout; generous, because the machine may be busy. */
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 50;
 
-/** All that were made, in their order. @type {Awaited<ReturnType<typeof newReader>>[]} */
+/** All readers, in order of creation. @type {Awaited<ReturnType<typeof newReader>>[]} */
 export const readers = [];
 
 /**
@@ -62,21 +61,24 @@ export async function newReader(browser, server, options = {}) {
   };
   const reader = {
     ...await open(options.storageState),
-    /** Starts over, with nothing but what a browser keeps. @param {import("playwright-core").BrowserContextOptions["storageState"]} storageState */
+    /**
+     * Restarts with browser storage only.
+     * @param {import("playwright-core").BrowserContextOptions["storageState"]} storageState
+     */
     async again(storageState) {
       const before = reader.context;
       Object.assign(reader, await open(storageState));
-      // Firefox would end with its last window.
+      // Firefox would exit with its last window.
       await before.close();
     },
-    /** Goes to a place, and waits until all of it is there. */
+    /** Navigates and waits until the page is complete. */
     async go(place) {
-      // A place that differs only behind the `#`, or not at all, would keep the page.
+      // A location that differs only after `#`, or not at all, would keep the page.
       await reader.page.goto("about:blank");
       await reader.page.goto(`${server.origin}/#/${place}`);
       await settled(reader.page);
     },
-    /** That nothing of what must never happen has happened since this was last asked. */
+    /** Asserts that no forbidden event has occurred since the last call. */
     nothingWrong: () => assert.deepEqual(wrong.splice(0), []),
   };
   readers.push(reader);
@@ -85,12 +87,12 @@ export async function newReader(browser, server, options = {}) {
 
 function watch(page, origin, wrong) {
   page.on("console", (message) => {
-    // That the server refuses something is told by the page; the browser writes it down as well.
+    // The page reports error responses; the browser logs them as well.
     const refused = message.text().startsWith("Failed to load resource") && message.location().url.startsWith(`${origin}/app/`);
     if (["error", "warning"].includes(message.type()) && !refused) wrong.push(`console: ${message.text()}`);
   });
   page.on("pageerror", ({ message }) => {
-    // Firefox says so of each stream of events that was refused, or ended with its page.
+    // Firefox logs every event stream that was rejected or closed with its page.
     if (!(isFirefox && /connection to .*\/app\//.test(message))) wrong.push(`exception: ${message}`);
   });
   page.on("dialog", (dialog) => {
@@ -103,23 +105,22 @@ function watch(page, origin, wrong) {
   });
 }
 
-/** Takes a picture of the page, in Chromium: to take one, Playwright puts a style into the page, which its policy forbids in Firefox. */
+/** Takes a screenshot, in Chromium only: Playwright injects a style, which the content security policy forbids in Firefox. */
 export async function picture(page, name, options = {}) {
   if (!isFirefox) await page.screenshot({ path: `${SCREENS}${name}.png`, ...options });
 }
 
-/** Until the screen's module has come, and what it fetches. */
+/** Waits for the screen's module and its requests. */
 export async function settled(page) {
   await page.locator("main").waitFor();
   await page.waitForFunction(() => !document.querySelector(".skeleton, [aria-busy=true]"));
 }
 
 /**
- * Until what is read of a page is as expected; after long enough, tells the difference. Whatever comes later than the click before
- * it is asserted so.
- *
+ * Waits until a value read from the page matches; after a timeout, reports the difference. Use it for anything that may follow a
+ * click with delay.
  * @param {() => Promise<unknown> | unknown} read
- * @param {unknown} expected or a pattern that it matches
+ * @param {unknown} expected value, or a pattern to match
  * @param {string} [message]
  */
 export async function becomes(read, expected, message) {
@@ -135,7 +136,7 @@ export async function becomes(read, expected, message) {
 }
 
 /**
- * Fills in another value. Over WebDriver BiDi, Firefox would add it to the email or number that a field has.
+ * Replaces a field's value. With WebDriver BiDi, Firefox appends to email and number fields.
  * @param {import("playwright-core").Locator} field @param {string} value
  */
 export async function put(field, value) {
@@ -143,35 +144,35 @@ export async function put(field, value) {
   await field.fill(value);
 }
 
-/** Until a heading is there. */
+/** Waits for a heading. */
 export const heading = (page, name, level = 1) => page.getByRole("heading", { name, level }).waitFor();
 
-/** Until the focus is on an element: a page may move it after it shows the element. */
+/** Waits for the focus: a page may move it after it shows the element. */
 export const focused = async (locator) => locator.page().waitForFunction((element) => element === document.activeElement, await locator.elementHandle());
 
-/** Opens the menu of downloads and chooses a format; gives the link that takes the file. */
+/** Opens the download menu and chooses a format; returns the download link. */
 export async function downloadAs(page, format) {
   await page.getByRole("button", { name: "Download", exact: true }).click();
   await page.getByRole("button", { name: format, exact: true }).click();
   return page.getByRole("link", { name: `Download ${format}`, exact: true });
 }
 
-/** Chooses an act of the menu of a list. */
+/** Chooses an action from the menu of a list. */
 export async function act(page, name) {
   await page.getByRole("button", { name: "More", exact: true }).click();
   await page.getByRole("button", { name, exact: true }).click();
 }
 
-/** The menu of the reader, once it is open. */
+/** Opens the user menu and returns it. */
 export async function readersMenu(page) {
   await page.locator(".who > .menu > button").click();
   return page.locator(".who .pop");
 }
 
-/** Signs out by the menu of the reader. */
+/** Signs out through the user menu. */
 export const signOut = async (page) => (await readersMenu(page)).getByRole("button", { name: "Sign out" }).click();
 
-/** Uses the owner's link and signs in with it. */
+/** Follows the owner's link and signs in. */
 export async function becomeOwner({ page }, server) {
   await page.goto(server.link);
   await page.getByLabel("Email address").fill(OWNER.email);
@@ -180,7 +181,7 @@ export async function becomeOwner({ page }, server) {
   await choosePassword(page);
 }
 
-/** Is the owner again, whatever a test has made of their password, second factor and session. */
+/** Restores the owner's password, two-factor state and session after a test. */
 export async function becomeOwnerAgain({ page }, server) {
   const { url } = await server.admin("users", "reset-link", OWNER.email, "--without-second-factor");
   await page.goto(new URL(new URL(url).hash, server.origin).href);

@@ -1,4 +1,4 @@
-/** The API reference at `/docs`: search, examples that run, the reader's test key, its size, and what axe-core says of it. */
+/** API reference at `/docs`: search, runnable samples, the user's test key, size, axe-core checks. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ let stranger;
 
 asOwner(async () => { stranger = await newReader(browser, server); });
 
-/** Whether an example has the test key. */
+/** True if a sample contains the test key. */
 const hasKey = (page) => page.locator("#get_job .sample pre").innerText().then((text) => text.includes(server.testKey));
 
 const FILLED_IN = "The examples use your test key";
@@ -24,7 +24,7 @@ const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), "probity-reference-"));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Opens the page, until its script has written the examples and asked who reads. */
+/** Opens the page and waits for its script to render the samples and load the session. */
 async function open({ page }, place = "") {
   await page.goto("about:blank");
   await page.goto(`${server.origin}/docs${place}`);
@@ -139,7 +139,7 @@ test("a member's key is gone once nobody is signed in any more, whatever ended t
   await own.context.close();
 });
 
-/** How each example is run, with the program that it needs. @type {Record<string, [program: string, file: string, ...before: string[]]>} */
+/** Commands that run the samples. @type {Record<string, [program: string, file: string, ...before: string[]]>} */
 const RUN = { curl: ["sh", "call.sh"], JavaScript: ["node", "call.mjs"], Python: ["python3", "call.py"], PHP: ["php", "call.php"], Go: ["go", "call.go", "run"] };
 
 test("who signed in creates a test key with one click, and examples run as they are copied", async (context) => {
@@ -159,7 +159,7 @@ test("who signed in creates a test key with one click, and examples run as they 
         const { stdout } = await run(program, [...first, path]);
         assert.match(stdout, said, `${operation} in ${language}`);
       } catch (error) {
-        // What is not installed is not run; its code is looked at only.
+        // Without the program, the sample is checked but not run.
         if (/** @type {any} */ (error).code !== "ENOENT") throw error;
         context.diagnostic(`${program} is missing: ${language} was not run`);
       }

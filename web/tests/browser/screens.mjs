@@ -1,4 +1,4 @@
-/** Every screen, and what can stand on it: for those who take pictures of them, or look for obstacles. */
+/** Every screen with sample content, for screenshots and accessibility checks. */
 import { CONNECTIONS, connect } from "./connections-screens.mjs";
 import { asOwner, browser, reader, server } from "./owner.mjs";
 import { OWNER, act, downloadAs, newReader } from "./reader.mjs";
@@ -8,13 +8,13 @@ export const ADDRESSES = [
   "failed_exchange@sandbox.test", "not an address", "a.very.long.local.part.that.goes.on.and.on.and.on.until.it.ends@a.long.name.of.a.host.sandbox.test",
 ];
 
-/** Somebody who is not signed in. @type {Awaited<ReturnType<typeof newReader>>} */
+/** Visitor who is not signed in. @type {Awaited<ReturnType<typeof newReader>>} */
 let stranger;
 const made = { job: "", webhook: "", delivery: "", link: "" };
 
 /**
- * A server with something on each screen.
- * @param {() => Promise<string | void>} [list] makes another list, of which the screens of a finished one are; gives its id
+ * Server with content on every screen.
+ * @param {() => Promise<string | void>} [list] creates the list for the screens of a completed list; returns its ID
  */
 export const withScreens = (list = async () => {}) => asOwner(async () => {
   stranger = await newReader(browser, server);
@@ -28,7 +28,7 @@ export const withScreens = (list = async () => {}) => asOwner(async () => {
   await connect();
 }, { platform: ["ghost", "--contacts", "240"] });
 
-/** The place of the link with which a person of the team joins. */
+/** Location of an invitation link. */
 async function invite() {
   const grace = { email: "grace@example.com", name: "Grace Hopper", role: "contributor" };
   const { invitation_url: url } = await server.api("POST", "/users", grace);
@@ -41,13 +41,16 @@ const press = (name) => async (page) => {
 };
 
 let turn = 0;
-/** The place of a list that is not over for most of a minute: a server waits before it answers about its last address. */
+/** Location of a list that runs for 50 seconds: the mail server of its last address delays the reply. */
 async function runningList() {
   const emails = [...ADDRESSES, `person${turn += 1}+delay-50s@catchall.sandbox.test`];
   return `lists/${(await server.api("POST", "/batch-verify", { emails })).id}`;
 }
 
-/** The name of the picture, the place, what is done there. @type {[string, () => string, ((page: import("playwright-core").Page, width: number) => Promise<unknown> | unknown)?][]} */
+/**
+ * Picture name, location, steps.
+ * @type {[string, () => string, ((page: import("playwright-core").Page, width: number) => Promise<unknown> | unknown)?][]}
+ */
 const INSIDE = [
   ["overview", () => ""],
   ["menu", () => "", async (page, width) => width < 800 && page.getByRole("button", { name: "Menu" }).click()],
@@ -56,7 +59,7 @@ const INSIDE = [
     await page.getByRole("button", { name: "Verify", exact: true }).click();
     await page.getByRole("heading", { name: "What was checked" }).waitFor();
   }],
-  // Another one each time: what is remembered has no conversation.
+  // A new address each time: cached verdicts have no dialog.
   ["verify-conversation", () => `verify?email=stranger${turn += 1}@sandbox.test`, async (page) => {
     await page.getByRole("button", { name: "Verify", exact: true }).click();
     await page.getByRole("heading", { name: "Time until each reply" }).waitFor();
@@ -156,7 +159,7 @@ const INSIDE = [
   ["docs", () => "docs"],
   ["missing", () => "nowhere"],
 ];
-/** As in `INSIDE`, for somebody who is not signed in. @type {typeof INSIDE} */
+/** As in `INSIDE`, for signed-out visitors. @type {typeof INSIDE} */
 const OUTSIDE = [
   ["sign-in", () => ""],
   ["sign-in-refused", () => "", async (page) => {
@@ -170,7 +173,7 @@ const OUTSIDE = [
   ["forgotten", () => "sign-in/forgotten", (page) => page.getByText("This server sends no email.").waitFor()],
 ];
 
-/** All of them, each with whose window it is shown in. */
+/** All screens, each with the user that sees it. */
 export const EVERY = [
   ...INSIDE.map(([name, place, act]) => ({ name, place, act, who: () => reader })),
   ...OUTSIDE.map(([name, place, act]) => ({ name, place, act, who: () => stranger })),

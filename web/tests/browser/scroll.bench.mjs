@@ -1,16 +1,16 @@
 /**
- * How smoothly a list of a million rows scrolls: the time between frames while the wheel turns. A measurement, no test.
+ * Benchmark of scrolling through a million rows: time between frames while the wheel turns.
  *
- * The list is a real one of three rows; its progress and rows are answered by this program as if it had a million, so that what is
- * measured is the page. usage: .ci/browser browser/scroll.bench.mjs (BROWSER=firefox for Firefox)
+ * The list has three real rows; this program answers for its progress and rows as if it had a million, so only the page is
+ * measured. usage: .ci/browser browser/scroll.bench.mjs (BROWSER=firefox for Firefox)
  */
 import { launch, becomeOwner, newReader, settled } from "./reader.mjs";
 import { start } from "./server.mjs";
 
 const ROWS = 1_000_000;
-/** Turns of the wheel, one behind the other, and pixels of a turn: a finger on a trackpad, then a wheel turned as fast as it goes. */
+/** Wheel events, and pixels per event: trackpad, and a fast wheel. */
 const WAYS = { slow: [300, 80], fast: [300, 1_200] };
-/** A frame at 60 a second, in milliseconds, and the half more from which on one counts as dropped. */
+/** Frame time at 60 Hz in milliseconds; a frame 50% longer counts as dropped. */
 const FRAME_MS = 1_000 / 60;
 const DROPPED_MS = FRAME_MS * 1.5;
 
@@ -57,8 +57,8 @@ async function pretend(page, id) {
 }
 
 /**
- * What the page has taken for scripts, styles and layout, in milliseconds: of a frame's time, the part that other programs have little to
- * do with. Only Chromium tells.
+ * Page time for scripts, styles and layout, in milliseconds: the part of a frame that other programs barely affect. Chromium
+ * only.
  */
 async function work({ context, page }) {
   if (process.env.BROWSER === "firefox") return undefined;
@@ -69,7 +69,7 @@ async function work({ context, page }) {
   return 1_000 * metrics.filter(({ name }) => parts.includes(name)).reduce((sum, { value }) => sum + value, 0);
 }
 
-/** The times between frames, in milliseconds, while the wheel turns. */
+/** Times between frames while the wheel turns, in milliseconds. */
 async function measured(page, grid, turns, pixels) {
   await page.evaluate(() => {
     const times = [];
@@ -83,7 +83,7 @@ async function measured(page, grid, turns, pixels) {
     requestAnimationFrame(frame);
     globalThis.stopFrames = () => {
       on = false;
-      // The first one began before the wheel did.
+      // The first interval started before the wheel.
       return times.slice(1);
     };
   });

@@ -1,4 +1,4 @@
-/** A server of its own for each test file: the real program, the sandbox's mail internet, a fresh data directory. */
+/** Test server per file: the real program, the sandbox's mail internet, a new data directory. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -20,15 +20,16 @@ const LOOK_MS = 200;
  * @property {string} link the owner's one-time link
  * @property {string} key a live key
  * @property {string} testKey
- * @property {() => Promise<void>} stop where it was stopped already, nothing happens
- * @property {(method: string, path: string, body?: unknown) => Promise<any>} api asks as a program does, with the live key
- * @property {(job: string) => Promise<void>} finished waits for a list
- * @property {(...args: string[]) => Promise<any>} admin runs a command of the operator's over the same data; its answer's JSON
+ * @property {() => Promise<void>} stop idempotent
+ * @property {(method: string, path: string, body?: unknown) => Promise<any>} api API call with the live key
+ * @property {(job: string) => Promise<void>} finished waits for a job
+ * @property {(...args: string[]) => Promise<any>} admin runs an operator command on the same data; resolves to its JSON output
  */
 
 /**
- * @param {{ port?: number, allow?: string, networks?: string, sandbox?: boolean, env?: Record<string, string> }} [options] `port`: where it listens, for
- *   who must know that before; `allow`: a host of a platform that connections may reach; `networks`: a special network that may be dialed; `sandbox`: whether it answers for live keys too; `env`: more of the configuration
+ * @param {{ port?: number, allow?: string, networks?: string, sandbox?: boolean, env?: Record<string, string> }} [options]
+ *   `port`: listening port, if it must be known in advance; `allow`: platform host that connections may reach;
+ *   `networks`: special network that may be dialed; `sandbox`: the sandbox serves live keys too; `env`: more configuration
  * @returns {Promise<Server>}
  */
 export async function start({ port = 0, allow = "", networks = "", sandbox = true, env: more = {} } = {}) {
@@ -48,7 +49,7 @@ export async function start({ port = 0, allow = "", networks = "", sandbox = tru
   return {
     origin,
     key,
-    // The server may be called otherwise by its customers.
+    // The public URL may differ from the listen address.
     link: `${origin}/${new URL(find(/^\s*(\S+\/#\/link\/\S+)/m)).hash}`,
     testKey: find(/^Test key:\s+(\S+)/m),
     api: (method, path, body) => api(origin, key, method, path, body),
@@ -68,7 +69,7 @@ export async function start({ port = 0, allow = "", networks = "", sandbox = tru
   };
 }
 
-/** What a program says until it is ready. @param {import("node:child_process").ChildProcess} child @param {RegExp} ready */
+/** Collects output until a program is ready. @param {import("node:child_process").ChildProcess} child @param {RegExp} ready */
 export async function output(child, ready) {
   const stdout = /** @type {import("node:stream").Readable} */ (child.stdout);
   let said = "";

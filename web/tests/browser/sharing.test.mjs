@@ -1,4 +1,4 @@
-/** The link to a list's summary: made, opened by somebody without an account, printed, revoked. */
+/** Summary link of a list: created, opened without an account, printed, revoked. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { obstacles } from "./axe.mjs";
@@ -6,7 +6,7 @@ import { asOwner, browser, reader, server } from "./owner.mjs";
 import { SCHEMES, WIDTHS, act, becomes, heading, newReader, notByBiDi, picture, settled } from "./reader.mjs";
 
 const EMAILS = ["valid@sandbox.test", "nonexistent@sandbox.test", "inbox_full@sandbox.test", "role_based@sandbox.test", "accept_all@sandbox.test", "no address"];
-/** A4 at 96 dots an inch, without the margins. */
+/** A4 at 96 dpi, without margins. */
 const PAPER = { width: 688, height: 1017 };
 
 /** @type {Awaited<ReturnType<typeof newReader>>} */
@@ -28,7 +28,7 @@ afterEach(() => {
   colleague.nothingWrong();
 });
 
-/** Makes a link in the dialog, and gives it. */
+/** Creates a link in the dialog and returns it. */
 async function share({ named, id = job }) {
   const { page, go } = reader;
   await go(`lists/${id}`);

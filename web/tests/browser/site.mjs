@@ -1,17 +1,17 @@
-/** Another website: pages of another origin, under a policy that lets nothing run but the widget, which ask the service. */
+/** Customer website on another origin, with a content security policy that allows only the widget. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 
-/** Styles that would ruin whatever they reach. */
+/** Page styles that would break any element they reach. */
 const RUIN = "* { color: #fff !important; background: #fff !important; font-size: 3px !important; display: inline !important }";
 
-/** @param {string} server the service's origin */
+/** @param {string} server service origin */
 const policy = (server) => `default-src 'none'; script-src ${server}; connect-src ${server}; style-src 'self'; img-src 'self'; form-action 'self'; \
 base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 const FIELD = `<label for="email">E-mail</label> <input id="email" name="email" type="email" aria-describedby="hint"> <span id="hint">For the invoice.</span>`;
 
-/** Bodies of forms, by path. @type {Record<string, { lang?: string, dir?: string, body?: string, attributes?: string }>} */
+/** Form bodies by path. @type {Record<string, { lang?: string, dir?: string, body?: string, attributes?: string }>} */
 const PAGES = {
   "/": {},
   "/slow": { attributes: "" },
@@ -33,7 +33,7 @@ const PAGES = {
 };
 
 /**
- * @param {string} server the service's origin
+ * @param {string} server service origin
  * @returns {Promise<{ origin: string, key: (key: string) => void, stop: () => Promise<void> }>}
  */
 export async function startSite(server) {
@@ -43,7 +43,7 @@ export async function startSite(server) {
     const page = PAGES[pathname];
     response.setHeader("content-security-policy", policy(server));
     if (pathname === "/ruin.css") return response.setHeader("content-type", "text/css").end(RUIN);
-    // Firefox asks for it, and says so where it may not.
+    // Firefox requests it and logs an error if the policy forbids it.
     if (pathname === "/favicon.ico") return response.writeHead(204).end();
     response.setHeader("content-type", "text/html; charset=utf-8");
     if (pathname === "/sent") return response.end(`<!doctype html><html lang="en"><title>Sent</title><main><h1>Sent</h1></main></html>`);

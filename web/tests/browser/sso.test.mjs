@@ -1,4 +1,4 @@
-/** Single sign-on with a real provider (node-oidc-provider): set up by the owner, used by a newcomer, required, and with a new key. */
+/** Single sign-on with a real provider (node-oidc-provider): setup, first sign-in, enforcement, key rotation. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
@@ -21,13 +21,13 @@ let owner;
 /** @type {import("node:http").Server} */
 let listening;
 let issuer = "";
-/** Whether the provider calls addresses verified. */
+/** Provider's `email_verified` claim. */
 let verifies = true;
 
-/** A new key, as a provider has it. @param {string} kid */
+/** New signing key. @param {string} kid */
 const key = (kid) => ({ ...generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" }), kid, use: "sig", alg: "RS256" });
 
-/** The provider with a key. Accounts are the names that are typed. @param {string} redirect @param {string} kid */
+/** Provider with a key. Any name entered is an account. @param {string} redirect @param {string} kid */
 function provider(redirect, kid) {
   const made = new Provider(issuer, {
     clients: [{ ...CLIENT, redirect_uris: [redirect], response_types: ["code"], grant_types: ["authorization_code"] }],
@@ -41,7 +41,7 @@ function provider(redirect, kid) {
   return made.callback();
 }
 
-/** What answers the provider's requests now. @type {(request: any, response: any) => unknown} */
+/** Current request handler of the provider. @type {(request: any, response: any) => unknown} */
 let answering = () => {};
 
 before(async () => {
@@ -65,7 +65,7 @@ after(async () => {
   listening?.closeAllConnections();
 });
 
-/** A visitor who may go to the provider. */
+/** Visitor who may open the provider's pages. */
 async function visitor() {
   const context = await browser.newContext({ locale: "en-GB" });
   const page = await context.newPage();
@@ -73,7 +73,7 @@ async function visitor() {
   return { page, context };
 }
 
-/** Signs in by the provider, whose own pages ask for a name and for consent. */
+/** Signs in through the provider, whose pages ask for a name and consent. */
 async function signIn(page, name) {
   await page.goto(`${server.origin}/#/sign-in`);
   await page.getByLabel("Email address").fill(`${name}@${DOMAIN}`);
@@ -123,7 +123,7 @@ test("the owner sets it up, and sees what is missing", async () => {
 
 test("a record that is missing is told, with the day until which the domain counts", async () => {
   const { page, go } = owner;
-  // The server looks once a day; what it answers then is played here.
+  // The server checks daily; the test plays the later response.
   await page.route("**/app/sso*", async (route) => {
     const response = await route.fetch();
     const shown = await response.json();
@@ -161,7 +161,7 @@ test("a newcomer becomes a member, and signs in again", async () => {
   await settled(page);
   await signOut(page);
   await heading(page, "Sign in");
-  // The provider still knows the browser: no name, no consent.
+  // The provider still has a session: no name, no consent.
   await page.getByLabel("Email address").fill(`bob@${DOMAIN}`);
   await page.getByRole("button", { name: "Sign in with single sign-on" }).click();
   await heading(page, "Overview");
@@ -192,7 +192,7 @@ test("who declines at the provider is told so", async () => {
 
 test("a new key of the provider is found", async () => {
   answering = provider(`${server.origin}/app/sso/callback`, "second");
-  // Keys are requested again after a minute; a test of the provider does it at once.
+  // Keys are reloaded after a minute; "Test the provider" reloads them at once.
   await owner.go("settings");
   await owner.page.getByRole("button", { name: "Test the provider" }).click();
   await owner.page.getByText("The provider can be reached and used.").waitFor();

@@ -1,4 +1,4 @@
-/** Lists as files: dropped, chosen by keyboard, looked at, started, and taken away with their own columns. */
+/** File uploads: dropped, chosen by keyboard, previewed, started, and downloaded with their own columns. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
@@ -16,14 +16,14 @@ afterEach(() => reader.nothingWrong());
 const heading = (page, name) => page.getByRole("heading", { name, exact: true }).waitFor();
 const file = (name, content) => ({ name, mimeType: "application/octet-stream", buffer: Buffer.from(content) });
 
-/** Puts a file up, and waits for the forecast. */
+/** Uploads a file and waits for the forecast. */
 async function put(page, it) {
   await page.locator("#list-file").setInputFiles(it);
   await heading(page, "Forecast");
   await settled(page);
 }
 
-/** Starts what was put up; gives the finished job's id. */
+/** Starts the upload; returns the completed job's ID. */
 async function run(page) {
   await page.getByRole("button", { name: "Start" }).click();
   await page.waitForURL(/lists\/job_/);
@@ -33,7 +33,7 @@ async function run(page) {
   return job;
 }
 
-/** Takes the results away; gives where they are. */
+/** Downloads the results; returns their path. */
 async function take(page, format) {
   const link = await downloadAs(page, format);
   await page.getByLabel("Include the file's columns").waitFor();
@@ -41,10 +41,10 @@ async function take(page, format) {
   return download.path();
 }
 
-/** The name of the column with the addresses. */
+/** Name of the address column. */
 const chosen = (page, name) => page.getByRole("button", { name, exact: true, pressed: true });
 
-/** The cells of a preview's column. */
+/** Cells of a preview column. */
 const column = (page, name) => page.locator(`.preview td[data-title="${name}"]`).allTextContents();
 
 test("a CSV in Windows-1252 is read, its column chosen again, and given back with all of its columns", async () => {
@@ -58,7 +58,7 @@ test("a CSV in Windows-1252 is read, its column chosen again, and given back wit
   await chosen(page, "E-Mail-Adresse").waitFor();
   const figure = (name) => page.locator(".figure", { hasText: name }).first().locator(".value").innerText();
   await becomes(async () => [await figure("Unique addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
-  // A click on a cell chooses its column, as one on its name does.
+  // A click on a cell selects its column, like a click on the name.
   await page.getByRole("cell", { name: "inbox_full@sandbox.test" }).click();
   await chosen(page, "Zweite").waitFor();
   await page.getByLabel("The first row contains").uncheck();
@@ -104,12 +104,12 @@ test("the sheet with the most addresses is read, and another one takes its place
   await settled(page);
   await becomes(() => column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
   await becomes(() => page.url() === first, false);
-  // A sheet without rows is no list; what was read stays.
+  // An empty sheet is no list; the parsed one stays.
   await page.getByLabel("Sheet").selectOption("People 3");
   await page.getByRole("alert").getByText("The file or sheet has no rows.").waitFor();
   await becomes(() => page.getByLabel("Sheet").inputValue(), "People");
   await becomes(() => column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
-  // The page does not have the file any more once it is reloaded.
+  // A reload discards the file in memory.
   const second = page.url();
   await page.reload();
   await page.getByText("To read another sheet, upload the workbook again.").waitFor();
@@ -154,7 +154,7 @@ test("rows of a sheet are named as the spreadsheet shows them, and what was chan
   await page.getByText("Read as UTF-16. The download is UTF-8 with a byte order mark").waitFor();
 });
 
-/** The smallest workbook with these rows on its sheets. */
+/** Minimal workbook with these rows on its sheets. */
 function workbook(...sheets) {
   const main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
   const links = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";

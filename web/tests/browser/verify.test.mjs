@@ -1,4 +1,4 @@
-/** Verifying by hand: what is copied, the last twenty, several at once. */
+/** Manual verification: pasted text, the last 20 verdicts, several addresses. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { afterEach, test } from "node:test";
@@ -105,7 +105,7 @@ test("several are pasted and each is answered as it comes, no more than four at 
   assert.ok(most <= 4, `${most} at a time`);
   const table = page.getByRole("table", { name: "Verdicts" });
   await becomes(() => table.getByRole("row", { name: /inbox_full@/ }).innerText(), /Undeliverable/);
-  // Its evidence is here already.
+  // Its evidence is already loaded.
   let asked = 0;
   page.on("request", (request) => { asked += Number(request.url().includes("/verify?")); });
   await table.getByRole("link", { name: "inbox_full@sandbox.test" }).click();

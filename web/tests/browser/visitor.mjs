@@ -1,8 +1,8 @@
 /**
- * Visitors of another website, whose pages have the widget.
+ * Website visitors whose pages contain the widget.
  *
- * A server, a browser, the website and one that has its key but is not named by it stand here from before the first test of a
- * file on that calls `asVisitors`, and are gone after its last.
+ * A server, a browser, the website, and another site that uses its key without permission exist from before the first test of a
+ * file that calls `asVisitors` until after its last.
  */
 import assert from "node:assert/strict";
 import { after, afterEach, before } from "node:test";
@@ -15,16 +15,16 @@ export const GOOD = "valid@sandbox.test";
 export const BAD = "nonexistent@sandbox.test";
 export const MISSPELT = "ada@gmial.com";
 export const MEANT = "ada@gmail.com";
-/** Between the last key and the question, on most pages of the website. */
+/** Delay between the last keystroke and the request, on most pages of the website. */
 export const DELAY_MS = 100;
 
 /** @type {import("./server.mjs").Server} */
 export let server;
 /** @type {import("playwright-core").Browser} */
 export let browser;
-/** The website that the key is for. @type {Awaited<ReturnType<typeof startSite>>} */
+/** Website that the key allows. @type {Awaited<ReturnType<typeof startSite>>} */
 export let site;
-/** One that has taken its key. @type {Awaited<ReturnType<typeof startSite>>} */
+/** Site that uses the key without permission. @type {Awaited<ReturnType<typeof startSite>>} */
 export let stranger;
 
 export function asVisitors() {
@@ -36,7 +36,7 @@ export function asVisitors() {
     for (const each of [site, stranger]) each.key(made.secret);
   });
   afterEach(async (test) => {
-    // One that failed leaves its visitors' windows open.
+    // A failed test leaves its visitors' windows open.
     if (/** @type {any} */ (test).passed === false) await Promise.all(browser.contexts().map((context) => context.close()));
   });
   after(async () => {
@@ -46,7 +46,7 @@ export function asVisitors() {
   });
 }
 
-/** A visitor of a page, and what must not happen there. The page's time passes by `page.clock` alone, however slow the machine is. */
+/** Opens a page as a visitor and monitors it. Page time only advances by `page.clock`, however slow the machine. */
 export async function visit(path, { at = site.origin, options = {}, prepare = undefined } = {}) {
   const context = await browser.newContext({ locale: "en-GB", ...options });
   await slow(context);
@@ -71,7 +71,7 @@ export async function visit(path, { at = site.origin, options = {}, prepare = un
   return {
     page, context, field, asked, wrong,
     note: page.locator("probity-note div").first(),
-    /** Types, and pauses. */
+    /** Types, then pauses. */
     async type(text) {
       await field.fill("");
       await field.pressSequentially(text);
@@ -84,5 +84,5 @@ export async function visit(path, { at = site.origin, options = {}, prepare = un
   };
 }
 
-/** Until a note says something. */
+/** Waits until a note shows a text. */
 export const says = (note, text) => note.filter({ hasText: text }).waitFor();

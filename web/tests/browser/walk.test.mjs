@@ -1,8 +1,8 @@
 /**
- * The first-time walk, from the owner's link to the first list downloaded, counted in clicks, on a machine with a network and on one
- * without; and a walk through all screens by keyboard.
+ * First-time walk from the owner's link to the first downloaded list, counted in clicks, with and without a network; and keyboard
+ * navigation through all screens.
  *
- * `.ci/browser` has it walked in Firefox as well as in Chromium (`BROWSER=firefox`).
+ * `.ci/browser` runs it in Firefox as well as in Chromium (`BROWSER=firefox`).
  */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -10,11 +10,11 @@ import { after, before, test } from "node:test";
 import { OWNER, heading, launch, newReader, settled } from "./reader.mjs";
 import { start } from "./server.mjs";
 
-/** The click on the link in the terminal included. Fields are reached by the tabulator. */
+/** Includes the click on the link in the terminal. Fields are reached with Tab. */
 const CLICKS_MAX = 9;
-/** A machine on which no name server answers. */
+/** Machine without a responding name server. */
 const MUTE = { sandbox: false, env: { PROBITY_DNS__NAMESERVERS: "127.0.0.1:9", PROBITY_DNS__TIMEOUT: "200ms" } };
-/** The letter behind `g`, and the heading of the screen. */
+/** Letter after `g`, and the heading of the screen. */
 const PLACES = {
   o: "Overview", v: "Verify an address", l: "Lists", c: "Connections", a: "Timeline", u: "Usage", k: "API keys", i: "Widget", w: "Webhooks",
   d: "Documentation", m: "Team", s: "Settings", p: "Privacy", y: "Your account",
@@ -52,7 +52,7 @@ test("without a network, it is as many", async (context) => {
   }
 });
 
-/** Walks from the link to the first list downloaded, as somebody with only the README does. */
+/** Walks from the link to the first downloaded list, with no more than the README. */
 async function walk(context, { page, nothingWrong }, { link }) {
   const begun = performance.now();
   await page.addInitScript(countClicks);
@@ -111,7 +111,7 @@ test("an address is verified by keyboard only", async () => {
   reader.nothingWrong();
 });
 
-/** In the page: counts what a person does with a pointer. What the page does itself does not count. */
+/** Runs in the page: counts pointer clicks by the user, not those by scripts. */
 function countClicks() {
   globalThis.clicks = 0;
   addEventListener("click", ({ isTrusted, detail }) => { globalThis.clicks += Number(isTrusted && detail > 0); }, true);

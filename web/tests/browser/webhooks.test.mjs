@@ -1,4 +1,4 @@
-/** Deliveries as people look into them: what was sent and answered, again, by itself; and the code that checks signatures, run. */
+/** Webhook deliveries: request and response, resending, live updates; and the signature samples, executed. */
 import assert from "node:assert/strict";
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { asOwner, browser, reader, server } from "./owner.mjs";
 import { becomes, heading, newReader } from "./reader.mjs";
 import { freePort } from "./server.mjs";
 
-/** What the customer's server answers, and what it was asked. */
+/** Response of the customer's endpoint, and its received requests. */
 const theirs = { status: 500, said: "out of <b>paper</b>", requests: /** @type {{ headers: any, body: string }[]} */ ([]), url: "" };
 const receiver = createServer(async (request, response) => {
   const chunks = [];
@@ -134,7 +134,7 @@ test("rows that are gone are said to be gone, and what is turned off cannot be r
   await page.unrouteAll({ behavior: "ignoreErrors" });
 });
 
-/** A server in a language, as the page writes it: what runs it, where that is installed. `go run` would leave the server behind. */
+/** Commands that run the server samples, if installed. `go run` would leave the server running. */
 const RUN = {
   JavaScript: (file) => ["node", file("receiver.mjs")],
   Python: (file) => ["python3", file("receiver.py")],
@@ -197,13 +197,13 @@ for (const language of ["JavaScript", "Python"]) {
   });
 }
 
-/** What the page shows in a language. */
+/** Sample shown for a language. */
 async function code(language) {
   await press(language);
   return reader.page.getByLabel(language, { exact: true }).innerText();
 }
 
-/** Begins to send a body, and hangs up once the server reads it. */
+/** Starts to send a body and disconnects while the server reads it. */
 async function hangUp(port) {
   const socket = createConnection(port, "127.0.0.1");
   socket.write("POST / HTTP/1.1\r\nhost: here\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n");

@@ -1,4 +1,4 @@
-/** Forms with the widget: refused only where the page wants it, and never held up, whatever becomes of the service. */
+/** Forms with the widget: rejected only if the page asks for it, and never delayed by the service. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { becomes, put } from "./reader.mjs";
@@ -31,10 +31,10 @@ test("a refusal ends with the value that it is about, also where no key was pres
   const set = (value) => field.evaluate((input, to) => (input.value = to), value);
   await refuse();
   await page.evaluate(() => document.querySelector("form").reset());
-  // It is looked at once the values are set back.
+  // The check follows once the values are reset.
   await page.clock.runFor(1);
   await becomes(async () => [await refused(), await note.textContent()], [[false, null], ""]);
-  // A script sends the form: the first time it is too late to know.
+  // A script submits the form: the first submission is too late to block.
   await refuse();
   await set(GOOD);
   await page.evaluate(() => document.querySelector("form").requestSubmit());
@@ -46,7 +46,7 @@ test("a refusal ends with the value that it is about, also where no key was pres
   await end();
 });
 
-/** Until a question of the widget has its answer, or none for good. */
+/** Waits until a widget request completes or fails. */
 const answered = (page, path) => {
   const fits = (of) => new URL(of.url()).pathname === `/v1/widget/${path}`;
   return Promise.race([page.waitForEvent("requestfinished", fits), page.waitForEvent("requestfailed", fits)]);
@@ -80,12 +80,12 @@ test("answers that never come, and refusals, hold no form up", async () => {
     await field.fill(BAD);
     await field.blur();
     await sent;
-    // Its patience ends after four seconds; of a question that was given up, Firefox does not tell.
+    // The timeout is four seconds; Firefox does not report aborted requests.
     if (name === "silence") await page.clock.runFor(4_000);
     await over;
     await becomes(async () => [await note.textContent(), await field.getAttribute("aria-invalid")], ["", null], name);
     if (name !== "something else") {
-      // The service is left alone for half a minute.
+      // Requests pause for 30 seconds.
       await put(field, "other@sandbox.test");
       await field.blur();
       await page.clock.runFor(30_000);
@@ -101,7 +101,7 @@ test("answers that never come, and refusals, hold no form up", async () => {
   }
 });
 
-// The last: afterwards there is no service.
+// Last test: it stops the service.
 test("while the service is away the page works as it would without the widget", async () => {
   const { page, field, note, type, context } = await visit("/block");
   await type(GOOD);

@@ -1,4 +1,4 @@
-/** The widget on pages of another origin: what visitors see, what they do, and how somebody puts it into a page. */
+/** Widget on pages of another origin: display, interaction, and setup by a customer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { obstacles } from "./axe.mjs";
@@ -18,18 +18,18 @@ test("a visitor who types hears what is known, once they pause", async () => {
   await type(BAD);
   await says(note, "This address accepts no mail.");
   await becomes(() => field.getAttribute("aria-invalid"), "true");
-  // The field's own description stays, and the note's is added.
+  // The field's own description stays; the note's is added.
   const described = await field.getAttribute("aria-describedby");
   assert.match(described, /^hint probity-note-\d+$/);
   assert.equal(await page.getByRole("status").textContent(), "This address accepts no mail.");
-  // Who types on is not shown what was true before.
+  // Further typing removes the previous result.
   await field.press("x");
   await becomes(() => note.textContent(), "");
   await becomes(() => field.getAttribute("aria-invalid"), null);
-  // It takes no room, and stays where screen readers listen.
+  // It takes no space but stays in the accessibility tree.
   assert.equal(await page.getByRole("status").count(), 1);
   await becomes(() => page.locator("probity-note").evaluate((host) => host.getBoundingClientRect().height), 0);
-  // What was asked before is not asked again.
+  // A known address is not requested again.
   await type(GOOD);
   await says(note, "Looks good.");
   assert.equal(asked.filter((email) => email === GOOD).length, 1);
@@ -51,7 +51,7 @@ test("a suggestion is accepted with the mouse and with the keyboard", async () =
     await accept(page.getByRole("button", { name: MEANT }));
     await becomes(() => field.inputValue(), MEANT);
     await focused(field);
-    // With the mouse, the browser tells first that the field was left.
+    // After a mouse click, `change` fires first, from leaving the field.
     await becomes(async () => (await page.evaluate(() => globalThis.heard)).slice(-2), ["input", "change"]);
     await page.waitForFunction(() => !document.querySelector("probity-note").shadowRoot.textContent.includes("Did you mean"));
     await becomes(() => asked, [MISSPELT, MEANT], "what was accepted is checked as well");
@@ -60,7 +60,7 @@ test("a suggestion is accepted with the mouse and with the keyboard", async () =
   }
 });
 
-// That nothing was asked shows when something else is asked next: requests come in their order.
+// The next request proves that none was sent before it: requests arrive in order.
 
 test("it waits a second and a half, asks at once when the field is left, and not about what is no address", async () => {
   for (const path of ["/slow", "/no-delay", "/some-delay"]) {
@@ -91,7 +91,7 @@ test("what stood in the field before the visitor came is not asked about until t
   await page.clock.runFor(1_500);
   await says(note, "This address accepts no mail.");
   assert.deepEqual(asked, [BAD]);
-  // A reload would leave what was filled in in Firefox.
+  // In Firefox, a reload would keep form values.
   await page.goto("about:blank");
   await page.goto(`${site.origin}/prefilled`);
   await page.waitForFunction(() => globalThis.probity?.attach);
@@ -168,7 +168,7 @@ test("a field that leaves the page is let go, one that is moved is not", async (
   const { page, field, note, asked, type, end } = await visit("/two");
   await type(BAD);
   await says(note, "This address accepts no mail.");
-  // Moved, as frameworks do: out and in again at once, in what it stands in.
+  // Moved as frameworks do: removed and reinserted at once, inside its container.
   await page.evaluate(() => {
     const main = document.querySelector("main");
     document.body.append(main.parentNode.removeChild(main));
@@ -180,7 +180,7 @@ test("a field that leaves the page is let go, one that is moved is not", async (
     globalThis.kept.remove();
   });
   await becomes(() => page.evaluate(() => [document.querySelectorAll("probity-note").length, globalThis.kept.getAttribute("aria-describedby")]), [1, "hint"]);
-  // Nothing listens to it any more, wherever it is shown; back in the page, it is found.
+  // Detached, it has no listeners; back in the page, it is found again.
   await page.evaluate(() => {
     globalThis.kept.value = "changed@sandbox.test";
     for (const name of ["input", "change", "blur"]) globalThis.kept.dispatchEvent(new Event(name));
@@ -218,7 +218,7 @@ test("the page's styles and its policy leave it as it is, and it leaves nothing 
   assert.deepEqual([color, backgroundColor, display], ["rgb(127, 29, 29)", "rgb(253, 238, 238)", "inline-block"]);
   assert.deepEqual(await context.cookies(), []);
   assert.deepEqual(await page.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie]), [0, 0, ""]);
-  // The policy was in force: it refuses what the page itself would add.
+  // The policy is in force: it blocks what the page itself would add.
   const refused = await page.evaluate(() => {
     try {
       document.body.innerHTML += "<b>x</b>";
@@ -228,7 +228,7 @@ test("the page's styles and its policy leave it as it is, and it leaves nothing 
     }
   });
   assert.ok(refused);
-  // Chromium tells of the refusal that was provoked here.
+  // Chromium logs the violation provoked here.
   await context.close();
   void end;
 });
@@ -253,7 +253,7 @@ test("a suggestion is text, whatever it holds", async () => {
 test("there is no obstacle that axe-core knows, in any state", async () => {
   for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
     const { page, field, note, end } = await visit("/", { options: { colorScheme } });
-    // axe-core waits now and then.
+    // axe-core uses timers.
     await page.clock.resume();
     for (const [text, said] of [[GOOD, "Looks good."], [BAD, "accepts no mail"], [MISSPELT, "Did you mean"]]) {
       await put(field, text);
@@ -295,10 +295,10 @@ data-text-valid="&quot;Fine&quot; &amp; &lt;b>" async></script>`);
     await put(preview, text);
     await says(page.locator("probity-note div"), said);
   }
-  // The empty text shows nothing.
+  // An empty text shows nothing.
   await page.getByLabel("Show nothing for good addresses").check();
   await becomes(snippet, / data-text-valid="" /);
-  // A key that opens more than the widget is not put into a page.
+  // A key with further permissions is never put into a page.
   await page.getByLabel("Public key").fill(key.replace("_pub_", "_live_"));
   await page.getByText("This isn't a public key.").waitFor();
   await becomes(snippet, / data-key="probity_pub_…" /);

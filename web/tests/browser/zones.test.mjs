@@ -1,4 +1,4 @@
-/** Days and hours, for readers west and east of UTC: the API's calendar stays its own, and what they choose is theirs. */
+/** Days and hours west and east of UTC: the API's calendar stays UTC, the user's choices are local. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
@@ -13,7 +13,7 @@ asOwner(async () => {
   await server.api("GET", "/verify?email=valid%40sandbox.test");
 }, { env: { PROBITY_CREDITS__PLAN: "metered", PROBITY_CREDITS__INITIAL: "100" } });
 
-/** A day of UTC as these readers are shown it. */
+/** UTC day in the page's format. */
 const shown = (at) => new Date(at).toLocaleDateString("en-GB", { dateStyle: "medium", timeZone: "UTC" });
 
 for (const timezoneId of ZONES) {

@@ -1,4 +1,4 @@
-/** The account at the platform: its name here, whether its credentials work, other credentials, and its end. */
+/** Platform account: name, credential status, new credentials, and deletion of the connection. */
 import { html, useState } from "../../../vendor/lib.js";
 import { patch, post, remove } from "../../api.js";
 import { day, sentence } from "../../format.js";

@@ -1,4 +1,4 @@
-/** A connection as a card: what it is to, its last contacts, and what state it is in. */
+/** Connection card: platform, latest verdicts and state. */
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { sentence, time } from "../../format.js";
@@ -8,7 +8,7 @@ import { Ago, Failure, partsOf, Skeleton, Strip, useFetched } from "../../ui.js"
 import { goes, useRuns, waits } from "./live.js";
 import { Monogram } from "./platform.js";
 
-/** The runs that are looked through for one that waits. */
+/** Recent runs searched for one that needs confirmation. */
 const RUNS = 5;
 
 export function ConnectionCard({ platform, of }) {
@@ -26,19 +26,19 @@ export function ConnectionCard({ platform, of }) {
   </div>`;
 }
 
-/** How the contacts of the last run were, where that is known. */
+/** Verdicts of the last run, if known. */
 function LastVerdicts({ of }) {
   const known = useFetched((signal) => (of && !goes(of) ? get(`/app/jobs/${of.id}/progress`, {}, signal) : Promise.resolve(undefined)), [of?.id, of?.state]);
   return known.value?.rows > 0 && html`<${Strip} parts=${partsOf(known.value)} total=${known.value.rows} />`;
 }
 
-/** In a word, and what is behind it. */
+/** State badge with details. */
 export function ConnectionState({ of, runs }) {
   const [kind, word, more] = state(of, runs);
   return html`<div class="connection-state" role="status"><span class=${`badge ${kind}`}>${word}</span><p class="quiet small">${more}</p></div>`;
 }
 
-/** @returns {[string, string, unknown]} the kind of its badge, a word, a sentence */
+/** @returns {[string, string, unknown]} badge kind, label, explanation */
 function state(of, runs) {
   const gone = of.disconnected_at;
   if (of.disconnected_reason === "credential") return ["bad", t("connections.refused"), t("connections.refused_at", { at: time(gone) })];

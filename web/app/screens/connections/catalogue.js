@@ -1,4 +1,4 @@
-/** All connections with their state, and all platforms with what each can do. */
+/** All connections with their state, and all platforms with their capabilities. */
 import { html, useRef, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { testing } from "../../mode.js";
@@ -31,7 +31,7 @@ export function Catalogue() {
 }
 
 /**
- * All platforms, and the organization's connections: those that work first, then the others, those that somebody deleted last.
+ * All platforms, and the organization's connections: active ones first, deleted ones last.
  * @param {AbortSignal} signal
  */
 async function load(signal) {
@@ -39,7 +39,7 @@ async function load(signal) {
   const used = platforms.filter((one) => one.connection_count + one.disconnected_count > 0);
   const all = await Promise.all(used.map(async ({ type }) => {
     const { platform, connections, disconnected_connections: former } = await get(`/integrations/${encodeURIComponent(type)}`, {}, signal);
-    // Why one is disconnected, only it says.
+    // The reason for a disconnection is only in the full connection.
     const whole = await Promise.all(former.map(({ id }) => get(pathOf(type, id), {}, signal)));
     return [...connections, ...whole].map((connection) => ({ platform, connection }));
   }));

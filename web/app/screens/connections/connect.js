@@ -1,4 +1,4 @@
-/** A new connection: what the platform asks for, tried before anything is kept. */
+/** New connection: credentials are tested at the platform before they are stored. */
 import { html, useState } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
 import { useHere } from "../../route.js";
@@ -37,7 +37,7 @@ function New({ type, platform }) {
   <//>`;
 }
 
-/** What is promised before a key is handed over. */
+/** Assurances shown before credentials are entered. */
 function Beside({ platform }) {
   return html`<aside class="card" aria-labelledby="before"><h2 id="before">${t("connections.before")}</h2>
     <ul class="plain-list stack tight">

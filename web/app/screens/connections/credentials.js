@@ -1,4 +1,4 @@
-/** The form in which the credentials of a platform are entered, as the platform's description has it. */
+/** Credential form, built from the platform's description. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { Refused } from "../../api.js";
 import { sentence } from "../../format.js";
@@ -7,11 +7,11 @@ import { Field, Select } from "../../ui/fields.js";
 import { Failure, Note } from "../../ui/notes.js";
 import { described } from "./platform.js";
 
-/** Where the API says which field is wrong: `credentials.api_key: what is wrong`. */
+/** API message that names the invalid field: `credentials.api_key: what is wrong`. */
 const OF_A_FIELD = /^credentials\.(\w+): (.+)$/s;
 
 /**
- * Sends what was entered; the server tries it at the platform first, which takes a moment.
+ * Sends the credentials; the server first tests them at the platform, which takes a moment.
  * @param {{ platform: any, submit: string, send: (credentials: Record<string, string>) => Promise<unknown>, others?: unknown, children?: unknown }} props
  */
 export function Credentials({ platform, submit, send, others, children }) {
@@ -49,13 +49,13 @@ export function Credentials({ platform, submit, send, others, children }) {
 
 const initial = ({ credentials }) => Object.fromEntries(credentials.map(({ name, kind, choices, optional }) => [name, kind === "choice" && !optional ? choices[0] : ""]));
 
-/** What may be left out, and is, is not sent. */
+/** Omits empty optional fields. */
 function entered({ credentials }, values) {
   const given = credentials.filter(({ name, optional }) => !optional || values[name].trim() !== "");
   return Object.fromEntries(given.map(({ name }) => [name, values[name].trim()]));
 }
 
-/** What is wrong, at the field that the API names, where it is one of the form. */
+/** Error message for the field that the API names, if the form has it. */
 function told({ credentials }, failure) {
   const [, field, wrong] = (failure instanceof Refused && OF_A_FIELD.exec(failure.message)) || [];
   return credentials.some(({ name, kind }) => name === field && kind !== "choice") ? { field, wrong: sentence(wrong ?? "") } : { failure };
@@ -69,7 +69,7 @@ function Credential({ of: { name, label, kind, help, choices, optional }, value,
     type=${kind === "secret" ? "password" : "text"} inputmode=${kind === "url" ? "url" : undefined} autocomplete="off" spellcheck=${false} autocapitalize="off" />`;
 }
 
-/** A platform that says nothing is no fault of this server's, and none of what was entered. */
+/** Error display. An unavailable platform is neither a server error nor a fault of the credentials. */
 function Wrong({ platform, failure }) {
   if (failure === undefined) return null;
   if (!(failure instanceof Refused)) return html`<${Failure} of=${failure} />`;

@@ -1,8 +1,8 @@
 /**
  * Decisions about planned actions, sent as they are made.
  *
- * What is decided leaves the page at once. While a run does what was decided, it takes no other decisions: those that were made
- * meanwhile wait here, and are sent when it takes some again.
+ * Decided actions leave the page at once. While a run executes actions, the API accepts no decisions; new ones are queued here
+ * until it does.
  */
 import { useRef, useState } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
@@ -17,8 +17,8 @@ const AGAIN_MS = 1_000;
 export const keyOf = (one) => `${one.run_id}/${one.index}`;
 
 /**
- * @param {string} path of the connection
- * @param {() => void} again told when something was decided
+ * @param {string} path connection path
+ * @param {() => void} again called after a decision
  */
 export function useDecisions(path, again) {
   const [decided, setDecided] = useState(/** @type {Set<string>} */ (new Set()));
@@ -58,7 +58,7 @@ export function useDecisions(path, again) {
   return { decided, decide, failure, retry: send };
 }
 
-/** Whether a run of these is being done now, and takes no decisions. @param {string} path @param {Planned[]} batch */
+/** True if a run of this batch is executing and accepts no decisions. @param {string} path @param {Planned[]} batch */
 async function acts(path, batch) {
   const runs = await Promise.all([...new Set(batch.map(({ run_id }) => run_id))].map((run) => get(`${path}/runs/${run}`)));
   return runs.some(({ state }) => state === "acting");

@@ -1,11 +1,11 @@
-/** Which lists of the account are verified: the platform is asked for them when somebody wants to choose. */
+/** Account lists to verify; requested from the platform when the user opens the choice. */
 import { html, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";
 import { t } from "../../text.js";
 import { Among, Choice, Fetched, Group, useFetched } from "../../ui.js";
 
-/** @param {{ path: string, isActive: boolean, value: string[], set: (lists: string[]) => void }} props empty for all of them */
+/** @param {{ path: string, isActive: boolean, value: string[], set: (lists: string[]) => void }} props empty for all lists */
 export function Lists({ path, isActive, value, set }) {
   const [some, setSome] = useState(value.length > 0);
   const choose = (which) => {

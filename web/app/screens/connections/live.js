@@ -1,4 +1,4 @@
-/** Runs of a connection, read again whenever they change. */
+/** Live runs of a connection. */
 import { get } from "../../api.js";
 import { useFetched } from "../../ui.js";
 
@@ -19,17 +19,17 @@ import { useFetched } from "../../ui.js";
  * @property {string | null} finished_at
  */
 
-/** The path of a connection in the API. @param {string} type @param {string} id */
+/** API path of a connection. @param {string} type @param {string} id */
 export const pathOf = (type, id) => `/integrations/${encodeURIComponent(type)}/connections/${encodeURIComponent(id)}`;
 
-/** Whether the server works on it. @param {Run} run */
+/** True while the server processes the run. @param {Run} run */
 export const goes = (run) => ["reading", "verifying", "acting"].includes(run.state);
 /** @param {Run} run */
 export const waits = (run) => run.state === "needs_confirmation";
 
 /**
- * The newest runs, and whether there are more.
- * @param {string} type @param {string} id of the connection
+ * The newest runs, and whether older ones exist.
+ * @param {string} type @param {string} id connection ID
  * @param {number} count
  * @returns {{ value?: { rows: Run[], more: boolean }, failure?: unknown, again: () => void }}
  */

@@ -1,4 +1,4 @@
-/** One connection: what it is, and its runs, review, rules and settings, a tab each. */
+/** One connection: overview, and tabs for runs, review, rules and settings. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";
@@ -17,17 +17,17 @@ import { Settings } from "./settings.js";
 
 const TABS = ["runs", "review", "rules", "settings"];
 const RUNS = 20;
-/** The longest page of the API. */
+/** Maximum page size of the API. */
 const RUNS_MAX = 100;
 
 /**
- * @typedef {object} Known what every tab is given
+ * @typedef {object} Known props of every tab
  * @property {string} path
  * @property {any} platform
- * @property {any} of the connection
+ * @property {any} of connection
  * @property {(of: any) => void} set
  * @property {{ rows: import("./live.js").Run[], more: boolean }} runs
- * @property {() => void} again reads the runs again
+ * @property {() => void} again reloads the runs
  */
 
 /** @param {{ type: string, id: string, query: URLSearchParams }} props */
@@ -58,7 +58,7 @@ export function One({ type, id, query }) {
   <//>`;
 }
 
-/** A run that ends may have changed the connection: its platform may have refused the credentials. */
+/** Reloads the connection when a run ends: the platform may have rejected the credentials. */
 function useEnd(rows, again) {
   const going = useRef(false);
   const goesNow = Boolean(rows?.some(goes));

@@ -1,9 +1,9 @@
-/** What a platform is and can do, as cards and lines show it. */
+/** Platform name and capabilities, for cards and lines. */
 import { html } from "../../../vendor/lib.js";
 import DESCRIPTIONS from "../../../messages/platforms.js";
 import { locale, says, t } from "../../text.js";
 
-/** Which of these a platform has, in this order everywhere. @type {[string, (platform: any) => boolean, string[]][]} */
+/** Capabilities with their tests, in display order. @type {[string, (platform: any) => boolean, string[]][]} */
 const CAPABILITIES = [
   ["contacts", (of) => of.contacts, ["M7.5 9a2.8 2.8 0 1 0 0-5.6 2.8 2.8 0 0 0 0 5.6zM2.5 16.5c0-2.8 2.2-5 5-5s5 2.2 5 5", "M13 4.2a2.8 2.8 0 0 1 0 4.6M14.6 12c1.8.7 2.9 2.4 2.9 4.5"]],
   ["lists", (of) => of.lists, ["M3 5.5h14M3 10h14M3 14.5h8", "m13.5 14.5 1.5 1.5 3-3"]],
@@ -19,30 +19,30 @@ function acts(name) {
   return (/** @type {any} */ { actions }) => actions.some(({ action }) => action === name);
 }
 
-/** Platforms of two words, or with a capital inside, by those; where that is not enough, as their people write it short. */
+/** Monograms that differ from the initials: camel-case names, then abbreviations that resolve conflicts. */
 const SHORT = { mailchimp: "Mc", mailman: "Mm", mailtrain: "Mn", mautic: "Mt", listmonk: "lm" };
 
-/** Two letters in a square. @param {{ type: string, name: string }} props */
+/** Two-letter monogram. @param {{ type: string, name: string }} props */
 export function Monogram({ type, name }) {
   const [first = "", second] = name.match(/\p{Lu}/gu) ?? [];
   const letters = SHORT[type] ?? (second ? first + second.toLowerCase() : name.slice(0, 2));
   return html`<span class="monogram" aria-hidden="true">${letters}</span>`;
 }
 
-/** What it is for, where that is known: operators add platforms of their own. @param {string} type */
+/** Description of a platform; empty for platforms added by operators. @param {string} type */
 export const about = (type) => (says(`about.${type}`) ? t(`about.${type}`) : "");
 
-/** A label, a help or a note of a platform's description, in the reader's language where it is there. @param {string | null} english */
+/** Label, help or note of a platform's description, translated if possible. @param {string | null} english */
 export const described = (english) => (english && DESCRIPTIONS[english]?.[locale().slice(0, 2)]) ?? english;
 
 const Icon = ({ of }) => html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${of.map((d) => html`<path d=${d} />`)}</svg>`;
 
-/** What all the signs mean. */
+/** Legend of the capability icons. */
 export function Legend() {
   return html`<ul class="capabilities legend-line">${CAPABILITIES.map(([name, , icon]) => html`<li><${Icon} of=${icon} />${t(`capability.${name}`)}</li>`)}</ul>`;
 }
 
-/** The signs of what a platform can do, those that it lacks struck through, and what it lacks in words. */
+/** Capability icons; missing capabilities are struck through and named in text. */
 export function Capabilities({ of }) {
   const lacks = CAPABILITIES.filter(([, has]) => !has(of)).map(([name]) => t(`capability.no_${name}`));
   const list = new Intl.ListFormat(document.documentElement.lang, { type: "unit", style: "short" });

@@ -1,4 +1,4 @@
-/** Planned actions, one contact at a time: act, keep, or keep from now on. */
+/** Review queue: one contact at a time, with the choices act, keep, and always keep. */
 import { html, useEffect, useRef } from "../../../vendor/lib.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
@@ -7,7 +7,7 @@ import { keyOf, useDecisions } from "./decisions.js";
 import { waits } from "./live.js";
 
 const PAGE = 50;
-/** What the API calls what a key decides. */
+/** API decision by key. */
 const KEYS = { a: "act", k: "ignore", w: "whitelist" };
 
 /** @param {import("./one.js").Known} props */
@@ -16,7 +16,7 @@ export function Review({ path, of, runs, again }) {
   const { decide, decided, failure, retry } = useDecisions(path, again);
   const rows = planned.rows?.filter((one) => !decided.has(keyOf(one)));
   const isActive = of.status === "active";
-  // All that stood here is decided: what is behind it comes.
+  // All loaded actions are decided: load the next ones.
   useEffect(() => {
     if (planned.rows?.length && rows?.length === 0 && planned.next) planned.more();
   }, [rows?.length]);
@@ -38,7 +38,7 @@ export function Review({ path, of, runs, again }) {
 function Queue({ rows, decide, isActive }) {
   const list = useRef(/** @type {HTMLElement | null} */ (null));
   const act = (one) => (decision) => {
-    // What was used goes with its row: the reader is at the next one before that.
+    // The row and its focused button disappear; move the focus to the next row first.
     const at = rows.indexOf(one);
     const near = rows[at + 1] ?? rows[at - 1];
     const row = near ? list.current?.querySelector(`[data-key="${keyOf(near)}"] button`) : document.getElementById("page");

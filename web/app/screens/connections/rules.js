@@ -1,4 +1,4 @@
-/** Keyword rules: which contacts are never acted upon, which always, and what they say about an address. */
+/** Keyword rules: contacts that are never or always acted upon, and a test for one address. */
 import { html, useState } from "../../../vendor/lib.js";
 import { Refused, post, remove } from "../../api.js";
 import { administrates } from "../../session.js";
@@ -20,7 +20,7 @@ export function Rules({ path, of }) {
     ${adding && html`<${Add} path=${path} kind=${adding} close=${() => setAdding("")} added=${(kind) => lists[kind].again()} />`}`;
 }
 
-/** What the rules say about an address, by the server that will judge it. */
+/** Tests an address against the rules, on the server that applies them. */
 function Try({ path }) {
   const [email, setEmail] = useState("");
   const [tried, setTried] = useState(/** @type {{ email: string, decided_by: string | null, rules: any[] } | undefined} */ (undefined));
@@ -60,7 +60,7 @@ function where(applies) {
   return parts.length === PARTS.length ? t("part.anywhere") : parts.map((part) => t(`part.${part}`)).join(", ");
 }
 
-/** One or several of the same sort: one in a line. */
+/** Adds rules of one kind, one per line. */
 function Add({ path, kind: first, close, added }) {
   const { now: { kind, words, match, part }, bind } = useEdits({ kind: first, words: "", match: "exact", part: "anywhere" });
   const [wrong, setWrong] = useState(/** @type {string | undefined} */ (undefined));
@@ -89,7 +89,7 @@ function Add({ path, kind: first, close, added }) {
   <//>`;
 }
 
-/** The API names a rule by its place from 0; a reader finds it by its word. */
+/** Replaces the API's zero-based rule index by the keyword. */
 function inLine(message, keywords) {
   const [, at, wrong] = /^rules\[(\d+)\][\w.]*: (.+)$/s.exec(message) ?? [];
   return at === undefined ? message : `${keywords[Number(at)]}: ${wrong}`;

@@ -1,4 +1,4 @@
-/** One run: how far it is, what it would do or did, with examples, and what a person decides about it. */
+/** One run: progress, planned or completed actions with examples, and its confirmation. */
 import { html, useEffect, useRef } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
 import { number, percent, sentence, time } from "../../format.js";
@@ -9,7 +9,7 @@ import { t, woven } from "../../text.js";
 import { Ago, Button, Card, Fetched, Note, partsOf, reason, STATUS_OF, STATUSES, Strip, Table, toast, useFetched, word } from "../../ui.js";
 import { goes, waits } from "./live.js";
 
-/** At most so many planned actions are read for examples. */
+/** Maximum number of planned actions loaded as examples. */
 const EXAMPLES = 20;
 
 /** @param {import("./one.js").Known & { run: import("./live.js").Run }} props */
@@ -19,7 +19,7 @@ export function RunPanel({ run, ...known }) {
   return html`<${Decided} run=${run} ...${known} />`;
 }
 
-/** A run that is on its way, and a way to stop it. */
+/** Run in progress, with a button that stops it. */
 function Going({ run, path, again, platform, children }) {
   return html`<section class="card" aria-labelledby="run">
     <div class="row apart"><h2 id="run">${t(`run.${run.state}`)}</h2><${Stop} run=${run} path=${path} again=${again} /></div>
@@ -29,10 +29,10 @@ function Going({ run, path, again, platform, children }) {
   </section>`;
 }
 
-/** @param {string} name of a text with a time @param {string} at */
+/** @param {string} name text with a time @param {string} at */
 const when = (name, at) => woven(name, { at: html`<${Ago} at=${at} />` });
 
-/** Why a run waits: after a failed call, or because the platform wants it. */
+/** Reason for a wait: a failed call, or a delay that the platform requires. */
 function waiting({ fault, waits_until }, platform) {
   const at = time(waits_until);
   return fault ? t("connections.repeats", { fault: sentence(fault), at }) : t("connections.pause", { platform: platform.name, at });
@@ -47,7 +47,7 @@ function Stop({ run, path, again }) {
   return html`<${Button} kind="slim" work=${stop}>${t("connections.stop")}<//>`;
 }
 
-/** The job of the run has its verdicts as they come. */
+/** Live verdicts of the run's job. */
 function Verifying({ run }) {
   const { value } = useProgress(run.id);
   const processed = value?.processed ?? 0;
@@ -57,7 +57,7 @@ function Verifying({ run }) {
     <p class="quiet small">${STATUSES.map((status) => `${t(`status.${status}`)} ${number(value?.[status])}`).join(" · ")}</p>`;
 }
 
-/** A run whose contacts are verified: what it would do, does or did. */
+/** Verified run: planned, running or completed actions. */
 function Decided({ run, path, platform, of, again }) {
   const detail = useDetail(run, path);
   const { value: progress } = useFetched((signal) => (run.rows > 0 ? get(`/app/jobs/${run.id}/progress`, {}, signal) : Promise.resolve(undefined)), [run.id]);
@@ -77,7 +77,7 @@ function Decided({ run, path, platform, of, again }) {
     ${examples.length > 0 && html`<${Examples} run=${run} of=${examples} connection=${of} path=${path} again=${again} />`}`}<//>`;
 }
 
-/** The actions of a run by reason, read again whenever their numbers have changed; examples that wait can be decided about. */
+/** Actions of a run by reason, reloaded when their counts change; pending examples accept decisions. */
 function useDetail(run, path) {
   const stamp = `${run.state} ${JSON.stringify(run.actions)}`;
   const detail = useFetched(async (signal) => {
@@ -97,14 +97,14 @@ function useDetail(run, path) {
   return detail;
 }
 
-/** What it is that one looks at. @param {import("./live.js").Run} run */
+/** Summary of the run's state. @param {import("./live.js").Run} run */
 function said(run) {
   if (waits(run)) return run.held_by ? t(`held.${run.held_by}`) : t("held.again");
   if (goes(run)) return when("connections.started", run.created_at);
   return when(`ended.${run.state}`, run.finished_at ?? run.created_at);
 }
 
-/** The kind of all actions, or `several`. */
+/** Common kind of all actions, or `several`. */
 function kindOf(counts) {
   const kinds = new Set(counts.map(({ action }) => action));
   return kinds.size === 1 ? [...kinds][0] : "several";
@@ -121,14 +121,14 @@ function Headline({ run, counts, of }) {
   return of.settings.action ? t("connections.all_fine", { n: run.rows }) : t("connections.only_verified", { n: run.rows });
 }
 
-/** What is acted upon, of all contacts; while it acts, what is done of what shall be. */
+/** Share of contacts acted upon; during execution, progress of the actions. */
 function Bar({ run }) {
   const { planned, due, done, failed } = run.actions;
   if (run.state === "acting") return html`<${Strip} parts=${[["addresses", done], ["undeliverable", failed]]} total=${done + failed + due} />`;
   return html`<${Strip} parts=${[["addresses", done], ["undeliverable", planned + failed]]} total=${run.rows} />`;
 }
 
-/** The rest of the contacts, in sentences that can be said of them. */
+/** Sentences about the remaining contacts. */
 function Rest({ run, counts, progress }) {
   const { planned, due, done, failed, ignored } = run.actions;
   const upon = planned + due + done + failed + ignored;
@@ -144,7 +144,7 @@ function Rest({ run, counts, progress }) {
   return parts.filter(Boolean).join(" ");
 }
 
-/** Only what was seen can be confirmed: the number goes with it, and the server refuses another. */
+/** Confirmation with the displayed count. The server rejects a different count, so only displayed actions are confirmed. */
 function Decide({ run, path, counts, platform, isActive, again }) {
   if (!administrates.value) return null;
   const open = counts.filter(({ planned }) => planned > 0);
@@ -167,7 +167,7 @@ function Decide({ run, path, counts, platform, isActive, again }) {
     <p class="small">${kinds.map((one) => t(`undo.${one}`, { platform: platform.name })).join(" ")}</p>`;
 }
 
-/** How many for which reason, and what is done for it where that is not the same for all. */
+/** Counts by reason, with the action if reasons differ in it. */
 function Why({ run, counts }) {
   const all = ({ planned, due, done, failed, ignored }) => (waits(run) ? planned : planned + due + done + failed + ignored);
   const shown = counts.filter((one) => all(one) > 0);

@@ -1,4 +1,4 @@
-/** The runs of a connection: the first one, the one in sight, and all of them. */
+/** Runs of a connection: first run, selected run, history. */
 import { html, useState } from "../../../vendor/lib.js";
 import { patch, post } from "../../api.js";
 import { number, time } from "../../format.js";
@@ -23,9 +23,9 @@ export function Runs({ chosen, more, ...known }) {
     <${Earlier} of=${of} rows=${rows} shown=${shown.id} more=${known.runs.more && more} />`;
 }
 
-/** Before the first run: what shall be done with bad contacts, and a look that changes nothing. */
+/** Before the first run: choice of action for bad contacts, and a dry run. */
 function First({ path, platform, of, set, again }) {
-  // What is chosen here does nothing before a number is confirmed; nothing at all would show nothing.
+  // The choice has no effect before a count is confirmed; without an action, the dry run would show nothing.
   const metered = useMetered();
   const [action, setAction] = useState(of.settings.action ?? actionOptions(platform, of)[1]?.[0] ?? "");
   async function send() {

@@ -1,4 +1,4 @@
-/** What a connection does: the action, the contacts that are bad, and the account at the platform. */
+/** Connection settings: action, criteria for bad contacts, platform account. */
 import { html } from "../../../vendor/lib.js";
 import { get, patch } from "../../api.js";
 import { number } from "../../format.js";
@@ -10,12 +10,12 @@ import { Lists } from "./lists.js";
 import { described } from "./platform.js";
 import { When } from "./when.js";
 
-/** The checks of each preset. @type {Record<string, string[]>} */
+/** Checks of each preset. @type {Record<string, string[]>} */
 const PRESETS = {
   normal: ["nonexistent", "deactivated", "bounced", "complainers"],
   aggressive: ["nonexistent", "deactivated", "bounced", "complainers", "inbox_full", "spam", "disposable", "banned_words", "role_based"],
 };
-/** What every connection acts upon. */
+/** Reasons that every connection acts upon. */
 const ALWAYS = ["invalid", "illegitimate"];
 const STRICTNESS = ["normal", "aggressive", "custom"];
 const FIELDS = ["action", "aggressiveness", "checks", "manual_mode", "tag", "field", "fix_typos", "lists"];
@@ -23,8 +23,8 @@ const FIELDS = ["action", "aggressiveness", "checks", "manual_mode", "tag", "fie
 const preset = (name) => Object.fromEntries(CHECKS.map((check) => [check, PRESETS[name].includes(check)]));
 
 /**
- * What can be done at a platform, as a choice: nothing at all first.
- * @param {any} platform @param {any} of the connection
+ * Available actions of a platform as options; "no action" first.
+ * @param {any} platform @param {any} of connection
  * @returns {[string, string, string | undefined][]}
  */
 export function actionOptions({ name, actions }, of) {
@@ -74,24 +74,24 @@ function What({ form: { now, edit, bind, tick }, platform, of, reasons, path }) 
     ${platform.lists && html`<${Lists} path=${path} isActive=${of.status === "active"} ...${bind("lists")} />`}`;
 }
 
-/** The reasons for which a contact is bad. @param {Record<string, boolean>} checks */
+/** Reasons that make a contact bad. @param {Record<string, boolean>} checks */
 const bad = (checks) => [...ALWAYS, ...CHECKS.filter((name) => checks[name]).map(reasonOf)];
 
-/** For those who may only look. */
+/** Read-only settings. */
 function Shown({ of: { settings } }) {
   return html`<p>${t(`action.${settings.action ?? "none"}`)}</p>
     <ul>${bad(settings.checks).map((why) => html`<li>${reason(why)}</li>`)}</ul>
     <${Note}>${t("connections.only_administrators")}<//>`;
 }
 
-/** How many contacts of the last run had which reason. @param {import("./live.js").Run[]} runs */
+/** Contacts of the last run, counted by reason. @param {import("./live.js").Run[]} runs */
 function useReasons(runs) {
   const last = runs.find((run) => run.rows > 0 && !["reading", "verifying"].includes(run.state));
   const known = useFetched((signal) => (last ? get(`/app/jobs/${last.id}/progress`, {}, signal) : Promise.resolve(undefined)), [last?.id]);
   return known.value?.reasons;
 }
 
-/** What the settings would have done on the last run, as saved and as they stand in the form. */
+/** Effect on the last run, with the saved and the edited settings. */
 function Effect({ form: { now }, saved, reasons }) {
   if (!reasons) return null;
   const rows = Object.values(reasons).reduce((sum, count) => sum + count, 0);

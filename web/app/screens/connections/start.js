@@ -1,4 +1,4 @@
-/** Another run: one that only looks, or one that acts as the settings say. */
+/** Starts another run: a dry run, or one that acts according to the settings. */
 import { html } from "../../../vendor/lib.js";
 import { post } from "../../api.js";
 import { administrates } from "../../session.js";
@@ -6,7 +6,9 @@ import { t } from "../../text.js";
 import { Asking, Button } from "../../ui.js";
 import { goes, waits } from "./live.js";
 
-/** @param {{ path: string, platform: any, of: any, runs: import("./live.js").Run[], again: () => void }} props nothing while a run goes on */
+/**
+ * @param {{ path: string, platform: any, of: any, runs: import("./live.js").Run[], again: () => void }} props empty while a run is active
+ */
 export function Start({ path, platform, of, runs, again }) {
   if (!administrates.value || of.status !== "active" || runs.some(goes)) return null;
   const start = (isDry) => async () => {

@@ -1,4 +1,4 @@
-/** When a connection runs by itself: the kinds of runs, their next times, and how soon new contacts are verified. */
+/** Schedule of a connection: run types, next run times, and delay for new contacts. */
 import { html } from "../../../vendor/lib.js";
 import { get, patch } from "../../api.js";
 import { time } from "../../format.js";
@@ -34,7 +34,7 @@ function Kinds({ form: { now, edit, tick }, schedule }) {
       value=${String(now.decay_days)} set=${(text) => edit({ decay_days: Number(text) })} />`}`;
 }
 
-/** @param {{ of: any }} props the schedule */
+/** @param {{ of: any }} props schedule */
 function Next({ of }) {
   const { median_s: median, longest_s: longest, webhook } = of.instafloss;
   const event = webhook.last_event_at ? time(webhook.last_event_at) : t("connections.no_event");

@@ -1,4 +1,4 @@
-/** All lists of the organization, newest first: what they are called, what came of them, how far they are. */
+/** All lists of the organization, newest first: name, verdicts, progress. */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
 import { go } from "../../route.js";
@@ -10,7 +10,7 @@ import { nameOf } from "./name.js";
 
 const STATES = ["queued", "processing", "completed", "cancelled"];
 const SOURCES = ["api", "csv", "input", "widget", "integration"];
-/** What stands for a list, by where it comes from. */
+/** Icon of a list by source. */
 const ICONS = /** @type {const} */ ({ csv: "file", input: "copy", api: "code", zapier: "code", widget: "verify", integration: "plug" });
 
 const NOTHING = { q: "", tag: "", status: "", source: "" };
@@ -59,7 +59,7 @@ const columns = (choose) => [
   { title: t("lists.created"), cell: (list) => html`<${Ago} at=${list.created_at} />` },
 ];
 
-/** What came of it, and its state where that is not the usual one. */
+/** Verdict distribution, and any state other than completed. */
 function Mix({ of: now }) {
   const usual = now.status === "completed";
   return html`<div class="mix"><${Strip} parts=${partsOf(now)} total=${usual ? Math.max(1, now.processed) : now.rows} />

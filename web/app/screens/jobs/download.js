@@ -1,4 +1,4 @@
-/** Takes the results of a list away: what is filtered, or one of the usual choices. */
+/** Download of list results: the filtered rows or a preset. */
 import { html, useEffect, useId, useState } from "../../../vendor/lib.js";
 import { address, get, offered } from "../../api.js";
 import { number } from "../../format.js";
@@ -8,7 +8,7 @@ import { countOf } from "./source.js";
 
 const FORMATS = ["csv", "xlsx", "ndjson"];
 
-/** The usual choices, with how many rows each has. */
+/** Presets with their row counts. */
 const presets = () => /** @type {[string, string, string[]][]} */ ([
   ["passed", t("lists.only_passed"), ["passed"]],
   ["sendable", t("lists.all_but_bad"), ["passed", "risky", "unknown"]],
@@ -19,16 +19,16 @@ const presets = () => /** @type {[string, string, string[]][]} */ ([
 export function Download({ of, filter, up = false }) {
   const id = useId();
   const [chosen, setChosen] = useState("");
-  // A new filter resets the choice to the rows in sight.
+  // A new filter resets the choice to the visible rows.
   useEffect(() => setChosen(""), [filter.now]);
   const [format, setFormat] = useState("csv");
   const [own, setOwn] = useState(true);
-  // A list that was made of a file can be taken away with the file's columns, as long as that is kept.
+  // While the uploaded file is kept, downloads can include its columns.
   const uploads = useFetched((signal) => (of.source === "csv" ? get("/app/uploads", { job: of.id }, signal) : Promise.resolve({ data: [] })), [of.source, of.id]);
   const kept = uploads.value?.data.length > 0;
   const columns = kept && own ? "original" : "";
   const path = `/batch-verify/${encodeURIComponent(of.id)}/download`;
-  // Rows without a verdict are taken away with all others, or not at all.
+  // Rows without a verdict are only included in a download of all rows.
   const filtered = filter.any && filter.now.status !== "pending";
   const what = chosen || (filtered ? "filtered" : "all");
   const preset = presets().find(([name]) => name === what);
@@ -53,7 +53,7 @@ export function Download({ of, filter, up = false }) {
   <//>`;
 }
 
-/** Has the browser fetch a file, as a link does. @param {string} from */
+/** Starts a browser download by link. @param {string} from */
 function save(from) {
   const link = document.createElement("a");
   link.href = from;

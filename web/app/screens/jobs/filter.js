@@ -1,7 +1,4 @@
-/**
- * What of a list is looked at. One filter is for the whole page: each figure and bar sets it, the table shows it, the download takes
- * it, and it stands in the address.
- */
+/** Row filter of a list, shared by the page: figures and bars set it, table and download use it, and the URL stores it. */
 import { useEffect, useMemo, useState } from "../../../vendor/lib.js";
 import { go } from "../../route.js";
 import { STATUS_OF } from "../../ui.js";
@@ -11,7 +8,7 @@ import { STATUS_OF } from "../../ui.js";
  * @typedef {object} Filtering
  * @property {RowFilter} now
  * @property {(part: Partial<RowFilter>) => void} set
- * @property {(part: Partial<RowFilter>) => void} toggle sets it, or takes it away where it is set
+ * @property {(part: Partial<RowFilter>) => void} toggle sets or clears the filter
  * @property {(part: Partial<RowFilter>) => boolean} has
  * @property {() => void} clear
  * @property {boolean} any
@@ -19,10 +16,10 @@ import { STATUS_OF } from "../../ui.js";
 
 /** @type {RowFilter} */
 const NOTHING = { q: "", status: "", reason: "", provider: "", domain: "" };
-/** How long after a keystroke what was typed is looked for. */
+/** Delay between the last keystroke and the search. */
 const TYPING_MS = 300;
 
-/** @param {string} id of the list @param {URLSearchParams | undefined} query @returns {Filtering} */
+/** @param {string} id job ID @param {URLSearchParams | undefined} query @returns {Filtering} */
 export function useFilter(id, query) {
   const [now, setNow] = useState(() => /** @type {RowFilter} */ (Object.fromEntries(Object.keys(NOTHING).map((name) => [name, query?.get(name) ?? ""]))));
   useEffect(() => go(["lists", id], now, true), [now]);
@@ -32,7 +29,7 @@ export function useFilter(id, query) {
   return { now, set, has, toggle: (part) => set(has(part) ? emptied(part) : part), clear: () => setNow(NOTHING), any: Object.values(now).some(Boolean) };
 }
 
-/** A reason belongs to one verdict: who chooses another verdict no longer looks for it. */
+/** A reason belongs to one verdict, so another verdict clears it. */
 function fitting(filter, part) {
   if (part.reason) return { ...filter, status: STATUS_OF[part.reason] ?? "" };
   if ("status" in part && filter.reason && STATUS_OF[filter.reason] !== filter.status) return { ...filter, reason: "" };
@@ -40,7 +37,7 @@ function fitting(filter, part) {
 }
 
 /**
- * What is looked for: what is clicked at once, what is typed when it has not changed for a moment.
+ * Effective filter: clicks apply at once, typed text after a delay.
  * @param {RowFilter} now @returns {RowFilter}
  */
 export function useSought(now) {
@@ -49,7 +46,7 @@ export function useSought(now) {
   return useMemo(() => sought, Object.values(sought));
 }
 
-/** A value, when it has not changed for a moment. @template T @param {T} value @returns {T} */
+/** Debounced value. @template T @param {T} value @returns {T} */
 export function useSettled(value) {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Where an address, or a domain, stands in all lists, as long as their rows are kept. */
+/** Searches all lists for an address or domain, while their rows are retained. */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";
@@ -21,7 +21,7 @@ export function Find({ query }) {
     setFound({ q, places, scanned: (before?.scanned ?? 0) + answer.scanned, next: answer.next });
     here.go(["lists", "find"], { q }, true);
   }
-  // An address that stands in the link is looked for at once.
+  // An address in the URL is searched at once.
   useEffect(() => {
     if (text.trim()) look(text.trim(), undefined).catch(setFailure);
   }, []);

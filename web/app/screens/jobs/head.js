@@ -1,4 +1,4 @@
-/** The name of a list and what is done with it: renamed, tagged, stopped, verified again, deleted. */
+/** List heading with actions: rename, tag, cancel, verify again, delete. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { ask, get, patch, post, remove } from "../../api.js";
 import { number } from "../../format.js";
@@ -27,14 +27,14 @@ export function Heading({ of, changed }) {
   </div>`;
 }
 
-/** How long it took, as precisely as a person asks. */
+/** Duration, rounded. */
 function took({ started_at: from, finished_at: to }) {
   const seconds = Math.max(0, (Date.parse(to) - Date.parse(from)) / 1000);
   const [value, unit] = seconds < 90 ? [Math.max(1, seconds), "second"] : seconds < 5_400 ? [seconds / 60, "minute"] : [seconds / 3_600, "hour"];
   return Math.round(value).toLocaleString(document.documentElement.lang, { style: "unit", unit, unitDisplay: "long" });
 }
 
-/** The usual state needs no word but for those who wait for it. */
+/** State badge. */
 function Standing({ of }) {
   const running = !of.over;
   return html`<span class=${`chip ${running ? "live" : of.status === "cancelled" ? "undeliverable" : "line"}`}>
@@ -80,7 +80,7 @@ function Tags({ of, changed }) {
       : html`<button type="button" class="button plain square" aria-label=${t("lists.tag_add")} title=${t("lists.tag_add")} onClick=${() => setAdding(true)}><${Icon} name="tag" /></button>`}`;
 }
 
-/** An email at the end, where the installation can send one. */
+/** Requests an email on completion, if a mail relay is configured. */
 function MailButton({ of }) {
   const mail = useFetched((signal) => get(`${path(of)}/mail`, {}, signal), [of.id]);
   if (!mail.value?.possible) return null;

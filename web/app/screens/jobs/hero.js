@@ -1,4 +1,4 @@
-/** What came of a list, in a sentence and four figures; how far it is; what it waits for; and how its numbers go together. */
+/** List summary: result sentence, four figures, progress, pending work, and row totals. */
 import { html, useRef } from "../../../vendor/lib.js";
 import { post } from "../../api.js";
 import { clock, duration, number, percent } from "../../format.js";
@@ -41,7 +41,7 @@ function Figure({ of, status, filter, readable }) {
   return html`<button type="button" class=${status} aria-pressed=${filter.now.status === status} onClick=${() => filter.toggle({ status })}>${figure}</button>`;
 }
 
-/** The bar grows with the list; what is not done is left open. */
+/** Verdict bar; pending rows leave a gap. */
 function Bar({ of }) {
   const pace = usePace(of);
   const left = of.rows - of.processed;
@@ -53,10 +53,10 @@ function Bar({ of }) {
   </div>`;
 }
 
-/** What the speed is measured over, in milliseconds. */
+/** Window of the speed measurement, in milliseconds. */
 const PACE_MS = 15_000;
 
-/** Rows a second, of late. */
+/** Recent speed in rows per second. */
 function usePace({ processed, over }) {
   const seen = useRef(/** @type {[number, number][]} */ ([]));
   const now = performance.now();
@@ -67,13 +67,16 @@ function usePace({ processed, over }) {
   return ((processed - first[1]) * 1000) / (now - first[0]);
 }
 
-/** Whether a list waits because no mail server can be asked. @param {import("../../live.js").Progress} of */
+/** True if the list is held because mail servers are unreachable. @param {import("../../live.js").Progress} of */
 const isHeld = (of) => !of.over && !of.hurried && (isMute() || (isUnchecked() && of.processed === 0));
 
-/** Probes what a list waits for one last time, once the reader is sure. @param {{ of: import("../../live.js").Progress, kind: string, children?: unknown }} props */
+/**
+ * After confirmation, probes deferred or throttled addresses one last time.
+ * @param {{ of: import("../../live.js").Progress, kind: string, children?: unknown }} props
+ */
 const Finish = ({ of, kind, children }) => html`<${Asking} kind=${kind} label=${t("lists.finish")} work=${() => post(`/app/jobs/${encodeURIComponent(of.id)}/finish`)}>${children}<//>`;
 
-/** What a list waits for before its first row, or before the next ones. */
+/** Reason why the list has not started or is not progressing. */
 function Held({ of, readable }) {
   if (!isHeld(of)) return null;
   return html`<div class="waits" role="status">
@@ -98,7 +101,7 @@ function Waits({ of, filter, readable }) {
   </div>`;
 }
 
-/** Rows, different addresses and credits: three numbers that go together, and why they differ. */
+/** Relation between rows, distinct addresses and credits. */
 function Sum({ of, metered }) {
   const { rows, repeated, without, credits } = of;
   const paid = metered && credits;

@@ -1,4 +1,4 @@
-/** Has a contact of a connection's run never acted upon again: a rule of the connection, which can be taken back at once. */
+/** Adds a rule that keeps a contact of a connection's run, with undo. */
 import { html } from "../../../vendor/lib.js";
 import { get, post, remove } from "../../api.js";
 import { administrates } from "../../session.js";
@@ -6,7 +6,7 @@ import { t } from "../../text.js";
 import { Button, toast } from "../../ui.js";
 import { pathOf } from "../connections/live.js";
 
-/** Runs of a connection among which the list is looked for. */
+/** Recent runs searched for the list's run. */
 const RUNS = 100;
 
 /** @param {{ of: import("../../live.js").Progress, email: string }} props */
@@ -24,7 +24,7 @@ export function Keep({ of, email }) {
   return html`<${Button} kind="slim" work=${keep}>${t("rules.whitelist")}<//>`;
 }
 
-/** Where the connection is whose run this list is. @param {string} type @param {string} run */
+/** Path of the connection whose run created the list. @param {string} type @param {string} run */
 async function connectionOf(type, run) {
   const { connections } = await get(`/integrations/${encodeURIComponent(type)}`);
   for (const { id } of connections) {

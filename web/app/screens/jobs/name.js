@@ -1,4 +1,4 @@
-/** What a list is called: one without a name by where it comes from. */
+/** Display name of a list; the source replaces a missing name. */
 import { platformName } from "../../platforms.js";
 import { t } from "../../text.js";
 

@@ -1,6 +1,6 @@
 /**
- * A new list: it is sent (a file that is dropped or chosen, or addresses that are pasted), and then, before anything is spent, shown
- * with what it would come to. What was sent has its own place, so that a reload, or coming back tomorrow, goes on with it.
+ * New list: upload (a dropped or chosen file, or pasted addresses), then a forecast before any credits are spent. The upload has
+ * its own URL, so it survives a reload or a later visit.
  */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { get, remove } from "../../api.js";
@@ -13,7 +13,7 @@ import { DropPage, FileButton, brought } from "./new/drop.js";
 import { Unsent, send } from "./new/sending.js";
 import { Stages } from "./new/stages.js";
 
-/** @param {{ id: string }} props what was sent, or nothing */
+/** @param {{ id: string }} props upload ID, or nothing */
 export function New({ id }) {
   if (id) return html`<${DropPage} /><${Chosen} id=${id} />`;
   return html`<${DropPage} /><${Page} title=${t("lists.new")} lead=${t("lists.new_lead")} above=${html`<a href="#/lists">${t("lists.title")}</a>`}>
@@ -24,11 +24,11 @@ export function New({ id }) {
 
 /** @typedef {{ name: string, part: number, stop: AbortController }} Sending */
 
-/** The first step. What is being sent goes on when the reader goes elsewhere, and waits here for them to come back. */
+/** First step. An upload continues when the user leaves, and is shown here on return. */
 function Choose() {
   const [sending, setSending] = useState(/** @type {Sending | undefined} */ (undefined));
   const [failure, setFailure] = useState(/** @type {unknown} */ (undefined));
-  // Here, so that what was typed is there again where it could not be sent.
+  // Kept here, so that the text survives a failed upload.
   const [pasted, setPasted] = useState("");
   const here = useHere();
   const there = useFetched((signal) => get("/app/uploads", {}, signal), []);
@@ -50,7 +50,7 @@ function Choose() {
     setSending(undefined);
   }
 
-  // What was dropped on this page, or on another one of lists.
+  // A file dropped on this page or on another list page.
   useEffect(() => {
     const file = brought.value;
     if (!file || sending) return;
@@ -68,7 +68,7 @@ function Choose() {
     <${Fetched} from=${there}>${({ data }) => html`<${There} uploads=${data} again=${there.again} />`}<//>`;
 }
 
-/** How far the sending is; behind its end the server reads. @param {{ of: Sending }} props */
+/** Upload progress; after 100%, the server parses the file. @param {{ of: Sending }} props */
 function Progress({ of: { name, part, stop } }) {
   const text = part < 1 ? t("upload.sending", { name }) : t("upload.reading", { name });
   return html`<div class="stack">
@@ -78,7 +78,7 @@ function Progress({ of: { name, part, stop } }) {
   </div>`;
 }
 
-/** A place to drop a file, with the button that asks for one. The whole page takes it. */
+/** Drop zone with a file button. The whole page accepts drops. */
 function Drop({ limits }) {
   return html`<div class="drop">
     <${FileButton} kind="primary" />
@@ -88,7 +88,7 @@ function Drop({ limits }) {
   </div>`;
 }
 
-/** Addresses that are typed or pasted: each line, and what stands between commas, is one. */
+/** Typed or pasted addresses, separated by line breaks or commas. */
 function Paste({ text, set, send }) {
   const lines = text.split(/[\n,;\t]+/).map((line) => line.trim()).filter(Boolean);
   const paste = () => send(new Blob([lines.join("\n")], { type: "text/plain" }), "", "input");
@@ -98,7 +98,7 @@ function Paste({ text, set, send }) {
   <//>`;
 }
 
-/** What was sent and not started. */
+/** Uploads that are ready to start. */
 function There({ uploads, again }) {
   if (uploads.length === 0) return null;
   const name = (of) => of.name || t(`trigger.${of.source}`);

@@ -1,4 +1,4 @@
-/** One list: what came of it, why, its rows, and the files to take away. Everything tells of itself as it comes on. */
+/** One list: summary, reasons, rows and downloads, all updated live. */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { time } from "../../format.js";
 import { useProgress } from "../../live.js";
@@ -13,7 +13,7 @@ import { nameOf } from "./name.js";
 import { Rows } from "./rows.js";
 import { Why } from "./why.js";
 
-/** The source of what sums up a day of the widget: no rows of it are kept. */
+/** Source of the widget's daily summaries, which keep no rows. */
 const WIDGET = "widget";
 
 /** @param {{ id: string, query?: URLSearchParams }} props */
@@ -41,11 +41,11 @@ export function One({ id, query }) {
   <//>`;
 }
 
-/** Goes to a part of the page: what follows `#` in the address is the place of the page itself. */
+/** Scrolls to a section; the URL hash already holds the location. */
 const jump = (part) => document.getElementById(part)?.scrollIntoView();
 
 /**
- * Tells, once a list that was cancelled here is over, how many credits came back with that. It may have been completed meanwhile.
+ * Reports the credits released by a cancellation once the list is over. The list may have completed in the meantime.
  * @param {import("../../live.js").Progress | undefined} of @param {{ before: number } | undefined} cancelled @param {boolean} metered @param {() => void} done
  */
 function useTold(of, cancelled, metered, done) {

@@ -1,4 +1,4 @@
-/** All that is known of one row. Beside the table where there is room, over the page on a phone. */
+/** Row details: beside the table if space allows, over the page on phones. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";
@@ -17,7 +17,7 @@ export function Panel({ of, row, close }) {
   const [again, setAgain] = useState(/** @type {any} */ (undefined));
   const stop = useRef(new AbortController());
   const metered = useMetered();
-  // Over the page it takes the focus; beside the table the reader goes on there.
+  // Over the page, the panel takes the focus; beside the table, the focus stays there.
   useEffect(() => {
     if (panel.current && getComputedStyle(panel.current).position === "fixed") panel.current.querySelector("button")?.focus();
     return () => stop.current.abort();
@@ -42,10 +42,10 @@ export function Panel({ of, row, close }) {
   </aside>`;
 }
 
-/** A verdict in a line. */
+/** Verdict on one line. */
 const Says = ({ of }) => html`<p class=${`says ${of.status ?? ""}`}><${Verdict} of=${of.status} />${of.reason && html`<span>${reason(of.reason)}</span>`}</p>`;
 
-/** Whoever closed the panel wants no answer, and no failure. @param {AbortSignal} signal */
+/** Ignores responses and errors after the panel is closed. @param {AbortSignal} signal */
 const unless = (signal) => (failure) => {
   if (!signal.aborted) throw failure;
 };
@@ -61,7 +61,7 @@ function Known({ of, row }) {
   return facts.length > 0 && html`<${Facts} of=${facts} />`;
 }
 
-/** What is stored of the conversation: the reply that decided, by its codes, and the rule that read it. */
+/** Stored part of the SMTP dialog: codes of the deciding reply and the rule that matched it. */
 function Reply({ row: { status, host, decided } }) {
   if (!decided) return null;
   const { code, enhanced, rule, source } = decided;
@@ -77,7 +77,7 @@ function Reply({ row: { status, host, decided } }) {
   </section>`;
 }
 
-/** The other columns of the file, as long as it is kept. */
+/** Other columns of the file, while it is retained. */
 function Origin({ of, row }) {
   const path = `/app/jobs/${encodeURIComponent(of.id)}/rows/${row.index}/origin`;
   const origin = useFetched((signal) => (["csv", "input"].includes(of.source) ? get(path, {}, signal) : Promise.resolve({ columns: null, line: null, sheet: null })), [path]);
@@ -88,7 +88,7 @@ function Origin({ of, row }) {
     <${Facts} of=${columns.map(({ name, value }) => [name, value || "–"])} /></details>`;
 }
 
-/** What was found out just now. The list stays as it is. */
+/** New verdict from this moment; the list is unchanged. */
 function Again({ of: verdict }) {
   return html`<section class="again" aria-labelledby="again-title"><h4 id="again-title" class="small">${t("lists.again_now")}</h4>
     <${Says} of=${verdict} />

@@ -1,4 +1,4 @@
-/** The rows of a list: one bar of filters, the table, and beside it all that is known of the row that was opened. */
+/** Rows of a list: filter bar, table, and details of the open row. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
 import { readableDomain } from "../../idn.js";
@@ -32,8 +32,7 @@ export function Rows({ of, filter }) {
 }
 
 /**
- * The row that was opened, by its own index: while a list runs, what is found above moves its place. A row that is no longer found
- * stays as it was, for somebody reads it.
+ * Open row, tracked by its own index because new matches shift its position. A row that no longer matches stays open for reading.
  * @param {ReturnType<typeof useRows>} rows @param {import("./filter.js").RowFilter} filter
  */
 function useOpened(rows, filter) {
@@ -45,12 +44,12 @@ function useOpened(rows, filter) {
   const known = last.current?.index === index ? last.current : undefined;
   const row = at === undefined ? undefined : (rows.row(at) ?? known);
   last.current = row;
-  // Without a filter a row that has not come yet has its index as its place.
+  // Without a filter, a row that is not loaded has its position as index.
   const open = (place) => setIndex(rows.row(place)?.index ?? place);
   return { row, at, open, shut };
 }
 
-/** A slash takes the reader to the search, unless they type. */
+/** Slash moves the focus to the search field, except while typing. */
 function useSlash() {
   useEffect(() => {
     const press = (event) => {
@@ -63,7 +62,7 @@ function useSlash() {
   }, []);
 }
 
-/** The bar of filters. It stays in sight while the table is. */
+/** Filter bar; stays visible while the table is. */
 function Filters({ of, filter, rows }) {
   const { now, set, clear, any } = filter;
   const picks = ["", ...STATUSES, ...(of.over && of.processed === of.rows ? [] : ["pending"])];
@@ -83,7 +82,7 @@ function Filters({ of, filter, rows }) {
   </div>`;
 }
 
-/** What is filtered besides the verdict and the text, in words. @returns {[string, string][]} */
+/** Labels of active filters other than verdict and text. @returns {[string, string][]} */
 function chosen(of, { reason: why, provider, domain }) {
   const name = of.providers.find(({ id }) => id === provider)?.name ?? t("provider.other");
   const all = /** @type {[string, string][]} */ ([["reason", why && reason(why)], ["provider", provider && name], ["domain", readableDomain(domain)]]);

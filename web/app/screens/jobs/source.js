@@ -1,23 +1,23 @@
 /**
- * The rows of a list, while it runs and after: all of them, or those that are looked for.
+ * Rows of a list, running or completed: all rows or filtered ones.
  *
- * Without a filter each row can be fetched by its place, in pages, when it comes in sight. With one the server looks through the
- * list and says how far; what is found is added to the end, as far as the reader scrolls.
+ * Without a filter, pages are fetched by position as they scroll into view. With a filter, the server scans the list and reports
+ * its position; matches are appended as the user scrolls.
  */
 import { useEffect, useMemo, useState } from "../../../vendor/lib.js";
 import { Refused, get } from "../../api.js";
 
 const PAGE = 200;
-/** How long rows in sight stand at least before they are read again for the verdicts that have come. */
+/** Minimum interval between refreshes of visible rows. */
 const AGAIN_MS = 1_000;
-/** A search that took long is repeated less often: it takes this part of the time at most. */
+/** Maximum share of time spent on repeated searches; long searches repeat less often. */
 const SHARE = 0.2;
-/** How often, and after what time, a server is asked again that has other searches to do. */
+/** Retries, and their delay, while the server is busy with other searches. */
 const TRIES = 3;
 const BUSY_MS = 1_000;
 
 /**
- * How many rows a filter finds, where the figures of the list say so; otherwise nothing.
+ * Rows that match the filter, if the list's counts give that number; `undefined` otherwise.
  * @param {import("../../live.js").Progress} of @param {Record<string, string>} filter
  */
 export function countOf(of, { q, status, reason, provider, domain }) {
@@ -39,7 +39,7 @@ export function useRows(of, filter) {
     source.begin();
     return () => source.end();
   }, [source]);
-  // Verdicts have come: rows that have none yet are read again, at once when the list is over.
+  // New verdicts: refresh pending rows, at once if the list is over.
   useEffect(() => source.renew(of.over), [source, of.over, of.processed]);
   return {
     filtered,
@@ -56,17 +56,17 @@ export function useRows(of, filter) {
   };
 }
 
-/** Instead of what is looked for: all rows. */
+/** Filter that matches all rows. */
 const UNFILTERED = { q: "", status: "", reason: "", provider: "", domain: "" };
 
-/** What both ways of reading have in common. */
+/** Common base of both row sources. */
 class Source {
   /** @param {string} id @param {Record<string, string>} filter */
   constructor(id, filter) {
     this.path = `/app/jobs/${encodeURIComponent(id)}/rows`;
     this.filter = filter;
     this.rows = 0;
-    /** How many rows have a verdict, as far as the page was told. */
+    /** Rows with a verdict, as last reported to the page. */
     this.processed = 0;
     this.stop = new AbortController();
     /** @type {unknown} */
@@ -78,15 +78,15 @@ class Source {
     this.took = 0;
   }
 
-  /** Whether something that stands there may have changed. @returns {boolean} */
+  /** True if loaded rows may be stale. @returns {boolean} */
   get isBehind() {
     return false;
   }
 
-  /** Reads again what may have changed. */
+  /** Reloads stale rows. */
   async refresh() {}
 
-  /** Has everything read again that may have changed, now or after a while. @param {boolean} [now] */
+  /** Schedules a refresh of stale rows, now or after the interval. @param {boolean} [now] */
   renew(now = false) {
     if (now) clearTimeout(this.timer);
     else if (this.timer !== undefined) return;
@@ -99,12 +99,12 @@ class Source {
         this.took = this.renewedAt - begun;
       }
       this.timer = undefined;
-      // Verdicts that came meanwhile, and answers that were given before them.
+      // Verdicts may have arrived since these responses.
       if (this.isBehind && this.failure === undefined && !this.stop.signal.aborted) this.renew();
     }, now ? 0 : Math.max(0, this.renewedAt + rest - performance.now()));
   }
 
-  /** @param {Record<string, unknown>} query @param {number} [tries] a busy server is asked again so often */
+  /** @param {Record<string, unknown>} query @param {number} [tries] attempts while the server is busy */
   async ask(query, tries = TRIES) {
     try {
       const answer = await get(this.path, { ...this.filter, ...query }, this.stop.signal);
@@ -131,15 +131,15 @@ class Source {
   }
 }
 
-/** All rows, each at its place. */
+/** All rows, by position. */
 class All extends Source {
   constructor(id) {
     super(id, {});
-    /** @type {Map<number, any[]>} those that have come */
+    /** @type {Map<number, any[]>} loaded pages */
     this.pages = new Map();
-    /** Those with rows without a verdict, and how many verdicts there were then. @type {Map<number, number>} */
+    /** Pages with pending rows, and the verdict count when they were loaded. @type {Map<number, number>} */
     this.open = new Map();
-    /** @type {Set<number>} those that are on their way */
+    /** @type {Set<number>} pages being loaded */
     this.asked = new Set();
     this.sight = [0, PAGE];
   }
@@ -153,7 +153,7 @@ class All extends Source {
 
   row = (index) => this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
 
-  /** Where a row stands, by its index. */
+  /** Position of a row by its index. */
   placeOf = (index) => index;
 
   want = (from, to) => {
@@ -170,7 +170,7 @@ class All extends Source {
   async fetch(page) {
     if (this.pages.has(page) || this.asked.has(page)) return;
     this.asked.add(page);
-    // While somebody scrolls fast, most pages are out of sight before they could be fetched.
+    // During fast scrolling, most pages leave the view before they are fetched.
     await new Promise((resolve) => setTimeout(resolve, 60));
     const [from, to] = this.sight;
     const wanted = page * PAGE < to && (page + 1) * PAGE > from && !this.stop.signal.aborted;
@@ -180,7 +180,7 @@ class All extends Source {
     if (answer) this.put(page, answer.data, known);
   }
 
-  /** @param {number} page @param {any[]} rows @param {number} known how many verdicts there were when they were asked for */
+  /** @param {number} page @param {any[]} rows @param {number} known verdict count at the time of the request */
   put(page, rows, known) {
     this.pages.set(page, rows);
     if (rows.every((row) => row.processed)) this.open.delete(page);
@@ -192,7 +192,7 @@ class All extends Source {
     return [...this.open.values()].some((known) => known < this.processed);
   }
 
-  /** Reads pages again that had rows without a verdict; those out of sight are forgotten. */
+  /** Reloads pages with pending rows; drops those out of view. */
   async refresh() {
     const [from, to] = this.sight;
     for (const page of [...this.open.keys()]) {
@@ -208,7 +208,7 @@ class All extends Source {
   }
 }
 
-/** Rows that are looked for, in the order in which they are found. */
+/** Filtered rows, in search order. */
 class Sought extends Source {
   constructor(id, filter) {
     super(id, filter);
@@ -217,9 +217,9 @@ class Sought extends Source {
     /** @type {number | null} */
     this.next = 0;
     this.scanned = 0;
-    /** How many verdicts there were when the search began. */
+    /** Verdict count when the search started. */
     this.known = 0;
-    /** How many when those in sight were read again. */
+    /** Verdict count when the visible rows were last refreshed. */
     this.updated = 0;
     /** @type {[number, number]} */
     this.sight = [0, PAGE];
@@ -238,11 +238,11 @@ class Sought extends Source {
 
   row = (index) => this.found[index];
 
-  /** Where a row stands, by its index: -1 where it is not found any more. */
+  /** Position of a row by its index; -1 if it no longer matches. */
   placeOf = (index) => this.found.findIndex((row) => row.index === index);
 
   want = (from, to) => {
-    // Nothing moves under the hand of somebody who has scrolled.
+    // After the user has scrolled, rows must not move.
     const back = this.scrolled && from === 0;
     this.sight = [from, to];
     this.scrolled = from > 0;
@@ -261,12 +261,12 @@ class Sought extends Source {
     return this.updated < this.processed && this.open.length > 0;
   }
 
-  /** Rows in sight without a verdict. */
+  /** Visible rows without a verdict. */
   get open() {
     return this.found.slice(...this.sight).filter((row) => !row.processed);
   }
 
-  /** Looks again from the beginning, for verdicts have come since; what was found stays until then. */
+  /** Restarts the search because of new verdicts; current results stay until then. */
   async refresh() {
     if (this.busy) return;
     if (this.scrolled) return this.update();
@@ -278,7 +278,7 @@ class Sought extends Source {
     this.changed();
   }
 
-  /** Reads rows in sight again, each at its place, also where what was looked for is no longer true of them. */
+  /** Refreshes visible rows in place, even if they no longer match the filter. */
   async update() {
     this.updated = this.processed;
     for (const page of new Set(this.open.map(({ index }) => Math.floor(index / PAGE)))) {
@@ -298,7 +298,7 @@ class Sought extends Source {
     if (this.isBehind) this.renew();
   }
 
-  /** Goes on until as much is found as is wanted. @param {{ found: any[], next: number | null, scanned: number }} into */
+  /** Searches until enough rows are found. @param {{ found: any[], next: number | null, scanned: number }} into */
   async search(into) {
     while (into.next !== null && into.found.length < this.wanted && !this.stop.signal.aborted) {
       const answer = await this.ask({ after: into.next, per_page: PAGE });

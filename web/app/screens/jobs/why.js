@@ -1,4 +1,4 @@
-/** Why verdicts are as they are: by reason, by mail provider, by domain. Each line filters the rows. */
+/** Distribution of verdicts by reason, mail provider and domain. Each line filters the rows. */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number, percent } from "../../format.js";
@@ -8,7 +8,7 @@ import { Glyph, partsOf, reason, STATUS_OF, STATUSES, Strip } from "../../ui.js"
 import { ofReason } from "../../ui/because.js";
 
 const PROVIDERS = 7;
-/** How often domains are counted again while the list runs: that reads all of its rows. */
+/** Refresh interval of domain counts while the list runs; counting reads all rows. */
 const AGAIN_MS = 10_000;
 
 /** @param {{ of: import("../../live.js").Progress, filter: import("./filter.js").Filtering, readable: boolean }} props */
@@ -27,7 +27,7 @@ export function Why({ of, filter, readable }) {
 
 function Group({ of, status, filter, readable }) {
   const reasons = Object.entries(of.reasons).filter(([name]) => STATUS_OF[name] === status && name !== "valid");
-  // One scale for all: a bar must not lie about one of another group.
+  // One scale for all groups, so that bars are comparable.
   const most = Math.max(1, ...Object.entries(of.reasons).filter(([name]) => name !== "valid").map(([, count]) => count));
   if (of[status] === 0) return null;
   return html`<li class=${`head ${status}`}><div><span class="verdict-word"><${Glyph} of=${status} />${t(`status.${status}`)}</span>
@@ -43,14 +43,14 @@ function Line({ kind = "", label, more = "", count, share, part, filter, parts, 
     : html`<div>${inside}</div>`}</li>`;
 }
 
-/** One that is made of several verdicts: its bar has full length, its size is told by the figure. */
+/** Bar of several verdicts: full length; the size is in the figure. */
 const mixed = (counts) => ({ count: counts.processed, share: percent(counts.passed, counts.processed), parts: partsOf(counts), total: counts.processed });
 
 function Providers({ of, filter, readable }) {
   const [all, setAll] = useState(false);
   const known = of.providers.filter(({ id }) => id);
   const others = of.providers.find(({ id }) => !id);
-  // A report is printed: nothing of it can be unfolded.
+  // A printed report cannot be expanded.
   const shown = all || !readable ? known : known.slice(0, PROVIDERS);
   return html`<ul class="meters">
     ${shown.map(({ id, name, ...counts }) => html`<${Line} key=${id} label=${name} ...${mixed(counts)} part=${readable && { provider: id }} filter=${filter} />`)}
@@ -62,7 +62,7 @@ function Providers({ of, filter, readable }) {
 function Domains({ of, filter }) {
   const mix = useDomains(of);
   if (!mix || mix.data.length === 0) return null;
-  // Texts that are no address, and addresses that were erased.
+  // Rows without a valid address, and erased addresses.
   const without = less(of, [...mix.data, mix.others]);
   return html`<header class="inner"><h2>${t("lists.domains")}</h2>
       ${mix.scanned < of.rows && html`<span class="tiny quiet">${t("lists.domains_part", { n: mix.scanned })}</span>`}</header>
@@ -73,12 +73,12 @@ function Domains({ of, filter }) {
     </ul>`;
 }
 
-/** What is left of counts without some of them. */
+/** Subtracts partial counts from the totals. */
 const less = (counts, parts) => Object.fromEntries(["processed", ...STATUSES].map((name) => [name, parts.reduce((left, part) => left - part[name], counts[name])]));
 
 /**
- * The largest domains, counted again while verdicts come. What was counted stays where it cannot be; `isWhole`: it was counted to the
- * end, of a list that is over.
+ * Largest domains, recounted as verdicts arrive. A failed recount keeps the previous counts. `isWhole`: complete counts of a
+ * finished list.
  */
 function useDomains({ id, over, processed, rows }) {
   const [mix, setMix] = useState(/** @type {any} */ (undefined));

@@ -1,4 +1,4 @@
-/** What is done with a key: making one, a successor. */
+/** Dialogs that create and rotate keys. */
 import { html } from "../../../vendor/lib.js";
 import { ask, post } from "../../api.js";
 import { endOfDay, fieldDay } from "../../format.js";

@@ -1,4 +1,4 @@
-/** A key that was just made: it is shown this once, with the first call in the reader's language. */
+/** New key, shown once, with a first call in the user's programming language. */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { useChanges } from "../../changes.js";
 import { time } from "../../format.js";
@@ -11,14 +11,14 @@ import { t } from "../../text.js";
 import { Dialog, Icon, Note, Secret } from "../../ui.js";
 import { Code } from "../../ui/code.js";
 
-/** What a key may ask first. @param {{ scopes: string[] }} key */
+/** First call that the key's scopes allow. @param {{ scopes: string[] }} key */
 const firstCall = ({ scopes }) => (scopes.includes("verify") ? "/v1/verify?email=name@example.com" : "/v1/check-key");
 
-/** @param {{ of: any, close: () => void }} props  the key may say which one it succeeds */
+/** @param {{ of: any, close: () => void }} props  the key may name its predecessor */
 export function Made({ of: key, close }) {
   const open = key.kind === "pub";
   const write = (language) => written(language, { method: "GET", url: location.origin + firstCall(key), key: key.secret, reply: "json" });
-  // The examples of the API reference have it from here.
+  // The examples of the API reference use this key.
   useEffect(() => { if (key.kind === "test") keepKey(session.value?.user.id, key.secret); }, [key.secret]);
   return html`<${Dialog} title=${t("keys.made")} wide=${true} close=${close}>
     <${Note} kind=${open ? undefined : "warning"} focused=${true}>${open ? t("keys.public") : t("keys.once")}<//>
@@ -29,7 +29,7 @@ export function Made({ of: key, close }) {
   <//>`;
 }
 
-/** Waits for the first request with the key, which is written down within a minute. */
+/** Waits for the first request with the key; the server records it within a minute. */
 function FirstUse({ id }) {
   const [used, setUsed] = useState(false);
   useChanges(used ? undefined : "keys", async () => {

@@ -1,4 +1,4 @@
-/** What a key may do, as people say it: a few common sets of scopes, all, or a choice of one's own. */
+/** Permission presets of keys: common sets of scopes, all scopes, or a custom set. */
 
 export const SCOPES = [
   "verify", "read:jobs", "write:jobs", "read:account", "write:account", "read:team", "write:team", "read:reports",
@@ -15,7 +15,7 @@ const SETS = {
 export const LIVE_PRESETS = [...Object.keys(SETS), "all", "widget", "own"];
 export const TEST_PRESETS = ["test"];
 
-/** The kind and the scopes of a key. @param {string} preset @param {string[]} own */
+/** Kind and scopes of a preset. @param {string} preset @param {string[]} own */
 export function asked(preset, own) {
   if (preset === "all") return { kind: "live" };
   if (preset === "test") return { kind: "test" };
@@ -23,7 +23,7 @@ export function asked(preset, own) {
   return { kind: "rk", scopes: SETS[preset] ?? own };
 }
 
-/** The preset of a key. @param {{ kind: string, scopes: string[] }} key */
+/** Preset that matches a key. @param {{ kind: string, scopes: string[] }} key */
 export function presetOf({ kind, scopes }) {
   if (kind !== "rk") return { live: "all", test: "test", pub: "widget" }[kind] ?? "own";
   return Object.entries(SETS).find(([, set]) => set.length === scopes.length && set.every((scope) => scopes.includes(scope)))?.[0] ?? "own";

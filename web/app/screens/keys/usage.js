@@ -1,4 +1,4 @@
-/** What a key has verified, by day, and when it was last used. */
+/** Daily usage of a key, and its last use. */
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";

@@ -1,4 +1,4 @@
-/** A list to try: invented people, whose addresses the sandbox answers for. */
+/** Demo list of fictitious people, with sandbox addresses. */
 
 const FIRST = [
   "Ann", "Bruno", "Clara", "David", "Elena", "Felix", "Greta", "Hugo", "Ines", "Jonas", "Karin", "Lena", "Marco", "Nora", "Otto",
@@ -8,7 +8,7 @@ const LAST = ["Becker", "Costa", "Duval", "Fischer", "Garcia", "Keller", "Lee", 
 const SHOPS = ["acme-widgets.com", "acme-garden.com", "acme-books.com", "acme-travel.com"];
 const CITIES = ["Berlin", "Lyon", "Madrid", "Porto", "Vienna", "Leeds"];
 
-/** Rows of the sort that every real list has. */
+/** Irregular rows, as in real lists. */
 const ODD = [
   ["Ann Becker", "Ann.Becker@acme-widgets.com", "Berlin"],
   ["Press", "info@acme-books.com", "Leeds"],
@@ -18,7 +18,7 @@ const ODD = [
   ["No address", "", "Vienna"],
 ];
 
-/** The list as a file. */
+/** Demo list as a CSV file. */
 export function demo() {
   const people = FIRST.flatMap((first, row) => LAST.map((last, column) => {
     const at = `${first}.${last}`.toLowerCase();

@@ -1,4 +1,4 @@
-/** What the browser remembers of somebody's first steps: single verdicts of test mode are stored nowhere, nor is that the list is hidden. */
+/** First-step state in browser storage: the server stores neither single test verdicts nor that the checklist is hidden. */
 import { session } from "../../session.js";
 
 /** @param {"verified" | "hidden"} what */

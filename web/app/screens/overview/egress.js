@@ -1,4 +1,4 @@
-/** Whether mail servers answer us: what each node has met, what holds it back, and what its checkup advises. */
+/** Outbound SMTP health: connections, limits and checkup advice of each node. */
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { ago, number, percent, utcDay } from "../../format.js";
@@ -7,12 +7,12 @@ import { Ago, Empty, Facts, Fetched, Figure, Note, useFetched } from "../../ui.j
 
 const KINDS = { ok: "good", warn: "warn", fail: "bad" };
 
-/** Of so many connections, this share makes a way to mail servers a good one. */
+/** Minimum share of successful connections for good health. */
 const WELL = 0.9;
 
 /** @typedef {import("./trend.js").ReportDay} ReportDay */
 
-/** @param {{ days?: ReportDay[] }} props what came out lately, oldest first */
+/** @param {{ days?: ReportDay[] }} props recent results, oldest first */
 export function Egress({ days }) {
   const ways = useFetched((signal) => get("/app/egress", {}, signal), []);
   return html`<${Fetched} from=${ways} lines=${6}>${({ data, reachable }) => {
@@ -23,7 +23,7 @@ export function Egress({ days }) {
   }}<//>`;
 }
 
-/** What is told to those who do not run the installation. @param {{ reachable: boolean | null }} props */
+/** Summary for users who do not operate the installation. @param {{ reachable: boolean | null }} props */
 function Reduced({ reachable }) {
   if (reachable === null) return html`<${Empty} title=${t("egress.none")}>${t("egress.none_text")}<//>`;
   return reachable ? html`<p>${t("egress.reachable")}</p>` : html`<${Note} kind="warning">${t("egress.unreachable")}<//>`;
@@ -40,7 +40,7 @@ function Way({ of: { state, sources, seen_at }, days, name }) {
   </div>`;
 }
 
-/** In a word, with what is held back, and how many verdicts stayed unknown day by day. @param {{ of: any, days?: ReportDay[] }} props */
+/** Health summary with held addresses and the daily share of unknown verdicts. @param {{ of: any, days?: ReportDay[] }} props */
 function Health({ of: { connections, connect_failures: failures, held, held_others: others }, days }) {
   const [tried, paused] = [connections + failures, held.length + others];
   const [kind, word] = tried === 0 ? ["", "idle"] : paused === 0 && connections / tried >= WELL ? ["good", "well"] : ["warn", "partly"];
@@ -83,7 +83,7 @@ function Engine({ of: engine }) {
     <${Facts} of=${[[t("egress.held"), list(held)], [t("egress.tight"), list(tight)]]} />`;
 }
 
-/** In the words of the server, which are those of `probity doctor`. */
+/** Server texts, identical to those of `probity doctor`. */
 function Checks({ of: { at, checks } }) {
   const good = checks.filter(({ outcome }) => outcome === "ok");
   const others = checks.filter(({ outcome }) => outcome !== "ok");

@@ -1,4 +1,4 @@
-/** What has changed since the reader was last here: lists that were done, keys that were made, and so on, by others and by themselves. */
+/** Changes since the user's last visit, such as completed lists and new keys, by team members and the user. */
 import { html } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";
@@ -12,17 +12,17 @@ import { Happened } from "../timeline/sentence.js";
 
 const DAYS_MAX = 30;
 const DAY_MS = 86_400_000;
-/** Events that are told one by one. */
+/** Events listed individually. */
 const TOLD = 5;
-/** Events of one call. */
+/** Events per request. */
 const MOST = 200;
 
-/** @param {{ since: number }} props the end of the last visit */
+/** @param {{ since: number }} props end of the last visit */
 export function Part({ since }) {
   const days = Math.min(DAYS_MAX, Math.max(1, Math.ceil((Date.now() - since) / DAY_MS)));
   const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [since], "timeline");
   const names = useFetched(named, []);
-  // The oldest that was read is new as well: there are more, or may be.
+  // If even the oldest loaded event is new, there may be more.
   const cut = timeline.value?.events.length === MOST && Date.parse(timeline.value.events[MOST - 1].at) > since;
   const events = timeline.value?.events.filter((event) => Date.parse(event.at) > since && !isOwnCare(event)) ?? [];
   if (events.length === 0) return null;
@@ -36,5 +36,5 @@ export function Part({ since }) {
   <//>`;
 }
 
-/** The reader's own signing in is no news to them. */
+/** The user's own sign-ins are not news. */
 const isOwnCare = (event) => groupOf(event) === "access" && event.actor?.id === session.value?.user.id;

@@ -1,6 +1,6 @@
 /**
- * The first steps, on the first screen until they are done or hidden. Whether a step is done is what the organization has; the
- * browser remembers only that the list is hidden, and a verdict of the sandbox.
+ * First-steps checklist, shown until done or hidden. Completion follows from the organization's data; the browser only stores
+ * whether the checklist is hidden and whether the sandbox returned a verdict.
  */
 import { html, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
@@ -41,7 +41,7 @@ function Steps({ hide: away }) {
 
 /** @typedef {{ name: string, done: boolean, act: (label: string) => unknown }} FirstStep */
 
-/** The steps of somebody with this role, in their order. @param {{ done: string[] }} of @param {(what: string) => void} open @returns {FirstStep[]} */
+/** Steps by role. @param {{ done: string[] }} of @param {(what: string) => void} open @returns {FirstStep[]} */
 function stepsOf(of, open) {
   const link = (to) => (label) => html`<a class="button slim" href=${to}>${label}</a>`;
   const press = (what) => (label) => html`<button type="button" class="button slim" onClick=${() => open(what)}>${label}</button>`;
@@ -57,7 +57,7 @@ function stepsOf(of, open) {
   ].filter(Boolean));
 }
 
-/** How much is done, as a part of a ring. @param {{ of: number }} props */
+/** Progress ring. @param {{ of: number }} props */
 const Share = ({ of }) => html`<svg class="done-ring" viewBox="0 0 36 36" aria-hidden="true"><circle cx="18" cy="18" r="15" /><circle class="part" cx="18" cy="18" r="15"
   pathLength="100" stroke-dasharray=${`${100 * of} 100`} transform="rotate(-90 18 18)" /></svg>`;
 
@@ -70,14 +70,14 @@ function Step({ name, done, isNext, act }) {
   </li>`;
 }
 
-/** Sends the demo list. The sandbox answers for it, so that it comes to test mode. */
+/** Uploads the demo list. The sandbox verifies it, so the upload is in test mode. */
 function Demo({ label }) {
   const here = useHere();
   const work = async () => {
     if (!testing.value) choose(session.value?.user.id ?? "", true);
     const [{ demo }, { send }] = await Promise.all([import("./demo.js"), import("../jobs/new/sending.js")]);
     const id = await send(demo(), { name: "demo.csv", source: "csv" }, new AbortController().signal);
-    // A change of mode restarts the screen, so this one is no longer shown.
+    // The mode switch restarts the screen, so this instance is no longer mounted.
     location.hash = `#/lists/new?upload=${encodeURIComponent(id)}`;
   };
   return html`<${Button} kind="slim" work=${work} disabled=${here.signal.aborted}>${label}<//>`;

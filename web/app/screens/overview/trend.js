@@ -1,6 +1,6 @@
 /**
- * The last days beside those before: figures with their change, and the bars by day. Only whole days are compared: today, which goes on,
- * stands beside them. Where there was nothing before, all days are counted, and nothing is compared.
+ * Recent days against the preceding period: figures with their change, and daily bars. Only whole days are compared; today is
+ * shown separately. Without earlier data, all days count and nothing is compared.
  */
 import { html, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
@@ -8,14 +8,14 @@ import { locale, t } from "../../text.js";
 import { Card, Curve, Empty, Figure, Glyph, STATUSES, Switch } from "../../ui.js";
 import { DailyChart } from "../../ui/chart.js";
 
-/** Statuses whose share is good or bad to have more of. */
+/** Statuses with the direction in which a higher share is better. */
 const GOOD = /** @type {const} */ ([["passed", 1], ["unknown", -1], ["undeliverable", -1]]);
-/** Smaller changes of a share, in points, mean nothing. */
+/** Smallest significant change of a share, in percentage points. */
 const LEAST = 0.1;
 
 /** @typedef {{ date: string, total: number, statuses: Record<string, number> }} ReportDay */
 
-/** @param {{ rows: ReportDay[], n: number }} props twice `n` whole days, and today; the last half and today are drawn */
+/** @param {{ rows: ReportDay[], n: number }} props 2 × `n` whole days and today; the second half and today are drawn */
 export function Trend({ rows, n }) {
   const [isShare, setShare] = useState(false);
   const days = [...rows].sort((a, b) => a.date.localeCompare(b.date));
@@ -47,7 +47,7 @@ function sums(days) {
   return { total: sum(({ total }) => total), ...Object.fromEntries(STATUSES.map((status) => [status, sum(({ statuses }) => statuses[status])])) };
 }
 
-/** How much more or less, in points of a share or in percent; whether that is good, by colour and in words. @param {{ by: number, good?: number, unit?: "percent" }} props */
+/** Change in points or percent; color and text rate it. @param {{ by: number, good?: number, unit?: "percent" }} props */
 function Change({ by, good = 0, unit }) {
   if (Math.abs(by) < LEAST) return html`<span class="change-of">=</span>`;
   const kind = good * by > 0 ? "good" : good * by < 0 ? "bad" : "";

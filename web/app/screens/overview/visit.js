@@ -1,29 +1,29 @@
 /**
- * When somebody was here before: the end of their last visit, which the browser remembers for each person. A visit is over once
- * its pages have been out of sight for half an hour, be they open or not.
+ * End of the user's last visit, stored by the browser per user. A visit ends when its pages have been hidden for 30 minutes, even
+ * if they stay open.
  *
- * What is noted is when a page was seen last. It is compared before it is noted again, for that forgets it.
+ * The stored value is the time a page was last visible. It is compared before it is overwritten.
  */
 import { signal } from "../../../vendor/lib.js";
 import { session } from "../../session.js";
 
 const APART_MS = 30 * 60_000;
-/** How often it is noted while the page is seen: a computer may fall asleep and tell nobody. */
+/** Interval at which a visible page stores the time: a computer may go to sleep without an event. */
 const NOTE_MS = 5 * 60_000;
 
-/** When the visit before this one ended. */
+/** End of the previous visit. */
 const since = signal(/** @type {number | undefined} */ (undefined));
 
 const kept = () => ["probity", "seen", session.value?.user.id].join(".");
 
-/** @returns {number | undefined} the time at which the last visit ended; nothing on the first one */
+/** @returns {number | undefined} end of the last visit; `undefined` on the first */
 export function lastVisit() {
   if (document.hidden) compare();
   else seen();
   return since.value;
 }
 
-/** Another page of this browser may have noted more than this one. */
+/** Another page of this browser may have stored a later time. */
 function compare() {
   const last = JSON.parse(localStorage.getItem(kept()) ?? "{}");
   const isNew = Number.isFinite(last.until) && Date.now() - last.until > APART_MS;
@@ -38,8 +38,8 @@ function seen() {
 
 const seenIfShown = () => document.hidden || seen();
 
-// Who hides a page has seen it until then.
+// A page that becomes hidden was visible until now.
 document.addEventListener("visibilitychange", seen);
-// A page that was hidden before it goes was not.
+// A page that was already hidden does not count when it unloads.
 addEventListener("pagehide", seenIfShown);
 setInterval(seenIfShown, NOTE_MS);

@@ -1,10 +1,10 @@
-/** Usage as a file for spreadsheets. */
+/** Usage as a CSV file. */
 
-/** How long a file can be fetched by the browser that saves it. */
+/** Lifetime of the download URL. */
 const KEPT_MS = 60_000;
 
 /**
- * Saves days and parts. A name is the customer's own text: it is quoted, and no spreadsheet may take it for a formula.
+ * Saves daily usage as CSV. Names are customer input: they are quoted and protected against formula injection.
  * @param {string} name
  * @param {{ by: string, days: { date: string, total: number }[] }} usage
  * @param {{ id: string, label: string, counts: number[] }[]} parts
@@ -18,7 +18,7 @@ export function csv(name, { by, days }, parts) {
   link.href = URL.createObjectURL(file);
   link.download = name;
   link.click();
-  // Browsers may read the file only after this.
+  // Browsers may start reading the file after the click.
   setTimeout(() => URL.revokeObjectURL(link.href), KEPT_MS);
 }
 

@@ -1,4 +1,4 @@
-/** Usage of any period, divided: by verdict, source, key, connection, mail provider or domain. Also as a file. */
+/** Usage of a period by verdict, source, key, connection, mail provider or domain, also as CSV. */
 import { html, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number, percent } from "../../format.js";
@@ -12,10 +12,13 @@ import { csv } from "./csv.js";
 import { PERIODS, periodOf } from "./periods.js";
 
 const DIMENSIONS = ["status", "source", "key", "connection", "provider", "domain"];
-/** Parts that the chart tells apart by colour; the table has more. */
+/** Parts with their own color in the chart; the table shows more. */
 const COLOURS = 6;
 
-/** A part of the whole, as it is shown. @typedef {{ id: string, label: string, kind: string, verified: number, charged: number | null, counts: number[] }} Shown */
+/**
+ * One part of the total, for display.
+ * @typedef {{ id: string, label: string, kind: string, verified: number, charged: number | null, counts: number[] }} Shown
+ */
 
 export function Division() {
   const asked = where.value.query.get("by") ?? "";
@@ -61,7 +64,7 @@ function Divided({ of }) {
     <${Table} caption=${t(`usage.by_${of.by}`)} columns=${columns} rows=${parts} /></div>`;
 }
 
-/** The parts from the largest on, verdicts in their usual order; what is in none of them last. @returns {Shown[]} */
+/** Parts in descending order, verdicts in their fixed order; the remainder last. @returns {Shown[]} */
 function partsOf({ by, total, parts, days }) {
   const all = by === "status" ? STATUSES.map((id) => parts.find((part) => part.id === id) ?? { id, name: null, verified: 0, charged: 0 }) : parts;
   const shown = all.map((part, n) => ({

@@ -1,6 +1,6 @@
-/** Periods of reports, in days of UTC, as the API counts them. */
+/** Report periods in UTC days, as in the API. */
 
-/** A number of days up to today, a calendar month, or days that the reader chooses. */
+/** Days up to today, calendar months, or a custom range. */
 export const PERIODS = ["7", "30", "90", "366", "this_month", "last_month", "own"];
 
 /** @param {number} at */

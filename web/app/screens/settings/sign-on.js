@@ -1,4 +1,4 @@
-/** Single sign-on: the provider of the organization, its domains, and what to enter where. Only the owner changes it. */
+/** Single sign-on: identity provider, domains, and values to register at the provider. Only the owner can change it. */
 import { html, useState } from "../../../vendor/lib.js";
 import { ask, post, remove } from "../../api.js";
 import { day } from "../../format.js";
@@ -8,7 +8,7 @@ import { Button, Card, Check, Facts, Fetched, Field, Form, FormDialog, Note, Sec
 
 const PATH = "/app/sso";
 const ROLES = ["contributor", "administrator"];
-/** Providers with a hint: what to enter there, and as the issuer here. */
+/** Providers with setup hints: values for the provider and its issuer URL. */
 const HINTS = ["entra", "google", "okta", "keycloak"];
 
 export function SignOn() {
@@ -31,7 +31,7 @@ function State({ of, set, again }) {
   </div>`;
 }
 
-/** The provider as it is set, and whether it works. */
+/** Configured provider and its status. */
 function Standing({ of: { provider }, owner, again }) {
   const [tested, setTested] = useState(/** @type {{ works: boolean, fault: string | null, message: string | null } | undefined} */ (undefined));
   const [asks, setAsks] = useState(false);
@@ -51,7 +51,7 @@ function Standing({ of: { provider }, owner, again }) {
     ${asks && html`<${Deletion} close=${() => setAsks(false)} again=${again} />`}`;
 }
 
-/** Asks whether it shall be deleted, and for the password: a page left open is not enough. */
+/** Deletion dialog. The password is required because an unattended page must not suffice. */
 function Deletion({ close, again }) {
   const [current, setCurrent] = useState("");
   async function send() {
@@ -66,7 +66,7 @@ function Deletion({ close, again }) {
   <//>`;
 }
 
-/** A domain; as long as it is not proven, or its record is missing, with the record that proves it. */
+/** Domain; with its DNS record while unproven or if the record is missing. */
 function Domain({ of, owner, set }) {
   const until = of.counts_until;
   if (of.proven_at && !until) return html`<p><strong>${of.domain}</strong> · ${t("sso.proven")}</p>`;
@@ -84,7 +84,7 @@ function Domain({ of, owner, set }) {
   <//>`;
 }
 
-/** What is typed, from what is set. */
+/** Form values of the configuration. */
 function typed({ provider, domains }) {
   return {
     issuer: provider?.issuer ?? "", client_id: provider?.client_id ?? "", client_secret: "", current: "",

@@ -1,4 +1,4 @@
-/** Sending services that report bounces and complaints by themselves, each to a URL of its own. */
+/** Sending services that report bounces and complaints, each to its own URL. */
 import { html, useState } from "../../../vendor/lib.js";
 import { get, post, remove } from "../../api.js";
 import { administrates } from "../../session.js";
@@ -7,7 +7,7 @@ import { Ago, Card, Confirm, Dialog, Empty, Fetched, Field, FormDialog, Note, Se
 
 /** @type {Record<string, string>} */
 const SERVICES = { postmark: "Postmark", sendgrid: "SendGrid", mailgun: "Mailgun", sparkpost: "SparkPost", ses: "Amazon SES" };
-/** Services that sign, so that their key is needed. */
+/** Services that sign their reports, which requires their key. */
 const SIGNING = ["sendgrid", "mailgun", "ses"];
 
 export function Sources() {
@@ -53,7 +53,7 @@ function Add({ close, create }) {
   <//>`;
 }
 
-/** The URL of a new source, which is shown this once. */
+/** URL of a new source, shown once. */
 function Made({ of, close }) {
   const url = of.url.startsWith("/") ? location.origin + of.url : of.url;
   return html`<${Dialog} title=${t("sources.made")} wide=${true} close=${close}>

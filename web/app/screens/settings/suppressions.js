@@ -1,4 +1,4 @@
-/** Addresses that made trouble: how many a list has, whether it has one, and putting some on it or off it. */
+/** Suppression lists: sizes, lookup, adding and removing addresses. */
 import { html, useState } from "../../../vendor/lib.js";
 import { get, post, remove } from "../../api.js";
 import { number } from "../../format.js";
@@ -19,7 +19,7 @@ export function Suppressions() {
   <//>`;
 }
 
-/** Whether a list has an address. The lists cannot be read out, only asked. */
+/** Looks up one address. The hashed lists cannot be read out. */
 function Look() {
   const [email, setEmail] = useState("");
   const [found, setFound] = useState(/** @type {string[] | undefined} */ (undefined));
@@ -42,7 +42,7 @@ function Change({ changed }) {
       toast(t("suppressions.added", { added: number(added), present: number(present), invalid: number(invalid) }));
     } else {
       const { removed } = await remove(path(list), { emails });
-      // Where not all of them were listed, nobody knows which ones were.
+      // Undo only if all addresses were listed; otherwise the removed ones are unknown.
       const undo = removed === emails.length ? () => post(path(list), { emails }, true).then(changed) : undefined;
       toast(t("suppressions.removed", { removed: number(removed) }), undo);
     }

@@ -1,4 +1,4 @@
-/** The link to a list's summary: made, copied, revoked. The server has only a hash of it, so it is shown once. */
+/** Summary link of a list: create, copy, revoke. The server stores only its hash, so the link is shown once. */
 import { html, useState } from "../../../vendor/lib.js";
 import { ask, get, post } from "../../api.js";
 import { time } from "../../format.js";

@@ -1,4 +1,4 @@
-/** What kinds of events there are, to look at one of them alone. */
+/** Event groups for the filter. */
 
 export const GROUPS = ["lists", "keys", "team", "access", "settings", "webhooks", "connections", "account"];
 

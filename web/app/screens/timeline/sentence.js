@@ -1,8 +1,8 @@
 /**
- * An event as a sentence: who did what to which, with links to them.
+ * Event as a sentence with links: actor, action, resource.
  *
- * The server knows ids. Names are those of now; where nobody is called so any more, the id stands for itself. Events from before
- * ids of what they are about were recorded say what happened, and who did it.
+ * Events contain IDs; names are the current ones. The ID is shown if the resource no longer exists. Old events without resource
+ * IDs show only action and actor.
  */
 import { html } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
@@ -14,7 +14,7 @@ import { groupOf } from "./groups.js";
 import { settingName, SettingValues } from "./setting.js";
 
 const ICONS = { lists: "file", keys: "key", team: "people", access: "lock", settings: "sliders", webhooks: "hook", connections: "plug", account: "clock" };
-/** Where people, keys and webhooks are. */
+/** Locations of team members, keys and webhooks. */
 const PLACES = { user: () => ["team"], api_key: () => ["keys"], webhook: (id) => ["webhooks", id] };
 
 /** @typedef {{ value?: Record<string, string>, failure?: unknown }} Names */
@@ -48,10 +48,10 @@ const said = (name, parts) => {
   return whole && html`<p>${whole}</p>`;
 };
 
-/** Of what little is known. */
+/** Event with few details. */
 const without = (what, who) => html`<p>${what}${who && html` <span class="quiet">·</span> ${who}`}</p>`;
 
-/** By name, or by id where nobody is called so any more. Until the names are there, only what they are. */
+/** Resource by name, or by ID if it no longer exists. The type is shown until the names are loaded. */
 function Named({ type, id, names: { value, failure } }) {
   const name = value?.[id];
   if (name) return html`<a href=${link(PLACES[type](id))}>${name}</a>`;
@@ -63,7 +63,7 @@ function Who({ of: { type, id }, names }) {
   return html`<strong><${Named} type=${type} id=${id} names=${names} /></strong>${type === "api_key" && html` <span class="quiet small">(${t("actor.api_key")})</span>`}`;
 }
 
-/** A list by its name, where it has one. @param {string} id @param {Names} names */
+/** List by name, if it has one. @param {string} id @param {Names} names */
 const listLink = (id, names) => html`<a href=${link(["lists", id])}>${names.value?.[id] ?? t("did.list")}</a>`;
 
 function List({ of: { job }, who, names }) {

@@ -1,13 +1,13 @@
-/** A setting of an event by its name, and its values before and after, in the reader's words. */
+/** Changed setting with its old and new values, in the user's language. */
 import { html } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
 import { says, t } from "../../text.js";
 import { reason, reasonOf, word } from "../../ui.js";
 
-/** Entries of two lists that are shown whole. */
+/** Maximum length of lists shown in full. */
 const FEW = 20;
 
-/** What the words of a setting are called. @type {Record<string, (word: string) => string>} */
+/** Text names for the values of a setting. @type {Record<string, (word: string) => string>} */
 const WORDS = {
   "organization.ignored_reasons": (name) => reason(reasonOf(name)),
   "organization.ignored_statuses": (name) => word("status", name),
@@ -22,14 +22,14 @@ export function settingName(setting) {
   return says(`setting.${name}`) ? t(`setting.${name}`) : html`<code>${setting}</code>`;
 }
 
-/** @param {{ of: any }} props the event; nothing where the values are not kept */
+/** @param {{ of: any }} props event; renders nothing if it has no values */
 export function SettingValues({ of: { setting, before, after } }) {
   const [was, is] = apart(before, after).map((value) => shown(setting, value));
   return was !== is && html`<p class="small change"><span class="hidden-text">${t("did.before")} </span><span class="was">${was}</span>${" "}
     <span aria-hidden="true">→ </span><span class="hidden-text">${t("did.after")} </span><span>${is}</span></p>`;
 }
 
-/** Of lists that are long, what one has and the other has not; all else as it is. */
+/** Differences of two long lists; other values unchanged. */
 function apart(before, after) {
   if (before?.removed || after?.added) return [before?.removed ?? before, after?.added ?? after];
   if (!Array.isArray(before) || !Array.isArray(after) || before.length + after.length <= FEW) return [before, after];

@@ -1,4 +1,4 @@
-/** A verdict, large, and below it what it is made of. */
+/** Verdict with its evidence. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
 import { Copy, Glyph, Icon, reason, word } from "../../ui.js";

@@ -1,12 +1,10 @@
-/**
- * What was checked: each finding against the address, and what is known to be well. Nothing is said of what nobody looked at.
- */
+/** Check results: findings against the address, then passed checks. Skipped checks are omitted. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
 import { Glyph, reason, STATUS_OF, word } from "../../ui.js";
 import { isAcceptance } from "../../ui/because.js";
 
-/** @param {{ of: any }} props a verdict with its evidence */
+/** @param {{ of: any }} props verdict with evidence */
 export function Checks({ of: { email, status, role, disposable, evidence } }) {
   const { findings, domain, probe } = evidence;
   const servers = findings.some(({ reason: found, meta }) => found === "illegitimate" || meta === "relay_denied") ? 0 : namedBy(domain, email);
@@ -32,7 +30,7 @@ export function Checks({ of: { email, status, role, disposable, evidence } }) {
   </section>`;
 }
 
-/** How many mail servers DNS names. A domain without MX records has itself as the only one, which DNS does not name as such. */
+/** Number of MX hosts in DNS. A domain without MX records is its own implicit MX host, which does not count. */
 function namedBy(domain, email) {
   if (!domain?.exists || domain.null_mx) return 0;
   const [first, ...others] = domain.mx;

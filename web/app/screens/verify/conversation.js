@@ -1,17 +1,17 @@
-/** What was said to mail servers and what they answered: in words with their own beneath, or as it was. */
+/** SMTP dialog: plain-language steps with the original replies, or the raw transcript. */
 import { html, useState } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
 import { t } from "../../text.js";
 import { Facts, Icon, Switch, Table, word, yes } from "../../ui.js";
 import { deciding } from "./deciding.js";
 
-/** The commands, by the stage that awaits their reply. After connecting, the client sends nothing yet. */
+/** Commands by the stage that awaits their reply. After connecting, the client sends nothing. */
 const COMMANDS = { ehlo: "EHLO", starttls: "STARTTLS", mail: "MAIL FROM", rcpt: "RCPT TO" };
 
 const raw = (of) => [of.code, of.enhanced, of.text].filter(Boolean).join(" ");
 const code = (of) => html`<code>${raw(of)}</code>`;
 
-/** @param {{ of: any }} props a verdict with its evidence */
+/** @param {{ of: any }} props verdict with evidence */
 export function Conversation({ of: verdict }) {
   const { probe, source } = verdict.evidence;
   const [plain, setPlain] = useState(false);
@@ -42,7 +42,7 @@ export function Talk({ of: { email, status, evidence: { probe } } }) {
     </ol>`;
 }
 
-/** @param {{ us?: boolean, words: string, line: string, at?: number, kind?: string }} props `kind`: the verdict, where this decided it */
+/** @param {{ us?: boolean, words: string, line: string, at?: number, kind?: string }} props `kind`: verdict, if decided here */
 function Said({ us = false, words, line, at, kind }) {
   return html`<li class=${us ? "us" : kind ? `them decides ${kind}` : "them"}>
     <span class="hidden-text">${us ? "Probity" : t("lists.server")}: </span>

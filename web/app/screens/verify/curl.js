@@ -1,6 +1,6 @@
-/** The same question as a program would ask it. The key stays a name: no secret is in what is copied. */
+/** Equivalent curl command. The key is a shell variable, so no secret is copied. */
 
-/** A word as a shell takes it literally. @param {string} text */
+/** Quotes a word for the shell. @param {string} text */
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** @param {string} email */

@@ -1,5 +1,5 @@
 /**
- * Which step of a dialog gave the reply that decided; -1 where none of those that are kept did.
+ * Index of the dialog step with the deciding reply; -1 if none of the stored steps has it.
  * @param {any} probe
  */
 export const deciding = ({ steps, host, stage, code, enhanced }) =>

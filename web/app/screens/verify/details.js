@@ -1,9 +1,9 @@
-/** The verdict in the API's own words, and where it is from. */
+/** Verdict in API terms, and its source. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
 import { Ago, Card, Facts, word } from "../../ui.js";
 
-/** @param {{ of: any, at?: string }} props `at`: when it was answered */
+/** @param {{ of: any, at?: string }} props `at`: verdict time */
 export function Details({ of: { status, reason, meta, evidence }, at }) {
   const { domain, probe, source, age_s: age } = evidence;
   const code = (value) => value && html`<code>${value}</code>`;

@@ -1,10 +1,10 @@
-/** Addresses that are not asked about, because their mail servers cannot be reached. */
+/** Notice for an address that is not probed because mail servers are unreachable. */
 import { html } from "../../../vendor/lib.js";
 import { WhatButton, lack, trySandbox } from "../../reach.js";
 import { t } from "../../text.js";
 import { Note } from "../../ui.js";
 
-/** Instead of a verdict that would say nothing of the address. @param {{ anyway: () => void }} props */
+/** Replaces a verdict that would say nothing about the address. @param {{ anyway: () => void }} props */
 export function Held({ anyway }) {
   return html`<div role="status"><${Note} kind="warning" title=${t("verify.held")}>
     <p>${lack()} ${t("verify.held_text")}</p>

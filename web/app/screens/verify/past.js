@@ -1,4 +1,4 @@
-/** The last twenty answers, to look at again without another request. */
+/** The last 20 verdicts, available without another request. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
 import { Ago, Glyph, word } from "../../ui.js";

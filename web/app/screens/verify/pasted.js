@@ -1,16 +1,16 @@
 /**
- * Addresses as people paste them: one a line, or with commas, semicolons and tabs between, often behind names as mail programs
- * write them. What stands in quotes separates nothing. Names are left out as the server does in lists (crates/mail/src/address/entry.rs).
+ * Parser for pasted addresses, separated by line breaks, commas, semicolons or tabs, with optional display names. Quoted
+ * separators do not count. Display names are dropped by the server's rules for lists (crates/mail/src/address/entry.rs).
  */
 
-/** Each character outside of quoted strings, with its position. A quote that is never closed quotes nothing. @param {string} text */
+/** Characters outside quoted strings, with positions. An unclosed quote is literal. @param {string} text */
 function unquoted(text) {
   /** @type {[number, string][]} */
   const found = [];
   for (let [at, closes] = [0, true]; at < text.length; at += 1) {
     const quotes = closes && text[at] === '"';
     const end = quotes ? closing(text, at) : -1;
-    // Where one is not closed, no later one is looked for: that would take a time that grows with the square.
+    // After one unclosed quote, none is searched for again: that would take quadratic time.
     if (quotes && end < 0) closes = false;
     if (end > 0) at = end;
     else found.push([at, text[at]]);
@@ -18,7 +18,7 @@ function unquoted(text) {
   return found;
 }
 
-/** Where a quoted string ends, or -1. @param {string} text @param {number} open */
+/** End of a quoted string, or -1. @param {string} text @param {number} open */
 function closing(text, open) {
   for (let at = open + 1; at < text.length; at += 1) {
     if (text[at] === "\\") at += 1;
@@ -33,7 +33,7 @@ function pieces(line) {
   return joined([...cuts, line.length].map((end, n) => line.slice(n === 0 ? 0 : cuts[n - 1] + 1, end).trim()).filter(Boolean));
 }
 
-/** `Doe, Ann <ann@example.org>` is one name. @param {string[]} parts */
+/** Rejoins a display name that contains a comma: `Doe, Ann <ann@example.org>`. @param {string[]} parts */
 function joined(parts) {
   /** @type {string[]} */
   const whole = [];
@@ -45,7 +45,7 @@ function joined(parts) {
   return whole.reverse();
 }
 
-/** The address of an entry: what stands in the angle brackets at its end, otherwise the whole entry. @param {string} entry */
+/** Address of an entry: the part in trailing angle brackets, otherwise the whole entry. @param {string} entry */
 export function bare(entry) {
   const whole = entry.trim();
   return withoutLabel(bracketed(whole) ?? whole);
@@ -64,17 +64,17 @@ function bracketed(entry) {
   return address.includes("@") && !namesSeveral && !nested ? address : undefined;
 }
 
-/** Fields of a letter's header in several languages, and links. One with percent-encoding stays: it would be another address. */
+/** Header field names in several languages, and links; except percent-encoded ones, which would be another address. */
 const LABELED = /^(?:mailto|smtp|e-?mail|mail|to|cc|bcc|from|reply-to|an|von|kopie|à|de|cci|para|cco|a|da|ccn)\s*:\s*([^:%?]+)$/i;
 
 /** @param {string} address */
 const withoutLabel = (address) => LABELED.exec(address)?.[1] ?? address;
 
-/** Two texts with the same name ask about the same mailbox: domains know no case. @param {string} address */
+/** Deduplication key of an address: the domain is case-insensitive. @param {string} address */
 const mailbox = (address) => address.replace(/@[^@]*$/, (domain) => domain.toLowerCase());
 
 /**
- * Splits a pasted text into addresses, each mailbox once, and pieces that are no address.
+ * Splits pasted text into unique addresses and invalid entries.
  * @param {string} text @returns {{ emails: string[], others: string[] }}
  */
 export function addresses(text) {

@@ -1,8 +1,8 @@
 /**
- * One address that is asked about, and the last twenty answers.
+ * Verification of one address, and the last 20 verdicts.
  *
- * A verdict may take twenty seconds, and is paid for: who goes elsewhere meanwhile finds it here when they come back. Answers
- * are addresses of people. They are kept in the reader's tab alone, and no longer than until they sign out.
+ * A verdict may take 20 seconds and costs a credit, so it survives navigation. Verdicts contain personal addresses: they are kept
+ * in this tab only, until sign-out.
  */
 import { signal } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
@@ -16,10 +16,10 @@ import { noteVerified } from "../overview/done.js";
 
 const MOST = 20;
 
-/** Who asks, and whom: what was asked in one mode is not shown in the other. */
+/** User and mode of a question; results of one mode are not shown in the other. */
 export const asker = () => [session.value?.user.id, testing.value].join();
 
-/** What was asked last. @type {{ asker?: string, question?: Question }} */
+/** @type {{ asker?: string, question?: Question }} */
 let last = {};
 
 whenGone(() => {
@@ -27,10 +27,10 @@ whenGone(() => {
 });
 
 const name = () => (testing.value ? "verified.test" : "verified");
-/** Counts what changes the last twenty. */
+/** Counter of changes to the last 20 verdicts. */
 const changed = signal(0);
 
-/** The last twenty answers, the newest first. @returns {Answered[]} */
+/** The last 20 verdicts, newest first. @returns {Answered[]} */
 export const past = () => (changed.value, kept(session.value?.user.id, name()) ?? []);
 
 export function forgetPast() {
@@ -69,7 +69,7 @@ export async function verdictOf(email, stop) {
   const by = asker();
   const verdict = await get("/verify", { email, explain: true }, stop);
   const answered = { email, at: new Date().toISOString(), verdict };
-  // The answer is that of who asked, and of the mode in which they did.
+  // Store the verdict only for the user and mode that requested it.
   if (by === asker()) note(answered);
   return answered;
 }

@@ -1,6 +1,6 @@
 /**
- * Several addresses, each asked about as soon as there is room. It goes on while the reader is elsewhere, and ends when they sign
- * out or change the mode: the rest would be asked in the other's name.
+ * Queue of several addresses with bounded concurrency. It continues during navigation and ends at sign-out or a mode change,
+ * because the remaining requests would belong to another user or mode.
  */
 import { signal } from "../../../vendor/lib.js";
 import { Refused } from "../../api.js";
@@ -8,22 +8,22 @@ import { whenGone } from "../../kept.js";
 import { asker, verdictOf } from "./question.js";
 
 export const MOST = 20;
-/** Asked at the same time: a page has few connections, and others of the organization share the rate limit. */
+/** Maximum concurrent requests: browsers limit connections, and the organization shares the rate limit. */
 const AT_ONCE = 4;
-/** How often one address is asked about where the server says that it is too much at once. */
+/** Attempts per address while rate limited. */
 const TRIES = 6;
-/** Until then, where the server does not say. */
+/** Delay before a retry without `Retry-After`. */
 const WAIT_S = 5;
-/** What ends all of it: the next address would get the same. */
+/** Errors that end the run, because the next address would fail in the same way. */
 const FINAL = ["insufficient_credits", "not_signed_in", "forbidden_scope"];
 
 /** @typedef {{ email: string, state: "waits" | "asked" | "told" | "failed" | "left", verdict?: any, ms?: number, failure?: unknown }} Row */
 /** @typedef {{ asker: string, rows: Row[], failure?: unknown, until?: number, stop: AbortController }} Run */
 
-/** `until`: when it goes on after a refusal for the rate. */
+/** `until`: end of the pause after a rate limit response. */
 const last = signal(/** @type {Run | undefined} */ (undefined));
 
-/** What was asked last by this reader in this mode. */
+/** Current run of this user in this mode. */
 export const run = () => (last.value?.asker === asker() ? last.value : undefined);
 
 /** @param {Row[]} rows */
@@ -37,14 +37,14 @@ export function begin(emails) {
   for (let n = 0; n < AT_ONCE; n += 1) work(of.stop.signal);
 }
 
-/** What is being asked is paid for, and answered still; the rest is not asked. */
+/** Stops the run. Requests in flight are charged and still complete; the rest is skipped. */
 export function stop() {
   const now = last.value;
   now?.stop.abort();
   if (now) last.value = { ...now, until: undefined, rows: now.rows.map((row) => (row.state === "waits" ? { ...row, state: "left" } : row)) };
 }
 
-/** Asks about what got no answer once more. */
+/** Retries addresses without a verdict. */
 export function retry() {
   const now = last.value;
   if (!now) return;
@@ -60,7 +60,7 @@ export function forget() {
 
 whenGone(forget);
 
-/** Changes a row of the run that is still this one. @param {AbortSignal} of @param {string} email @param {Partial<Row>} row */
+/** Updates a row if its run is still current. @param {AbortSignal} of @param {string} email @param {Partial<Row>} row */
 function note(of, email, row) {
   const now = last.value;
   if (now?.stop.signal === of) last.value = { ...now, rows: now.rows.map((one) => (one.email === email ? { ...one, ...row } : one)) };

@@ -1,4 +1,4 @@
-/** Addresses of the sandbox to try: one for each kind of verdict. */
+/** Sandbox addresses to try, one per kind of verdict. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
 import { Glyph } from "../../ui.js";
@@ -14,7 +14,7 @@ const SAMPLES = [
   ["unknown", "somebody@blocked.sandbox.test"],
 ];
 
-/** Whether the sandbox answers for an address in live mode too. @param {string} email */
+/** True for sandbox addresses, which work in live mode too. @param {string} email */
 export const isSample = (email) => /@([a-z0-9-]+\.)*sandbox\.test\.?$/i.test(email);
 
 /** @param {{ take: (email: string) => void, busy: boolean }} props */

@@ -1,4 +1,4 @@
-/** Several addresses at once, each answered as it comes. More than a few are a list. */
+/** Several addresses at once, with verdicts as they arrive. Larger numbers become a list. */
 import { html, useState } from "../../../vendor/lib.js";
 import { clock, number } from "../../format.js";
 import { testing } from "../../mode.js";
@@ -12,7 +12,7 @@ import { addresses } from "./pasted.js";
 import { MOST, begin, forget, isOver, retry, run, stop } from "./queue.js";
 import { isSample } from "./samples.js";
 
-/** What is no address is named up to so many. */
+/** Maximum number of invalid entries named in the message. */
 const NAMED = 3;
 
 export function Several() {

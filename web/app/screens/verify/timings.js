@@ -1,18 +1,15 @@
-/**
- * How long each reply was waited for, one behind the other, and what took how long in all. Only what the evidence has: a verdict
- * from memory waited for nobody.
- */
+/** Waterfall of reply times with the total duration. Only measured values are shown: a cached verdict has none. */
 import { html } from "../../../vendor/lib.js";
 import { number } from "../../format.js";
 import { t } from "../../text.js";
 import { word } from "../../ui.js";
 import { deciding } from "./deciding.js";
 
-/** The least that is seen, in thousandths. */
+/** Minimum visible width, in thousandths. */
 const LEAST = 4;
 const ms = (value) => `${number(value)}\u00a0ms`;
 
-/** @param {{ of: any }} props a verdict with its evidence */
+/** @param {{ of: any }} props verdict with evidence */
 export function Timings({ of: { status, evidence } }) {
   const { probe, timings_ms: timings } = evidence;
   const steps = probe?.steps ?? [];

@@ -1,4 +1,4 @@
-/** All webhooks of the organization. */
+/** Table of the organization's webhooks. */
 import { html, useState } from "../../../vendor/lib.js";
 import { post } from "../../api.js";
 import { go } from "../../route.js";

@@ -1,4 +1,4 @@
-/** One delivery: what was sent, what came back, attempt by attempt, and what follows. It goes on by itself. */
+/** One delivery, updated live: request, responses by attempt, and next attempt. */
 import { html } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
 import { clock } from "../../format.js";
@@ -26,10 +26,10 @@ export function Delivery({ id, delivery }) {
   <//>`;
 }
 
-/** The newest first, and before it what follows. */
+/** Newest attempt first, preceded by the next one. */
 function Attempts({ of: { status, attempts, created_at: created, next_attempt_at: next, request, last_attempt: last, earlier_attempts: earlier } }) {
   const made = [last, ...earlier].filter(Boolean);
-  // Due already: it is being sent, or about to be.
+  // Already due: being sent, or about to be.
   const isDue = next && Date.parse(next) <= Date.now();
   return html`<${Card} title=${t("attempts")} actions=${html`<${DeliveryState} of=${status} />`}>
     <ol class="happened" aria-label=${t("attempts")}>
@@ -43,7 +43,7 @@ function Attempts({ of: { status, attempts, created_at: created, next_attempt_at
   <//>`;
 }
 
-/** What one attempt came to; where it went elsewhere than the delivery goes now, that is said. */
+/** Result of one attempt; its URL is shown if the delivery's URL has changed since. */
 function Attempt({ of, url }) {
   return html`<li><span class="kind"><${Glyph} of=${isAccepted(of) ? "passed" : "undeliverable"} /></span>
     <div class="grow stack tight">
@@ -73,7 +73,7 @@ function Request({ of }) {
   <//>`;
 }
 
-/** The bytes are signed as they are; readers see them in lines. @param {string} body */
+/** Pretty-printed body; the signature covers the original bytes. @param {string} body */
 function pretty(body) {
   try {
     return JSON.stringify(JSON.parse(body), null, 2);

@@ -1,9 +1,9 @@
-/** What a webhook is: its name, where it leads, what it is told of. */
+/** Webhook form: name, URL, subscribed events. */
 import { html } from "../../../vendor/lib.js";
 import { t } from "../../text.js";
 import { Among, Field, FormDialog, Group, STATUS_OF, useEdits } from "../../ui.js";
 
-/** Events of rows, by verdict and by reason: both have texts by these names. */
+/** Row events by verdict and by reason; text names match. */
 const OF_STATUS = ["status.passed", "status.undeliverable", "status.risky", "status.unknown"];
 const OF_REASON = Object.keys(STATUS_OF).map((reason) => `reason.${reason}`);
 

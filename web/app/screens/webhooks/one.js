@@ -1,4 +1,4 @@
-/** One webhook: what it is, its messages, and what can be done with both. */
+/** One webhook: details, deliveries and actions. */
 import { html, useState } from "../../../vendor/lib.js";
 import { get, patch, post, remove } from "../../api.js";
 import { useHere } from "../../route.js";
@@ -15,7 +15,7 @@ export function One({ id }) {
   const webhook = useFetched((signal) => get(path, {}, signal), [path], "webhooks");
   const of = webhook.value;
   const [status, setStatus] = useState("");
-  // The stream is refused as a whole where one of its parts is not there.
+  // The server rejects the whole stream if one of its parts does not exist.
   const deliveries = usePages(`${path}/deliveries`, { status: status || undefined }, of && `deliveries:${id}`);
   const [secret, setSecret] = useState("");
   const acts = of && administrates.value && html`<${Acts} of=${of} path=${path} set=${webhook.set} rotated=${setSecret} tested=${deliveries.refresh} />`;

@@ -1,9 +1,9 @@
 /**
- * How a server checks that a delivery is Probity's, in the languages that servers are written in: Standard Webhooks, HMAC-SHA256.
+ * Signature verification samples in common server languages: Standard Webhooks, HMAC-SHA256.
  *
- * Each is whole: a server that answers 204 to what is signed, and 401 to all else. It reads the secret from its environment: without
- * one it does not start, or takes nothing, since anybody can sign with an empty secret. That of curl is the other end: it sends what
- * is signed.
+ * Each sample is a complete server that responds 204 to a signed request and 401 to any other. The secret comes from the
+ * environment: without it, the server does not start or rejects everything, because anyone can sign with an empty secret. The
+ * curl sample is the sender of a signed request.
  */
 
 /** @type {Record<string, (url: string) => string>} */
@@ -151,5 +151,5 @@ curl --include '${url}' \\
 
 export const LANGUAGES = Object.keys(WRITTEN);
 
-/** @param {string} language one of {@link LANGUAGES} @param {string} url the webhook's */
+/** @param {string} language one of {@link LANGUAGES} @param {string} url webhook URL */
 export const checking = (language, url) => WRITTEN[language](url.replaceAll("'", "%27"));

@@ -1,4 +1,4 @@
-/** What was sent, before it is started: how it was read, what is in it, what it would come to. */
+/** Uploaded list before its start: parsing, contents, forecast. */
 import { html, useState } from "../../../../vendor/lib.js";
 import { ask, get, patch, post, remove } from "../../../api.js";
 import { number, size, time } from "../../../format.js";
@@ -13,7 +13,7 @@ import { Encoding, LeftOut, Remarks, encodingName } from "./reading.js";
 import { ReadAgain, bodyOf } from "./sending.js";
 import { Stages } from "./stages.js";
 
-/** Rows of the preview. */
+/** Preview rows. */
 const ROWS = 5;
 
 /** @param {{ id: string }} props */
@@ -36,10 +36,10 @@ export function Chosen({ id }) {
   <//>`;
 }
 
-/** The column on one side, and what it would come to on the other. */
+/** Column choice on one side, forecast on the other. */
 function Reading({ of, upload, place }) {
   const [change, setChange] = useState(/** @type {{ to?: { column?: number, header?: boolean }, failure?: unknown }} */ ({}));
-  // The sandbox needs no forecast: it asks nobody, and costs nothing.
+  // The sandbox needs no forecast: it probes no mail server and is free.
   const free = testing.value;
   const isCounted = of.counts !== null;
   const forecast = useFetched((signal) => (free || !isCounted ? Promise.resolve(undefined) : get(`${place}/forecast`, {}, signal)), [place, of.column, of.header, free, isCounted]);
@@ -66,7 +66,7 @@ function Reading({ of, upload, place }) {
     ${isCounted && html`<${Start} of=${of} place=${place} busy=${busy} forecast=${forecast} again=${upload.again} />`}`;
 }
 
-/** Which sheet of a workbook was read. Another one is a list of its own, and takes the place of this one. */
+/** Sheet choice for a workbook. Another sheet becomes a new upload that replaces this one. */
 function Sheets({ of }) {
   const again = !of.job && bodyOf(of.id);
   return html`<div class="stack">
@@ -75,22 +75,19 @@ function Sheets({ of }) {
   </div>`;
 }
 
-/** How it was read, and until when it is kept. @returns {string[]} */
+/** Format facts and expiry. @returns {string[]} */
 function facts(of) {
   const separator = of.delimiter === "\t" ? t("upload.tab") : of.delimiter;
   const read = [t(`upload.kind_${of.kind}`), separator && t("upload.separated", { by: separator })].filter(Boolean).join(", ");
   return [read, encodingName(of.encoding), size(of.size), !of.job && t("upload.kept_until", { at: time(of.expires_at) })].filter(Boolean);
 }
 
-/** The name of a column: what has none is called by its number. */
+/** Column name, or its number if it has none. */
 function shown(of, name, column) {
   return of.header || of.kind === "jsonl" ? name : t("upload.numbered", { n: column + 1 });
 }
 
-/**
- * The first rows, as they were read, and which column has the addresses: a click on another one chooses it. What was chosen shows at
- * once, and is counted meanwhile.
- */
+/** Preview of the first rows with the address column. A click on another column selects it at once; its counts follow. */
 function Column({ of, choose, busy, failure }) {
   const rows = of.preview.slice(0, ROWS);
   const caption = t("upload.first_rows", { n: rows.length });
@@ -113,7 +110,7 @@ function Column({ of, choose, busy, failure }) {
   </section>`;
 }
 
-/** What is in the column: the parts of all rows. */
+/** Row counts of the column, by kind. */
 function Counts({ of, busy }) {
   const { counts, rows, better_column, other_columns } = of;
   const name = (column) => shown(of, of.columns[column], column);
@@ -138,8 +135,8 @@ function Counts({ of, busy }) {
 }
 
 /**
- * The forecast, and the button that spends: not before the forecast of this very column is there, and on no other column. Where
- * somebody else has chosen one meanwhile, `again` shows it.
+ * Forecast and start button. The button requires the forecast of the selected column. If another user has selected a different
+ * column, `again` shows it.
  */
 function Start({ of, place, busy, forecast, again }) {
   const free = testing.value;
@@ -151,7 +148,7 @@ function Start({ of, place, busy, forecast, again }) {
   };
   const start = async () => {
     const { id } = of.job ? { id: of.job } : await post(`${place}/start`, { column: of.column, header: of.header }).catch(stale);
-    // A list that is over by then needs no mail.
+    // A list that has already completed needs no email.
     if (mail) await ask("PUT", `/app/jobs/${encodeURIComponent(id)}/mail`).catch((failure) => failure.code === "conflict" || toastFailure(failure));
     here.go(["lists", id], {}, true);
   };

@@ -1,9 +1,9 @@
-/** Files that are dropped on a page of lists, wherever on it, or chosen there. The page of a new list sends them. */
+/** Files dropped anywhere on a list page or chosen there. The page of a new list uploads them. */
 import { html, signal, useEffect, useRef, useState } from "../../../../vendor/lib.js";
 import { go } from "../../../route.js";
 import { t } from "../../../text.js";
 
-/** A file on its way to the page of a new list. @type {{ value: File | undefined }} */
+/** File to be uploaded by the page of a new list. @type {{ value: File | undefined }} */
 export const brought = signal(/** @type {File | undefined} */ (undefined));
 
 /** @param {FileList | null | undefined} files */
@@ -13,7 +13,7 @@ function bring(files) {
   go(["lists", "new"]);
 }
 
-/** Makes the whole page a place to drop a file, for as long as it is shown. */
+/** Makes the whole page a drop zone while mounted. */
 export function DropPage() {
   const [over, setOver] = useState(false);
   useEffect(() => {
@@ -37,7 +37,7 @@ export function DropPage() {
   return over && html`<div class="drop-page" aria-hidden="true"><b>${t("upload.drop_here")}</b></div>`;
 }
 
-/** The button that asks for a file. @param {{ kind?: string }} props */
+/** @param {{ kind?: string }} props */
 export function FileButton({ kind = "" }) {
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   return html`<label class=${`button ${kind}`} for="list-file">${t("upload.choose")}</label>

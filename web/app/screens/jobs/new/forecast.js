@@ -1,4 +1,4 @@
-/** What a list would come to: ranges, each with where it comes from. */
+/** Forecast of a list, as ranges with their basis. */
 import { html } from "../../../../vendor/lib.js";
 import { duration, number, percent, time } from "../../../format.js";
 import { useMetered } from "../../../plan.js";
@@ -19,26 +19,26 @@ export function Forecast({ of: { counts, providers, passed, accept_all, unknown,
   </div>`;
 }
 
-/** The time and the share of deliverable addresses in a line, for where the forecast itself is out of sight. @param {{ of: any }} props */
+/** One-line summary of time and deliverable share, for when the forecast is out of view. @param {{ of: any }} props */
 export function Brief({ of: { passed, time: takes } }) {
   return html`<p class="brief small" aria-hidden="true"><span class="expected"><${Icon} name="clock" />${lasting(takes)}</span>
     ${passed && html`<span class="expected"><${Glyph} of="passed" />${shares(passed.low, passed.high)}</span>`}</p>`;
 }
 
-/** One figure; `range`: two shares, between which it will be. */
+/** One figure; `range`: lower and upper share. */
 function Expected({ icon = undefined, kind = "", label, value, range: between = undefined, children }) {
   return html`<div class=${`figure ${kind}`}><span class="quiet small expected">${icon ?? (kind && html`<${Glyph} of=${kind} />`)}${label}</span><span class="value">${value}</span>
     ${between && html`<${Strip} kind="between" parts=${[["open", between[0]], [kind, Math.max(0.01, between[1] - between[0])]]} total=${1} />`}
     ${children && html`<span class="quiet small">${children}</span>`}</div>`;
 }
 
-/** Two shares as a range, in whole percent. */
+/** Range between two shares, in whole percent. */
 function shares(low, high) {
   const [lower, upper] = [percent(low, 1), percent(high, 1)];
   return lower === upper ? lower : t("forecast.range", { low: lower, high: upper });
 }
 
-/** A range that may be open above. */
+/** Range that may have no upper bound. */
 function range(low, high) {
   if (high === null) return low === 0 ? t("forecast.not_yet") : t("forecast.at_least", { low: number(low) });
   return low === high ? number(low) : t("forecast.range", { low: number(low), high: number(high) });
@@ -58,7 +58,7 @@ function pace({ slowest, per_minute, sources }, providers) {
   return t("forecast.pace", { name, per_minute: number(per_minute), sources: number(sources) });
 }
 
-/** Who would take the mail, as far as the domains alone say. @param {{ of: any }} props */
+/** Mail providers, as far as the domains show. @param {{ of: any }} props */
 export function MailProviders({ of: { counts, providers } }) {
   if (providers.length === 0) return null;
   const name = ({ id, name: known }) => known || (id === "others" ? t("provider.other") : t("forecast.nobody"));

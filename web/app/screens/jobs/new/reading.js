@@ -1,4 +1,4 @@
-/** How a list was read: its encoding, which the reader may choose, and the rows that are left out. */
+/** Parsing report: encoding choice and excluded rows. */
 import { html } from "../../../../vendor/lib.js";
 import { number } from "../../../format.js";
 import { t } from "../../../text.js";
@@ -7,24 +7,24 @@ import { ReadAgain, bodyOf } from "./sending.js";
 
 const ENCODINGS = { "utf-8": "UTF-8", "utf-8-bom": "UTF-8", "utf-16le": "UTF-16", "utf-16be": "UTF-16" };
 
-/** The name of an encoding, as people write it. @param {string | null} encoding */
+/** Display name of an encoding. @param {string | null} encoding */
 export const encodingName = (encoding) => encoding && (ENCODINGS[encoding] ?? encoding.replace("windows", "Windows"));
 
-/** Where a row is, before what is said of it: as the spreadsheet shows it, if it is one of a sheet. */
+/** Row position prefix, numbered as in the spreadsheet if there is a sheet. */
 function placeOf({ line, row }, { sheet } = { sheet: null }) {
   if (line) return t("upload.line", { line: number(line) });
   return sheet ? t("upload.sheet_row", { row: number(row), sheet }) : t("upload.row", { row: number(row) });
 }
 
 /**
- * The encoding, where the file does not name it: with the letters that show whether it is right, and with others to choose from if
- * the file is at hand. The file that is read again replaces this one.
+ * Encoding choice if the file does not declare one: sample characters to check, and alternatives if the file is available.
+ * Parsing again replaces this upload.
  */
 export function Encoding({ of }) {
   const said = reading(of);
   if (!said) return null;
   const again = !of.job && of.encodings.length > 0 && bodyOf(of.id);
-  // A guess that is right must be chosen, too: nothing is verified on a guess.
+  // A correct guess must also be confirmed: verification never relies on a guess.
   const now = of.encoding_chosen ? of.encoding : "";
   const others = of.encodings.includes(now) ? [] : [[now, now ? encodingName(now) : t("upload.encoding_choose")]];
   const options = [...others, ...of.encodings.map((encoding) => [encoding, encodingName(encoding)])];
@@ -35,10 +35,10 @@ export function Encoding({ of }) {
   </div></section>`;
 }
 
-/** Whether somebody or the file itself says what the encoding is. */
+/** True if the user or the file specifies the encoding. */
 const isSure = (of) => of.encoding_chosen || (!of.guessed && !of.windows_1252 && of.encoding in ENCODINGS);
 
-/** What may be wrong about the letters of a text that is not UTF-8. */
+/** Possible misreadings of text that is not UTF-8. */
 function reading(of) {
   if (of.encoding_chosen) return t("upload.encoding_chosen", { encoding: encodingName(of.encoding) });
   const older = of.encoding && !ENCODINGS[of.encoding];
@@ -48,7 +48,7 @@ function reading(of) {
   return ENCODINGS[of.encoding] === "UTF-16" && t("upload.encoding_read", { encoding: "UTF-16" });
 }
 
-/** What was odd about the file, with the place of the first: nothing is left out or changed in silence. */
+/** Irregularities in the file, each with its first position: no row is excluded or changed silently. */
 export function Remarks({ of }) {
   const { stray, spanned, nuls, hidden, blank, unreadable } = of.remarks;
   const said = [
@@ -63,7 +63,7 @@ export function Remarks({ of }) {
   return said.length > 0 && html`<${Note} kind="warning">${said.join(" ")}<//>`;
 }
 
-/** The rows without an address: where the first ones are, and why. */
+/** Rows without an address, with first positions and reasons. */
 export function LeftOut({ of }) {
   const { without, counts } = of;
   if (without.first.length === 0) return null;

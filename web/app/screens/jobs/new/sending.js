@@ -1,8 +1,8 @@
 /**
- * How lists are sent, and why one was not.
+ * Upload of lists and its errors.
  *
- * The file that was sent last is kept at hand, for as long as the page stands: of a workbook another sheet may be wanted, and the
- * server keeps only the rows that it has read.
+ * The last file stays in memory while the page is open, because another sheet or encoding may be needed and the server keeps only
+ * parsed rows.
  */
 import { html, useState } from "../../../../vendor/lib.js";
 import { upload } from "../../../api.js";
@@ -10,22 +10,22 @@ import { useHere } from "../../../route.js";
 import { says, t } from "../../../text.js";
 import { Failure, Note, Select } from "../../../ui.js";
 
-/** Bytes of a name. */
+/** Maximum length of a name, in bytes. */
 const NAME_BYTES = 255;
 
 /** @type {{ id?: string, body?: Blob }} */
 let last = {};
 
-/** What was sent as this list, if it is at hand. @param {string} id */
+/** File of this upload, if it is still in memory. @param {string} id */
 export const bodyOf = (id) => (last.id === id ? last.body : undefined);
 
 /**
- * Sends a list; gives its id.
+ * Uploads a list; returns its ID.
  * @param {Blob} body
  * @param {{ name: string, source: "csv" | "input", sheet?: string, encoding?: string, replaces?: string }} about
- *   `replaces`: a list that is removed with the arrival of this one
+ *   `replaces`: list that this one replaces
  * @param {AbortSignal} signal
- * @param {(part: number) => void} [progress] told the part that was sent, up to 1
+ * @param {(part: number) => void} [progress] receives the fraction sent, up to 1
  * @returns {Promise<string>}
  */
 export async function send(body, { name, source, sheet, encoding, replaces }, signal, progress = () => {}) {
@@ -34,21 +34,21 @@ export async function send(body, { name, source, sheet, encoding, replaces }, si
   return id;
 }
 
-/** A name as the server takes it: as many whole characters as fit. @param {string} name */
+/** Truncates a name to the server's limit at a character boundary. @param {string} name */
 function short(name) {
   const bytes = new Uint8Array(NAME_BYTES);
   const { written } = new TextEncoder().encodeInto(name, bytes);
   return new TextDecoder().decode(bytes.subarray(0, written));
 }
 
-/** Why a list was not taken. @param {{ of: any, limits?: { uploads: number } }} props */
+/** Error of a rejected list. @param {{ of: any, limits?: { uploads: number } }} props */
 export function Unsent({ of, limits }) {
   if (of.fault) return html`<${NoList} of=${of} />`;
   if (of.code === "conflict" && limits) return html`<div role="alert"><${Note} kind="bad">${t("upload.full", { n: limits.uploads })}<//></div>`;
   return html`<${Failure} of=${of} />`;
 }
 
-/** What is wrong with a file, in the reader's language. */
+/** Parsing error in the user's language. */
 function NoList({ of }) {
   const word = `fault.${of.fault}`;
   return html`<div role="alert"><${Note} kind="bad" title=${t("upload.refused")}>
@@ -56,7 +56,7 @@ function NoList({ of }) {
 }
 
 /**
- * Has a file that is at hand read again, otherwise: what comes of it takes the place of this list.
+ * Parses the file in memory again with another sheet or encoding; the result replaces this list.
  * @param {{ of: any, what: "sheet" | "encoding", label: string, value: string, options: [string, unknown][] }} props
  */
 export function ReadAgain({ of, what, label, value, options }) {
