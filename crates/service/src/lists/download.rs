@@ -32,7 +32,7 @@ use crate::lists::download::xlsx::RowSummary;
 use crate::lists::filter::RowFilter;
 use probity_backend::lists::rows;
 
-/// Characters that file systems do not take.
+/// Characters that file systems do not allow.
 const UNSAFE: [char; 10] = ['/', '\\', ':', '*', '?', '"', '<', '>', '|', '\u{202e}'];
 
 /// Rows of one part; those of a block.
