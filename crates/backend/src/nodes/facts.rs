@@ -80,7 +80,7 @@ async fn look_up(store: Store, mut asked: mpsc::Receiver<FactQuestion>) {
             }
         };
         for FactQuestion { names, answer } in questions.drain(..) {
-            // The caller may have given up.
+            // The caller may have left.
             let _ = answer.send(known.as_ref().map(|known| known.get(&names).copied().unwrap_or_default()));
         }
     }

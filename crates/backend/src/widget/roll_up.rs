@@ -64,7 +64,7 @@ fn job_id(secrets: &Secrets, org: OrgNo, day: i64) -> JobId {
     Id::new(Millis((day + 1) * DAY_MS), *tag.first_chunk().expect("a tag has 32 bytes"))
 }
 
-/// `2026-11-21`.
+/// Formats a day as `2026-11-21`.
 fn date(day: i64) -> String {
     let at = Millis(day.saturating_mul(DAY_MS)).to_rfc3339();
     at.split('T').next().unwrap_or_default().to_owned()
