@@ -47,10 +47,10 @@ statements! {
     FORGET_DOMAIN = "DELETE FROM usage_part_day WHERE org_no = $1 AND kind = 'domain' AND day = $2 AND part = $3";
 }
 
-/// Domains that a day of an organization has at most; concurrent writes can add a few more.
+/// Maximum number of domains per day of an organization; concurrent writes can add a few more.
 const DOMAINS_MAX: i64 = 300;
-/// Part of a write's addresses that a domain needs in order to be counted: one of so many. Lists have thousands of domains with
-/// one address each, which would leave no room for those that matter.
+/// Minimum share of a write's addresses for a domain to be counted: 1 in this number. Lists have thousands of domains with one
+/// address each, which would leave no room for the relevant ones.
 const DOMAIN_SHARE: i64 = 50;
 
 /// Verifications to add to the counters.

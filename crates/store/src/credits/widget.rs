@@ -57,7 +57,7 @@ pub struct WidgetCreditName {
 records!(row => KeyDay { org = "org_no", key = "key_id", day });
 records!(row => WidgetCreditName { org = "org_no", nonce });
 
-/// Whether a check may begin.
+/// Whether a check may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WidgetLeave {
     /// It may; it has taken a credit of its key's day.

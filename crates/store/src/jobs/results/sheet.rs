@@ -38,11 +38,11 @@ const ROWS_OF_A_KIND: usize = 25;
 const ROWS_OF_A_SUGGESTION: usize = 6;
 /// Maximum cached sheets, however short.
 const SHEETS_KEPT: usize = 64;
-/// A sheet is in use if it is among this many read last.
+/// A sheet counts as in use if it is among this many last read.
 const LATELY: u64 = 32;
 /// Parts read at a time.
 const PARTS: i64 = 100;
-/// Parts read at a time when searching for individual rows.
+/// Parts read at a time in a search for individual rows.
 const FEW_PARTS: i64 = 10;
 
 statements! {
