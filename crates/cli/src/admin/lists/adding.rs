@@ -58,7 +58,7 @@ fn reference(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err(format!("must be 1 to {REFERENCE_MAX} printable ASCII characters")) }
 }
 
-/// Bytes of a file that are read at a time.
+/// Number of bytes read from a file at a time.
 const PIECE: usize = 64 << 10;
 
 /// Adds a file, or forecasts its cost.
@@ -92,7 +92,7 @@ fn read_addition(args: &NewListArgs, is_input: bool) -> FileAddition {
     }
 }
 
-/// A file on its way to the service.
+/// File that is being sent to the service.
 struct FileBody {
     /// Name of the file in messages.
     place: String,
@@ -106,7 +106,7 @@ struct FileBody {
 impl IncomingBody for FileBody {
     async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let Some(mut file) = self.file.take() else { return Ok(None) };
-        // Reading may take as long as somebody types.
+        // Reading may take as long as a user types.
         let reading = tokio::task::spawn_blocking(move || {
             let mut piece = vec![0; PIECE];
             let read = file.read(&mut piece)?;
@@ -156,6 +156,6 @@ fn range(of: &Value, from: &str, to: &str) -> String {
     }
 }
 
-/// A forecast for people.
+/// View of a forecast.
 pub(in crate::admin) const FORECAST: AnswerView =
     AnswerView::Text(|of| format!("{}\n{}", table::fields(COST, of), table::rows_at(PROVIDERS, of, "/providers")));

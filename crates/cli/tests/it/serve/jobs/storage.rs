@@ -100,7 +100,7 @@ impl Trial {
     /// Breaks the storage during a list and repairs it; returns `true` if a worker met the failure.
     fn goes_through(&mut self, node: &Node, happens: impl Fn(), put_right: impl Fn()) -> bool {
         self.begin(node);
-        // The one that is under way.
+        // The list in progress.
         let first = self.customers[0].jobs.len() - 1;
         let logged = self.installation.log().len();
         happens();
