@@ -14,7 +14,7 @@
 //! looked up. So must keys of an earlier brand: no brand is preferred here, and a prefix alone never refuses a key. The one
 //! loss is an imported key of exactly our form without our checksum, which is refused as mistyped.
 //!
-//! The checksum is no protection: anybody can compute it. What protects a key are its 256 random bits.
+//! The checksum is no protection, because anyone can compute it. A key is protected by its 256 random bits.
 
 /// Base62 in the order of the characters' codes, as GitHub's tokens use it.
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

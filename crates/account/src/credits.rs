@@ -18,7 +18,7 @@ pub type CreditCount = i64;
 
 /// Grant of an account without a limit, made once when it moves to such a plan.
 ///
-/// Unlimited is not a special case but a grant that nobody uses up, so holds, captures, reports and the ledger's invariant are
+/// Unlimited is not a special case but a grant that is never used up, so holds, captures, reports and the ledger's invariant are
 /// the same for all accounts. At 5,000 verdicts per second, 10^12 credits last six years; nine million such grants fit into 64
 /// bits, and readers of JSON represent the number exactly (2^53 is 9,000 times as much).
 pub const UNLIMITED: CreditCount = 1_000_000_000_000;

@@ -1,9 +1,9 @@
 //! The brake: stops a run before its first action until a user confirms it.
 //!
 //! A wrong setting, an outage of the service or a platform that suddenly reports another list must not cost customers their
-//! contacts. Unsubscribing, deleting and changing an address cannot be undone, so a run that nobody watches may do so for few
-//! contacts only: by itself, and together with the earlier ones that nobody confirmed. Many short runs would otherwise do what
-//! none of them may do, and a long one that found nothing would leave room for a short one that finds all contacts bad.
+//! contacts. Unsubscribing, deleting and changing an address cannot be undone, so a run without a watching user may do so for few
+//! contacts only, by itself and together with earlier unconfirmed runs. Otherwise, many short runs could exceed the limit of
+//! each, and a long run without findings would raise the limit of a short one that finds all contacts bad.
 
 use probity_mail::time::DAY_MS;
 
@@ -72,7 +72,7 @@ pub struct RunFacts {
     pub is_watched: bool,
     /// Contacts verified and actions planned by the run itself.
     pub own: BrakeCount,
-    /// The same together with earlier runs that nobody confirmed.
+    /// The same together with earlier unconfirmed runs.
     pub together: BrakeCount,
 }
 

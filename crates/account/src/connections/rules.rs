@@ -85,8 +85,7 @@ impl KeywordFault {
 /// Rule. Without `Debug`, because the keyword may be an address.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeywordRule {
-    /// Text to compare, as the customer wrote it, without what is removed from the ends of addresses: a copied keyword would
-    /// otherwise match nobody.
+    /// Text to compare, as entered, trimmed like addresses: a copied keyword would otherwise match no contact.
     pub keyword: String,
     /// Kind of comparison.
     #[serde(rename = "match")]
