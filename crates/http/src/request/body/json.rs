@@ -23,7 +23,7 @@ const OF_FIELDS: [(&str, &str); 3] = [
     ("duplicate field `", "is given twice; send it once"),
     (UNKNOWN, "is not a known field; remove it"),
 ];
-/// Beginnings of serde's errors about a value, which end with what was expected.
+/// Beginnings of serde's errors about a value, which end with the expected type.
 const STANDARD: [&str; 4] = ["invalid type: ", "invalid value: ", "invalid length ", "unknown variant `"];
 
 /// Parses a `T`.

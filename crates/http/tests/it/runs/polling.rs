@@ -51,7 +51,7 @@ impl<'a> Polled<'a> {
     /// Lets time pass for the service and the platform.
     pub(super) async fn pass(&self, time: Duration) {
         pass(time).await;
-        // The service's time also goes on while this machine is busy.
+        // The service's time also advances while this machine is busy.
         self.world.clock().advance(self.app.now(&self.org).await.0 - self.world.clock().now());
     }
 

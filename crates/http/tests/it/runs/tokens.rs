@@ -41,7 +41,7 @@ fn options() -> EspOptions {
     }
 }
 
-/// Returns an address at which nobody listens.
+/// Returns an address at which nothing listens.
 async fn nowhere() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap().to_string()
