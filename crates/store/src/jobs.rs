@@ -150,7 +150,7 @@ pub struct Job {
     pub test: bool,
     /// Source of its addresses.
     pub source: String,
-    /// Who or what started it, in the timeline's terms.
+    /// Initiator, in the timeline's terms.
     pub started_by: Option<String>,
     /// Action that started it.
     pub source_action: Option<String>,

@@ -200,8 +200,8 @@ pub async fn finish(tx: &mut Tx, org: OrgNo, no: UploadNo, arrived: &ArrivedUplo
     choose(tx, org, no, &change, at).await
 }
 
-/// Chooses another column. [`StoreError::Conflict`]: the current choice differs from the change's, a job was created from it, or it
-/// is gone.
+/// Chooses another column. [`StoreError::Conflict`]: the current choice differs from the change's, a job was created from it, or
+/// it was removed.
 pub async fn choose(tx: &mut Tx, org: OrgNo, no: UploadNo, change: &UploadChange<'_>, now: Millis) -> Result<()> {
     let UploadChange { from, to, content } = *change;
     let none = ColumnContent::default();

@@ -172,7 +172,7 @@ pub async fn rotate(
     tx.one(&ROTATE, args![org, id, test, fresh, now, previous_until]).await
 }
 
-/// Webhooks to notify of a job: the active ones of its organization and mode, whatever their topics.
+/// Webhooks to notify of a job: the active ones of its organization and mode, with any topics.
 pub async fn listeners(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<JobWebhook>> {
     conn.all(&LISTENERS, args![org, job]).await
 }

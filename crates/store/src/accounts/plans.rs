@@ -70,9 +70,9 @@ fn names<'a>(of: impl Iterator<Item = &'a str>) -> String {
     of.map(|name| json!({ "p": name })).collect::<serde_json::Value>().to_string()
 }
 
-/// Grants an organization the credits of the current month, unless it has them; returns their number. Skipped months are lost:
-/// nobody could have used them. On an unconfigured plan nothing happens; even the month stays due, until the plan is configured
-/// again.
+/// Grants an organization the credits of the current month, unless it has them; returns their number. Skipped months are lost,
+/// because they could not have been used. On an unconfigured plan nothing happens; even the month stays due, until the plan is
+/// configured again.
 pub async fn renew(tx: &mut Tx, no: OrgNo, plans: &Plans, now: Millis) -> Result<CreditCount> {
     let mut org = organization::lock(tx, no).await?;
     if org.status.is_stopped() || org.term.renews_at.is_none_or(|at| at > now) {
@@ -180,7 +180,7 @@ async fn record_event(tx: &mut Tx, no: OrgNo, kind: AccountEventKind, now: Milli
     events::add(tx, no, now, Some(EventActor::System), &[AccountChange::Account(kind, None)]).await
 }
 
-/// Refills that cover what is missing.
+/// Refills that cover the missing credits.
 struct Refilling {
     /// Beginning of the month in which they count.
     month: Millis,

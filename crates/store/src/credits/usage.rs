@@ -1,9 +1,9 @@
 //! Usage counters: verifications by day, source, connection and reason, and by day and mail provider, API key or domain.
 //! [`crate::activity::reports`] reads them.
 //!
-//! A day has at most [`DOMAINS_MAX`] domains, whatever the number of addresses: a write counts only domains with a share of
-//! [`DOMAIN_SHARE`] in it, and adds none beyond the bound. The counters are written in bulk by the settlement that charges for the
-//! work, in the same transaction, so their sums match the charges. Days are UTC, counted from 1970-01-01.
+//! A day has at most [`DOMAINS_MAX`] domains, for any number of addresses: a write counts only domains with a share of
+//! [`DOMAIN_SHARE`] in it, and adds none beyond the bound. The counters are written in bulk by the settlement that charges for
+//! the work, in the same transaction, so their sums match the charges. Days are UTC, counted from 1970-01-01.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

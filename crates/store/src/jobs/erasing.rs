@@ -120,8 +120,8 @@ pub async fn rewrite_chunk(tx: &mut Tx, org: OrgNo, job: JobNo, chunk: i64, rewr
     Ok(changed)
 }
 
-/// Which of these addresses were erased since a job was accepted: a result settled now must not contain them. Until the transaction
-/// ends, no erasure processes the job's results.
+/// Returns those of these addresses that were erased since a job was accepted: a result settled now must not contain them. Until
+/// the transaction ends, no erasure processes the job's results.
 pub async fn erased_since(
     tx: &mut Tx,
     org: OrgNo,

@@ -9,8 +9,8 @@
 //! packed = 2  blocks only
 //! ```
 //!
-//! Readers see `packed` and the blocks in one statement, so nobody sees a partial state. Each step is a short transaction that
-//! locks the job's row and rechecks `packed`; two concurrent holders only duplicate work. Blocks are built outside of
+//! Readers see `packed` and the blocks in one statement, so a partial state is never visible. Each step is a short transaction
+//! that locks the job's row and rechecks `packed`; two concurrent holders only duplicate work. Blocks are built outside of
 //! transactions: their input does not change unless the job is packed meanwhile, and then they are not added.
 
 use std::collections::HashMap;

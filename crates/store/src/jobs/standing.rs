@@ -15,8 +15,8 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::records::TypedStatements as _;
 
-/// How long a job counts as held after its last lease, in milliseconds: one day. Work that fails at every worker is claimed again
-/// within minutes; a day without a claim means that it was not the job's turn.
+/// Time for which a job counts as held after its last lease, in milliseconds: one day. Work that fails at every worker is claimed
+/// again within minutes; a day without a claim means that it was not the job's turn.
 pub const LATELY_MS: i64 = 24 * 3_600_000;
 
 statements! {

@@ -17,7 +17,7 @@ pub struct VerificationSum {
     pub id: JobId,
     /// Source of the addresses.
     pub source: &'static str,
-    /// Who or what started it, in the timeline's terms.
+    /// Initiator, in the timeline's terms.
     pub started_by: &'static str,
     /// Action that started it.
     pub source_action: String,

@@ -249,7 +249,7 @@ pub async fn free(tx: &mut Tx, fence: &ChunkFence) -> Result<()> {
     tx.execute(&FREE, args!(fence => org, job, chunk, epoch)).await.map(drop)
 }
 
-/// What a settled part changed.
+/// Changes made by a settled part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettledChange {
     /// The job, if this was its last part.

@@ -2,10 +2,11 @@
 //!
 //! A process whose clock was ahead leaves leases, holds and pauses that end too late. Heartbeats record the latest time
 //! ([`clock::record`]), so a clock that was set back is found, and pauses move back with it. Each kind also has a maximum
-//! duration: an end beyond it counts as expired, whatever is recorded.
+//! duration: an end beyond it counts as expired, regardless of the record.
 //!
 //! Under a clock that is now slow, valid ends also appear too far ahead. So only ends that may safely come early are corrected:
-//! epochs and runs fence leases, and after a pause something is retried sooner. Past times are never rewritten: purges would remove
+//! epochs and runs fence leases, and after a pause something is retried sooner. Past times are never rewritten: purges would
+//! remove
 //! those rows as soon as the clock is right. A row with such a time in the future is kept longer, and erasures still reach it
 //! (`erasures::wish`).
 //!
@@ -27,7 +28,7 @@ const AT_ONCE_MS: i64 = i64::MAX / 4;
 /// Longest lease of an outgoing mail, in milliseconds.
 pub const MAIL_LEASE_MS: i64 = 20 * 60_000;
 /// Longest exchange of credentials for an access token, in milliseconds: authorization servers that replace refresh tokens
-/// usually accept the earlier one for 30 s, so somebody else can still exchange it after a crash.
+/// usually accept the earlier one for 30 s, so another process can still exchange it after a crash.
 pub const EXCHANGE_MS: i64 = 20_000;
 /// Longest lease of a job being packed, in milliseconds.
 pub const PACKING_MS: i64 = 60_000;

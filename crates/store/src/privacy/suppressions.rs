@@ -111,7 +111,7 @@ pub async fn remove_some(
     counted(tx, org, list, before, -i64::try_from(removed).unwrap_or(i64::MAX)).await
 }
 
-/// Which of these addresses are on which lists: one look-up for each list that is not empty.
+/// Returns the lists of these addresses, with one look-up per list that is not empty.
 pub async fn find(
     conn: &mut Conn,
     org: OrgNo,

@@ -52,7 +52,7 @@ const MAY_SORT: &[(&str, &str)] = &[
     ("outcomes::sources::ALL", "an organization's sources, whose number is bounded"),
 ];
 
-/// Tables that a statement scans. A partial index contains no more than what is queried.
+/// Tables that a statement scans. A partial index contains only the queried rows.
 async fn scanned(conn: &mut Conn, text: &str) -> Vec<String> {
     let details = plan(conn, text).await;
     let made = |name: &str| {

@@ -140,7 +140,7 @@ pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<Logged
     read(conn, org, &row).await
 }
 
-/// Makes a delivery due now, with all its attempts, whatever its state. An attempt in progress continues and is not recorded.
+/// Makes a delivery due now, with all its attempts, in any state. An attempt in progress continues and is not recorded.
 /// [`StoreError::NotFound`]: it does not exist.
 pub async fn resend(tx: &mut Tx, org: OrgNo, id: DeliveryId, now: Millis) -> Result<()> {
     tx.change(&RESEND, args![org, id, now], StoreError::NotFound).await?;
