@@ -57,8 +57,8 @@ pub struct ApiConfig {
     pub key_per_minute: u32,
     /// Requests per minute for all keys of an organization that has no limit of its own.
     pub org_per_minute: u32,
-    /// Longest time that a verification takes, whatever its caller requests. At most [`VERIFICATION_MAX`], and enough below
-    /// the request deadline that there is time for the response.
+    /// Maximum duration of a verification, regardless of the caller's timeout. At most [`VERIFICATION_MAX`], and enough below the
+    /// request deadline that there is time for the response.
     pub verification_max: Duration,
     /// Refused keys per minute from one IP address before it has to wait.
     pub failures_per_minute: u32,

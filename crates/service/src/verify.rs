@@ -37,7 +37,7 @@ pub async fn verify_address(app: &App, caller: &Caller, query: VerifyQuery) -> R
     let VerifyQuery { email, explain, timeout_s } = query;
     let timeout_ms = timeout_ms(timeout_s, app.config.verification_max);
     let live = LiveCall { timeout_ms, scope: caller.org().0.unsigned_abs() };
-    // What surrounds the address is not part of it, but the response echoes the input.
+    // Surrounding text is not part of the address, but the response echoes the input.
     let address = trimmed(&email);
     let (origin, mut verification) = if caller.is_test() || is_sample(caller, address) {
         (Origin::Sandbox, app.sandbox.verify(address, live).await)

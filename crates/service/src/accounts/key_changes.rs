@@ -30,7 +30,7 @@ pub struct RenameKey {
     pub name: String,
 }
 
-/// How to replace a key.
+/// Rotation of a key.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RotateKey {

@@ -112,7 +112,7 @@ async fn repeated<F: Future<Output = Result<u64>>>(times: usize, least: u64, sli
     Ok(())
 }
 
-/// Removes what is older than a time.
+/// Removes rows older than a time.
 macro_rules! purge {
     ($what:literal, $purge:path; $store:ident, $before:expr) => {
         report($what, in_slices(|| $store.write(move |tx| $purge(tx, $before, ROWS_MAX).scope_boxed())).await)

@@ -90,7 +90,7 @@ impl JobDownload {
         self.query.format.media_type()
     }
 
-    /// Returns the name of the file: that of the list, what was selected, and the extension of the format.
+    /// Returns the name of the file: the list's name, a label of the selection, and the extension of the format.
     pub fn file_name(&self) -> String {
         let extension = self.query.format.extension();
         let Some(title) = &self.job.title else { return format!("{}.{extension}", self.job.id) };

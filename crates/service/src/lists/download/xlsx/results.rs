@@ -1,7 +1,7 @@
 //! Sheet of the rows: a bold header that stays visible, filters, and columns as wide as their content.
 //!
-//! Rows are written to disk as they arrive; column widths and the filter are written at the end. No cell is a formula, whatever
-//! it begins with.
+//! Rows are written to disk as they arrive; column widths and the filter are written at the end. No cell is a formula, even if
+//! its text begins like one.
 
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
