@@ -230,7 +230,7 @@ impl RowVerdict {
         }
     }
 
-    /// Adds what was done to the row's contact at its platform.
+    /// Adds the action on the row's contact at its platform.
     #[must_use]
     pub fn after(mut self, action: &RowAction) -> Self {
         if !action.has_changed() {
