@@ -54,8 +54,8 @@ pub fn counted_domain(address: &str) -> Option<Arc<str>> {
     (!domain.is_empty()).then(|| domain.into())
 }
 
-/// Returns the ID of the provider under which a verdict is counted: that of the domain's MX hosts. If none were found or looked up,
-/// the domain's name alone tells, as in a forecast.
+/// Returns the ID of the provider under which a verdict is counted: that of the domain's MX hosts. If none were found or looked
+/// up, the domain's name alone decides, as in a forecast.
 pub fn counted_provider(address: &str, evidence: &Evidence) -> Option<String> {
     match &evidence.domain {
         Some(domain) if !domain.mx.is_empty() => domain.provider.as_deref().map(Into::into),

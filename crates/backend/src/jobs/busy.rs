@@ -70,7 +70,7 @@ struct ShutKey {
     group: String,
 }
 
-/// Work of a node, and whatever has to wait.
+/// Work of a node, and waiting groups and jobs.
 pub(super) struct BusyWork {
     capacity: Capacity,
     running: HashMap<Id, Running>,

@@ -55,7 +55,7 @@ pub async fn wanted(
     Ok(rows)
 }
 
-/// Returns what was planned or done to the contacts of the rows within `from..to`. Empty unless the job is a run.
+/// Returns the actions on the contacts of the rows within `from..to`. Empty unless the job is a run.
 pub async fn actions(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<BTreeMap<i64, RowAction>, ApiError> {
     if job.integration.is_none() {
         return Ok(BTreeMap::new());

@@ -21,7 +21,7 @@ const WAITING: usize = 10_000;
 /// Domain and host.
 type DomainAndHost = (Box<str>, Box<str>);
 
-/// Pending request. It is skipped if the receiver of its answer is gone.
+/// Pending request. It is skipped if its receiver was dropped.
 struct FactQuestion {
     names: DomainAndHost,
     /// `None` if the database failed.

@@ -61,7 +61,7 @@ pub struct FileArrival {
 pub enum Unread {
     /// The file cannot be read.
     File(FileFault),
-    /// The receiver of the blocks is gone.
+    /// The receiver of the blocks was dropped.
     Nobody,
     /// Too many workbooks are being read.
     #[cfg(feature = "xlsx")]

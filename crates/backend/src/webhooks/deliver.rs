@@ -84,8 +84,8 @@ enum Due {
 }
 
 impl DeliveryConfig {
-    /// Returns the maximum number of concurrent attempts for one customer, whatever hosts they name. An unknown host counts as
-    /// responsive, and new names cost nothing.
+    /// Returns the maximum number of concurrent attempts for one customer, over all hosts. An unknown host counts as responsive,
+    /// and new names cost nothing.
     fn share(&self) -> usize {
         (self.at_once / 2).max(1)
     }

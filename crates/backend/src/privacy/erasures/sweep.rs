@@ -128,7 +128,7 @@ pub(super) struct Sweep<'a> {
     held_at: Millis,
 }
 
-/// Runs one transaction of a sweep: erases, adds up what was erased, and renews the lease.
+/// Runs one transaction of a sweep: erases, adds up the counts, and renews the lease.
 macro_rules! slice {
     ($sweep:ident, $eraser:expr, |$tx:ident, $matcher:ident| $work:expr) => {{
         let (eraser, held_at): (ColumnEraser, Millis) = ($eraser, $sweep.keeper.clock.now());
