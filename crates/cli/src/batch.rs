@@ -10,7 +10,7 @@
 //!          writer -> work file (answers), output (in the input's order, as far as it is complete)
 //! ```
 //!
-//! An interrupted run continues from the work file, whatever the cause; see [`workfile`].
+//! An interrupted run continues from the work file, after any interruption; see [`workfile`].
 
 mod answer;
 #[cfg(feature = "xlsx")]

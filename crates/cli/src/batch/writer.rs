@@ -2,7 +2,7 @@
 //!
 //! One thread owns all three, so that an answer is on its way to disk before it counts anywhere. Data is passed to the system
 //! whenever no further answers are waiting, and synced about once a second. The thread also stops a run that can reach nothing: a
-//! million `unverified` rows because port 25 is closed help nobody.
+//! million `unverified` rows because port 25 is closed are useless.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -35,7 +35,7 @@ impl ConfigKey {
         Self { name, field, value, otherwise, comment, form: T::FORM, check, secrecy: T::SECRECY }
     }
 
-    /// Explains what is wrong with a value; the message does not name the file.
+    /// Formats the error of a value, without the file's name.
     pub(crate) fn complaint(&self, value: &Value) -> Option<String> {
         (self.check)(value).err().map(|what| format!("`{}`: {what}", self.name))
     }

@@ -76,7 +76,7 @@ impl Trial {
     }
 
     /// Waits until a worker logs the failure; returns `false` if the lists from `first` on ended before, because their last
-    /// writes found space. Earlier lists say nothing: after a chunk failed, nobody works on it until its lease ends.
+    /// writes found space. Earlier lists prove nothing: after a chunk failed, no worker claims it until its lease ends.
     fn reaches_the_workers(&self, node: &Node, first: usize, logged: usize) -> bool {
         let mut client = node.client(&self.key);
         let ids: Vec<&String> = self.customers[0].jobs[first..].iter().filter_map(|job| job.id.as_ref()).collect();
