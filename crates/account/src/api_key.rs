@@ -14,7 +14,7 @@
 //! looked up. So must keys of an earlier brand: no brand is preferred here, and a prefix alone never refuses a key. The one
 //! loss is an imported key of exactly our form without our checksum, which is refused as mistyped.
 //!
-//! The checksum is no protection: anybody can compute it. What protects a key are its 256 random bits.
+//! The checksum is no protection, because anyone can compute it. A key is protected by its 256 random bits.
 
 /// Base62 in the order of the characters' codes, as GitHub's tokens use it.
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -31,25 +31,25 @@ pub const KEY_MAX_BYTES: usize = 255;
 /// The longest brand, in bytes.
 pub const BRAND_MAX_BYTES: usize = 16;
 
-/// How much of a key must stay unseen where its ends are shown, in bytes.
+/// Minimum number of bytes of a key that stay hidden when its ends are shown.
 const HIDDEN_MIN_BYTES: usize = 16;
 
 probity_mail::named! {
-    /// What a key may do.
+    /// Permissions of a key.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum KeyKind {
-        /// Everything.
+        /// All permissions.
         Live = "live",
-        /// What its scopes say.
+        /// Permissions given by its scopes.
         Rk = "rk",
-        /// Everything, in the sandbox: it asks no mail server and spends nothing.
+        /// All permissions, in the sandbox: no mail server is probed and no credits are spent.
         Test = "test",
-        /// The widget in web pages of allowed origins; no secret.
+        /// Verification by the widget on web pages of allowed origins. Not secret.
         Pub = "pub",
     }
 }
 
-/// Whether a text can begin keys: 1 to [`BRAND_MAX_BYTES`] lower-case letters and digits.
+/// Returns whether a text is a valid brand: 1 to [`BRAND_MAX_BYTES`] lower-case letters and digits.
 pub fn is_brand(text: &str) -> bool {
     is_plain(text) && text.len() <= BRAND_MAX_BYTES
 }
@@ -58,8 +58,8 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
-/// The text of a new key. The bytes must come from the operating system's generator; `brand` must be one by [`is_brand`],
-/// which the configuration sees to (keys of another brand would be [`Checksum::Foreign`]: valid, but never checked).
+/// Returns the text of a new key. The bytes must come from the operating system's generator. `brand` must pass [`is_brand`],
+/// which the configuration validates; keys of another brand would be [`Checksum::Foreign`]: valid, but never checked.
 pub fn mint(brand: &str, kind: KeyKind, secret: [u8; 32]) -> String {
     let secret: [u8; SECRET_CHARS] = base62(secret);
     let text = [&secret[..], &checksum(&secret)[..]].concat();
@@ -67,19 +67,18 @@ pub fn mint(brand: &str, kind: KeyKind, secret: [u8; 32]) -> String {
     format!("{brand}_{}_{text}", kind.as_str())
 }
 
-/// 32 random bytes as the text of a secret: 43 characters of base62, which need no escaping anywhere. Keys have it inside, and
-/// links that open something once.
+/// Encodes 32 random bytes as 43 characters of base62, which need no escaping. Used in keys and in single-use links.
 pub fn secret_text(secret: [u8; 32]) -> String {
     let text: [u8; SECRET_CHARS] = base62(secret);
     String::from_utf8(text.to_vec()).expect("base62 is ASCII")
 }
 
-/// Whether a text has the form of a [`secret_text`]; no look-up finds another.
+/// Returns whether a text has the form of a [`secret_text`]. Other texts need no look-up.
 pub fn is_secret_text(text: &str) -> bool {
     text.len() == SECRET_CHARS && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// What the form of a text says of it as a key.
+/// Result of a check of a key's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
     /// Our form, and the checksum is right: look it up.
@@ -91,7 +90,7 @@ pub enum Checksum {
     Foreign,
 }
 
-/// Reads the form of a key, without any knowledge of which keys there are.
+/// Checks the form of a key, without a look-up.
 pub fn check(text: &str) -> Checksum {
     if text.is_empty() || text.len() > KEY_MAX_BYTES || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Checksum::Bad;
@@ -103,7 +102,7 @@ pub fn check(text: &str) -> Checksum {
     }
 }
 
-/// The secret and the checksum of a text in our form, be the checksum right or wrong.
+/// Returns the secret and the checksum of a text in our form, whether or not the checksum is right.
 fn own_form(text: &str) -> Option<(&[u8], &[u8])> {
     let (brand, rest) = text.split_once('_')?;
     let (kind, secret) = rest.split_once('_')?;
@@ -113,19 +112,19 @@ fn own_form(text: &str) -> Option<(&[u8], &[u8])> {
     is_ours.then(|| secret.as_bytes().split_at(SECRET_CHARS))
 }
 
-/// What may be shown of a key, so that its owner knows which one it is.
+/// Parts of a key that may be shown, so that its owner recognizes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visible<'a> {
-    /// The text up to and with the second underscore (`probity_live_`); empty where a key has no such beginning.
+    /// Text up to and including the second underscore (`probity_live_`); empty if the key has no such prefix.
     pub prefix: &'a str,
-    /// The last four characters; empty where a key is too short to give them away.
+    /// Last four characters; empty if the key is too short to reveal them.
     pub last4: &'a str,
 }
 
-/// The parts of a key that may be shown.
+/// Returns the parts of a key that may be shown.
 ///
-/// Imported keys can be short, and can have underscores in their secret. So a prefix is two words of lower-case letters and
-/// digits, no longer than that of our longest key, and nothing is shown that would leave fewer than 16 bytes unseen.
+/// Imported keys can be short, and their secrets can contain underscores. So a prefix is two words of lower-case letters and
+/// digits, no longer than that of our longest key, and at least 16 bytes of the key stay hidden.
 pub fn visible(text: &str) -> Visible<'_> {
     let shown = |bytes: usize| text.is_ascii() && text.len() >= bytes + HIDDEN_MIN_BYTES;
     let last4 = if shown(4) { &text[text.len() - 4..] } else { "" };
@@ -145,11 +144,11 @@ fn checksum(secret: &[u8]) -> [u8; CHECKSUM_CHARS] {
     base62(crc32fast::hash(secret).to_be_bytes())
 }
 
-/// A number, its highest byte first, in `CHARS` digits of base62; both are fixed so that every number has the same length.
+/// Encodes a number, highest byte first, in `CHARS` digits of base62. Both sizes are fixed, so every number has the same length.
 fn base62<const BYTES: usize, const CHARS: usize>(mut number: [u8; BYTES]) -> [u8; CHARS] {
     let mut text = [b'0'; CHARS];
     for place in text.iter_mut().rev() {
-        // Long division by 62; what remains is the next digit from the right.
+        // Long division by 62: the remainder is the next digit from the right.
         let mut remainder = 0u16;
         for byte in &mut number {
             let dividend = remainder << 8 | u16::from(*byte);
@@ -161,7 +160,7 @@ fn base62<const BYTES: usize, const CHARS: usize>(mut number: [u8; BYTES]) -> [u
     text
 }
 
-/// Keys against their published form and checksum, what is told from what, and that no more of a key is shown than its ends.
+/// Keys against their published form and checksum, forms that are distinguished, and the parts that may be shown.
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -217,7 +216,7 @@ mod tests {
         let swapped = KEY.replace("live", "rk");
         let cases = [
             (KEY.to_owned(), Good),
-            // The checksum is of the secret alone: a brand or kind of another day is found or not found by the look-up.
+            // The checksum covers the secret alone; the look-up decides about another brand or kind.
             (swapped, Good),
             (KEY.replace("probity", "earlierbrand"), Good),
             (KEY.replace("7hP", "7hQ"), Bad),
@@ -286,14 +285,14 @@ mod tests {
             (KEY, "probity_live_", "o7hP"),
             ("sk_test_51Habcdefghijklmnopqrst", "sk_test_", "qrst"),
             ("sixteencharacter_live_0123456789abcdefABCD", "sixteencharacter_live_", "ABCD"),
-            // Underscores in the secret make no prefix.
+            // Underscores in the secret do not form a prefix.
             ("AIzaSyD_kq1Zr_8h2LwqNvXo3T5yUe7Rb9", "", "7Rb9"),
             ("0f3c5a9b2d7e4c1f8a6b3d5e_7f9a_1c3e5b7d9f0a2c4e", "", "2c4e"),
             ("seventeencharacte_live_0123456789abcdefABCD", "", "ABCD"),
             ("__0123456789abcdef0123456789", "", "6789"),
             ("key_0123456789abcdef0123456789", "", "6789"),
             ("0123456789abcdef0123456789", "", "6789"),
-            // Short keys show as much as leaves 16 bytes.
+            // Short keys show only what leaves 16 bytes hidden.
             ("sk_live_0123456789abcdefABCD", "sk_live_", "ABCD"),
             ("sk_live_0123456789abcdeABCD", "", "ABCD"),
             ("0123456789abcdefABCD", "", "ABCD"),
@@ -323,7 +322,7 @@ mod tests {
                 value * 62 + ALPHABET.iter().position(|letter| letter == byte).expect("base62") as u64
             });
             prop_assert_eq!(value(&base62::<4, 6>(number.to_be_bytes())), u64::from(number));
-            // The order of numbers is that of their texts, so different secrets have different texts.
+            // Numbers and their texts have the same order, so different secrets have different texts.
             let mut next = secret;
             next[31] ^= 1;
             prop_assert_eq!(base62::<32, 43>(secret).cmp(&base62::<32, 43>(next)), secret.cmp(&next));
@@ -331,7 +330,7 @@ mod tests {
 
         #[test]
         fn one_wrong_character_is_always_noticed(secret: [u8; 32], place in 0usize..49, letter in 0usize..62) {
-            // A CRC-32 notices every burst of up to 32 bits.
+            // A CRC-32 detects every burst of up to 32 bits.
             let mut text = mint("probity", KeyKind::Live, secret).into_bytes();
             let at = text.len() - 49 + place;
             prop_assume!(text[at] != ALPHABET[letter]);

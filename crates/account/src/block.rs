@@ -1,41 +1,41 @@
-//! Blocks: how the addresses of a job are kept, a thousand together.
+//! Blocks: storage of a job's addresses, 1,000 per block.
 //!
-//! Addresses of one list share domains and patterns, so a thousand of them compress to less than half; one at a time they would
-//! not. An address is bytes here: whatever was submitted is given back, though it be no address at all.
+//! Addresses of one list share domains and patterns, so 1,000 of them compress to less than half; single addresses would not. An
+//! address is bytes here: submitted text is returned unchanged, even if it is not an address.
 //!
 //! ```text
-//! block   = %x01 size lz4        ; size: of what lz4 (block format) unpacks to, 4 bytes, the lowest first
-//! content = 0*1000(length text)  ; length: 0 to 1,024 in one or two bytes, seven bits each, the lowest first (LEB128)
+//! block   = %x01 size lz4        ; size: of the content that lz4 (block format) unpacks to, 4 bytes, lowest first
+//! content = 0*1000(length text)  ; length: 0 to 1,024 in one or two bytes, seven bits each, lowest first (LEB128)
 //! ```
 //!
-//! Reading trusts nothing: what claims more than [`CONTENT_MAX_BYTES`] is refused before memory is taken for it, and whatever
-//! does not come out exactly is a [`BlockError`], never half a block.
+//! Decoding does not trust its input: a claim of more than [`CONTENT_MAX_BYTES`] is refused before memory is allocated, and a
+//! block that does not decode exactly is a [`BlockError`], never half a block.
 
 pub mod results;
 pub mod table;
 
 use thiserror::Error;
 
-/// The most addresses in a block.
+/// Maximum number of addresses in a block.
 pub const ROWS_MAX: usize = 1_000;
-/// The longest address that a block keeps, in bytes; the API takes no longer ones either.
+/// Maximum length of an address in a block, in bytes; the API has the same limit.
 pub const ADDRESS_MAX_BYTES: usize = 1_024;
-/// The most that a block can unpack to: each address with the two bytes of its length.
+/// Maximum unpacked size: every address with the two bytes of its length.
 pub const CONTENT_MAX_BYTES: usize = ROWS_MAX * (ADDRESS_MAX_BYTES + 2);
 
-/// What stands in the place of an address that was erased. No text has this byte, so nothing that was submitted is taken for it.
+/// Replaces an erased address. No text has this byte, so a submitted address cannot be taken for it.
 pub const ERASED: &[u8] = &[0xff];
-/// The only form there is so far. Another form gets another first byte, so that old rows stay readable.
+/// Version of the encoding, in the first byte: old rows stay readable after a change.
 const VERSION: u8 = 1;
 /// Version and size.
 const HEAD_BYTES: usize = 5;
 /// The longest number: 63 bits.
 const NUMBER_BYTES_MAX: usize = 9;
 
-/// Why something cannot be put into a block.
+/// Reason why a row does not fit into a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UnfitBlock {
-    /// There are [`ROWS_MAX`] addresses in it already.
+    /// The block already has [`ROWS_MAX`] addresses.
     #[error("the block is full")]
     Full,
     /// The address has more than [`ADDRESS_MAX_BYTES`].
@@ -43,41 +43,41 @@ pub enum UnfitBlock {
     TooLong,
 }
 
-/// Why bytes are no block: they were damaged, or written by a later version.
+/// Reason why bytes are not a block: they are damaged, or from a later version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BlockError {
-    /// The first byte names a form that is not known here.
+    /// The first byte is an unknown version.
     #[error("a block of an unknown form")]
     Version,
-    /// It would unpack to more than a block can hold.
+    /// The unpacked size would exceed that of a block.
     #[error("a block that claims more than a block can hold")]
     Size,
-    /// It does not unpack to what it says.
+    /// The unpacked size is not the stated one.
     #[error("a block that cannot be unpacked")]
     Packing,
-    /// What it unpacks to are not addresses with their lengths.
+    /// The unpacked content is not a list of addresses with their lengths.
     #[error("a block whose content is damaged")]
     Content,
 }
 
-/// A block in the making.
+/// Block under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Filling {
     content: Vec<u8>,
     rows: usize,
 }
 
-/// A block as it is stored, with how many addresses are in it.
+/// Block as stored, with its number of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedBlock {
-    /// How many addresses, 1 to [`ROWS_MAX`].
+    /// Number of addresses, 1 to [`ROWS_MAX`].
     pub rows: usize,
-    /// What [`AddressBlock::decode`] reads.
+    /// Input of [`AddressBlock::decode`].
     pub bytes: Vec<u8>,
 }
 
 impl Filling {
-    /// Adds an address. An error leaves the block as it was.
+    /// Adds an address. On an error, the block stays unchanged.
     pub fn push(&mut self, address: &[u8]) -> Result<(), UnfitBlock> {
         if self.is_full() {
             return Err(UnfitBlock::Full);
@@ -90,12 +90,12 @@ impl Filling {
         Ok(())
     }
 
-    /// Whether nothing more goes in.
+    /// Returns whether the block is full.
     pub fn is_full(&self) -> bool {
         self.rows >= ROWS_MAX
     }
 
-    /// Packs the rows and starts the next block; `None` without rows.
+    /// Packs the rows and starts the next block; returns `None` if there are no rows.
     pub fn take(&mut self) -> Option<PackedBlock> {
         if self.rows == 0 {
             return None;
@@ -120,7 +120,7 @@ fn pack(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What [`pack`] was given, when it was no more than `most` bytes.
+/// Returns the input of [`pack`], if it had at most `most` bytes.
 fn unpack(bytes: &[u8], most: usize) -> Result<Vec<u8>, BlockError> {
     let (&version, rest) = bytes.split_first().ok_or(BlockError::Packing)?;
     if version != VERSION {
@@ -138,7 +138,7 @@ fn unpack(bytes: &[u8], most: usize) -> Result<Vec<u8>, BlockError> {
     }
 }
 
-/// Adds a number as LEB128: seven bits a byte, the lowest first. Of 64 bits it keeps 63.
+/// Appends a number as LEB128: seven bits per byte, lowest first. Only the lower 63 bits are kept.
 fn put(content: &mut Vec<u8>, number: u64) {
     let mut left = number & (u64::MAX >> 1);
     while left > 0x7f {
@@ -157,7 +157,7 @@ fn put_bytes(content: &mut Vec<u8>, bytes: &[u8]) {
     content.extend_from_slice(bytes);
 }
 
-/// What is left to read of a block's content.
+/// Unread content of a block.
 struct Content<'a>(&'a [u8]);
 
 impl<'a> Content<'a> {
@@ -180,23 +180,23 @@ impl<'a> Content<'a> {
     }
 }
 
-/// The addresses of a block, in the order in which they were put in.
+/// Addresses of a block, in insertion order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressBlock {
     content: Vec<u8>,
-    /// Where each address begins and ends in the content.
+    /// Start and end of each address in the content.
     places: Vec<(u32, u32)>,
 }
 
 impl AddressBlock {
-    /// A block of these addresses, packed, when they fit into one.
+    /// Packs these addresses into one block, if they fit.
     pub fn encode<T: AsRef<[u8]>>(addresses: &[T]) -> Result<Vec<u8>, UnfitBlock> {
         let mut filling = Filling::default();
         addresses.iter().try_for_each(|address| filling.push(address.as_ref()))?;
         Ok(pack(&filling.content))
     }
 
-    /// Unpacks a block; takes at most [`CONTENT_MAX_BYTES`] and 8 bytes for each address.
+    /// Unpacks a block. Uses at most [`CONTENT_MAX_BYTES`] and 8 bytes per address.
     pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
         Self::of(unpack(bytes, CONTENT_MAX_BYTES)?)
     }
@@ -217,22 +217,22 @@ impl AddressBlock {
         Ok(Self { content, places })
     }
 
-    /// How many addresses there are.
+    /// Returns the number of addresses.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the block is empty.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The address at a place, counted from 0 within the block.
+    /// Returns the address at an index within the block, from 0.
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         self.places.get(index).map(|place| self.text(*place))
     }
 
-    /// All addresses, in order.
+    /// Iterates over the addresses, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.places.iter().map(|place| self.text(*place))
     }
@@ -243,7 +243,8 @@ impl AddressBlock {
     }
 }
 
-/// The length of an address and where its text begins. The shortest form only, so that equal lists make equal content.
+/// Reads the length of an address, and returns it with the start of the text. Only the shortest form is valid, so that equal
+/// lists have equal content.
 fn length(content: &[u8], at: usize) -> Option<(usize, usize)> {
     let low = *content.get(at)?;
     if low < 0x80 {
@@ -342,7 +343,7 @@ mod tests {
         let mut bomb = lz4_flex::block::compress(&vec![0; 64 << 20]);
         bomb.splice(0..0, [VERSION, 0, 0, 0, 4]);
         assert_eq!(AddressBlock::decode(&bomb), Err(BlockError::Size));
-        // A modest claim does not help: no more is unpacked than was claimed.
+        // A small claim does not help: no more is unpacked than was claimed.
         bomb[1..5].copy_from_slice(&1_000_u32.to_le_bytes());
         assert_eq!(AddressBlock::decode(&bomb), Err(BlockError::Packing));
     }

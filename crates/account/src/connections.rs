@@ -1,7 +1,7 @@
 //! Connections to email platforms: which verdicts lead to an action, and which contacts a customer's rules name.
 //!
-//! A verdict is acted upon if its reason passes a gate ([`GateSet`]), whatever the platform. Rules come first ([`RuleSet`]): a
-//! whitelisted contact is never touched. A run whose actions nobody has confirmed may be held by the [`brake()`].
+//! A verdict leads to an action if its reason passes a gate ([`GateSet`]), on any platform. Rules come first ([`RuleSet`]): a
+//! whitelisted contact is never touched. The [`brake()`] may hold a run with unconfirmed actions.
 
 mod brake;
 mod contact_action;

@@ -1,12 +1,11 @@
-//! Credits: what an answer costs, and how an organization's balance moves.
+//! Credits: the price of a verdict, and movements of an organization's balance.
 //!
-//! A credit pays for one verdict. Credits lie in two buckets; those of a subscription expire with its period, so they are
-//! spent first. Work takes a *hold* before it begins, each verdict that costs something *captures* a part of it, and the rest
-//! is *released*: two requests can never spend the same credit, and work that is never finished never costs.
+//! A credit pays for one verdict. There are two buckets; subscription credits expire with their period, so they are spent first.
+//! Work takes a *hold* before it begins, each charged verdict *captures* part of it, and the rest is *released*. So two requests
+//! never spend the same credit, and unfinished work costs nothing.
 //!
-//! [`Balance`] is the whole of the accounting as pure functions, with the one law of the books, [`Balance::holds`]. A store
-//! does the same in tables; its tests compare it with this. Nothing here panics on any number: what would overflow is
-//! [`MovementRefused`].
+//! [`Balance`] models the ledger as pure functions, with its invariant [`Balance::holds`]. The store does the same in tables, and
+//! its tests compare it with this model. Nothing here panics on any number: an overflow is [`MovementRefused`].
 
 mod balance;
 
@@ -14,38 +13,38 @@ pub use balance::{Balance, MovementRefused};
 
 use probity_mail::verdict::Reason;
 
-/// A number of credits; not negative unless said otherwise.
+/// Number of credits; not negative unless stated otherwise.
 pub type CreditCount = i64;
 
-/// The grant of an account without a limit: given once, when it comes to such a plan.
+/// Grant of an account without a limit, made once when it moves to such a plan.
 ///
-/// Unlimited is no special case: it is a grant that nobody uses up, so that holds, captures, reports and the law of the books
-/// are the same for everybody. 5,000 verdicts a second take six years for 10^12; nine million such grants fit
-/// into 64 bits, and the number is exact in every reader of JSON (2^53 is 9,000 times as much).
+/// Unlimited is not a special case but a grant that is never used up, so holds, captures, reports and the ledger's invariant are
+/// the same for all accounts. At 5,000 verdicts per second, 10^12 credits last six years; nine million such grants fit into 64
+/// bits, and readers of JSON represent the number exactly (2^53 is 9,000 times as much).
 pub const UNLIMITED: CreditCount = 1_000_000_000_000;
 
-/// Whether a verdict with this raw reason costs nothing: what could not be found out is free.
+/// Returns whether a verdict with this raw reason is free: inconclusive verdicts are.
 pub fn is_free(reason: Reason) -> bool {
     matches!(reason, Reason::Unverified | Reason::FailedExchange)
 }
 
 probity_mail::named! {
-    /// Where credits come from.
+    /// Source of credits.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum CreditBucket {
-        /// Of the plan; they expire with its period and are spent first.
+        /// Credits of the plan; they expire with its period and are spent first.
         Subscription = "subscription",
-        /// Bought or given; they stay.
+        /// Purchased or granted credits, which do not expire.
         Prepaid = "prepaid",
     }
 }
 
-/// An amount in each bucket. Amounts are not negative; only [`Balance::adjusted`] and what is added to it have a sign.
+/// Amount in each bucket. Not negative, except in [`Balance::adjusted`] and its summands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Split {
     /// Credits of the plan.
     pub subscription: CreditCount,
-    /// Bought or given credits.
+    /// Purchased or granted credits.
     pub prepaid: CreditCount,
 }
 
@@ -53,7 +52,7 @@ impl Split {
     /// Nothing in either bucket.
     pub const ZERO: Self = Self { subscription: 0, prepaid: 0 };
 
-    /// One credit of a bucket: the price of a verdict.
+    /// Returns one credit of a bucket: the price of a verdict.
     pub fn single(bucket: CreditBucket) -> Self {
         match bucket {
             CreditBucket::Subscription => Self { subscription: 1, ..Self::ZERO },
@@ -61,7 +60,7 @@ impl Split {
         }
     }
 
-    /// What is in one bucket.
+    /// Returns the amount in one bucket.
     pub fn of(self, bucket: CreditBucket) -> CreditCount {
         match bucket {
             CreditBucket::Subscription => self.subscription,
@@ -69,32 +68,32 @@ impl Split {
         }
     }
 
-    /// What is in both; the largest number there is where the sum is above it.
+    /// Returns the sum of both buckets, saturating.
     pub fn total(self) -> CreditCount {
         self.subscription.saturating_add(self.prepaid)
     }
 
-    /// Whether this is an amount, without a sign: both buckets are zero or more.
+    /// Returns whether both buckets are zero or more.
     pub fn is_amount(self) -> bool {
         self.subscription >= 0 && self.prepaid >= 0
     }
 
-    /// The sum of each bucket; none where one overflows.
+    /// Adds each bucket; `None` on overflow.
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let subscription = self.subscription.checked_add(other.subscription)?;
         let prepaid = self.prepaid.checked_add(other.prepaid)?;
         Some(Self { subscription, prepaid })
     }
 
-    /// What remains of each bucket; none where one would be negative (or overflows).
+    /// Subtracts each bucket; `None` if one would be negative or overflows.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         let subscription = self.subscription.checked_sub(other.subscription)?;
         let prepaid = self.prepaid.checked_sub(other.prepaid)?;
         Some(Self { subscription, prepaid }).filter(|rest| rest.is_amount())
     }
 
-    /// From which buckets `n` credits come: the subscription's as far as they reach, then prepaid ones. None where there are
-    /// not `n`, or where `n` is negative. Nothing is taken out of `available`.
+    /// Splits `n` credits into buckets: subscription credits first, then prepaid ones. `None` if there are fewer than `n`, or if
+    /// `n` is negative. `available` is not changed.
     pub fn take(available: Self, n: CreditCount) -> Option<Self> {
         let subscription = available.subscription.min(n);
         let taken = Self { subscription, prepaid: n.checked_sub(subscription)? };

@@ -1,12 +1,11 @@
-//! Ids of things that clients see: `job_01h455vb4pex5vsknk084sn02q`.
+//! IDs that clients see: `job_01h455vb4pex5vsknk084sn02q`.
 //!
-//! `TypeID` 0.3: a prefix that says what the thing is, `_`, and the 128 bits of a `UUIDv7` (RFC 9562 5.7) in 26 characters of
-//! Crockford's base32, lower case. An id sorts by its time of birth as text, as bits and in an index, and an id of a job
-//! cannot be handed to a function that wants a key: the kind is a part of the type.
+//! `TypeID` 0.3: a prefix for the kind, `_`, and the 128 bits of a `UUIDv7` (RFC 9562 5.7) in 26 characters of Crockford's
+//! base32, lower case. IDs sort by creation time as text, as bits and in an index. The kind is part of the Rust type, so a job's
+//! ID cannot be passed as a key's.
 //!
-//! Reading is strict: one text for each id, so that two texts are the same thing exactly when they are equal. Crockford's
-//! aliases (`I` for `1`, upper case) and every other length are refused. The version of the UUID is not checked, as
-//! `TypeID` demands of readers: to clients an id is opaque.
+//! Parsing is strict: each ID has exactly one text, so equal IDs have equal texts. Crockford's aliases (`I` for `1`, upper case)
+//! and other lengths are refused. The UUID version is not checked, as `TypeID` demands of readers: IDs are opaque to clients.
 
 use std::{fmt, hash::Hash, marker::PhantomData, str::FromStr};
 
@@ -17,20 +16,20 @@ use probity_mail::time::Millis;
 /// Crockford's base32, which leaves out `i`, `l`, `o` and `u`.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Characters of the part behind the prefix: 26 times 5 bits hold 128 bits and two zeros in front of them.
+/// Characters after the prefix: 26 times 5 bits hold 128 bits after two zero bits.
 const SUFFIX_CHARS: usize = 26;
 
 /// The latest time that the 48 bits of a `UUIDv7` hold, in the year 10889.
 const LATEST_MS: i64 = (1 << 48) - 1;
 
-/// The lower `bits` bits of a number.
+/// Returns the lower `bits` bits of a number.
 const fn low_bits(bits: u32) -> u128 {
     (1 << bits) - 1
 }
 
-/// What an id stands for. A kind has these traits because `derive` on [`Id`] asks for them.
+/// Kind of an ID. These supertraits are what `derive` on [`Id`] requires.
 pub trait IdKind: Copy + Ord + Hash {
-    /// The text in front of the underscore: lower-case letters.
+    /// Text before the underscore: lower-case letters.
     const PREFIX: &'static str;
 }
 
@@ -55,7 +54,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// An organization: the customer, who owns everything else.
+    /// An organization: the customer that owns everything else.
     Org "org" OrgId;
     /// A person who signs in.
     User "usr" UserId;
@@ -71,7 +70,7 @@ kinds! {
     Webhook "whk" WebhookId;
     /// One delivery to a webhook endpoint.
     Delivery "dlv" DeliveryId;
-    /// An event that webhooks tell of.
+    /// An event that webhooks report.
     Event "evt" EventId;
     /// An erasure of a person's data.
     Erasure "era" ErasureId;
@@ -83,23 +82,22 @@ kinds! {
     Node "node" NodeId;
     /// A person's session in a browser.
     Session "ses" SessionId;
-    /// A list that somebody put up as a file.
+    /// An uploaded file with a list.
     Upload "upl" UploadId;
 }
 
-/// The id of a thing of kind `K`. Ids order by time of birth, to the millisecond.
+/// ID of kind `K`. IDs sort by creation time, to the millisecond.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id<K> {
     bits: u128,
-    // `fn() -> K` makes an id Send and Sync whatever the marker is.
+    // `fn() -> K` makes an ID Send and Sync for any marker.
     kind: PhantomData<fn() -> K>,
 }
 
 impl<K: IdKind> Id<K> {
-    /// A new id: a `UUIDv7` of the time and 74 of the 80 random bits (version and variant take the place of the others).
+    /// Returns a new ID: a `UUIDv7` of the time and 74 of the 80 random bits (version and variant replace the others).
     ///
-    /// The random bytes must come from the operating system's generator. Times before 1970 and after the year 10889 count
-    /// as the nearest time that the layout holds.
+    /// The random bytes must come from the operating system's generator. Times before 1970 or after the year 10889 are clamped.
     pub fn new(now: Millis, random: [u8; 10]) -> Self {
         let ms = u128::try_from(now.0.clamp(0, LATEST_MS)).expect("clamped to what is not negative");
         let [a0, a1, b @ ..] = random;
@@ -111,35 +109,35 @@ impl<K: IdKind> Id<K> {
 }
 
 impl<K> Id<K> {
-    /// The id with these bits, as a database keeps them.
+    /// Returns the ID with these bits, as stored in a database.
     pub const fn from_bits(bits: u128) -> Self {
         Self { bits, kind: PhantomData }
     }
 
-    /// The 128 bits of the UUID, its first byte uppermost.
+    /// Returns the 128 bits of the UUID, with its first byte uppermost.
     pub const fn bits(self) -> u128 {
         self.bits
     }
 
-    /// When the id was made, by the clock that [`Id::new`] was given; without meaning for ids that were made elsewhere.
+    /// Returns the creation time given to [`Id::new`]; meaningless for IDs from elsewhere.
     pub fn created_at(self) -> Millis {
         Millis(i64::try_from(self.bits >> 80).expect("48 bits"))
     }
 }
 
-/// Why a text is no id of the wanted kind.
+/// Reason why a text is not an ID of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// The text does not begin with the kind's prefix and an underscore.
     #[error("the ID must begin with `{0}_`")]
     Prefix(&'static str),
-    /// The part behind the prefix is too short or too long.
+    /// The part after the prefix is too short or too long.
     #[error("the ID must have {SUFFIX_CHARS} characters after its prefix")]
     Length,
-    /// A character that base32 does not have; upper case is one.
+    /// A character outside the alphabet, such as an upper-case letter.
     #[error("the ID has an invalid character")]
     Character,
-    /// The first character is above `7`: more than 128 bits.
+    /// The first character is above `7`: the ID has more than 128 bits.
     #[error("the ID is out of range")]
     TooLarge,
 }
@@ -155,7 +153,7 @@ impl<K: IdKind> FromStr for Id<K> {
         }
         let bits =
             suffix.iter().try_fold(0u128, |bits, &byte| Some(bits << 5 | digit(byte)?)).ok_or(IdError::Character)?;
-        // The two bits above the 128 have been shifted out by now, so they are looked at where they came in.
+        // The two bits above the 128 are shifted out by now, so the first character is checked instead.
         if suffix.first().is_some_and(|&first| first > b'7') {
             return Err(IdError::TooLarge);
         }
@@ -163,12 +161,12 @@ impl<K: IdKind> FromStr for Id<K> {
     }
 }
 
-/// The value of a base32 character.
+/// Returns the value of a base32 character.
 fn digit(byte: u8) -> Option<u128> {
     ALPHABET.iter().position(|&letter| letter == byte).and_then(|place| u128::try_from(place).ok())
 }
 
-/// The base32 text of 128 bits.
+/// Encodes 128 bits in base32.
 fn suffix(bits: u128) -> [u8; SUFFIX_CHARS] {
     let mut text = [b'0'; SUFFIX_CHARS];
     let mut rest = bits;
@@ -219,7 +217,7 @@ impl<'de, K: IdKind> Deserialize<'de> for Id<K> {
     }
 }
 
-/// Ids against the published examples; of each id there is one text, which sorts as its time does.
+/// IDs against the published examples: each has one text, and texts sort by time.
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -294,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_uuid_version_7() {
-        // RFC 9562 appendix A.6. The six upper random bits give way to version and variant, whatever they are.
+        // RFC 9562 appendix A.6. Version and variant replace six of the upper random bits.
         let expected = 0x017f_22e2_79b0_7cc3_98c4_dc0c_0c07_398f;
         for (a, b) in [(0x0c, 0x18), (0xfc, 0xd8), (0x5c, 0x58)] {
             let random = [a, 0xc3, b, 0xc4, 0xdc, 0x0c, 0x0c, 0x07, 0x39, 0x8f];
@@ -327,7 +325,7 @@ mod tests {
         let json = serde_json::to_string(&id).expect("text");
         assert_eq!(json, "\"org_01h455vb4pex5vsknk084sn02q\"");
         assert_eq!(serde_json::from_str::<OrgId>(&json).expect("an id"), id);
-        // Escapes make an owned text of it.
+        // Escapes make it an owned text.
         assert_eq!(serde_json::from_str::<OrgId>(&json.replace("org", "\\u006frg")).expect("an id"), id);
         for wrong in ["1", "null", "[]", "\"\"", "\"key_01h455vb4pex5vsknk084sn02q\""] {
             assert!(serde_json::from_str::<OrgId>(wrong).is_err(), "{wrong}");

@@ -1,13 +1,16 @@
-//! What a customer is to Probity, as a pure crate: names, rights, money and settings, beside what `probity-mail` says of mail.
+//! Customers as a pure crate: names, permissions, credits and settings. `probity-mail` has the mail side.
 //!
-//! Everything here is a function of its arguments, as in `probity-mail`: no sockets, no clock, no randomness.
+//! As in `probity-mail`, everything is a function of its arguments: no sockets, no clock, no randomness.
 //!
-//! [`id`] (identifiers), [`mod@name`] (what people may call things), [`api_key`], [`scope`] and [`role`] (who may ask what),
-//! [`credits`] and [`plans`] (what an answer costs, how balances move, what a customer may have), [`overrides`] and
-//! [`suppression`] (what an organization changes in the verdicts of its batches), [`block`] (how the addresses of a job are
-//! kept), [`webhook`] (what customers' servers can be told of), [`connections`] (what is done to contacts of a platform),
-//! [`reports`] (when which report is mailed), [`language`] (in which we write to whom) and [`outcome`] (what became of mail that a
-//! customer sent).
+//! - [`id`], [`mod@name`]: identifiers, and names that users choose.
+//! - [`api_key`], [`scope`], [`role`]: permissions.
+//! - [`credits`], [`plans`]: prices, balances and plans.
+//! - [`overrides`], [`suppression`]: an organization's changes to verdicts of its batches.
+//! - [`block`]: storage of a job's addresses and results.
+//! - [`webhook`]: events for customers' servers.
+//! - [`connections`]: actions on contacts of a platform.
+//! - [`reports`], [`language`]: reports by email, and the language of mail.
+//! - [`outcome`]: outcomes of mail that customers sent.
 
 #![warn(missing_docs)]
 

@@ -1,16 +1,16 @@
-//! Names that people give to keys, organizations and whatever else is shown to others: one rule for all of them.
+//! Names that users give to keys, organizations and other things that others see: one rule for all.
 //!
-//! A name is shown in tables, mails and logs beside names of others, so it must be what it looks like: one line, of a length
-//! that fits, with nothing in it that cannot be seen. Marks of direction can make a name read as another one (Unicode
-//! Technical Report 36, section 2.5), and invisible characters make two that look alike. What scripts need stays: letters of
-//! all kinds, combining marks, variation selectors, and joiners between two characters that can be seen (RFC 5892, appendix
-//! A.1 and A.2), which Persian and Indic words are written with, and some emoji.
+//! A name is shown in tables, mail and logs beside other names, so it must look like what it is: one line of limited length
+//! without invisible content. Direction marks can make a name read as another one (Unicode Technical Report 36, section 2.5), and
+//! invisible characters make two names look alike. Required by scripts and therefore allowed: letters of all kinds, combining
+//! marks, variation selectors, and joiners between two visible characters (RFC 5892, appendix A.1 and A.2), which Persian and
+//! Indic words and some emoji need.
 
-/// The longest name, in characters.
+/// Maximum length of a name, in characters.
 pub const NAME_MAX: usize = 200;
 
-/// What no name has, first and last of each range: control characters, ends of lines and paragraphs, marks of direction, and
-/// what Unicode gives no form (`Default_Ignorable_Code_Point`) apart from joiners and variation selectors.
+/// Forbidden characters, first and last of each range: control characters, line and paragraph separators, direction marks, and
+/// characters without a form (`Default_Ignorable_Code_Point`), except joiners and variation selectors.
 pub const FORBIDDEN: [(char, char); 21] = [
     ('\0', '\u{1f}'),
     ('\u{7f}', '\u{9f}'),
@@ -35,13 +35,13 @@ pub const FORBIDDEN: [(char, char); 21] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Variation selectors: they choose the form of the character before them.
+/// Variation selectors, which choose the form of the previous character.
 pub const SELECTORS: [(char, char); 3] = [('\u{180b}', '\u{180d}'), ('\u{180f}', '\u{180f}'), ('\u{fe00}', '\u{fe0f}')];
 
-/// Joiners: one may be between two characters that can be seen.
+/// Joiners: at most one between two visible characters.
 pub const JOINERS: [(char, char); 1] = [('\u{200c}', '\u{200d}')];
 
-/// White space that a name may have, and that is taken off its ends.
+/// White space that is allowed in names, and trimmed from their ends.
 pub const SPACES: [(char, char); 7] = [
     (' ', ' '),
     ('\u{a0}', '\u{a0}'),
@@ -52,21 +52,21 @@ pub const SPACES: [(char, char); 7] = [
     ('\u{3000}', '\u{3000}'),
 ];
 
-/// Why a text is no name. Reads behind the name of a field.
+/// Reason why a text is not a name. The messages are worded to follow a field name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameFault {
-    /// Nothing is left of it without white space.
+    /// Only white space.
     #[error("must not be empty")]
     Empty,
-    /// It is longer than [`NAME_MAX`].
+    /// Longer than [`NAME_MAX`].
     #[error("may have at most 200 characters")]
     Long,
-    /// It has something of [`FORBIDDEN`], or a joiner or selector where it does nothing.
+    /// A character of [`FORBIDDEN`], or a joiner or selector without effect.
     #[error("must be one line without control characters or invisible characters")]
     Hidden,
 }
 
-/// A name as it is kept: without white space around it.
+/// Trims and validates a name.
 pub fn name(text: &str) -> Result<&str, NameFault> {
     let name = text.trim_matches(is_space);
     if name.is_empty() {
@@ -82,7 +82,7 @@ pub fn name(text: &str) -> Result<&str, NameFault> {
     if before == Before::Joiner { Err(NameFault::Hidden) } else { Ok(name) }
 }
 
-/// What stands before a character.
+/// Class of the previous character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Space,
@@ -91,7 +91,7 @@ enum Before {
 }
 
 impl Before {
-    /// What stands before the character after `c`; none where `c` may not be here.
+    /// Returns the class after `c`; `None` if `c` is not allowed here.
     fn then(self, c: char) -> Option<Self> {
         if within(&FORBIDDEN, c) {
             None
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(name(&"ä".repeat(NAME_MAX + 1)), Err(NameFault::Long));
     }
 
-    /// Every character of the ranges is refused alone, and the standard library's controls are among them.
+    /// Each character of the ranges is refused, and they include the standard library's control characters.
     #[test]
     fn the_ranges_hold_what_they_say() {
         for c in FORBIDDEN.iter().chain(&SELECTORS).chain(&JOINERS).flat_map(|&(first, last)| first..=last) {

@@ -1,7 +1,7 @@
-//! What became of mail that a customer sent: one class per event, and what a later score of addresses has to know besides.
+//! Outcomes of mail that a customer sent: one class per event, and the facts that a score of addresses needs.
 //!
-//! Only `hard_bounce` says that a mailbox is gone. A refusal of the sender, a full mailbox and a rejected content are
-//! `soft_bounce`, which is evidence of nothing. A complaint comes from a reader: the mailbox is alive, but does not want mail.
+//! Only `hard_bounce` means that a mailbox does not exist. Refusals of the sender, full mailboxes and rejected content are
+//! `soft_bounce`, which is no evidence. A complaint comes from a reader: the mailbox is in use, but does not want the mail.
 
 use crate::suppression::SuppressionKind;
 
@@ -25,7 +25,7 @@ probity_mail::named! {
 }
 
 impl OutcomeClass {
-    /// The suppression list that it puts the address on.
+    /// Returns the suppression list for the address.
     pub fn suppresses(self) -> Option<SuppressionKind> {
         match self {
             Self::HardBounce => Some(SuppressionKind::Bounced),
@@ -36,7 +36,7 @@ impl OutcomeClass {
 }
 
 probity_mail::named! {
-    /// Who reported an outcome.
+    /// Source of an outcome.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum OutcomeSource {
         /// `POST /v1/outcomes`.
@@ -63,7 +63,7 @@ impl OutcomeSource {
     pub const SERVICES: [Self; 5] = [Self::Postmark, Self::SendGrid, Self::Mailgun, Self::SparkPost, Self::Ses];
 }
 
-/// Longest form that is told apart.
+/// Maximum length of a form that is distinguished.
 const FORM_MAX: usize = 8;
 
 /// Returns the form of a local part without its letters, such as `a.a` for `ann.lee`, `i.a` for `a.lee`, `a0` for `ann7`. The

@@ -1,13 +1,12 @@
-//! What an organization overrides in the verdicts of its batches.
+//! Overrides of an organization for the verdicts of its batches.
 //!
-//! The engine keeps everything that it has found; an organization says which findings it does not mind, and which words it
-//! minds besides. [`Overrides::apply`] adds what the words find, leaves out what is ignored, and reports the first finding
-//! that is left in the order of [`Reason::ALL`]; where none is left the verdict is `valid`. The price of an address, and
-//! what a live call is told, come from the raw verdict: nothing here is asked for them.
+//! The engine keeps all findings; an organization chooses findings to ignore, and words to add. [`Overrides::apply`] adds
+//! findings for the words, drops ignored ones, and reports the first remaining one in the order of [`Reason::ALL`]; if none
+//! remains, the verdict is `valid`. Prices and live calls use the raw verdict, without overrides.
 //!
 //! Reasons are ignored by the names of their [`IgnorableReason`]s. Four have no gate (`invalid`, `illegitimate`, `blacklisted`,
-//! `available`): nobody ignores one of them by itself. A status is ignored with every finding that has it, those without a
-//! gate included: who ignores `undeliverable` has said that no finding of a mail server shall count.
+//! `available`) and cannot be ignored individually. Ignoring a status ignores all of its findings, including those without a
+//! gate: ignoring `undeliverable` ignores every finding of a mail server.
 
 mod words;
 
@@ -18,7 +17,7 @@ use probity_mail::verdict::{Finding, Reason, Status, Verdict};
 use words::{BannedWords, RoleWords};
 pub(crate) use words::{folded, patterns};
 
-/// A reason that an organization may ignore, under the name that settings and connections have for it.
+/// Reason that an organization may ignore, under its name in settings and connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IgnorableReason(Reason);
 
@@ -39,7 +38,7 @@ impl IgnorableReason {
         Self(Reason::Unverified),
     ];
 
-    /// The name in the contract: that of the reason, but for `complainers`.
+    /// Returns the name in the contract: that of the reason, except for `complainers`.
     pub fn as_str(self) -> &'static str {
         match self.0 {
             Reason::Complained => "complainers",
@@ -47,34 +46,34 @@ impl IgnorableReason {
         }
     }
 
-    /// The gate of this name.
+    /// Returns the gate with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|gate| gate.as_str() == name)
     }
 
-    /// The reason behind it.
+    /// Returns the reason of the gate.
     pub fn reason(self) -> Reason {
         self.0
     }
 }
 
-/// The statuses that can be ignored. `passed` is none: no finding has it.
+/// Statuses that can be ignored. `passed` is not one: no finding has it.
 pub const IGNORABLE: [Status; 3] = [Status::Undeliverable, Status::Risky, Status::Unknown];
 
-/// What an organization wishes, as it is stored and shown. Empty: verdicts stay as they are.
+/// Overrides as stored and shown. If empty, verdicts stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
-    /// Reasons that it does not mind.
+    /// Ignored reasons.
     pub ignored_reasons: Vec<IgnorableReason>,
-    /// Statuses that it does not mind.
+    /// Ignored statuses.
     pub ignored_statuses: Vec<Status>,
-    /// Words that no local part shall carry ([`Overrides::apply`] says what that means).
+    /// Banned words in local parts; matched as in [`Overrides::apply`].
     pub banned_words: Vec<String>,
-    /// Local parts that are those of functions, besides the ones that everybody knows.
+    /// Local parts of roles, besides the built-in ones.
     pub role_words: Vec<String>,
 }
 
-/// [`Wishes`], made ready to be applied to many verdicts.
+/// [`Wishes`], compiled for many verdicts.
 #[derive(Debug)]
 pub struct Overrides {
     ignored: Vec<Reason>,
@@ -82,7 +81,7 @@ pub struct Overrides {
     roles: RoleWords,
 }
 
-/// The rules that findings and verdicts of this module name.
+/// Rules that findings and verdicts of this module name.
 struct OverrideRules {
     banned_words: Arc<str>,
     role_words: Arc<str>,
@@ -96,7 +95,7 @@ static RULES: LazyLock<OverrideRules> = LazyLock::new(|| OverrideRules {
 });
 
 impl Overrides {
-    /// Makes wishes ready. A thousand words take about a millisecond.
+    /// Compiles overrides. 1,000 words take about 1 ms.
     pub fn new(wishes: &Wishes) -> Self {
         let gated = |reason: Reason| wishes.ignored_reasons.iter().any(|gate| gate.reason() == reason);
         let ignored = |reason: &Reason| gated(*reason) || wishes.ignored_statuses.contains(&reason.status());
@@ -107,13 +106,13 @@ impl Overrides {
         }
     }
 
-    /// The verdict about an address after the overrides.
+    /// Returns the verdict about an address after the overrides.
     ///
-    /// A banned word of five characters or more is found anywhere in the local part, a shorter one only as a word by itself:
-    /// `casino` is in `bestcasino`, `ass` is not in `cassandra`. A role word is the whole local part before any `+`, or that
-    /// and a number of one or two digits. Neither knows upper from lower case, nor spellings that Unicode holds compatible.
+    /// A banned word of five or more characters matches anywhere in the local part, a shorter one only as a separate word:
+    /// `casino` matches `bestcasino`, `ass` does not match `cassandra`. A role word matches the whole local part before any `+`,
+    /// also with a number of one or two digits after it. Letter case and compatible spellings are ignored.
     ///
-    /// Where all findings were ignored the rule is `settings.ignored`.
+    /// If all findings are ignored, the rule is `settings.ignored`.
     pub fn apply(&self, raw: &Verdict, email: &str) -> Verdict {
         let mut findings = raw.findings.clone();
         let local = email.rsplit_once('@').map_or("", |(local, _)| local);

@@ -1,4 +1,4 @@
-//! People of an organization: what they may do, and the language in which they are written to.
+//! Members of an organization: their permissions and languages.
 
 pub mod language;
 pub mod role;

@@ -1,8 +1,8 @@
-//! Plans: what an organization gets each month, what it may use, and when its months begin.
+//! Plans: monthly credits, entitlements, and the start of each month.
 //!
-//! Plans are the operator's: [`Plans`] is what the configuration says, with the two plans that are always there. Nothing of a
-//! plan is copied to its organizations, so a change of the configuration counts for all of them at once; only credits are booked,
-//! and what was booked stays. All of this is arithmetic: who books, and when, is the store's and the server's.
+//! The operator defines plans: [`Plans`] is those of the configuration and two built-in ones. Nothing of a plan is copied to its
+//! organizations, so a change of the configuration applies to all at once; only granted credits are booked, and stay. Everything
+//! here is arithmetic: `store` books, and `backend` schedules.
 
 mod entitlements;
 mod period;
@@ -14,63 +14,63 @@ pub use period::Period;
 
 use crate::credits::{CreditCount, UNLIMITED};
 
-/// The plan whose credits do not count. It is always there.
+/// Name of the built-in plan without a limit on credits.
 pub const UNLIMITED_PLAN: &str = "unlimited";
 /// Maximum credits of a plan's grant: 1/1,000 of the amount that counts as unlimited.
 pub const PLAN_CREDITS_MAX: CreditCount = UNLIMITED / 1_000;
-/// The plan that gives nothing by itself. It is always there.
+/// Name of the built-in plan without recurring credits.
 pub const METERED_PLAN: &str = "metered";
 
-/// The longest name of a plan, in bytes.
+/// Maximum length of a plan's name, in bytes.
 pub const NAME_MAX: usize = 40;
 
-/// A trial: once, when an organization is made.
+/// Trial: once, at the creation of an organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrialTerms {
-    /// So many whole days; it ends at the midnight (UTC) after them.
+    /// Length in whole days; ends at the following midnight (UTC).
     pub days: i64,
-    /// Credits for it; what is left of them ends with it.
+    /// Credits of the trial, which expire with it.
     pub credits: CreditCount,
 }
 
-/// What happens when credits are out: bought ones are put in, as often as is agreed.
+/// Automatic refill when credits run out, up to the agreed number of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refill {
-    /// Prepaid credits that are put in at a time; above zero.
+    /// Prepaid credits per refill; above zero.
     pub credits: CreditCount,
-    /// How often in one period at most.
+    /// Maximum number of refills per period.
     pub times: i64,
 }
 
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// By what it is known: lower-case letters, digits, `-` and `_`.
+    /// Identifier: lower-case letters, digits, `-` and `_`.
     pub name: String,
-    /// What people call it.
+    /// Display name.
     pub title: String,
-    /// Credits of each period; none where it is zero.
+    /// Credits per period; 0 for none.
     pub monthly: CreditCount,
-    /// Whether what is left of them stays beyond the period.
+    /// Whether unused credits outlast the period.
     pub keeps_unused: bool,
-    /// Prepaid credits that a new organization begins with.
+    /// Prepaid credits of a new organization.
     pub initial: CreditCount,
-    /// How many people may belong to an organization; none where nobody counts.
+    /// Maximum number of members; `None` for no limit.
     pub seats: Option<i64>,
-    /// What may be used.
+    /// Features included in the plan.
     pub entitlements: EntitlementSet,
-    /// The trial of new organizations.
+    /// Trial of new organizations.
     pub trial: Option<TrialTerms>,
-    /// Requests a minute; none where the installation's limit counts.
+    /// Requests per minute; `None` for the limit of the installation.
     pub rate_limit_per_minute: Option<i64>,
-    /// What happens when credits are out; none where requests are refused then.
+    /// Refill when credits run out; if `None`, requests are refused.
     pub refill: Option<Refill>,
-    /// Below how many credits the balance is low; none where nobody is told.
+    /// Balance below which a notice is sent; `None` for no notice.
     pub low_balance: Option<CreditCount>,
 }
 
 impl Plan {
-    /// A plan without credits, limits or a trial, with which everything may be used.
+    /// Returns a plan with all entitlements, without credits, limits or a trial.
     pub fn bare(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -87,33 +87,33 @@ impl Plan {
         }
     }
 
-    /// The plan whose credits do not count.
+    /// Returns the plan without a limit on credits.
     pub fn unlimited() -> Self {
         Self { initial: UNLIMITED, ..Self::bare(UNLIMITED_PLAN) }
     }
 
-    /// The plan that gives so many prepaid credits to begin with, and nothing more by itself.
+    /// Returns the plan with this many initial prepaid credits and no recurring ones.
     pub fn metered(initial: CreditCount) -> Self {
         Self { initial, ..Self::bare(METERED_PLAN) }
     }
 
-    /// Whether its credits do not count.
+    /// Returns whether the plan has no limit on credits.
     pub fn is_unlimited(&self) -> bool {
         self.name == UNLIMITED_PLAN
     }
 
-    /// Whether it is always there and not the configuration's.
+    /// Returns whether the plan is built in rather than configured.
     pub fn is_built_in(&self) -> bool {
         is_built_in(&self.name)
     }
 }
 
-/// Whether a plan with this name is always there.
+/// Returns whether a built-in plan has this name.
 pub fn is_built_in(name: &str) -> bool {
     matches!(name, UNLIMITED_PLAN | METERED_PLAN)
 }
 
-/// Whether a plan can be called this: 1 to [`NAME_MAX`] lower-case letters, digits, `-` and `_`.
+/// Returns whether a name is valid: 1 to [`NAME_MAX`] lower-case letters, digits, `-` and `_`.
 pub fn is_plan_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(plain)
@@ -127,38 +127,38 @@ pub struct Plans {
 }
 
 impl Default for Plans {
-    /// The plans that are always there; new organizations are unlimited.
+    /// Returns the built-in plans; new organizations are unlimited.
     fn default() -> Self {
         Self::new([], UNLIMITED_PLAN, 0).expect("the plan is always there")
     }
 }
 
 impl Plans {
-    /// The configured plans and those that are always there. `first` is the plan of new organizations where nobody names one,
-    /// `initial` what the metered plan gives to begin with. None where no plan is called `first`.
+    /// Combines configured and built-in plans. `first` is the default plan of new organizations, `initial` the initial credits of
+    /// the metered plan. Returns `None` if no plan is named `first`.
     pub fn new(configured: impl IntoIterator<Item = Plan>, first: &str, initial: CreditCount) -> Option<Self> {
         let all = configured.into_iter().chain([Plan::unlimited(), Plan::metered(initial)]);
         let by_name: BTreeMap<_, _> = all.map(|plan| (plan.name.clone(), plan)).collect();
         by_name.contains_key(first).then(|| Self { by_name, first: first.to_owned() })
     }
 
-    /// The plan with a name.
+    /// Returns the plan with a name.
     pub fn get(&self, name: &str) -> Option<&Plan> {
         self.by_name.get(name)
     }
 
-    /// The plan with a name. An organization may be on a plan that the configuration does not have any more: it keeps what it
-    /// has and gets nothing new, as on the metered plan.
+    /// Returns the plan with a name. For a plan that is no longer configured, returns the metered plan: the organization keeps
+    /// its credits and gets no new ones.
     pub fn of(&self, name: &str) -> &Plan {
         self.get(name).unwrap_or_else(|| &self.by_name[METERED_PLAN])
     }
 
-    /// The plan of new organizations.
+    /// Returns the plan of new organizations.
     pub fn first(&self) -> &Plan {
         &self.by_name[&self.first]
     }
 
-    /// Every plan, by name.
+    /// Iterates over the plans, by name.
     pub fn all(&self) -> impl Iterator<Item = &Plan> {
         self.by_name.values()
     }

@@ -1,8 +1,8 @@
 //! Reports by email: their kinds, and the times at which those of a week and a month are due.
 //!
-//! A report of a period is due on the morning after it, between 6 and 10 a.m. in the organization's time zone, at a time spread by
-//! the member's ID. Its figures are those of days in UTC, so it is due later where the last of them ends later. Whoever missed
-//! several mornings gets one report, of the last period.
+//! A report of a period is due on the morning after it, between 6 and 10 a.m. in the organization's time zone, at a time spread
+//! by the member's ID. Its figures cover days in UTC, so it is due later if the last day ends later. After several missed
+//! mornings, there is one report, of the last period.
 
 use jiff::civil::Date;
 use jiff::{Span, ToSpan as _};

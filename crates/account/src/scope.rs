@@ -1,16 +1,15 @@
-//! What a restricted key may do.
+//! Permissions of a restricted key.
 //!
-//! A set of scopes is one number, a bit for each scope, so that a request is checked without a look-up and a database keeps
-//! it in a column. The bits are stored: a scope keeps its bit for ever, and a new one gets the next. Unknown bits are
-//! dropped when a set is read, so that an older program never grants what it does not understand. Outside, a set is the
-//! list of its names in the order of the contract.
+//! A set of scopes is one number with a bit per scope, so requests are checked without a look-up and a database stores it in a
+//! column. Bits are stored: a scope keeps its bit forever, and a new one gets the next. Reading a set drops unknown bits, so an
+//! older version never grants what it does not support. Externally, a set is a list of names in the order of the contract.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 probity_mail::named! {
-    /// One permission of a key. A new one goes to the end: its place is its bit.
+    /// Permission of a key. Add new ones at the end: the position is the bit.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Scope {
         /// Live verification.
@@ -55,32 +54,32 @@ impl Scope {
 pub struct Scopes(i64);
 
 impl Scopes {
-    /// Every scope: those of `live` and `test` keys.
+    /// Returns all scopes: those of `live` and `test` keys.
     pub fn all() -> Self {
         Scope::ALL.into_iter().collect()
     }
 
-    /// The set as a number, a bit for each scope.
+    /// Returns the set as a number, with a bit per scope.
     pub const fn bits(self) -> i64 {
         self.0
     }
 
-    /// The set of these bits; bits that no scope has are dropped.
+    /// Returns the set of these bits; unknown bits are dropped.
     pub fn from_bits(bits: i64) -> Self {
         Self(bits & Self::all().0)
     }
 
-    /// Whether a scope is in the set.
+    /// Returns whether the set contains a scope.
     pub const fn contains(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
     }
 
-    /// Whether no scope is in the set.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The scopes of the set, in the order of the contract.
+    /// Iterates over the scopes, in the order of the contract.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
     }
@@ -116,7 +115,7 @@ impl<'de> Deserialize<'de> for Scopes {
             }
 
             fn visit_seq<A: de::SeqAccess<'de>>(self, mut names: A) -> Result<Scopes, A::Error> {
-                // Added one by one: a list of a million repetitions takes no memory.
+                // Added one by one: a list with a million repetitions takes no memory.
                 let mut scopes = Scopes::default();
                 while let Some(scope) = names.next_element::<Scope>()? {
                     scopes.0 |= scope.bit();

@@ -1,27 +1,27 @@
-//! Lists of addresses that an organization has had trouble with: spam traps, people who complained, mail that came back.
+//! Suppression lists of an organization: spam traps, complaints and bounces.
 //!
-//! No mail server tells any of this, so the engine never finds it; a batch adds it to what was found ([`judged`]) before the
-//! organization's overrides are applied. It changes neither the price nor what a live call is told.
+//! Mail servers report none of these, so the engine never finds them; a batch adds them to the findings ([`judged`]) before it
+//! applies the organization's overrides. They change neither the price nor the verdicts of live calls.
 
 use std::borrow::Cow;
 
 use probity_mail::verdict::{Finding, Reason, Verdict};
 
 probity_mail::named! {
-    /// One of the lists.
+    /// Kind of suppression list.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum SuppressionKind {
         /// Spam traps and spam accounts.
         Spam = "spam",
-        /// People who have complained.
+        /// Recipients who complained.
         Complained = "complained",
-        /// Addresses from which mail has come back.
+        /// Addresses that bounced.
         Bounced = "bounced",
     }
 }
 
 impl SuppressionKind {
-    /// What is found of an address on it.
+    /// Returns the finding for an address on the list.
     pub fn reason(self) -> Reason {
         match self {
             Self::Spam => Reason::Spam,
@@ -31,7 +31,7 @@ impl SuppressionKind {
     }
 }
 
-/// The verdict about an address that is on these lists. What the engine has found already stays as it found it.
+/// Returns the verdict about an address that is on these lists. Findings of the engine stay unchanged.
 pub fn judged(raw: &Verdict, lists: &[SuppressionKind]) -> Verdict {
     let mut findings = raw.findings.clone();
     for list in lists {

@@ -1,7 +1,7 @@
-//! What a webhook can be told of: the names that its filter may have.
+//! Topics: the events for which a webhook can filter.
 //!
-//! A topic is one of 28 names of the contract. A row of a batch belongs to two of them, that of its status and that of its
-//! reason, so a webhook that filters by both is told of it twice, each time under the name that it asked for.
+//! There are 28, by the names of the contract. A row of a batch belongs to two topics, that of its status and that of its reason,
+//! so a webhook that filters by both gets the row twice, once under each name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,23 +9,23 @@ use std::str::FromStr;
 use probity_mail::verdict::{Reason, Status};
 
 probity_mail::named! {
-    /// What an action of a connected platform did with a contact.
+    /// Change of a contact by an action of a connection.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ContactChange {
-        /// Its address was corrected.
+        /// The address was corrected.
         Fixed = "fixed",
-        /// It was unsubscribed.
+        /// The contact was unsubscribed.
         Unsubscribed = "unsubscribed",
-        /// It was deleted.
+        /// The contact was deleted.
         Deleted = "deleted",
-        /// A tag with the verdict was put on it.
+        /// The contact was tagged with the verdict.
         Tagged = "tagged",
-        /// The verdict was written into its fields.
+        /// The verdict was written into a field of the contact.
         Updated = "updated",
     }
 }
 
-/// Something that a webhook can be told of.
+/// Event that a webhook can filter for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
     /// Rows of a batch got a verdict with this status.
@@ -34,19 +34,19 @@ pub enum Topic {
     Reason(Reason),
     /// A contact was changed in a connected platform.
     Contact(ContactChange),
-    /// A job is over.
+    /// A job ended.
     JobFinished,
-    /// A platform refuses the credentials of a connection.
+    /// A platform refused the credentials of a connection.
     ConnectionDisconnected,
 }
 
-/// A text that names no topic.
+/// The text is not a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no event has this name")]
 pub struct NoTopic;
 
 impl Topic {
-    /// Every topic, in the order of the contract.
+    /// Iterates over the topics, in the order of the contract.
     pub fn all() -> impl Iterator<Item = Self> {
         let statuses = Status::ALL.into_iter().map(Self::Status);
         let reasons = Reason::ALL.iter().copied().map(Self::Reason);
@@ -54,7 +54,7 @@ impl Topic {
         statuses.chain(reasons).chain(changes).chain([Self::JobFinished, Self::ConnectionDisconnected])
     }
 
-    /// Whether a row whose verdict has this reason belongs to it.
+    /// Returns whether rows with this reason belong to the topic.
     pub fn has_row(self, reason: Reason) -> bool {
         match self {
             Self::Status(status) => reason.status() == status,
@@ -63,7 +63,7 @@ impl Topic {
         }
     }
 
-    /// Whether rows of batches belong to it at all.
+    /// Returns whether rows of batches can belong to the topic.
     pub fn is_of_rows(self) -> bool {
         matches!(self, Self::Status(_) | Self::Reason(_))
     }

@@ -1,6 +1,6 @@
-//! What runs behind the acts of the service: workers of jobs and webhooks, uploads, meters, nodes.
+//! Background work behind the service's acts: workers of jobs and webhooks, uploads, meters, nodes.
 //!
-//! Nothing here knows callers, requests or acts. Each part takes the parts that it uses; `probity-service` puts them together.
+//! This crate has no callers, requests or acts. Each part takes its dependencies; `probity-service` assembles them.
 
 pub mod connections;
 pub mod copies;

@@ -1,4 +1,4 @@
-//! Lists on display: their progress, the users who watch it, searches, and rows as pages and files.
+//! Display of lists: progress, users who follow it, searches, and rows as pages and files.
 
 pub mod progress;
 pub mod rows;

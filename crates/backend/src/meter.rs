@@ -34,8 +34,8 @@ use crate::privacy::mailbox::normal_form;
 
 pub use crate::meter::balances::Reservation;
 
-/// Maximum time that a window waits for as many calls as the previous one had, in milliseconds. Clients that just got a
-/// response call again within it. A window that began immediately would leave them to the next one.
+/// Maximum time that a window waits for as many calls as the previous one had, in milliseconds. Clients that just got a response
+/// call again within it; a window that began immediately would miss them.
 const GATHER_MS: u64 = 1;
 /// Maximum number of calls in a window.
 const WINDOW_CALLS_MAX: usize = 4_096;
@@ -54,8 +54,8 @@ pub fn counted_domain(address: &str) -> Option<Arc<str>> {
     (!domain.is_empty()).then(|| domain.into())
 }
 
-/// Returns the ID of the provider under which a verdict is counted: that of the domain's MX hosts. If none were found or looked up,
-/// the domain's name alone tells, as in a forecast.
+/// Returns the ID of the provider under which a verdict is counted: that of the domain's MX hosts. If none were found or looked
+/// up, the domain's name alone decides, as in a forecast.
 pub fn counted_provider(address: &str, evidence: &Evidence) -> Option<String> {
     match &evidence.domain {
         Some(domain) if !domain.mx.is_empty() => domain.provider.as_deref().map(Into::into),
@@ -337,7 +337,7 @@ impl Gathered {
         let mut gathered = Self::default();
         for call in calls {
             match call {
-                // The client has left, so nobody would get the verdict.
+                // The client has left, so nobody would receive the verdict.
                 MeterCall::Charge(ending) if ending.done.is_closed() => {}
                 MeterCall::Look { org, answer } => gathered.looking.entry(org).or_default().push(answer),
                 MeterCall::Charge(ending) if ending.counted.charged > 0 => {

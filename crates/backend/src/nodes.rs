@@ -221,7 +221,7 @@ async fn warn_of_doubles(
     Ok(())
 }
 
-/// Whether a node had a heartbeat lately. `now` is the time of the database, whose clock dates heartbeats.
+/// Returns whether a node had a recent heartbeat. `now` is the time of the database, whose clock dates heartbeats.
 pub fn is_alive(node: &StoredNode, now: Millis) -> bool {
     now.since(node.seen_at) < LEASE_MS
 }
@@ -252,7 +252,7 @@ pub async fn run(
     }
 }
 
-/// Conditions that are in the log already. Only changes are logged.
+/// Conditions already in the log. Only changes are logged.
 #[derive(Default)]
 struct LoggedConditions {
     silent: bool,

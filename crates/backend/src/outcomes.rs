@@ -22,9 +22,9 @@ use probity_store::{OrgNo, StoreError, Tx};
 
 use crate::privacy::suppressions::{EVERY_NAME, SuppressionChange};
 
-/// Retention of outcomes, in milliseconds: 400 days, a year to learn from and a month to judge.
+/// Retention of outcomes, in milliseconds: 400 days, a year of data and a month for evaluation.
 pub const OUTCOMES_KEEP_MS: i64 = 400 * 24 * 3_600_000;
-/// How far an event may be ahead of this node's clock, in milliseconds.
+/// Maximum lead of an event over this node's clock, in milliseconds.
 pub const AHEAD_MAX_MS: i64 = 24 * 3_600_000;
 
 /// Reported events, as tags.
@@ -35,12 +35,12 @@ pub struct TakenOutcomes {
     pub submitted: i64,
     /// Number of events whose text is not an address.
     pub invalid: i64,
-    /// Number of events that are older than outcomes are kept.
+    /// Number of events older than the retention.
     pub expired: i64,
 }
 
 impl TakenOutcomes {
-    /// Takes an event of an address.
+    /// Adds an event of an address.
     pub fn take(
         &mut self,
         (secrets, org): (&Secrets, OrgNo),
@@ -65,7 +65,7 @@ impl TakenOutcomes {
         earliest.at = Millis(earliest.at.0.min(at.0));
     }
 
-    /// Whether there is nothing to store.
+    /// Returns whether there is nothing to store.
     pub fn is_empty(&self) -> bool {
         self.new.is_empty()
     }
@@ -74,7 +74,7 @@ impl TakenOutcomes {
         self.new.keys().map(|key| key.tag).collect()
     }
 
-    /// The same events without those of some addresses.
+    /// Returns these events without those of some addresses.
     #[must_use]
     pub fn without(&self, addresses: &HashSet<SuppressionTag>) -> Self {
         self.only(|key| !addresses.contains(&key.tag))
@@ -96,19 +96,19 @@ pub struct OutcomeRecorder {
     pub at: Millis,
 }
 
-/// What a report added.
+/// Result of storing a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddedOutcomes {
     /// Number of new events.
     pub added: i64,
-    /// Number of addresses that are now on `bounced`, and were not before.
+    /// Number of addresses added to `bounced`.
     pub bounced: i64,
-    /// Number of addresses that are now on `complained`, and were not before.
+    /// Number of addresses added to `complained`.
     pub complained: i64,
 }
 
 impl OutcomeRecorder {
-    /// Stores states of addresses: each counts once, whatever its day.
+    /// Stores states of addresses: each counts once, regardless of its day.
     pub async fn record_states(&self, tx: &mut Tx, taken: &TakenOutcomes) -> Result<AddedOutcomes, StoreError> {
         let known = outcomes::known(tx, (self.org, self.test), &taken.addresses()).await?;
         self.record(tx, &taken.only(|key| !known.contains(&(key.tag, key.class)))).await
@@ -129,7 +129,7 @@ impl OutcomeRecorder {
                 continue;
             }
             let changed = match self.actor {
-                // Services and platforms report all the time; the timeline is for what people and their keys do.
+                // Services and platforms report constantly; the timeline is for acts of users and their keys.
                 EventActor::System => suppressions::add(tx, self.org, list, &tags, self.at).await?,
                 actor => SuppressionChange { org: self.org, list, actor, at: self.at }.add(tx, &tags).await?,
             };

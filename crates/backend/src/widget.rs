@@ -11,10 +11,11 @@ use self::gate::WidgetGate;
 
 pub use probity_contract::published::jobs::WIDGET as SOURCE;
 
-/// Concurrent checks on one node; more are refused. They wait for MX hosts, and must leave capacity for live calls.
+/// Maximum number of concurrent checks on a node; more are refused. They wait for MX hosts, and must leave capacity for live
+/// calls.
 const AT_ONCE: usize = 256;
-/// Time within which every check is over and settled, in milliseconds: much longer than the retries of its charge take, and than
-/// clocks differ.
+/// Time within which every check has ended and is settled, in milliseconds: much longer than retries of its charge and
+/// differences between clocks.
 pub const CHECK_MAX_MS: i64 = 600_000;
 
 /// Settings of the widget.

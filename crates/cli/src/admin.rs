@@ -1,8 +1,8 @@
-//! Administration from the command line: organizations with their plans, keys, credits and users, and what an organization does
-//! itself in the dashboard: lists, settings, reports, connections to email platforms.
+//! Administration from the command line: organizations with their plans, keys, credits and users, and acts that the dashboard
+//! offers an organization: lists, settings, reports, connections to email platforms.
 //!
-//! A command calls an act of the service as the operator, and prints the answer: a table on a terminal, otherwise one JSON object
-//! per line, as the API shows it. Each module has the commands of one subject: their arguments, the columns of their tables, and a
+//! A command calls an act of the service as the operator, and prints the result: a table on a terminal, otherwise one JSON object
+//! per line, as in the API. Each module has the commands of one subject: their arguments, the columns of their tables, and a
 //! `match` of arguments, act and view. IDs are text here; the acts check whether they exist.
 
 mod credits;
@@ -138,7 +138,7 @@ pub(crate) struct OrgFlag {
     pub org: Option<String>,
 }
 
-/// Accepts names, and reads what they name.
+/// Parses names into their values.
 pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     names: impl IntoIterator<Item = impl Into<PossibleValue>>,
     read: fn(&str) -> Option<T>,
@@ -146,19 +146,19 @@ pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     PossibleValuesParser::new(names).map(move |name| read(&name).expect("each possible value names something"))
 }
 
-/// A name with its meaning, for the help.
+/// Returns a name with its meaning, for the help.
 fn meaning(name: &'static str, means: &'static str) -> PossibleValue {
     PossibleValue::new(name).help(means)
 }
 
-/// Checks a name as the API does.
+/// Validates a name like the API.
 fn name(text: &str) -> Result<String, NameFault> {
     probity_account::name::name(text).map(str::to_owned)
 }
 
-/// Runs a command and prints its answer.
+/// Runs a command and prints its result.
 ///
-/// A refusal of a field names the argument that sets it; `arguments` are those of [`crate::args::Cli`].
+/// If an act refuses a field, the error names the argument that sets it; `arguments` are those of [`crate::args::Cli`].
 pub(crate) async fn run(command: &AdminCommand, arguments: &[(String, String)], settings: &Settings) -> Result<Exit> {
     let answer = service::administer(settings, command).await;
     let answer = answer.map_err(|error| flags::name_flag(command, arguments, operator::explain(error)))?;
@@ -177,7 +177,7 @@ pub(crate) fn needs_engine(command: &AdminCommand) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! Arguments to what acts are asked, and answers to text.
+    //! Arguments to requests of acts, and results to text.
 
     mod parsing;
     mod shown;

@@ -10,7 +10,7 @@
 //!          writer -> work file (answers), output (in the input's order, as far as it is complete)
 //! ```
 //!
-//! An interrupted run continues from the work file, whatever the cause; see [`workfile`].
+//! An interrupted run continues from the work file, after any interruption; see [`workfile`].
 
 mod answer;
 #[cfg(feature = "xlsx")]
@@ -206,13 +206,13 @@ fn destination(args: &BatchArgs, batch: &Batch) -> (PathBuf, OutputShape) {
     let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
     let by_name = match extension.as_deref() {
         Some("csv" | "tsv") => Some(OutputFormat::Csv),
-        // A table stays one, whatever its file is called.
+        // A table stays a table, regardless of the file name.
         Some("txt") if batch.imported.format != ListFormat::Csv => Some(OutputFormat::Txt),
         Some("jsonl" | "ndjson") => Some(OutputFormat::Jsonl),
         Some("xlsx") => Some(OutputFormat::Xlsx),
         _ => None,
     };
-    // Programs read standard output as text, unless somebody asks for a workbook.
+    // Programs read standard output as text, unless a workbook was requested.
     let is_book = cfg!(feature = "xlsx") && batch.imported.workbook && path.as_os_str() != "-";
     let of_input = if is_book { OutputFormat::Xlsx } else { batch.imported.format.into() };
     let format = args.output_format.or(batch.begun.output_format).or(by_name).unwrap_or(of_input);
@@ -298,7 +298,7 @@ fn finish(
     halt: Option<Halt>,
 ) -> Result<Exit> {
     let OutcomeWriter { verifier, work, mut output, progress, order, reach, answers, deferred, .. } = writer;
-    // A stream gets no unanswered rows: a continued run writes all rows again.
+    // A stream gets no rows without verdicts, because a continued run writes all rows again.
     let at_once = halt == Some(Halt::AtOnce) && output.file().is_some();
     let mut left =
         Left { work: work.path.clone(), done: progress.done(), all: order.ask.len(), deferred, written: None };

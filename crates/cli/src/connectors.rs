@@ -1,6 +1,6 @@
 //! `probity connectors`: the email platforms that the service connects to, and checks of files for more.
 //!
-//! Needs no network. Every fault of a file is shown, not only the first: a file is mended in one go.
+//! Needs no network. Every fault of a file is shown, not only the first, so that all can be fixed at once.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ fn about(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Describes what a platform can do, in the words of its file.
+/// Describes the capabilities of a platform, in the words of its file.
 fn can(file: &ConnectorFile) -> String {
     let can = file.capabilities();
     let mut words = Vec::new();

@@ -36,10 +36,10 @@ pub(crate) struct DoctorArgs {
     pub sandbox: bool,
 }
 
-/// Advice after a lookup that failed, and may work the next time.
+/// Advice after a failed lookup that may succeed the next time.
 const AGAIN: &str = "run the check again in a few minutes; if it fails again, see what the resolver check found";
 
-/// Says why a lookup failed.
+/// Formats the reason why a lookup failed.
 fn failed_lookup(how: DnsFailure) -> &'static str {
     match how {
         DnsFailure::TimedOut => "no response in time",
@@ -90,7 +90,7 @@ impl DoctorInputs {
         checks
     }
 
-    /// Runs the checks that decide whether mail servers can be asked.
+    /// Runs the checks that decide whether mail servers can be probed.
     async fn essential(&self) -> Vec<Check> {
         let (resolvers, ports, identity) =
             tokio::join!(resolver::checks(self), port::checks(self), identity::checks(self));

@@ -55,7 +55,7 @@ pub(crate) struct NoNet;
 
 impl Net for NoNet {
     fn lookup<'a>(&'a self, _: &'a str, _: QueryKind) -> BoxFuture<'a, DnsLookup> {
-        // Not refused, which is also what a resolver of private names answers.
+        // Not a refusal, because a resolver of private names responds like that.
         Box::pin(async { DnsLookup { answer: DnsAnswer::Failed(DnsFailure::TimedOut), ttl_ms: 0 } })
     }
 

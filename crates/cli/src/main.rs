@@ -21,8 +21,8 @@ mod sandbox;
 mod service;
 mod verify;
 
-/// Commands that operate an installation: start it, check and migrate it, back it up, move it, change its master key. They print;
-/// [`service`] does the work.
+/// Commands that operate an installation: start, check, migrate, back up, move, change the master key. They print; [`service`]
+/// does the work.
 mod operation {
     pub(crate) mod backup;
     pub(crate) mod health;
@@ -106,8 +106,8 @@ fn run(cli: &Cli) -> Result<Exit> {
     }
     log::start(settings.sections.log.level, settings.sections.log.format, cli.verbose);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
-    // Through a pointer, what drives the future is compiled apart from it: otherwise the compiler copies all of the program's
-    // asynchronous code into three parts.
+    // Through a pointer, the code that drives the future is compiled separately. Otherwise, the compiler would copy all of the
+    // program's asynchronous code into three parts.
     let done: Pin<Box<dyn Future<Output = Result<Exit>>>> = Box::pin(command(cli, &settings));
     let exit = runtime.block_on(done);
     // A read from a terminal may never return; no remaining task is worth waiting for.

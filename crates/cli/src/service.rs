@@ -77,7 +77,7 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<RunningS
     keep_temporary_files(&settings.data);
     let held = lock::share(&settings.data)?;
     let instance = open(settings, &pepper::read(&settings.pepper)?).await?;
-    // First: a second start on this machine must fail before it ends what the running process holds.
+    // Comes first: a second start on this machine must fail before it ends the leases of the running process.
     let bound = BoundSockets::to(&settings.sections.server.listen.0)
         .await?
         .with_operator(&settings.sections.admin.listen)
@@ -263,7 +263,7 @@ fn checkup(settings: &Settings, simulated: bool, net: Arc<dyn Net>) -> Option<Ar
     Some(Arc::new(patient))
 }
 
-/// Opens the network. A machine without a resolver can still serve the sandbox; its checkup says what is missing.
+/// Opens the network. A machine without a resolver can still serve the sandbox; its checkup reports the missing resolver.
 fn net(settings: &Settings) -> Arc<dyn Net> {
     engine::real_net(settings).unwrap_or_else(|_| Arc::new(NoNet))
 }

@@ -186,7 +186,7 @@ impl ApiError {
         &self.message
     }
 
-    /// Returns the field that is to blame, if it is a single one, and what is wrong with it.
+    /// Returns the field that is to blame, if it is a single one, and the broken rule.
     pub fn field(&self) -> Option<(&str, &str)> {
         let (field, what) = self.message.split_at_checked(self.field_bytes).filter(|(field, _)| !field.is_empty())?;
         Some((field, what.strip_prefix(": ")?))

@@ -54,7 +54,7 @@ impl<T> PatchField<T> {
         }
     }
 
-    /// Converts the value, if one is given, or returns what is wrong with it.
+    /// Converts the value, if one is given, or returns the error.
     pub fn try_map<U, E>(self, to: impl FnOnce(T) -> Result<U, E>) -> Result<PatchField<U>, E> {
         Ok(match self {
             Self::Nothing => PatchField::Nothing,

@@ -1,9 +1,9 @@
 //! Request IDs: `req_` and 26 characters, on every response, in its error and in every log line about it.
 //!
-//! An ID never comes from the caller, so nobody can confuse or poison our logs. It is unique across nodes and restarts: the
-//! first half is 64 random bits of the process, the second half a counter. A keyed permutation scrambles the counter, because
-//! two consecutive IDs would otherwise reveal the total traffic to a customer. The permutation is not claimed to be secret. An
-//! ID costs an atomic addition and a few multiplications: no lock, no system call.
+//! An ID never comes from the caller, so callers cannot confuse or poison our logs. It is unique across nodes and restarts: the
+//! first half is 64 random bits of the process, the second half a counter. A keyed permutation scrambles the counter, because two
+//! consecutive IDs would otherwise reveal the total traffic to a customer. The permutation is not claimed to be secret. An ID
+//! costs an atomic addition and a few multiplications: no lock, no system call.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! API handlers, one module per resource. Their JSON types are in `crates/contract/src/published`.
 //!
-//! A resource has the same name here, in a room of `crates/store/src` and in `web/app/screens`. Its acts have the name
-//! again in a room of `crates/service/src`. The exceptions:
+//! A resource has the same name here, in a folder of `crates/store/src` and in `web/app/screens`. Its acts have the same name in
+//! a folder of `crates/service/src`. The exceptions:
 //!
 //! | Resource | `crates/http/src`, `crates/service/src` | `crates/store/src` | `web/app/screens` |
 //! |---|---|---|---|

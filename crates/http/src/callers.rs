@@ -1,4 +1,4 @@
-//! Who calls, whether they may, and that a POST takes effect once.
+//! Identity and permissions of callers, and idempotency of POSTs.
 
 pub(crate) mod auth;
 pub(crate) mod idempotency;

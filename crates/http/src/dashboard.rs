@@ -1,9 +1,11 @@
-//! What only the dashboard's pages ask: lists, their rows and what members do with them ([`lists`]); how far a list is, as it
-//! comes on ([`events`]); files before they are lists ([`uploads`]); everything else about an [`organization`]; and what has
-//! changed of all that ([`changes`]).
+//! Routes for the dashboard's pages only, besides the API's routes under `/app/v1`:
 //!
-//! Everything else that a page shows are the routes of the API, which lie beside these under `/app/v1`. These may change with the
-//! pages. Each is behind the guard of sessions, and asks for the same scopes as the API does.
+//! - [`lists`]: lists, their rows, and acts on them; [`events`]: their progress.
+//! - [`uploads`]: files before they become lists.
+//! - [`organization`]: everything else about an organization.
+//! - [`changes`]: changes of all of these.
+//!
+//! These routes may change with the pages. Each is behind the guard of sessions, and requires the same scopes as the API.
 
 pub(crate) mod changes;
 pub(crate) mod events;

@@ -1,4 +1,4 @@
-//! Where requests come in: sockets, what all responses have in common, and the access log.
+//! Edge of the service: sockets, the common parts of all responses, and the access log.
 
 pub(crate) mod access;
 pub mod listen;

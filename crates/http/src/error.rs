@@ -42,7 +42,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Marks an error's response that is a page for people, and gets no envelope.
+/// Marks an error response that is an HTML page, and gets no envelope.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ErrorPage;
 

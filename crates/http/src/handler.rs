@@ -1,4 +1,4 @@
-//! What handlers take from a request, and what they answer.
+//! Extractors and response types of handlers.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ pub(crate) use crate::callers::idempotency::RunOnce;
 pub(crate) use crate::error::Refusal;
 pub(crate) use crate::request::body::JsonBody;
 
-/// The service.
+/// State of the service.
 pub(crate) type AppState = State<Arc<App>>;
 
-/// Takes the service and the caller, as the guard found it. An extractor on routes of the API, under `/v1` and under `/app/v1`.
+/// Extracts the service, and the caller that the guard found. For routes of the API, under `/v1` and `/app/v1`.
 pub(crate) struct Call(pub(crate) Arc<App>, pub(crate) Caller);
 
 impl<S: Sync> FromRequestParts<S> for Call
@@ -37,11 +37,11 @@ where
     }
 }
 
-/// Body of a request that needs none: what is sent all the same must be JSON and within the size limit.
+/// Body of a request that needs none: a body that is sent anyway must be JSON within the size limit.
 pub(crate) type NoBody = Option<JsonBody<IgnoredAny>>;
 
-/// Takes the ID in the path of a route, several as a tuple, or parameters of the path by name. Each is one segment in any
-/// percent-encoding. An invalid ID gets 404, like one of another organization, so that nobody learns which IDs exist.
+/// Extracts the ID in the path of a route, several as a tuple, or parameters of the path by name. Each is one segment in any
+/// percent-encoding. An invalid ID gets 404, like one of another organization, so that responses do not reveal which IDs exist.
 pub(crate) struct PathId<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathId<T> {
@@ -53,7 +53,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathId<
     }
 }
 
-/// Takes what a route reads of its query.
+/// Extracts a route's query.
 pub struct Asking<T = Query>(pub T);
 
 impl<T: FromQuery, S: Send + Sync> FromRequestParts<S> for Asking<T> {
@@ -64,30 +64,30 @@ impl<T: FromQuery, S: Send + Sync> FromRequestParts<S> for Asking<T> {
     }
 }
 
-/// What a handler answers in JSON.
+/// JSON response of a handler.
 pub(crate) type Answer<T> = Result<Json<T>, Refusal>;
 
-/// What a handler answers that has made something.
+/// Response of a handler that creates something.
 pub(crate) type Created<T> = Result<(StatusCode, Json<T>), Refusal>;
 
-/// Answers with what an act returned.
+/// Responds with the result of an act.
 pub(crate) fn answer<T>(shown: Result<T, ApiError>) -> Answer<T> {
     Ok(Json(shown?))
 }
 
-/// Answers with what an act returned, which a client that goes away does not leave half-done.
+/// Responds with the result of an act, which completes even if the client disconnects.
 pub(crate) async fn answer_whole<T: Send + 'static>(
     act: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> Answer<T> {
     answer(tokio::spawn(act.in_current_span()).await.map_err(ApiError::server_error)?)
 }
 
-/// Answers with what an act has made.
+/// Responds with the result of an act that creates something.
 pub(crate) fn created<T>(made: Result<T, ApiError>) -> Created<T> {
     Ok((StatusCode::CREATED, Json(made?)))
 }
 
-/// Makes GET the only method of a path. HEAD is none (RFC 9110 §15.5.6): its answer would have to be paid for.
+/// Makes GET the only method of a path. HEAD is excluded (RFC 9110 §15.5.6), because its response would have to be paid for.
 pub(crate) fn only_get(methods: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
     let refused = async || ([(header::ALLOW, "GET")], Refusal(ApiError::of(Code::MethodNotAllowed)));
     methods.head(refused).fallback(refused)

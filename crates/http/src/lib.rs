@@ -1,10 +1,10 @@
-//! HTTP around the service: the API, its document, the dashboard's pages and the widget.
+//! HTTP around the service: the API with its OpenAPI document, the dashboard's pages, and the widget.
 //!
-//! A request comes through [`edge::listen`] and [`edge::shell`] (what all answers have in common), `auth` (who calls, and whether
-//! they may) and `idempotency` to a handler in [`api`]; [`handler`] is what handlers take and answer; `router` is the table of
-//! contents. [`person`] is how people come in, with a session in the place of a key. `web` holds the dashboard's files,
-//! `dashboard` what only its pages ask, [`widget`] what websites put beside their fields. [`service`] puts everything together,
-//! [`operator`] is the operator's API.
+//! A request passes [`edge::listen`] and [`edge::shell`] (the common parts of all responses), `auth` (identity and permissions)
+//! and `idempotency` to a handler in [`api`]; [`handler`] has the extractors and response types, `router` the list of routes.
+//! [`person`] has sign-in and sessions, which replace keys in the dashboard. `web` serves the dashboard's files, `dashboard` the
+//! routes for its pages only, [`widget`] the widget for other websites. [`service`] assembles everything; [`operator`] is the
+//! operator's API.
 
 pub mod api;
 mod callers;

@@ -1,9 +1,9 @@
-//! The operator's API, `/admin/v1`: customers, their plans, credits, holds and people, for programs of the operator.
+//! The operator's API, `/admin/v1`: customers, with their plans, credits, restrictions and members, for the operator's programs.
 //!
-//! It is there where a key is configured for it, and not otherwise; that key opens nothing else, and no customer's key or session
-//! opens anything here ([`guard`]). Its acts are those of the command line ([`probity_service::operator`]) and are recorded with
-//! the actor `staff`: it is not known who sent a request. Answers have the same form as those of the API, its description is at
-//! `/admin/v1/openapi.json`. It may listen on addresses of its own.
+//! It exists only if its key is configured. That key opens nothing else, and no customer's key or session opens this API
+//! ([`guard`]). Its acts are those of the command line ([`probity_service::operator`]), recorded with the actor `staff`, because
+//! the sender of a request is unknown. Responses have the same form as those of the API; the document is at
+//! `/admin/v1/openapi.json`. The API may listen on separate addresses.
 
 mod credits;
 mod document;
@@ -29,22 +29,22 @@ use crate::openapi;
 
 pub use document::document;
 
-/// How the operator's API is served.
+/// Configuration of the operator's API.
 #[derive(Clone, Debug)]
 pub struct OperatorConfig {
-    /// What opens it.
+    /// Key of the API.
     pub key: SecretString,
-    /// Whether it is served on addresses of its own only.
+    /// Whether it is served on separate addresses only.
     pub apart: bool,
 }
 
-/// What the guard needs.
+/// State of the guard.
 pub(crate) struct Operator {
     pub(crate) app: Arc<App>,
     pub(crate) key: SecretString,
 }
 
-/// Every route, by path.
+/// Returns every route, by path.
 fn contents() -> [UtoipaMethodRouter<Arc<App>>; 10] {
     [
         routes!(organizations::list_plans),
@@ -60,12 +60,12 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 10] {
     ]
 }
 
-/// What the annotations say of the routes.
+/// Returns the document of the annotations.
 fn described() -> OpenApi {
     contents().into_iter().fold(OpenApiRouter::new(), OpenApiRouter::routes).into_openapi()
 }
 
-/// The routes behind their guard.
+/// Builds the routes behind their guard.
 pub(crate) fn routes(app: &Arc<App>, config: &OperatorConfig) -> Router {
     let operator = Arc::new(Operator { app: app.clone(), key: config.key.clone() });
     let repeatable = |(schemas, paths, methods): UtoipaMethodRouter<Arc<App>>| {
@@ -75,11 +75,11 @@ pub(crate) fn routes(app: &Arc<App>, config: &OperatorConfig) -> Router {
         (schemas, paths, if is_repeatable { methods.route_layer(layer) } else { methods })
     };
     let routes = contents().into_iter().map(repeatable).fold(OpenApiRouter::new(), OpenApiRouter::routes);
-    // On addresses of its own it is not where customers reach the service.
+    // Separate addresses are not the service's public URL.
     let public_url = app.config.public_url.as_deref().filter(|_| !config.apart);
     let described = serde_json::to_value(document(public_url)).expect("a document is plain JSON");
     let routes = Router::from(routes).route("/admin/v1/openapi.json", get(async move || Json(described.clone())));
-    // Paths that nobody answers are behind the guard too: without the key nothing is learnt.
+    // Unknown paths are behind the guard, too, so that clients without the key learn nothing.
     let unknown = async || Refusal(ApiError::not_found());
     let routes = routes.route("/admin/v1", get(unknown)).route("/admin/v1/{*path}", axum::routing::any(unknown));
     routes.layer(from_fn_with_state(operator, guard::guard)).with_state(app.clone())

@@ -1,4 +1,4 @@
-//! Bodies of requests, as handlers take them.
+//! Request bodies for handlers.
 
 pub mod body;
 pub(crate) mod submission;

@@ -28,19 +28,19 @@ use crate::callers::{auth, idempotency};
 use crate::handler::{Refusal, only_get};
 use crate::{openapi, person};
 
-/// One path, and how its requests differ from those of other paths.
+/// One path, with its differences from other paths.
 #[expect(clippy::struct_excessive_bools, reason = "the properties of a path are independent")]
 struct Route {
     methods: UtoipaMethodRouter<Arc<App>>,
-    /// The handler reads the body itself, piece by piece, and sees to repetitions: the layer for them would hold the whole body.
+    /// The handler reads the body itself, in pieces, and handles repetitions: the idempotency layer would hold the whole body.
     streams: bool,
-    /// POST creates rights (a key, an invitation), so the handler judges callers also by their expiry and their own rate limit.
+    /// POST grants permissions (a key, an invitation), so the handler also checks the caller's expiry and rate limit.
     grants: bool,
     /// GET spends credits, so it is the only method ([`only_get`]).
     spends: bool,
-    /// The organization's own limit does not slow these requests, because they are what raises it.
+    /// The organization's own limit does not apply to these requests, because they can raise it.
     is_never_slowed: bool,
-    /// The data is of one mode, live or test. The rest is the organization's, and pages in test mode must not ask for it.
+    /// The data belongs to one mode, live or test. Other data is the organization's, and pages in test mode must not request it.
     has_modes: bool,
 }
 
@@ -52,7 +52,7 @@ fn moded(methods: UtoipaMethodRouter<Arc<App>>) -> Route {
     Route { has_modes: true, ..plain(methods) }
 }
 
-/// Serves the same by the path without `/keywords`, for earlier clients.
+/// Also serves the path without `/keywords`, for earlier clients.
 fn by_short_path((schemas, long, methods): UtoipaMethodRouter<Arc<App>>) -> UtoipaMethodRouter<Arc<App>> {
     let mut short = Paths::new();
     for (path, mut item) in long.paths {
@@ -67,7 +67,7 @@ fn by_short_path((schemas, long, methods): UtoipaMethodRouter<Arc<App>>) -> Utoi
     (schemas, short, methods)
 }
 
-/// Every route under a key, by path.
+/// Returns every route that needs a key, by path.
 fn contents() -> impl Iterator<Item = Route> {
     let first = verification().into_iter().chain(account_and_keys()).chain(team()).chain(usage());
     first.chain(integrations()).chain(events()).chain(privacy())
@@ -221,7 +221,7 @@ pub(crate) fn described() -> OpenApi {
     contents().map(|route| route.methods).fold(OpenApiRouter::new(), OpenApiRouter::routes).into_openapi()
 }
 
-/// Returns each path, and whether its data is of one mode.
+/// Returns each path, and whether its data belongs to one mode.
 #[cfg(test)]
 pub(crate) fn paths_with_modes() -> Vec<(String, bool)> {
     let paths = |route: Route| route.methods.1.paths.into_keys().map(move |path| (path, route.has_modes));

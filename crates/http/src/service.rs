@@ -1,11 +1,11 @@
-//! The service: everything put together, started and stopped. [`Core`] is all of it but its sockets (`sockets.rs`).
+//! The assembled service: start and stop. [`Core`] is the service without sockets (`sockets.rs`).
 //!
-//! Starting opens sockets before anything is promised to anybody. Stopping goes in this order: readiness says no, new requests
-//! are refused with 503 while those in flight are finished, the sockets close, the last window of credits is written, the
-//! verifiers end their sessions, the database is closed.
+//! The start opens sockets before any work begins. The stop has this order: readiness fails, new requests get 503 while those in
+//! flight finish, the sockets close, the last window of credits is written, the verifiers end their sessions, the database
+//! closes.
 //!
-//! A killed process loses the times of last use of keys (5 s at most), facts about domains that were not written yet, and the
-//! slices of shared rate limits, which come back as the buckets fill. Everything else is in the database.
+//! A killed process loses at most 5 s of last-use times of keys, domain facts that were not yet written, and slices of shared
+//! rate limits, which return as the buckets fill. Everything else is in the database.
 
 pub mod ops;
 mod sockets;
@@ -55,44 +55,44 @@ use crate::{router, web};
 pub use probity_service::app::parts::Verifiers;
 pub use sockets::{BoundSockets, Service};
 
-/// How long verifiers may take to end their sessions, in milliseconds.
+/// Maximum time for verifiers to end their sessions, in milliseconds.
 const GOODBYE_MS: u64 = 2_000;
 
-/// How a service is run.
+/// Configuration of a service.
 #[derive(Clone, Default)]
 pub struct ServiceConfig {
-    /// What the API does.
+    /// API settings.
     pub api: ApiConfig,
-    /// What all requests have in common.
+    /// Settings common to all requests.
     pub shell: ShellConfig,
-    /// What sockets do.
+    /// Socket settings.
     pub listen: ListenConfig,
-    /// What `/metrics` asks for; none where it answers the machine and private networks only.
+    /// Token for `/metrics`; without one, only this machine and private networks have access.
     pub metrics_token: Option<SecretString>,
-    /// How customers' servers are told.
+    /// Settings of webhook deliveries.
     pub webhooks: WebhookConfig,
-    /// Which platforms can be connected.
+    /// Platforms that can be connected.
     pub platforms: PlatformConfig,
     /// Certificates of Amazon SNS that need not be fetched.
     pub sns_certificates: SnsCertificates,
-    /// How mail is sent to people; none where no mail is.
+    /// Mail settings; `None` disables mail.
     pub mail: Option<MailConfig>,
-    /// Where erasures are kept beside the database; none where they are not.
+    /// Tombstone file beside the database; `None` for no file.
     pub tombstones: Option<PathBuf>,
-    /// How batch jobs are worked on.
+    /// Settings of batch jobs.
     pub jobs: JobsConfig,
-    /// How long anything is believed of a domain at most, in milliseconds.
+    /// Maximum lifetime of facts about a domain, in milliseconds.
     pub facts_ms: i64,
-    /// Which node this is, and what it does.
+    /// Identity and roles of this node.
     pub node: NodeConfig,
-    /// Who checks the machine from time to time; none where nobody does.
+    /// Periodic self-check, if enabled.
     pub checkup: Option<Arc<dyn Checkup>>,
-    /// The operator's API; none where there is none.
+    /// The operator's API, if enabled.
     pub operator: Option<OperatorConfig>,
 }
 
 impl ServiceConfig {
-    /// How long what is waited for lasts at most.
+    /// Returns the longest lease of each kind.
     pub fn longest(&self) -> ClockLimits {
         ClockLimits {
             node_ms: nodes::LEASE_MS,
@@ -102,7 +102,7 @@ impl ServiceConfig {
         }
     }
 
-    /// What the parts behind the routes are made with.
+    /// Returns the configuration of the parts behind the routes.
     pub fn parts(&self) -> PartsConfig<'_> {
         PartsConfig {
             api: &self.api,
@@ -116,11 +116,11 @@ impl ServiceConfig {
     }
 }
 
-/// The service without its sockets: what requests go through, and the tasks behind it. For tests and for [`Service`].
+/// The service without its sockets: routes, and the tasks behind them. For tests and for [`Service`].
 pub struct Core {
-    /// All routes, with everything that is laid around them.
+    /// All routes with their layers.
     pub routes: Router,
-    /// The operator's API where it has addresses of its own: other routes than these are not found there.
+    /// The operator's API for separate addresses, which serve no other routes.
     pub operator: Router,
     app: Arc<App>,
     parts: ServiceParts,
@@ -135,7 +135,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// Puts the parts together over an installation that is prepared. Call within a tokio runtime.
+    /// Assembles the parts over a prepared installation. Call within a tokio runtime.
     pub fn start(instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
         let (ending, leaving) = (CancellationToken::new(), CancellationToken::new());
         let parts = ServiceParts::open(&instance, config.parts(), &verifiers, &ending);
@@ -174,7 +174,7 @@ impl Core {
         Self { routes, operator, app, parts, instance, verifiers, ending, upkeep, jobs, deliveries, leaving, listed }
     }
 
-    /// Ends what is behind the routes, once no request is in flight any more.
+    /// Stops the parts behind the routes, once no request is in flight.
     pub async fn stop(self) {
         let Self { routes, operator, app, parts, instance, verifiers, ending, upkeep, mut jobs, .. } = self;
         let Self { mut deliveries, leaving, listed, .. } = self;
@@ -182,18 +182,18 @@ impl Core {
         end_within("upkeep", upkeep).await;
         end_within("jobs", async { while jobs.join_next().await.is_some() {} }).await;
         end_within("deliveries", async { while deliveries.join_next().await.is_some() {} }).await;
-        // The writers of windows end when nobody is left who could want one.
+        // The writers of windows end when all of their handles are dropped.
         drop((routes, operator, jobs, app));
         parts.close().await;
         tokio::join!(verifiers.live.close(GOODBYE_MS), verifiers.sandbox.close(GOODBYE_MS));
-        // Until here the sources were in use, and nobody else may have had them.
+        // Until now the sources were in use, so no other node may have had them.
         leaving.cancel();
         end_within("leaving the other nodes", listed).await;
         end_within("closing the database", instance.close()).await;
     }
 }
 
-/// All routes of a node with these roles, with everything that is laid around them; and those for the operator's own addresses.
+/// Builds all routes of a node with these roles, with their layers, and those for the operator's separate addresses.
 fn routes(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> (Router, Router) {
     let laid = |routes: Router| {
         let routes = routes.layer(from_fn_with_state(app.metrics.clone(), count_in_flight));
@@ -222,7 +222,7 @@ fn routes(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) ->
     (laid(api.merge(crate::service::ops::routes(ops(app, ending, config)))), laid(operator))
 }
 
-/// What comes when the service has been told to stop is for another node; operators may still look.
+/// Refuses requests during the shutdown, so that another node gets them; the operator routes still work.
 async fn refuse_at_the_end(State(ending): State<CancellationToken>, request: Request, next: Next) -> Response {
     if ending.is_cancelled() {
         return Refusal(ApiError::unavailable("the service is shutting down").retry_after(1)).into_response();
@@ -230,7 +230,7 @@ async fn refuse_at_the_end(State(ending): State<CancellationToken>, request: Req
     next.run(request).await
 }
 
-/// Who delivers what waits in the outbox.
+/// Creates the worker that sends deliveries in the outbox.
 fn worker(app: &Arc<App>, config: &ServiceConfig) -> Worker {
     let parts = webhooks::DeliveryParts {
         store: app.store.clone(),
@@ -242,7 +242,7 @@ fn worker(app: &Arc<App>, config: &ServiceConfig) -> Worker {
     Worker::new(parts, &app.callbacks, config.webhooks.delivery).of_node(app.presence.clone())
 }
 
-/// Who sends the mail that waits with invitations, where a relay takes it.
+/// Creates the worker that sends queued mail, if there is a relay.
 fn mailer(app: &Arc<App>, config: &ServiceConfig) -> Option<Mailer> {
     config.mail.clone().map(|config| Mailer {
         store: app.store.clone(),
@@ -253,7 +253,7 @@ fn mailer(app: &Arc<App>, config: &ServiceConfig) -> Option<Mailer> {
     })
 }
 
-/// The operator's routes over the parts of a service.
+/// Builds the operator routes over the parts of a service.
 fn ops(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Ops {
     let readiness = Readiness::of_store(app.clock, ending.clone(), app.store.clone());
     let readiness = if app.presence.needs_leases() { with_sources(readiness, app) } else { readiness };
@@ -266,7 +266,7 @@ fn ops(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Op
     }
 }
 
-/// A node that may not ask mail servers is not ready.
+/// Makes a node that may not probe mail servers not ready.
 fn with_sources(readiness: Readiness, app: &Arc<App>) -> Readiness {
     let (presence, clock) = (app.presence.clone(), app.clock);
     readiness.check("sources", move || {
@@ -275,7 +275,7 @@ fn with_sources(readiness: Readiness, app: &Arc<App>) -> Readiness {
     })
 }
 
-/// Nor is one whose clock is wrong.
+/// Makes a node with a wrong clock not ready.
 fn with_clock(readiness: Readiness, app: &Arc<App>) -> Readiness {
     let presence = app.presence.clone();
     readiness.check("clock", move || {
@@ -291,7 +291,7 @@ fn with_clock(readiness: Readiness, app: &Arc<App>) -> Readiness {
     })
 }
 
-/// What the metrics look at when somebody reads them.
+/// Parts that metrics read on request.
 struct MeasuredParts {
     app: Arc<App>,
     readiness: Arc<Readiness>,
@@ -307,7 +307,7 @@ impl Observed for MeasuredParts {
                 (Queue::Webhooks, pending::count_deliveries(&self.app).await),
                 (Queue::Mail, pending::count_mail(&self.app).await),
             ];
-            // What the database does not say is absent.
+            // Values that the database does not provide are absent.
             let cluster = look::cluster(&self.app.store, self.app.now()).await.ok();
             queues.extend(cluster.iter().flat_map(|cluster| look::queues(cluster, self.app.now())));
             Gauges {

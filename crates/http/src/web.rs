@@ -59,7 +59,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     routes.route("/assets/{build}/{*path}", file)
 }
 
-/// Builds the route of what the API reference loads: its own files, and those that it has in common with the dashboard.
+/// Builds the routes of the API reference's files: its own, and those shared with the dashboard.
 fn reference<S: Clone + Send + Sync + 'static>(held: &Arc<Held>) -> MethodRouter<S> {
     let held = held.clone();
     get(async move |Path(file): Path<String>, asked: HeaderMap| {
@@ -93,7 +93,7 @@ fn widget<S: Clone + Send + Sync + 'static>(held: &Arc<Held>) -> MethodRouter<S>
 struct Held(Mutex<Option<Arc<Assets>>>);
 
 impl Held {
-    /// Returns the files for a page of this build: the held ones if they are of this build. Changes on disk are checked for the
+    /// Returns the files for a page of this build: the cached ones if they are of this build. Changes on disk are checked for the
     /// page, not for each of its files.
     fn of_build(&self, build: &str) -> Arc<Assets> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -112,7 +112,7 @@ impl Held {
     }
 }
 
-/// Headers of all files but the policies that differ.
+/// Returns the headers of all files except the policies, which differ.
 fn own_headers(caching: HeaderValue) -> [(HeaderName, HeaderValue); 4] {
     [
         (CACHE_CONTROL, caching),

@@ -1,14 +1,15 @@
-//! The widget that websites put beside their fields for addresses: its script and its checks.
+//! The widget that websites add to their address fields: its script and its checks.
 //!
-//! Its key is public: it stands in pages that anybody can read. So it opens nothing but `/v1/widget/*`, the answers are coarse
-//! ([`answer`](probity_backend::widget::answer)), and what it can spend is bounded four times over: by a nonce for each check
-//! that only the visitor who was given it can use ([`nonce`](probity_backend::widget::nonce)), by limits of the visitor, of the
-//! key and of all widgets of the organization together ([`entry`](probity_service::widget::entry)), and by credits a day
-//! ([`gate`](probity_backend::widget::gate)). All of these are counted by all nodes together. The check of the origin keeps other
-//! websites' visitors away; a program can write any origin that it likes, and then meets the limits.
+//! Its key is public, in pages that anyone can read. So it gives access to `/v1/widget/*` only, responses are coarse
+//! ([`answer`](probity_backend::widget::answer)), and its spending has four limits, all shared by the nodes:
 //!
-//! Who has used up a limit, a day or an account gets the same 429: which of them it was is no visitor's business. The script
-//! shows nothing then; a form is never held up.
+//! - a nonce per check that only its own visitor can use ([`nonce`](probity_backend::widget::nonce)),
+//! - rate limits of the visitor, of the key and of all widgets of the organization ([`entry`](probity_service::widget::entry)),
+//! - credits per day ([`gate`](probity_backend::widget::gate)).
+//!
+//! The origin check excludes visitors of other websites; a program can send any origin, and then meets the limits. Every used-up
+//! limit, day or account gets the same 429, which does not reveal the cause to visitors. The script then shows nothing and never
+//! blocks a form.
 
 pub(crate) mod checks;
 mod entry;
@@ -21,7 +22,7 @@ use probity_service::app::App;
 
 use crate::handler::only_get;
 
-/// `/v1/widget/nonce` and `/v1/widget/verify`.
+/// Builds `/v1/widget/nonce` and `/v1/widget/verify`.
 pub(crate) fn routes(app: &Arc<App>) -> Router {
     Router::new()
         .route("/v1/widget/nonce", only_get(get(checks::nonce)))

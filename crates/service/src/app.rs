@@ -57,8 +57,8 @@ pub struct ApiConfig {
     pub key_per_minute: u32,
     /// Requests per minute for all keys of an organization that has no limit of its own.
     pub org_per_minute: u32,
-    /// Longest time that a verification takes, whatever its caller requests. At most [`VERIFICATION_MAX`], and enough below
-    /// the request deadline that there is time for the response.
+    /// Maximum duration of a verification, regardless of the caller's timeout. At most [`VERIFICATION_MAX`], and enough below the
+    /// request deadline that there is time for the response.
     pub verification_max: Duration,
     /// Refused keys per minute from one IP address before it has to wait.
     pub failures_per_minute: u32,
@@ -126,7 +126,7 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// State of this node: its leases and running work.
     pub presence: Arc<NodePresence>,
-    /// Lists that users watch.
+    /// Lists that users follow.
     pub watch: Arc<ListWatch>,
     /// Slots for work on files.
     pub places: FilePlaces,
@@ -145,7 +145,7 @@ pub struct App {
     pub tokens: TokenDesk,
     /// Certificates with which Amazon SNS signs.
     pub sns_certificates: SnsCertificates,
-    /// What this node remembers of webhooks of connections.
+    /// Cache of webhooks of connections on this node.
     pub hooks: Arc<HookBook>,
     /// Tombstone file, and wake-up of the erasure worker.
     pub erasures: Arc<Erasures>,
@@ -160,7 +160,7 @@ impl App {
         self.clock.now()
     }
 
-    /// Returns the worker on webhooks of connections; `None` if platforms do not know where to reach the service.
+    /// Returns the worker on webhooks of connections; `None` if the service has no URL for platforms.
     pub fn hook_work(&self) -> Option<HookWork> {
         Some(HookWork {
             store: self.store.clone(),
@@ -174,7 +174,7 @@ impl App {
         })
     }
 
-    /// Returns what starts the polls that events have made due.
+    /// Returns the starter of polls that are due to events.
     pub fn hooked_polls(&self) -> HookedPolls {
         HookedPolls {
             store: self.store.clone(),

@@ -1,4 +1,4 @@
-//! Uploaded lists: receiving, choosing a column, estimating, starting. Stored rows are in [`probity_backend::uploads`].
+//! Uploaded lists: receiving, choosing a column, forecasting, starting. Stored rows are in [`probity_backend::uploads`].
 
 pub mod acts;
 pub mod adding;

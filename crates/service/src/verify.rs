@@ -1,9 +1,9 @@
 //! Verifies one address, immediately.
 //!
-//! A live key needs a credit before the engine starts, and is charged before the verdict is returned. Inconclusive
-//! verdicts, `unverified` and `failed_exchange`, are free. The sandbox answers test keys and pages in test mode, and members who
-//! try one of its addresses, free of charge and uncounted. The
-//! verdict is the engine's; the organization's settings do not change it.
+//! A live key needs a credit before the engine starts, and is charged before the verdict is returned. Inconclusive verdicts,
+//! `unverified` and `failed_exchange`, are free. The sandbox handles test keys, pages in test mode, and members who try one of
+//! its addresses; its verdicts are free and not counted. The verdict is the engine's; the organization's settings do not change
+//! it.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub async fn verify_address(app: &App, caller: &Caller, query: VerifyQuery) -> R
     let VerifyQuery { email, explain, timeout_s } = query;
     let timeout_ms = timeout_ms(timeout_s, app.config.verification_max);
     let live = LiveCall { timeout_ms, scope: caller.org().0.unsigned_abs() };
-    // What surrounds the address is not part of it, but the response echoes the input.
+    // Surrounding text is not part of the address, but the response echoes the input.
     let address = trimmed(&email);
     let (origin, mut verification) = if caller.is_test() || is_sample(caller, address) {
         (Origin::Sandbox, app.sandbox.verify(address, live).await)
@@ -55,13 +55,12 @@ pub async fn verify_address(app: &App, caller: &Caller, query: VerifyQuery) -> R
     Ok(ShownVerdict { verification, explained: explain })
 }
 
-/// Returns whether a member tries an address of the sandbox, which works in the dashboard without test mode. Keys get what the
-/// contract says.
+/// Returns whether a member tries a sandbox address, which works in the dashboard without test mode. Keys follow the contract.
 fn is_sample(caller: &Caller, address: &str) -> bool {
     matches!(caller, Caller::Person { .. }) && names_sandbox(address)
 }
 
-/// Returns the source of a live call in the usage.
+/// Returns the source of a live call for the usage.
 fn source(caller: &Caller) -> &'static str {
     match caller {
         Caller::Key(_) => "api",
@@ -75,7 +74,7 @@ fn timeout_ms(seconds: f64, at_most: Duration) -> u64 {
     u64::try_from(bounded.as_millis()).unwrap_or(u64::MAX).max(1)
 }
 
-/// Who pays for a live verdict, and its counters.
+/// Payer of a live verdict, with its counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallPayer {
     pub(crate) org: OrgNo,
@@ -95,7 +94,7 @@ pub(crate) struct Unsettled {
 }
 
 impl Unsettled {
-    /// Charges for the verdict if it is conclusive, and captures a credit of the widget's day with it. Returns the verdict,
+    /// Charges for the verdict if it is conclusive, and captures one of the widget's daily credits with it. Returns the verdict,
     /// and whether it was charged.
     pub(crate) async fn settle(
         self,

@@ -1,4 +1,4 @@
-//! Accounts of customers: organizations with their settings, plans and keys, and the people who sign in.
+//! Accounts of customers: organizations with their settings, plans and keys, and the members who sign in.
 
 pub mod keys;
 pub mod limits;

@@ -1,4 +1,4 @@
-//! What happened in an account: its events, its timeline, its reports, and the mail about them.
+//! Activity of an account: its events, timeline, reports, and mail about them.
 
 pub mod events;
 pub mod list_mail;

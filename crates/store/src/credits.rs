@@ -120,8 +120,8 @@ async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Re
     tx.execute(&END, args![org, end]).await.map(drop)
 }
 
-/// Books the credits of a month, possibly zero. If they end at `until`, remaining credits end now, whatever their end: a month's
-/// credits never join others that would outlast it. Without an end, remaining credits are kept with them.
+/// Books the credits of a month, possibly zero. If they end at `until`, remaining credits end now, regardless of their own end: a
+/// month's credits never join others that would outlast it. Without an end, remaining credits are kept with them.
 pub async fn begin_month(tx: &mut Tx, booking: &CreditBooking<'_>, until: Option<Millis>) -> Result<()> {
     let CreditBooking { org, cause, at, .. } = *booking;
     let left = lock(tx, org).await?.subscription;

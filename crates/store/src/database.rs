@@ -1,4 +1,4 @@
-//! The database of a store: its migrations, how it is opened, and how it moves from SQLite to PostgreSQL.
+//! Database of a store: migrations, opening, and moving from SQLite to PostgreSQL.
 
 mod migrations;
 pub mod moving;

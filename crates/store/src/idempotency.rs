@@ -94,7 +94,7 @@ impl IdempotentAttempt {
     }
 }
 
-/// Takes a key for a run, or returns the reason why not. A key is free, whatever its body, if it has expired, or if its run neither
+/// Takes a key for a run, or returns the reason why not. A key is free, for any body, if it has expired, or if its run neither
 /// responded nor released it within its lease.
 pub async fn begin(tx: &mut Tx, attempt: &IdempotentAttempt) -> Result<IdempotencyOutcome> {
     // The row can vanish between the two statements, when its run releases it; the second round then inserts it.

@@ -150,7 +150,7 @@ pub struct Job {
     pub test: bool,
     /// Source of its addresses.
     pub source: String,
-    /// Who or what started it, in the timeline's terms.
+    /// Initiator, in the timeline's terms.
     pub started_by: Option<String>,
     /// Action that started it.
     pub source_action: Option<String>,
@@ -158,7 +158,7 @@ pub struct Job {
     pub actor: Option<String>,
     /// Platform from which its addresses were read.
     pub integration: Option<String>,
-    /// Name that people gave it, or that of its file.
+    /// Name given by a user, or that of the file.
     pub title: Option<String>,
     pub tags: Vec<String>,
     pub state: JobState,
@@ -173,7 +173,7 @@ pub struct Job {
     pub created_at: Millis,
     /// Time of its first claimed chunk.
     pub started_at: Option<Millis>,
-    /// Time at which somebody asked to finish it without further retries.
+    /// Time at which a user asked to finish it without further retries.
     pub hurried_at: Option<Millis>,
     /// Closing time.
     pub finished_at: Option<Millis>,

@@ -38,10 +38,10 @@ pub use probity_db::error::{ErrorSource, Result, StoreError};
 pub use probity_db::failpoint;
 pub use probity_db::hex::hex;
 pub use probity_db::{Conn, DatabasePlace, PoolUse, SchemaState, SqlDialect, Store, Tx};
-/// Makes the work of a transaction of one call: `store.write(|tx| insert(tx, &row).scope_boxed())`.
+/// Wraps the work of a transaction of one call: `store.write(|tx| insert(tx, &row).scope_boxed())`.
 pub use scoped_futures::ScopedFutureExt;
 
-/// Makes the work of a transaction: `store.write(work!(|tx| { .. }))`.
+/// Wraps the work of a transaction: `store.write(work!(|tx| { .. }))`.
 #[macro_export]
 macro_rules! work {
     (|$tx:ident| $work:block) => {

@@ -22,7 +22,7 @@ impl OrgNo {
     }
 }
 
-/// Locks an organization's row until the transaction ends: what others add meanwhile waits.
+/// Locks an organization's row until the transaction ends, which blocks concurrent additions.
 /// [`StoreError::NotFound`](crate::StoreError::NotFound): there is no such organization.
 pub(crate) async fn lock(tx: &mut Tx, org: OrgNo) -> Result<()> {
     tx.one::<OrgNo>(&LOCK, args![org]).await.map(drop)

@@ -1,7 +1,7 @@
 //! Outcomes of mail that organizations sent, by keyed tag: labels for a score of addresses.
 //!
-//! The key of the table lets an event count once: class and day of one address. Old outcomes are purged by the time of the event,
-//! erasures remove those that were reported before them.
+//! The key of the table lets an event count once: class and day of one address. Old outcomes are purged by the time of the event;
+//! erasures remove those reported before them.
 
 pub mod sources;
 mod states;
@@ -49,7 +49,7 @@ pub struct OutcomeKey {
     pub day: i64,
 }
 
-/// The rest of an outcome.
+/// Details of an outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeDetails {
     /// Time of the event.
@@ -59,10 +59,10 @@ pub struct OutcomeDetails {
     pub form: String,
 }
 
-/// Outcomes to add. Being sorted, two writers of the same outcomes wait for each other in the same order.
+/// Outcomes to add. Sorted, so that writers of the same outcomes lock them in the same order.
 pub type NewOutcomes = BTreeMap<OutcomeKey, OutcomeDetails>;
 
-/// Adds outcomes; returns address and class of those that were unknown.
+/// Adds outcomes; returns address and class of the new ones.
 pub async fn add(
     tx: &mut Tx,
     (org, test): (OrgNo, bool),
@@ -83,7 +83,7 @@ pub async fn add(
     tx.all(&ADD, args![org, test, now, source, texts]).await
 }
 
-/// Removes up to `at_most` outcomes of an erasure's addresses that were reported before it; returns their number.
+/// Removes up to `at_most` outcomes of an erasure's addresses that were reported before it; returns the number.
 pub async fn erase(
     tx: &mut Tx,
     (org, test): (OrgNo, bool),
@@ -94,7 +94,7 @@ pub async fn erase(
     tx.execute(&ERASE, args![org, test, erasure, before, at_most]).await
 }
 
-/// Removes up to `at_most` outcomes of events before a time; returns their number.
+/// Removes up to `at_most` outcomes of events before a time; returns the number.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![before, at_most]).await
 }

@@ -1,4 +1,4 @@
-//! Values as columns hold them: records from rows, and arguments of statements.
+//! Column values: records from rows, and arguments of statements.
 
 use std::borrow::Cow;
 
@@ -25,31 +25,31 @@ use crate::number::OrgNo;
 
 /// A value that a column can hold.
 pub(crate) trait FromColumn: Sized {
-    /// What the database holds.
+    /// Database type.
     type Stored: for<'r> Decode<'r, Any> + Type<Any>;
 
-    /// `None` if it holds something else.
+    /// Returns the value; `None` if the column contains something else.
     fn from_stored(stored: Self::Stored) -> Option<Self>;
 }
 
 /// A value that a statement takes as an argument.
 pub(crate) trait IntoColumn {
-    /// What the database holds.
+    /// Database type.
     type Stored: for<'q> Encode<'q, Any> + Type<Any> + 'static;
 
     fn stored(value: Self) -> Self::Stored;
 }
 
-/// A value that is read from a row.
+/// Value read from a row.
 pub(crate) trait FromRow: Sized {
     fn from_row(row: &ResultRow) -> Result<Self>;
 }
 
-/// Statements by the values of their rows.
+/// Statements that return typed rows.
 pub(crate) trait TypedStatements {
     fn conn(&mut self) -> &mut Conn;
 
-    /// All rows.
+    /// Returns all rows.
     async fn all<C: FromIterator<T>, T: FromRow>(
         &mut self,
         text: &'static Statement,
@@ -58,22 +58,22 @@ pub(crate) trait TypedStatements {
         self.conn().rows(text, args).await?.into_iter().map(|row| T::from_row(&row)).collect()
     }
 
-    /// The first row, if any.
+    /// Returns the first row, if any.
     async fn find<T: FromRow>(&mut self, text: &'static Statement, args: StatementArgs) -> Result<Option<T>> {
         self.conn().first(text, args).await?.as_ref().map(T::from_row).transpose()
     }
 
-    /// The first row; [`StoreError::NotFound`] if there is none.
+    /// Returns the first row; [`StoreError::NotFound`] if there is none.
     async fn one<T: FromRow>(&mut self, text: &'static Statement, args: StatementArgs) -> Result<T> {
         self.conn().first(text, args).await?.as_ref().map_or(Err(StoreError::NotFound), T::from_row)
     }
 
-    /// Whether there is a row.
+    /// Returns whether there is a row.
     async fn has(&mut self, text: &'static Statement, args: StatementArgs) -> Result<bool> {
         Ok(self.conn().first(text, args).await?.is_some())
     }
 
-    /// Changes rows; returns this error if there is none to change.
+    /// Changes rows; fails with this error if there is none to change.
     async fn change(&mut self, text: &'static Statement, args: StatementArgs, otherwise: StoreError) -> Result<()> {
         if self.conn().execute(text, args).await? == 0 { Err(otherwise) } else { Ok(()) }
     }
@@ -99,7 +99,7 @@ pub(crate) trait ReadColumns {
         serde_json::from_str(&text).map_err(damaged)
     }
 
-    /// Reads a text that is stored as bytes.
+    /// Reads a text stored as bytes.
     fn utf8(&self, column: &'static str) -> Result<Option<String>> {
         let bytes: Option<Vec<u8>> = self.read(column)?;
         bytes.map(String::from_utf8).transpose().map_err(damaged)
@@ -110,13 +110,13 @@ pub(crate) trait ReadColumns {
         String::from_utf8(self.read(column)?).map_err(damaged)
     }
 
-    /// Reads the language in which a person is written to: `None` if it is not known, or not spoken by this version.
+    /// Reads a user's language; `None` if it is unknown, or not supported by this version.
     fn language(&self) -> Result<Option<PageLanguage>> {
         let name: Option<String> = self.read("language")?;
         Ok(name.as_deref().and_then(PageLanguage::from_name))
     }
 
-    /// Whether the column is not NULL, of a time at which something came about.
+    /// Returns whether a column with the time of an event is not NULL.
     fn is_set(&self, column: &'static str) -> Result<bool> {
         Ok(self.read::<Option<i64>>(column)?.is_some())
     }
@@ -154,7 +154,7 @@ macro_rules! args {
 }
 pub(crate) use args;
 
-/// Builds a record from a row: each field from the column of its name, or of the name behind it. Fields that are not columns come
+/// Builds a record from a row: each field from the column of its name, or of the name after it. Fields that are not columns come
 /// after a semicolon.
 macro_rules! record {
     ($row:ident => $type:ident { $($field:ident $(= $column:literal)?),* $(,)? $(; $($other:tt)*)? }) => {{
@@ -169,7 +169,7 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// Declares how a [`record!`] is read wherever a statement returns it.
+/// Declares how a [`record!`] is read from a statement's rows.
 macro_rules! records {
     ($row:ident => $type:ident $fields:tt) => {
         impl $crate::records::FromRow for $type {
@@ -195,7 +195,7 @@ fn column<T: FromColumn>(row: &ResultRow, place: usize) -> Result<T> {
 macro_rules! tuples {
     ($(($($part:ident $place:literal),+))+) => {$(
         impl<$($part: FromColumn),+> FromRow for ($($part),+) {
-            /// The first columns, in the order of the statement.
+            /// Reads the first columns, in the order of the statement.
             fn from_row(row: &ResultRow) -> Result<Self> {
                 Ok(($(column::<$part>(row, $place)?),+))
             }
@@ -230,7 +230,7 @@ impl<T: IntoColumn + Clone> IntoColumn for &T {
     }
 }
 
-/// Declares types by the type of their columns: how a value becomes one, and back, which may fail.
+/// Declares types by the type of their columns, with both conversions, of which reading may fail.
 macro_rules! values {
     (@impl [$($of:tt)*] $trait:ident $type:ty, { $($body:tt)* }) => {
         impl $($of)* $crate::records::$trait for $type { $($body)* }
@@ -272,7 +272,7 @@ values! {
     [] PageLanguage = String, |value| value.as_str().to_owned();
 }
 
-/// Declares enumerations that are stored by their names.
+/// Declares enumerations that are stored by name.
 macro_rules! names {
     ($($type:ty),+ $(,)?) => {
         $crate::records::values! {

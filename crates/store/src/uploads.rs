@@ -185,8 +185,8 @@ pub async fn begin(tx: &mut Tx, new: &NewUpload, at_most: i64) -> Result<UploadN
     Ok(no)
 }
 
-/// Makes an upload visible after all its rows have arrived, at a time that no erasure reaches; the one that it replaces is gone
-/// with the same commit. [`StoreError::NotFound`]: it was swept meanwhile.
+/// Makes an upload visible after all its rows have arrived, at a time that no erasure reaches; the same commit removes the upload
+/// that it replaces. [`StoreError::NotFound`]: it was swept meanwhile.
 pub async fn finish(tx: &mut Tx, org: OrgNo, no: UploadNo, arrived: &ArrivedUpload<'_>, now: Millis) -> Result<()> {
     let ArrivedUpload { about, rows, size, choice, content, replaces } = *arrived;
     let about = seal(tx, org, about_of(no), about).await?;
@@ -200,8 +200,8 @@ pub async fn finish(tx: &mut Tx, org: OrgNo, no: UploadNo, arrived: &ArrivedUplo
     choose(tx, org, no, &change, at).await
 }
 
-/// Chooses another column. [`StoreError::Conflict`]: the current choice differs from the change's, a job was created from it, or it
-/// is gone.
+/// Chooses another column. [`StoreError::Conflict`]: the current choice differs from the change's, a job was created from it, or
+/// it was removed.
 pub async fn choose(tx: &mut Tx, org: OrgNo, no: UploadNo, change: &UploadChange<'_>, now: Millis) -> Result<()> {
     let UploadChange { from, to, content } = *change;
     let none = ColumnContent::default();
@@ -259,7 +259,7 @@ pub async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Up
     }
 }
 
-/// Rows below the header of the upload that a job was made of; `None` if there is no such upload, or it is gone.
+/// Returns the number of rows below the header of a job's upload; `None` if there is no such upload, or it was removed.
 pub async fn rows_of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<i64>> {
     conn.find(&ROWS_OF_JOB, args![org, job]).await
 }

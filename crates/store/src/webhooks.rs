@@ -50,7 +50,7 @@ pub struct JobWebhook {
     pub job: JobId,
 }
 
-/// What a sender needs to know about a webhook.
+/// Properties of a webhook for its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookReceiver {
     pub org: OrgNo,
@@ -111,9 +111,9 @@ statements! {
     [callback_secret, outbox]
 }
 
-/// Creates a webhook. False: its organization has `at_most` already.
+/// Creates a webhook. False: its organization already has `at_most`.
 pub async fn insert(tx: &mut Tx, webhook: &WebhookEndpoint, secret: &[u8], at_most: i64) -> Result<bool> {
-    // Each concurrent creation waits for the one before, and then counts its webhook, too.
+    // Concurrent creations wait for each other, so each counts the webhooks before it.
     number::lock(tx, webhook.org).await?;
     if tx.one::<i64>(&COUNT, args![webhook.org, at_most]).await? >= at_most {
         return Ok(false);
@@ -172,7 +172,7 @@ pub async fn rotate(
     tx.one(&ROTATE, args![org, id, test, fresh, now, previous_until]).await
 }
 
-/// Webhooks to notify of a job: the active ones of its organization and mode, whatever their topics.
+/// Webhooks to notify of a job: the active ones of its organization and mode, with any topics.
 pub async fn listeners(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<JobWebhook>> {
     conn.all(&LISTENERS, args![org, job]).await
 }
@@ -191,7 +191,7 @@ pub async fn subscribers(conn: &mut Conn, org: OrgNo, test: bool, topic: Topic) 
     Ok(found)
 }
 
-/// Those of these webhooks that exist, in no order.
+/// Returns those of these webhooks that exist, in any order.
 pub async fn receivers(conn: &mut Conn, wanted: &[(OrgNo, WebhookId)]) -> Result<Vec<WebhookReceiver>> {
     if wanted.is_empty() {
         return Ok(Vec::new());

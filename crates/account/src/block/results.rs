@@ -1,62 +1,62 @@
-//! Blocks of results: how what came out of a closed job is kept, up to a thousand rows together.
+//! Blocks of results: storage of the results of a closed job, up to 1,000 rows per block.
 //!
-//! Every row of the range has its own entry, those that repeat an earlier address too, so a page is read without looking
-//! anywhere else. Columns lie one after the other, because what stands below each other is alike and compresses: most rows
-//! differ from the one above in nothing but their time. What outcomes have in common is stored once a block, as bytes that only
-//! their writer understands.
+//! Every row has its own entry, including repeated addresses, so a page is read from its blocks alone. Content is stored by
+//! column, because similar values compress well: most rows differ from the previous one only in their time. The common part of
+//! outcomes is stored once per block, as bytes that only the writer interprets.
 //!
 //! ```text
-//! block    = %x01 size lz4            ; as blocks of addresses are packed
+//! block    = %x01 size lz4            ; packed as blocks of addresses
 //! content  = rows kinds since kind-column repeats copies times suggestions
 //! rows     = number                   ; 0 to 1,000
-//! kinds    = number *(number bytes)   ; how many, and each with its length
+//! kinds    = number *(number bytes)   ; their number, then each with its length
 //! since    = number                   ; the earliest time, in milliseconds since 1970
 //! ```
 //!
-//! Columns are numbers: the kind of each row, counted from 1 (0: the row has no outcome); then, for each row that has one, how
-//! many rows above the first with its address is (0: it is the first), how many rows share the outcome, the milliseconds after
-//! `since`, and the suggestion as a length and its bytes. Numbers are LEB128, seven bits a byte, the lowest first.
+//! Columns are numbers. The first is the kind of each row, counted from 1 (0: no outcome). For each row with an outcome follow:
+//! the distance to the first row with its address (0: this is the first), the number of rows that share the outcome, the
+//! milliseconds after `since`, and the suggestion as a length and its bytes. Numbers are LEB128, seven bits per byte, lowest
+//! first.
 //!
-//! Reading trusts nothing, as with blocks of addresses: damaged bytes are a [`BlockError`].
+//! Decoding does not trust its input: damaged bytes are a [`BlockError`].
 
 use super::{ADDRESS_MAX_BYTES, BlockError, Content, ROWS_MAX, UnfitBlock, pack, put, put_bytes, put_length, unpack};
 
-/// The most that a block of results can unpack to: 1,000 rows with a kind, a time and a suggestion each.
+/// Maximum unpacked size of a block of results: 1,000 rows with a kind, a time and a suggestion each.
 pub const CONTENT_MAX_BYTES: usize = 8 << 20;
 
 /// The outcomes of a range of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultBlock {
-    /// What outcomes have in common, as their writer encodes it.
+    /// Common parts of outcomes, as their writer encodes them.
     pub kinds: Vec<Vec<u8>>,
-    /// One entry for each row of the range; none where the row has no outcome.
+    /// One entry per row of the range; `None` if the row has no outcome.
     pub rows: Vec<Option<StoredOutcome>>,
 }
 
 /// The outcome of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredOutcome {
-    /// Its place in [`ResultBlock::kinds`].
+    /// Index in [`ResultBlock::kinds`].
     pub kind: usize,
-    /// How many rows above the first row with this address is; 0 where this is the first.
+    /// Distance in rows to the first row with this address; 0 for that row.
     pub back: u64,
-    /// How many rows have this address.
+    /// Number of rows with this address.
     pub copies: u64,
-    /// When it came, in milliseconds since 1970; not before that.
+    /// Settlement time, in milliseconds since 1970; not negative.
     pub at: u64,
-    /// An address that was perhaps meant; empty where there is none.
+    /// Suggested address; empty if there is none.
     pub suggestion: Vec<u8>,
 }
 
 impl ResultBlock {
-    /// The block as it is stored. Numbers over 63 bits do not come back as they were.
+    /// Encodes the block. Numbers over 63 bits are truncated.
     ///
     /// # Errors
-    /// [`UnfitBlock::Full`]: more than [`ROWS_MAX`] rows or kinds, or more content than a block takes. [`UnfitBlock::TooLong`]: a
-    /// suggestion longer than an address.
+    /// [`UnfitBlock::Full`]: more than [`ROWS_MAX`] rows or kinds, or too much content. [`UnfitBlock::TooLong`]: a suggestion
+    /// longer than an address.
     ///
     /// # Panics
-    /// Where an outcome's kind is none of the block's.
+    /// If the kind of an outcome is not in the block.
     pub fn encode(&self) -> Result<Vec<u8>, UnfitBlock> {
         let outcomes = || self.rows.iter().flatten();
         if self.rows.len() > ROWS_MAX || self.kinds.len() > ROWS_MAX {
@@ -82,7 +82,7 @@ impl ResultBlock {
         if content.len() > CONTENT_MAX_BYTES { Err(UnfitBlock::Full) } else { Ok(pack(&content)) }
     }
 
-    /// Unpacks a block; takes at most twice [`CONTENT_MAX_BYTES`], and 100 bytes for each of [`ROWS_MAX`] rows.
+    /// Unpacks a block. Uses at most twice [`CONTENT_MAX_BYTES`], and 100 bytes for each of [`ROWS_MAX`] rows.
     pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
         let content = unpack(bytes, CONTENT_MAX_BYTES)?;
         Self::read(Content(&content)).ok_or(BlockError::Content)
@@ -166,16 +166,16 @@ mod tests {
             &[],
             &[0],
             &[0, 0],
-            // A row without its kind, with one that is not there, and with nothing after it.
+            // A row without its kind, with an unknown kind, and with nothing after it.
             &[1, 0, 0],
             &[1, 0, 0, 1],
             &[1, 1, 1, b'k', 0, 1],
-            // More rows, kinds, bytes and digits than there can be.
+            // Too many rows, kinds, bytes and digits.
             &[0xe9, 7, 0, 0],
             &[0, 9, 0],
             &[0, 1, 9, b'k', 0],
             &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0],
-            // Something behind the end.
+            // Trailing bytes.
             &[0, 0, 0, 0],
         ];
         for (at, content) in table.into_iter().enumerate() {

@@ -1,21 +1,21 @@
-//! Blocks of a table: how rows of a file are kept with all of their columns, up to a thousand together.
+//! Blocks of a table: storage of rows of a file with all of their columns, up to 1,000 rows per block.
 //!
 //! ```text
-//! block   = %x01 size lz4                   ; as blocks of addresses are packed
+//! block   = %x01 size lz4                   ; packed as blocks of addresses
 //! content = 0*1000row
-//! row     = cells 0*cells(length text)      ; numbers are LEB128, seven bits a byte, the lowest first
+//! row     = cells 0*cells(length text)      ; numbers are LEB128, seven bits per byte, lowest first
 //! ```
 //!
-//! A row has as many cells as its file had in it, so rows may differ in width. Cells are bytes here. A row without cells was
-//! erased: it keeps its place, so that the rows behind it keep theirs. Reading trusts nothing, as with blocks of addresses.
+//! A row has as many cells as in its file, so widths may differ. Cells are bytes. A row without cells was erased: it stays, so
+//! that later rows keep their positions. Decoding does not trust its input, as with blocks of addresses.
 
 use super::{BlockError, Content, ROWS_MAX, pack, put_bytes, put_length, unpack};
 
-/// The most that a block can unpack to. A block is full before that: [`FULL_BYTES`] and one row.
+/// Maximum unpacked size. A block is full before that: [`FULL_BYTES`] and one row.
 pub const CONTENT_MAX_BYTES: usize = 32 << 20;
-/// With so much content a block is full, however few rows are in it.
+/// Content at which a block is full, even with few rows.
 const FULL_BYTES: usize = 1 << 20;
-/// The longest row that is taken, in bytes.
+/// Maximum length of a row, in bytes.
 pub const ROW_MAX_BYTES: usize = 24 << 20;
 
 /// The row is longer than [`ROW_MAX_BYTES`].
@@ -23,7 +23,7 @@ pub const ROW_MAX_BYTES: usize = 24 << 20;
 #[error("the row is longer than a block keeps")]
 pub struct TooLong;
 
-/// A block in the making.
+/// Block under construction.
 #[derive(Clone, Debug, Default)]
 pub struct TableFilling {
     content: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct TableFilling {
 }
 
 impl TableFilling {
-    /// Adds a row. An error leaves the block as it was.
+    /// Adds a row. On an error, the block stays unchanged.
     ///
     /// # Errors
     /// [`TooLong`].
@@ -48,7 +48,7 @@ impl TableFilling {
         Ok(())
     }
 
-    /// Whether it is to be taken before more is added.
+    /// Returns whether the block must be taken before more rows are added.
     pub fn is_full(&self) -> bool {
         self.rows >= ROWS_MAX || self.content.len() >= FULL_BYTES
     }
@@ -65,7 +65,7 @@ impl TableFilling {
     }
 }
 
-/// Rows of a table, in their order; each is its cells.
+/// Rows of a table, in order, as cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableBlock {
     content: Vec<u8>,
@@ -75,7 +75,7 @@ impl TableBlock {
     /// Unpacks a block.
     ///
     /// # Errors
-    /// [`BlockError`]: it was damaged, or written by a later version.
+    /// [`BlockError`]: the block is damaged, or from a later version.
     pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
         let block = Self { content: unpack(bytes, CONTENT_MAX_BYTES)? };
         let mut rest = Content(&block.content);
@@ -87,7 +87,7 @@ impl TableBlock {
         if rows > ROWS_MAX { Err(BlockError::Content) } else { Ok(block) }
     }
 
-    /// The rows.
+    /// Iterates over the rows.
     pub fn rows(&self) -> impl Iterator<Item = Vec<&[u8]>> {
         let mut rest = Content(&self.content);
         std::iter::from_fn(move || row(&mut rest))
@@ -96,7 +96,7 @@ impl TableBlock {
 
 fn row<'a>(rest: &mut Content<'a>) -> Option<Vec<&'a [u8]>> {
     let count = rest.length()?;
-    // A claim takes no memory: each cell takes a byte at least.
+    // A claim alone allocates nothing: each cell takes at least a byte.
     let mut cells = Vec::with_capacity(count.min(rest.0.len()));
     for _ in 0..count {
         cells.push(rest.bytes()?);
@@ -154,7 +154,7 @@ mod tests {
         fn no_more_is_read_than_stands_there(bytes in prop::collection::vec(any::<u8>(), 0..300), small in prop::collection::vec(0..4_u8, 0..60)) {
             for content in [bytes.clone(), small] {
                 let Ok(block) = TableBlock::decode(&pack(&content)) else { continue };
-                // A row takes a byte at least, and a cell one more than it has.
+                // A row takes at least one byte; a cell takes one more than its length.
                 let taken: usize = block.rows().map(|row| 1 + row.iter().map(|cell| cell.len() + 1).sum::<usize>()).sum();
                 prop_assert!(block.rows().count() <= ROWS_MAX && taken <= content.len());
             }

@@ -1,9 +1,9 @@
 //! The brake: stops a run before its first action until a user confirms it.
 //!
 //! A wrong setting, an outage of the service or a platform that suddenly reports another list must not cost customers their
-//! contacts. Unsubscribing, deleting and changing an address cannot be undone, so a run that nobody watches may do so for few
-//! contacts only: by itself, and together with the earlier ones that nobody confirmed. Many short runs would otherwise do what
-//! none of them may do, and a long one that found nothing would leave room for a short one that finds all contacts bad.
+//! contacts. Unsubscribing, deleting and changing an address cannot be undone, so a run without a watching user may do so for few
+//! contacts only, by itself and together with earlier unconfirmed runs. Otherwise, many short runs could exceed the limit of
+//! each, and a long run without findings would raise the limit of a short one that finds all contacts bad.
 
 use probity_mail::time::DAY_MS;
 
@@ -33,9 +33,9 @@ impl BrakeCount {
 /// Earlier runs of a connection that the brake let act without confirmation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnaskedRuns {
-    /// Contacts of the runs over some contacts, which are others each time.
+    /// Contacts of runs over part of the contacts, each over different ones.
     pub some: i64,
-    /// Contacts of the largest run over all contacts, which are the same each time.
+    /// Contacts of the largest run over all contacts; these runs cover the same ones.
     pub all: i64,
     /// Number of actions that cannot be undone, done or due.
     pub destructive: i64,
@@ -52,8 +52,8 @@ impl UnaskedRuns {
     }
 }
 
-/// Returns for how long before a run earlier ones count together with it, in milliseconds: until each contact has had its turn
-/// in decay protection, whose daily shares of a small list are too short for the brake.
+/// Returns how long earlier runs count together with a run, in milliseconds: until decay protection has covered each contact
+/// once. Daily shares of a small list are too small for the brake.
 pub fn together_ms(decay_days: i64) -> i64 {
     decay_days.max(TOGETHER_DAYS).saturating_mul(DAY_MS)
 }
@@ -64,15 +64,15 @@ pub fn together_ms(decay_days: i64) -> i64 {
 pub struct RunFacts {
     /// Whether the run only shows what would happen.
     pub is_dry: bool,
-    /// Whether a user has confirmed a run of this connection, and its settings and keyword rules have not asked for more since.
+    /// Whether a user has confirmed a run of this connection, with no broader settings or keyword rules since.
     pub is_trusted: bool,
     /// Whether a user decides about every action.
     pub manual_mode: bool,
     /// Whether a person started the run, and not a schedule or a key.
     pub is_watched: bool,
-    /// What the run itself has verified and planned.
+    /// Contacts verified and actions planned by the run itself.
     pub own: BrakeCount,
-    /// The same together with earlier runs that nobody confirmed.
+    /// The same together with earlier unconfirmed runs.
     pub together: BrakeCount,
 }
 
@@ -84,14 +84,14 @@ probity_mail::named! {
         Dry = "dry_run",
         /// A user decides about every action.
         ManualMode = "manual_mode",
-        /// No run of the connection has been confirmed since it was made, or since it asked for more.
+        /// No run of the connection has been confirmed since it was created, or since its settings became broader.
         First = "first_run",
         /// Too many actions that cannot be undone.
         TooMany = "too_many_actions",
     }
 }
 
-/// Returns how many of their contacts runs may unsubscribe, delete or fix without confirmation.
+/// Returns how many contacts runs may unsubscribe, delete or fix without confirmation.
 pub fn allowed_unasked(contacts: i64) -> i64 {
     ALWAYS_ALLOWED.max(contacts.saturating_mul(SHARE_PERCENT) / 100)
 }
@@ -167,13 +167,13 @@ mod tests {
             // 10,000 clean sign-ups do not excuse 300 that are all bad.
             (count(300, 300), count(10_300, 300), true),
             (count(300, 30), count(10_300, 30), false),
-            // Each of them is short enough.
+            // Each run is small enough by itself.
             (count(10, 10), count(20, 20), false),
             (count(10, 10), count(30, 26), true),
-            // Many contacts leave room for many actions, a few at a time.
+            // Many contacts allow many actions, a few at a time.
             (count(250, 25), count(1_000, 100), false),
             (count(250, 25), count(1_000, 101), true),
-            // What earlier runs did does not hold a run that does nothing.
+            // Actions of earlier runs do not hold a run without actions.
             (count(10, 0), count(30, 30), false),
         ];
         for (own, together, stops) in cases {
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The brake over shares of a list, each of which is verified once: how many contacts are gone before somebody is asked.
+    /// Verifies a list in shares, once each, and returns how many contacts are lost before a user is asked.
     fn lost_unasked(contacts: i64, share: i64) -> i64 {
         let mut earlier = UnaskedRuns::default();
         for _ in 0..contacts / share {

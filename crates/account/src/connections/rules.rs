@@ -85,8 +85,7 @@ impl KeywordFault {
 /// Rule. Without `Debug`, because the keyword may be an address.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeywordRule {
-    /// Text to compare, as the customer wrote it, without what is removed from the ends of addresses: a copied keyword would
-    /// otherwise match nobody.
+    /// Text to compare, as entered, trimmed like addresses: a copied keyword would otherwise match no contact.
     pub keyword: String,
     /// Kind of comparison.
     #[serde(rename = "match")]
@@ -115,7 +114,7 @@ impl KeywordRule {
         Ok(Self { keyword: keyword.to_owned(), how, applies_to })
     }
 
-    /// Returns a key that is equal for rules that match the same contacts: the keyword as it is compared, and the comparison.
+    /// Returns a key that is equal for rules that match the same contacts: the normalized keyword and the comparison.
     pub fn identity(&self) -> (String, KeywordMatch, KeywordParts) {
         let keyword = match self.how {
             KeywordMatch::Exact => self.exact_forms(),
@@ -131,7 +130,7 @@ impl KeywordRule {
         let domain = domain.then(|| forms::domain(&self.keyword));
         let address = email.then(|| forms::address(&self.keyword));
         let mut found: Vec<String> = [local, domain, address].into_iter().flatten().collect();
-        // As most keywords: their tags, which are stored, stay the same.
+        // As for most keywords, so that their stored tags stay the same.
         if found.windows(2).all(|pair| pair[0] == pair[1]) {
             found.truncate(1);
         }

@@ -80,7 +80,7 @@ impl AccountZone {
         (day(from)..=day(to).max(day(from))).take(7).any(|day| day.rem_euclid(7) == own)
     }
 
-    /// Returns the time at which clocks show this many seconds after midnight; `None` outside of the calendar.
+    /// Returns the time at which local clocks are this many seconds past midnight; `None` outside of the calendar.
     pub(crate) fn at(&self, date: Date, seconds: i64) -> Option<Millis> {
         let at = date.at(0, 0, 0, 0).checked_add(Span::new().seconds(seconds)).ok()?;
         Some(Millis(self.0.to_timestamp(at).ok()?.as_millisecond()))

@@ -50,7 +50,7 @@ pub struct ConnectionSettings {
     pub autofloss: bool,
     /// Whether all contacts are verified again, a share every night.
     pub decay_protection: bool,
-    /// Period after which they are, in days.
+    /// Period in which all contacts are verified again, in days.
     pub decay_days: i64,
     /// Whether new contacts are verified as they arrive.
     pub instafloss: bool,
@@ -113,9 +113,8 @@ impl ConnectionSettings {
         self.action.filter(|action| *action != ConnectionAction::DoNothing)
     }
 
-    /// Returns whether these settings may do to a contact what the confirmed ones would not have done, so that nobody has seen
-    /// it. Another action is more, whichever it is. So is another field, whose value is lost when it is written. Without
-    /// corrections, the action applies to misspelled addresses.
+    /// Returns whether these settings allow an action on a contact that the confirmed settings did not. Any other action counts,
+    /// and so does another field, whose value is overwritten. Without corrections, the action applies to misspelled addresses.
     pub fn ask_for_more_than(&self, confirmed: &Self) -> bool {
         let Some(action) = self.chosen_action() else { return false };
         Some(action) != confirmed.chosen_action()
@@ -125,7 +124,7 @@ impl ConnectionSettings {
             || self.has_more_lists_than(confirmed)
     }
 
-    /// Returns whether contacts of other lists are verified, too.
+    /// Returns whether contacts of further lists are verified.
     fn has_more_lists_than(&self, other: &Self) -> bool {
         let is_of_other = |list: &String| other.lists.contains(list);
         !other.lists.is_empty() && (self.lists.is_empty() || !self.lists.iter().all(is_of_other))

@@ -70,8 +70,8 @@ impl ConnectionSettings {
         own.zip(acted.copied())
     }
 
-    /// Returns whether these settings, too, request an action that earlier settings planned. Another tag or field is another
-    /// action: nobody wants the value in the earlier field to be replaced any longer.
+    /// Returns whether these settings still request an action that earlier settings planned. A different tag or field is a
+    /// different action, because the earlier field must no longer be overwritten.
     pub fn still_ask_for(&self, action: ContactAction, reason: Reason, planned_by: &Self) -> bool {
         let is_planned = self.action_for(reason).and_then(ContactAction::of) == Some(action);
         match action {

@@ -2,51 +2,51 @@
 
 use super::{CreditBucket, CreditCount, Split};
 
-/// Why a movement did not happen; the balance is as it was.
+/// Reason why a movement was refused; the balance is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MovementRefused {
-    /// There are fewer credits than wanted.
+    /// Too few credits.
     #[error("{needed} credits are needed and {available} are available")]
     Insufficient {
-        /// How many were wanted, in both buckets.
+        /// Number of credits needed, in both buckets.
         needed: CreditCount,
-        /// How many there are, in both buckets.
+        /// Number of credits available, in both buckets.
         available: CreditCount,
     },
-    /// More would be captured or released than is held.
+    /// A capture or release exceeds the hold.
     #[error("more credits than are held")]
     NotHeld,
-    /// An amount below zero.
+    /// Negative amount.
     #[error("a negative amount of credits")]
     Negative,
-    /// A sum that 64 bits do not hold.
+    /// The sum exceeds 64 bits.
     #[error("more credits than can be counted")]
     Overflow,
 }
 
-/// What an organization has and had. Every movement takes a balance and gives the next one.
+/// Current and total amounts of an organization. Every movement takes a balance and returns the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
-    /// Free to be held.
+    /// Available credits.
     pub available: Split,
-    /// Set aside for work under way.
+    /// Credits held for work in progress.
     pub held: Split,
-    /// Captured, ever.
+    /// Total of captured credits.
     pub spent: Split,
-    /// Granted, ever.
+    /// Total of granted credits.
     pub granted: Split,
-    /// Expired, ever.
+    /// Total of expired credits.
     pub expired: Split,
-    /// Corrections by an operator, ever; the only amount with a sign.
+    /// Total of corrections by an operator; the only signed amount.
     pub adjusted: Split,
 }
 
 impl Balance {
-    /// The law of the books, for each bucket: available + held + spent = granted - expired + adjusted, and nothing but the
-    /// corrections is negative.
+    /// Returns whether the ledger's invariant holds in each bucket: available + held + spent = granted - expired + adjusted, and
+    /// only corrections are negative.
     pub fn holds(&self) -> bool {
         let amounts = [self.available, self.held, self.spent, self.granted, self.expired];
-        // In 128 bits, because this must be true of balances that the movements have not made, too.
+        // In 128 bits, because balances that no movement made are checked, too.
         let of = |split: Split, bucket| i128::from(split.of(bucket));
         let balanced = |bucket| {
             let there = of(self.available, bucket) + of(self.held, bucket) + of(self.spent, bucket);
@@ -56,13 +56,13 @@ impl Balance {
         amounts.into_iter().all(Split::is_amount) && CreditBucket::ALL.into_iter().all(balanced)
     }
 
-    /// Credits are bought, given, or come with a period of the plan.
+    /// Adds credits that were purchased, granted, or come with a period of the plan.
     pub fn grant(self, amount: Split) -> Result<Self, MovementRefused> {
         let amount = checked(amount)?;
         Ok(Self { available: sum(self.available, amount)?, granted: sum(self.granted, amount)?, ..self })
     }
 
-    /// Sets `n` credits aside, the subscription's first; also gives the split, which the hold must remember.
+    /// Holds `n` credits, subscription credits first; also returns the split, which the hold must store.
     pub fn hold(self, n: CreditCount) -> Result<(Self, Split), MovementRefused> {
         if n < 0 {
             return Err(MovementRefused::Negative);
@@ -73,25 +73,25 @@ impl Balance {
         Ok((Self { available, held: sum(self.held, taken)?, ..self }, taken))
     }
 
-    /// Held credits are spent.
+    /// Spends held credits.
     pub fn capture(self, amount: Split) -> Result<Self, MovementRefused> {
         let held = self.held.checked_sub(checked(amount)?).ok_or(MovementRefused::NotHeld)?;
         Ok(Self { held, spent: sum(self.spent, amount)?, ..self })
     }
 
-    /// Held credits are free again, in the bucket from which they came.
+    /// Releases held credits to their bucket.
     pub fn release(self, amount: Split) -> Result<Self, MovementRefused> {
         let held = self.held.checked_sub(checked(amount)?).ok_or(MovementRefused::NotHeld)?;
         Ok(Self { held, available: sum(self.available, amount)?, ..self })
     }
 
-    /// Free credits expire. Held ones do not: the work that holds them began in time.
+    /// Expires available credits. Held credits do not expire, because their work began in time.
     pub fn expire(self, amount: Split) -> Result<Self, MovementRefused> {
         let available = self.take_away(checked(amount)?)?;
         Ok(Self { available, expired: sum(self.expired, amount)?, ..self })
     }
 
-    /// An operator's correction in either direction; it cannot take what is held or not there.
+    /// Applies an operator's correction in either direction; it cannot take held or missing credits.
     pub fn adjust(self, change: Split) -> Result<Self, MovementRefused> {
         let available = sum(self.available, change)?;
         if !available.is_amount() {
@@ -105,7 +105,7 @@ impl Balance {
         self.available.checked_sub(amount).ok_or(insufficient)
     }
 
-    /// The refusal of a movement that wanted these amounts out of the two buckets.
+    /// Refuses a movement that needs these amounts from the two buckets.
     fn insufficient(self, subscription: CreditCount, prepaid: CreditCount) -> MovementRefused {
         let needed = Split { subscription: subscription.max(0), prepaid: prepaid.max(0) }.total();
         MovementRefused::Insufficient { needed, available: self.available.total() }

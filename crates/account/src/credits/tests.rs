@@ -1,4 +1,4 @@
-//! The books by example, and under every sequence of movements: no sum overflows, nothing is spent that is not there.
+//! The ledger by example, and under every sequence of movements: no sum overflows, and no missing credit is spent.
 use proptest::prelude::*;
 
 use super::*;
@@ -130,11 +130,11 @@ fn broken_books_are_noticed() {
         Balance { granted: split(9, 8), ..good },
         Balance { expired: split(0, 1), ..good },
         Balance { adjusted: split(-1, 0), ..good },
-        // The sums are right here, but there is no such amount.
+        // The sums are right, but amounts are not negative.
         Balance { available: split(-1, 9), held: split(10, 0), ..good },
         Balance { spent: split(-1, 0), held: split(5, 0), ..good },
         Balance { granted: split(-1, 9), adjusted: split(10, 0), ..good },
-        // One bucket does not make up for the other.
+        // One bucket does not compensate for the other.
         Balance { available: split(6, 8), ..good },
         Balance { available: split(i64::MAX, i64::MAX), held: split(i64::MAX, i64::MAX), ..good },
     ];
@@ -166,7 +166,7 @@ impl Movement {
     }
 }
 
-/// Small numbers mostly, so that movements succeed; now and then any number there is.
+/// Mostly small numbers, so that movements succeed, and some from the whole range.
 fn credits() -> impl Strategy<Value = CreditCount> {
     prop_oneof![40 => 0i64..8, 4 => -3i64..0, 1 => any::<i64>(), 1 => Just(UNLIMITED), 1 => Just(i64::MAX)]
 }
@@ -190,7 +190,7 @@ proptest! {
         for movement in movements {
             let Ok(next) = movement.apply(balance) else { continue };
             prop_assert!(next.holds(), "{movement:?}: {balance:?} became {next:?}");
-            // What was given and spent is history: it only grows.
+            // Granted and spent totals only grow.
             for (before, after) in
                 [(balance.spent, next.spent), (balance.granted, next.granted), (balance.expired, next.expired)]
             {

@@ -1,4 +1,4 @@
-//! What an organization makes of a verdict, by the tables of the contract: what is ignored, and which words mean what they seem.
+//! Overridden verdicts, by the tables of the contract: ignored findings, and matches of words.
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -38,7 +38,7 @@ fn gates_are_those_of_the_contract() {
     assert!(IgnorableReason::ALL.map(IgnorableReason::reason).is_sorted());
 }
 
-/// Ignored reasons, ignored statuses, what was found, and what stands.
+/// Ignored reasons, ignored statuses, findings, and remaining findings.
 type Case = (&'static [&'static str], &'static [Status], &'static [Reason], Reason);
 
 #[test]
@@ -86,7 +86,7 @@ fn a_verdict_says_what_decided_it() {
     let of = |found: &[Reason], email: &str| said(overrides.apply(&raw(found), email));
     assert_eq!(of(&[], "casino@b.com"), (Reason::BannedWords, "banned_word".into(), "settings.banned_words".into()));
     assert_eq!(of(&[], "frontdesk@b.com"), (Reason::RoleBased, "role".into(), "settings.role_words".into()));
-    // What the engine has found by itself keeps its own rule.
+    // Findings of the engine keep their own rule.
     assert_eq!(of(&[Reason::RoleBased], "frontdesk@b.com").2, "role_based.rule");
     assert_eq!(of(&[Reason::Nonexistent], "casino@b.com").0, Reason::Nonexistent, "the order is that of the reasons");
 }
@@ -233,10 +233,10 @@ proptest! {
         let verdict = Overrides::new(&wishes).apply(&raw(&found), &format!("{local}@example.com"));
         prop_assert!(ignored.iter().all(|gate| gate.reason() != verdict.reason));
         prop_assert!(!statuses.contains(&verdict.status()));
-        // Whatever is left was found, or comes of a word.
+        // Remaining findings come from the engine or from a word.
         let words = [Reason::BannedWords, Reason::RoleBased];
         prop_assert!(verdict.findings.iter().all(|it| found.contains(&it.reason) || words.contains(&it.reason)));
-        // And nothing else was dropped.
+        // Nothing else was dropped.
         let kept = |reason: &&Reason| ignored.iter().all(|it| it.reason() != **reason) && !statuses.contains(&reason.status());
         prop_assert!(found.iter().filter(kept).all(|reason| verdict.findings.iter().any(|it| it.reason == *reason)));
     }

@@ -1,21 +1,21 @@
-//! An organization's words, and how they are looked for in local parts.
+//! Words of an organization, and their search in local parts.
 //!
-//! Words and local parts are compared in a folded form: compatibility characters decomposed (full-width letters, ligatures),
-//! case taken off, and composed again, so that `ＣＡＳＩＮＯ`, `Casino` and `casino` are one word and so are `straße` and
-//! `STRASSE`. Accents stay: `cafe` is not `café`.
+//! Words and local parts are compared in folded form: compatibility characters are decomposed (full-width letters, ligatures),
+//! letter case is removed, and the result is composed again. So `ＣＡＳＩＮＯ`, `Casino` and `casino` are one word, and so are `straße`
+//! and `STRASSE`. Accents stay: `cafe` is not `café`.
 
 use std::collections::BTreeSet;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use unicode_normalization::UnicodeNormalization;
 
-/// From how many characters on a word is found within others. Shorter ones stand in too many innocent words.
+/// Minimum length of a word that also matches within others. Shorter ones occur in too many harmless words.
 const INSIDE_CHARS_MIN: usize = 5;
-/// Digits behind a role word that still are a number of it, as in `frontdesk2`.
+/// Maximum number of digits after a role word, as in `frontdesk2`.
 const NUMBER_DIGITS_MAX: usize = 2;
 
-/// The form in which texts are compared. Character by character, so that no form depends on a neighbour (as the final sigma
-/// of a whole text in lower case does); by way of upper case, because `ß` and `ς` have their equals only there.
+/// Returns the form in which texts are compared. Folded character by character, so that no form depends on its neighbors (the
+/// final sigma does in lower case); by way of upper case, because `ß` and `ς` have their equals only there.
 pub(crate) fn folded(text: &str) -> String {
     let upper = text.nfkd().flat_map(char::to_lowercase).flat_map(char::to_uppercase);
     upper.flat_map(char::to_lowercase).nfkc().collect()
@@ -25,8 +25,8 @@ fn folded_words(words: &[String]) -> BTreeSet<String> {
     words.iter().map(|word| folded(word.trim())).filter(|word| !word.is_empty()).collect()
 }
 
-/// Looks for all of the words at once; `None` without words. Contiguous: a few megabytes for thousands of words, whatever letters
-/// they have.
+/// Builds a search for all words at once; `None` without words. The contiguous form takes a few megabytes for thousands of words
+/// in any script.
 pub(crate) fn patterns(words: &BTreeSet<String>) -> Option<AhoCorasick> {
     (!words.is_empty()).then(|| {
         AhoCorasick::builder()
@@ -37,12 +37,12 @@ pub(crate) fn patterns(words: &BTreeSet<String>) -> Option<AhoCorasick> {
     })
 }
 
-/// Words that no local part shall carry.
+/// Banned words of an organization.
 #[derive(Debug)]
 pub(super) struct BannedWords {
-    /// None where there are no words.
+    /// `None` if there are no words.
     patterns: Option<AhoCorasick>,
-    /// Whether the word of a pattern is found within others.
+    /// For each pattern, whether the word also matches within others.
     inside: Vec<bool>,
 }
 
@@ -53,11 +53,11 @@ impl BannedWords {
         Self { patterns: patterns(&words), inside }
     }
 
-    /// Whether a local part carries one of the words.
+    /// Returns whether a local part contains one of the words.
     pub(super) fn are_in(&self, local: &str) -> bool {
         let Some(patterns) = &self.patterns else { return false };
         let local = folded(local);
-        // Overlapping: a short word that does not count here must not hide a longer one that does.
+        // Overlapping: a short word that does not match here must not hide a longer one that does.
         patterns.find_overlapping_iter(&local).any(|found| {
             self.inside[found.pattern().as_usize()]
                 || (is_border(&local, found.start()) && is_border(&local, found.end()))
@@ -65,7 +65,7 @@ impl BannedWords {
     }
 }
 
-/// Whether a word begins or ends at this place: an end of the text, beside a sign, or between a letter and a digit.
+/// Returns whether a word can begin or end here: at an end of the text, beside a sign, or between a letter and a digit.
 fn is_border(text: &str, at: usize) -> bool {
     let (before, after) = text.split_at(at);
     let (Some(before), Some(after)) = (before.chars().next_back(), after.chars().next()) else { return true };
@@ -77,7 +77,7 @@ fn is_border(text: &str, at: usize) -> bool {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WordKind {
-    /// Also a mark upon a letter, which belongs to it.
+    /// A letter, or a combining mark on one.
     Letter,
     Digit,
     Sign,
@@ -95,7 +95,7 @@ impl WordKind {
     }
 }
 
-/// Local parts that are those of functions.
+/// Local parts of roles.
 #[derive(Debug)]
 pub(super) struct RoleWords(BTreeSet<String>);
 
@@ -104,7 +104,7 @@ impl RoleWords {
         Self(folded_words(words))
     }
 
-    /// Whether one of the words is the mailbox that a local part names: what stands behind `+` is its owner's note.
+    /// Returns whether one of the words is the mailbox of a local part: text after `+` is a note of its owner.
     pub(super) fn name(&self, local: &str) -> bool {
         if self.0.is_empty() {
             return false;

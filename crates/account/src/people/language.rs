@@ -1,10 +1,10 @@
-//! Languages in which the service writes to people: those of the dashboard.
+//! Languages of mail: those of the dashboard.
 
 probity_mail::named! {
     /// Language of the dashboard, of mail and of headings in files, by its tag (BCP 47). Letters have their texts in this order.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum PageLanguage {
-        /// English, for those whose language is not known.
+        /// English, the default.
         #[default]
         En = "en",
         /// German.

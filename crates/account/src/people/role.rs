@@ -1,23 +1,23 @@
-//! What the members of an organization may do: the one table of permissions of people.
+//! Permissions of an organization's members.
 //!
-//! A person acts through the same routes as a key, so what a role may do is a set of scopes, and the guard that checks a key's
-//! scopes checks a person's. A contributor works with addresses and sees how the account stands; money, keys, people, settings
-//! and erasures are an administrator's.
+//! Members use the same routes as keys, so the permissions of a role are a set of scopes, and one guard checks both. A
+//! contributor works with addresses and sees the state of the account; credits, keys, members, settings and erasures need an
+//! administrator.
 
 use crate::scope::{Scope, Scopes};
 
 probity_mail::named! {
-    /// What a person is in an organization.
+    /// Role of a member.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum MemberRole {
-        /// May do everything.
+        /// All permissions.
         Administrator = "administrator",
-        /// Verifies, and sees the rest.
+        /// Verifies addresses; read-only access to the rest.
         Contributor = "contributor",
     }
 }
 
-/// What a contributor may do.
+/// Permissions of a contributor.
 const CONTRIBUTOR: [Scope; 8] = [
     Scope::Verify,
     Scope::ReadJobs,
@@ -30,7 +30,7 @@ const CONTRIBUTOR: [Scope; 8] = [
 ];
 
 impl MemberRole {
-    /// What a person with this role may do.
+    /// Returns the permissions of this role.
     pub fn scopes(self) -> Scopes {
         match self {
             Self::Administrator => Scopes::all(),
@@ -43,7 +43,7 @@ impl MemberRole {
 mod tests {
     use super::{MemberRole, Scope};
 
-    /// Every scope with who may do it: a new scope has to be decided about here.
+    /// Every scope with its roles: a new scope must be decided on here.
     #[test]
     fn the_table_of_permissions() {
         for scope in Scope::ALL {

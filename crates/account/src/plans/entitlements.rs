@@ -1,7 +1,7 @@
-//! What a plan lets an organization use.
+//! Features that a plan includes.
 
 probity_mail::named! {
-    /// One of the things that a plan can include. Bits are stored by this order, so a new one goes to the end.
+    /// Feature that a plan can include. Bits are stored in this order, so add new ones at the end.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Entitlement {
         /// Event notifications.
@@ -20,7 +20,7 @@ probity_mail::named! {
         Autofloss = "autofloss",
         /// Re-verification of all contacts.
         DecayBasic = "decay_basic",
-        /// Re-verification by a schedule of one's own.
+        /// Re-verification on a custom schedule.
         DecayCustom = "decay_custom",
     }
 }
@@ -31,44 +31,44 @@ impl Entitlement {
     }
 }
 
-/// A set of entitlements. Its bits are stored, so they never change their meaning.
+/// Set of entitlements. Its bits are stored, so their meaning never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EntitlementSet(u16);
 
 impl EntitlementSet {
-    /// Nothing.
+    /// No entitlements.
     pub const NONE: Self = Self(0);
-    /// Everything.
+    /// All entitlements.
     pub const ALL: Self = Self(0b1_1111_1111);
 
-    /// Whether one is in it.
+    /// Returns whether the set contains an entitlement.
     pub fn contains(self, one: Entitlement) -> bool {
         self.0 & one.bit() != 0
     }
 
-    /// What is in this set or in the other.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What is in this set and not in the other.
+    /// Returns this set without the other one.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Those in it, in the contract's order.
+    /// Iterates over the entitlements, in the contract's order.
     pub fn iter(self) -> impl Iterator<Item = Entitlement> {
         Entitlement::ALL.into_iter().filter(move |one| self.contains(*one))
     }
 
-    /// As a number, to be stored.
+    /// Returns the number to store.
     pub fn bits(self) -> i64 {
         self.0.into()
     }
 
-    /// From a stored number. Bits that mean nothing are left out.
+    /// Returns the set of a stored number. Unknown bits are dropped.
     pub fn from_bits(bits: i64) -> Self {
         Self(u16::try_from(bits & Self::ALL.bits()).unwrap_or(0))
     }

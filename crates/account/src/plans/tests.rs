@@ -1,4 +1,4 @@
-//! Months of plans, over calendars with and without the day on which they began: each moment is in exactly one.
+//! Months of plans, in calendars with and without their start day: each time is in exactly one month.
 use proptest::prelude::*;
 
 use super::*;
@@ -33,7 +33,7 @@ fn months_begin_on_the_day_of_the_plan_or_on_the_last_that_there_is() {
     ] {
         let period = Period::month_of(day(since), day(now));
         assert_eq!((period.start, period.end), (day(start), day(end)), "{since} {now}");
-        // Neither a time of the day, here or there, nor a change of clocks anywhere moves it.
+        // Neither a time of day nor a change of clocks moves it.
         let late = Period::month_of(day(since) + (DAY_MS - 1), day(now) + (DAY_MS - 1));
         assert_eq!(late, period, "{since} {now}");
     }

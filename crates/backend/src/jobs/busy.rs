@@ -64,13 +64,13 @@ struct Running {
 /// Key of a group of chunks that waits, whichever job it is of.
 #[derive(PartialEq, Eq, Hash)]
 struct ShutKey {
-    /// Whether the group is of test jobs: the sandbox's room says nothing of a mail server's, even under one name.
+    /// Whether the group is of test jobs: room in the sandbox and at MX hosts is independent, even under one name.
     test: bool,
     /// [`ChunkGroup::key`].
     group: String,
 }
 
-/// Work of a node, and whatever has to wait.
+/// Work of a node, and waiting groups and jobs.
 pub(super) struct BusyWork {
     capacity: Capacity,
     running: HashMap<Id, Running>,

@@ -95,7 +95,7 @@ impl DispatchNode {
         }
         let mut open = jobs::open(&mut self.jobs.store.read().await?, now, LOOK_MAX).await?;
         if !self.jobs.presence.asking().is_able() {
-            // Live lists wait, unless their owner has finished them early.
+            // Live lists wait unless they are being finished early.
             open.retain(|open| open.test || open.hurried);
         }
         while let Some(chosen) = self.busy.choose(&open, now) {

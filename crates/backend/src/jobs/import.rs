@@ -62,7 +62,7 @@ async fn next(jobs: &Jobs, ending: &CancellationToken) -> Result<bool, Detail> {
     let _working = jobs.presence.works_on(Work::Import);
     match ending.run_until_cancelled(import(jobs, &claim)).await {
         Some(Ok(())) => jobs.wake.work.notify_one(),
-        // The node ends. Releasing the lease lets the next holder restart the import immediately.
+        // The node is shutting down. Releasing the lease lets the next holder restart the import immediately.
         None => jobs.store.write(|tx| jobs::free_import(tx, &claim).scope_boxed()).await?,
         // Another node has the import, or the job was canceled.
         Some(Err(Failed::Lost)) => {}

@@ -38,7 +38,7 @@ pub async fn run(jobs: Jobs, ending: CancellationToken) {
     }
 }
 
-/// A round, and once a day the removal of counted domains: on PostgreSQL, looking for old ones reads all of them.
+/// Runs a round, and once a day removes counted domains: on PostgreSQL, finding old ones reads all of them.
 async fn whole_round(
     jobs: &Jobs,
     remnants: &mut bool,
@@ -53,7 +53,7 @@ async fn whole_round(
     round(jobs, remnants, ending).await
 }
 
-/// Does everything else that is due. `remnants` is set while removed rows may still be in the log.
+/// Runs all other tasks that are due. `remnants` is set while removed rows may still be in the log.
 async fn round(jobs: &Jobs, remnants: &mut bool, ending: &CancellationToken) -> Result<()> {
     let store = &jobs.store;
     loop {
@@ -87,7 +87,7 @@ async fn round(jobs: &Jobs, remnants: &mut bool, ending: &CancellationToken) -> 
     Ok(())
 }
 
-/// Marks jobs that people deleted.
+/// Marks jobs that users deleted.
 async fn mark_deleted(jobs: &Jobs) -> Result<()> {
     let (store, now) = (&jobs.store, jobs.now());
     let deleted = jobs::deleted(&mut store.read().await?, JOBS_MAX).await?;
@@ -97,7 +97,7 @@ async fn mark_deleted(jobs: &Jobs) -> Result<()> {
     Ok(())
 }
 
-/// Removes some counted domains for which results would no longer be kept; returns whether there were any.
+/// Removes counted domains older than the retention of results; returns whether there were any.
 async fn forget_domains(jobs: &Jobs, today: i64) -> Result<bool> {
     let store = &jobs.store;
     let old = usage::old_domains(&mut store.read().await?, today, jobs.config.keep_days, DOMAINS_MAX).await?;

@@ -38,12 +38,13 @@ use crate::webhooks::tell;
 const PART_ROWS: usize = ROWS_MAX;
 /// Maximum time that results wait to be settled, in milliseconds.
 const PART_MS: u64 = 2_000;
-/// Pause before a write that the database did not take is repeated.
+/// Pause before a failed write is repeated.
 const WRITE_AGAIN: Duration = Duration::from_secs(1);
-/// Attempts to write while the node ends.
+/// Attempts to write while the node shuts down.
 const LAST_WRITES_MAX: u32 = 5;
 
-/// Works on a chunk until it is done, its lease is lost or the node ends. Sets `left` to the number of rows without an outcome.
+/// Works on a chunk until it is complete, its lease is lost or the node shuts down. Sets `left` to the number of rows without an
+/// outcome.
 pub async fn run(jobs: &Jobs, claimed: ClaimedChunk, test: bool, ending: &CancellationToken, left: &AtomicUsize) {
     let fence = claimed.fence;
     let _working = jobs.presence.works_on(Work::Chunk);
@@ -63,7 +64,7 @@ pub async fn run(jobs: &Jobs, claimed: ClaimedChunk, test: bool, ending: &Cancel
     jobs.wake.work.notify_one();
 }
 
-/// Gives a chunk back as soon as the database takes it, so that nobody waits for the end of its lease.
+/// Releases a chunk once the database accepts the write, so that it need not wait for the end of its lease.
 async fn give_back(jobs: &Jobs, fence: &ChunkFence, ending: &CancellationToken) {
     let freed = until_taken(fence, ending, || jobs.store.write(|tx| jobs::free(tx, fence).scope_boxed())).await;
     if let Err(error) = freed {
@@ -71,8 +72,8 @@ async fn give_back(jobs: &Jobs, fence: &ChunkFence, ending: &CancellationToken) 
     }
 }
 
-/// Repeats a write until the database takes it. If the lease ends meanwhile and another worker claims the chunk, the write fails
-/// with [`StoreError::LeaseLost`].
+/// Repeats a write until it succeeds. If the lease ends meanwhile and another worker claims the chunk, the write fails with
+/// [`StoreError::LeaseLost`].
 async fn until_taken<W, T>(
     fence: &ChunkFence,
     ending: &CancellationToken,
@@ -116,7 +117,7 @@ impl From<StoreError> for WorkStop {
 /// Rows of a chunk and their outcomes that are not settled.
 struct Progress<'a> {
     jobs: &'a Jobs,
-    /// Whether it is of a job of a test key.
+    /// Whether the job is of a test key.
     test: bool,
     fence: ChunkFence,
     ending: &'a CancellationToken,
@@ -124,7 +125,7 @@ struct Progress<'a> {
     found: Vec<VerifiedRow>,
     waiting: Waiting,
     parts: u32,
-    /// What is planned for its rows, if the job is a run.
+    /// Planned actions on its rows, if the job is a run.
     plan: Option<RunPlan>,
 }
 
@@ -212,8 +213,8 @@ async fn unsettled(jobs: &Jobs, claimed: &ClaimedChunk) -> Result<Vec<(usize, Ch
     Ok(rows)
 }
 
-/// Returns the engine's items, and the rows by the keys of the items, which are their positions. `last`: nothing may be deferred
-/// any more.
+/// Returns the engine's items, and the rows by the keys of the items, which are their positions. `last`: no row may be deferred
+/// again.
 fn numbered(rows: Vec<(usize, ChunkRow)>, org: OrgNo, last: bool) -> (Vec<JobAddress>, HashMap<u64, ChunkRow>) {
     let customer = org.0.cast_unsigned();
     let mut items = Vec::with_capacity(rows.len());
@@ -227,7 +228,7 @@ fn numbered(rows: Vec<(usize, ChunkRow)>, org: OrgNo, last: bool) -> (Vec<JobAdd
     (items, by_key)
 }
 
-/// Starts the engine's work on a chunk. It is aborted when nobody waits for it any longer.
+/// Starts the engine's work on a chunk. It is aborted when its receiver is dropped.
 fn ask(
     jobs: &Jobs,
     items: Vec<JobAddress>,
@@ -242,7 +243,7 @@ fn ask(
     (outcomes, AbortOnDropHandle::new(tokio::spawn(async move { verifier.verify_many(items, sink).await })))
 }
 
-/// Renews the lease. If the database is unavailable for a moment, the current lease continues.
+/// Renews the lease. If the database is briefly unavailable, the current lease continues.
 async fn extend(jobs: &Jobs, fence: ChunkFence) -> Result<(), WorkStop> {
     let (fences, until) = ([fence], jobs.now() + jobs.lease_ms());
     match jobs.store.write(|tx| jobs::extend(tx, &fences, until).scope_boxed()).await {
@@ -313,7 +314,7 @@ struct WorkPart {
 }
 
 impl WorkPart {
-    /// What rules and platform say of each row; nothing unless the job is a run.
+    /// Returns the facts from rules and platform about each row; none unless the job is a run.
     fn standings(&self, known: Option<&KnownContacts>) -> Vec<ContactStanding> {
         let standing = |found: &VerifiedRow| match (known, found.email()) {
             (Some(known), Some(email)) => known.standing(found.idx(), email),
@@ -339,7 +340,7 @@ impl WorkPart {
         SettledPart { results, put_off, done: self.done, part: self.no, stay, domains }
     }
 
-    /// Rows with addresses that got their results now.
+    /// Returns the rows with addresses whose results arrived in this part.
     fn contacts<'a>(
         &'a self,
         settled: &'a SettledPart,

@@ -16,7 +16,7 @@ pub struct JobProgress {
     source: String,
     /// Provider, if the source is `integration`.
     source_integration: Option<String>,
-    /// Name that people gave it, or that of its file.
+    /// Name given by a user, or that of the file.
     name: Option<String>,
     tags: Vec<String>,
     started_at: Option<Timestamp>,
@@ -30,14 +30,13 @@ pub struct JobProgress {
     deferred: Option<WaitingAddresses>,
     /// Addresses that our own limits throttle.
     throttled: Option<WaitingAddresses>,
-    /// Whether somebody asked to finish it without further retries.
+    /// Whether a user asked to finish it without further retries.
     hurried: bool,
-    /// Null for a daily summary of the widget, whose checks were charged one by one. Also null for jobs of test keys, which are
-    /// free.
+    /// Null for a daily summary of the widget, whose checks were charged individually, and for jobs of test keys, which are free.
     credits: Option<JobCredits>,
 }
 
-/// What people without an account may see of a list: figures, and neither addresses nor what leads to the list.
+/// Public summary of a list for viewers without an account: figures, without addresses or anything that identifies the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListSummary {
     /// Null unless the link's creator chose to show it.
@@ -51,7 +50,7 @@ pub struct ListSummary {
 struct ListFigures {
     /// As in `GET /v1/jobs/{id}`.
     status: &'static str,
-    /// Whether the job is closed, so that nothing changes any more.
+    /// Whether the job is closed, and therefore final.
     over: bool,
     created_at: Timestamp,
     finished_at: Option<Timestamp>,
@@ -165,12 +164,12 @@ impl JobProgress {
         })
     }
 
-    /// Whether the job is closed, so that nothing changes any more.
+    /// Returns whether the job is closed, and therefore final.
     pub fn is_over(&self) -> bool {
         self.figures.over
     }
 
-    /// Returns the figures for people without an account.
+    /// Returns the figures for viewers without an account.
     pub fn summary(self, test: bool, named: bool) -> ListSummary {
         ListSummary { name: self.name.filter(|_| named), test, figures: self.figures }
     }
@@ -192,7 +191,7 @@ impl ListFigures {
     }
 }
 
-/// Returns the name of a provider, or its ID if the lists have no name for it.
+/// Returns the name of a provider, or its ID if it has no name.
 pub fn provider_name(id: &str) -> String {
     let known = Lists::embedded().providers().find(|provider| provider.id == id);
     known.map_or_else(|| id.to_owned(), |provider| provider.name.clone())

@@ -55,7 +55,7 @@ pub async fn wanted(
     Ok(rows)
 }
 
-/// Returns what was planned or done to the contacts of the rows within `from..to`. Empty unless the job is a run.
+/// Returns the actions on the contacts of the rows within `from..to`. Empty unless the job is a run.
 pub async fn actions(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<BTreeMap<i64, RowAction>, ApiError> {
     if job.integration.is_none() {
         return Ok(BTreeMap::new());
@@ -136,7 +136,7 @@ fn domain(email: &str, found: Reason) -> String {
         .map_or_else(|_| String::new(), |domain| domain.ascii().to_owned())
 }
 
-/// Whether a verified name is certainly its own lowercase form in A-labels. Nearly all names of a page are.
+/// Returns whether a verified name is certainly its own lowercase form in A-labels, as are nearly all names of a page.
 fn is_plain(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
     name.bytes().all(plain) && !name.ends_with('.') && !name.contains("xn--")

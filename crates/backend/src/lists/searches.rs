@@ -1,9 +1,9 @@
-//! Slots for requests that search lists or count a timeline. Unpacking rows keeps a processor busy and, in turns, a reader of
+//! Slots for requests that search lists or count a timeline. Unpacking rows occupies a processor and, intermittently, a reader of
 //! the database.
 //!
 //! An organization runs one search at a time, and a node [`AT_ONCE`]. Other searches wait for [`PATIENCE`] and are then told to
-//! retry. A timeline waits as long as its request may take. However much one user requests, the pages and calls of others
-//! therefore find a reader. No search holds a reader between two steps.
+//! retry. A timeline waits as long as its request may take. So regardless of one user's requests, other pages and calls find a
+//! reader. No search holds a reader between two steps.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -54,8 +54,7 @@ impl Searches {
         Ok(SearchSlot { _all: place.expect("it is never closed"), _turn: turn.expect("it is never closed") })
     }
 
-    /// Waits for a slot as long as it takes, for requests that are never refused because there are many. Their deadline ends
-    /// the wait.
+    /// Waits for a slot without a limit, for requests that are never refused for being too many. Their deadline ends the wait.
     pub async fn wait(&self, org: OrgNo) -> SearchSlot<'_> {
         let turn = self.turn(org).acquire_owned().await.expect("it is never closed");
         SearchSlot { _all: self.all.acquire().await.expect("it is never closed"), _turn: turn }

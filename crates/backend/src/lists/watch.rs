@@ -1,8 +1,8 @@
-//! Lists that users watch: one task per list reads its progress, however many streams there are.
+//! Lists that users follow: one task per list reads its progress, regardless of the number of streams.
 //!
 //! The task reads the database, because the workers of a list may be on any node. It reads a list with progress every [`LOOK`],
-//! and one without progress less and less often, down to every [`LOOK_RARELY`]. It ends with the list, with the service, or
-//! when nobody watches any longer. All streams are bounded ([`Seat`]): a client without a seat has to poll.
+//! and one without progress less and less often, down to every [`LOOK_RARELY`]. It ends with the list, with the service, or with
+//! its last stream. All streams are bounded ([`Seat`]): a client without a seat must poll.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -32,12 +32,12 @@ const OF_NODE: usize = 1_000;
 /// `Retry-After` without a free seat, in seconds.
 const RETRY_S: u32 = 30;
 
-/// State of a watched list.
+/// State of a list that users follow.
 #[derive(Clone, Debug)]
 pub struct WatchedProgress {
     /// [`JobProgress`] as JSON, on one line.
     pub text: Arc<str>,
-    /// Whether the list is closed, so that nothing changes any more.
+    /// Whether the list is closed, and therefore final.
     pub over: bool,
 }
 
@@ -48,13 +48,13 @@ impl From<&JobProgress> for WatchedProgress {
     }
 }
 
-/// A list, and whether it is of test mode.
+/// A list, and whether it is in test mode.
 type Watched = (OrgNo, JobId, bool);
 
 /// Organization and session of each stream.
 type StreamSeats = Arc<Mutex<Vec<(OrgNo, SessionId)>>>;
 
-/// Watched lists of this node, and the seats for their streams.
+/// Lists that users of this node follow, and the seats for their streams.
 #[derive(Default)]
 pub struct ListWatch {
     lists: Mutex<HashMap<Watched, Arc<Sender<WatchedProgress>>>>,
@@ -80,7 +80,7 @@ impl ListWatch {
         Ok(Seat { seats: self.seats.clone(), of: (org, session) })
     }
 
-    /// Watches a list of an organization: returns its current state and all later ones.
+    /// Follows a list of an organization: returns its current state and all later ones.
     pub async fn look(
         self: &Arc<Self>,
         store: &Store,
@@ -91,7 +91,7 @@ impl ListWatch {
         let mut lists = locked(&self.lists);
         let sender = match lists.entry(of) {
             Entry::Occupied(standing) => {
-                // This read may be newer than the last one of the task.
+                // This read may be newer than the task's last one.
                 standing.get().send_if_modified(|seen| put(seen, &now));
                 standing.get().clone()
             }
@@ -102,11 +102,11 @@ impl ListWatch {
                 sender
             }
         };
-        // Subscribes while the lists are locked. Otherwise the task could end in between, because nobody watches.
+        // Subscribes while the lists are locked. Otherwise the task could end in between, because it has no stream.
         Ok(sender.subscribe())
     }
 
-    /// Removes a list that nobody watches any longer; returns whether nobody did.
+    /// Removes a list without streams; returns whether it had none.
     fn forget_unwatched(&self, of: Watched) -> bool {
         let mut lists = locked(&self.lists);
         let unwatched = lists.get(&of).is_none_or(|sender| sender.receiver_count() == 0);
@@ -141,7 +141,7 @@ fn put(seen: &mut WatchedProgress, now: &WatchedProgress) -> bool {
     other
 }
 
-/// Reads a list as long as somebody watches it. Its streams end with this task.
+/// Reads a list as long as it has streams. They end with this task.
 async fn follow(
     watch: Arc<ListWatch>,
     (store, clock): (Store, EngineClock),

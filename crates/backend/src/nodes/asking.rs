@@ -1,14 +1,14 @@
-//! Whether this node can ask mail servers: the one fact that workers and pages read.
+//! Whether this node can probe mail servers: one state for workers and pages.
 //!
-//! A node that cannot ask would report each mailbox as unknown, whatever mailbox it is. It therefore claims no chunk of a live
-//! list until a checkup finds that it can ask. Lists of test keys, which the sandbox answers, continue.
+//! A node that cannot probe would report every mailbox as unknown. It therefore claims no chunk of a live list until a checkup
+//! finds that it can. Lists of test keys continue in the sandbox.
 
 use crate::nodes::egress::{Check, CheckOutcome};
 
-/// Subject of a check without which no mail server can be asked.
+/// Checked condition without which no mail server can be probed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Essential {
-    /// Name servers respond, and know mail servers.
+    /// Name servers respond and resolve mail servers.
     Resolver,
     /// An MX host accepts a connection.
     Port,
@@ -17,7 +17,7 @@ pub enum Essential {
 }
 
 probity_mail::named! {
-    /// Whether a node can ask mail servers, and the reason if not.
+    /// Whether a node can probe mail servers, and the reason if not.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum AskingState {
         Able = "able",
@@ -30,7 +30,7 @@ probity_mail::named! {
 }
 
 impl AskingState {
-    /// Reads the result of a checkup. An open port proves that names resolve. A check of several resolvers or sources fails if
+    /// Derives the state from a checkup. An open port proves that names resolve. A check of several resolvers or sources fails if
     /// it fails for each of them.
     pub fn of(checks: &[Check]) -> Self {
         let outcomes = |essential| {
@@ -55,7 +55,7 @@ impl AskingState {
         self == Self::Able
     }
 
-    /// Explains why no mail server can be asked; nothing if it is not known to be so.
+    /// Returns why no mail server can be probed; `None` unless that is known.
     pub fn obstacle(self) -> Option<&'static str> {
         match self {
             Self::Able | Self::Unchecked => None,
@@ -85,7 +85,7 @@ mod tests {
             (&[(Resolver, OK), (Port, OK), (ReverseName, OK)], AskingState::Able),
             (&[(Resolver, FAIL), (Port, FAIL), (ReverseName, WARN)], AskingState::NoResolver),
             (&[(Resolver, FAIL), (Resolver, OK), (Port, FAIL)], AskingState::PortClosed),
-            // A resolver that does not know the first domain, and a mail server of another one that responds.
+            // A resolver that fails for the first domain, and a mail server of another one that responds.
             (&[(Resolver, FAIL), (Port, OK)], AskingState::Able),
             (&[(Resolver, OK), (Port, FAIL), (ReverseName, FAIL)], AskingState::PortClosed),
             (&[(Resolver, OK), (Port, FAIL), (Port, OK)], AskingState::Able),

@@ -20,11 +20,11 @@ use crate::nodes::NodePresence;
 use crate::nodes::asking::{AskingState, Essential};
 use crate::nodes::verifier::Verifier;
 
-/// Delay of the first complete checkup, so that work at the start comes first. Its essential part comes at once.
+/// Delay of the first complete checkup, so that startup work comes first. Its essential part runs at once.
 const FIRST: Duration = Duration::from_secs(10);
 /// Interval between complete checkups. Listings change within hours, and block lists discourage frequent queries.
 const EVERY: Duration = Duration::from_hours(1);
-/// Interval between essential checkups while mail servers cannot be asked, or while connections only fail.
+/// Interval between essential checkups while mail servers cannot be probed, or while all connections fail.
 const AGAIN: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -46,7 +46,7 @@ pub struct Check {
     pub found: String,
     /// Recommended action; empty if none is needed.
     pub advice: String,
-    /// What cannot be done without it, if that is any asking.
+    /// Condition without which no probe is possible, if the check is about one.
     #[serde(skip)]
     pub essential: Option<Essential>,
 }
@@ -70,7 +70,7 @@ impl Check {
         Self { outcome: CheckOutcome::Fail, ..Self::warn(name, found, advice) }
     }
 
-    /// Marks a check without which no mail server can be asked.
+    /// Marks a check without which no mail server can be probed.
     #[must_use]
     pub fn about(self, essential: Essential) -> Self {
         Self { essential: Some(essential), ..self }
@@ -82,7 +82,7 @@ pub trait Checkup: Send + Sync + 'static {
     /// Runs all checks. This takes seconds.
     fn checks(&self) -> BoxFuture<'_, Vec<Check>>;
 
-    /// Runs only the checks that decide whether mail servers can be asked ([`AskingState::of`]).
+    /// Runs only the checks that decide whether mail servers can be probed ([`AskingState::of`]).
     fn essentials(&self) -> BoxFuture<'_, Vec<Check>>;
 }
 
@@ -106,7 +106,7 @@ struct Checked {
 struct EgressState {
     /// Whether the node holds its source IPs now.
     may_ask: bool,
-    /// Whether mail servers can be asked ([`AskingState::as_str`]).
+    /// Whether mail servers can be probed ([`AskingState::as_str`]).
     asking: &'static str,
     /// Null if MX hosts are simulated.
     engine: Option<EngineCounts>,
@@ -212,8 +212,7 @@ impl Egress {
         serde_json::to_string(&state).expect("a state is plain JSON")
     }
 
-    /// Runs checkups periodically until `ending` is canceled: the essential part at once and whenever something may have changed,
-    /// all of it every hour.
+    /// Runs checkups until `ending` is canceled: the essential part at once and after possible changes, all of it every hour.
     pub async fn run(self: Arc<Self>, clock: EngineClock, ending: CancellationToken) {
         let Some(checkup) = &self.checkup else { return };
         let Some(checks) = ending.run_until_cancelled(checkup.essentials()).await else { return };
@@ -240,12 +239,12 @@ impl Egress {
     /// Returns the connections to MX hosts so far.
     fn attempts(&self) -> Attempts {
         let counters = self.live.counters();
-        // Without names nothing is dialed: queries that no connection follows are a sign, too.
+        // Without resolved names, no connections are made, so queries without connections are a sign, too.
         Attempts { made: counters.connections, failed: counters.connect_failures + counters.queries }
     }
 
-    /// Stores the results of a checkup, of which an essential one replaces a part, and says once what changed. `has_connected`:
-    /// whether probes have reached mail servers meanwhile, which proves more than a checkup that has not.
+    /// Stores the results of a checkup, of which an essential one replaces a part, and logs changes once. `has_connected`:
+    /// whether probes have reached mail servers meanwhile, which outweighs a failed checkup.
     fn note(&self, now: Millis, checks: Vec<Check>, has_connected: bool) {
         let asking = match AskingState::of(&checks) {
             AskingState::NoResolver | AskingState::PortClosed if has_connected => AskingState::Able,
@@ -277,7 +276,7 @@ struct Attempts {
 }
 
 impl Attempts {
-    /// Whether connections failed, and none succeeded, since the last look, which this one replaces.
+    /// Returns whether connections failed and none succeeded since the last call.
     fn only_failed_since(self, last: &mut Self) -> bool {
         let before = std::mem::replace(last, self);
         self.failed > before.failed && self.made == before.made

@@ -21,7 +21,7 @@ const WAITING: usize = 10_000;
 /// Domain and host.
 type DomainAndHost = (Box<str>, Box<str>);
 
-/// Pending request. It is skipped if the receiver of its answer is gone.
+/// Pending request. It is skipped if its receiver was dropped.
 struct FactQuestion {
     names: DomainAndHost,
     /// `None` if the database failed.
@@ -80,7 +80,7 @@ async fn look_up(store: Store, mut asked: mpsc::Receiver<FactQuestion>) {
             }
         };
         for FactQuestion { names, answer } in questions.drain(..) {
-            // The caller may have given up.
+            // The caller may have left.
             let _ = answer.send(known.as_ref().map(|known| known.get(&names).copied().unwrap_or_default()));
         }
     }

@@ -70,7 +70,7 @@ impl Readiness {
                 }
             })
         };
-        // Every node writes a heartbeat every few seconds, so the end of this condition is noticed.
+        // Every node writes a heartbeat every few seconds, so recovery is noticed.
         let writes = move || -> BoxFuture<'static, Result<(), Detail>> {
             let taken = written.is_writable();
             Box::pin(async move { if taken { Ok(()) } else { Err("the database is full or read-only".into()) } })

@@ -1,4 +1,4 @@
-//! State of nodes and jobs for metrics.
+//! State of nodes and jobs, for metrics.
 
 use std::time::Duration;
 

@@ -72,7 +72,7 @@ impl NodePresence {
             listening: AtomicBool::new(false),
             chunks: AtomicI64::new(0),
             imports: AtomicI64::new(0),
-            // Without checkups, as with simulated mail servers, nothing is held back.
+            // Without checkups, as with simulated mail servers, nothing is restricted.
             asking: Mutex::new(AskingState::Able),
         }
     }
@@ -96,7 +96,7 @@ impl NodePresence {
                 let there = clock::now(tx, asked).await?;
                 let compared = Compared { asked, there, answered: own() };
                 nodes::beat(tx, &self.row_at(compared, egress)).await?;
-                // Maintenance by a wrong clock would end what has not ended. Leases are taken in the order of their names.
+                // With a wrong clock, maintenance would expire things too early. Leases are claimed in the order of their names.
                 let schedule = (self.schedules && compared.agree()).then_some(SCHEDULE);
                 let mut leases = Vec::new();
                 for name in schedule.into_iter().chain(self.sources.iter().map(String::as_str)) {
@@ -138,18 +138,18 @@ impl NodePresence {
         sources.into_iter().filter(|lease| !own(lease)).collect()
     }
 
-    /// Whether this node may probe: it holds all its sources and may claim work.
+    /// Returns whether this node may probe: it holds all its sources and may claim work.
     pub fn may_ask(&self, now: Millis) -> bool {
         self.holds_sources(now) && self.may_work()
     }
 
-    /// Whether this node may claim work or remove old data. By a wrong clock, leases that others hold would have expired. Every
-    /// task that claims by this node's clock checks this first.
+    /// Returns whether this node may claim work or remove old data. By a wrong clock, leases of other nodes would have expired.
+    /// Every task that claims by this node's clock checks this first.
     pub fn may_work(&self) -> bool {
         self.clock_agrees()
     }
 
-    /// Whether this node holds all its sources.
+    /// Returns whether this node holds all its sources.
     pub fn holds_sources(&self, now: Millis) -> bool {
         now.0 < self.asks_until.load(Ordering::Relaxed)
     }
@@ -160,17 +160,17 @@ impl NodePresence {
         self.ahead_ms.load(Ordering::Relaxed)
     }
 
-    /// Whether this node's clock differs from the database's by no more than the allowed maximum.
+    /// Returns whether this node's clock is within the allowed difference from the database's.
     pub fn clock_agrees(&self) -> bool {
         agree(self.ahead_ms())
     }
 
-    /// Whether mail servers can be asked from this machine, as the last checkup found.
+    /// Returns whether this machine can probe mail servers, by the last checkup.
     pub fn asking(&self) -> AskingState {
         *locked(&self.asking)
     }
 
-    /// Stores what a checkup found, and returns what the one before did.
+    /// Stores the state from a checkup, and returns the previous one.
     pub(super) fn found_asking(&self, asking: AskingState) -> AskingState {
         std::mem::replace(&mut *locked(&self.asking), asking)
     }

@@ -47,7 +47,7 @@ async fn a_source_belongs_to_one_node_and_comes_free_when_that_one_is_silent() {
     assert_eq!(beat(&other, &store, NOW).await, [one.id()].into());
     assert!(one.may_ask(NOW) && !other.may_ask(NOW));
     assert!(one.is_scheduler(NOW) && !other.is_scheduler(NOW));
-    // A node that is cut off from the database stops before another one can have its leases.
+    // A node without the database stops before another node can have its leases.
     let silent = NOW + (LEASE_MS - MARGIN_MS);
     assert!(one.may_ask(silent - 1) && !one.may_ask(silent) && !one.is_scheduler(silent));
     assert_eq!(beat(&other, &store, NOW + (LEASE_MS - 1)).await, [one.id()].into());
@@ -56,7 +56,7 @@ async fn a_source_belongs_to_one_node_and_comes_free_when_that_one_is_silent() {
     assert!(other.may_ask(ended) && other.is_scheduler(ended));
     assert_eq!(beat(&one, &store, ended).await, [other.id()].into());
     assert!(!one.may_ask(ended) && one.check(ended).is_err());
-    // The first one continues after the other one has left.
+    // The first node continues after the other one has left.
     store.write(|tx| nodes::leave(tx, other.id()).scope_boxed()).await.unwrap();
     assert!(beat(&one, &store, ended + 1).await.is_empty());
     assert!(one.may_ask(ended + 1) && one.check(ended + 1).is_ok());
@@ -223,7 +223,7 @@ async fn a_node_whose_clock_is_an_hour_ahead_delivers_nothing() {
     let store = Store::open(&StoreConfig::new(DatabasePlace::Postgres(database.url().to_owned()))).await.unwrap();
     store.migrate().await.unwrap();
     let (node, org, now) = (presence(&from(&[])), OrgNo(7), EngineClock::system().now());
-    // The first is due. The second is due by the wrong clock only, as if another node had claimed it just now.
+    // The first delivery is due. The second is due by the wrong clock only, as if another node had just claimed it.
     let messages = [now, now + 60_000].map(|at| {
         let job = JobId::new(at, [1; 10]);
         Callbacks::job_finished(org, job, "https://hooks.invalid/", b"{}".to_vec(), at)

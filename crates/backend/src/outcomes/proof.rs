@@ -15,15 +15,15 @@ use probity_outbound::sns::SnsTopic;
 /// Signature and timestamp of `SendGrid` (Signed Event Webhook).
 pub const SENDGRID_SIGNATURE: &str = "x-twilio-email-event-webhook-signature";
 pub const SENDGRID_TIMESTAMP: &str = "x-twilio-email-event-webhook-timestamp";
-/// Length of an uncompressed point of P-256, which ends its public key.
+/// Length of an uncompressed P-256 point, which is the end of a public key.
 const POINT_BYTES: usize = 65;
-/// Beginning of a public key of P-256 (RFC 5480).
+/// Start of a P-256 public key (RFC 5480).
 const P256: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
     0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
 
-/// Why a key cannot be used.
+/// Reason why a key cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SigningKeyRefusal {
     #[error("is required: copy it from the service's webhook settings")]
@@ -36,7 +36,7 @@ pub enum SigningKeyRefusal {
     NotTopic,
 }
 
-/// Checks the key with which a service signs, as the customer has entered it.
+/// Validates a service's signing key, as entered by the customer.
 pub fn check_key(source: OutcomeSource, key: Option<&str>) -> Result<(), SigningKeyRefusal> {
     match (source, key) {
         (OutcomeSource::SendGrid, Some(key)) => point(key).map(drop).ok_or(SigningKeyRefusal::NotPublicKey),
@@ -58,7 +58,7 @@ pub struct SignedBody<'a> {
     pub timestamp: Option<&'a str>,
 }
 
-/// Whether the body is from the service with this key.
+/// Returns whether the service with this key sent the body.
 pub fn is_proven(source: OutcomeSource, key: Option<&str>, body: &SignedBody<'_>) -> bool {
     match (source, key) {
         (OutcomeSource::SendGrid, Some(key)) => is_of_sendgrid(key, body).unwrap_or(false),
@@ -73,7 +73,7 @@ fn point(key: &str) -> Option<[u8; POINT_BYTES]> {
     der.strip_prefix(&P256[..])?.try_into().ok()
 }
 
-/// ECDSA over the timestamp and the raw body.
+/// Verifies ECDSA over the timestamp and the raw body.
 fn is_of_sendgrid(key: &str, body: &SignedBody<'_>) -> Option<bool> {
     let point = point(key)?;
     let signed = STANDARD.decode(body.signature?).ok()?;
@@ -82,7 +82,7 @@ fn is_of_sendgrid(key: &str, body: &SignedBody<'_>) -> Option<bool> {
     Some(key.verify(&message, &signed).is_ok())
 }
 
-/// HMAC over timestamp and token, which are in the body.
+/// Verifies HMAC over timestamp and token, which are in the body.
 fn is_of_mailgun(key: &str, body: &Value) -> Option<bool> {
     let said = &body["signature"];
     let (timestamp, token, tag) = (said["timestamp"].as_str()?, said["token"].as_str()?, said["signature"].as_str()?);

@@ -1,7 +1,7 @@
-//! Encrypts bodies that were stored before there was a master key, a few at a time, as part of maintenance.
+//! Encrypts bodies stored before there was a master key, a few at a time, as part of maintenance.
 //!
-//! The position is not stored. A node that takes over maintenance, or restarts, walks from the beginning and skips what is
-//! encrypted. The walk is repeated every day, because a node without the master key may have continued to write.
+//! The position is not stored. A node that takes over maintenance, or restarts, walks from the beginning and skips encrypted
+//! bodies. The walk is repeated every day, because a node without the master key may have continued to write.
 
 use probity_mail::time::Millis;
 use probity_store::privacy::sealing;

@@ -1,12 +1,12 @@
-//! Suppression lists: addresses that an organization had trouble with, flagged in the results of lists.
+//! Suppression lists: addresses that an organization wants flagged in the results of lists.
 //!
 //! A listed address is `spam`, `complained` or `bounced` in jobs, before the overrides; `GET /v1/verify` uses no lists. Lists
 //! belong to the organization, so test keys see and change the same ones.
 //!
-//! Only the keyed tag of an address is stored ([`Secrets::address_tag`]), so lists can be queried, counted and emptied, but
-//! never read. A change of many addresses is made in steps, so that nobody waits long for the database. Each step is recorded
-//! for the timeline, with the number of addresses before and after. A change that was interrupted is repeated as a whole,
-//! because an address on the list is not added again.
+//! Only the keyed tag of an address is stored ([`Secrets::address_tag`]), so lists can be queried, counted and emptied, but never
+//! read. A change of many addresses is made in short steps, to keep the database available. Each step is recorded in the
+//! timeline, with the number of addresses before and after. An interrupted change is repeated as a whole, because an address on
+//! the list is not added again.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -22,8 +22,8 @@ use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, Tx, work};
 
 const STEP: usize = 20_000;
 
-/// Names of the sandbox and of private networks are accepted as well. The verifier decides about them, and mail may have been sent
-/// there.
+/// Names of the sandbox and of private networks are accepted as well, because mail may have been sent there; the verifier decides
+/// about them.
 pub(crate) static EVERY_NAME: LazyLock<SpecialUse> = LazyLock::new(SpecialUse::all_allowed);
 
 /// Returns the tag of an address, the same for all its spellings; `None` for any other text.

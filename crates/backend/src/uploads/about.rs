@@ -1,4 +1,4 @@
-//! Description of a file, apart from its rows.
+//! Description of a file, without its rows.
 
 use probity_contract::error::ApiError;
 use probity_lists::COLUMNS_MAX;
@@ -7,11 +7,11 @@ use probity_lists::kinds::ColumnKind;
 use probity_lists::remarks::TextRemarks;
 use serde::{Deserialize, Serialize};
 
-/// Runs of rows in a guessed encoding that are told apart. A few rows of another origin are as many runs; of a file with more,
-/// all rows behind count as guesses.
+/// Maximum number of recorded runs of rows in a guessed encoding. A few rows of another origin form as many runs; in a file with
+/// more, all later rows count as guesses.
 const GUESSES_MAX: usize = 500;
 
-/// Rows that are told apart because they do not begin in the next line. The lines of rows behind more of them are not known.
+/// Maximum number of recorded rows that do not begin in the next line. Lines of rows after more of them are unknown.
 const LINES_MAX: usize = 1_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,20 +38,20 @@ pub struct FileFacts {
     pub encoding: Option<String>,
     /// Whether some rows were not UTF-8 and were read as Windows-1252.
     pub windows_1252: bool,
-    /// Whether the encoding is a guess.
+    /// Whether the encoding was guessed.
     #[serde(default)]
     pub guessed: bool,
-    /// Rows for which it is, numbered from 0: the first and the last of each run.
+    /// Rows with a guessed encoding, numbered from 0: the first and the last of each run.
     #[serde(default)]
     pub(super) guesses: Vec<(i64, i64)>,
-    /// What was odd about the text.
+    /// Irregularities of the text.
     #[serde(default)]
     pub remarks: TextRemarks,
     pub delimiter: Option<char>,
-    /// Whether lines end with a line feed alone.
+    /// Whether lines end with a line feed only.
     #[serde(default)]
     pub line_feeds: bool,
-    /// Whether lines end with a carriage return alone.
+    /// Whether lines end with a carriage return only.
     #[serde(default)]
     pub returns: bool,
     /// Whether every field is in quotes.
@@ -60,16 +60,17 @@ pub struct FileFacts {
     /// Records above the header, such as a title, without their ends.
     #[serde(default)]
     pub above: Vec<String>,
-    /// Whether each row was one quoted cell, whose cells were read.
+    /// Whether each row was one quoted cell, whose content was parsed again.
     #[serde(default)]
     pub is_wrapped: bool,
-    /// Whether a text that is made of the file needs a byte order mark; not known for files read by older programs.
+    /// Whether a text created from the file needs a byte order mark; unknown for files read by older versions.
     #[serde(default)]
     pub wants_mark: Option<bool>,
-    /// Rows that do not begin in the line behind the row before: their numbers from 0, and their lines; in a sheet, its rows.
+    /// Rows that do not begin in the line after the previous row: their numbers from 0, with their lines or, in a sheet, its
+    /// rows.
     #[serde(default)]
     pub(super) lines: Vec<(i64, i64)>,
-    /// Whether somebody chose the encoding.
+    /// Whether a user chose the encoding.
     #[serde(default)]
     pub encoding_chosen: bool,
     /// First row that was not UTF-8, numbered from 0.
@@ -82,10 +83,10 @@ pub struct FileFacts {
     pub width: usize,
     /// Cells of the first row; for JSON lines, the names of their fields.
     pub first: Vec<String>,
-    /// Number of cells with an address in each column, in which columns at the end may be missing.
+    /// Number of cells with an address in each column; trailing columns may be missing.
     #[serde(default)]
     pub addresses: Vec<i64>,
-    /// Kinds of the columns; those beyond the end are texts.
+    /// Kinds of the columns; missing ones are text.
     #[serde(default)]
     pub kinds: Vec<ColumnKind>,
 }
@@ -95,8 +96,8 @@ impl FileFacts {
         Self { name, kind, ..Self::default() }
     }
 
-    /// Whether a text that is made of the file needs a byte order mark: the programs that read it would take UTF-8 for another
-    /// encoding.
+    /// Returns whether a text created from the file needs a byte order mark, without which its usual readers mistake UTF-8 for
+    /// another encoding.
     pub fn wants_bom(&self) -> bool {
         let older = || self.windows_1252 || self.encoding.as_deref().is_some_and(|encoding| encoding != "utf-8");
         self.wants_mark.unwrap_or_else(older)
@@ -117,7 +118,7 @@ impl FileFacts {
         self.kinds.get(column).copied().unwrap_or_default()
     }
 
-    /// Takes note of the next row whose encoding is a guess.
+    /// Records the next row, whose encoding was guessed.
     pub(super) fn add_guess(&mut self, row: i64) {
         let until = if self.guesses.len() + 1 == GUESSES_MAX { i64::MAX } else { row };
         match self.guesses.last_mut() {
@@ -126,22 +127,22 @@ impl FileFacts {
         }
     }
 
-    /// Whether the encoding of a row is a guess.
+    /// Returns whether the encoding of a row was guessed.
     pub fn is_guess(&self, row: i64) -> bool {
         let at = self.guesses.partition_point(|(_, last)| *last < row);
         self.guesses.get(at).is_some_and(|(first, _)| *first <= row)
     }
 
-    /// Takes note of the line in which the next row begins, or of its number in the sheet.
+    /// Records the line in which the next row begins, or its number in the sheet.
     pub(super) fn add_line(&mut self, row: i64, line: i64) {
         if self.lines.len() < LINES_MAX && self.line_of(row) != Some(line) {
-            // Behind as many rows as are told apart, lines are not known.
+            // After the maximum number of recorded rows, lines are unknown.
             let known = if self.lines.len() + 1 < LINES_MAX { line } else { 0 };
             self.lines.push((row, known));
         }
     }
 
-    /// Line in which a row begins, or its number in the sheet, as far as it is known.
+    /// Returns the line in which a row begins, or its number in the sheet, if known.
     pub fn line_of(&self, row: i64) -> Option<i64> {
         let at = self.lines.partition_point(|(first, _)| *first <= row);
         match at.checked_sub(1).map(|at| self.lines[at]) {
@@ -162,8 +163,8 @@ impl FileFacts {
         self.addresses[column] += 1;
     }
 
-    /// Returns the column with the most addresses and their number, if it is better than the chosen one, which has fewer, or `none`
-    /// that is valid.
+    /// Returns the column with the most addresses and their number, if it has more than the chosen one, or if `none` of that
+    /// one's are valid.
     pub fn better_column(&self, chosen: Option<i64>, none: bool) -> Option<(usize, i64)> {
         let chosen = chosen.and_then(|column| usize::try_from(column).ok())?;
         let of_chosen = self.addresses.get(chosen).copied().unwrap_or_default();
@@ -177,7 +178,7 @@ impl FileFacts {
         self.kind == FileKind::Jsonl
     }
 
-    /// Adds the fields of a JSON line that are new.
+    /// Adds the new fields of a JSON line.
     pub(super) fn fields<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         for name in names {
             if self.first.len() < COLUMNS_MAX && !self.first.iter().any(|known| known == name) {

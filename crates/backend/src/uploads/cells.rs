@@ -16,8 +16,8 @@ use crate::uploads::about::{FileFacts, FileKind};
 /// Stored row: its cells, or the line of a JSON file. An erased row has no cells.
 pub type FileRow = Vec<String>;
 
-/// Returns the text in the address column, without surrounding blanks. Of a text longer than a job's rows may be, only the
-/// address behind a name is left, or the beginning, which is no address.
+/// Returns the text in the address column, trimmed. A text longer than a job's rows may be is reduced to the address after a name
+/// or, without one, to its beginning, which is not an address.
 fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, str> {
     let text: Cow<'a, str> = match about.kind {
         FileKind::Jsonl => {
@@ -33,7 +33,7 @@ fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, st
     }
 }
 
-/// Returns a text without what surrounds its address.
+/// Returns a text without the text around its address.
 fn meant(text: &str) -> &str {
     short(cleaned(text).unwrap_or_else(|| trimmed(text)))
 }
@@ -55,7 +55,7 @@ fn short(text: &str) -> &str {
     &text[..text.floor_char_boundary(ADDRESS_MAX_BYTES)]
 }
 
-/// Returns a row's cells, one for each column. A line that is no object is the first of them: nothing is lost.
+/// Returns a row's cells, one for each column. A line that is not an object becomes the first cell, so that nothing is lost.
 pub fn cells(about: &FileFacts, row: FileRow) -> Vec<String> {
     let line = row.first().filter(|_| about.is_json());
     let mut cells = match line.map(|line| json::members(line)) {

@@ -23,7 +23,7 @@ use crate::uploads::places::Places;
 
 /// Maximum number of domains kept by name, those with the most addresses.
 const DOMAINS_MAX: usize = 20_000;
-/// Rows without an address that are named.
+/// Maximum number of named rows without an address.
 const WITHOUT_NAMED: usize = 10;
 /// Blocks read at a time.
 const BLOCKS: i64 = 20;
@@ -32,9 +32,9 @@ const BLOCKS: i64 = 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Domains {
     pub named: Vec<(String, i64)>,
-    /// Addresses of domains that are not named.
+    /// Addresses of domains without a name here.
     pub others: i64,
-    /// Rows with several addresses in one cell, and rows whose address is in an encoding that is a guess.
+    /// Rows with several addresses in one cell, and rows whose address is in a guessed encoding.
     #[serde(default)]
     pub several: i64,
     #[serde(default)]

@@ -89,7 +89,7 @@ pub async fn of(basis: Basis<'_>, upload: &Upload) -> Result<Forecast, ApiError>
     let nobody = || ApiError::invalid("column", "choose the column that has the addresses");
     let content = upload.content.as_ref().ok_or_else(nobody)?;
     let domains = Domains::of(&content.domains)?;
-    // The sandbox knows nothing of what probes have found.
+    // The sandbox has no facts from probes.
     let (known, history) = if upload.test {
         (Vec::new(), Vec::new())
     } else {
@@ -138,7 +138,7 @@ async fn there(store: &Store, plans: &Plans, org: OrgNo, needed: i64, now: Milli
     Ok((available, probity_store::accounts::plans::would_cover(&mut conn, org, plans, needed, now).await?))
 }
 
-/// Reads what probes have found about these domains: the MX host that took their mail, and whether they are catch-alls.
+/// Reads facts from probes about these domains: the MX host that accepted their mail, and whether they are catch-alls.
 async fn known(store: &Store, domains: &Domains) -> Result<Vec<facts::StoredDomainFact>, ApiError> {
     let lists = Lists::embedded();
     let unnamed: Vec<&str> = domains.named.iter().map(|(name, _)| name.as_str()).collect();

@@ -1,6 +1,6 @@
 //! Removal of uploads: old, incomplete and deleted ones.
 //!
-//! Nobody sees a marked upload. Its rows are removed in short transactions, so that nobody waits long for the writer. Any node
+//! Marked uploads are hidden. Their rows are removed in short transactions, which never occupy the writer for long. Any node
 //! continues what another has left.
 
 use probity_mail::time::Millis;

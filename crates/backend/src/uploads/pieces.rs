@@ -1,17 +1,17 @@
-//! The body of a request, from the task that receives it to the thread that reads it.
+//! Body of a request, passed from the task that receives it to the thread that reads it.
 
 use std::io::{self, Read};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-/// Piece of a body, or its end. A channel that closes before the end means that the body broke off.
+/// Piece of a body, or its end. A channel that closes before the end means that the body was cut off.
 pub enum Piece {
     Bytes(Bytes),
     End,
 }
 
-/// Pieces of a body as a reader. Blocks.
+/// Reader of the pieces of a body. Blocks.
 pub struct BodyPieces {
     from: mpsc::Receiver<Piece>,
     piece: Bytes,

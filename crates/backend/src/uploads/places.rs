@@ -1,8 +1,8 @@
 //! Slots for files that are processed at the same time.
 //!
 //! Counting a file keeps the digests of its addresses in memory. A body may arrive slowly, and a workbook is written to disk
-//! before it is sent. There are therefore few slots for each, and even fewer per organization. An organization gets a second
-//! one only while half of the slots are free. However slow the files of a few are, the others find a slot.
+//! before it is sent. There are therefore few slots for each, and even fewer per organization. An organization gets a second one
+//! only while half of the slots are free, so slow files of a few organizations leave slots to others.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ pub const COME_AGAIN_S: u32 = 5;
 /// Message for a file without a free slot.
 const FULL: &str = "too many files are being read; try again";
 
-/// Slots of one service. Others in the process have their own, as their organizations have the same numbers.
+/// Slots of one service. Other services in the process have their own, because their organizations have the same numbers.
 #[derive(Debug)]
 pub struct FilePlaces {
     /// For files that arrive.

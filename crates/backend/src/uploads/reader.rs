@@ -1,7 +1,7 @@
 //! Reads the pieces of a body into blocks of rows, on its own thread.
 //!
-//! The first rows determine the address column and whether there is a header; further rows are counted as they pass. Text is
-//! read while it arrives, a workbook (`sheets`) when it has arrived.
+//! The first rows determine the address column and whether there is a header; further rows are counted as they pass. Text is read
+//! while it arrives, a workbook (`sheets`) after it has arrived.
 
 use std::io::{self, Read};
 
@@ -26,8 +26,8 @@ use crate::uploads::pieces::BodyPieces;
 pub(super) const SAMPLE_ROWS: usize = 200;
 /// Size of the rows at which fewer of them determine the column, in bytes, because they are in memory.
 pub(super) const SAMPLE_BYTES: usize = 2 << 20;
-/// Maximum size of all rows, as a multiple of the largest file. Sheets written by people stay below it, because texts are not
-/// what compresses best.
+/// Maximum size of all rows, as a multiple of the largest file. Real sheets stay below it, because text is not their most
+/// compressible content.
 const EXPANDS_MAX: usize = 8;
 
 /// A block of rows, and their number.
@@ -42,9 +42,9 @@ pub struct ReadRequest {
     pub rows_max: u64,
     /// Maximum size of a file, in bytes.
     pub bytes_max: usize,
-    /// Whether each line is one address, whatever it looks like.
+    /// Whether each line is one address, regardless of its content.
     pub lines: bool,
-    /// Encoding that somebody chose for what has no mark and is not UTF-8.
+    /// Encoding chosen by a user, for a file without a mark that is not UTF-8.
     pub encoding: Option<TextEncoding>,
 }
 
@@ -61,7 +61,7 @@ pub struct FileArrival {
 pub enum Unread {
     /// The file cannot be read.
     File(FileFault),
-    /// The receiver of the blocks is gone.
+    /// The receiver of the blocks was dropped.
     Nobody,
     /// Too many workbooks are being read.
     #[cfg(feature = "xlsx")]
@@ -80,7 +80,7 @@ impl From<io::Error> for Unread {
     }
 }
 
-/// Reads a whole body. Blocks; call it on a thread within a runtime, by whose clock a workbook waits for its turn.
+/// Reads a whole body. Blocks; call it on a thread within a runtime, whose clock limits a workbook's wait for its turn.
 pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlock>) -> Result<FileArrival, Unread> {
     let hint = TextHint { encoding: wish.encoding, ..TextHint::default() };
     if wish.lines {
@@ -115,7 +115,7 @@ pub(super) struct FileTable {
     bytes: usize,
     /// First rows, until the column is chosen.
     sample: Vec<FileRow>,
-    /// First rows of a sheet, until titles are told from them.
+    /// First rows of a sheet, until titles are separated from them.
     #[cfg(feature = "xlsx")]
     pub(super) early: Option<Vec<(u64, FileRow)>>,
     choice: Option<ColumnChoice>,
@@ -217,7 +217,7 @@ impl FileTable {
         if self.rows > 1 {
             self.kinds.row(row);
         }
-        // To propose another column for one that has no addresses.
+        // Used to propose another column if this one has no addresses.
         for (column, cell) in row.iter().enumerate() {
             self.about.count_address(column, cell);
         }
@@ -295,7 +295,7 @@ impl FileTable {
     }
 }
 
-/// A number of rows, as it is stored.
+/// Converts a number of rows for storage.
 pub(super) fn number(rows: u64) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }

@@ -1,8 +1,8 @@
-//! Reads workbooks, which go to an unnamed temporary file first, because an archive has its directory at the end. The system
-//! removes that file in any case.
+//! Reads workbooks. They are written to an unnamed temporary file first, because an archive has its directory at the end. The
+//! system removes that file in any case.
 //!
-//! Cells may share one text, so the size of all rows is limited as well as that of the file. Shared texts are in memory during the
-//! reading. Few workbooks are therefore read at a time, for all organizations together, and the others wait on disk.
+//! Cells may share one text, so the size of all rows is limited as well as that of the file. Shared texts stay in memory while a
+//! workbook is read. Few workbooks are therefore read at a time, for all organizations together, and the others wait on disk.
 
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::uploads::reader::{FileTable, SAMPLE_BYTES, SAMPLE_ROWS, Unread, numbe
 
 /// Workbooks that this process reads at a time. Each may have 85 MiB of shared texts in memory.
 const WORKBOOKS_MAX: usize = 2;
-/// Maximum wait of a workbook for its turn. Two large ones before it are read by then.
+/// Maximum wait of a workbook for its turn: enough to read two large ones before it.
 const TURN_MAX: Duration = Duration::from_secs(30);
 
 static TURNS: Semaphore = Semaphore::const_new(WORKBOOKS_MAX);
@@ -35,7 +35,7 @@ async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, Unread> {
 }
 
 impl FileTable {
-    /// Reads the first sheet that has rows, or the one that was wished.
+    /// Reads the requested sheet, or the first one that has rows.
     pub(super) fn workbook(&mut self, mut from: impl Read) -> Result<(), Unread> {
         let mut file = tempfile::tempfile()?;
         io::copy(&mut from, &mut file)?;
@@ -73,7 +73,7 @@ impl FileTable {
         Ok(())
     }
 
-    /// Takes a row of a sheet. The first ones wait until the titles above the header are known.
+    /// Adds a row of a sheet. The first ones wait until the titles above the header are known.
     fn take_of_sheet(&mut self, number: u64, row: FileRow) -> Result<(), Unread> {
         let Some(early) = &mut self.early else { return self.take_at(number, row) };
         early.push((number, row));
@@ -89,14 +89,14 @@ impl FileTable {
         numbers.into_iter().zip(rows).skip(titles).try_for_each(|(number, row)| self.take_at(number, row))
     }
 
-    /// Takes a row of a sheet, with its number there.
+    /// Adds a row of a sheet, with its number there.
     fn take_at(&mut self, at: u64, row: FileRow) -> Result<(), Unread> {
         self.about.add_line(number(self.rows), number(at));
         self.take(row)
     }
 }
 
-/// A row as a record of CSV.
+/// Formats a row as a CSV record.
 fn record(row: &FileRow) -> String {
     let mut record = Vec::new();
     write_record(row.iter().map(String::as_str), b',', &mut record);

@@ -19,14 +19,14 @@ pub const PREVIEW_ROWS: i64 = 20;
 /// Maximum length of a cell in a preview, in characters.
 const CELL_CHARS: usize = 200;
 
-/// Cells that show how letters were read.
+/// Number of cells that show how letters were read.
 const FOREIGN_CELLS: usize = 6;
 
-/// Rows that a view shows.
+/// Rows to show.
 pub struct ShownRows {
-    /// The first ones behind the header.
+    /// First rows after the header.
     pub first: Vec<FileRow>,
-    /// The first one that was not UTF-8.
+    /// First row that was not UTF-8.
     pub foreign: Option<FileRow>,
 }
 
@@ -40,11 +40,11 @@ pub struct UploadView {
     kind: FileKind,
     encoding: Option<String>,
     windows_1252: bool,
-    /// Whether the encoding is a guess.
+    /// Whether the encoding was guessed.
     guessed: bool,
-    /// What was odd about the text: for each oddity, how often, and the first line.
+    /// Irregularities of the text, each with its count and first line.
     remarks: TextRemarks,
-    /// Whether each row was one quoted cell, whose cells were read.
+    /// Whether each row was one quoted cell, whose content was parsed again.
     wrapped: bool,
     delimiter: Option<char>,
     sheet: Option<String>,
@@ -56,15 +56,15 @@ pub struct UploadView {
     pub column: Option<i64>,
     /// Rows without the header.
     rows: i64,
-    /// Whether somebody chose the encoding.
+    /// Whether a user chose the encoding.
     encoding_chosen: bool,
-    /// Encodings to choose from, if it is a guess or was chosen.
+    /// Encodings to choose from, if it was guessed or chosen.
     encodings: Vec<String>,
-    /// First row that was not UTF-8, as it was read.
+    /// First row that was not UTF-8, as read.
     foreign_row: Option<ForeignRow>,
     /// Rows without an address.
     without: RowsLeftOut,
-    /// Column with the most addresses, if the chosen one has fewer of them, or none that is valid.
+    /// Column with the most addresses, if it has more than the chosen one, or if none of that one's are valid.
     better_column: Option<usize>,
     /// Other columns with addresses, the fullest first.
     pub other_columns: Vec<OtherColumn>,
@@ -85,11 +85,11 @@ pub struct OtherColumn {
     addresses: u64,
 }
 
-/// Row that shows how the letters of a text were read.
+/// Row that shows how letters were read.
 #[derive(Debug, Serialize)]
 struct ForeignRow {
     line: Option<i64>,
-    /// Its cells with other letters than ASCII.
+    /// Cells with non-ASCII letters.
     cells: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ struct RowsLeftOut {
 
 #[derive(Debug, Serialize)]
 struct RowLeftOut {
-    /// Its number: in a sheet, the number there, otherwise counted from 1 with the header. And the line where it begins, if known.
+    /// Row number: in a sheet, its number there, otherwise counted from 1 with the header. Includes the first line, if known.
     row: i64,
     line: Option<i64>,
     reason: &'static str,

@@ -1,6 +1,6 @@
 //! Rows of a file that are not in its job, because they have no address.
 
-/// Rows without an address, by their numbers within the file: a bit for each row, the lowest first.
+/// Rows without an address, by their numbers within the file: a bit for each row, lowest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsWithout(Vec<u8>);
 
@@ -21,7 +21,7 @@ impl RowsWithout {
         place(row).is_some_and(|(byte, bit)| self.0.get(byte).is_some_and(|bits| bits & bit != 0))
     }
 
-    /// The bits; empty if there are no such rows.
+    /// Returns the bits; empty if there are no such rows.
     pub fn bits(&self) -> &[u8] {
         &self.0
     }

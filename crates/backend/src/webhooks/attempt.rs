@@ -64,8 +64,8 @@ pub(super) struct ReceiverStates {
     pub(super) own: ReceiverState,
 }
 
-/// Whether a receiver says when to come back (RFC 6585 section 4, RFC 9110 section 15.6.4). It works, so the attempt does not count
-/// toward disabling its webhook.
+/// Returns whether an endpoint asks for a later retry (RFC 6585 section 4, RFC 9110 section 15.6.4). It works, so the attempt
+/// does not count toward disabling its webhook.
 fn asks_to_wait(response: &ReceiverResponse) -> bool {
     matches!(response.status, 429 | 503) && response.retry_after_ms.is_some()
 }

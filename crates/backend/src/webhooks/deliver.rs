@@ -39,7 +39,7 @@ use crate::webhooks::{Callbacks, TEST};
 
 /// Pause of a delivery to a silent endpoint while too many of those are in progress, in milliseconds.
 const SILENT_MS: i64 = 2_000;
-/// Deliveries about rows that are built concurrently. Each reads up to 100 blocks of addresses.
+/// Maximum number of deliveries about rows that are built concurrently. Each reads up to 100 blocks of addresses.
 const PUT_TOGETHER_MAX: usize = 4;
 
 /// Settings of deliveries.
@@ -76,16 +76,16 @@ impl Default for DeliveryConfig {
 /// Further deliveries that may be due after a claim.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Due {
-    /// More, for which there may be room.
+    /// More, and there may be capacity.
     More,
-    /// More, for which there is room once an attempt ends.
+    /// More, with capacity once an attempt ends.
     WhereOneEnds,
     Nothing,
 }
 
 impl DeliveryConfig {
-    /// Returns the maximum number of concurrent attempts for one customer, whatever hosts they name. An unknown host counts as
-    /// responsive, and new names cost nothing.
+    /// Returns the maximum number of concurrent attempts for one customer, over all hosts. An unknown host counts as responsive,
+    /// and new names cost nothing.
     fn share(&self) -> usize {
         (self.at_once / 2).max(1)
     }
@@ -113,7 +113,7 @@ pub struct Worker {
     lanes: HashMap<Id, LanesOf>,
     /// Deliveries that wait for a lane, the oldest first.
     kept: Vec<KeptDelivery>,
-    /// Deliveries that were kept in vain and must be released.
+    /// Kept deliveries that got no lane in time and must be released.
     back: ReleasedDeliveries,
     putting_together: Arc<Semaphore>,
     wake: Arc<Notify>,
@@ -291,7 +291,7 @@ impl Worker {
         }
     }
 
-    /// Sends a delivery that has its places.
+    /// Sends a delivery that has its slots.
     fn send(&mut self, ready: KeptDelivery, now: Millis) {
         let KeptDelivery { delivery, target, lanes, .. } = ready;
         let parts = self.parts.clone();
@@ -299,14 +299,14 @@ impl Worker {
         self.lanes.insert(task.id(), lanes);
     }
 
-    /// Takes a place in each lane, or in none. Silent endpoints have half of all places together.
+    /// Takes a slot in each lane, or none. Silent endpoints share half of all slots.
     fn admit(&mut self, lanes: &LanesOf, now: Millis) -> Admission {
         let silent = self.lanes.values().filter(|lanes| lanes.state == EndpointState::Silent).count();
         if lanes.state == EndpointState::Silent && silent >= (self.config.at_once / 2).max(1) {
             return Admission::Later(now + SILENT_MS);
         }
         if self.has_its_share(lanes.customer) {
-            // Nothing of this customer is claimed before one of its attempts ends.
+            // Claims nothing of this customer before one of its attempts ends.
             return Admission::Later(now);
         }
         if let Admission::Later(at) = self.own.admit(&lanes.own, lanes.state, now) {

@@ -1,13 +1,13 @@
 //! Lanes, which limit the deliveries to each endpoint and host.
 //!
 //! A lane allows a number of concurrent deliveries and a rate. If it gets no responses, a circuit breaker pauses it, each time
-//! for twice as long. A delivery that cannot go now gets a time to come back. These times are spread according to the rate. A
-//! million deliveries to one dead endpoint therefore neither come back together nor delay others. Lanes belong to one process:
-//! with several nodes, an endpoint sees the rate of each node.
+//! for twice as long. A delivery that cannot go now is rescheduled, at times spread by the rate. So a million deliveries to one
+//! dead endpoint neither retry together nor delay others. Lanes belong to one process: with several nodes, an endpoint sees the
+//! rate of each node.
 //!
-//! Many customers may share a host, and the endpoint of one must not affect the others: for a host, only failed connections
-//! open the breaker. An endpoint that did not respond last time may occupy its place for a whole attempt. All such deliveries
-//! together therefore get half of a lane's places.
+//! Many customers may share a host, and the endpoint of one must not affect the others: for a host, only failed connections open
+//! the breaker. An endpoint that did not respond last time may occupy its slot for a whole attempt. All such deliveries together
+//! therefore get half of a lane's slots.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,7 @@ impl Default for LaneConfig {
 const LANES_MAX: usize = 10_000;
 /// Minimum wait of a delivery whose lane is full, in milliseconds.
 const BUSY_MS: i64 = 1_000;
-/// Maximum time until a delivery comes back, in milliseconds.
+/// Maximum delay of a delivery, in milliseconds.
 const AHEAD_MAX_MS: i64 = 300_000;
 
 /// Decision about a delivery.
@@ -60,7 +60,7 @@ pub(super) enum ReceiverState {
     Answer,
     /// It was contacted and does not respond.
     Silence,
-    /// Nothing: it was not contacted, or the failure says nothing about it.
+    /// No information: it was not contacted, or the failure says nothing about it.
     Nothing,
 }
 
@@ -78,7 +78,7 @@ struct Lane {
     /// Number of these that were [`EndpointState::Silent`].
     silent: u32,
     rate: Gcra,
-    /// Time given to the last delivery that had to come back.
+    /// Time given to the last rescheduled delivery.
     last_place: Millis,
     silences: u32,
     open_until: Option<Millis>,
@@ -122,7 +122,7 @@ impl Lanes {
         }
     }
 
-    /// Whether a responsive lane has as many deliveries as it may have. The next one may go when one of them ends.
+    /// Returns whether a responsive lane has its maximum number of deliveries. The next one may go when one of them ends.
     pub(super) fn is_full(&self, receiver: &str) -> bool {
         self.lanes.get(receiver).is_some_and(|lane| lane.open_until.is_none() && lane.under_way >= self.config.at_once)
     }
@@ -149,12 +149,12 @@ impl Lanes {
         }
     }
 
-    /// Whether a lane got no response last time.
+    /// Returns whether a lane got no response last time.
     pub(super) fn is_silent(&self, receiver: &str) -> bool {
         self.lanes.get(receiver).is_some_and(|lane| lane.silences > 0)
     }
 
-    /// Number of attempts in progress in all lanes, for tests.
+    /// Returns the number of attempts in progress in all lanes, for tests.
     #[cfg(test)]
     fn under_way(&self) -> u32 {
         self.lanes.values().map(|lane| lane.under_way).sum()
@@ -186,7 +186,7 @@ impl Lane {
     fn in_line(&mut self, earliest: Millis, now: Millis, config: LaneConfig) -> Millis {
         let step_ms = 1_000 / i64::from(config.per_second.clamp(1, 1_000));
         let place = earliest.max(Millis(self.last_place.0.saturating_add(step_ms)));
-        // Beyond the horizon, the line starts again. Deliveries that come back then get a new time.
+        // Beyond the maximum delay, times start over, and deliveries that return get a new one.
         self.last_place = if place > now + AHEAD_MAX_MS { earliest } else { place };
         self.last_place
     }

@@ -1,7 +1,6 @@
-//! Changes of webhooks, each a part of its caller's transaction, which may keep an answer in it.
+//! Changes of webhooks, each part of its caller's transaction, which may store a response.
 //!
-//! Each change is written down for the timeline, with its actor. A change reaches the webhooks of one sort only: those of live
-//! keys, or those of test keys.
+//! Each change is recorded in the timeline, with its actor. A change affects only live webhooks, or only those of test keys.
 
 use probity_account::id::WebhookId;
 use probity_account::plans::{Entitlement, Plans};
@@ -18,7 +17,7 @@ use crate::webhooks::tell;
 
 /// Maximum number of webhooks per organization, including those of test keys. All of them are read for every part of a job.
 pub const WEBHOOKS_MAX: i64 = 50;
-/// Maximum number of pending test deliveries per webhook. Each is a request to a server that may not have asked for it.
+/// Maximum number of pending test deliveries per webhook. Each is a request to a server whose operator may not have asked for it.
 pub const TESTS_WAITING_MAX: i64 = 10;
 
 /// Deliveries removed in one transaction.
@@ -44,7 +43,7 @@ pub struct WebhookChange {
     pub active: Option<bool>,
 }
 
-/// Whether the organization's plan includes webhooks. Existing ones continue to work if it no longer does.
+/// Returns whether the organization's plan includes webhooks. Existing ones continue to work if it no longer does.
 pub async fn included(conn: &mut Conn, plans: &Plans, org: OrgNo) -> Result<bool> {
     let org = organization::by_no(conn, org).await?;
     Ok(org.entitlements(plans.of(&org.plan)).contains(Entitlement::Webhooks))
@@ -92,7 +91,7 @@ pub async fn remove(tx: &mut Tx, act: WebhookAct, id: WebhookId) -> Result<()> {
     act.note(tx, id, &[AccountEventKind::WebhookDeleted]).await
 }
 
-/// Removes the deliveries of a removed webhook, in short transactions, because there may be many. If that ends early, the rest
+/// Removes the deliveries of a removed webhook, in short transactions, because there may be many. If it is interrupted, the rest
 /// is not sent, and is removed at the end of its retention.
 pub async fn drop_log(store: &Store, act: WebhookAct, id: WebhookId) -> Result<()> {
     while store.write_bulk(|tx| outbox::remove_of_webhook(tx, act.org, id, LOG_ROWS).scope_boxed()).await? > 0 {}
@@ -108,7 +107,7 @@ pub async fn rotate(tx: &mut Tx, act: WebhookAct, id: WebhookId, sealed: &[u8]) 
 
 /// Adds a test delivery; `None` if too many are pending.
 pub async fn try_out(tx: &mut Tx, act: WebhookAct, id: WebhookId) -> Result<Option<LoggedDelivery>> {
-    // Of several at once, each waits for the one before and then counts its message too.
+    // Concurrent calls wait for each other and then count each other's deliveries.
     let webhook = webhooks::lock(tx, act.org, id, act.test).await?;
     if outbox::tests_waiting(tx, webhook.org, id, TESTS_WAITING_MAX).await? >= TESTS_WAITING_MAX {
         return Ok(None);

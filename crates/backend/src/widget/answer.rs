@@ -20,7 +20,7 @@ pub struct WidgetAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WidgetVerdict {
-    /// Nothing speaks against the address. Inconclusive verdicts are included.
+    /// Nothing speaks against the address; also for inconclusive verdicts.
     Ok,
     /// The address is not known to accept mail, and looks like a misspelling of another one.
     Fix,
@@ -41,7 +41,7 @@ impl WidgetAnswer {
     }
 }
 
-/// Decides by status. An existing mailbox is right, whatever it looks like. A risky one is deliverable, and the visitor need
+/// Decides by status. An existing mailbox is right, even if it looks misspelled. A risky one is deliverable, and the visitor need
 /// not learn whether it is wanted.
 fn outcome(status: Status, has_suggestion: bool) -> WidgetVerdict {
     match (status, has_suggestion) {

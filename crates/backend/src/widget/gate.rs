@@ -1,10 +1,10 @@
-//! Permission for checks, decided many at a time.
+//! Permissions for checks, granted in batches.
 //!
-//! A check uses up its nonce and takes a credit of its key's day, on all nodes together. One task collects the checks that
-//! arrive while it writes, and decides about them in its next transaction, like the meter ([`crate::meter`]). A flood of checks
-//! costs the database no more transactions than a few. A [`Pass`] that is dropped unspent returns its credit in a later
-//! transaction, which is repeated until it is known to be committed. If the process dies before, or cannot remember the credit,
-//! it returns at the end of its row ([`widget::return_expired`]).
+//! A check uses up its nonce and takes a credit of its key's day, across all nodes. One task collects the checks that arrive
+//! while it writes, and decides about them in its next transaction, like the meter ([`crate::meter`]). A flood of checks thus
+//! costs as few transactions as a few checks. A [`Pass`] that is dropped unspent returns its credit in a later transaction, which
+//! is repeated until it is known to be committed. If the process dies before, or cannot remember the credit, it returns at the
+//! end of its row ([`widget::return_expired`]).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -121,7 +121,7 @@ impl GateKeeper {
         }
     }
 
-    /// Decides about calls, and returns the credits that are owed.
+    /// Decides about checks, and returns owed credits.
     async fn settle(&self, calls: impl Iterator<Item = GateCall>, owed: &mut BTreeSet<WidgetCreditName>) {
         let (mut asked, mut answers) = (Vec::new(), Vec::new());
         let mut returned = std::mem::take(owed);
@@ -140,7 +140,7 @@ impl GateKeeper {
         match self.store.write(|tx| widget::settle(tx, &asked, &returned).scope_boxed()).await {
             Ok(leaves) => {
                 for ((ask, answer), leave) in asked.iter().zip(answers).zip(leaves) {
-                    // If nobody waits any longer, the pass is dropped here, which returns its credit.
+                    // If the caller has left, the pass is dropped here, which returns its credit.
                     let _ = answer.send(self.pass(ask, leave));
                 }
             }
@@ -159,7 +159,7 @@ impl GateKeeper {
             WidgetLeave::Used => Err(GateClosed::Used),
             WidgetLeave::Spent => Err(GateClosed::Spent),
             WidgetLeave::Granted => {
-                // All handles are gone, so nobody waits.
+                // All handles are gone, so no caller waits.
                 let queue = self.way.upgrade().ok_or(GateClosed::Unavailable)?;
                 Ok(Pass { credit: ask.credit(), day: ask.of.day, gate: WidgetGate { queue }, spent: false })
             }
@@ -181,7 +181,7 @@ mod tests {
 
     const NOW: Millis = Millis(1_800_000_000_000);
     const CAP: i64 = 2;
-    /// Makes nonces differ.
+    /// Makes nonces unique.
     static COUNTED: AtomicU32 = AtomicU32::new(0);
 
     async fn on_each_database(test: impl AsyncFn(Store)) {
@@ -227,7 +227,7 @@ mod tests {
         left
     }
 
-    /// The points fail the window in which a credit comes back, before or after it is committed.
+    /// Failpoints fail the window in which a credit is returned, before or after its commit.
     #[tokio::test]
     async fn a_credit_comes_back_once_whatever_fails() {
         for point in [
@@ -272,7 +272,7 @@ mod tests {
         .await;
     }
 
-    /// A process that dies returns nothing.
+    /// A process that dies returns no credits.
     #[tokio::test]
     async fn credits_of_a_process_that_died_come_back_once() {
         on_each_database(async |store| {

@@ -58,13 +58,13 @@ async fn close(tx: &mut Tx, org: OrgNo, day: i64, id: JobId, now: Millis) -> Res
     Ok(true)
 }
 
-/// Returns the ID of a day's job, the same on every node and at every attempt. Nobody else can compute it.
+/// Returns the ID of a day's job, the same on every node and at every attempt. It cannot be computed from outside.
 fn job_id(secrets: &Secrets, org: OrgNo, day: i64) -> JobId {
     let tag = secrets.widget_day(org, day);
     Id::new(Millis((day + 1) * DAY_MS), *tag.first_chunk().expect("a tag has 32 bytes"))
 }
 
-/// `2026-11-21`.
+/// Formats a day as `2026-11-21`.
 fn date(day: i64) -> String {
     let at = Millis(day.saturating_mul(DAY_MS)).to_rfc3339();
     at.split('T').next().unwrap_or_default().to_owned()

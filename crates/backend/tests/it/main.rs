@@ -1,4 +1,4 @@
-//! What runs behind the acts, over long times.
+//! Background work over long periods.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 

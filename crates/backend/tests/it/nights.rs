@@ -1,8 +1,8 @@
-//! A year of many connections: the real planner over the real store, with runs that are begun, finished and failed there.
+//! A year of many connections: the real planner on the real store, with runs that start, finish and fail there.
 //!
-//! A seed draws time zones, contacts that come and go, platforms that are dead for three days, credits that end and come back, and
-//! two nodes, each of which may die at any step of its work. Verdicts are not simulated: a run that has read its contacts has them.
-//! No night may lack its run or have two, missed nights are made up once, and every contact is verified in time.
+//! A seed determines time zones, contacts that join and leave, platforms that are down for three days, credits that run out and
+//! return, and two nodes, each of which may die at any step. Verdicts are not simulated: a run that has read its contacts has
+//! them. No night may lack its run or have two, missed nights are made up once, and every contact is verified in time.
 //!
 //! `PROBITY_CONNECTIONS` is the number of connections, `PROBITY_NIGHTS` that of nights, `PROBITY_NIGHTS_SEED` the seed.
 
@@ -25,21 +25,21 @@ use node::{Node, Planner};
 use place::{Customer, Place};
 
 const HOUR_MS: i64 = 3_600_000;
-/// Time between two looks of a node. A real one looks every few seconds.
+/// Time between two polls of a node. Real nodes poll every few seconds.
 const STEP_MS: i64 = HOUR_MS / 2;
-/// Steps until another node may die, so that no run is delayed by several deaths in a row.
+/// Steps until another node may die, so that consecutive deaths do not delay a run.
 const BETWEEN_DEATHS: i64 = 6;
 /// Connections of an organization.
 const OF_CUSTOMER: usize = 4;
 /// Connections of a database.
 const OF_DATABASE: usize = 250;
-/// Retention of runs, and runs that are removed at a time.
+/// Retention of runs, and number of runs removed at a time.
 const RUNS_KEEP_MS: i64 = 40 * DAY_MS;
 const RUNS_MAX: i64 = 1_000;
 /// 2026-11-01, 12:00 UTC.
 const START: Millis = Millis(1_793_534_400_000);
 
-/// How much is simulated.
+/// Size of the simulation.
 #[derive(Clone, Copy)]
 struct Scale {
     connections: usize,
@@ -60,7 +60,7 @@ impl Scale {
         }
     }
 
-    /// Splits many connections over databases that can be written at the same time.
+    /// Splits connections over databases that can be written in parallel.
     fn parts(self) -> Vec<Self> {
         let parts = self.connections.div_ceil(OF_DATABASE);
         let part = |number: usize| Self {
@@ -72,7 +72,7 @@ impl Scale {
     }
 }
 
-/// Time in which something did not work.
+/// Period of an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outage {
     from: Millis,
@@ -80,7 +80,7 @@ struct Outage {
 }
 
 impl Outage {
-    /// Draws three days.
+    /// Draws an outage of three days.
     fn draw(dice: &mut Rng, nights: i64) -> Self {
         let from = START + (dice.next_u64() % (nights * DAY_MS).unsigned_abs()).cast_signed();
         Self { from, to: from + 3 * DAY_MS }
@@ -98,7 +98,7 @@ struct Year {
     customers: Vec<Customer>,
     places: Vec<Place>,
     nodes: [Node; 2],
-    /// Times without any node.
+    /// Periods without any node.
     dark: Vec<Outage>,
     died_at: Millis,
     now: Millis,
@@ -120,7 +120,7 @@ impl Year {
         Self { store, scale, dice, customers, places, nodes, dark, died_at, now: START, runs: 0 }
     }
 
-    /// Lets time pass, and both nodes work.
+    /// Advances the time by a step, in which both nodes work.
     async fn step(&mut self, planner: &Planner) {
         self.now = self.now + STEP_MS;
         self.spend().await;
@@ -137,7 +137,7 @@ impl Year {
         }
     }
 
-    /// Takes the credits of customers, and gives them back.
+    /// Removes customers' credits, and restores them.
     async fn spend(&mut self) {
         for (number, customer) in self.customers.iter_mut().enumerate() {
             let is_out = customer.out.is_some_and(|out| out.has(self.now));
@@ -154,7 +154,7 @@ impl Year {
         }
     }
 
-    /// Lets people join and leave: each place has about one newcomer a week.
+    /// Lets contacts join and leave: each platform has about one new contact a week.
     fn people(&mut self) {
         for place in &mut self.places {
             if self.dice.below(7 * 48) == 0 {
@@ -166,7 +166,7 @@ impl Year {
         }
     }
 
-    /// Decides which node dies in this step, and after how many polls of its work.
+    /// Decides which node dies in this step, and after how many polls.
     fn fate(&mut self) {
         let is_alone = self.nodes.iter().any(|node| node.is_dead(self.now));
         let is_spared = self.now.since(self.died_at) < BETWEEN_DEATHS * STEP_MS;
@@ -184,7 +184,7 @@ impl Year {
         }
     }
 
-    /// Notes what the runs of a day have done, and removes old runs.
+    /// Records the results of a day's runs, and removes old runs.
     async fn look(&mut self) {
         for place in &mut self.places {
             self.runs += place.look(&self.store).await;
@@ -231,7 +231,7 @@ async fn open(place: DatabasePlace) -> Store {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_connection_lacks_a_night_on_sqlite() {
-    // In memory where that is a directory: a thousand connections write for minutes.
+    // In memory if this directory is: a thousand connections write for minutes.
     let memory = std::path::Path::new("/dev/shm");
     let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
     let mut years = JoinSet::new();

@@ -133,7 +133,7 @@ fn print_booked(caller: &Caller, account: CreditAccount) -> Result<Printout> {
     print_one(caller, join(account, OneField("total", total)), BALANCE)
 }
 
-/// A balance for people: a row per kind of credits, and their sum; after a repeated booking, that it had no effect.
+/// View of a balance: a row per kind of credits, and their sum; after a repeated booking, a note that it had no effect.
 pub(super) const BALANCE: AnswerView = AnswerView::Text(|balance| {
     const KINDS: [&str; 2] = ["subscription", "prepaid"];
     const STATES: [&str; 3] = ["available", "held", "spent"];

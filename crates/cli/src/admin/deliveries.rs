@@ -114,7 +114,7 @@ fn missing(one: &DeliveryArg) -> anyhow::Error {
     anyhow!("there is no delivery {}; `probity deliveries list` shows the last ones", one.delivery)
 }
 
-/// A delivery for people, with a line per earlier attempt.
+/// View of a delivery, with a line per earlier attempt.
 pub(super) const SHOWN: AnswerView = AnswerView::Text(|delivery| {
     let earlier = delivery["earlier_attempts"].as_array().into_iter().flatten();
     let line = |one: &Value| {

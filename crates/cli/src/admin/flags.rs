@@ -1,12 +1,12 @@
-//! Names of fields at the command line. Acts blame a field of the API; users typed the argument whose ID is the field's name.
+//! Names of fields at the command line. Acts blame a field of the API, but users typed the argument whose ID is the field's name.
 
 use super::AdminCommand;
 use super::operator::FieldRefusal;
 
-/// Field whose parts have names that the user has typed into a file.
+/// Field whose parts the user has named in a file.
 const CREDENTIALS: &str = "credentials";
 
-/// Names the argument of a command in place of the field that an error blames. An element of a list is blamed as its argument.
+/// Replaces the field that an error blames by the command's argument. An element of a list is replaced by the whole argument.
 pub(super) fn name_flag(command: &AdminCommand, arguments: &[(String, String)], error: anyhow::Error) -> anyhow::Error {
     let Some(FieldRefusal { field, what }) = error.downcast_ref() else { return error };
     let whole = field.split(['[', '.']).next().unwrap_or_default();
@@ -20,7 +20,7 @@ pub(super) fn name_flag(command: &AdminCommand, arguments: &[(String, String)], 
     }
 }
 
-/// What a user types where a program sends null.
+/// Returns the command-line value that stands for null.
 fn or_cleared(command: &AdminCommand) -> &'static str {
     match command {
         AdminCommand::Settings(_) => ", or `default`",

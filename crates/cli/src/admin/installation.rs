@@ -1,4 +1,4 @@
-//! The whole installation: its plans, its nodes, and whether its data agree.
+//! The whole installation: its plans, its nodes, and consistency of its data.
 
 use std::future::{Ready, ready};
 
@@ -64,7 +64,7 @@ const NODES: &[AnswerColumn] = &[
     at_or("LEASES", "/leases", "none"),
 ];
 
-/// Formats the lead of the clock in seconds, with a sign unless it is 0.
+/// Formats the lead of a clock in seconds, with a sign unless it is 0.
 fn lead(node: &Value) -> String {
     let ms = node["clock_ahead_ms"].as_i64().unwrap_or_default();
     let sign = match ms.signum() {
@@ -92,7 +92,7 @@ pub(super) async fn audit(app: &App, _: &NoArgs) -> Result<Printout> {
     print_findings(audit_database(app).await?)
 }
 
-/// Prints discrepancies, which fail the command.
+/// Prints discrepancies, which make the command fail.
 pub(super) fn print_findings(found: Vec<AuditFinding>) -> Result<Printout> {
     Ok(Printout::of(found, AnswerView::Rows(FINDINGS))?.or_text("Audit passed.\n").exit_if_any(Exit::NotPassed))
 }

@@ -1,7 +1,7 @@
-//! Connections to email platforms: made, changed, tried, deleted.
+//! Connections to email platforms: created, changed, tested, deleted.
 //!
-//! A connection is named by its ID alone; its platform is looked up. Credentials come from a file or from standard input, because
-//! other users of the machine see arguments.
+//! A connection is identified by its ID alone; its platform is looked up. Credentials come from a file or from standard input,
+//! because other users of the machine can see arguments.
 
 pub(super) mod change;
 mod credentials;
@@ -221,7 +221,7 @@ async fn connect(app: &App, args: &ConnectArgs) -> Result<Printout> {
     print_one(&caller, marked(&caller, made), shown::CONNECTION)
 }
 
-/// Returns all connections of the caller's sort, by platform; the active ones first.
+/// Returns all live or all test connections, like the caller, by platform; active ones first.
 async fn read_sort(app: &App, caller: &Caller) -> Result<Vec<ConnectionShown>, ApiError> {
     let (mut active, mut former) = (Vec::new(), Vec::new());
     for platform in list_integrations(app, caller).await?.data {
@@ -239,7 +239,7 @@ async fn read_sort(app: &App, caller: &Caller) -> Result<Vec<ConnectionShown>, A
     Ok(active)
 }
 
-/// Returns the caller for an act on a connection of either sort, and its place.
+/// Returns the caller for an act on a live or test connection, and its path.
 async fn reach(app: &App, one: &ConnectionArg) -> Result<(Caller, ConnectionPlace)> {
     let caller = act_for(app, &one.org).await?;
     let missing = || anyhow!("there is no connection {}; to list all: `probity integrations list`", one.connection);

@@ -157,7 +157,7 @@ pub(super) async fn run(app: &App, command: &KeysCommand) -> Result<Printout> {
     }
 }
 
-/// A new key for people. The secret has its own line, for copying.
+/// View of a new key. The secret has its own line, for copying.
 pub(super) const NEW_KEY: AnswerView = AnswerView::Text(|key| {
     let table = table::rows(KEYS, [key]);
     format!("{table}\nSave this key; it is shown once.\n\n    {}\n", field(key, "/secret"))
@@ -167,7 +167,7 @@ fn missing(key: &str) -> String {
     format!("there is no key {key}; to list all keys: `probity keys list`")
 }
 
-/// Does something with a key. Key IDs are unique, so without `--org`, all organizations are searched.
+/// Performs an act on a key. Key IDs are unique, so without `--org`, all organizations are searched.
 async fn of_key<T>(
     app: &App,
     key: &str,

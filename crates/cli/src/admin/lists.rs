@@ -183,7 +183,7 @@ const PLACES: &[AnswerColumn] = &[
 
 pub(super) const LISTED: AnswerView = AnswerView::Rows(JOBS);
 
-/// Maximum rows that one read of a job's rows gives.
+/// Maximum number of rows per read of a job's rows.
 const ROWS_PER_READ: usize = 500;
 
 pub(super) async fn run(app: &Arc<App>, command: &ListsCommand) -> Result<Printout> {
@@ -218,7 +218,7 @@ fn missing(job: &str) -> anyhow::Error {
     anyhow!("there is no list {job}; to list all: `probity lists list`, for lists of test keys with --test")
 }
 
-/// The progress of a list for people.
+/// View of a list's progress.
 const PROGRESS: AnswerView = AnswerView::Text(progress);
 
 fn progress(job: &Value) -> String {
@@ -227,7 +227,7 @@ fn progress(job: &Value) -> String {
     format!("{}\n{reasons}\n{providers}", table::fields(JOB, job))
 }
 
-/// Reads rows until there are enough. A read ends early if it takes long.
+/// Reads rows until there are enough. A slow read ends early.
 async fn show_rows(app: &App, args: &RowsArgs) -> Result<Printout> {
     let (caller, id) = reach(app, &args.one).await?;
     let filters =
@@ -244,7 +244,7 @@ async fn show_rows(app: &App, args: &RowsArgs) -> Result<Printout> {
     Ok(Printout::of(rows, AnswerView::Rows(ROWS))?.or_note("no rows found"))
 }
 
-/// Searches until there are enough matches. A search ends early if it takes long.
+/// Searches until there are enough matches. A slow search ends early.
 async fn find(app: &App, text: &str, limit: usize, org: &OrgFlag) -> Result<Printout> {
     let caller = act_for(app, org).await?;
     let (mut places, mut next) = (Vec::new(), None::<String>);

@@ -1,4 +1,4 @@
-//! The operator at the command line: in whose name an act is done, what it is asked, and how its answer is printed.
+//! The operator at the command line: callers of acts, their inputs, and printed results.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,12 +44,12 @@ pub(crate) async fn act_for(app: &App, some: &OrgFlag) -> Result<Caller> {
     Ok(staff(choose_org(app, some).await?, false))
 }
 
-/// Returns the operator as a caller; if `test`, about what test keys made.
+/// Returns the operator as a caller; if `test`, for data of test keys.
 pub(crate) fn staff(org: OrgRecord, test: bool) -> Caller {
     Caller::Staff { org: Arc::new(org), test }
 }
 
-/// Reads what live keys made, then what test keys made, each with its caller.
+/// Reads data of live keys, then data of test keys, each with its caller.
 pub(crate) async fn read_both<T>(
     app: &App,
     some: &OrgFlag,
@@ -64,7 +64,7 @@ pub(crate) async fn read_both<T>(
     Ok(all)
 }
 
-/// Adds to an object whether it was made for test keys, which the API leaves to the key that asks.
+/// Adds to an object whether it belongs to test keys, which the API omits.
 pub(crate) fn marked<T>(caller: &Caller, object: T) -> JoinedObjects<OneField<bool>, T> {
     join(OneField("test", caller.is_test()), object)
 }
@@ -88,7 +88,7 @@ pub(crate) fn print_rows<T: Serialize>(
     Printout::of(rows.into_iter().map(|row| with_org(caller, row)), AnswerView::Rows(columns))
 }
 
-/// Prints a table of what keys of both sorts made.
+/// Prints a table of data of live and of test keys.
 pub(crate) fn print_both<T: Serialize>(rows: &[(Caller, T)], columns: &'static [AnswerColumn]) -> Result<Printout> {
     Printout::of(rows.iter().map(|(caller, row)| with_org(caller, marked(caller, row))), AnswerView::Rows(columns))
 }
@@ -109,16 +109,16 @@ pub(super) fn check_only(named: &[String]) -> Result<()> {
     }
 }
 
-/// Reads parameters of the API, by the API's rules; those without a value are left out.
+/// Parses parameters of the API, by the API's rules; those without a value are omitted.
 pub(crate) fn query<'a, T: FromQuery>(parameters: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> Result<T> {
     let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
     Query::of_pairs(&given.collect::<Vec<_>>()).and_then(|query| T::from_query(&query)).map_err(refuse)
 }
 
-/// All rows of a list that is always one page.
+/// Requests all rows of a list that has only one page.
 pub(crate) const WHOLE: PageQuery = PageQuery { per_page: u32::MAX, cursor: None };
 
-/// Asks for the first rows of a list.
+/// Requests the first rows of a list.
 pub(crate) fn first_page(per_page: u32) -> PageQuery {
     PageQuery { per_page, cursor: None }
 }
@@ -132,7 +132,7 @@ pub(crate) fn merge_patch<const N: usize>(command: &str, fields: [(&str, Option<
     Ok(Value::Object(said))
 }
 
-/// Reads a body of the API, by the API's rules.
+/// Parses a body of the API, by the API's rules.
 pub(crate) fn body<T: DeserializeOwned>(body: Value) -> Result<T> {
     serde_path_to_error::deserialize(body).map_err(|error| {
         let (field, what) = (error.path().to_string(), error.inner().to_string());
@@ -140,11 +140,11 @@ pub(crate) fn body<T: DeserializeOwned>(body: Value) -> Result<T> {
     })
 }
 
-/// A refusal that blames one field of the API. [`super::flags`] names the flag in its place.
+/// Refusal that blames one field of the API. [`super::flags`] names the flag instead.
 #[derive(Debug)]
 pub(crate) struct FieldRefusal {
     pub(crate) field: String,
-    /// Completes the sentence that the field begins.
+    /// Text that completes the sentence after the field's name.
     pub(crate) what: String,
 }
 
@@ -177,14 +177,14 @@ pub(crate) fn refuse(error: ApiError) -> anyhow::Error {
     }
 }
 
-/// Maps what ended a command, if that is the error of an act.
+/// Maps a command's error, if it is that of an act.
 pub(super) fn explain(error: anyhow::Error) -> anyhow::Error {
     error.downcast().map_or_else(|other| other, refuse)
 }
 
-/// The answer of an act about something that may not exist.
+/// Result of an act about something that may not exist.
 pub(crate) trait OrMissing<T> {
-    /// Replaces the error by the command's own message if nothing exists, unless the act says what is missing.
+    /// Replaces the error by the command's own message if nothing exists, unless the act names the missing object.
     fn or_missing(self, missing: impl FnOnce() -> anyhow::Error) -> Result<T>;
 }
 

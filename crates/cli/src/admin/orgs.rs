@@ -258,7 +258,7 @@ async fn create(app: &App, text: &str, plan: Option<&str>) -> Result<Printout> {
     Printout::one(join(created.organization, OneField("link", created.link)), CREATED)
 }
 
-/// A created organization for people, with its owner's link.
+/// View of a created organization, with its owner's link.
 pub(super) const CREATED: AnswerView = AnswerView::Text(|org| {
     let link = link_text(&org["link"], "of the owner", &field(org, "/id"));
     format!("{}\n{link}", table::rows(ORGANIZATIONS, [org]))
@@ -300,7 +300,7 @@ fn read_entitlements(args: &OrgChangeArgs) -> Result<BTreeMap<String, Option<boo
     Ok(entitlements)
 }
 
-/// Refuses a plan that is not configured in the command's own words: those of the API name one of its routes.
+/// Refuses an unconfigured plan in the command's own words, because the API's message names one of its routes.
 fn check_plan(app: &App, plan: Option<&str>) -> Result<()> {
     match plan.filter(|plan| app.config.plans.get(plan).is_none()) {
         Some(plan) => bail!("there is no plan {plan:?}; `probity plans` lists them"),

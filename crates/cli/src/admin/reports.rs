@@ -188,12 +188,12 @@ pub(super) async fn usage(app: &App, command: &UsageCommand) -> Result<Printout>
     }
 }
 
-/// The only thing that a report may lack is the connection.
+/// A report can only fail to find the connection.
 fn no_connection() -> anyhow::Error {
     anyhow!("--connection: the organization has no such connection")
 }
 
-/// A period for people. Reasons that no address had are left out.
+/// View of a period. Reasons without addresses are omitted.
 const USAGE: AnswerView = AnswerView::Text(|report| {
     let reasons = report["reasons"].as_object().into_iter().flatten();
     let reasons = reasons.filter(|(_, rows)| rows.as_i64() != Some(0));
@@ -201,7 +201,7 @@ const USAGE: AnswerView = AnswerView::Text(|report| {
     format!("{}\n{}", table::fields(PERIOD, report), table::lines(&["REASON", "ADDRESSES"], reasons))
 });
 
-/// Parts of a period for people, and the rest.
+/// View of a period by parts, with the rest.
 const BREAKDOWN: AnswerView = AnswerView::Text(|usage| {
     let parts = usage["parts"].as_array().into_iter().flatten();
     let named = parts.clone().map(|part| {

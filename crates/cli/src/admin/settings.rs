@@ -135,7 +135,7 @@ pub(super) fn read_change(command: &str, args: &SettingsChange) -> Result<Value>
     merge_patch(&format!("settings {command}"), fields)
 }
 
-/// The effect of a change for people.
+/// View of a change's effect.
 pub(super) const TRIED: AnswerView = AnswerView::Text(|of| {
     let job = &of["job"];
     if job.is_null() {

@@ -172,11 +172,11 @@ fn of_user<T>(user: UserId, answer: T) -> JoinedObjects<OneField<UserId>, T> {
     join(OneField("user", user), answer)
 }
 
-/// A member's link for people.
+/// View of a member's link.
 const LINK: AnswerView =
     AnswerView::Text(|link| link_text(link, &format!("of {}", field(link, "/user")), &field(link, "/organization")));
 
-/// The result of an identity check for people.
+/// View of an identity check's result.
 const IDENTIFIED: AnswerView = AnswerView::Text(|user| {
     let known = field_or(user, "/identity_verified", "unknown");
     let (id, email) = (field(user, "/id"), plain(&field(user, "/email")));

@@ -132,8 +132,8 @@ async fn set_status(app: &App, one: &WebhookArg, status: WebhookStatus) -> Resul
     print_one(&caller, marked(&caller, webhook), AnswerView::Rows(WEBHOOKS))
 }
 
-/// Returns the caller for an act on a webhook of either sort, and the webhook as it is before the act. The answers of acts leave
-/// the sort out, so the webhook is looked up in the lists of both.
+/// Returns the caller for an act on a live or test webhook, and the webhook before the act. Results of acts omit its mode, so the
+/// webhook is looked up in both lists.
 async fn reach(app: &App, one: &WebhookArg) -> Result<(Caller, WebhookShown)> {
     let (all, id) = (read_all(app, &one.org).await?, one.webhook.parse().ok());
     all.into_iter().find(|(_, webhook)| Some(webhook.id) == id).ok_or_else(missing(one))
@@ -147,7 +147,7 @@ fn missing(one: &WebhookArg) -> impl Fn() -> anyhow::Error {
     || anyhow!("there is no webhook {}; `probity webhooks list` shows all", one.webhook)
 }
 
-/// A new secret for people, of a new webhook or after a rotation.
+/// View of a new secret, of a new webhook or after a rotation.
 const SIGNED: AnswerView = AnswerView::Text(|signed: &Value| {
     let (id, url) = (field(signed, "/id"), plain(&field(signed, "/url")));
     let also = match moment(signed, "/previous_until") {

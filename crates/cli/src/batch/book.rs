@@ -1,4 +1,4 @@
-//! Output as a workbook, by the writer of the dashboard's downloads: the input's columns, then ours, and a sheet of the figures.
+//! Output as a workbook, by the writer of the dashboard's downloads: the input's columns, then ours, and a sheet of figures.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -49,7 +49,7 @@ impl BookForm {
 }
 
 impl RowForm for BookForm {
-    /// Takes the header, or what stands above it; blank lines are left out.
+    /// Adds the header, or a record above it; blank lines are omitted.
     fn verbatim(&mut self, _: Eol, is_above: bool, raw: &[u8], _: &mut Vec<u8>) {
         let is_separator = separator(raw).is_some();
         if self.imported.format != ListFormat::Csv || self.book.is_some() || is_separator {
@@ -111,7 +111,7 @@ impl BookForm {
         if self.imported.format == ListFormat::Csv { self.imported.width as usize } else { 1 }
     }
 
-    /// Names of all columns, as in CSV. A column without a name has its number, since a sheet has a header in any case.
+    /// Returns the names of all columns, as in CSV. A column without a name gets its number, because a sheet always has a header.
     fn names(&self) -> Vec<String> {
         if self.imported.format != ListFormat::Csv {
             return std::iter::once("email".to_owned()).chain(column_names("")).collect();

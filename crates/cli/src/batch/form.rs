@@ -24,7 +24,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 pub(super) enum Protect {
     Nothing,
     Ours,
-    /// Ours and the input's.
+    /// Our own and the input's.
     All,
 }
 
@@ -51,12 +51,12 @@ impl<'a> RowAnswer<'a> {
         Self { status, reason: reason.as_str(), meta: meta.into(), suggestion, flags: 0, domain }
     }
 
-    /// The answer for a line that could not be read.
+    /// Returns the answer for an unreadable line.
     pub(super) fn unreadable() -> Self {
         Self::of(Reason::Invalid, UNREADABLE_ROW)
     }
 
-    /// The answer for a row without an address: nothing is said of it but why it is left out.
+    /// Returns the answer for a row without an address: only the reason why it is left out.
     pub(super) fn without(why: LeftOut) -> Self {
         Self { status: "", reason: "", meta: why.meta().into(), suggestion: "".into(), flags: 0, domain: "".into() }
     }
@@ -85,9 +85,9 @@ impl RowForm for OutputForm {
         }
     }
 
-    /// Writes a header, a blank line or what stands above the header, which is repeated only if the output has the input's format.
+    /// Writes a header, a blank line or a record above the header. It is repeated only if the output has the input's format.
     fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8], out: &mut Vec<u8>) {
-        // Work files of older programs do not say that the line that names the separator stands above.
+        // Work files of earlier versions do not mark the line that declares the separator as above the header.
         let blank =
             is_above || raw.iter().all(u8::is_ascii_whitespace) || (self.names.is_empty() && separator(raw).is_some());
         let csv = self.imported.format == ListFormat::Csv;

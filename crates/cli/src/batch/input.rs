@@ -81,12 +81,12 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     Ok(Box::new(file))
 }
 
-/// Returns the name of an input in messages.
+/// Returns the name of an input for messages.
 pub(crate) fn place(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Reads a text, of which only the first `most` bytes count; `-` is standard input.
+/// Reads a text, of which only the first `most` bytes are used; `-` is standard input.
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<String> {
     let mut text = String::new();
     let read = open(path)?.take(most).read_to_string(&mut text);
@@ -149,7 +149,7 @@ pub(crate) fn import(begun: &BatchHeader, work: &mut WorkFile, stop: &AtomicBool
     Ok((imported, rows))
 }
 
-/// What is known of an input before it is read.
+/// Returns what is known about an input before it is read.
 fn hint(begun: &BatchHeader, workbook: bool) -> Result<TextHint, String> {
     if workbook && begun.format.is_some_and(|format| format != ListFormat::Csv) {
         return Err("this is a workbook, which --format does not apply to".into());
@@ -169,7 +169,7 @@ fn hint(begun: &BatchHeader, workbook: bool) -> Result<TextHint, String> {
     Ok(TextHint { form, delimiter, encoding: begun.encoding, named: begun.column.is_some(), by_name, pasted: false })
 }
 
-/// The format that an input's name tells.
+/// Returns the format given by an input's name.
 fn named_format(name: &Path) -> Option<ListFormat> {
     let extension = name.extension()?.to_ascii_lowercase();
     match extension.to_str()? {
@@ -296,7 +296,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Stores a record as a row: the first one or not, in an encoding that is a guess or not.
+    /// Stores a record as a row. The flags say whether it is the first row, and whether its encoding was guessed.
     fn row(&mut self, record: &Record, raw: &[u8], (first, guessed): (bool, bool)) -> Result<()> {
         let (end, line) = (record.raw.end, record.raw.line);
         match self.email(&record.cells, line, first) {
@@ -331,7 +331,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// A record without the half of a quote that is in it by mistake.
+    /// Returns a record without an unpaired quote.
     fn repaired(&self, cells: &[String]) -> Vec<u8> {
         let mut record = Vec::new();
         write_record(cells.iter().map(String::as_str), self.plan.dialect.delimiter, &mut record);
@@ -349,7 +349,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Stores the header's width, and the names that our columns must avoid.
+    /// Stores the header's width, and the names that our own columns must avoid.
     fn header(&mut self, cells: &[String]) {
         self.names = cells.to_vec();
         let names: Vec<String> = cells.iter().map(|cell| cell.trim().to_ascii_lowercase()).collect();

@@ -137,8 +137,8 @@ impl Order {
     }
 }
 
-/// Returns a key that all spellings of one mailbox share, those with `names` included if wanted, and unless it `trims`, those with
-/// invisible characters excluded.
+/// Returns a key that all spellings of one mailbox share: with `names`, including those with a display name; unless it `trims`,
+/// excluding those with invisible characters.
 pub(crate) fn key(email: &str, names: bool, trims: bool) -> String {
     if !trims && email.contains(|c: char| !c.is_ascii() && is_blank(c)) {
         return email.trim_ascii().to_owned();
@@ -147,7 +147,7 @@ pub(crate) fn key(email: &str, names: bool, trims: bool) -> String {
     if is_simple(address) {
         return address.to_ascii_lowercase();
     }
-    // Names for special use may be allowed.
+    // Special-use names may be allowed.
     Address::read(address).map_or_else(|_| trimmed(email).to_owned(), |address| address.normalized())
 }
 

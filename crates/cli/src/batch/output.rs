@@ -43,7 +43,7 @@ pub(crate) struct OutputTarget {
 }
 
 impl OutputTarget {
-    /// Chooses the kind of output from what exists at the path.
+    /// Selects the kind of output by the existing file at the path.
     pub(crate) fn at(path: &Path) -> Self {
         // Writing through a link replaces the file it points to, as other ways of writing do.
         let linked = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
@@ -86,7 +86,7 @@ impl OutputTarget {
     }
 }
 
-/// How an output is written.
+/// Properties of an output.
 pub(crate) struct OutputShape {
     pub format: OutputFormat,
     pub protect: Protect,
@@ -99,15 +99,15 @@ pub(super) trait RowForm: Send {
     /// Writes the text before the first record.
     fn begin(&self, _out: &mut Vec<u8>) {}
 
-    /// Writes a record that is no row, such as the header.
+    /// Writes a record that is not a row, such as the header.
     fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8], out: &mut Vec<u8>);
 
     fn row(&mut self, eol: Eol, email: &str, raw: &[u8], reply: &RowAnswer<'_>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Writes an unreadable record with its answer; `object`: it is a JSON object nonetheless.
+    /// Writes an unreadable record with its answer; `object`: it is nonetheless a JSON object.
     fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) -> Result<()>;
 
-    /// Returns what is written after the last record.
+    /// Returns the text after the last record.
     fn finish(self: Box<Self>) -> Result<Option<File>> {
         Ok(None)
     }
@@ -267,7 +267,7 @@ impl Output {
     }
 }
 
-/// Builds the answer for an address from memory, and from the work file what memory does not hold.
+/// Returns the answer for an address: from memory, and the rest from the work file.
 fn stored<'a>(
     packed: PackedAnswer<'a>,
     email: &str,

@@ -116,7 +116,7 @@ pub(crate) fn encoding(word: &str) -> Result<TextEncoding, String> {
     chosen(word).ok_or_else(|| format!("must be one of {}", names()))
 }
 
-/// What the command line requests.
+/// Request of the command line.
 #[derive(Debug)]
 pub(super) struct BatchRequest {
     pub(super) work: PathBuf,

@@ -40,7 +40,7 @@ pub(crate) struct RunSummary {
     /// Duration of this run, in milliseconds.
     pub took_ms: i64,
     pub warnings: Vec<String>,
-    /// How many of them, the first ones, were shown before the run.
+    /// Number of these, from the first, that were shown before the run.
     pub noted: usize,
 }
 

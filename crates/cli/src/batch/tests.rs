@@ -1,4 +1,4 @@
-//! The batch with an engine that answers by rule.
+//! The batch with an engine whose answers follow rules.
 
 mod bench;
 mod golden;
@@ -111,7 +111,7 @@ async fn a_torn_or_damaged_end_is_cut_and_asked_again() {
             assert_eq!(bench.read("out.csv"), bench.read("expected.csv"), "{lost} {flip}");
         }
     }
-    // A torn import starts again.
+    // An interrupted import starts again.
     std::fs::write(&work, &kept[..300]).unwrap();
     bench.run(&Arc::new(Fake::default()), "in.csv", "out.csv", &[]).await.unwrap();
     assert_eq!(bench.read("out.csv"), bench.read("expected.csv"));
@@ -150,7 +150,7 @@ async fn a_work_file_alone_is_enough_to_continue() {
     assert_eq!(bench.read("out.csv").lines().count(), 601);
 }
 
-/// A program that trimmed no invisible characters has refused the first row. The second is asked.
+/// An earlier version that did not trim invisible characters has refused the first row. The second one is verified.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_an_older_work_file_inherit_no_refusal() {
     let bench = Bench::new("in.txt", "\u{200b}ok@x.org\nok@x.org\n".as_bytes());
@@ -175,7 +175,8 @@ async fn rows_of_an_older_work_file_inherit_no_refusal() {
     }
 }
 
-/// A program that read no names has refused the first row. The second keeps its own verdict, though the same mailbox has both now.
+/// An earlier version that did not read names has refused the first row. The second one keeps its own verdict, although both now
+/// have the same mailbox.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_an_older_work_file_keep_their_own_verdicts() {
     let bench = Bench::new("in.txt", b"A <ok@x.org>\nok@x.org\nB <ok@x.org>\n");
@@ -241,7 +242,7 @@ async fn domains_stand_together_in_calls() {
     }
 }
 
-/// Makes several times as many calls as there are slots, each with an address that is answered last.
+/// Makes several times as many calls as there are slots, each with one address that is answered last.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_address_in_every_call_does_not_stop_the_others() {
     let calls = 80;

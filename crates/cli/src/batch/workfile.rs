@@ -108,7 +108,7 @@ impl WorkFile {
         })
     }
 
-    /// Appends a record that is no row: the header, or a blank line. `is_above`: it stands above the header.
+    /// Appends a record that is not a row: the header, or a blank line. `is_above`: it is above the header.
     pub(crate) fn verbatim(&mut self, eol: Eol, is_above: bool, raw: &[u8]) -> Result<()> {
         self.record(VERBATIM, &[tagged(eol, u8::from(is_above))], raw)
     }
@@ -118,7 +118,7 @@ impl WorkFile {
         self.record(WITHOUT, &[tagged(eol, why as u8)], raw)
     }
 
-    /// Appends an unreadable record; `object` means that it is a JSON object nonetheless.
+    /// Appends an unreadable record; `object`: it is nonetheless a JSON object.
     pub(crate) fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8]) -> Result<()> {
         self.record(UNREADABLE, &[eol.code(), u8::from(object)], raw)
     }

@@ -2,7 +2,7 @@
 //!
 //! One thread owns all three, so that an answer is on its way to disk before it counts anywhere. Data is passed to the system
 //! whenever no further answers are waiting, and synced about once a second. The thread also stops a run that can reach nothing: a
-//! million `unverified` rows because port 25 is closed help nobody.
+//! million `unverified` rows because port 25 is closed are useless.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -142,7 +142,7 @@ impl OutcomeWriter {
     }
 
     fn settle(&mut self, row: u32, verification: &Verification) -> Result<()> {
-        // Each key comes once. If one comes twice, the first answer is kept.
+        // Each key occurs once. If one repeats, the first answer is kept.
         if self.answers.has(row) {
             return Ok(());
         }
@@ -169,7 +169,7 @@ impl OutcomeWriter {
         }
     }
 
-    /// Says once that every address waits because nothing could be reached, long before patience ends.
+    /// Warns once that every address waits because nothing can be reached, long before their patience ends.
     fn warn(&mut self) {
         let Some(reach) = self.reach.as_mut().filter(|reach| !reach.warned) else { return };
         let what = match reach.nobody(&self.verifier.counters()) {
@@ -189,7 +189,7 @@ pub(crate) struct Reachability {
     nameless: HashSet<u64>,
     named: bool,
     proven: bool,
-    /// Whether it was said that nothing could be reached.
+    /// Whether the warning was shown.
     warned: bool,
 }
 

@@ -1,13 +1,13 @@
-//! Keys: what the configuration's reader, its printed form, its documentation and its messages know about each.
+//! Keys: their properties for the configuration's reader, its printed form, its documentation and its messages.
 //!
-//! The macros make a serde struct and the table of its keys from one declaration, so that the two cannot differ.
+//! The macros create a serde struct and the table of its keys from one declaration, so that the two cannot differ.
 
 use toml::{Table, Value};
 
 use super::value::{KeyValue, Secrecy, ValueForm};
 use super::{names, secret};
 
-/// One key.
+/// Key of the configuration.
 #[derive(Debug)]
 pub(crate) struct ConfigKey {
     /// Name with its section, as in `probe.port`; without a section for a key of a repeated table.
@@ -16,7 +16,7 @@ pub(crate) struct ConfigKey {
     pub field: &'static str,
     /// Default, or example for a key of a repeated table, as TOML.
     pub value: &'static str,
-    /// What counts if a key of a repeated table is missing, in words.
+    /// Effect of a missing key of a repeated table, in words.
     pub otherwise: &'static str,
     /// Comment in Markdown, by line.
     pub comment: &'static [&'static str],
@@ -35,7 +35,7 @@ impl ConfigKey {
         Self { name, field, value, otherwise, comment, form: T::FORM, check, secrecy: T::SECRECY }
     }
 
-    /// Explains what is wrong with a value; the message does not name the file.
+    /// Formats the error of a value, without the file's name.
     pub(crate) fn complaint(&self, value: &Value) -> Option<String> {
         (self.check)(value).err().map(|what| format!("`{}`: {what}", self.name))
     }
@@ -60,7 +60,7 @@ impl ConfigKey {
 #[derive(Debug)]
 pub(crate) struct ConfigSection {
     pub name: &'static str,
-    /// What the section is about, by line.
+    /// Description of the section, by line.
     pub about: &'static [&'static str],
     pub keys: &'static [ConfigKey],
 }
@@ -106,7 +106,8 @@ macro_rules! sections {
     };
 }
 
-/// Declares a table that may be repeated: all its keys may be missing; each has an example and words for what counts without it.
+/// Declares a table that may be repeated: all its keys may be missing; each has an example, and words for the effect of its
+/// absence.
 macro_rules! repeated_table {
     (
         $(#[doc = $about:literal])+

@@ -1,4 +1,4 @@
-//! Names of keys: which exist, and which one a wrong name most likely stands for.
+//! Names of keys, and suggestions for wrong names.
 
 use super::key::ConfigKey;
 use super::sections::SECTIONS;
@@ -29,7 +29,7 @@ pub(super) fn is_retired(name: &str) -> bool {
     RETIRED.contains(&name)
 }
 
-/// Returns what to offer instead of a name that is none of these: the most similar one, else all, joined within backticks.
+/// Returns suggestions for an unknown name: the most similar one, else all, joined within backticks.
 pub(super) fn meant<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     nearest(wrong, names.clone()).map_or_else(|| names.collect::<Vec<_>>().join("`, `"), str::to_owned)
 }

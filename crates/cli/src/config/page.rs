@@ -1,5 +1,5 @@
-//! The tables of docs/configuration.md, made from the keys. To rewrite them:
-//! `UPDATE_DOCS=1 cargo test -p probity-cli --bin probity page`.
+//! Tables of docs/configuration.md, generated from the keys. To rewrite them: `UPDATE_DOCS=1 cargo test -p probity-cli --bin
+//! probity page`.
 
 use super::key::ConfigKey;
 use super::plans::PlanTable;

@@ -68,7 +68,7 @@ pub(crate) fn reachable(listening: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, listening.port())
 }
 
-/// Refuses values that do not fit each other.
+/// Refuses values that contradict each other.
 pub(super) fn check_together(layers: &Layers, sections: &Sections) -> Result<()> {
     let Sections { admin, rate, .. } = sections;
     if admin.key.0.is_none() && !admin.listen.is_empty() {

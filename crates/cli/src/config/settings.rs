@@ -1,4 +1,4 @@
-//! The configuration as typed settings: what follows from several keys, files or this machine.
+//! The configuration as typed settings: values derived from several keys, from files or from this machine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use super::{Layers, plans, source};
 /// Maximum size of an operator's data file, in bytes.
 const DATA_FILE_MAX: u64 = 64 << 20;
 
-/// The configuration: its sections, and what follows from several keys.
+/// The configuration: its sections, and derived values.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub sections: Sections,

@@ -1,4 +1,4 @@
-//! Values of keys: what each type accepts, and what a message says about any other value.
+//! Values of keys: accepted values of each type, and messages about all others.
 //!
 //! A type checks its own bounds, so that no value out of bounds reaches a section. A new kind of value is a type here or in
 //! `types.rs` that implements [`KeyValue`].
@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::{duration, secret, size};
 
-/// What `probity config` hides of a value, and messages too.
+/// Part of a value that `probity config` and messages hide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Secrecy {
     Public,
@@ -27,7 +27,7 @@ pub(crate) enum ValueForm {
 }
 
 impl ValueForm {
-    /// Converts a text from the environment or a flag into what a file would contain; the key judges it.
+    /// Converts a text from the environment or a flag into the value that a file would contain; the key validates it.
     pub(crate) fn value(self, text: &str) -> Value {
         let as_text = || Value::String(text.to_owned());
         match (self, text) {

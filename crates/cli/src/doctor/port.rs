@@ -19,7 +19,7 @@ const HOSTS_MAX: usize = 2;
 const HEAD_START: Duration = Duration::from_secs(1);
 /// Maximum bytes read of a banner.
 const BANNER_BYTES: usize = 512;
-/// What stands between a host and the banner with which it refused.
+/// Text between a host's name and the banner with which it refused.
 const REFUSED: &str = " refused us with ";
 
 pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
@@ -58,7 +58,7 @@ async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
     Check::fail(name, format!("closed: {}", tried.join("; ")), advice).about(Essential::Port)
 }
 
-/// Returns the name of an MX host of a domain that greets, or how each failed.
+/// Returns the name of an MX host of a domain that sends a banner, or the failure of each.
 async fn connected(
     patient: &DoctorInputs,
     source: &Arc<ProbeSource>,
@@ -102,7 +102,7 @@ async fn greeted(patient: &DoctorInputs, source: &Arc<ProbeSource>, host: &str) 
     }
 }
 
-/// Says why no address of a host can be used.
+/// Formats the reason why no address of a host can be used.
 fn without_address(addresses: &[IpAddr]) -> &'static str {
     if addresses.is_empty() {
         return "its name resolves to no address, or the lookup failed";
@@ -110,7 +110,7 @@ fn without_address(addresses: &[IpAddr]) -> &'static str {
     "no address in the IP version of this source"
 }
 
-/// Says why a connection failed.
+/// Formats the reason why a connection failed.
 fn failed_connection(failure: ConnectFailure) -> &'static str {
     match failure {
         ConnectFailure::Refused => "connection refused",

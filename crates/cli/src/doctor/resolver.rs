@@ -1,4 +1,4 @@
-//! Check: does each resolver answer, and how fast?
+//! Check: does each resolver respond, and how fast?
 
 use probity_backend::nodes::asking::Essential;
 use probity_engine::clock::EngineClock;
@@ -53,8 +53,8 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     checks
 }
 
-/// Whether an answer about the first domain tells if names resolve. One that denies it may know the others: the port check looks
-/// them up.
+/// Returns whether a response about the first domain shows that names resolve. A resolver that denies it may know the others: the
+/// port check looks them up.
 fn is_telling(answer: &DnsAnswer) -> bool {
     use DnsAnswer::{Empty, Failed, NoName, NoTarget};
     !matches!(answer, NoName | NoTarget | Empty | Failed(DnsFailure::Refused))

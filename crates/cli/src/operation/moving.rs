@@ -88,7 +88,7 @@ pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
 
 const MOVED: &[AnswerColumn] = &[at("TABLE", "/table"), at("ROWS", "/rows")];
 
-/// The moved tables with their rows.
+/// Prints the moved tables with their rows.
 fn printed(copied: &[CopiedTable]) -> Result<Printout> {
     let rows = copied.iter().map(|copied| join(OneField("table", &copied.table), OneField("rows", copied.rows)));
     Printout::of(rows, AnswerView::Rows(MOVED))

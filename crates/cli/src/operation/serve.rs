@@ -64,9 +64,9 @@ pub(crate) struct MigrateArgs {
 
 /// Bold black on green, which is readable on every background.
 const HIGHLIGHT: [&str; 2] = ["\x1b[1;30;42m", "\x1b[0m"];
-/// For output that is no terminal, and for people who want no colors.
+/// For output that is not a terminal, and for users who disable colors.
 const PLAIN: [&str; 2] = ["", ""];
-/// Program that opens a URL in the browser of the person at this machine.
+/// Program that opens a URL in the browser of this machine's user.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 /// Runs `serve` until it is stopped.

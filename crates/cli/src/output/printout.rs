@@ -1,4 +1,4 @@
-//! What a command prints: objects as the API shows them, for programs, and a view of them for people.
+//! Output of commands: objects as in the API for programs, and views of them for users.
 
 use anyhow::{Context as _, Result};
 use serde::{Serialize, Serializer};
@@ -8,14 +8,14 @@ use super::Style;
 use super::table::{self, AnswerColumn};
 use crate::exit::Exit;
 
-/// How people see objects.
+/// View of objects for users.
 #[derive(Clone, Copy)]
 pub(crate) enum AnswerView {
     /// A table with a row per object.
     Rows(&'static [AnswerColumn]),
     /// A line per field of each object.
     Fields(&'static [AnswerColumn]),
-    /// A table with one row for each object, and that it is removed.
+    /// A table with one row per object, marked as removed.
     Removed(&'static [AnswerColumn]),
     /// A text for each object.
     Text(fn(&Value) -> String),
@@ -25,7 +25,7 @@ pub(crate) struct Printout {
     /// Each object as JSON, in one line.
     lines: Vec<String>,
     view: AnswerView,
-    /// Text for people in place of an empty table.
+    /// Text for users instead of an empty table.
     nothing: Option<&'static str>,
     /// Printed to standard error if there are no objects.
     note: Option<&'static str>,
@@ -43,17 +43,17 @@ impl Printout {
         Self::of([object], view)
     }
 
-    /// Prints this text for people if there are no objects.
+    /// Sets the text for users if there are no objects.
     pub(crate) fn or_text(self, text: &'static str) -> Self {
         Self { nothing: Some(text), ..self }
     }
 
-    /// Prints this note to standard error if there are no objects.
+    /// Sets the note on standard error if there are no objects.
     pub(crate) fn or_note(self, note: &'static str) -> Self {
         Self { note: Some(note), ..self }
     }
 
-    /// Ends the command with this status if there are objects.
+    /// Sets the exit status if there are objects.
     pub(crate) fn exit_if_any(self, exit: Exit) -> Self {
         if self.lines.is_empty() { self } else { Self { exit, ..self } }
     }

@@ -1,4 +1,4 @@
-//! Columns of tables and fields of lists, read from objects as the API shows them.
+//! Columns of tables and fields of lists, read from objects as in the API.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub(crate) struct AnswerColumn {
     cell: CellSource,
 }
 
-/// Where the text of a cell comes from. Pointers are those of RFC 6901.
+/// Source of a cell's text. Pointers are those of RFC 6901.
 enum CellSource {
     /// A field, and the text if the field is null or missing.
     Field(&'static str, &'static str),
@@ -39,12 +39,12 @@ pub(crate) const fn time_or(head: &'static str, pointer: &'static str, otherwise
     AnswerColumn { head, cell: CellSource::Time(pointer, otherwise) }
 }
 
-/// A time that is always there.
+/// A time that is always present.
 pub(crate) const fn time(head: &'static str, pointer: &'static str) -> AnswerColumn {
     time_or(head, pointer, "")
 }
 
-/// A text made of several fields.
+/// A text composed from several fields.
 pub(crate) const fn made(head: &'static str, cell: fn(&Value) -> String) -> AnswerColumn {
     AnswerColumn { head, cell: CellSource::Made(cell) }
 }
@@ -127,7 +127,7 @@ pub(crate) fn section(columns: &[AnswerColumn], of: &Value, pointer: &str) -> St
     if is_empty { String::new() } else { format!("\n{}", rows_at(columns, of, pointer)) }
 }
 
-/// Formats a table of one object, and that it is removed.
+/// Formats a table of one object, marked as removed.
 pub(crate) fn removed(columns: &[AnswerColumn], of: &Value) -> String {
     format!("{}\n{} is removed\n", rows(columns, [of]), field(of, "/id"))
 }
@@ -140,7 +140,7 @@ pub(crate) fn fields(columns: &[AnswerColumn], of: &Value) -> String {
     let shown = columns.iter().map(|column| (column.head, column.text(of))).filter(|(_, text)| !text.is_empty());
     let shown: Vec<_> = shown.collect();
     let width = shown.iter().map(|(name, _)| name.len()).max().unwrap_or_default().max(NAMES_COLUMNS);
-    // A value too long for the terminal wraps in its own column.
+    // A value too long for the terminal is wrapped in its own column.
     let line = |(name, text): (&str, String)| folded(&format!("{name:<width$}  "), &plain(&text), super::columns());
     shown.into_iter().map(line).collect()
 }

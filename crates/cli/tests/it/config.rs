@@ -60,7 +60,7 @@ fn a_proxy_password_is_never_printed() {
     assert!(ran.out.contains("socks5://u:") && !ran.out.contains("hunter2"), "{}", ran.out);
 }
 
-/// The example that packages install is a valid configuration.
+/// The example installed by packages is a valid configuration.
 #[test]
 fn the_packaged_example_is_valid() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/probity.toml");

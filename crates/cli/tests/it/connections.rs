@@ -1,13 +1,17 @@
 //! Runs of connections through the real program, on simulated platforms that fail, with `kill -9` while it reads, verifies and
 //! acts.
 //!
-//! A [`Drill`](drill::Drill) is one platform, a [`Ground`] the installation of some. At the end, each platform says what was done
-//! to whom ([`verdict`]): every contact is in the result once, nothing was done twice, to anybody else or over the platform's
-//! limits, only misspelled addresses were corrected, the platform is as the rows say, and no credential and no address is where it
-//! must not be.
+//! A [`Drill`](drill::Drill) is one platform, a [`Ground`] is an installation with several. At the end, the platform's log of
+//! changes is checked ([`verdict`]):
 //!
-//! A seed draws platform, contacts, faults and settings, the first seed of an installation its moments. `PROBITY_ESP_KILLED` is the
-//! number of seeds for each database, `PROBITY_ESP_SEED` the first of them, or the only one.
+//! - Every contact is in the result once.
+//! - Nothing was done twice, to other contacts or over the platform's limits.
+//! - Only misspelled addresses were corrected.
+//! - The platform's state matches the rows.
+//! - No credential and no address is in a forbidden place.
+//!
+//! A seed determines platform, contacts, faults and settings; the first seed of an installation, the times of kills.
+//! `PROBITY_ESP_KILLED` is the number of seeds per database, `PROBITY_ESP_SEED` the first of them, or the only one.
 
 #![expect(clippy::disallowed_methods, reason = "clients on loopback, which wait for the program")]
 #![expect(clippy::print_stdout, reason = "which seed it was, shown where a test fails or where it is asked for")]
@@ -28,14 +32,14 @@ use crate::serve::bench::node::{Installation, from_environment};
 use ground::Ground;
 use polls::Nights;
 
-/// Seeds for each database, unless the environment says otherwise: one for each platform takes a minute.
+/// Seeds per database, unless the environment sets another number: one per platform takes a minute.
 const SEEDS: u64 = 4;
-/// Platforms of an installation. A start of the service costs more than a run.
+/// Platforms per installation. Starting the service costs more than a run.
 const TOGETHER: u64 = 4;
-/// Installations at a time. Most of their time they wait.
+/// Concurrent installations. They wait most of the time.
 const AT_ONCE: usize = 3;
 
-/// The first seed of a database, and the number of its seeds.
+/// Returns the first seed of a database, and the number of its seeds.
 fn seeds(first: u64) -> (u64, u64) {
     let (first, usual) = match from_environment("PROBITY_ESP_SEED", 0) {
         0 => (first, SEEDS),
@@ -44,7 +48,7 @@ fn seeds(first: u64) -> (u64, u64) {
     (first, from_environment("PROBITY_ESP_KILLED", usual))
 }
 
-/// Plays the seeds, some at a time in one installation.
+/// Runs the seeds, several at a time in one installation.
 fn for_each_ground(
     (first, seeds): (u64, u64),
     together: u64,
@@ -78,7 +82,7 @@ fn for_each_ground(
     assert!(failed.is_empty(), "seeds that failed: {failed:#?}");
 }
 
-/// Migrates an installation of which each drill has a copy: migrations would take most of its first start.
+/// Migrates an installation that each drill copies: migrations would take most of its first start.
 fn migrated(installation: Installation) -> Installation {
     let ran = installation.run(&["migrate"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -100,7 +104,7 @@ fn connections_survive_kills_in_postgresql() {
     for_each_ground(seeds(1_001), TOGETHER, || migrated.cloned(), Ground::whole);
 }
 
-/// Fewer, because each takes most of a minute.
+/// Returns fewer seeds, because each takes most of a minute.
 fn few((first, seeds): (u64, u64)) -> (u64, u64) {
     (first, seeds.div_ceil(10))
 }

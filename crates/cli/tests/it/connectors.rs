@@ -2,7 +2,7 @@
 
 use crate::program::Place;
 
-/// A connector that is right.
+/// Valid connector.
 const SMALL: &str = concat!(
     include_str!("../../../connectors/tests/small.toml"),
     r#"[actions.delete]

@@ -1,4 +1,4 @@
-//! Types about what happened in an account: its timeline and its reports.
+//! Types about the activity of an account: its timeline and its reports.
 
 pub mod breakdown;
 pub mod reports;

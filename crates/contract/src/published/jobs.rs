@@ -81,7 +81,7 @@ fn times() -> OneOfBuilder {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Job)]
 pub struct JobView {
-    /// The job's id.
+    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
     /// Job status.

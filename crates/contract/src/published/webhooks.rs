@@ -68,9 +68,9 @@ pub struct NewWebhook {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookStatus {
-    /// It is.
+    /// The endpoint receives events.
     Active,
-    /// It is not.
+    /// The endpoint receives no events.
     Disabled,
 }
 
@@ -211,10 +211,10 @@ pub struct DeliveryRequest {
     /// URL of the next attempt, or of the last one.
     #[schema(examples("https://www.example.com/probity"))]
     pub url: String,
-    /// The headers that are the same with each attempt.
+    /// Headers that are the same for each attempt.
     #[schema(schema_with = headers)]
     pub headers: BTreeMap<&'static str, String>,
-    /// The job that it is about; null for a test.
+    /// Job ID; null for a test event.
     #[schema(required, schema_with = job_id_or_null)]
     pub job_id: Option<JobId>,
     /// Indexes of the job's rows in the message; null if the message is not about rows.

@@ -1,7 +1,6 @@
 //! `/v1/batch-verify`: jobs for lists of addresses.
 //!
-//! A job that is another organization's, that was made with the other sort of key, or whose id cannot be read is not found:
-//! the three look alike.
+//! A job of another organization or of the other mode, and an unreadable ID, all get the same 404.
 
 pub(crate) mod download;
 pub(crate) mod results;

@@ -1,4 +1,4 @@
-//! `/v1/jobs`: the jobs of an organization, whoever or whatever started them.
+//! `/v1/jobs`: jobs of an organization, regardless of their origin.
 
 use probity_account::id::JobId;
 use probity_contract::page::List;

@@ -1,4 +1,4 @@
-//! `/v1/outcomes`: what became of mail that the customer sent.
+//! `/v1/outcomes`: outcomes of mail that the customer sent.
 
 pub(crate) mod hook;
 pub(crate) mod sources;
@@ -62,7 +62,7 @@ fn of_lines(bytes: &[u8]) -> Result<OutcomeReport, Refusal> {
             return Err(ApiError::invalid_request(message).into());
         }
         let number = index + 1;
-        // serde would accept an array as well.
+        // Serde would also accept an array.
         if !line.trim_ascii_start().starts_with(b"{") {
             return Err(ApiError::invalid_request(format!("line {number}: must be a JSON object")).into());
         }

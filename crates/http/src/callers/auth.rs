@@ -1,10 +1,11 @@
-//! Who calls, and whether they may: the guard in front of every route under a key.
+//! Identity and permissions of callers: the guard in front of every route that needs a key.
 //!
-//! In this order: a key is there (401 `missing_api_key`), it opens something (401 `invalid_api_key`, the same answer after the
-//! same look-ups for unknown, expired and revoked ones), neither its limit nor its organization's is used up (429), the
-//! organization is not stopped and the key has the route's scope (403). The scope is the one that the handler's annotation
-//! names, so the document and the guard cannot differ. Whatever is answered after the key was recognized carries the state of
-//! its limits. People in the dashboard come through [`crate::person::guard`], with the same limits and scopes.
+//! Checked in this order: there is a key (401 `missing_api_key`), it is valid (401 `invalid_api_key`, with the same response
+//! after the same look-ups for unknown, expired and revoked ones), its rate limit and the organization's are not used up (429),
+//! the organization is not restricted and the key has the route's scope (403).
+//!
+//! The scope is the one in the handler's annotation, so the document and the guard cannot differ. Every response after the key
+//! was recognized has the state of its limits. Dashboard users pass [`crate::person::guard`], with the same limits and scopes.
 //! The command line calls acts without HTTP.
 
 use std::net::{IpAddr, Ipv6Addr};
@@ -28,7 +29,7 @@ use crate::edge::peer::{Peer, client_ip};
 use crate::edge::shell::assure;
 use crate::error::Refusal;
 
-/// When the query parameter for keys stops working (specification, section 5).
+/// Time at which the query parameter for keys stops working (specification, section 5).
 const SUNSET: &str = "Tue, 01 Jun 2027 00:00:00 GMT";
 
 static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
@@ -37,14 +38,14 @@ static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// The key that came with a request.
+/// Key of a request.
 struct Presented {
     text: String,
-    /// It came in the query, which is on its way out.
+    /// Whether the key is in the query, which is deprecated.
     deprecated: bool,
 }
 
-/// Lets a request through to its route, or answers in its place: a layer's function.
+/// Passes a request to its route, or responds with an error; function of a layer.
 pub(crate) async fn layer(State(it): State<RouteGuard>, mut request: Request, next: Next) -> Response {
     let (app, need) = (&*it.app, it.need(request.method()));
     let now = app.now();
@@ -85,40 +86,40 @@ pub(crate) async fn layer(State(it): State<RouteGuard>, mut request: Request, ne
     }
 }
 
-/// A bearer token, or else the query parameter.
+/// Returns the bearer token, or else the query parameter.
 fn presented(request: &Request) -> Result<Presented, Refusal> {
     if let Some(text) = bearer(request.headers()) {
         return Ok(Presented { text, deprecated: false });
     }
     let query = Query::of(request.uri());
-    // A text that cannot be decoded is no key.
+    // A text that cannot be decoded is not a key.
     match query.text("api_key").map_err(|_| ApiError::invalid_api_key())? {
         Some(text) if !text.is_empty() => Ok(Presented { text: text.into_owned(), deprecated: true }),
         _ => Err(ApiError::of(Code::MissingApiKey).into()),
     }
 }
 
-/// RFC 6750 §2.1; RFC 9110 §11.1: the scheme's case does not matter.
+/// Parses RFC 6750 §2.1. The scheme ignores case (RFC 9110 §11.1).
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<String> {
-    // What is no ASCII is a key all the same, and no good one.
+    // Text that is not ASCII counts as an invalid key.
     let value = String::from_utf8_lossy(headers.get(header::AUTHORIZATION)?.as_bytes());
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
-/// The network that a request came from; none in process.
+/// Returns the network of a request's client; `None` in process.
 pub(crate) fn from(app: &App, request: &Request) -> Option<IpAddr> {
     from_parts(app, request.extensions(), request.headers())
 }
 
-/// The same of a request's parts.
+/// Returns the same from a request's parts.
 pub(crate) fn from_parts(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
     let Peer(peer) = extensions.get()?;
     Some(network(client_ip(peer.ip(), headers, &app.config.trusted_proxies)))
 }
 
-/// Returns the network that counts as one client: a customer with IPv6 has a whole /64 and can change addresses within it.
+/// Returns the network that counts as one client: an IPv6 customer has a whole /64, and can change addresses within it.
 fn network(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,
@@ -126,7 +127,7 @@ fn network(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// What the answer says of a limit.
+/// Returns the response headers about a limit.
 pub(crate) fn shown(state: &limits::LimitState) -> [(HeaderName, HeaderValue); 3] {
     [
         (LIMIT.clone(), HeaderValue::from(state.limit)),
@@ -135,25 +136,25 @@ pub(crate) fn shown(state: &limits::LimitState) -> [(HeaderName, HeaderValue); 3
     ]
 }
 
-/// What the answer says of a key in the query.
+/// Returns the response headers for a key in the query.
 fn deprecation() -> [(HeaderName, HeaderValue); 2] {
     [(DEPRECATION.clone(), HeaderValue::from_static("true")), (SUNSET_NAME.clone(), HeaderValue::from_static(SUNSET))]
 }
 
-/// What each method of a path needs.
+/// Requirements of each method of a path.
 #[derive(Clone)]
 pub(crate) struct RouteGuard {
     pub(crate) app: Arc<App>,
     pub(crate) needs: Arc<[(Method, Need)]>,
-    /// For keys.
+    /// Rate limit that applies to keys.
     pub(crate) pace: LimitChoice,
-    /// Whether the data is of one mode. Keys are of one mode themselves; sessions choose.
+    /// Whether the data belongs to one mode. Keys have a mode themselves; sessions choose one.
     pub(crate) has_modes: bool,
 }
 
 impl RouteGuard {
     pub(crate) fn need(&self, method: &Method) -> Need {
-        // HEAD is answered by the route of GET.
+        // The route of GET also serves HEAD.
         let method = if method == Method::HEAD { &Method::GET } else { method };
         let found = self.needs.iter().find(|(known, _)| known == method);
         found.map(|(_, need)| *need).expect("the guard stands only before methods that the path has")

@@ -51,7 +51,7 @@ pub(crate) async fn layer(Call(app, caller): Call, request: Request, next: Next)
     layered(app, Some(caller), rights, request, next).await
 }
 
-/// Does the same where the handler judges callers also by their expiry and their own rate limit.
+/// Does the same for handlers that also check the caller's expiry and rate limit.
 pub(crate) async fn layer_of_grants(Call(app, caller): Call, request: Request, next: Next) -> Response {
     let own_rate = caller.key().and_then(|key| key.rate_limit_per_minute);
     let rights = Rights { scopes: caller.scopes(), expires_at: caller.expires_at(), own_rate };
@@ -63,18 +63,18 @@ pub(crate) async fn layer_of_operator(State(app): AppState, request: Request, ne
     layered(app, None, Rights::full(), request, next).await
 }
 
-/// Rights of a caller that a repetition must share, because the handler judges by them.
+/// Permissions of a caller that a repetition must share, because the handler checks them.
 ///
-/// A response may contain a secret that grants as much as its first caller had (a new key, an invitation). A caller with fewer
-/// permissions must not get it replayed, because the handler that would reject the caller does not run.
+/// A response may contain a secret with as many permissions as its first caller had (a new key, an invitation). It must not be
+/// replayed to a caller with fewer, because the handler that would reject the caller does not run.
 ///
-/// Most handlers judge only by scopes. For them, expiry and rate limit stay as in [`Rights::full`]: the rotation of a key gives
-/// it an expiry, and clients that still use the key must be able to repeat what they sent before.
+/// Most handlers check only scopes. For them, expiry and rate limit stay as in [`Rights::full`]: the rotation of a key gives it
+/// an expiry, and clients that still use the key must be able to repeat earlier requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rights {
     scopes: Scopes,
     expires_at: Option<Millis>,
-    /// The key's own requests per minute.
+    /// Requests per minute of the key itself.
     own_rate: Option<i64>,
 }
 
@@ -132,7 +132,7 @@ async fn keyed(
     run_once(app, caller, call, work).await
 }
 
-/// Hashes everything in which a repetition must equal the first request.
+/// Hashes everything that a repetition must have in common with the first request.
 fn request_hash(app: &App, rights: Rights, body: &[u8]) -> [u8; 32] {
     let mut hash = app.secrets.body_in_pieces();
     if rights != Rights::full() {

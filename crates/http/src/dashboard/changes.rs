@@ -1,7 +1,6 @@
-//! `GET /app/changes`: what has changed of the parts that a page shows, as server-sent events; and `GET /app/changes/counts`: the
-//! counts beside the navigation.
+//! `GET /app/changes`: changes of a page's parts, as server-sent events; and `GET /app/changes/counts`: counts in the navigation.
 //!
-//! The events name a part and have none of its content: the page asks for that again. [`stream`] says how it goes on and ends.
+//! Events name a part without its content, which the page then requests. [`stream`] describes their duration and end.
 
 use axum::response::Response;
 use probity_service::activity::changes::{ChangeFeed, ChangesQuery, PageChange, follow_changes};
@@ -22,7 +21,7 @@ impl PageFeed for ChangeFeed {
     }
 }
 
-/// The changes of the parts that a page names.
+/// Streams changes of the parts that a page names.
 pub(crate) async fn get_changes(
     Call(app, caller): Call,
     person: Person,
@@ -33,7 +32,7 @@ pub(crate) async fn get_changes(
     Ok(stream::respond(app, person, scopes, feed))
 }
 
-/// The counts beside the navigation.
+/// Returns the counts in the navigation.
 pub(crate) async fn get_counts(Call(app, caller): Call) -> Answer<NavigationCounts> {
     answer(get_navigation_counts(&app, &caller).await)
 }

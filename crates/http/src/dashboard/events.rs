@@ -1,7 +1,7 @@
 //! `GET /app/jobs/{id}/events`: the progress of a list, as server-sent events.
 //!
-//! Each event is a whole [`JobProgress`](probity_backend::lists::progress::JobProgress), so a client that missed some has missed
-//! nothing, and `Last-Event-ID` is ignored. [`stream`] says how it goes on and ends.
+//! Each event is a whole [`JobProgress`](probity_backend::lists::progress::JobProgress), so missed events do no harm, and
+//! `Last-Event-ID` is ignored. [`stream`] describes their duration and end.
 
 use axum::response::Response;
 use probity_account::id::JobId;
@@ -19,7 +19,7 @@ impl PageFeed for ListFeed {
     }
 }
 
-/// The events of a list.
+/// Streams the events of a list.
 pub(crate) async fn get_events(
     Call(app, caller): Call,
     person: Person,

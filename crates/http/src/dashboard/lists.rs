@@ -1,6 +1,6 @@
-//! `/app/lists` and `/app/jobs/{id}`: lists with their names, progress and rows, what members do with one, its largest domains,
-//! and the link to its summary. `/app/shared` is what people without an account see by such a link; the token comes in a header,
-//! as that of one-time links.
+//! `/app/lists` and `/app/jobs/{id}`: lists with their names, progress and rows, acts on them, their largest domains, and links
+//! to their summaries. `/app/shared` is the summary that a link shows without sign-in; its token is in a header, as for one-time
+//! links.
 
 use axum::Json;
 use axum::extract::State;
@@ -31,32 +31,32 @@ pub(crate) async fn patch_list(
     answer(keeping::name_list(&app, &caller, id, patch).await)
 }
 
-/// Deletes a list that is over.
+/// Deletes a completed list.
 pub(crate) async fn delete_list(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<DeletedList> {
     answer(keeping::delete_list(&app, &caller, id).await)
 }
 
-/// Has a list finished without further retries.
+/// Makes a list finish without further retries.
 pub(crate) async fn finish(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<JobProgress> {
     answer(keeping::finish_list(&app, &caller, id).await)
 }
 
-/// Verifies the unknown rows of a list again, as a new one.
+/// Verifies the unknown rows of a list again, as a new list.
 pub(crate) async fn verify_unknown(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<Started> {
     answer_whole(async move { keeping::verify_unknown_again(&app, &caller, id).await }).await
 }
 
-/// Rows of a list by domain.
+/// Returns the rows of a list by domain.
 pub(crate) async fn get_domains(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<DomainMix> {
     answer(count_domains(&app, &caller, id).await)
 }
 
-/// Where a job stands, once: for browsers that get no events.
+/// Returns a job's progress once, for browsers without events.
 pub(crate) async fn get_progress(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<JobProgress> {
     answer(progress::get_progress(&app, &caller, id).await)
 }
 
-/// Rows of a list by what they say.
+/// Returns the rows of a list that match a filter.
 pub(crate) async fn get_rows(
     Call(app, caller): Call,
     PathId(id): PathId<JobId>,
@@ -65,7 +65,7 @@ pub(crate) async fn get_rows(
     answer(find_rows(&app, &caller, id, query).await)
 }
 
-/// The other columns of the file for a row.
+/// Returns the other columns of the uploaded file for a row.
 pub(crate) async fn get_origin(
     Call(app, caller): Call,
     PathId((id, index)): PathId<(JobId, i64)>,
@@ -73,32 +73,32 @@ pub(crate) async fn get_origin(
     answer(get_row_origin(&app, &caller, id, index).await)
 }
 
-/// Lists, newest first, with their names.
+/// Lists an organization's lists with their names, newest first.
 pub(crate) async fn list_lists(Call(app, caller): Call, Asking(query): Asking<ListsQuery>) -> Answer<List<ListShown>> {
     answer(list_named_lists(&app, &caller, query).await)
 }
 
-/// Whether an email comes when the list is over.
+/// Returns whether the member gets an email when the list ends.
 pub(crate) async fn get_mail(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<ListMail> {
     answer(mailing::get_list_mail(&app, &caller, id).await)
 }
 
-/// Has an email sent when the list is over.
+/// Requests an email when the list ends.
 pub(crate) async fn ask_for_mail(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<ListMail> {
     answer(mailing::request_list_mail(&app, &caller, id).await)
 }
 
-/// Has none sent.
+/// Cancels the email.
 pub(crate) async fn cancel_mail(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<ListMail> {
     answer(mailing::cancel_list_mail(&app, &caller, id).await)
 }
 
-/// The link to a list's summary.
+/// Returns the link to a list's summary.
 pub(crate) async fn get_link(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<SharedList> {
     answer(sharing::get_list_link(&app, &caller, id).await)
 }
 
-/// Creates it.
+/// Creates the link.
 pub(crate) async fn create_link(
     Call(app, caller): Call,
     PathId(id): PathId<JobId>,
@@ -107,12 +107,12 @@ pub(crate) async fn create_link(
     answer(sharing::create_list_link(&app, &caller, id, asked).await)
 }
 
-/// Revokes it.
+/// Revokes the link.
 pub(crate) async fn revoke_link(Call(app, caller): Call, PathId(id): PathId<JobId>) -> Answer<SharedList> {
     answer(sharing::revoke_list_link(&app, &caller, id).await)
 }
 
-/// The summary that a link shows, without an account.
+/// Returns the summary that a link shows, without sign-in.
 pub(crate) async fn get_shared(
     State(app): AppState,
     headers: HeaderMap,

@@ -1,5 +1,5 @@
-//! What pages ask about an organization besides its lists: its first steps and name, its keys, requests and providers, where an
-//! address stands, what settings and rules would do, and the way to mail servers.
+//! Pages about an organization besides its lists: first steps and name, keys, requests and providers, searches for an address,
+//! previews of settings and rules, and outbound SMTP health.
 
 use probity_account::id::KeyId;
 use probity_contract::page::List;
@@ -17,12 +17,12 @@ use probity_service::operator::egress::{EgressWays, list_ways};
 
 use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, answer, created};
 
-/// What all nodes that are alive see of their way to mail servers.
+/// Returns the outbound SMTP health of all live nodes.
 pub(crate) async fn get_ways(Call(app, caller): Call) -> Answer<EgressWays> {
     answer(list_ways(&app, &caller).await)
 }
 
-/// The steps that a new organization has taken.
+/// Returns the steps that a new organization has taken.
 pub(crate) async fn get_steps(Call(app, caller): Call) -> Answer<FirstSteps> {
     answer(first_steps::get_first_steps(&app, &caller).await)
 }
@@ -44,7 +44,7 @@ pub(crate) async fn patch_key(
     answer(key_changes::rename_key(&app, &caller, id, wish).await)
 }
 
-/// Makes the successor of a key.
+/// Rotates a key.
 pub(crate) async fn rotate_key(
     Call(app, caller): Call,
     PathId(id): PathId<KeyId>,
@@ -53,12 +53,12 @@ pub(crate) async fn rotate_key(
     created(key_changes::rotate_key(&app, &caller, id, asked).await)
 }
 
-/// Where an address or a domain stands in the lists.
+/// Finds an address or a domain in the lists.
 pub(crate) async fn get_places(Call(app, caller): Call, Asking(query): Asking<LookupQuery>) -> Answer<AddressPlaces> {
     answer(find_places(&app, &caller, query).await)
 }
 
-/// How many addresses of which mail provider were verified in the last days, today included.
+/// Returns the numbers of addresses verified in the last days, including today, by mail provider.
 pub(crate) async fn get_providers(
     Call(app, caller): Call,
     Asking(query): Asking<ProvidersQuery>,
@@ -66,7 +66,7 @@ pub(crate) async fn get_providers(
     answer(count_providers(&app, &caller, query).await)
 }
 
-/// What the organization's programs asked, newest first.
+/// Lists the requests of the organization's API keys, newest first.
 pub(crate) async fn list_requests(
     Call(app, caller): Call,
     Asking(query): Asking<RequestsQuery>,
@@ -74,7 +74,7 @@ pub(crate) async fn list_requests(
     answer(requests::list_requests(&app, &caller, query).await)
 }
 
-/// What the keyword rules of a connection say about an address.
+/// Tries the keyword rules of a connection on an address.
 pub(crate) async fn try_rules(
     Call(app, caller): Call,
     PathId(place): PathId<ConnectionPlace>,
@@ -83,7 +83,7 @@ pub(crate) async fn try_rules(
     answer(try_keyword_rules(&app, &caller, &place, tried).await)
 }
 
-/// Tries settings on the organization's last list. The body is that of a change of the settings.
+/// Tries settings on the organization's last list. The body is that of a settings change.
 pub(crate) async fn try_settings(
     Call(app, caller): Call,
     JsonBody(patch): JsonBody<SettingsPatch>,

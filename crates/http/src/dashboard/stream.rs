@@ -1,8 +1,8 @@
 //! Streams of server-sent events for pages.
 //!
-//! A `beat` every [`BEAT`] keeps proxies from closing the connection, finds clients that have gone, and shows the page that the
-//! connection works: a browser's scripts cannot see comments. A stream ends with its feed, and when its session ends or may no
-//! longer read what the feed tells, checked every [`SESSION`].
+//! A `beat` every [`BEAT`] keeps proxies from closing the connection, detects disconnected clients, and shows the page that the
+//! connection works, because scripts cannot see comments. A stream ends with its feed, and when its session ends or loses the
+//! required scopes, checked every [`SESSION`].
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,30 +30,30 @@ const STILL_HERE: Bytes = Bytes::from_static(b"event: beat\ndata: {}\n\n");
 
 static BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// What a stream tells.
+/// Source of a stream's events.
 pub(crate) trait PageFeed: Send + 'static {
-    /// The next event as it is sent; none at the end. Dropping the future loses nothing. The first comes at once.
+    /// Returns the next event in wire format; `None` at the end. Cancel-safe. The first event comes immediately.
     fn next_event(&mut self) -> impl Future<Output = Option<String>> + Send;
 }
 
-/// An event. JSON has no line breaks of its own.
+/// Formats an event. JSON has no line breaks of its own.
 pub(crate) fn event(name: &str, json: &str) -> String {
     format!("event: {name}\ndata: {json}\n\n")
 }
 
-/// The events of a feed, as long as the person has the scopes.
+/// Responds with the events of a feed, as long as the member has the scopes.
 pub(crate) fn respond<F: PageFeed>(app: Arc<App>, person: Person, scopes: Vec<Scope>, feed: F) -> Response {
     let (beat, look) = (every(BEAT), every(SESSION));
     let listener = StreamedPage { app, person, scopes, feed, beat, look, unsure: false, begun: false };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        // Proxies that gather answers would hold events back.
+        // Proxies that buffer responses would delay events.
         (BUFFERING.clone(), HeaderValue::from_static("no")),
     ];
     (headers, Body::from_stream(stream::unfold(listener, StreamedPage::next))).into_response()
 }
 
-/// Ticks for the first time when the time has passed once.
+/// Creates an interval whose first tick comes after one period.
 fn every(time: Duration) -> Interval {
     let mut ticks = tokio::time::interval(time);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -75,7 +75,7 @@ struct StreamedPage<F> {
 }
 
 impl<F: PageFeed> StreamedPage<F> {
-    /// What is sent next; none at the end.
+    /// Returns the next bytes to send; `None` at the end.
     async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         if !self.begun {
             self.begun = true;
@@ -83,7 +83,7 @@ impl<F: PageFeed> StreamedPage<F> {
             return Some((Ok(first.into()), self));
         }
         let Self { app, person, scopes, feed, beat, look, unsure, .. } = &mut self;
-        // An event came before the last look at the session ended.
+        // An event arrived before the last session check ended.
         if *unsure && !sessions::still_signed_in(app, person, scopes).await {
             return None;
         }
@@ -98,7 +98,7 @@ impl<F: PageFeed> StreamedPage<F> {
                 *unsure = false;
             }
         };
-        // Looking after the session must not interrupt a slow feed.
+        // The session check must not interrupt a slow feed.
         let told = tokio::select! {
             event = feed.next_event() => event?.into(),
             () = over => return None,

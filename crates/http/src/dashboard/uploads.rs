@@ -1,4 +1,4 @@
-//! `/app/uploads`: files and pasted lists, before a job is made of them.
+//! `/app/uploads`: files and pasted lists, before a job is created from them.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::callers::idempotency::run_once;
 use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, Refusal, answer, created};
 use crate::request::submission::opener;
 
-/// Takes a file, or with `source=input` a pasted list.
+/// Receives a file or, with `source=input`, a pasted list.
 pub(crate) async fn put_up(
     Call(app, caller): Call,
     Asking(query): Asking<UploadQuery>,
@@ -31,17 +31,17 @@ pub(crate) async fn put_up(
     created(receive_upload(&app, &caller, query, opener(request)).await)
 }
 
-/// Which wait to be started, or with `job` the one that this job was made of; and what may be put up.
+/// Lists uploads that are not started or, with `job`, the upload of that job; includes the limits for new ones.
 pub(crate) async fn list_uploads(Call(app, caller): Call, Asking(query): Asking<UploadsQuery>) -> Answer<Uploads> {
     answer(acts::list_uploads(&app, &caller, query).await)
 }
 
-/// One, with its first rows.
+/// Returns an upload with its first rows.
 pub(crate) async fn get_upload(Call(app, caller): Call, PathId(id): PathId<UploadId>) -> Answer<UploadView> {
     answer(acts::get_upload(&app, &caller, id).await)
 }
 
-/// Reads another column, or the first row in another way.
+/// Chooses the column, and the meaning of the first row.
 pub(crate) async fn choose(
     Call(app, caller): Call,
     PathId(id): PathId<UploadId>,
@@ -50,12 +50,12 @@ pub(crate) async fn choose(
     answer(acts::choose_column(&app, &caller, id, wish).await)
 }
 
-/// Removes one. The job that was made of it stays.
+/// Deletes an upload. The job created from it stays.
 pub(crate) async fn delete_upload(Call(app, caller): Call, PathId(id): PathId<UploadId>) -> Answer<DeletedUpload> {
     answer(acts::delete_upload(&app, &caller, id).await)
 }
 
-/// What a job of it would come to, as far as that can be said before anybody is asked.
+/// Forecasts the results and cost of an upload's job, without any probe.
 pub(crate) async fn get_forecast(Call(app, caller): Call, PathId(id): PathId<UploadId>) -> Answer<Forecast> {
     answer(acts::forecast_upload(&app, &caller, id).await)
 }
@@ -73,7 +73,7 @@ pub(crate) async fn start(
         start_upload(&app, &caller, id, &once, seen).await.map(Json).map_err(Refusal).into_response()
     };
     let Some(key) = idempotency::key(&headers)? else {
-        // A browser that goes away does not leave it half-done.
+        // A disconnecting browser does not interrupt it.
         return Ok(tokio::spawn(work(app, caller, Once::unkeyed())).await.map_err(ApiError::server_error)?);
     };
     let body_hash = hash_upload(&app, &caller, id, seen).await?;

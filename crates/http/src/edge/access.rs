@@ -30,7 +30,7 @@ pub(crate) struct LoggedCaller(Arc<OnceLock<Caller>>);
 
 impl LoggedCaller {
     pub(crate) fn put(&self, caller: &Caller) {
-        // A second guard has the same caller.
+        // A second guard finds the same caller.
         let _ = self.0.set(caller.clone());
     }
 }
@@ -63,7 +63,7 @@ impl AccessLine {
         }
     }
 
-    /// Returns where the guard puts the caller.
+    /// Returns the slot for the caller, which the guard fills.
     pub(crate) fn caller(&self) -> LoggedCaller {
         self.caller.clone()
     }

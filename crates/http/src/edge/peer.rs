@@ -1,6 +1,6 @@
 //! Address of the client.
 //!
-//! Behind a reverse proxy, the connection comes from the proxy, which names its client in `X-Forwarded-For`. Anybody can forge
+//! Behind a reverse proxy, the connection comes from the proxy, which names its client in `X-Forwarded-For`. Any client can forge
 //! that header. It is therefore read from the right, only as far as trusted proxies have written it. The first address that is
 //! not a trusted proxy is the client. Without trusted proxies, the header is ignored.
 

@@ -142,7 +142,7 @@ fn names_host(request: &Request) -> bool {
 /// `uri-host [ ":" port ]` (RFC 9110 §7.2).
 fn is_host(text: &[u8]) -> bool {
     let Ok(authority) = Authority::try_from(text) else { return false };
-    // The host is everything but the port. User information before it is not allowed in a Host field.
+    // The host is everything before the port. User information before it is not allowed in a Host field.
     let rest = authority.as_str().strip_prefix(authority.host());
     rest.is_some_and(|rest| rest.strip_prefix(':').unwrap_or(rest).bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -191,8 +191,8 @@ fn finish(response: &mut Response, id: RequestId, assured: &Assured) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Returns an empty body for a response whose `Content-Length` would be that of a body that is not sent (RFC 9110 §8.6), and is not
-/// known: to HEAD, or 304. The framework adds a length of 0 to a body that it knows to be empty.
+/// Returns an empty body without a length, for responses to HEAD and 304: `Content-Length` would be that of the omitted body (RFC
+/// 9110 §8.6), which is unknown. The framework adds a length of 0 to a body that is known to be empty.
 pub(crate) fn unsent_body() -> Body {
     Body::from_stream(stream::empty::<Result<Bytes, Infallible>>())
 }

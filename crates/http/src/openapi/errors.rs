@@ -12,10 +12,10 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::openapi::REQUEST_ID;
 
-/// The key of an annotation's `extensions` that lists the codes that do not follow from its kind.
+/// Key of an annotation's `extensions` for codes that do not follow from the operation's kind.
 const OWN: &str = "x-errors";
 
-/// Errors of every operation that needs a key, also of the operator's.
+/// Errors of every operation that needs a key, including the operator's.
 pub(crate) const UNDER_A_KEY: [Code; 5] =
     [Code::MissingApiKey, Code::InvalidApiKey, Code::RateLimited, Code::ServerError, Code::ServiceUnavailable];
 
@@ -37,7 +37,7 @@ pub(crate) struct Shape {
 /// Adds all errors of `operation`.
 ///
 /// # Panics
-/// When the annotation names no known code: a mistake in the program, found at the first start.
+/// Panics if the annotation names an unknown code. This is a programming error that the first start reveals.
 pub(super) fn add(operation: &mut Operation, shape: Shape) {
     let mut codes = Vec::new();
     if shape.under_a_key {
@@ -51,7 +51,7 @@ pub(super) fn add(operation: &mut Operation, shape: Shape) {
     put(operation, codes);
 }
 
-/// The codes that the annotation lists.
+/// Returns the codes that the annotation lists.
 fn own(operation: &Operation) -> Vec<Code> {
     let code_of = |name: &Value| {
         let code = Code::ALL.iter().find(|code| Some(code.as_str()) == name.as_str());
@@ -61,13 +61,13 @@ fn own(operation: &Operation) -> Vec<Code> {
     names.into_iter().flatten().map(code_of).collect()
 }
 
-/// Whether the annotation lets a client repeat the operation with an `Idempotency-Key`.
+/// Returns whether the annotation allows repeating the operation with an `Idempotency-Key`.
 pub(crate) fn is_repeatable(operation: &Operation) -> bool {
     own(operation).contains(&Code::IdempotencyKeyReused)
 }
 
-/// Adds these errors, those that the annotation lists, and those of parameters and body, grouped by status. The list does not
-/// get into the document.
+/// Adds these errors, those of the annotation, and those of parameters and body, grouped by status. The annotation's list is
+/// removed from the document.
 pub(crate) fn put(operation: &mut Operation, mut codes: Vec<Code>) {
     codes.extend(own(operation));
     if let Some(extensions) = operation.extensions.as_mut() {
@@ -79,7 +79,7 @@ pub(crate) fn put(operation: &mut Operation, mut codes: Vec<Code>) {
     }
     for parameter in operation.parameters.iter().flatten() {
         match parameter {
-            // What cannot be read is not found.
+            // An unreadable path parameter gets 404.
             RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Path => codes.push(Code::NotFound),
             RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query => codes.push(Code::InvalidRequest),
             _ => {}

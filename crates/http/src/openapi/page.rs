@@ -13,7 +13,7 @@ use probity_contract::error::Code;
 use probity_contract::published::example;
 use serde_json::{Value, json};
 
-/// Operations that a reader needs first, in this order; the others of their sections follow.
+/// Operations that readers need first, in this order; the others of their sections follow.
 const FIRST: [&str; 5] = ["verify_email", "submit_batch", "get_batch_status", "get_batch_results", "download_batch"];
 
 /// Renders the whole page.
@@ -159,7 +159,7 @@ fn parameter_table(document: &Value, parameters: &[&Value]) -> Markup {
     }
 }
 
-/// Renders successes whole, and failures as one list: they share their body, which the section on errors describes.
+/// Renders each success in full, and failures as one list: they share their body, which the section on errors describes.
 fn answers(document: &Value, responses: &Value) -> Markup {
     let all = responses.as_object().into_iter().flatten();
     let (well, failed): (Vec<_>, Vec<_>) = all.partition(|(status, _)| status.starts_with('2'));

@@ -1,8 +1,8 @@
 //! Serves the OpenAPI document and its HTML page.
 //!
-//! Both are built when somebody first asks for one, and served from memory, compressed for clients that accept it. Neither needs a
-//! key. The page loads only the files of `web/docs`, which [`crate::web`] serves. Its policy makes browsers enforce that, even if a
-//! text of the document could inject a script.
+//! Both are built at the first request, and served from memory, compressed for clients that accept it. Neither needs a key. The
+//! page loads only the files of `web/docs`, which [`crate::web`] serves. Its policy makes browsers enforce that, even if a text
+//! of the document could inject a script.
 
 use std::sync::{Arc, OnceLock};
 

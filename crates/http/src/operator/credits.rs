@@ -1,4 +1,4 @@
-//! Credits of organizations: granted, corrected, listed.
+//! Credits of organizations: grants, corrections, ledger.
 
 use axum::extract::State;
 use probity_account::id::OrgId;

@@ -1,4 +1,4 @@
-//! The description of the operator's API, made from the code as that of the API is ([`crate::openapi`]).
+//! OpenAPI document of the operator's API, generated from the code like that of the API ([`crate::openapi`]).
 
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{InfoBuilder, OpenApi, SecurityRequirement, ServerBuilder};
@@ -8,10 +8,10 @@ use crate::openapi::errors::{self, Shape};
 use crate::openapi::frame;
 use crate::operator::described;
 
-/// The way to authenticate.
+/// Name of the security scheme.
 const SCHEME: &str = "operator";
 
-/// The groups of operations.
+/// Tags of operations.
 const TAGS: [(&str, &str); 5] = [
     ("Plans", "Configured plans."),
     ("Organizations", "Customers' organizations."),
@@ -20,7 +20,7 @@ const TAGS: [(&str, &str); 5] = [
     ("People", "Members of organizations."),
 ];
 
-/// The whole document. `public_url` is where clients reach the service, where that is known.
+/// Returns the whole document. `public_url` is the URL at which clients reach the service, if known.
 pub fn document(public_url: Option<&str>) -> OpenApi {
     let mut document = described();
     for item in document.paths.paths.values_mut() {

@@ -1,8 +1,8 @@
-//! The guard of the operator's API: one key, in the header, compared in a time that says nothing about it.
+//! Guard of the operator's API: one key, in the header, compared in constant time.
 //!
-//! Refused keys are counted for each address, apart from those of the API: an address has ten guesses per minute. The right key is
-//! never refused because of others' guesses. Pages of other origins are never let in: no answer has
-//! a header of CORS, and there is no cookie to ride on.
+//! Refused keys are counted per address, separately from those of the API: an address has ten guesses per minute. Guesses of
+//! others never block the right key. Pages of other origins never have access: responses have no CORS headers, and there is no
+//! cookie to abuse.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::edge::shell::assure;
 use crate::error::Refusal;
 use crate::operator::Operator;
 
-/// Refused keys a minute from one address, before it has to wait.
+/// Refused keys per minute from one address, before it has to wait.
 pub(crate) const FAILURES_PER_MINUTE: u32 = 10;
 
 /// Requires the operator key.
@@ -38,7 +38,7 @@ fn admitted(operator: &Operator, request: &Request) -> Result<(), Refusal> {
         app.metrics.accounts().auth_failed(AuthFailure::Missing);
         return Err(ApiError::of(Code::MissingApiKey).into());
     };
-    // Of equal length whatever was given: not even the key's length shows.
+    // Hashes have equal lengths for any input, so that not even the key's length is revealed.
     let hash = |text: &str| digest(&SHA256, text.as_bytes());
     if bool::from(hash(&given).as_ref().ct_eq(hash(operator.key.expose_secret()).as_ref())) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Plans, organizations, and holds on them.
+//! Plans, organizations and restrictions.
 
 use axum::Json;
 use axum::extract::State;

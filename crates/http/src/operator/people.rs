@@ -1,4 +1,4 @@
-//! The members of an organization, and links for those who cannot sign in.
+//! Members of an organization, and links for members who cannot sign in.
 
 use axum::extract::State;
 use probity_account::id::{OrgId, UserId};

@@ -1,10 +1,10 @@
-//! Which browser on which system, in a few words of ours, so that people recognize their sessions.
+//! Name of browser and system in our own words, by which members recognize their sessions.
 //!
-//! What a client says of itself is looked at and never kept: the words come from two lists.
+//! The `User-Agent` is read but never stored: the words come from two lists.
 
 use axum::http::{HeaderMap, header};
 
-/// What stands in the name of each browser; of several the first counts, because they claim to be each other.
+/// Text that identifies each browser; the first match counts, because browsers claim to be each other.
 const BROWSERS: [(&str, &str); 8] = [
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -16,7 +16,7 @@ const BROWSERS: [(&str, &str); 8] = [
     ("curl/", "curl"),
 ];
 
-/// The same for systems.
+/// Text that identifies each system, likewise.
 const SYSTEMS: [(&str, &str); 7] = [
     ("Windows", "Windows"),
     ("Android", "Android"),
@@ -27,7 +27,7 @@ const SYSTEMS: [(&str, &str); 7] = [
     ("Linux", "Linux"),
 ];
 
-/// `Firefox on Linux`; what is not known is left out.
+/// Returns a name such as `Firefox on Linux`; unknown parts are omitted.
 pub(crate) fn describe(headers: &HeaderMap) -> String {
     let said = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let known =

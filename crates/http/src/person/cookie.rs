@@ -1,9 +1,8 @@
-//! The cookies: a session's token, the mark of a browser that has signed in before, and what a browser keeps while its user is at
-//! a provider of sign-in.
+//! Cookies: the token of a session, the mark of a browser that has signed in before, and the state of a sign-in at a provider.
 //!
-//! Over https all are `__Host-` cookies (RFC 6265bis §4.1.3): no other host can set them, and they never travel in the clear.
-//! Without https browsers refuse such names; then plain ones are used, on loopback and in private networks only, and elsewhere
-//! nobody can sign in.
+//! Over HTTPS, all are `__Host-` cookies (RFC 6265bis §4.1.3): no other host can set them, and they are never sent unencrypted.
+//! Without HTTPS, browsers refuse such names; plain names are then used on loopback and in private networks, and elsewhere
+//! sign-in is impossible.
 
 use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -19,34 +18,34 @@ use url::Url;
 
 use crate::error::Refusal;
 
-/// How long a browser keeps its mark, in seconds: what browsers allow at most (RFC 6265bis §5.5).
+/// Lifetime of a browser's mark, in seconds: the maximum of browsers (RFC 6265bis §5.5).
 const DEVICE_KEPT_S: i64 = 400 * 24 * 3_600;
 
-/// How the dashboard is reached.
+/// Transport of the dashboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageTransport {
-    /// By https, or by an address that should be.
+    /// HTTPS, or an address that should use it.
     Secure,
-    /// By http, within a network where that may be.
+    /// HTTP within a network where that is allowed.
     Plain,
-    /// By http through the open network.
+    /// HTTP over a public network.
     Open,
 }
 
 impl PageTransport {
-    /// As the operator says or, where nobody says, as the client has found here.
+    /// Determines the transport from the operator's setting or, without one, from the client's request.
     pub(crate) fn of(public_url: Option<&str>, host: Option<&str>) -> Self {
         match public_url.and_then(|url| Url::parse(url).ok()) {
             Some(url) if url.scheme() == "https" => Self::Secure,
             Some(url) if url.host_str().is_some_and(is_near) => Self::Plain,
             Some(_) => Self::Open,
-            // Without https a browser does not keep the cookie of a far host: it cannot be stolen on the way.
+            // Without HTTPS, a browser drops the cookie of a distant host, so it cannot be intercepted.
             None if host.is_some_and(|host| is_near(without_port(host))) => Self::Plain,
             None => Self::Secure,
         }
     }
 
-    /// Refuses to take passwords through the open network.
+    /// Refuses passwords over a public network.
     pub(crate) fn check(self) -> Result<Self, Refusal> {
         match self {
             Self::Open => Err(ApiError::forbidden_scope("sign-in needs HTTPS; set server.public_url").into()),
@@ -64,7 +63,7 @@ impl PageTransport {
     }
 }
 
-/// Whether a host is this machine, or one that only private networks reach.
+/// Returns whether a host is this machine, or reachable from private networks only.
 fn is_near(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse() {
@@ -80,32 +79,32 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// A cookie that a browser keeps for us.
+/// A cookie of ours.
 pub(crate) struct PageCookie {
     name: &'static str,
-    /// How long it is kept, in seconds; until the browser ends where there is no time.
+    /// Lifetime in seconds; `None` until the browser closes.
     kept_s: Option<i64>,
 }
 
-/// The token of a session: it ends with the browser, and sooner with the session.
+/// Token of a session: ends with the browser, or earlier with the session.
 pub(crate) const SESSION: PageCookie = PageCookie { name: "probity", kept_s: None };
-/// The mark of a browser that has signed in before.
+/// Mark of a browser that has signed in before.
 pub(crate) const DEVICE: PageCookie = PageCookie { name: "probity-device", kept_s: Some(DEVICE_KEPT_S) };
-/// What the browser keeps of a sign-in at a provider, for as long as that may take.
+/// State of a sign-in at a provider, for its maximum duration.
 pub(crate) const SSO: PageCookie = PageCookie { name: "probity-sso", kept_s: Some(SSO_FLOW_MS / 1_000) };
 
 impl PageCookie {
-    /// Returns what the browser sends.
+    /// Returns the value in the request.
     pub(crate) fn get(&self, transport: PageTransport, headers: &HeaderMap) -> Option<Vec<u8>> {
         URL_SAFE_NO_PAD.decode(value(headers, &transport.name(self.name))?).ok()
     }
 
-    /// Returns the header that has the browser keep this.
+    /// Returns the header that sets the cookie.
     pub(crate) fn set(&self, transport: PageTransport, kept: &[u8]) -> HeaderValue {
         self.header(transport, &URL_SAFE_NO_PAD.encode(kept), self.kept_s)
     }
 
-    /// Returns the header that takes the cookie away.
+    /// Returns the header that removes the cookie.
     pub(crate) fn clear(&self, transport: PageTransport) -> HeaderValue {
         self.header(transport, "", Some(0))
     }
@@ -117,18 +116,18 @@ impl PageCookie {
     }
 }
 
-/// The token of the request's session.
+/// Returns the token of the request's session.
 pub(crate) fn session(transport: PageTransport, headers: &HeaderMap) -> Option<SessionToken> {
     SESSION.get(transport, headers)?.try_into().ok()
 }
 
-/// An answer that brings a session's token to its browser.
+/// Responds with a session's token for the browser.
 pub(crate) fn with_session<T: Serialize>(transport: PageTransport, answer: WithToken<T>) -> Response {
     let cookie = SESSION.set(transport, &answer.token);
     ([(header::SET_COOKIE, cookie)], Json(answer.shown)).into_response()
 }
 
-/// The value of a cookie. One that comes twice is none: somebody else has set one of them.
+/// Returns the value of a cookie; `None` if it occurs twice, because then one was set by someone else.
 fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

@@ -1,9 +1,10 @@
-//! The guard of everything that a page of the dashboard asks for.
+//! Guard of all requests from dashboard pages.
 //!
-//! In this order: what changes something comes from a page of ours (403), there is a session (401), what changes something
-//! says its page token (403), the limits of the session and of the organization are not used up (429), and the person may do it
-//! (403). The order of the first two keeps pages elsewhere from learning whether somebody is signed in. A verdict changes
-//! something too, as it costs credits: it is asked for by GET, which a link elsewhere makes a browser send with its cookies.
+//! Checked in this order: a changing request comes from our own page (403), there is a session (401), a changing request has the
+//! page token (403), the limits of session and organization are not used up (429), and the member has the permission (403). The
+//! first check comes before the second, so that other sites cannot learn whether a user is signed in. A verification is a
+//! changing request too, because it costs credits: it uses GET, which a link on another site makes a browser send with its
+//! cookies.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -35,29 +36,29 @@ use crate::person::{client, origin};
 
 static PAGE_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
 
-/// What a route of the dashboard asks of a request.
+/// Requirement of a dashboard route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageAccess {
-    /// No session: this is how one comes about.
+    /// No session, as for sign-in.
     Anybody,
-    /// A session, of whatever organization.
+    /// A session of any organization.
     Session,
-    /// A session of an organization that is not stopped.
+    /// A session of an organization without a restriction.
     Running,
-    /// The same, of somebody whose role has the scope.
+    /// The same, with a role that has the scope.
     May(Scope),
     /// The same, of an administrator.
     Administrator,
 }
 
-/// How the request of a person came, and from whom. An extractor behind the guard.
+/// Origin of a member's request. An extractor behind the guard.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) transport: PageTransport,
     pub(crate) visitor: Visitor,
 }
 
-/// The session that a request belongs to. An extractor behind the guard.
+/// Session of a request. An extractor behind the guard.
 #[derive(Clone, Debug)]
 pub(crate) struct Person(pub(crate) OpenSession);
 
@@ -84,16 +85,16 @@ macro_rules! extension_of_guard {
 extension_of_guard!(Arrival);
 extension_of_guard!(Person);
 
-/// The guard of a route under `/app`.
+/// Guard of a route under `/app`.
 #[derive(Clone)]
 pub(crate) struct PageGuard {
     pub(crate) app: Arc<App>,
     pub(crate) access: PageAccess,
-    /// Whether the data is of one mode.
+    /// Whether the data belongs to one mode.
     pub(crate) has_modes: bool,
 }
 
-/// [`PageGuard`] as a layer's function.
+/// Applies [`PageGuard`]; function of a layer.
 pub(crate) async fn page(State(it): State<PageGuard>, mut request: Request, next: Next) -> Response {
     match enter(&it, &mut request).await {
         Ok(()) => next.run(request).await,
@@ -101,7 +102,7 @@ pub(crate) async fn page(State(it): State<PageGuard>, mut request: Request, next
     }
 }
 
-/// The guard of a route of the API under `/app/v1`, as a layer's function.
+/// Guards a route of the API under `/app/v1`; function of a layer.
 pub(crate) async fn api(State(it): State<RouteGuard>, mut request: Request, next: Next) -> Response {
     let need = it.need(request.method());
     match open(&it.app, &mut request, need, it.has_modes).await {
@@ -127,7 +128,7 @@ async fn enter(guard: &PageGuard, request: &mut Request) -> Result<(), Refusal> 
     }
 }
 
-/// Lets a request through as far as it needs no session.
+/// Checks a request as far as no session is needed.
 fn visit(app: &App, request: &mut Request) -> Result<PageTransport, Refusal> {
     let public_url = app.config.public_url.as_deref();
     if !origin::is_safe(request.method()) {
@@ -143,7 +144,7 @@ fn visit(app: &App, request: &mut Request) -> Result<PageTransport, Refusal> {
     Ok(transport)
 }
 
-/// Lets the request of a person through, or says why not.
+/// Checks a member's request; returns the reason for a refusal.
 async fn open(app: &App, request: &mut Request, need: Need, has_modes: bool) -> Result<Caller, Refusal> {
     let now = app.now();
     let transport = visit(app, request)?;
@@ -167,8 +168,9 @@ async fn open(app: &App, request: &mut Request, need: Need, has_modes: bool) -> 
     Ok(caller)
 }
 
-/// Whether a page shows test data: its requests then have `mode=test`. A header would not do, because links to downloads and
-/// event streams have none of their own. What has no test data refuses it, because it would show and change that of live mode.
+/// Returns whether a page shows test data: its requests then have `mode=test`. A header would not work, because links to
+/// downloads and event streams have none of their own. Routes without test data refuse the parameter, because they would show and
+/// change live data.
 fn is_test(request: &Request, has_modes: bool) -> Result<bool, Refusal> {
     let is_test = Query::of(request.uri()).one_of("mode", &["live", "test"])?.as_deref() == Some("test");
     if is_test && !has_modes {

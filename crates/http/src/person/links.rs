@@ -1,6 +1,6 @@
 //! `/app/link`: one-time links.
 //!
-//! The token is in a header: proxies write paths into their logs, and a reader of the log could use the link first.
+//! The token is in a header: proxies log paths, and a reader of the log could use the link first.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName};
@@ -14,7 +14,7 @@ use crate::person::guard::Arrival;
 
 static TOKEN: HeaderName = HeaderName::from_static("x-link-token");
 
-/// Says what a link is for, without using it.
+/// Returns the purpose of a link, without using it.
 pub(crate) async fn get_link(
     State(app): AppState,
     Arrival { visitor, .. }: Arrival,
@@ -23,7 +23,7 @@ pub(crate) async fn get_link(
     answer(link_use::get_link(&app, &visitor, token(&headers)).await)
 }
 
-/// Sets the person's password and begins a session.
+/// Sets the member's password and starts a session.
 pub(crate) async fn redeem_link(
     State(app): AppState,
     Arrival { transport, visitor }: Arrival,
@@ -34,7 +34,7 @@ pub(crate) async fn redeem_link(
     Ok(cookie::with_session(transport, begun))
 }
 
-/// The token of the request; a request without one is an attempt like any other.
+/// Returns the token of the request; a missing token counts as an attempt, too.
 pub(crate) fn token(headers: &HeaderMap) -> &str {
     headers.get(&TOKEN).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! Where a request comes from: what changes something must come from a page of ours.
+//! Origin of a request: changing requests must come from our own pages.
 //!
-//! Browsers say so and pages cannot make them lie: `Sec-Fetch-Site` where the connection is secure, `Origin` on every request
-//! that is no plain look. A request that says neither is refused too; no browser in use sends such. This stands before the
-//! page token, so that a page elsewhere can neither sign somebody in nor use up a link.
+//! Browsers report it, and pages cannot forge it: `Sec-Fetch-Site` over secure connections, `Origin` on every request except
+//! simple reads. A request with neither is refused; no current browser sends one. This check comes before the page token, so that
+//! a page of another site can neither sign a user in nor use up a link.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header};
@@ -11,18 +11,18 @@ use probity_contract::error::{ApiError, Code};
 
 use crate::error::Refusal;
 
-/// Whether a request of this method changes nothing (RFC 9110 §9.2.1).
+/// Returns whether a method changes nothing (RFC 9110 §9.2.1).
 pub(crate) fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-/// The host that the client asked for.
+/// Returns the host that the client requested.
 pub(crate) fn host(request: &Request) -> Option<&str> {
     let named = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
     request.uri().authority().map(axum::http::uri::Authority::as_str).or(named)
 }
 
-/// Refuses what does not come from a page of ours.
+/// Refuses requests that do not come from our own pages.
 pub(crate) fn check(request: &Request, public_url: Option<&str>) -> Result<(), Refusal> {
     if is_own(request.headers(), host(request), public_url) {
         Ok(())

@@ -1,4 +1,4 @@
-//! Every route of the dashboard's pages: the table of contents, and what each asks for.
+//! All routes of the dashboard's pages, with their requirements.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::widget::checks;
 pub use crate::person::guard::PageAccess;
 use PageAccess::{Administrator, Anybody, May, Running, Session};
 
-/// A route of the dashboard's pages.
+/// Route of the dashboard's pages.
 pub struct PageRoute {
     pub method: &'static str,
     pub path: &'static str,
     pub access: PageAccess,
-    /// Whether the data is of one mode, live or test.
+    /// Whether the data belongs to one mode, live or test.
     has_modes: bool,
     handler: MethodRouter<Arc<App>>,
 }
@@ -40,13 +40,13 @@ where
     PageRoute { method, path, access, has_modes: false, handler: on(filter, handler) }
 }
 
-/// Every route; those of the API lie beside them, under `/app/v1`.
+/// Returns every route; those of the API are beside them, under `/app/v1`.
 pub fn routes() -> impl Iterator<Item = PageRoute> {
     let moded = of_one_mode().into_iter().map(|route| PageRoute { has_modes: true, ..route });
     of_organization().into_iter().chain(moded)
 }
 
-/// Routes whose data is the organization's or the person's, in both modes.
+/// Returns routes whose data belongs to the organization or the member, in both modes.
 fn of_organization() -> Vec<PageRoute> {
     vec![
         row("GET", "/app/sign-in", Anybody, sign_in::get_options),
@@ -83,7 +83,7 @@ fn of_organization() -> Vec<PageRoute> {
     ]
 }
 
-/// Routes whose data is of one mode, live or test.
+/// Returns routes whose data belongs to one mode, live or test.
 fn of_one_mode() -> Vec<PageRoute> {
     vec![
         row("GET", "/app/jobs/{id}/events", May(Scope::ReadJobs), events::get_events),
@@ -117,7 +117,7 @@ fn of_one_mode() -> Vec<PageRoute> {
     ]
 }
 
-/// The routes, each behind its guard; and those of the API behind the guard of sessions.
+/// Builds the routes, each behind its guard, with those of the API behind the guard of sessions.
 pub(crate) fn pages(app: &Arc<App>) -> Router {
     let own = routes().fold(Router::new(), |router, route| {
         let guard = PageGuard { app: app.clone(), access: route.access, has_modes: route.has_modes };
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// A page that takes a call for one without a mode would get live data in test mode.
+    /// If a page treats a route as one without a mode, it gets live data in test mode.
     #[test]
     fn pages_know_which_paths_are_of_one_mode() {
         let page = include_str!("../../../../web/app/mode.js");

@@ -9,7 +9,7 @@ use crate::handler::{Answer, AppState, JsonBody, Refusal, answer};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
 
-/// Shows a new secret, which a code has yet to confirm.
+/// Creates a new secret, which a code must confirm.
 pub(crate) async fn begin_second_factor(
     State(app): AppState,
     Arrival { visitor, .. }: Arrival,
@@ -19,7 +19,7 @@ pub(crate) async fn begin_second_factor(
     answer(second_factor::begin_second_factor(&app, &visitor, &session, given).await)
 }
 
-/// Asks for the second factor from now on, and shows the codes of recovery.
+/// Enables two-factor authentication, and shows the recovery codes.
 pub(crate) async fn confirm_second_factor(
     State(app): AppState,
     Arrival { transport, visitor }: Arrival,
@@ -30,7 +30,7 @@ pub(crate) async fn confirm_second_factor(
     Ok(cookie::with_session(transport, confirmed))
 }
 
-/// Does not ask for the second factor any more.
+/// Disables two-factor authentication.
 pub(crate) async fn delete_second_factor(
     State(app): AppState,
     Arrival { transport, visitor }: Arrival,

@@ -13,7 +13,7 @@ use crate::handler::{Answer, AppState, JsonBody, PathId, Refusal, answer};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
 
-/// Shows the session that asks.
+/// Returns the current session.
 pub(crate) async fn get_session(
     State(app): AppState,
     Arrival { visitor, .. }: Arrival,
@@ -22,12 +22,12 @@ pub(crate) async fn get_session(
     answer(sessions::get_session(&app, &visitor, &session).await)
 }
 
-/// Lists where the person is signed in.
+/// Lists the member's sessions.
 pub(crate) async fn list_sessions(State(app): AppState, Person(session): Person) -> Answer<List<SessionListed>> {
     answer(sessions::list_sessions(&app, &session).await)
 }
 
-/// Ends one session of the person.
+/// Ends one of the member's sessions.
 pub(crate) async fn delete_session(
     State(app): AppState,
     Person(session): Person,
@@ -36,7 +36,7 @@ pub(crate) async fn delete_session(
     answer(sessions::delete_session(&app, &session, id).await)
 }
 
-/// Ends every other session of the person.
+/// Ends all other sessions of the member.
 pub(crate) async fn delete_other_sessions(State(app): AppState, Person(session): Person) -> Answer<DeletedSessions> {
     answer(sessions::delete_other_sessions(&app, &session).await)
 }

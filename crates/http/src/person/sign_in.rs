@@ -1,4 +1,4 @@
-//! `POST /app/sign-in` and `POST /app/sign-out`. A session begins with a fresh token, whatever cookie came along.
+//! `POST /app/sign-in` and `POST /app/sign-out`. A session starts with a new token, regardless of the request's cookies.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use crate::handler::{Answer, AppState, JsonBody, Refusal, answer};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
 
-/// Signs a person in.
+/// Signs a member in.
 pub(crate) async fn sign_in(
     State(app): AppState,
     Arrival { transport, visitor }: Arrival,
@@ -30,12 +30,12 @@ pub(crate) async fn sign_in(
     }
 }
 
-/// What the page for signing in can offer.
+/// Returns the ways to sign in that the page offers.
 pub(crate) async fn get_options(State(app): AppState) -> Answer<SignInOptions> {
     answer(forgotten_password::get_sign_in_options(&app).await)
 }
 
-/// Has a link for a new password mailed, if the address is a member's.
+/// Mails a link for resetting the password, if the address is a member's.
 pub(crate) async fn ask_for_link(
     State(app): AppState,
     Arrival { visitor, .. }: Arrival,

@@ -1,5 +1,5 @@
-//! `/app/sso`: single sign-on. The browser comes back to `/app/sso/callback` by a link of the provider's, so that route has neither
-//! a page token nor an origin of ours; the cookie of the sign-in stands for both.
+//! `/app/sso`: single sign-on. The browser returns to `/app/sso/callback` by a redirect of the provider, so that route has
+//! neither a page token nor our own origin; the cookie of the sign-in replaces both.
 
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
@@ -15,7 +15,7 @@ use crate::handler::{Answer, AppState, Call, JsonBody, Refusal, answer};
 use crate::person::cookie;
 use crate::person::guard::{Arrival, Person};
 
-/// Shows the single sign-on of the organization.
+/// Returns the single sign-on of the organization.
 pub(crate) async fn get_sso(Call(app, caller): Call) -> Answer<SsoShown> {
     answer(setup::get_sso(&app, &caller).await)
 }
@@ -45,12 +45,12 @@ pub(crate) async fn test_sso(Call(app, caller): Call) -> Answer<SsoTested> {
     answer(setup::test_sso(&app, &caller).await)
 }
 
-/// Looks for the record that proves a domain.
+/// Looks up the record that proves a domain.
 pub(crate) async fn prove_domain(Call(app, caller): Call, JsonBody(given): JsonBody<ProveDomain>) -> Answer<SsoShown> {
     answer(domains::prove_domain(&app, &caller, &given.domain).await)
 }
 
-/// Says where the browser goes, and has it keep what the answer must fit.
+/// Redirects the browser, which keeps the state that the response must match.
 pub(crate) async fn begin_sso(
     State(app): AppState,
     Arrival { transport, visitor }: Arrival,
@@ -60,7 +60,7 @@ pub(crate) async fn begin_sso(
     Ok(([(header::SET_COOKIE, cookie::SSO.set(transport, &kept))], Json(begun)).into_response())
 }
 
-/// Begins a session, or leads to the page for signing in with a word for what was wrong.
+/// Starts a session, or redirects to the sign-in page with an error code.
 pub(crate) async fn finish_sso(
     State(app): AppState,
     Arrival { transport, visitor }: Arrival,
@@ -77,7 +77,7 @@ pub(crate) async fn finish_sso(
     let base = app.config.public_url.as_deref().unwrap_or_default().trim_end_matches('/');
     let mut response = StatusCode::SEE_OTHER.into_response();
     let to = response.headers_mut();
-    // Words of ours, below the operator's URL.
+    // Our own words, below the operator's URL.
     let place = HeaderValue::try_from(format!("{base}{place}")).unwrap_or(HeaderValue::from_static("/"));
     to.insert(header::LOCATION, place);
     to.append(header::SET_COOKIE, cookie::SSO.clear(transport));

@@ -1,5 +1,5 @@
-//! `/unsubscribe/{token}`: the link in every report. Mail programs POST to it (RFC 8058); people see a page with a button, because
-//! scanners open links too. The token is the proof, so there is no session and no page token.
+//! `/unsubscribe/{token}`: the link in every report. Mail programs POST to it (RFC 8058); browsers get a page with a button,
+//! because scanners open links too. The token is sufficient proof, without a session or page token.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ async fn end(State(app): AppState, Path(token): Path<String>, head: HeaderMap) -
     }
 }
 
-/// Shows people a page if the link is damaged. Whose it was is not known, so the browser says the language.
+/// Returns a page for a damaged link. Its owner is unknown, so the browser's language is used.
 fn refused(error: ApiError, head: &HeaderMap) -> Result<Response, Refusal> {
     if error.code() != ApiError::not_found().code() {
         return Err(Refusal(error));

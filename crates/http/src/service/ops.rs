@@ -1,7 +1,7 @@
 //! Operator routes: `/healthz`, `/readyz` and `/metrics`, next to the API and without a key.
 //!
 //! - Liveness checks nothing: a process that responds is alive, and restarting it would not repair a database.
-//! - Readiness checks the parts that every request needs. The result is cached, so that nobody can load the database with it.
+//! - Readiness checks the parts that every request needs. The result is cached, so that requests cannot load the database.
 //! - Metrics are restricted to their readers ([`Readers`]).
 
 use std::net::SocketAddr;

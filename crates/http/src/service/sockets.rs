@@ -1,9 +1,8 @@
-//! The service on its sockets: bound before anything is promised, served by one task each, drained at the end.
+//! Sockets of the service: bound before any work begins, served by one task each, drained at the end.
 //!
-//! Binding is apart from answering so that an address that is taken fails the start, and so that a system's choice of a port is
-//! known
-//! before the first request. Draining takes no more requests and waits for those in flight as long as the configuration says;
-//! what is behind the routes goes on until [`Core::stop`].
+//! Binding is separate from serving, so that an occupied address fails the start, and a port chosen by the system is known before
+//! the first request. Draining accepts no more requests and waits for those in flight as long as configured; the parts behind the
+//! routes continue until [`Core::stop`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::edge::listen::{Listener, Stopped};
 use crate::service::{Core, ServiceConfig, Verifiers};
 
-/// Sockets that are bound and do not answer yet.
+/// Bound sockets that are not served yet.
 pub struct BoundSockets {
     api: Vec<Listener>,
     operator: Vec<Listener>,
@@ -28,17 +27,17 @@ impl BoundSockets {
         Ok(Self { api: bind(addresses).await?, operator: Vec::new() })
     }
 
-    /// Binds addresses of the operator's API besides.
+    /// Binds separate addresses of the operator's API.
     pub async fn with_operator(self, addresses: &[SocketAddr]) -> io::Result<Self> {
         Ok(Self { operator: bind(addresses).await?, ..self })
     }
 
-    /// Where, with the ports that the system chose.
+    /// Returns the addresses, with the ports that the system chose.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.api.iter().map(Listener::address).collect()
     }
 
-    /// Where the operator's API listens by itself.
+    /// Returns the separate addresses of the operator's API.
     pub fn operator_addresses(&self) -> Vec<SocketAddr> {
         self.operator.iter().map(Listener::address).collect()
     }
@@ -54,7 +53,7 @@ async fn bind(addresses: &[SocketAddr]) -> io::Result<Vec<Listener>> {
     Ok(listeners)
 }
 
-/// A service that answers.
+/// A running service.
 pub struct Service {
     core: Core,
     stop: CancellationToken,
@@ -62,7 +61,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts to answer on bound sockets.
+    /// Starts to serve bound sockets.
     pub fn start(bound: BoundSockets, instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
         let core = Core::start(instance, config, verifiers);
         let stop = CancellationToken::new();
@@ -75,8 +74,8 @@ impl Service {
         Self { core, stop, listening }
     }
 
-    /// Takes no more requests, and waits until those in flight are finished or, after the time for that, cut. What is behind
-    /// the routes goes on until it is stopped.
+    /// Accepts no more requests, and waits until those in flight finish or, after the time limit, are cut. The parts behind the
+    /// routes continue until they are stopped.
     pub async fn drain(self) -> Core {
         self.core.ending.cancel();
         self.stop.cancel();

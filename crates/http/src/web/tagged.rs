@@ -1,4 +1,4 @@
-//! Bodies that stay the same: sent compressed to clients that take it, and not at all to those that have them.
+//! Static bodies: compressed for clients that accept it, and omitted for clients that have them cached.
 
 use std::io::Write as _;
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ pub(crate) struct TaggedBody {
     kind: HeaderValue,
     tag: HeaderValue,
     plain: Bytes,
-    /// Gzip form, made when the first client asks for it: a start waits for none. `None` if it is not smaller.
+    /// Gzip form, created at the first request for it, so that it does not delay the start. `None` if it is not smaller.
     packed: OnceLock<Option<Bytes>>,
 }
 
@@ -30,7 +30,7 @@ impl TaggedBody {
         Self { kind: HeaderValue::from_static(kind), tag, plain, packed: OnceLock::new() }
     }
 
-    /// Answers a client, with these headers besides those of the body.
+    /// Responds to a client, with these headers besides those of the body.
     pub(crate) fn answer(
         &self,
         asked: &HeaderMap,
@@ -69,7 +69,7 @@ pub(super) fn hash<'t>(parts: impl IntoIterator<Item = &'t [u8]>) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(&context.finish().as_ref()[..16])
 }
 
-/// Returns whether the client has the body with this tag, by weak comparison (RFC 9110 §13.1.2).
+/// Returns whether the client has cached the body with this tag, by weak comparison (RFC 9110 §13.1.2).
 fn is_known(asked: &HeaderMap, tag: &[u8]) -> bool {
     let lists = asked.get_all(IF_NONE_MATCH).iter();
     lists.flat_map(|list| list.as_bytes().split(|byte| *byte == b',')).any(|candidate| {
@@ -78,8 +78,8 @@ fn is_known(asked: &HeaderMap, tag: &[u8]) -> bool {
     })
 }
 
-/// Returns whether to send gzip to a client (RFC 9110 §12.5.3): if it accepts gzip, and does not prefer the plain form. `*` stands
-/// for what is not named.
+/// Returns whether to send gzip to a client (RFC 9110 §12.5.3): if it accepts gzip, and does not prefer the plain form. `*`
+/// covers codings that are not named.
 fn takes_gzip(asked: &HeaderMap) -> bool {
     let lists = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
     let codings: Vec<(&str, u16)> = lists.flat_map(|list| list.split(',')).map(weighted).collect();
@@ -92,8 +92,8 @@ fn takes_gzip(asked: &HeaderMap) -> bool {
     gzip > 0 && weight(&["identity"]).is_none_or(|plain| plain <= gzip)
 }
 
-/// Splits a coding from its weight in thousandths; without one, it has the greatest. A malformed weight counts as 0: the plain form
-/// is right for everybody.
+/// Splits a coding from its weight in thousandths; the default is 1,000. A malformed weight counts as 0, because every client
+/// accepts the plain form.
 fn weighted(coding: &str) -> (&str, u16) {
     let (name, weight) = coding.split_once(';').map_or((coding, None), |(name, weight)| (name, Some(weight)));
     (name.trim(), weight.map_or(1_000, |weight| thousandths(weight.trim()).unwrap_or(0)))
@@ -139,7 +139,7 @@ mod tests {
             ("gzip; q=0.0", false),
             ("br", false),
             ("", false),
-            // What is named does not fall under the star.
+            // The star does not cover named codings.
             ("gzip;q=0, *", false),
             ("*, gzip;q=0", false),
             ("*;q=0, gzip;q=0.001", true),

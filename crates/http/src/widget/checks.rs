@@ -1,5 +1,4 @@
-//! `GET /v1/widget/nonce` and `GET /v1/widget/verify`: what the script asks; `GET /app/widget/preview`: what the dashboard's
-//! preview shows.
+//! `GET /v1/widget/nonce` and `GET /v1/widget/verify` for the script; `GET /app/widget/preview` for the dashboard's preview.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,8 +1,8 @@
-//! Who knocks at the widget's routes.
+//! Admission to the widget's routes.
 //!
-//! A `pub` key in the query (401, 403) and an origin that it names (403 `domain_not_authorized`) come before the visitor's
-//! admission ([`probity_service::widget::entry`]). From the second step on pages of that origin may read the answer, whatever
-//! it is, so that the script can tell a used nonce from a service that is away; nobody else's pages ever may.
+//! A `pub` key in the query (401, 403) and an origin that it allows (403 `domain_not_authorized`) are checked before the
+//! visitor's admission ([`probity_service::widget::entry`]). From the second check on, pages of that origin may read every
+//! response, so that the script can distinguish a used nonce from an unavailable service. Other pages never may.
 
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, header};
@@ -18,7 +18,7 @@ use crate::callers::auth;
 use crate::edge::shell::assure;
 use crate::error::Refusal;
 
-/// Lets a visitor in, or says why not; puts on the answer what browsers need to let the page read it.
+/// Admits a visitor, or returns the error; adds the headers that let the page read the response.
 pub(super) async fn enter(app: &App, parts: &Parts, now: Millis) -> Result<WidgetVisitor, Refusal> {
     let mut headers = vec![(header::VARY, HeaderValue::from_static("origin"))];
     let entered = admitted(app, parts, now, &mut headers).await;
@@ -43,9 +43,9 @@ async fn admitted(
     Ok(admit_visitor(app, page, from, now)?)
 }
 
-/// The key of the query.
+/// Returns the key in the query.
 fn key(app: &App, query: &Query) -> Result<String, Refusal> {
-    // A text that cannot be decoded is no key.
+    // A text that cannot be decoded is not a key.
     let text = query.text("key").map_err(|_| ApiError::invalid_api_key())?.filter(|text| !text.is_empty());
     let Some(text) = text else {
         app.metrics.accounts().auth_failed(AuthFailure::Missing);

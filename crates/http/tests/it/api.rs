@@ -46,7 +46,7 @@ async fn an_empty_body_needs_no_content_type_on_any_route() {
     app.stop().await;
 }
 
-/// Calls that need no body.
+/// Calls without a body.
 const BODILESS: [&str; 8] = [
     "/v1/batch-verify/job_01h455vb4pex5vsknk084sn02q/cancel",
     "/v1/integrations/ghost/connections/conn_01h455vb4pex5vsknk084sn02q/test",

@@ -128,7 +128,7 @@ async fn nothing_that_clients_send_is_in_logs_metrics_documents_or_errors() {
     // Even a part of a key must not appear.
     let [secrets @ .., public] = [key, test, poor, unknown, &made, &public].map(|secret| &secret[secret.len() - 30..]);
     let stored_nowhere = [&[LOCAL, IDEMPOTENCY_KEY, STRAY], secrets.as_slice()].concat();
-    // A public key is stored: its owner may see it again.
+    // A public key is stored, because its owner may view it again.
     let canaries = [&[NAME, public], stored_nowhere.as_slice()].concat();
     for answer in quiet {
         assert!(answer.status >= 400, "{answer:?}");

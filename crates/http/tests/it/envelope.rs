@@ -125,7 +125,7 @@ async fn head_is_get_without_the_body() {
     assert_eq!(client.answer(false).await.body, r#"{"name":"last"}"#);
 }
 
-/// A length that is sent is that of GET's body (RFC 9110 §8.6).
+/// A `Content-Length`, if sent, is that of GET's body (RFC 9110 §8.6).
 #[tokio::test]
 async fn no_length_is_sent_where_it_is_not_known() {
     let served = Served::start().await;

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use crate::test_app::{Call, TestApp, pass};
 use crate::webhooks::receivers::webhooks_to_loopback;
 
-/// Gets a verdict at once.
+/// Address that gets a verdict at once.
 const CANARY: &str = "kanarie.7h2k@takes-all.com";
-/// Gets no verdict.
+/// Address that gets no verdict.
 const WAITING: &str = "waits-kanarie.5p8d@honest-mail.com";
-/// Never submitted, but suggested for [`MISTYPED`].
+/// Address that is never submitted, but suggested for [`MISTYPED`].
 const SUGGESTED: &str = "kanarie.9x4m@gmail.com";
 const MISTYPED: &str = "kanarie.9x4m@gmial.com";
 

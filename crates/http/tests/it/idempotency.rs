@@ -1,4 +1,4 @@
-//! Tests of POSTs with an `Idempotency-Key`: each takes effect once, whatever happens.
+//! Tests of POSTs with an `Idempotency-Key`: each takes effect once, after any failure.
 
 use std::time::Duration;
 

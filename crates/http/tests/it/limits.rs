@@ -113,7 +113,7 @@ async fn huge_header_sections_are_a_431() {
         let answer = served.ask(&huge).await;
         assert_eq!((answer.status, answer.header("connection")), (status, Some("close")));
     }
-    // What hyper does not read resets the connection, which can overtake the answer.
+    // Data that hyper does not read resets the connection, which can overtake the response.
     let mut client = served.connect().await;
     client.send(value(500_000).as_bytes()).await;
     let all = client.until_closed().await;
@@ -147,7 +147,7 @@ async fn what_cannot_be_read_ends_the_connection_behind_what_could_be() {
     }
 }
 
-/// TLS and HTTP/2 are the proxy's.
+/// TLS and HTTP/2 are left to the proxy.
 #[tokio::test]
 async fn http2_is_not_spoken() {
     let served = Served::start().await;
@@ -155,7 +155,7 @@ async fn http2_is_not_spoken() {
     client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
     let all = client.until_closed().await;
     assert!(all.is_empty() || all.starts_with("HTTP/1.1 400 "), "{all}");
-    // An upgrade that is offered is ignored (RFC 9110 §7.8).
+    // An offered upgrade is ignored (RFC 9110 §7.8).
     let upgrade = "GET /id HTTP/1.1\r\nhost: x\r\nconnection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: \r\n\r\n";
     assert_eq!(served.ask(upgrade).await.status, 200);
 }

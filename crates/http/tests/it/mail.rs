@@ -270,7 +270,7 @@ async fn heard_until(outcome: &str, app: &TestApp, heard: &mut mpsc::UnboundedRe
     heard_up_to("", outcome, app, heard).await
 }
 
-/// The same, also waiting for the last word of the relay, which may come after the outcome; empty for none.
+/// Does the same, also waiting for the relay's last message, which may come after the outcome; empty for none.
 async fn heard_up_to(
     last: &str,
     outcome: &str,

@@ -83,7 +83,7 @@ pub(crate) const ROUTES: [Route; 73] = [
     ("GET", "/v1/integrations/{type}/connections/{id}/runs", Some(Scope::ReadIntegrations), 200),
     ("POST", "/v1/integrations/{type}/connections/{id}/runs", Some(Scope::WriteIntegrations), 201),
     ("GET", "/v1/integrations/{type}/connections/{id}/runs/{run_id}", Some(Scope::ReadIntegrations), 200),
-    // There is nothing to confirm.
+    // There is no run to confirm.
     ("POST", "/v1/integrations/{type}/connections/{id}/runs/{run_id}/confirm", Some(Scope::WriteIntegrations), 409),
     ("POST", "/v1/integrations/{type}/connections/{id}/runs/{run_id}/cancel", Some(Scope::WriteIntegrations), 200),
     ("GET", "/v1/integrations/{type}/connections/{id}/review", Some(Scope::ReadIntegrations), 200),
@@ -108,7 +108,7 @@ pub(crate) const ROUTES: [Route; 73] = [
     ("GET", "/v1/erasures/{id}", Some(Scope::WriteErasures), 200),
 ];
 
-/// Caller of a route.
+/// Kind of caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Who {
     Live,
@@ -356,7 +356,7 @@ async fn a_connection(app: &TestApp, platform: &TrialPlatform, org: &OrgRecord, 
 /// Parts of the paths of runs.
 const RUNS: [&str; 3] = ["/runs", "/sync", "/review"];
 
-/// Returns a call about runs of a connection that this caller can see. It has no contacts, and no run that is going.
+/// Returns a call about runs of a connection that this caller can see. The connection has no contacts and no active run.
 async fn a_run(app: &TestApp, acme: &Acme, org: &OrgRecord, who: Who, (method, path): (&str, &str)) -> Call {
     let kind = if who == Who::Test { KeyKind::Test } else { KeyKind::Live };
     let key = app.key(org, kind).await;
@@ -422,10 +422,10 @@ fn fresh() -> [u8; 10] {
     bytes
 }
 
-/// Responses as the document describes them.
+/// Responses as described by the document.
 struct Described {
     document: Value,
-    /// The schemas of bodies that were read already. Reading one takes longer than most calls.
+    /// Schemas of bodies, cached: parsing one takes longer than most calls.
     schemas: BTreeMap<String, Validator>,
 }
 

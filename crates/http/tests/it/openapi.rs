@@ -267,7 +267,7 @@ fn target<'a>(document: &'a Value, part: &'a Value) -> &'a Value {
 }
 
 fn validator(document: &Value, schema: &Value) -> jsonschema::Validator {
-    // The document's schemas cost more than all else; most values need none of them.
+    // The document's schemas are the largest cost, and most values need none of them.
     let root = if schema.to_string().contains("\"$ref\"") {
         json!({"allOf": [schema], "components": document["components"]})
     } else {

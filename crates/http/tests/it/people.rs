@@ -37,7 +37,7 @@ use crate::test_app::TestApp;
 
 /// Password that satisfies the rules.
 const PASSWORD: &str = "correct horse battery staple";
-/// So cheap that tests can sign in often.
+/// Cheap enough for many sign-ins in tests.
 const CHEAP: HashCost = HashCost { memory_kib: 8, passes: 1 };
 
 /// Returns the default configuration with cheap password hashing.

@@ -1,4 +1,4 @@
-//! Runs of connections, with a platform on loopback: what is read, verified, held back and done.
+//! Runs of connections, with a platform on loopback: contacts read, verified, held and changed.
 
 pub(crate) mod acme;
 mod acting;
@@ -37,7 +37,7 @@ fn plans() -> ServiceConfig {
     plans_with(EntitlementSet::ALL)
 }
 
-/// One plan, which includes these features.
+/// Returns one plan with these entitlements.
 fn plans_with(entitlements: EntitlementSet) -> ServiceConfig {
     let all = Plan { title: "All".into(), entitlements, ..Plan::bare("all") };
     let plans = Plans::new([all], "all", 0).unwrap().into();
@@ -137,7 +137,7 @@ impl<'a> Customer<'a> {
         self.post(&format!("runs/{id}/confirm"), json!({ "actions": actions })).await
     }
 
-    /// Does a run to its end, confirmed where it needs to be.
+    /// Completes a run, and confirms it if necessary.
     async fn whole_run(&self) -> Value {
         let id = self.start(false).await;
         let run = self.until_one_of(&id, &["needs_confirmation", "finished"]).await;
@@ -153,8 +153,8 @@ fn is_over(run: &Value) -> bool {
     ["finished", "failed", "cancelled"].iter().any(|state| run["state"] == *state)
 }
 
-/// Lets time pass, the last of it in steps in which due work begins, and then waits until the newest run of a connection waits for
-/// its platform, or for nothing: on a busy machine, a call that is under way would time out if time went on.
+/// Lets time pass, the last of it in steps in which due work starts. Then waits until the newest run of a connection waits for
+/// its platform, or for nothing: on a busy machine, a call in progress would time out if time went on.
 async fn pass_and_rest(app: &TestApp, key: &str, path: &str, time: Duration) {
     const STEPS: u32 = 8;
     const STEP: Duration = Duration::from_secs(2);
@@ -175,17 +175,17 @@ fn is_going(run: &Value) -> bool {
     ["reading", "verifying", "acting"].iter().any(|state| run["state"] == *state)
 }
 
-/// Whether a run does anything but wait for its platform or a person.
+/// Returns whether a run is doing anything but waiting for its platform or a user.
 fn is_at_work(run: &Value) -> bool {
     is_going(run) && run["waits_until"].is_null()
 }
 
-/// A platform with these contacts of one list, and a service that knows it.
+/// Runs a test with a platform that has these contacts on one list, and a service that can connect it.
 async fn with_contacts(emails: &[&str], test: impl AsyncFn(&TestApp, &Acme)) {
     with_contacts_on(plans(), emails, test).await;
 }
 
-/// The same, of customers who have these plans.
+/// Does the same for customers with these plans.
 async fn with_contacts_on(plans: ServiceConfig, emails: &[&str], test: impl AsyncFn(&TestApp, &Acme)) {
     let acme = Acme::start().await;
     let fill = || {

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use crate::test_app::{Call, PEPPER, TestApp, file_in, pass, real_moment, upkeep};
 
 const CANARY: &str = "kanarienvogel-7h2k@käfig.example";
-/// Its domain is mistyped, so the row gets a suggestion: an address that nobody submitted.
+/// Address with a mistyped domain, so that the row gets a suggestion: an address that was never submitted.
 const MISTYPED: &str = "kanarienvogel-9x4m@gmial.com";
 const SUGGESTED: &str = "kanarienvogel-9x4m@gmail.com";
 const ORG: OrgNo = OrgNo(7);
@@ -76,7 +76,7 @@ async fn with_a_master_key_no_file_tells_an_address_of_a_list() {
     sealed.stop().await;
 }
 
-/// Receiver's last response and its earlier one.
+/// Last and earlier response of the receiver.
 const ANSWERS: [&[u8]; 2] = [b"\xff\xff\xff\xff\x01no", CANARY.as_bytes()];
 
 /// Stores a delivery that was attempted twice.
@@ -199,7 +199,7 @@ async fn open(place: &DatabasePlace, master_key: Option<[u8; 32]>) -> Instance {
     Instance::open(&StoreConfig { sealing, ..StoreConfig::new(place.clone()) }, &PEPPER).await.unwrap()
 }
 
-/// Returns a body as it is stored.
+/// Stores a body and returns it in stored form.
 async fn seal(store: &Store, org: OrgNo, row: i64) -> Result<Vec<u8>, StoreError> {
     let place = SealedField::numbered("job_block.body", 1, row);
     store
@@ -277,7 +277,7 @@ async fn a_data_key_of_a_transaction_that_was_undone_seals_nothing() {
     undone.await.unwrap_err();
     let sealed = seal(instance.store(), ORG, 0).await.unwrap();
     instance.close().await;
-    // Another process has nothing cached.
+    // Another process has an empty cache.
     let again = open(&place, Some([1; 32])).await;
     again.prepare().await.unwrap();
     assert_eq!(unsealed(again.store(), ORG, 0, &sealed).await.unwrap(), b"ann@example.org");

@@ -81,7 +81,7 @@ impl Staff {
         FirstStart { instance: &self.instance, brand: BRAND }.make_organization(name, plan).await
     }
 
-    /// An organization on any plan, configured or not.
+    /// Creates an organization on any plan, configured or not.
     pub(crate) async fn create_org(&self, name: &str, plan: impl Into<CatalogPlan>) -> Result<OrgRecord, NameFault> {
         let opened = NewOrganization::prepare(name, plan.into(), self.instance.clock.now())?;
         Ok(self.instance.store.write(|tx| opened.insert(tx).scope_boxed()).await.unwrap())
@@ -93,7 +93,7 @@ impl Staff {
         name.map_or(Some(plans.first()), |name| plans.get(name))
     }
 
-    /// A key of any sort, such as one that has expired, which the act would refuse; with its secret.
+    /// Creates any key, including one that has expired, which the act would refuse; returns its secret, too.
     pub(crate) async fn create_key(
         &self,
         org: &OrgRecord,
@@ -119,7 +119,7 @@ impl Staff {
         Ok((minted.key, minted.secret))
     }
 
-    /// A live key as the command line makes it.
+    /// Creates a live key, like the command line.
     pub(crate) async fn create_live_key(&self, org: &OrgRecord, name: &str) -> Result<NewKey, ApiError> {
         let asked = CreateKey {
             name: name.to_owned(),
@@ -141,7 +141,7 @@ impl Staff {
         key_acts::revoke_key(&self.parts.app, &caller(org), key.parse().unwrap()).await.map(drop)
     }
 
-    /// Asks to erase an address; gives the erasure as it was taken down.
+    /// Requests the erasure of an address; returns the stored erasure.
     pub(crate) async fn erase(&self, org: &OrgRecord, email: &str) -> Result<ErasureRequest, ApiError> {
         let asked = CreateErasure { emails: vec![email.to_owned()], webhook_url: None };
         let requested = create_erasure(&self.parts.app, &caller(org), &Once::unkeyed(), asked).await?;
@@ -234,7 +234,7 @@ impl Staff {
         Ok(link.url.rsplit('/').next().unwrap().to_owned())
     }
 
-    /// Calls an act in the operator's name, about an organization.
+    /// Calls an act for the operator, about an organization.
     pub(crate) async fn act<T>(&self, org: &OrgRecord, act: impl AsyncFnOnce(&App, &Caller) -> T) -> T {
         act(&self.parts.app, &caller(org)).await
     }
@@ -258,7 +258,7 @@ impl Staff {
     }
 }
 
-/// The command line as the caller of acts about an organization.
+/// Returns the command line as the caller of acts about an organization.
 fn caller(org: &OrgRecord) -> Caller {
     Caller::Staff { org: Arc::new(org.clone()), test: false }
 }

@@ -13,7 +13,7 @@ use crate::api::connections::{connect, place};
 use crate::api::users::member;
 use crate::test_app::{BRAND, Call, TestApp};
 
-/// A keyword rule.
+/// Keyword rule.
 const RULES: &str = r#"{"rules": [{"keyword": "example.org"}]}"#;
 
 /// Routes with an ID in their path. Add a new one to [`a_foreign_id_answers_as_a_made_up_one`].
@@ -79,7 +79,7 @@ async fn a_source(app: &TestApp, key: &str) -> String {
     app.send(wish.key(key)).await.ok(201)["id"].as_str().unwrap().to_owned()
 }
 
-/// A request that is right but for the ID in its path.
+/// Returns a request that is valid except for the ID in its path.
 fn call(method: &str, path: &str, target: String, decisions: &str) -> Call {
     match (method, path) {
         ("post", path) if path.ends_with("{kind}") => Call::post(target, RULES),

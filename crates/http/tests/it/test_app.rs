@@ -51,7 +51,7 @@ pub(crate) const PEPPER: [u8; 32] = [7; 32];
 static ALL: AsciiSet = every_ascii();
 
 thread_local! {
-    /// Databases of the services that a test has started, which runs in a thread of its own.
+    /// Databases of the services that a test has started; each test has its own thread.
     static STORES: RefCell<Vec<Store>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -169,7 +169,7 @@ impl TestApp {
         shared: Shared,
     ) -> Self {
         let Shared { net, sealing } = shared;
-        // Busy machines answer late.
+        // Busy machines respond late.
         if config.shell.deadline == ShellConfig::default().deadline {
             config.shell.deadline = Duration::from_mins(15);
         }
@@ -350,7 +350,7 @@ pub(crate) fn every_byte_encoded(text: &str) -> String {
     percent_encode(text.as_bytes(), &ALL).to_string()
 }
 
-/// Advances the service's time in steps. Between them, due work is done, however long that takes.
+/// Advances the service's time in steps. Due work is done between them, however long that takes.
 pub(crate) async fn pass(time: Duration) {
     const STEPS: u32 = 8;
     rest().await;
@@ -359,7 +359,7 @@ pub(crate) async fn pass(time: Duration) {
     }
 }
 
-/// Advances the service's time in one step, while nothing is under way that the step could cut short.
+/// Advances the service's time in one step, while no call is in progress that the step could cut short.
 pub(crate) async fn advance(time: Duration) {
     rest().await;
     step(time).await;
@@ -372,14 +372,14 @@ async fn step(time: Duration) {
     rest().await;
 }
 
-/// Waits until the services of this thread have nothing to do before a timer ends: no connection to a database is in use, and no
-/// task takes one up in several rounds of the runtime. Gives up on a test that holds one.
+/// Waits until the services of this thread are idle until the next timer: no connection to a database is in use, and no task
+/// takes one in several rounds of the runtime. Gives up if the test holds one.
 async fn rest() {
     const QUIET_ROUNDS: usize = 5;
     const ROUNDS_MAX: usize = 1_000;
     let mut quiet = 0;
     for _ in 0..ROUNDS_MAX {
-        // Each of them lets every task run that can.
+        // Each round lets every ready task run.
         for _ in 0..16 {
             tokio::task::yield_now().await;
         }

@@ -54,7 +54,8 @@ async fn acting_member(conn: &mut Conn, caller: &Caller) -> Result<TeamMember, S
     users::primary(conn, caller.org()).await
 }
 
-/// Returns the names of the fields that differ, without their values. The language is not among them: a page tells it by itself.
+/// Returns the names of the fields that differ, without their values. The language is not included, because pages send it
+/// automatically.
 fn changed_fields(before: (&TeamMember, &UserProfile), after: (&TeamMember, &UserProfile)) -> Vec<AccountChange> {
     let ((user, old), (new_user, new)) = (before, after);
     let differs = [

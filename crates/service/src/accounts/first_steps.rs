@@ -1,4 +1,4 @@
-//! First steps of a new organization, derived from what it has: nothing is stored for them.
+//! First steps of a new organization, derived from its data: nothing is stored for them.
 
 use probity_contract::error::ApiError;
 use probity_store::accounts::{keys, organization};
@@ -16,9 +16,9 @@ use crate::callers::caller::Caller;
 use crate::callers::given::checked_name;
 use crate::operator::first_start::UNNAMED;
 
-/// Newest keys among which to find one that somebody has made or used.
+/// Newest keys to search for one that a user created or used.
 const KEYS: i64 = 20;
-/// Newest lists among which to find one with verdicts.
+/// Newest lists to search for one with verdicts.
 const LISTS: i64 = 5;
 
 /// First step of an organization, on live or on test data.
@@ -29,9 +29,9 @@ pub enum FirstStep {
     Named,
     /// An address was verified, live or on a test list; single test verdicts are not stored.
     Verified,
-    /// There is a list.
+    /// The organization has a list.
     Listed,
-    /// Somebody has made a key, or used one.
+    /// A user created a key, or a key was used.
     Keyed,
     /// A platform is connected.
     Connected,
@@ -50,7 +50,7 @@ pub async fn get_first_steps(app: &App, caller: &Caller) -> Result<FirstSteps, A
     let name = organization::by_no(&mut conn, org).await?.name;
     let found = keys::page(&mut conn, org, None, KEYS).await?;
     let (live, test) = (newest_lists(&mut conn, caller, false).await?, newest_lists(&mut conn, caller, true).await?);
-    // Verdicts of test lists are no usage.
+    // Verdicts of test lists are not in the usage.
     let is_tested = test.iter().any(|list| list.counts.processed > 0);
     let steps = [
         (FirstStep::Named, name.is_some_and(|name| name != UNNAMED)),

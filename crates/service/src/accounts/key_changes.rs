@@ -1,6 +1,7 @@
-//! Changes of an API key: another name, or a successor.
+//! Changes of an API key: renaming and rotation.
 //!
-//! A successor is a new key with the same rights. The old key keeps working for a while, so that programs can change without a gap.
+//! Rotation creates a new key with the same permissions. The old key works for a while longer, so that programs can switch
+//! without a gap.
 
 use probity_access::minting::{self, KeyRequest, MintedKey};
 use probity_account::api_key::KeyKind;
@@ -29,7 +30,7 @@ pub struct RenameKey {
     pub name: String,
 }
 
-/// How to replace a key.
+/// Rotation of a key.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RotateKey {
@@ -64,7 +65,7 @@ pub async fn rename_key(app: &App, caller: &Caller, id: KeyId, wish: RenameKey) 
     Ok(renamed.into())
 }
 
-/// Replaces a key with a new one that has the same rights, and ends the old one after an overlap.
+/// Replaces a key with a new one that has the same permissions, and ends the old one after an overlap.
 pub async fn rotate_key(app: &App, caller: &Caller, id: KeyId, asked: RotateKey) -> Result<RotatedKey, ApiError> {
     let hours = asked.overlap_hours.within("overlap_hours", 0, OVERLAP_MAX_H, "")?;
     let now = app.now();
@@ -80,7 +81,7 @@ pub async fn rotate_key(app: &App, caller: &Caller, id: KeyId, asked: RotateKey)
     Ok(rotated)
 }
 
-/// Describes a key like another one.
+/// Describes a key with the properties of another one.
 fn successor(old: &StoredKey) -> KeyRequest {
     KeyRequest {
         name: old.name.clone(),
@@ -109,7 +110,7 @@ async fn replace(
         if !old.is_valid(now) {
             return Ok(Err(ApiError::conflict("the key is revoked or expired; create a new one")));
         }
-        // It ends with the overlap, and so would another successor.
+        // The old key ends with the overlap, and so would a second successor.
         if old.replaced_by.is_some() {
             let replaced = "the key is already replaced: rotate its successor (`replaced_by`), or create a new key";
             return Ok(Err(ApiError::conflict(replaced)));

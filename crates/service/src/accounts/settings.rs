@@ -127,7 +127,7 @@ fn words(field: &str, list: Vec<Word>) -> Result<Vec<String>, ApiError> {
     Ok(list.into_iter().map(|Word(word)| word).filter(|word| seen.insert(word.clone())).collect())
 }
 
-/// Returns the name as the IANA database has it.
+/// Returns the name in the spelling of the IANA database.
 fn zone(name: PatchField<String>) -> Result<PatchField<String>, ApiError> {
     let what = "must be a name of the IANA database, such as `Europe/Berlin`, or null";
     name.try_map(|name| match AccountZone::named(&name) {

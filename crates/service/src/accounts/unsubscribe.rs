@@ -1,4 +1,4 @@
-//! Unsubscribes members from reports by the link in a report: the link is the proof, and nobody needs to sign in.
+//! Unsubscribes members from reports by the link in a report. The link is sufficient proof, without sign-in.
 
 use probity_account::language::PageLanguage;
 use probity_account::reports::ReportKind;
@@ -9,14 +9,14 @@ use probity_store::{ScopedFutureExt as _, StoreError};
 
 use crate::app::App;
 
-/// Reports that a link ends, and the language of their reader.
+/// Reports that a link turns off, and the language of their reader.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsubscribeLink {
     pub kind: ReportKind,
     pub language: PageLanguage,
 }
 
-/// Returns what a link ends, without ending it: mail scanners open links.
+/// Returns the reports of a link without turning them off: mail scanners open links.
 pub async fn get_unsubscribe_link(app: &App, token: &str) -> Result<UnsubscribeLink, ApiError> {
     let (org, user, kind) = app.secrets.open_unsubscribe_token(token).ok_or_else(ApiError::not_found)?;
     match profile::read(&mut app.store.read().await?, org, user).await {
@@ -25,7 +25,7 @@ pub async fn get_unsubscribe_link(app: &App, token: &str) -> Result<UnsubscribeL
     }
 }
 
-/// Switches reports of a kind off for the member that a link names. Repeating it changes nothing.
+/// Turns off reports of a kind for the member of a link. Repeating it changes nothing.
 pub async fn redeem_unsubscribe_link(app: &App, token: &str) -> Result<UnsubscribeLink, ApiError> {
     let (org, user, kind) = app.secrets.open_unsubscribe_token(token).ok_or_else(ApiError::not_found)?;
     let now = app.now();

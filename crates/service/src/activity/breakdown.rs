@@ -1,7 +1,7 @@
 //! Usage of any period by status, source, API key, connection, mail provider or domain.
 //!
-//! Only the largest parts are returned. The total covers all addresses, so what is missing from the parts is the rest: small
-//! parts, days before a dimension was counted, and domains that are too rare or too old to be stored.
+//! Only the largest parts are returned. The total covers all addresses; the difference is small parts, days before a dimension
+//! was counted, and domains too rare or too old to be stored.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use probity_store::{Conn, OrgNo, StoreError};
 use crate::app::App;
 use crate::callers::caller::Caller;
 
-/// Parts that are returned.
+/// Maximum number of parts in a response.
 const PARTS_MAX: i64 = 10;
 
 /// Counts the addresses verified in a period by part and day.

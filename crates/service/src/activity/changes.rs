@@ -1,8 +1,8 @@
-//! Changes of what a page shows, so that pages need no button for a second look.
+//! Feed of changes for pages, so that they need no reload button.
 //!
-//! A page names its parts. Each is read as the page reads it, and its first page is compared with the one before: every change
-//! that the page would show is noticed, whichever node made it. What was made and taken back between two reads leaves events or
-//! jobs, which are compared, too: the page may have read it meanwhile. Parts without changes are read less often.
+//! A page names its parts. The first page of each part is read regularly and compared with the previous read, so every visible
+//! change is noticed, whichever node made it. A change that was reverted between two reads leaves events or jobs; these are
+//! compared too, because the page may have read the state in between. Parts without changes are read less often.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -36,12 +36,12 @@ use crate::webhooks::deliveries::{delivery_state, list_deliveries};
 
 /// Interval between reads, and minimum interval between events.
 const LOOK: Duration = Duration::from_secs(1);
-/// Reads without a change after which only every [`RARELY`]th one is made.
+/// Consecutive reads without a change after which only every [`RARELY`]th one happens.
 const QUIET: u32 = 10;
 const RARELY: u32 = 4;
-/// Parts that a page may name.
+/// Maximum number of parts per page.
 const PARTS_MAX: usize = 8;
-/// Lists that run, of those read.
+/// Maximum number of running lists to read.
 const OPEN_MAX: i64 = 100;
 
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ impl WatchedPart {
         }
     }
 
-    /// Returns a digest of the part's first page. A part that is gone, is somebody else's or never was has the same one.
+    /// Returns a digest of the part's first page. Deleted, foreign and unknown parts have the same digest.
     async fn digest(&self, app: &App, caller: &Caller) -> Result<u64, ApiError> {
         match self.first_page(app, caller).await {
             Err(error) if error.code() == Code::NotFound => Ok(0),
@@ -108,7 +108,7 @@ impl WatchedPart {
     async fn first_page(&self, app: &App, caller: &Caller) -> Result<u64, ApiError> {
         let page = PageQuery::default();
         Ok(match self {
-            // Lists that run may be older than those of the first page; those that were deleted are still jobs.
+            // Running lists may be older than those of the first page; deleted ones are still jobs.
             Self::Lists => {
                 let newest = list_named_lists(app, caller, ListsQuery::default()).await?;
                 let running = open_lists(app, caller, OPEN_MAX).await?;
@@ -138,14 +138,14 @@ impl WatchedPart {
     }
 }
 
-/// Takes rows only: a cursor differs each time.
+/// Digests rows only, because cursors differ each time.
 fn digest_of(rows: &impl Serialize) -> u64 {
     let mut hasher = DefaultHasher::new();
     serde_json::to_vec(rows).expect("rows are plain JSON").hash(&mut hasher);
     hasher.finish()
 }
 
-/// Parts of a page whose changes it wants to know.
+/// Parts whose changes a page follows.
 #[derive(Clone, Debug)]
 pub struct ChangesQuery(Vec<(String, WatchedPart)>);
 
@@ -168,12 +168,12 @@ impl ChangesQuery {
     }
 }
 
-/// What a page is told.
+/// Message to a page.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PageChange {
-    /// From now on, no change is missed.
+    /// From now on, all changes are reported.
     Ready,
-    /// This part has changed.
+    /// The part with this name has changed.
     Of(String),
 }
 
@@ -182,7 +182,7 @@ pub struct ChangeFeed {
     app: Arc<App>,
     caller: Caller,
     parts: Vec<(String, WatchedPart, u64)>,
-    /// Part that is read next.
+    /// Part to read next.
     at: usize,
     ticks: Interval,
     quiet: u32,
@@ -215,7 +215,7 @@ pub async fn follow_changes(
 }
 
 impl ChangeFeed {
-    /// Returns the next change; `None` at the end. Dropping the future loses nothing.
+    /// Returns the next change; `None` at the end. Cancel-safe.
     pub async fn next(&mut self) -> Option<PageChange> {
         if !self.begun {
             self.begun = true;
@@ -236,15 +236,15 @@ impl ChangeFeed {
         }
     }
 
-    /// Reads the parts until one has changed. Goes on behind the last one read, because one that changes all the time must
-    /// not hide the others.
+    /// Reads the parts until one has changed. Continues after the last one read, because a part that changes constantly must not
+    /// hide the others.
     async fn look(&mut self) -> Option<String> {
         for _ in 0..self.parts.len() {
             let at = self.at;
             let (_, part, before) = &self.parts[at];
             let read = part.digest(&self.app, &self.caller).await;
             self.at = (at + 1) % self.parts.len();
-            // What could not be read is read again at the next tick.
+            // Failed reads are repeated at the next tick.
             let Ok(now) = read else { continue };
             if now != *before {
                 self.parts[at].2 = now;

@@ -1,4 +1,4 @@
-//! Counts beside the entries of the dashboard's navigation: what is in progress, and what waits for the reader.
+//! Counts in the dashboard's navigation: work in progress, and items that wait for the member.
 
 use probity_contract::error::ApiError;
 use probity_store::connections::runs;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::callers::caller::Caller;
 
-/// Largest count. Pages show it with a plus.
+/// Maximum count. Pages show it with a plus.
 const COUNT_MAX: i64 = 100;
 
 /// Counts of one mode, each at most [`COUNT_MAX`].

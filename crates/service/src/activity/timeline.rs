@@ -15,7 +15,7 @@ use probity_store::activity::timeline;
 use crate::app::App;
 use crate::callers::caller::Caller;
 
-/// Events that are compared to notice new ones.
+/// Number of newest events to compare.
 const NEWEST: i64 = 20;
 
 /// Returns the newest events, without counts: these read whole windows.
@@ -37,7 +37,7 @@ pub(crate) async fn newest_jobs(app: &App, caller: &Caller) -> Result<Vec<String
     Ok(jobs.iter().map(|job| job.id.to_string()).collect())
 }
 
-/// Returns times and kinds of the newest events about some subjects. Events stay although what they are about is gone.
+/// Returns times and kinds of the newest events about some subjects. Events outlast their subjects.
 pub(crate) async fn newest_about(
     app: &App,
     caller: &Caller,

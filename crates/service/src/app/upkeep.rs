@@ -76,7 +76,7 @@ pub async fn run(app: Arc<App>, longest: ClockLimits, ending: CancellationToken)
         if ended {
             return;
         }
-        // Name servers may be slow, and a stop waits for none of them.
+        // Name servers may be slow, and shutdown must not wait for them.
         if app.presence.is_scheduler(app.now())
             && let Some(looked_up) = ending.run_until_cancelled(records::look_again(&app)).await
         {
@@ -89,7 +89,7 @@ pub async fn run(app: Arc<App>, longest: ClockLimits, ending: CancellationToken)
 struct UpkeepState {
     /// Organization whose balance was checked last.
     watched: Option<OrgNo>,
-    /// Encryption of bodies stored before there was a master key.
+    /// Progress of encrypting bodies stored before there was a master key.
     sealing: Walk,
     /// Longest durations of leases and waits.
     longest: ClockLimits,
@@ -112,7 +112,7 @@ async fn repeated<F: Future<Output = Result<u64>>>(times: usize, least: u64, sli
     Ok(())
 }
 
-/// Removes what is older than a time.
+/// Removes rows older than a time.
 macro_rules! purge {
     ($what:literal, $purge:path; $store:ident, $before:expr) => {
         report($what, in_slices(|| $store.write(move |tx| $purge(tx, $before, ROWS_MAX).scope_boxed())).await)
@@ -145,14 +145,14 @@ async fn round(app: &App, going: &mut UpkeepState) {
     report("submissions that broke off", sweep_unfinished_uploads(store, now).await);
     report("jobs to be stopped", stop_jobs(store, &app.metrics, &app.callbacks, now).await);
     report("days of the widget", roll_up::run(store, &app.secrets, &app.callbacks, now).await);
-    // Nodes that died had taken these credits of the day.
+    // Dead nodes had reserved these daily credits.
     purge!("credits of the widget", widget::return_expired; store, now);
     purge!("nonces of the widget", widget::purge; store, now);
     report("automatic runs", start_runs(app, now).await);
     report("runs of connections", keeping::round(store, &app.callbacks, now).await);
     report("deleted connections", forget_connections(store, now).await);
     report("old uploads", uploads::keeping::round(store, &app.metrics, app.config.uploads.keep_days, now).await);
-    // Those past their maximum age have not been used since, either.
+    // Sessions past their maximum age have also been unused since.
     purge!("sessions that ended", sessions::purge; store, now - app.config.people.lifetimes.idle_ms);
     purge!("sign-ins at providers", sso::purge; store, now - SSO_FLOW_MS);
     purge!("attempts to sign in", attempts::purge; store, now);
@@ -197,7 +197,7 @@ async fn release_expired(app: &App, now: Millis) -> Result<()> {
     .await
 }
 
-/// Shrinks the SQLite file. The file is truncated at the next checkpoint, which readers of older data only delay.
+/// Shrinks the SQLite file. It is truncated at the next checkpoint, which only readers of older data delay.
 async fn give_back(store: &Store) -> Result<()> {
     for given in 0..GIVEN_MAX {
         if store.give_back(PAGES_MAX).await? == 0 {

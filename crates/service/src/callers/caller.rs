@@ -15,12 +15,12 @@ use probity_store::activity::events::{self, AccountChange, EventActor};
 use probity_store::jobs::NewJob;
 use probity_store::{OrgNo, StoreError, Tx};
 
-/// Where a job comes from.
+/// Origin of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobOrigin {
     /// Source of its addresses.
     pub(crate) source: &'static str,
-    /// Who or what starts it, in the timeline's terms.
+    /// Initiator, in the timeline's terms.
     pub(crate) started_by: &'static str,
     /// Action that starts it.
     pub(crate) source_action: &'static str,
@@ -168,7 +168,7 @@ impl Caller {
         }
     }
 
-    /// Returns the message for a caller without a scope: what is missing, and who has it.
+    /// Returns the message for a caller without a scope: the missing scope, and the roles that have it.
     pub fn lacks(&self, scope: Scope) -> String {
         let remedy = if self.key().is_some() { "use a key that has it" } else { "ask an administrator" };
         format!("{} lacks the scope `{}`; {remedy}", self.noun(), scope.as_str())

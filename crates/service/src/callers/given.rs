@@ -1,4 +1,4 @@
-//! Checks of values that several acts are given, and the changes that acts report.
+//! Validation of values that several acts take, and changes that acts report.
 
 use std::borrow::Cow;
 
@@ -27,12 +27,12 @@ pub(crate) fn bounded(field: &str, number: PatchField<Whole>, most: u32) -> Resu
     number.try_map(|number| number.within(field, 1, most, ", or null"))
 }
 
-/// Returns the error of an act that failed, with a message for a conflict with other acts.
+/// Returns the error of a failed act, with a message for a conflict with other acts.
 pub(crate) fn in_conflict(error: StoreError, message: impl Into<Cow<'static, str>>) -> ApiError {
     if let StoreError::Conflict = error { ApiError::conflict(message) } else { error.into() }
 }
 
-/// Returns a change of the timeline for each field of settings that differs. `of` says whose settings they are.
+/// Returns a timeline change for each setting that differs. `of` names the owner of the settings.
 pub(crate) fn changed_settings<T: Serialize>(
     of: &str,
     before: &T,

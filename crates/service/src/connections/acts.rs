@@ -101,7 +101,7 @@ pub async fn change_connection(
         Some(entered) => Some(live::accept(app, caller, file, before.id, entered).await?.stored),
         None => None,
     };
-    // The new ones may be of another account, which has no webhook with this ID.
+    // The new credentials may be of another account, which has no webhook with this ID.
     let is_other = credentials.as_ref().is_some_and(|new| new.tag != before.account_tag);
     let removal = if is_other { hooks::removal(app, &before).await? } else { None };
     let change = ConnectionChange { name, settings, credentials };
@@ -139,7 +139,7 @@ impl ConnectionChange {
             after.watermark = None;
         }
         if after.settings.ask_for_more_than(&before.settings) || self.credentials.is_some() {
-            // The next run waits: nobody has seen what it would do.
+            // The next run waits, because nobody has seen its effects.
             after.trusted_at = None;
         }
         if let Some(new) = &self.credentials {
@@ -173,7 +173,7 @@ pub async fn delete_connection(
     place: &ConnectionPlace,
 ) -> Result<DisconnectedConnection, ApiError> {
     let (_, before) = visible(&mut app.store.read().await?, app, caller, place).await?;
-    // While there are credentials.
+    // While the credentials are stored.
     let removal = hooks::removal(app, &before).await?;
     let now = app.now();
     let deleted = app.store.write(work!(|tx| {
@@ -232,7 +232,7 @@ pub async fn list_platform_lists(
     if !file.can_choose_lists() {
         return Ok(List::whole(Vec::new()));
     }
-    // To open the account may take a call, too.
+    // Opening the account may require a call, too.
     live::count(app, caller).await?;
     let access = live::opened(app, &found).await?.map_err(|why| ApiError::conflict(format!("{why}; reconnect it")))?;
     let lists = live::lists(app, &found, access).await?;

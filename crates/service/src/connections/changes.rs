@@ -1,4 +1,4 @@
-//! Contacts whose verdict changed, for those who keep a copy.
+//! Contacts whose verdict changed, for clients that keep a copy.
 
 use probity_backend::lists::rows;
 use probity_contract::asked_page::AskedPage;
@@ -15,8 +15,8 @@ use super::stored_job;
 use crate::app::App;
 use crate::callers::caller::Caller;
 
-/// Age at which a change is listed, in milliseconds: no transaction takes as long, and no clocks of nodes differ as much, so
-/// no change appears behind a place that was listed.
+/// Age from which a change is listed, in milliseconds: longer than any transaction and any difference between the nodes' clocks,
+/// so no change appears before a listed position.
 const SETTLED_MS: i64 = 60_000;
 /// Rows per block of addresses.
 const BLOCK: i64 = 1_000;

@@ -1,7 +1,7 @@
 //! Webhooks of connections: calls of platforms, and the state that customers see.
 //!
-//! The URL and the proof of the platform stand for the caller. An unknown connection, a wrong path and a wrong proof get the same
-//! response. A call stores nothing from its body.
+//! The URL and the platform's proof identify the caller. An unknown connection, a wrong path and a wrong proof get the same
+//! response. Nothing of a call's body is stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use probity_telemetry::metrics::PlatformEvent;
 use super::live;
 use crate::app::App;
 
-/// Maximum time in which an access token is found for the removal of a webhook, and in which the platform then removes it.
+/// Maximum time for finding the access token, and then for the platform to remove the webhook.
 const REMOVAL_MAX: Duration = Duration::from_secs(15);
 
-/// Takes a call of a platform. Returns the header that the platform wants back, if it does.
+/// Handles a platform's call. Returns the response header that the platform requires, if any.
 pub async fn take_event(
     app: &App,
     connection: ConnId,
@@ -58,7 +58,7 @@ pub async fn take_event(
     Ok(None)
 }
 
-/// Answers a platform that looks whether the URL exists.
+/// Responds to a platform that checks whether the URL exists.
 pub async fn find_hook(app: &App, connection: ConnId, secret: &str) -> Result<(), ApiError> {
     let known = known(app, connection).await?;
     if known.keys.has_path(secret) {
@@ -76,10 +76,10 @@ async fn known(app: &App, connection: ConnId) -> Result<Arc<KnownHook>, ApiError
     })
 }
 
-/// Webhook of a connection that is being deleted or gets other credentials, with what its removal at the platform needs.
+/// Removal of a webhook whose connection is deleted or gets other credentials.
 ///
-/// The database is changed between the two steps: until then the runs of the connection act, and the removal may take a while. A
-/// deletion forgets keys and credentials, and a change replaces the credentials, so both are read before.
+/// The database is changed between the two steps: until then, the connection's runs act, and the removal may take a while. A
+/// deletion erases keys and credentials, and a change replaces the credentials, so both are read first.
 pub(super) struct HookRemoval<'a> {
     connection: ConnId,
     keys: HookKeys,
@@ -92,7 +92,7 @@ pub(super) async fn removal<'a>(app: &'a App, of: &StoredConnection) -> Result<O
     let found = hooks::of_connection(&mut app.store.read().await?, of.org, of.id).await?;
     let Some(sealed) = found.and_then(|hook| hook.keys) else { return Ok(None) };
     let mut keys = HookKeys::open(&app.secrets, of.id, Some(&sealed));
-    // The IDs of another account may be somebody else's in this one.
+    // IDs of another account may belong to someone else in this one.
     keys.keep_account(&of.account_tag);
     if of.disconnected.is_some() || keys.is_unregistered() {
         return Ok(None);
@@ -103,7 +103,7 @@ pub(super) async fn removal<'a>(app: &'a App, of: &StoredConnection) -> Result<O
 }
 
 impl HookRemoval<'_> {
-    /// Removes the webhook as far as the platform does so now.
+    /// Removes the webhook, as far as the platform allows now.
     pub(super) async fn carry_out(self, app: &App) {
         let Self { connection, mut keys, access } = self;
         app.hooks.forget(connection);

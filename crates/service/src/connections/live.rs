@@ -61,7 +61,7 @@ pub(super) async fn accept(
         .map_err(|fault| ApiError::invalid(&field(&fault.field), fault.what))?;
     count(app, caller).await?;
     let tag = access::tag(&app.secrets, file, entered);
-    // Until they are accepted, nothing proves that they are of the account that they name: its limits are not theirs to use up.
+    // Without accepted credentials, the account that they name is unproven, so its limits are not used.
     let budget = app.platforms.budget(file, &tag, &tag);
     let mut access = ConnectionAccess { file, credentials, budget, token_version: None };
     match tried(app, (caller.org(), &tag), &mut access, CredentialAge::Entered).await? {
@@ -86,7 +86,7 @@ pub(super) async fn try_stored(
     }
 }
 
-/// Tries credentials, within 15 s in total. An exchange for an access token goes on afterwards.
+/// Tries credentials, within 15 s in total. An exchange for an access token continues after that.
 async fn tried(
     app: &App,
     account: (OrgNo, &AccountTag),
@@ -101,7 +101,7 @@ async fn tried(
     })
 }
 
-/// Tries credentials. If the platform refuses an access token, which it may end at any time, another one is tried.
+/// Tries credentials. If the platform refuses an access token, which can be revoked at any time, tries another one.
 async fn tried_at_length(
     app: &App,
     (org, tag): (OrgNo, &AccountTag),
@@ -142,7 +142,7 @@ pub(super) async fn opened<'a>(
     }
 }
 
-/// Opens the account of a connection, without a call.
+/// Opens the account of a connection without calling the platform.
 pub(super) async fn opened_to_try<'a>(
     app: &'a App,
     connection: &StoredConnection,
@@ -156,8 +156,8 @@ pub(super) async fn opened_to_try<'a>(
     }
 }
 
-/// Reads the lists of a connection's account. If the platform refuses an access token, which it may end at any time, another one is
-/// tried.
+/// Reads the lists of a connection's account. If the platform refuses an access token, which can be revoked at any time, tries
+/// another one.
 pub(super) async fn lists(
     app: &App,
     of: &StoredConnection,

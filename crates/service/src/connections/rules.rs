@@ -99,7 +99,7 @@ pub(super) async fn add_recorded(
     Ok(standing)
 }
 
-/// Records how many rules a list had and has. The rules themselves may be addresses.
+/// Records the number of rules before and after. The rules themselves may be addresses.
 async fn record(
     tx: &mut Tx,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! What the keyword rules of a connection say about an address.
+//! Preview of a connection's keyword rules for one address.
 
 use probity_account::connections::RuleSet;
 use probity_contract::error::ApiError;
@@ -16,14 +16,14 @@ const ADDRESS_CHARS_MAX: usize = 320;
 /// Matching rules that are shown.
 const SHOWN: usize = 20;
 
-/// An address to try. Without `Debug`, because it is one.
+/// Address to try. Without `Debug`, because it holds an address.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TriedAddress {
     pub email: String,
 }
 
-/// What the rules say. Without `Debug`, because keywords may be addresses.
+/// Result of the rules. Without `Debug`, because keywords may be addresses.
 #[derive(Clone, Serialize)]
 pub struct RuleTrial {
     /// List that decides; null if no rule matches.
@@ -46,7 +46,7 @@ impl From<StoredRule> for MatchingRule {
     }
 }
 
-/// Tries the rules of a connection on an address. Changes nothing.
+/// Applies the rules of a connection to an address. Changes nothing.
 pub async fn try_keyword_rules(
     app: &App,
     caller: &Caller,

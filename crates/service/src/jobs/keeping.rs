@@ -1,4 +1,4 @@
-//! What members do with a list besides reading it: name and tag it, have it finished, verify its unknown rows again, delete it.
+//! Acts on lists besides reading: name and tag, finish, verify unknown rows again, delete.
 
 use probity_account::block::{Filling, PackedBlock};
 use probity_account::id::JobId;
@@ -20,7 +20,7 @@ use crate::jobs::acts::may_end;
 use crate::jobs::staged::{StagedJob, accept_covered, erasing};
 use crate::lists::progress::get_progress;
 
-/// Longest name of a list, and longest tag, in characters.
+/// Maximum length of a list's name and of a tag, in characters.
 const NAME_MAX: usize = 200;
 const TAG_MAX: usize = 40;
 const TAGS_MAX: usize = 10;
@@ -82,7 +82,7 @@ fn named_tags(tags: &[String]) -> Result<Vec<String>, ApiError> {
     Ok(distinct)
 }
 
-/// Has a list finished: deferred addresses are probed once more and not deferred again.
+/// Finishes a list: deferred addresses are probed once more and not deferred again.
 pub async fn finish_list(app: &App, caller: &Caller, id: JobId) -> Result<JobProgress, ApiError> {
     running(app, caller)?;
     may_end(app, caller, id).await?;
@@ -94,7 +94,7 @@ pub async fn finish_list(app: &App, caller: &Caller, id: JobId) -> Result<JobPro
     get_progress(app, caller, id).await
 }
 
-/// Deletes a list with its file. Nobody sees it any more; maintenance removes its rows.
+/// Deletes a list with its file. It is hidden immediately; maintenance removes its rows.
 pub async fn delete_list(app: &App, caller: &Caller, id: JobId) -> Result<DeletedList, ApiError> {
     let (org, test, now) = (caller.org(), caller.is_test(), app.now());
     match app.store.write(|tx| jobs::delete(tx, org, id, test, now).scope_boxed()).await? {
@@ -106,7 +106,7 @@ pub async fn delete_list(app: &App, caller: &Caller, id: JobId) -> Result<Delete
     }
 }
 
-/// Verifies the rows of a closed list again whose verdict is unknown, as a new list.
+/// Verifies the rows of a closed list with unknown verdicts again, as a new list.
 pub async fn verify_unknown_again(app: &App, caller: &Caller, id: JobId) -> Result<Started, ApiError> {
     running(app, caller)?;
     let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
@@ -164,7 +164,7 @@ async fn accept(app: &App, new: &NewJob, of: &Job, rows: i64) -> Result<(), ApiE
     let now = app.now();
     let accepted = accept_covered(app, new.org, || {
         app.store.write(work!(|tx| {
-            // The copy may have addresses that were erased meanwhile.
+            // The copy may contain addresses erased meanwhile.
             if erasures::any_since(tx, new.org, new.test, new.at).await? {
                 return Ok(false);
             }

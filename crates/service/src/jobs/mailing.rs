@@ -1,4 +1,4 @@
-//! Email to a member when a list is over.
+//! Email to a member when a list ends.
 
 use probity_account::id::{JobId, UserId};
 use probity_contract::error::ApiError;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::callers::caller::Caller;
 
-/// Whether the caller gets an email when a list is over.
+/// Whether the caller gets an email when a list ends.
 #[derive(Debug, Serialize)]
 pub struct ListMail {
     /// Whether the installation can send email.
@@ -22,7 +22,7 @@ fn member(caller: &Caller) -> Result<UserId, ApiError> {
     caller.user().ok_or_else(|| ApiError::conflict("only members get email about lists"))
 }
 
-/// Returns whether the caller gets an email when a list is over.
+/// Returns whether the caller gets an email when a list ends.
 pub async fn get_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<ListMail, ApiError> {
     let user = member(caller)?;
     let mut conn = app.store.read().await?;
@@ -31,7 +31,7 @@ pub async fn get_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<List
     Ok(ListMail { possible: app.sends_mail, requested })
 }
 
-/// Sends the caller an email when a list is over.
+/// Requests an email to the caller when a list ends.
 pub async fn request_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<ListMail, ApiError> {
     let (user, now) = (member(caller)?, app.now());
     if !app.sends_mail {
@@ -55,7 +55,7 @@ pub async fn request_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<
     get_list_mail(app, caller, id).await
 }
 
-/// Sends the caller no email about a list.
+/// Cancels the caller's email about a list.
 pub async fn cancel_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<ListMail, ApiError> {
     let user = member(caller)?;
     let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;

@@ -32,7 +32,7 @@ pub struct ReceivedList {
     list: Result<KeptRows, ApiError>,
     /// Hash of the whole body, even if it is no valid list.
     pub body_hash: [u8; 32],
-    /// What of CSV is not in the job.
+    /// CSV content that is not in the job.
     pub left_out: LeftOut,
 }
 

@@ -1,4 +1,4 @@
-//! Lists with what their owners see at a glance: name, tags and verdicts, also while they run.
+//! Lists with an overview for their owners: name, tags and verdicts, also while they run.
 
 use probity_account::id::JobId;
 use probity_contract::asked_page::AskedPage;
@@ -19,7 +19,7 @@ use crate::jobs::acts::list_name;
 
 /// Lists read at a time while names are searched.
 const STEP: i64 = 500;
-/// Steps of a search: the names of older lists are not searched.
+/// Maximum number of steps of a search: names of older lists are not searched.
 const STEPS_MAX: usize = 40;
 
 #[derive(Clone, Default)]
@@ -60,7 +60,7 @@ impl NameFilter {
     }
 }
 
-/// List at a glance.
+/// Overview of a list.
 #[derive(Debug, Serialize)]
 pub struct ListShown {
     id: JobId,
@@ -120,7 +120,7 @@ pub async fn list_named_lists(app: &App, caller: &Caller, query: ListsQuery) -> 
     Ok(asked.list(found, |job| (job.created_at, job.no), ListShown::from))
 }
 
-/// Reads lists until `at_most` of them have such a name. Names have no index, and databases differ in what is upper case.
+/// Reads lists until `at_most` of them match the name. Names have no index, and databases differ in their notion of upper case.
 async fn search(
     conn: &mut Conn,
     org: OrgNo,

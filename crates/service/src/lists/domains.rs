@@ -24,7 +24,7 @@ const TIME_MAX: Duration = Duration::from_secs(3);
 const STEP: i64 = 8_000;
 /// Domains in a response.
 const SHOWN: usize = 8;
-/// Domains that are counted apart, which bounds the memory; others are counted together.
+/// Maximum number of domains counted separately, which bounds the memory; others are counted together.
 const DOMAINS_MAX: usize = 200_000;
 
 /// Rows of a list by domain.
@@ -54,7 +54,7 @@ pub async fn count_domains(app: &App, caller: &Caller, id: JobId) -> Result<Doma
     let (begun, mut counted, mut at) = (app.clock.elapsed(), DomainTally::default(), 0);
     while at < job.rows && app.clock.elapsed().saturating_sub(begun) < TIME_MAX {
         let to = (at + STEP).min(job.rows);
-        // A place for each step: the searches of people come in between.
+        // One slot per step, so that users' searches run in between.
         let place = app.searches.place(caller.org()).await?;
         count(app, &job, at, to, &mut counted).await?;
         drop(place);

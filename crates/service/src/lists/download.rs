@@ -32,7 +32,7 @@ use crate::lists::download::xlsx::RowSummary;
 use crate::lists::filter::RowFilter;
 use probity_backend::lists::rows;
 
-/// Characters that file systems do not take.
+/// Characters that file systems do not allow.
 const UNSAFE: [char; 10] = ['/', '\\', ':', '*', '?', '"', '<', '>', '|', '\u{202e}'];
 
 /// Rows of one part; those of a block.
@@ -90,7 +90,7 @@ impl JobDownload {
         self.query.format.media_type()
     }
 
-    /// Returns the name of the file: that of the list, what was selected, and the extension of the format.
+    /// Returns the name of the file: the list's name, a label of the selection, and the extension of the format.
     pub fn file_name(&self) -> String {
         let extension = self.query.format.extension();
         let Some(title) = &self.job.title else { return format!("{}.{extension}", self.job.id) };

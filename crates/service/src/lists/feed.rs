@@ -30,8 +30,8 @@ pub async fn follow_list(app: &App, caller: &Caller, session: SessionId, id: Job
 }
 
 impl ListFeed {
-    /// Returns the next [`JobProgress`](probity_backend::lists::progress::JobProgress) as one line of JSON; `None` at the
-    /// end. Dropping the future loses nothing.
+    /// Returns the next [`JobProgress`](probity_backend::lists::progress::JobProgress) as one line of JSON; `None` at the end.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<Arc<str>> {
         if self.over {
             return None;

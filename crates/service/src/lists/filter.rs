@@ -20,10 +20,10 @@ const PENDING: &str = "pending";
 /// Conditions that a row must meet. Empty ones are met by all rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowFilter {
-    /// Statuses, or the word for rows without a verdict.
+    /// Statuses, or [`PENDING`].
     statuses: Vec<&'static str>,
     reason: Option<Reason>,
-    /// Provider ID, or the word for other MX hosts.
+    /// Provider ID, or the name for other MX hosts.
     provider: Option<String>,
     /// Part of the address, and its domain.
     texts: Vec<SearchText>,
@@ -83,7 +83,7 @@ impl RowFilter {
         self.is_all() || (standing.is_some() && self.takes(standing) && self.takes_address(email))
     }
 
-    /// Returns a word for what is selected, for the names of files.
+    /// Returns a label of the selection, for file names.
     pub(super) fn label(&self) -> String {
         let reason = self.reason.map(|reason| reason.as_str().replace('_', "-"));
         match (&*self.statuses, reason) {
@@ -95,7 +95,7 @@ impl RowFilter {
         }
     }
 
-    /// Returns what is selected, in words.
+    /// Returns a description of the selection.
     #[cfg(feature = "xlsx")]
     pub(super) fn words(&self, language: PageLanguage) -> String {
         let is_of_verdicts = self.provider.is_none() && self.texts.is_empty();

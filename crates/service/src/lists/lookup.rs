@@ -99,7 +99,7 @@ pub async fn find_places(app: &App, caller: &Caller, query: LookupQuery) -> Resu
 impl AddressLookup<'_> {
     /// Searches the lists from a position on. Returns where it stopped, unless it reached the end.
     async fn look(&mut self, from: Option<LookupEnd>) -> Result<Option<LookupEnd>, ApiError> {
-        // The list in which the last response stopped comes first, so the page starts at the list before it.
+        // The list in which the last response stopped comes first, so the page starts one list earlier.
         let mut behind = from.map(|(at, job, _): LookupEnd| (at, JobNo(job.0.saturating_add(1))));
         // Each response advances by at least one list or one step, even if the database is slow.
         let mut is_first = true;
@@ -128,12 +128,12 @@ impl AddressLookup<'_> {
         Ok(jobs::page(&mut conn, self.org, &filter, behind, JOBS).await?)
     }
 
-    /// Returns whether the response has enough rows, or its time is up.
+    /// Returns whether the response has enough rows, or its time is over.
     fn is_over(&self) -> bool {
         self.places.len() >= PLACES_MAX || self.app.clock.elapsed().saturating_sub(self.begun) > TIME_MAX
     }
 
-    /// Searches one list. Returns the row at which the response has to end.
+    /// Searches one list. Returns the row at which the response must end.
     async fn through(&mut self, job: &Job, from: i64) -> Result<Option<i64>, ApiError> {
         if job.purged_at.is_some() {
             return Ok(None);

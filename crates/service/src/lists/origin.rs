@@ -1,6 +1,6 @@
 //! Columns of the uploaded file for one row of its list.
 //!
-//! A list has only the rows with an address, so a row's place in the file is counted from the rows that were left out.
+//! A list contains only rows with an address, so a row's position in the file depends on the rows left out.
 
 use probity_account::id::JobId;
 use probity_backend::lists::rows;
@@ -15,12 +15,12 @@ use serde::Serialize;
 use crate::app::App;
 use crate::callers::caller::Caller;
 
-/// Row of a list in the file that the list was made of.
+/// Row of the uploaded file from which a row of a list was created.
 #[derive(Debug, Serialize)]
 pub struct RowOrigin {
-    /// Columns other than that of the address, in order; null if the list has no file, or the file is no longer stored.
+    /// Columns except the address, in order; null if the list has no file, or the file is no longer stored.
     columns: Option<Vec<NamedCell>>,
-    /// Line where the row begins, or its number in the sheet; null as above, or if it is not known.
+    /// Line where the row begins, or its number in the sheet; null as above, or if unknown.
     line: Option<i64>,
     /// Sheet of a workbook; null for other files, and as above.
     sheet: Option<String>,
@@ -33,7 +33,7 @@ struct NamedCell {
     value: String,
 }
 
-/// Returns what the uploaded file has in a row besides the address.
+/// Returns the other columns of a row in the uploaded file.
 ///
 /// # Errors
 /// 404 if the list has no row with this index.
@@ -60,7 +60,7 @@ pub async fn get_row_origin(app: &App, caller: &Caller, id: JobId, index: i64) -
     Ok(RowOrigin { columns: Some(columns), line, sheet: about.sheet })
 }
 
-/// Returns the place in the file of a list's row.
+/// Returns the position in the file of a list's row.
 fn place_of(index: i64, upload: &Upload, without: &RowsWithout) -> Option<i64> {
     let first = i64::from(upload.choice.header);
     (first..upload.rows).filter(|at| !without.has(*at)).nth(usize::try_from(index).ok()?)

@@ -1,4 +1,4 @@
-//! The progress of a list.
+//! Progress of a list.
 
 use probity_account::id::JobId;
 use probity_backend::lists::progress::JobProgress;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::callers::caller::Caller;
 
-/// Longest life of a link, in days.
+/// Maximum lifetime of a link, in days.
 const DAYS_MAX: i64 = 90;
 const DAYS_USUAL: i64 = 30;
 
@@ -25,7 +25,7 @@ pub struct NewListLink {
     /// Days until the link ends.
     #[serde(default = "usual_days")]
     days: i64,
-    /// Whether the summary has the list's name.
+    /// Whether the summary includes the list's name.
     #[serde(default)]
     named: bool,
 }
@@ -73,7 +73,7 @@ pub async fn get_list_link(app: &App, caller: &Caller, id: JobId) -> Result<Shar
     Ok(SharedList { link: link.map(Into::into), token: None })
 }
 
-/// Creates a link to a list's summary; an earlier link of the list ends.
+/// Creates a link to a list's summary; an earlier link stops working.
 pub async fn create_list_link(
     app: &App,
     caller: &Caller,

@@ -48,11 +48,11 @@ pub struct FoundRow {
     provider: Option<String>,
     /// MX host that was probed.
     host: Option<String>,
-    /// What decided: without it, the page could not say why a mailbox is unknown.
+    /// Deciding facts, with which the page explains an unknown verdict.
     decided: Option<DecidedBy>,
 }
 
-/// What decided a row's verdict, named as in `evidence`.
+/// Facts that decided a row's verdict, named as in `evidence`.
 #[derive(Serialize)]
 struct DecidedBy {
     meta: String,
@@ -61,7 +61,7 @@ struct DecidedBy {
     code: Option<u16>,
     /// Its enhanced code (RFC 3463).
     enhanced: Option<String>,
-    /// Source of the deciding facts: only of `smtp`, a mail server replied for this very row.
+    /// Source of the deciding facts; only for `smtp`, a mail server replied about this row.
     source: String,
 }
 

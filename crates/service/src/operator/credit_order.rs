@@ -76,11 +76,11 @@ fn read_reference(text: String) -> Result<String, ApiError> {
     if fits { Ok(text) } else { Err(ApiError::invalid("reference", form())) }
 }
 
-/// A time to come, as people give it.
+/// Future time, as an operator enters it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     At(Millis),
-    /// Milliseconds from now, so that repeating an order gives the same order.
+    /// Milliseconds from now, so that a repeated order is equal.
     After(i64),
 }
 

@@ -92,7 +92,7 @@ async fn book(app: &App, org: &OrgRecord, kind: BookingKind, order: &CreditOrder
     let booked = app.store.write(|tx| put(app, tx, &booking, kind, order.until).scope_boxed()).await;
     let is_new = match booked {
         Ok(true) => true,
-        // Check the reference first: an existing booking may no longer be covered, or its month may have ended.
+        // Checks the reference first: an existing booking may no longer be covered, or its month may have ended.
         refused @ (Ok(false) | Err(StoreError::Conflict | StoreError::InsufficientCredits { .. })) => {
             let before = booked::of_cause(&mut app.store.read().await?, org.no, kind, &cause).await?;
             match (before, refused) {

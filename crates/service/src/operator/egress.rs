@@ -18,15 +18,15 @@ use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::operator::first_start::OPERATORS;
 
-/// What a node lacks that does not hold its source IPs.
+/// Reported as missing by a node that does not hold its source IPs.
 const LOST: &str = "source";
 
 /// Outbound SMTP health of all nodes.
 #[derive(Serialize)]
 pub struct EgressWays {
-    /// Whether a node can ask MX hosts; null until a node has reported the result of its first checkup.
+    /// Whether a node can reach MX hosts; null until a first checkup has finished.
     reachable: Option<bool>,
-    /// What is missing if none can: `resolver`, `port`, `reverse_name`, or `source` if another node holds the source IP.
+    /// Missing part if no node can: `resolver`, `port`, `reverse_name`, or `source` if another node holds the source IP.
     missing: Option<String>,
     /// Health of each node; null for all but administrators of the operator's organization.
     data: Option<Vec<EgressWay>>,
@@ -53,7 +53,7 @@ impl EgressWay {
     }
 }
 
-/// Returns what a node in this state says about asking mail servers ([`AskingState::as_str`]). `source` if it lacks a source IP.
+/// Returns whether a node in this state can probe mail servers ([`AskingState::as_str`]); `source` if it lacks a source IP.
 fn asking(state: &Value) -> &str {
     let own = state["asking"].as_str().unwrap_or(AskingState::Able.as_str());
     if state["may_ask"] == true { own } else { LOST }

@@ -22,7 +22,7 @@ const STARTED: &str = "first_start";
 /// Name under which the installation stores the ID of the organization created at the first start, which is the operator's.
 pub const OPERATORS: &str = "operators_organization";
 
-/// Name of the first organization until somebody names it.
+/// Name of the first organization until a user renames it.
 pub const UNNAMED: &str = "My organization";
 
 /// Secrets of a first start, stored only as hashes.

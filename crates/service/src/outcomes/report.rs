@@ -1,8 +1,8 @@
 //! Outcomes of mail that an organization sent, reported by its own systems.
 //!
-//! They are labels for a later score of addresses, and put addresses on the suppression lists `bounced` and `complained`. A report
-//! is stored as a whole or not at all; text that is not an address is skipped and counted, as in lists. Only keyed hashes are
-//! stored.
+//! They are labels for a later score of addresses, and put addresses on the suppression lists `bounced` and `complained`. A
+//! report is stored as a whole or not at all; text that is not an address is skipped and counted, as in lists. Only keyed hashes
+//! are stored.
 
 use probity_account::outcome::{OutcomeClass, OutcomeSource};
 use probity_backend::outcomes::{AHEAD_MAX_MS, OutcomeRecorder, TakenOutcomes};
@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::once::Once;
 
-/// Events of a report, with the way to name one in a message.
+/// Events of a report, with labels for error messages.
 pub struct OutcomeReport {
     events: Vec<OutcomeEvent>,
     /// Line of each event, counted from 1, for bodies of lines.
@@ -71,7 +71,7 @@ impl OutcomeReport {
         })
     }
 
-    /// Blames a field of an event.
+    /// Returns the error about a field of an event.
     fn blame(&self, index: usize, field: &str, what: impl std::fmt::Display) -> ApiError {
         match &self.lines {
             None => ApiError::invalid(&format!("outcomes[{index}].{field}"), what),
@@ -138,7 +138,7 @@ pub async fn report_outcomes(
     Ok(stored.await?)
 }
 
-/// The class of an event: a hard bounce only if its reply, where there is one that the rules know, says so.
+/// Returns the class of an event: a hard bounce only if a known reply, where given, confirms it.
 fn class_of(event: &OutcomeEvent) -> OutcomeClass {
     let reply = event.reply.as_deref().filter(|reply| !reply.trim().is_empty());
     let (OutcomeClass::HardBounce, Some(text)) = (event.outcome, reply) else { return event.outcome };

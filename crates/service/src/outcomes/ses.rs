@@ -1,4 +1,4 @@
-//! Events of Amazon SES, which Amazon SNS posts: signed, in an envelope, after a confirmation that the URL is the subscriber's.
+//! Events of Amazon SES, posted by Amazon SNS: signed, in an envelope, after confirming that the subscriber owns the URL.
 
 use probity_backend::outcomes::sns::{NoCertificate, SnsBody, SnsKind, SnsTopic};
 use probity_contract::error::ApiError;
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::app::App;
 
-/// Largest answer to a confirmation, in bytes.
+/// Maximum size of the response to a confirmation, in bytes.
 const CONFIRMED_MAX: u64 = 64 << 10;
 
-/// Returns the event in a notification of the topic, or null where there is none. Confirms a subscription.
+/// Returns the event in a notification of the topic; `None` if there is none. Confirms a subscription.
 pub(super) async fn opened(app: &App, topic: Option<&str>, raw: &[u8]) -> Result<Value, ApiError> {
     let topic = topic.and_then(SnsTopic::parse).ok_or_else(ApiError::not_found)?;
     let body: SnsBody = serde_json::from_slice(raw).map_err(|_| ApiError::not_found())?;
@@ -31,7 +31,7 @@ pub(super) async fn opened(app: &App, topic: Option<&str>, raw: &[u8]) -> Result
     }
 }
 
-/// Confirms a subscription. SNS sends its request again after an error.
+/// Confirms a subscription. SNS retries its request after an error.
 async fn confirm(app: &App, topic: &SnsTopic<'_>, token: &str) -> Result<(), ApiError> {
     let answer = app.platforms.fetch(&topic.confirmation(token), CONFIRMED_MAX).await;
     let is_confirmed = answer.is_ok_and(|answer| answer.status == 200);

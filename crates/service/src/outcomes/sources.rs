@@ -29,7 +29,7 @@ use crate::callers::once::Once;
 
 use super::ses;
 
-/// Most sources of an organization.
+/// Maximum number of sources per organization.
 const SOURCES_MAX: i64 = 20;
 
 /// Lists the caller's sources of outcomes, newest first.
@@ -134,11 +134,11 @@ pub async fn take_events(app: &App, posted: PostedEvents<'_>) -> Result<(), ApiE
     store_events(app, &source, &json).await
 }
 
-/// Refuses requests of restricted organizations, and those beyond the limit. Services repeat what gets a 429.
+/// Refuses requests of restricted organizations, and those beyond the limit. Services retry after a 429.
 async fn admit(app: &App, org: &OrgRecord, source: OutcomeSourceId) -> Result<(), ApiError> {
     admission::refuse_stopped(org.status)?;
     let all = admission::operators_limit(app, org.rate_limit_per_minute, &org.plan);
-    // Half for one source, so that it leaves some to the others.
+    // Half of the limit for one source, so that it leaves some to the others.
     let limits = [
         RequestLimit { bucket: LimitBucket::OutcomeSource(org.no, source), per_minute: (all / 2).max(1) },
         RequestLimit { bucket: LimitBucket::OutcomeSources(org.no), per_minute: all },
@@ -150,7 +150,7 @@ async fn store_events(app: &App, source: &OutcomeSourceRecord, json: &Value) -> 
     let now = app.now();
     let mut taken = TakenOutcomes::default();
     for event in events::read(source.service, json) {
-        // A time in the future is a wrong clock.
+        // A future time comes from a wrong clock.
         let at = event.at.filter(|at| *at <= now).unwrap_or(now);
         taken.take((&app.secrets, source.org), &event.email, (event.class, at), now);
     }

@@ -77,7 +77,7 @@ pub async fn forecast_file<B: IncomingBody>(
     forecast
 }
 
-/// Deletes an upload that nobody needs. If that fails, it goes when its time comes.
+/// Deletes an unneeded upload. If this fails, maintenance removes it later.
 async fn drop_upload(app: &App, caller: &Caller, id: UploadId) {
     if let Err(error) = delete_upload(app, caller, id).await {
         tracing::warn!(upload = %id, "an upload without a job was not deleted: {error:?}");

@@ -48,7 +48,7 @@ pub struct UploadQuery {
     pub replaces: Option<UploadId>,
     /// Sheet of a workbook to read; by default the one with the addresses.
     pub sheet: Option<String>,
-    /// Encoding of what has no mark and is not UTF-8; by default it is detected.
+    /// Encoding of a file without a mark that is not UTF-8; detected by default.
     pub encoding: Option<TextEncoding>,
 }
 
@@ -102,7 +102,7 @@ async fn receive<B: IncomingBody>(
         Some(id) => Some(uploads::by_id(&mut app.store.read().await?, new.org, id, new.test).await?),
         None => None,
     };
-    // Where all places are taken, the upload gets that of the one it replaces; one with a job has none, and stays.
+    // If all slots are taken, the upload gets the slot of the one it replaces; an upload with a job has none, and stays.
     let replaced = replaced.filter(|upload| upload.job.is_none()).map(|upload| upload.no);
     let at_once = app.config.uploads.at_once;
     let places = at_once + i64::from(replaced.is_some());
@@ -118,7 +118,7 @@ async fn receive<B: IncomingBody>(
     taken.map(|()| new.id)
 }
 
-/// Discards an upload whose request is dropped before its end, as it is when somebody closes the page.
+/// Discards an upload whose request is dropped before its end, for example when a user closes the page.
 struct Arriving {
     store: Store,
     org: OrgNo,
@@ -138,7 +138,7 @@ impl Drop for Arriving {
     }
 }
 
-/// Discards an upload that has not arrived. Where this fails, or the process ends before, maintenance does it later.
+/// Discards an incomplete upload. If this fails, or the process ends first, maintenance discards it later.
 async fn discard(store: &Store, org: OrgNo, no: UploadNo) {
     let gone = store.write(|tx| uploads::mark_abandoned(tx, org, no).scope_boxed()).await;
     if let Err(error) = gone {
@@ -222,8 +222,7 @@ async fn keep(app: &App, new: &NewUpload, no: UploadNo, mut blocks: mpsc::Receiv
 #[cfg(feature = "xlsx")]
 const WORKBOOKS_BUSY: &str = "too many workbooks are being read; try again, or use csv";
 
-/// Returns the error for a file that is not a list. Its headers have the error code for programs, and the number that
-/// belongs to it.
+/// Returns the error for a file that is not a list. Its headers contain the error code for programs, with its number.
 fn refused(fault: &FileFault) -> ApiError {
     let code = match fault {
         FileFault::TooManyRows(_) => Code::PayloadTooLarge,

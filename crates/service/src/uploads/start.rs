@@ -1,10 +1,11 @@
-//! Starts the job of an upload: copies the addresses of its column row by row, and accepts them like any list. Rows without an
-//! address stay out of the job, so they cost nothing and are in none of its figures; the upload remembers them for downloads. A
+//! Starts the job of an upload: copies the addresses of its column row by row, and accepts them like any list.
+//!
+//! Rows without an address are not in the job, so they cost nothing and are not counted; the upload stores them for downloads. A
 //! column without any address is refused.
 //!
-//! Blocks are written first, under a staged job. The transaction that accepts the job also links it to the upload. If
-//! another start was faster, the blocks are discarded and the other's job is returned. If addresses are erased meanwhile,
-//! the blocks are discarded too: the copy may still have the addresses, and the erasure skips jobs younger than itself.
+//! Blocks are written first, under a staged job. The transaction that accepts the job also links it to the upload. If another
+//! start was faster, the blocks are discarded and the other's job is returned. If addresses are erased meanwhile, the blocks are
+//! discarded too: the copy may still have the addresses, and the erasure skips jobs younger than itself.
 
 use std::sync::Arc;
 
@@ -184,9 +185,9 @@ struct ColumnTexts {
     choice: ColumnChoice,
     filling: Filling,
     without: RowsWithout,
-    /// Whether a text looks like an address.
+    /// Whether any cell looks like an address.
     has_address: bool,
-    /// Whether a cell has several.
+    /// Whether any cell contains several.
     has_several: bool,
 }
 
@@ -225,7 +226,7 @@ impl ColumnTexts {
         Ok(next)
     }
 
-    /// The refusal of a column without an address of its own in any cell, with the column that has some.
+    /// Returns the error for a column in which no cell is an address, with the column that has some.
     fn no_address(&self) -> ApiError {
         let names = self.about.columns(self.choice.header);
         let better = self.about.better_column(self.choice.column, true);
@@ -245,9 +246,9 @@ impl ColumnTexts {
 
 /// Outcome of accepting a job.
 enum StartOutcome {
-    /// Accepted now (`None`), or before, by an earlier start.
+    /// Accepted now (`None`), or earlier by another start.
     As(Option<JobId>),
-    /// The upload is now read in another way.
+    /// The upload is now read differently.
     Changed,
     /// Addresses that were already copied may have been erased from the upload.
     Erasing,

@@ -92,7 +92,7 @@ async fn body_for(
     let needed = match logged.kind.parse::<Topic>() {
         Ok(Topic::ConnectionDisconnected) => Some(Scope::ReadIntegrations),
         Ok(_) => Some(Scope::ReadJobs),
-        // A test is about nothing.
+        // A test event has no subject.
         Err(_) => None,
     };
     if needed.is_some_and(|scope| !caller.scopes().contains(scope)) {
@@ -150,7 +150,7 @@ pub async fn resend_delivery(
     schedule_again(app, webhook.org, delivery, once, WebhookDelivery::of).await
 }
 
-/// Schedules a delivery again, immediately and with all attempts; `shown` makes the answer.
+/// Reschedules a delivery immediately with all attempts; `shown` builds the response.
 pub(crate) async fn schedule_again<T: Serialize + Send + Sync>(
     app: &App,
     org: OrgNo,

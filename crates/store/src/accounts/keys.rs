@@ -28,7 +28,7 @@ pub struct StoredKey {
     pub prefix: String,
     /// Visible end.
     pub last4: String,
-    /// The whole key, for `pub` keys since this is stored: it stands in public pages.
+    /// The whole key, for `pub` keys created since it is stored; it is public in web pages.
     pub public_key: Option<String>,
     /// Requests per minute; `None` for the instance's limit.
     pub rate_limit_per_minute: Option<i64>,
@@ -51,7 +51,7 @@ impl StoredKey {
     }
 }
 
-/// A key, and what requests need to know about its organization.
+/// A key, with the facts about its organization that requests need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownKey {
     pub key: StoredKey,
@@ -133,8 +133,8 @@ pub async fn revoke(tx: &mut Tx, org: OrgNo, id: KeyId, now: Millis) -> Result<(
     tx.change(&REVOKE, args![org, id, now], StoreError::NotFound).await
 }
 
-/// Gives a key its successor, and has it expire at a time, unless it ends earlier. [`StoreError::NotFound`]: it does not exist,
-/// is revoked, or has a successor.
+/// Records a key's successor, and makes the key expire at a time unless it ends earlier. [`StoreError::NotFound`]: it does not
+/// exist, is revoked, or has a successor.
 pub async fn replace(tx: &mut Tx, org: OrgNo, id: KeyId, by: KeyId, end: Millis) -> Result<()> {
     tx.change(&REPLACE, args![org, id, end, by], StoreError::NotFound).await
 }

@@ -1,4 +1,4 @@
-//! How people sign in: passwords, second factors, sessions, and the limits on attempts.
+//! Sign-in of members: passwords, second factors, sessions, and limits on attempts.
 
 pub mod attempts;
 pub mod forgotten;

@@ -27,7 +27,7 @@ statements! {
     DUE = "SELECT org_no FROM org WHERE renews_at <= $1 AND status NOT IN ('suspended', 'paused', 'banned') \
            AND plan IN (SELECT each.value ->> 'p' FROM {each:$2}) ORDER BY renews_at, org_no LIMIT $3";
     UNKNOWN = "SELECT DISTINCT plan FROM org WHERE plan NOT IN (SELECT each.value ->> 'p' FROM {each:$1}) LIMIT $2";
-    // Low balances are checked whatever the threshold: it may have been removed.
+    // Low balances are checked even without a threshold, because it may have been removed.
     WATCHED = "SELECT org_no, plan, low_balance, is_low, (SELECT CAST(SUM(account.available) AS BIGINT) FROM account \
                WHERE account.org_no = org.org_no) AS available FROM org WHERE org_no > $1 \
                AND (low_balance IS NOT NULL OR is_low = 1 OR plan IN (SELECT each.value ->> 'p' FROM {each:$2})) ORDER BY org_no LIMIT $3";
@@ -70,9 +70,9 @@ fn names<'a>(of: impl Iterator<Item = &'a str>) -> String {
     of.map(|name| json!({ "p": name })).collect::<serde_json::Value>().to_string()
 }
 
-/// Grants an organization the credits of the current month, unless it has them; returns their number. Skipped months are lost:
-/// nobody could have used them. On an unconfigured plan nothing happens; even the month stays due, until the plan is configured
-/// again.
+/// Grants an organization the credits of the current month, unless it has them; returns their number. Skipped months are lost,
+/// because they could not have been used. On an unconfigured plan nothing happens; even the month stays due, until the plan is
+/// configured again.
 pub async fn renew(tx: &mut Tx, no: OrgNo, plans: &Plans, now: Millis) -> Result<CreditCount> {
     let mut org = organization::lock(tx, no).await?;
     if org.status.is_stopped() || org.term.renews_at.is_none_or(|at| at > now) {
@@ -140,15 +140,15 @@ pub async fn change(tx: &mut Tx, no: OrgNo, plans: &Plans, to: &Plan, now: Milli
     Ok(org)
 }
 
-/// Takes back what the unlimited plan granted and nobody has spent. Spending under it counts against its grant, so that nobody pays
-/// for it with bought credits.
+/// Takes back the unspent grant of the unlimited plan. Spending under it counts against its grant, so that it is not paid with
+/// bought credits.
 async fn take_back(tx: &mut Tx, org: &OrgRecord, cause: &str, now: Millis) -> Result<()> {
     let no = org.no;
     if credits::holds_prepaid(tx, no).await? {
         return Err(StoreError::CreditsHeld);
     }
     let used = credits::spent(tx, no).await?.prepaid.saturating_sub(org.term.spent_before);
-    // More may have been removed by hand than was bought.
+    // Manual adjustments may have removed more than was bought.
     let left = UNLIMITED.saturating_sub(used).max(0).min(credits::available(tx, no).await?.prepaid);
     credits::adjust(tx, &CreditBooking { org: no, bucket: CreditBucket::Prepaid, amount: -left, cause, at: now }).await
 }
@@ -180,7 +180,7 @@ async fn record_event(tx: &mut Tx, no: OrgNo, kind: AccountEventKind, now: Milli
     events::add(tx, no, now, Some(EventActor::System), &[AccountChange::Account(kind, None)]).await
 }
 
-/// Refills that cover what is missing.
+/// Refills that cover the missing credits.
 struct Refilling {
     /// Beginning of the month in which they count.
     month: Millis,

@@ -1,7 +1,7 @@
 //! Single sign-on: the provider of each organization, its domains, and the provider's accounts of members.
 //!
-//! Anybody can claim a domain, but it is proven for one organization only; the database enforces that. Nothing counts
-//! before the proof. Members are found by a keyed hash of issuer and subject.
+//! Any organization can claim a domain, but it is proven for only one; the database enforces that. An unproven domain has no
+//! effect. Members are found by a keyed hash of issuer and subject.
 
 use probity_account::id::UserId;
 use probity_account::role::MemberRole;
@@ -23,11 +23,11 @@ pub struct StoredSso {
     pub client_secret: Vec<u8>,
     /// Whether members at the proven domains cannot sign in by password.
     pub required: bool,
-    /// Role for new members; `None` if nobody becomes a member by signing in.
+    /// Role for new members; `None` if sign-in admits none.
     pub newcomer_role: Option<MemberRole>,
-    /// Whether addresses are believed without `email_verified`.
+    /// Whether addresses are trusted without `email_verified`.
     pub believed: bool,
-    /// Number of these settings.
+    /// Version of these settings.
     pub version: i64,
     pub changed_at: Millis,
 }
@@ -126,8 +126,8 @@ pub async fn claim(tx: &mut Tx, org: OrgNo, domain: &str) -> Result<()> {
     tx.execute(&CLAIM, args![org, domain]).await.map(drop)
 }
 
-/// Records the proof of a claimed domain, whose record is looked up again at `look_at`, if it has one; returns whether the
-/// domain was not proven before. Lock the team first. [`StoreError::Conflict`]: another organization has proven it.
+/// Records the proof of a claimed domain, with the next lookup of its record at `look_at`, if it has one; returns whether the
+/// domain was unproven before. Lock the team first. [`StoreError::Conflict`]: another organization has proven it.
 pub async fn prove(tx: &mut Tx, org: OrgNo, domain: &str, now: Millis, look_at: Option<Millis>) -> Result<bool> {
     let is_new = !is_proven(tx, org, domain).await?;
     Ok(tx.execute(&PROVE, args![org, domain, now, look_at]).await? == 1 && is_new)
@@ -169,7 +169,7 @@ pub async fn is_bound(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<bool>
     conn.has(&OF_USER, args![org, user]).await
 }
 
-/// Binds a member to an account of the provider. [`StoreError::Conflict`]: one of both is bound.
+/// Binds a member to an account of the provider. [`StoreError::Conflict`]: either is bound already.
 pub async fn bind(tx: &mut Tx, org: OrgNo, user: UserId, subject: &SecretHash) -> Result<()> {
     tx.execute(&BIND, args![org, user, subject]).await.map(drop)
 }
@@ -184,12 +184,12 @@ pub async fn forget_all(tx: &mut Tx, org: OrgNo) -> Result<()> {
     tx.execute(&FORGET_ALL, args![org]).await.map(drop)
 }
 
-/// Uses up a sign-in that came back; false if it came before.
+/// Uses up a response of a sign-in; false if it was used before.
 pub async fn use_up(tx: &mut Tx, org: OrgNo, flow: &SecretHash, now: Millis) -> Result<bool> {
     Ok(tx.execute(&USE, args![org, flow, now]).await? == 1)
 }
 
-/// Forgets up to `at_most` used sign-ins from before a time, oldest first; returns the number.
+/// Removes up to `at_most` used responses from before a time, oldest first; returns the number.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![before, at_most]).await
 }

@@ -64,12 +64,12 @@ pub enum AccountChange {
         provider: String,
         change: ConnectionEventKind,
     },
-    /// An account event, and what it is about; `None` if it is about the account or its actor.
+    /// An account event with its subject; `None` if it is about the account or its actor.
     Account(AccountEventKind, Option<EventSubject>),
 }
 
 impl AccountChange {
-    /// A changed field of a person. Only the field's name is stored.
+    /// Describes a changed field of a member. Only the field's name is stored.
     pub fn of_person(field: &str) -> Self {
         let setting = format!("account.{field}");
         Self::SettingsChange { setting, before: Value::Null, after: Value::Null, connection: None }
@@ -83,7 +83,7 @@ impl AccountChange {
     fn kind(&self) -> &'static str {
         match self {
             Self::SettingsChange { .. } => SETTINGS_CHANGE,
-            // The table knows two kinds; the body tells these apart.
+            // The table distinguishes two kinds only; the body distinguishes these.
             Self::ConnectionChange { .. } | Self::Account(..) => ACCOUNT_EVENT,
         }
     }

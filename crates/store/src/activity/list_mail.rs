@@ -1,4 +1,4 @@
-//! Mail to members who want to know when a list is over: it waits here for the list, then for a relay.
+//! Mail to members about the end of a list: it waits for the list, then for a relay.
 //!
 //! As with other mail, [`claim`] leases what is due to one run, and [`record()`] is fenced by the run's name.
 
@@ -17,10 +17,10 @@ use crate::records::{TypedStatements as _, records};
 pub struct ClaimedListMail {
     pub org: OrgNo,
     pub job: JobNo,
-    /// Member who asked for it, and their address.
+    /// Member who requested it, and their address.
     pub user: UserId,
     pub email: String,
-    /// Their language, if it is known.
+    /// Language of the member, if known.
     pub language: Option<PageLanguage>,
     pub id: JobId,
     /// Name of the list.
@@ -52,7 +52,7 @@ statements! {
             j.finished_at FROM list_mail m JOIN users u ON u.org_no = m.org_no AND u.id = m.user_id \
             JOIN job j ON j.org_no = m.org_no AND j.job_no = m.job_no WHERE m.next_at IS NOT NULL AND m.run = $1 \
             AND u.email IS NOT NULL AND u.status = 'active' AND j.deleted_at IS NULL AND j.finished_at IS NOT NULL ORDER BY m.next_at LIMIT $2";
-    // The member or the list is gone.
+    // The member or the list no longer exists.
     DROP = "DELETE FROM list_mail WHERE next_at IS NOT NULL AND run = $1 AND NOT EXISTS (SELECT 1 FROM users u JOIN job j \
             ON j.org_no = list_mail.org_no AND j.job_no = list_mail.job_no WHERE u.org_no = list_mail.org_no \
             AND u.id = list_mail.user_id AND u.email IS NOT NULL AND u.status = 'active' AND j.deleted_at IS NULL)";
@@ -61,22 +61,22 @@ statements! {
     OVER = "DELETE FROM list_mail WHERE org_no = $1 AND job_no = $2 AND user_id = $3 AND run = $4";
 }
 
-/// Has a member told when a list is over.
+/// Requests mail to a member when a list ends.
 pub async fn ask(tx: &mut Tx, org: OrgNo, job: JobNo, user: UserId, now: Millis) -> Result<()> {
     tx.execute(&ASK, args![org, job, user, now]).await.map(drop)
 }
 
-/// Has a member not told.
+/// Withdraws the request.
 pub async fn unask(tx: &mut Tx, org: OrgNo, job: JobNo, user: UserId) -> Result<()> {
     tx.execute(&UNASK, args![org, job, user]).await.map(drop)
 }
 
-/// Whether a member is told when a list is over.
+/// Returns whether a member gets mail when a list ends.
 pub async fn asked(conn: &mut Conn, org: OrgNo, job: JobNo, user: UserId) -> Result<bool> {
     conn.has(&ASKED, args![org, job, user]).await
 }
 
-/// Has the mail about a list sent, which is over.
+/// Makes the mail about an ended list due.
 pub(crate) async fn due(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
     tx.execute(&DUE, args![org, job, now]).await.map(drop)
 }

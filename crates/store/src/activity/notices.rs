@@ -30,7 +30,7 @@ pub struct ClaimedNotice {
     pub notice: NoticeKind,
     /// Owner's address.
     pub email: String,
-    /// Owner's language, if it is known.
+    /// Owner's language, if known.
     pub language: Option<PageLanguage>,
     pub org_name: Option<String>,
     /// Time of the event.

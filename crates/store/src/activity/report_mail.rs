@@ -1,8 +1,8 @@
-//! Reports to members: each waits here for a relay.
+//! Queue of reports to members: each waits for a relay.
 //!
-//! As with other mail, [`claim`] leases what is due to one run, and [`record()`] is fenced by the run's name. Whether a member gets
-//! a report is decided twice, when it is due and when it is claimed: members who left or switched it off get none, and none goes to
-//! restricted organizations, or to an address from which no mailed link came back.
+//! As with other mail, [`claim`] leases what is due to one run, and [`record()`] is fenced by the run's name. Recipients are
+//! checked twice, when a report is due and when it is claimed: members who left or unsubscribed get none, and none is sent to
+//! restricted organizations, or to an address from which no mailed link was used.
 
 /// Whether a member `u` of an organization `o` gets reports of a kind: the states are those of `OrgState::is_stopped`, the bits
 /// those of `profile::NotificationSettings`.
@@ -42,10 +42,10 @@ pub struct ClaimedReport {
     pub org_name: Option<String>,
     /// Name of the organization's time zone.
     pub time_zone: Option<String>,
-    /// Member who gets it, and their address.
+    /// Recipient, and their address.
     pub user: UserId,
     pub email: String,
-    /// Their language, if it is known.
+    /// Language of the recipient, if known.
     pub language: Option<PageLanguage>,
     pub kind: ReportKind,
     /// ID of the run, or first date of the period.
@@ -75,7 +75,7 @@ statements! {
             FROM report_mail m JOIN users u ON u.org_no = m.org_no AND u.id = m.user_id JOIN org o ON o.org_no = m.org_no \
             LEFT JOIN org_settings s ON s.org_no = m.org_no WHERE m.next_at IS NOT NULL AND m.run = $1 AND ",
             gets!("m.kind"), " ORDER BY m.next_at LIMIT $2");
-    // The member left or wants no report, or the organization is restricted.
+    // The member left or unsubscribed, or the organization is restricted.
     DROP = concat!("DELETE FROM report_mail WHERE next_at IS NOT NULL AND run = $1 AND NOT EXISTS (SELECT 1 FROM users u \
             JOIN org o ON o.org_no = u.org_no WHERE u.org_no = report_mail.org_no AND u.id = report_mail.user_id \
             AND ", gets!("report_mail.kind"), ")");
@@ -88,8 +88,8 @@ statements! {
     [figures, planning]
 }
 
-/// Has a run reported to the members who want that, in place of a report of it that is not sent yet. Of a connection's polls, one
-/// is reported per day: strangers who sign up cause them.
+/// Queues the report of a run for its subscribers, in place of an unsent one. A connection's polls are reported once a day,
+/// because strangers who sign up cause them.
 pub async fn of_run(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     if run.cause == RunCause::Instafloss
         && tx.execute(&FIRST_POLL, args![run.org, run.connection, now.utc_day()]).await? == 0
@@ -104,8 +104,8 @@ pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
     conn.has(&ANY_DUE, args![now]).await
 }
 
-/// Leases up to `at_most` due reports to a run. `run` must be a text that no other claim uses: a random one. Reports that nobody
-/// gets any more are dropped.
+/// Leases up to `at_most` due reports to a run. `run` must be a text that no other claim uses: a random one. Reports without a
+/// recipient are dropped.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<ClaimedReport>> {
     if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
         return Ok(Vec::new());
@@ -131,7 +131,7 @@ pub async fn record(tx: &mut Tx, claimed: &ClaimedReport, again: Option<Millis>)
     }
 }
 
-/// Removes the reports of a member who leaves.
+/// Removes the reports of a removed member.
 pub(crate) async fn forget(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
     tx.execute(&FORGET, args![org, user]).await.map(drop)
 }

@@ -61,7 +61,7 @@ statements! {
 /// Addresses and credits of a part of an organization's usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageSum<K> {
-    /// The part.
+    /// Part that was used.
     pub of: K,
     /// Addresses verified.
     pub verified: i64,
@@ -108,8 +108,8 @@ probity_mail::named! {
     }
 }
 
-/// Usage of the `at_most` largest parts by day and part, between two days, both included; only of one part if given. The empty part
-/// is what has none.
+/// Returns the usage of the `at_most` largest parts by day and part, between two days, both included; only of one part if given.
+/// The empty part is usage without this dimension.
 pub async fn by_part(
     conn: &mut Conn,
     org: OrgNo,
@@ -199,7 +199,7 @@ pub async fn by_day(
 }
 
 impl<K: FromRow> FromRow for UsageSum<K> {
-    /// The part is in the first columns.
+    /// The first columns contain the part.
     fn from_row(row: &ResultRow) -> Result<Self> {
         Ok(Self { of: K::from_row(row)?, verified: row.get("verified")?, charged: row.get("charged")? })
     }

@@ -28,7 +28,7 @@ statements! {
         ORDER BY at DESC, id DESC LIMIT $10";
 }
 
-/// A request that was answered.
+/// Request with its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedRequest {
     pub org: OrgNo,

@@ -22,7 +22,7 @@ statements! {
               ORDER BY at DESC, event_no DESC LIMIT $4";
     KINDS = "SELECT kind, at, event_no FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
              AND (at < $4 OR (at = $4 AND event_no < $5)) ORDER BY at DESC, event_no DESC LIMIT $6";
-    // A job appears at the start of its processing, or before that at its acceptance. All along one index.
+    // A job is dated by the start of its processing or, before that, by its acceptance. All rows come from one index.
     JOBS = concat!("SELECT ", columns!(), " FROM job WHERE org_no = $1 AND test = $2 AND state <> 'unborn' \
         AND COALESCE(started_at, created_at) >= $3 AND COALESCE(started_at, created_at) < $4 \
         ORDER BY COALESCE(started_at, created_at) DESC, job_no DESC LIMIT $5");
@@ -59,7 +59,7 @@ pub async fn count_events(store: &Store, org: OrgNo, from: Millis, to: Millis) -
     Ok(EventCounts { settings_changes, account_events: kinds.values().sum::<u64>() - settings_changes })
 }
 
-/// Counts the rows of a list by their first column, some at a time: `page` has the arguments for those behind a time and a number.
+/// Counts the rows of a list by their first column, in pages: `page` returns the arguments for rows after a time and a number.
 async fn count(
     store: &Store,
     statement: &'static Statement,
@@ -91,8 +91,7 @@ pub async fn newest_jobs(
     conn.all(&JOBS, args![org, test, from, to, at_most]).await
 }
 
-/// Number of jobs in `from..to`, as selected by [`newest_jobs`], by what started them, without a limit: read 1,000 at a time along
-/// the index.
+/// Number of jobs in `from..to`, as selected by [`newest_jobs`], by cause, without a limit: read 1,000 at a time along the index.
 pub async fn count_jobs(
     store: &Store,
     org: OrgNo,

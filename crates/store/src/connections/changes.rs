@@ -1,8 +1,8 @@
 //! Changed verdicts: rows of runs whose address had another status when a run last verified it.
 //!
 //! The last status of each address is stored under a keyed hash, for the whole organization. It is compared and written in the
-//! transaction that settles a row ([`note`]). Unknown is no verdict: it neither counts as a change nor replaces what was known.
-//! A change names its row; the address is in the job, and disappears with it.
+//! transaction that settles a row ([`note`]). Unknown is no verdict: it is neither a change nor replaces a known status. A change
+//! names its row; the address is in the job, and is removed with it.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
 use crate::records::{TypedStatements as _, listed, records};
 
-/// A status that stays is written again after this time, in milliseconds, so that it is not forgotten.
+/// An unchanged status is written again after this time, in milliseconds, so that it is not removed as old.
 const REFRESH_MS: i64 = 60 * DAY_MS;
 
 /// Verdict of a row that was settled.
@@ -66,14 +66,14 @@ statements! {
         DELETE FROM address_verdict WHERE (org_no, test, tag) IN (SELECT org_no, test, tag FROM old)";
 }
 
-/// Compares settled rows of a run with what is known of their addresses, and stores what changed.
+/// Compares settled rows of a run with the known statuses of their addresses, and stores changes.
 pub async fn note(
     tx: &mut Tx,
     (org, job, test): (OrgNo, JobNo, bool),
     fresh: &[FreshVerdict],
     now: Millis,
 ) -> Result<()> {
-    // In one order for all transactions. Of two rows with one address, the last counts, as it does for the next run.
+    // In one order for all transactions. Of two rows with one address, the last counts, as for the next run.
     let conclusive = fresh.iter().filter(|one| one.reason.status() != Status::Unknown);
     let fresh: BTreeMap<SuppressionTag, FreshVerdict> = conclusive.map(|one| (one.tag, *one)).collect();
     if fresh.is_empty() {

@@ -53,7 +53,7 @@ probity_mail::named! {
 }
 crate::records::names!(Disconnection);
 
-/// IDs of tags and fields at the platform (JSON), which only older versions remember.
+/// IDs of tags and fields at the platform (JSON), which only earlier versions store.
 const NO_MEMORY: &str = "{}";
 
 /// Columns of a connection.
@@ -198,7 +198,7 @@ pub async fn reconnect(
 /// Disconnects an active connection because the platform refuses its credentials, which are kept. Returns false if it was
 /// not active.
 pub async fn disconnect(tx: &mut Tx, org: OrgNo, id: ConnId, at: Millis) -> Result<bool> {
-    // First, because every change of a connection locks it before its schedules.
+    // Runs first, because every change of a connection locks it before its schedules.
     let is_active = tx.execute(&DISCONNECT, args![org, id, Disconnection::Credential, at]).await? == 1;
     schedule::pause(tx, org, id).await?;
     hooks::pause(tx, org, id).await?;
@@ -224,8 +224,8 @@ pub async fn credentials(conn: &mut Conn, org: OrgNo, id: ConnId) -> Result<Opti
     Ok(conn.find(&CREDENTIALS, args![org, id]).await?.flatten())
 }
 
-/// Removes up to `at_most` rows of the connection that was deleted first, before a time, itself last, or else tokens of
-/// connections that were never made. Returns their number.
+/// Removes up to `at_most` rows of the connection that was deleted first, before a time, and finally the connection; otherwise
+/// tokens of connections that were never created. Returns the number of rows.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     let oldest: Option<(OrgNo, ConnId)> = tx.find(&OLDEST_DELETED, args![before]).await?;
     let Some((org, id)) = oldest else { return tokens::purge(tx, before).await };

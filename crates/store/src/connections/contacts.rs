@@ -152,18 +152,18 @@ pub(super) struct NewContact<'a> {
 #[derive(Default)]
 struct SortedPage<'a> {
     new: Vec<NewContact<'a>>,
-    /// Contacts that are rows already, and had another address when they became these.
+    /// Contacts that are rows already, but had another address then.
     readdressed: Vec<NewContact<'a>>,
     /// Rows of contacts in further lists: row and list.
     memberships: Vec<(i64, i64)>,
     /// Reports about new rows.
     reports: BTreeMap<i64, ContactReport>,
-    /// Rows whose contacts were met again without a report.
+    /// Rows whose contacts were read again without a report.
     unreported: BTreeSet<i64>,
 }
 
-/// Sorts the contacts of a page. A contact is reported if it is so wherever it is met: what one list reports must not remove it
-/// from another one in which it receives mail.
+/// Sorts the contacts of a page. A contact counts as reported only if it is in all of its lists: a report in one list must not
+/// remove it from another one in which it receives mail.
 fn sort<'a>(
     contacts: impl Iterator<Item = &'a ReadContact>,
     mut known: HashMap<[u8; 16], (i64, SuppressionTag)>,
@@ -211,7 +211,7 @@ async fn mark<'a>(
     tx.execute(&MARK, args![json!(rows).to_string(), org, connection, job, now]).await.map(drop)
 }
 
-/// Stores the reports of a page, and removes those about contacts that it has without one.
+/// Stores the reports of a page, and removes those of its contacts without a report.
 async fn report(tx: &mut Tx, (org, job): (OrgNo, JobNo), page: &SortedPage<'_>) -> Result<()> {
     if !page.reports.is_empty() {
         let reports: Vec<_> = page.reports.iter().map(|(idx, report)| json!([idx, report.as_str()])).collect();

@@ -1,8 +1,8 @@
-//! Webhooks of connections at their platforms: what is registered, and the events that make a poll due.
+//! Webhooks of connections at their platforms: registrations, and events that make a poll due.
 //!
-//! A row exists while polls are switched on, and afterwards until the registration is removed at the platform. A worker takes a row
-//! up with a new version and a time by which it is done ([`claim`]); writes of an earlier holder are rejected. An event stores
-//! nothing but its time: it moves the next poll ([`hasten`]), so repeated, lost and forged ones do no harm.
+//! A row exists while polls are switched on, and afterwards until the registration is removed at the platform. A worker claims a
+//! row with a new version and a deadline ([`claim`]); writes of an earlier holder are rejected. Of an event, only its time is
+//! stored: it moves the next poll ([`hasten`]), so repeated, lost and forged events do no harm.
 //!
 //! The row is locked after its connection's and its schedule's.
 
@@ -23,16 +23,16 @@ pub struct ConnectionHook {
     pub is_wanted: bool,
     /// Secrets and registrations, encrypted by the caller; `None` before the first.
     pub keys: Option<Vec<u8>>,
-    /// Why the last attempt to register failed.
+    /// Reason why the last registration failed.
     pub fault: Option<String>,
-    /// Attempts in a row that failed.
+    /// Consecutive failed attempts.
     pub failures: i64,
     /// Time of the current registration.
     pub registered_at: Option<Millis>,
     pub last_event_at: Option<Millis>,
 }
 
-/// Webhook that a worker has taken up.
+/// Webhook claimed by a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedHook {
     pub hook: ConnectionHook,
@@ -41,7 +41,7 @@ pub struct ClaimedHook {
 }
 
 impl ClaimedHook {
-    /// Notes the stored time by which the work is done.
+    /// Sets the stored deadline of the claim.
     pub fn held_until(&mut self, until: Millis) {
         self.until = until;
     }
@@ -54,16 +54,16 @@ pub struct HookProgress<'a> {
     pub fault: Option<&'a str>,
     pub failures: i64,
     pub registered_at: Option<Millis>,
-    /// Next look. While the work goes on, the time by which it is done ([`ClaimedHook::held_until`]).
+    /// Time of the next check; during work, the deadline of the claim ([`ClaimedHook::held_until`]).
     pub next_at: Millis,
 }
 
-/// How soon an event makes a poll due, in milliseconds.
+/// Delay with which an event makes a poll due, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct PollHaste {
-    /// From the event.
+    /// Delay after the event.
     pub after_ms: i64,
-    /// Shortest time between the starts of two polls.
+    /// Minimum time between the starts of two polls.
     pub apart_ms: i64,
 }
 
@@ -74,7 +74,7 @@ macro_rules! columns {
     };
 }
 
-/// Time that an event gives to a poll. $3: after the event. $4: shortest time between polls.
+/// Time to which an event moves a poll. $3: delay after the event. $4: minimum time between polls.
 macro_rules! hastened {
     () => {
         "CASE WHEN COALESCE(done_at, 0) + CAST($4 AS BIGINT) > CAST($3 AS BIGINT) \
@@ -86,15 +86,15 @@ statements! {
     WANT = "INSERT INTO connection_hook (org_no, connection_id, wanted, failures, version, next_at) VALUES ($1, $2, 1, 0, 0, $3) \
             ON CONFLICT (org_no, connection_id) DO UPDATE SET wanted = 1, failures = 0, fault = NULL, \
             next_at = excluded.next_at WHERE connection_hook.wanted = 0";
-    // A worker may remove the registration from now on, so it no longer stands.
+    // From now on, a worker may remove the registration, so it is not valid.
     UNWANT = "UPDATE connection_hook SET wanted = 0, failures = 0, fault = NULL, registered_at = NULL, next_at = $3 \
               WHERE org_no = $1 AND connection_id = $2 AND wanted = 1";
     RENEW = "UPDATE connection_hook SET failures = 0, fault = NULL, registered_at = NULL, next_at = $3 \
              WHERE org_no = $1 AND connection_id = $2 AND wanted = 1";
     PAUSE = "UPDATE connection_hook SET next_at = NULL WHERE org_no = $1 AND connection_id = $2";
-    // Rows to be removed are included.
+    // Includes rows to be removed.
     LOOK_NOW = "UPDATE connection_hook SET next_at = 0, failures = 0 WHERE org_no = $1 AND connection_id = $2";
-    // The row is gone if the connection was deleted.
+    // The row was removed if the connection was deleted.
     RESUME = "INSERT INTO connection_hook (org_no, connection_id, wanted, failures, version, next_at) \
               SELECT s.org_no, s.connection_id, 1, 0, 0, 0 FROM connection_schedule s \
               JOIN connection c ON c.org_no = s.org_no AND c.id = s.connection_id AND c.test = 0 \
@@ -110,26 +110,26 @@ statements! {
     DUE = concat!("SELECT ", columns!(), ", h.version FROM connection_hook h WHERE h.next_at <= $1 \
           ORDER BY h.next_at LIMIT 1 {skip_locked}");
     TAKE = "UPDATE connection_hook SET version = version + 1, next_at = $3 WHERE org_no = $1 AND connection_id = $2";
-    // If `next_at` has moved meanwhile, somebody has asked for another look, and may want something else than is registered.
+    // A changed `next_at` means that another check was requested, possibly for another registration.
     WRITE = "UPDATE connection_hook SET keys = $4, fault = $5, \
              failures = CASE WHEN next_at = $8 THEN CAST($6 AS BIGINT) ELSE failures END, \
              registered_at = CASE WHEN next_at = $8 THEN CAST($7 AS BIGINT) ELSE NULL END, \
              next_at = CASE WHEN next_at = $8 THEN CAST($9 AS BIGINT) ELSE next_at END \
              WHERE org_no = $1 AND connection_id = $2 AND version = $3";
-    // A poll that waits after a failure, or for credits, waits on.
+    // A poll that waits after a failure, or for credits, continues to wait.
     HASTEN = concat!("UPDATE connection_schedule SET due_at = ", hastened!(), ", next_at = ", hastened!(),
              " WHERE org_no = $1 AND connection_id = $2 AND cause = 'instafloss' AND waits_for IS NULL AND next_at > ", hastened!());
     NEXT_POLL = "SELECT next_at FROM connection_schedule WHERE org_no = $1 AND connection_id = $2 AND cause = 'instafloss'";
     HEARD = "UPDATE connection_hook SET last_event_at = $3 WHERE org_no = $1 AND connection_id = $2";
 }
 
-/// Has a locked connection's webhook registered, or removed at the platform. No effect if that is so.
+/// Requests that a locked connection's webhook be registered, or removed at the platform. No effect if it already is.
 pub async fn want(tx: &mut Tx, (org, connection): (OrgNo, ConnId), is_wanted: bool, now: Millis) -> Result<()> {
     let statement = if is_wanted { &WANT } else { &UNWANT };
     tx.execute(statement, args![org, connection, now]).await.map(drop)
 }
 
-/// Has the webhook of a locked connection registered again, if it is wanted: its lists have changed.
+/// Requests a new registration for a locked connection's webhook after a change of lists, if it is wanted.
 pub async fn renew(tx: &mut Tx, (org, connection): (OrgNo, ConnId), now: Millis) -> Result<()> {
     tx.execute(&RENEW, args![org, connection, now]).await.map(drop)
 }
@@ -139,18 +139,18 @@ pub(super) async fn pause(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result
     tx.execute(&PAUSE, args![org, connection]).await.map(drop)
 }
 
-/// Looks at the webhook of a reconnected connection at once: the account may be another one.
+/// Makes the webhook of a reconnected connection due at once, because its account may have changed.
 pub(super) async fn resume(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
     tx.execute(&LOOK_NOW, args![org, connection]).await?;
     tx.execute(&RESUME, args![org, connection]).await.map(drop)
 }
 
-/// Forgets a webhook: events are rejected.
+/// Removes a webhook: its events are rejected.
 pub async fn remove(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
     tx.execute(&REMOVE, args![org, connection]).await.map(drop)
 }
 
-/// Forgets a webhook that was removed at the platform. If it is wanted again, it is looked at again.
+/// Removes a webhook that was removed at the platform. If it is wanted again, makes it due instead.
 pub async fn remove_unwanted(tx: &mut Tx, org: OrgNo, connection: ConnId, now: Millis) -> Result<()> {
     if tx.execute(&REMOVE_UNWANTED, args![org, connection]).await? == 0 {
         tx.execute(&LOOK, args![org, connection, now]).await?;
@@ -174,7 +174,7 @@ pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
     conn.has(&ANY_DUE, args![now]).await
 }
 
-/// Takes up the webhook that has been due longest, until a time.
+/// Claims the webhook that has been due longest, until a time.
 pub async fn claim(tx: &mut Tx, now: Millis, until: Millis) -> Result<Option<ClaimedHook>> {
     let Some(row) = tx.first(&DUE, args![now]).await? else { return Ok(None) };
     let hook = row.record::<ConnectionHook>()?;
@@ -182,7 +182,7 @@ pub async fn claim(tx: &mut Tx, now: Millis, until: Millis) -> Result<Option<Cla
     Ok(Some(ClaimedHook { hook, version: row.get::<i64>("version")? + 1, until }))
 }
 
-/// Stores a step of the work. Fails with [`StoreError::LeaseLost`] if somebody else has taken it up, or it was removed.
+/// Stores a step of the work. Fails with [`StoreError::LeaseLost`] if another worker has claimed it, or it was removed.
 pub async fn write(tx: &mut Tx, claimed: &ClaimedHook, to: HookProgress<'_>) -> Result<()> {
     let ClaimedHook { hook: ConnectionHook { org, connection, .. }, version, until } = claimed;
     let HookProgress { keys, fault, failures, registered_at, next_at } = to;

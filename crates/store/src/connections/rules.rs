@@ -1,8 +1,8 @@
 //! Keyword rules of connections. Keywords may be addresses, so bodies are encrypted like lists.
 //!
-//! Each rule has a tag, a keyed hash of what it matches, which prevents duplicates. Every change locks the connection,
-//! which counts its rules. A change that lets runs act on more contacts takes back the trust of a confirmed run, because nobody has
-//! seen what they would do.
+//! Each rule has a tag, a keyed hash of what it matches, which prevents duplicates. Every change locks the connection, which
+//! counts its rules. A change that lets runs act on more contacts revokes the trust of a confirmed run, because no user has seen
+//! its effects.
 
 use std::collections::BTreeMap;
 

@@ -39,7 +39,7 @@ pub(crate) use ending::{act, closed_job, finish_if_decided, is_acting, lock, pur
 pub use polls::end_poll;
 pub use watch::{RunWatch, watch};
 
-/// Who started the job of a run that a key started ([`NewJob::started_by`]). Nobody watches such a run.
+/// Actor of a run's job that a key started ([`NewJob::started_by`]). Such a run is not watched.
 pub const STARTED_BY_KEY: &str = "api";
 
 probity_mail::named! {
@@ -89,7 +89,7 @@ pub enum ContactPick {
     All,
     /// Contacts whose address was never verified.
     Unverified,
-    /// Those up to a place in the order of verdicts, and a share of the others.
+    /// Contacts up to a position in the order of verdicts, and a share of the others.
     Oldest {
         cut: Option<(Millis, Vec<u8>)>,
         fresh_ppm: i64,
@@ -110,7 +110,7 @@ pub struct ConnectionRun {
     pub fault: Option<String>,
     /// Reason why the run waits for confirmation.
     pub brake: Option<BrakeReason>,
-    /// What it counts together with earlier runs, if only that is too much.
+    /// Counts together with earlier runs, if only their sum is too high.
     pub together: Option<BrakeCount>,
     /// Settings of the connection at the start (JSON).
     pub settings: String,
@@ -118,7 +118,7 @@ pub struct ConnectionRun {
     pub account_tag: Vec<u8>,
     /// Creation date from which contacts are read; `None` for all.
     pub since: Option<Millis>,
-    /// Slot of the schedule that it stands for; `None` if a person started it.
+    /// Slot of the schedule; `None` if a user started it.
     pub due_at: Option<Millis>,
     /// Contacts that become rows.
     pub pick: ContactPick,

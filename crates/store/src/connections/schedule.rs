@@ -1,8 +1,8 @@
-//! Schedules: when the automatic runs of connections are due.
+//! Schedules: due times of connections' automatic runs.
 //!
-//! A row for each kind of run that is switched on names the slot of the next run. The transaction that starts a run locks the
-//! row and moves it to the next slot ([`start`]), so nodes need no lease, and missed slots are made up by one run. A failed run
-//! gives its slot back ([`failed`]). A unique index refuses a second run for a slot.
+//! A row for each kind of run that is switched on has the slot of the next run. The transaction that starts a run locks the row
+//! and moves it to the next slot ([`start`]), so nodes need no lease, and missed slots are made up by one run. A failed run gives
+//! its slot back ([`failed`]). A unique index prevents a second run for a slot.
 
 use probity_account::connections::{ConnectionSettings, DecayShare, RunCause};
 use probity_account::id::ConnId;
@@ -14,28 +14,28 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::records::{TypedStatements as _, records};
 
-/// Pause after the first failed run, which doubles with each.
+/// Pause after the first failed run; doubles with each failure.
 const PAUSE_MS: i64 = 15 * 60_000;
 /// Longest pause after a failed run.
 const PAUSE_MAX_MS: i64 = 6 * 3_600_000;
-/// Contacts of a connection that are counted at most.
+/// Maximum number of contacts that are counted.
 const CONTACTS_MAX: i64 = 100_000_000;
 
 probity_mail::named! {
-    /// Why a slot waits.
+    /// Reason why a slot waits.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum ScheduleWait {
         /// No credits are available.
         Credits = "credits",
         /// The last run failed.
         Failed = "failed",
-        /// New contacts cannot be told from others before a complete run.
+        /// New contacts are unknown before a complete run.
         FirstRun = "first_run",
     }
 }
 crate::records::names!(ScheduleWait);
 
-/// When one kind of automatic run is due.
+/// Schedule of one kind of automatic run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionSchedule {
     pub org: OrgNo,
@@ -43,9 +43,9 @@ pub struct ConnectionSchedule {
     pub cause: RunCause,
     /// Slot of the next run.
     pub due_at: Millis,
-    /// When to try; `None` while the connection is disconnected.
+    /// Time of the next attempt; `None` while the connection is disconnected.
     pub next_at: Option<Millis>,
-    /// Runs in a row that failed.
+    /// Consecutive failed runs.
     pub failures: i64,
     pub waits_for: Option<ScheduleWait>,
     pub begun_at: Millis,
@@ -55,7 +55,7 @@ pub struct ConnectionSchedule {
     pub watermark: Option<Millis>,
 }
 
-/// Due schedule, with what a run of it needs.
+/// Due schedule, with the inputs of its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueSchedule {
     pub schedule: ConnectionSchedule,
@@ -79,7 +79,7 @@ macro_rules! columns {
     };
 }
 
-/// Schedules that are due at $1, with what their runs need. A slot whose connection has a run in progress waits for its end.
+/// Schedules that are due at $1, with the inputs of their runs. A slot whose connection has a run in progress waits for its end.
 macro_rules! due {
     () => {
         concat!("SELECT ", columns!(), ", c.test, c.provider, c.settings, c.watermark, o.time_zone, \
@@ -102,7 +102,7 @@ statements! {
     ADD = "INSERT INTO connection_schedule (org_no, connection_id, cause, due_at, next_at, failures, begun_at) \
            VALUES ($1, $2, $3, $4, $4, 0, $5) ON CONFLICT (org_no, connection_id, cause) DO NOTHING";
     DROP = "DELETE FROM connection_schedule WHERE org_no = $1 AND connection_id = $2 AND cause = $3";
-    // Another time zone. A slot that is due already stays.
+    // Moves to another time zone. A slot that is already due stays.
     MOVE = "UPDATE connection_schedule SET due_at = $4, next_at = $4 \
             WHERE org_no = $1 AND connection_id = $2 AND cause = $3 AND due_at > $5 AND next_at = due_at";
     PAUSE = "UPDATE connection_schedule SET next_at = NULL WHERE org_no = $1 AND connection_id = $2";
@@ -134,7 +134,7 @@ statements! {
            ORDER BY verified_at DESC, contact DESC LIMIT 1";
 }
 
-/// Returns the schedules of a connection, those that are switched on.
+/// Returns the active schedules of a connection.
 pub async fn of_connection(conn: &mut Conn, org: OrgNo, connection: ConnId) -> Result<Vec<ConnectionSchedule>> {
     let mut found: Vec<ConnectionSchedule> = conn.all(&OF, args![org, connection]).await?;
     let place = |of: &ConnectionSchedule| RunCause::ALL.iter().position(|cause| *cause == of.cause);
@@ -211,7 +211,7 @@ pub async fn start(
     if locked.due_at != due.due_at || locked.next_at.is_none_or(|at| at > now) {
         return Ok(None);
     }
-    // A clock that was ahead may have started the run of this slot before.
+    // A fast clock may already have started the run of this slot.
     if tx.has(&TAKEN, args![org, connection, cause, locked.due_at]).await? {
         tx.execute(&ADVANCE, args![org, connection, cause, next]).await?;
         return Ok(None);
@@ -236,7 +236,7 @@ pub async fn postpone(tx: &mut Tx, due: &ConnectionSchedule, to: Millis, why: Sc
     tx.execute(&POSTPONE, args!(due => org, connection, cause; to, why, now)).await.map(drop)
 }
 
-/// Gives the slot of a failed run back, to be tried again after a pause or in the next night.
+/// Gives back the slot of a failed run, to be retried after a pause or in the next night.
 pub(super) async fn failed(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     let Some(slot) = run.due_at else { return Ok(()) };
     let locked: Option<ConnectionSchedule> = tx.find(&LOCK, args!(run => org, connection, cause)).await?;
@@ -247,7 +247,7 @@ pub(super) async fn failed(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Res
     tx.execute(&FAILED, args!(run => org, connection, cause; slot, at)).await.map(drop)
 }
 
-/// Records a complete run. `seen_to`: creation date up to which a poll has seen every contact.
+/// Records a complete run. `seen_to` is the creation date up to which a poll has seen every contact.
 pub(super) async fn done(tx: &mut Tx, run: &ConnectionRun, seen_to: Option<Millis>) -> Result<()> {
     if run.due_at.is_none() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Access tokens of accounts, each exchanged by one process at a time.
 //!
-//! [`claim`] leases the exchange; [`store`] keeps its result before anybody uses the token. After a crash the lease ends, and
-//! the next claim gets what was stored before.
+//! [`claim`] leases the exchange; [`store`] saves its result before the token is used. After a crash the lease expires, and the
+//! next claim gets the last stored tokens.
 
 use probity_account::connections::{StoredToken, TokenTurn};
 use probity_mail::time::Millis;
@@ -35,8 +35,8 @@ pub async fn of_account(conn: &mut Conn, org: OrgNo, tag: &AccountTag) -> Result
     conn.find(&OF, args![org, tag.as_slice()]).await
 }
 
-/// Begins an exchange, unless a token is fresh or another process exchanges. `refused` is the version of a token that the platform
-/// has refused; any other one lasts until its end.
+/// Starts an exchange, unless a token is fresh or another process exchanges. `refused` is the version of a token that the
+/// platform has refused; any other one is used until it expires.
 pub async fn claim(
     tx: &mut Tx,
     (org, tag): (OrgNo, &AccountTag),
@@ -74,12 +74,12 @@ pub async fn release(tx: &mut Tx, (org, tag): (OrgNo, &AccountTag), version: i64
     tx.execute(&RELEASE, args![org, tag.as_slice(), version]).await.map(drop)
 }
 
-/// Removes the tokens of an account that no connection has any longer.
+/// Removes the tokens of an account without a connection.
 pub(super) async fn drop_unused(tx: &mut Tx, org: OrgNo, tag: &AccountTag) -> Result<()> {
     tx.execute(&DROP_UNUSED, args![org, tag.as_slice()]).await.map(drop)
 }
 
-/// Removes tokens from before a time that no connection has: it was tried, and not made.
+/// Removes tokens from before a time without a connection: it was tried, but not created.
 pub(super) async fn purge(tx: &mut Tx, before: Millis) -> Result<u64> {
     tx.execute(&PURGE, args![before]).await
 }

@@ -45,7 +45,7 @@ pub struct HoldPart<'a> {
     pub at: Millis,
 }
 
-/// Settles a part of a hold. [`StoreError::LeaseLost`]: the hold is gone, or smaller than the part.
+/// Settles a part of a hold. [`StoreError::LeaseLost`]: the hold no longer exists, or is smaller than the part.
 pub async fn settle(tx: &mut Tx, part: &HoldPart<'_>) -> Result<()> {
     let HoldPart { org, id, captured, released, cause, at } = *part;
     if captured == 0 && released == 0 {
@@ -79,7 +79,7 @@ pub async fn release_rest(tx: &mut Tx, org: OrgNo, id: &str, cause: &str, at: Mi
     Ok(left)
 }
 
-/// Credits left in a hold; 0 if it is gone.
+/// Credits left in a hold; 0 if it no longer exists.
 pub async fn left(conn: &mut Conn, org: OrgNo, id: &str) -> Result<i64> {
     Ok(conn.find::<Split>(&LEFT, args![org, id]).await?.unwrap_or_default().total())
 }

@@ -1,9 +1,9 @@
 //! Usage counters: verifications by day, source, connection and reason, and by day and mail provider, API key or domain.
 //! [`crate::activity::reports`] reads them.
 //!
-//! A day has at most [`DOMAINS_MAX`] domains, whatever the number of addresses: a write counts only domains with a share of
-//! [`DOMAIN_SHARE`] in it, and adds none beyond the bound. The counters are written in bulk by the settlement that charges for the
-//! work, in the same transaction, so their sums match the charges. Days are UTC, counted from 1970-01-01.
+//! A day has at most [`DOMAINS_MAX`] domains, for any number of addresses: a write counts only domains with a share of
+//! [`DOMAIN_SHARE`] in it, and adds none beyond the bound. The counters are written in bulk by the settlement that charges for
+//! the work, in the same transaction, so their sums match the charges. Days are UTC, counted from 1970-01-01.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,10 +47,10 @@ statements! {
     FORGET_DOMAIN = "DELETE FROM usage_part_day WHERE org_no = $1 AND kind = 'domain' AND day = $2 AND part = $3";
 }
 
-/// Domains that a day of an organization has at most; concurrent writes can add a few more.
+/// Maximum number of domains per day of an organization; concurrent writes can add a few more.
 const DOMAINS_MAX: i64 = 300;
-/// Part of a write's addresses that a domain needs in order to be counted: one of so many. Lists have thousands of domains with
-/// one address each, which would leave no room for those that matter.
+/// Minimum share of a write's addresses for a domain to be counted: 1 in this number. Lists have thousands of domains with one
+/// address each, which would leave no room for the relevant ones.
 const DOMAIN_SHARE: i64 = 50;
 
 /// Verifications to add to the counters.

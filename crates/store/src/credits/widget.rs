@@ -1,10 +1,10 @@
 //! Widget state shared by nodes: used nonces, and the credits that each key has taken from its day.
 //!
-//! Checks come in windows, as live calls do ([`crate::credits`]): the number of statements is independent of the number of checks.
-//! A credit is taken from the day *before* a probe, and returned if it was not spent. So a key never exceeds its cap, however many
-//! calls it makes at once on however many nodes. A credit that was taken has a row until it is spent or returned, and only whoever
-//! removes the row decides about it. So a return may be repeated if it is unknown whether it was committed, and if a node dies, its
-//! credits return when their rows end ([`return_expired`]).
+//! Checks come in windows, as live calls do ([`crate::credits`]): the number of statements is independent of the number of
+//! checks. A credit is taken from the day *before* a probe, and returned if it was not spent. So a key never exceeds its cap, for
+//! any number of concurrent calls and nodes. A credit that was taken has a row until it is spent or returned, and only the
+//! transaction that removes the row decides about it. So a return may be repeated if it is unknown whether it was committed, and
+//! if a node dies, its credits return when their rows end ([`return_expired`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ pub struct WidgetCreditName {
 records!(row => KeyDay { org = "org_no", key = "key_id", day });
 records!(row => WidgetCreditName { org = "org_no", nonce });
 
-/// Whether a check may begin.
+/// Whether a check may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WidgetLeave {
     /// It may; it has taken a credit of its key's day.

@@ -43,7 +43,7 @@ pub struct ChargedVerifications {
     pub available: Split,
 }
 
-/// What a window records besides its charges.
+/// Counters that a window records besides its charges.
 #[derive(Clone, Debug, Default)]
 pub struct CountedCalls {
     /// Counters of all verdicts that are returned.

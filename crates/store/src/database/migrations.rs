@@ -1,4 +1,4 @@
-//! The migrations of both databases. Those that were released never change.
+//! Migrations of both databases. Released migrations never change.
 
 use crate::db::SchemaMigration;
 

@@ -33,8 +33,8 @@ const MOVED_TO: &str = "moved_to_at";
 /// Mark in the target: the same time.
 const MOVED_FROM: &str = "moved_from_at";
 
-/// Time since the heartbeat after which a node of the target counts as gone: more than the interval between two heartbeats,
-/// whatever the clocks.
+/// Time since the heartbeat after which a node of the target counts as gone: more than the interval between two heartbeats, for
+/// any difference between clocks.
 const SILENT_MS: i64 = 60_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub enum MoveError {
     /// The target contains other organizations.
     #[error("the target database already has organizations; use an empty one")]
     Occupied,
-    /// The target's tables are locked, or one of its nodes was alive a moment ago.
+    /// The target's tables are locked, or one of its nodes had a recent heartbeat.
     #[error(
         "the target database is in use; close all its connections, and wait 1 minute after its last node has stopped"
     )]

@@ -1,6 +1,6 @@
-//! How a store is opened: the database, with the caches and keys that its connections carry for other modules.
+//! Opening of a store: the database, with caches and keys that its connections carry for other modules.
 //!
-//! The database layer does not know those modules, so they are attached here.
+//! The database layer does not depend on those modules, so they are attached here.
 
 use std::sync::Arc;
 use std::time::Duration;

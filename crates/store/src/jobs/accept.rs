@@ -22,7 +22,7 @@ pub struct NewJob {
     pub test: bool,
     /// Source of its addresses.
     pub source: &'static str,
-    /// Who or what starts it, in the timeline's terms.
+    /// Initiator, in the timeline's terms.
     pub started_by: &'static str,
     /// Action that starts it.
     pub source_action: &'static str,

@@ -16,7 +16,7 @@ statements! {
         (SELECT COUNT(*) FROM (SELECT 1 AS one FROM job WHERE is_open = 1 AND state = 'ready' LIMIT $1) AS part) AS ready,
         (SELECT COUNT(*) FROM (SELECT 1 AS one FROM job WHERE is_open = 1 AND state = 'processing' LIMIT $1) AS part) AS processing";
     FIRST_QUEUED = "SELECT created_at FROM job WHERE is_open = 1 AND state = 'queued' ORDER BY created_at LIMIT 1";
-    // Counts from an index: the lease of a chunk is stored behind its body, which must not be read for this.
+    // Counts from an index: a chunk's lease is stored after its body, which must not be read for this.
     READY_CHUNKS = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM job j JOIN chunk c ON c.org_no = j.org_no AND c.job_no = j.job_no
         WHERE j.is_open = 1 AND c.ready_at <= $2 LIMIT $1) AS part) AS ready";
 }

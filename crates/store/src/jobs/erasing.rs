@@ -1,13 +1,13 @@
 //! Erases addresses from jobs: submitted rows, rows of work, results.
 //!
-//! A row keeps its place and its reason. In the address block, [`ERASED`](probity_account::block::ERASED) replaces the address. Its
-//! result keeps the counted fields (reason, price, provider) and its time; a suggestion that is an erased address is removed from
-//! other rows' results, too. Each change is a short transaction that locks the job and re-reads its data, so concurrent or repeated
-//! runs do no harm.
+//! A row keeps its index and its reason. In the address block, [`ERASED`](probity_account::block::ERASED) replaces the address.
+//! Its result keeps the counted fields (reason, price, provider) and its time; a suggestion that is an erased address is removed
+//! from other rows' results, too. Each change is a short transaction that locks the job and re-reads its data, so concurrent or
+//! repeated runs do no harm.
 //!
 //! A change invalidates leases on the changed data: an import restarts, and a chunk gets another epoch, so results in flight are
-//! rejected when they are settled. The job's `rewritten` counter invalidates cached results and packing in progress. A link to its
-//! summary ends: its name and figures may be about the erased people.
+//! rejected when they are settled. The job's `rewritten` counter invalidates cached results and packing in progress. The link to
+//! its summary is revoked: name and figures may be about erased addresses.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -58,7 +58,7 @@ pub enum StoredResultsKind {
     Blocks,
 }
 
-/// What to erase from a job's results.
+/// Data to erase from a job's results.
 #[derive(Clone, Copy)]
 pub struct ErasedRows<'a> {
     /// Rows whose addresses are erased.
@@ -120,8 +120,8 @@ pub async fn rewrite_chunk(tx: &mut Tx, org: OrgNo, job: JobNo, chunk: i64, rewr
     Ok(changed)
 }
 
-/// Which of these addresses were erased since a job was accepted: a result settled now must not contain them. Until the transaction
-/// ends, no erasure processes the job's results.
+/// Returns those of these addresses that were erased since a job was accepted: a result settled now must not contain them. Until
+/// the transaction ends, no erasure processes the job's results.
 pub async fn erased_since(
     tx: &mut Tx,
     org: OrgNo,
@@ -234,7 +234,7 @@ fn strip(block: &mut ResultBlock, index: impl Fn(usize) -> i64, what: ErasedRows
     Ok(changed)
 }
 
-/// What remains of an erased row's kind, without its suggestion; and whether that is a change.
+/// Returns what remains of an erased row's kind, without its suggestion, and whether that is a change.
 fn bare(kind: &[u8], outcome: &mut StoredOutcome) -> Result<(Vec<u8>, bool)> {
     let whole = OutcomeKind::from_bytes(kind)?;
     let bare = OutcomeKind::erased(whole.reason, whole.charged, whole.provider).to_bytes();

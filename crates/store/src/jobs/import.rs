@@ -41,13 +41,13 @@ statements! {
            (state = 'importing' AND leased_until <= $1)) LIMIT 1";
     NEXT = "SELECT org_no, job_no, epoch, rows_total FROM job WHERE is_open = 1 AND (state = 'queued' OR \
             (state = 'importing' AND leased_until <= $1)) ORDER BY created_at, org_no, job_no LIMIT 1 {skip_locked}";
-    // If nobody held it for long, its stall timer restarts (`standing.rs`).
+    // If it was not held for long, its stall timer restarts (`standing.rs`).
     TAKE = "UPDATE job SET state = 'importing', epoch = epoch + 1, leased_until = $3, \
             progress_at = CASE WHEN progress_at > $5 OR leased_until > $5 THEN progress_at ELSE $4 END \
             WHERE org_no = $1 AND job_no = $2";
-    // Not counted as progress of the job: an import at which every importer dies must end, too.
+    // Does not count as progress of the job: an import whose importers all die must end, too.
     EXTEND = "UPDATE job SET leased_until = $3, next_chunk = $4 WHERE org_no = $1 AND job_no = $2";
-    // Its work is discarded, as if nobody had claimed it.
+    // Discards its work, as if it had not been claimed.
     LET_GO = "UPDATE job SET state = 'queued', leased_until = NULL WHERE org_no = $1 AND job_no = $2 AND state = 'importing' \
               AND epoch = $3";
     ADD_CHUNK = "INSERT INTO chunk (ready_at, size, destination, source, org_no, job_no, chunk_no, body, epoch) \
@@ -62,7 +62,7 @@ pub async fn any_import(conn: &mut Conn, now: Millis) -> Result<bool> {
     conn.has(&ANY, args![now]).await
 }
 
-/// Claims the oldest job that nobody imports.
+/// Claims the oldest job that is not being imported.
 pub async fn claim_import(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Option<ImportClaim>> {
     let next: Option<ImportClaim> = tx.find(&NEXT, args![now]).await?;
     let Some(ImportClaim { org, job, epoch, rows }) = next else { return Ok(None) };
@@ -80,7 +80,7 @@ async fn fence(tx: &mut Tx, claim: &ImportClaim) -> Result<super::LockedJob> {
     Ok(locked)
 }
 
-/// Removes a part of what an earlier holder of the import made, and extends the lease. False if nothing is left.
+/// Removes part of the work of an earlier holder of the import, and extends the lease. False if nothing is left.
 pub async fn restart_import(tx: &mut Tx, claim: &ImportClaim, now: Millis, lease_ms: i64) -> Result<bool> {
     let locked = fence(tx, claim).await?;
     let left = packing::remove_work(tx, claim.org, claim.job).await?;

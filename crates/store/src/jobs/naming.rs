@@ -1,4 +1,4 @@
-//! What people do with a list: name it, have it finished, delete it.
+//! Acts of users on a list: name it, finish it, delete it.
 
 use probity_account::id::JobId;
 use probity_mail::time::Millis;
@@ -13,11 +13,11 @@ use crate::records::TypedStatements as _;
 statements! {
     NAME = "UPDATE job SET title = $3, tags = $4 WHERE org_no = $1 AND job_no = $2";
     HURRY = "UPDATE job SET hurried_at = COALESCE(hurried_at, $3) WHERE org_no = $1 AND job_no = $2";
-    // Chunks that a worker has are not due; those that it defers are when it settles them.
+    // Chunks held by a worker are not due; those that it defers become due when it settles them.
     READY_NOW = "UPDATE chunk SET ready_at = $3 WHERE org_no = $1 AND job_no = $2 AND ready_at > $3 AND leased_until IS NULL";
     DELETE = "UPDATE job SET deleted_at = $3 WHERE org_no = $1 AND job_no = $2";
     DROP_UPLOAD = "UPDATE upload SET state = 'gone', about = NULL, domains = NULL WHERE org_no = $1 AND job_no = $2 AND state <> 'gone'";
-    // A closed job is packed first: its work and parts are removed on that way.
+    // A closed job is packed first, which removes its work and parts.
     DELETED = "SELECT org_no, job_no FROM job WHERE deleted_at IS NOT NULL AND purged_at IS NULL AND packed = 2 \
                ORDER BY deleted_at LIMIT $1";
     MARK = "UPDATE job SET purged_at = $3 WHERE org_no = $1 AND job_no = $2 AND packed = 2 AND purged_at IS NULL \
@@ -30,7 +30,7 @@ pub async fn name(tx: &mut Tx, org: OrgNo, job: JobNo, title: Option<&str>, tags
     tx.change(&NAME, args![org, job, title, tags], StoreError::NotFound).await
 }
 
-/// Has a job finished without further retries: all that waits is due now. False if it is closed.
+/// Makes a job finish without further retries: all waiting rows are due now. False if it is closed.
 pub async fn hurry(tx: &mut Tx, org: OrgNo, id: JobId, test: bool, now: Millis) -> Result<bool> {
     let job = by_id(tx, org, id, test).await?.no;
     if lock(tx, org, job).await?.state.is_closed() {
@@ -42,7 +42,7 @@ pub async fn hurry(tx: &mut Tx, org: OrgNo, id: JobId, test: bool, now: Millis) 
     Ok(true)
 }
 
-/// Deletes a closed job with the file it was made of. Returns the state of one that cannot be deleted: it is open, or a run of a
+/// Deletes a closed job with its uploaded file. Returns the state of a job that cannot be deleted: it is open, or a run of a
 /// connection, whose actions need its rows.
 pub async fn delete(
     tx: &mut Tx,
@@ -67,7 +67,7 @@ pub async fn deleted(conn: &mut Conn, at_most: i64) -> Result<Vec<(OrgNo, JobNo)
     conn.all(&DELETED, args![at_most]).await
 }
 
-/// Marks those of the jobs that are still [`deleted`] and not marked; returns the number marked.
+/// Marks jobs that are still [`deleted`] and not marked; returns the number marked.
 pub async fn mark_deleted(tx: &mut Tx, deleted: &[(OrgNo, JobNo)], now: Millis) -> Result<usize> {
     let mut marked = 0;
     for (org, job) in deleted {
@@ -77,7 +77,7 @@ pub async fn mark_deleted(tx: &mut Tx, deleted: &[(OrgNo, JobNo)], now: Millis) 
     Ok(marked)
 }
 
-/// Reads a job whose row is then locked: it stays open or closed until the end of the transaction.
+/// Reads and locks a job, so that it stays open or closed until the end of the transaction.
 pub async fn lock_by_id(tx: &mut Tx, org: OrgNo, id: JobId, test: bool) -> Result<Job> {
     let job = by_id(tx, org, id, test).await?.no;
     lock(tx, org, job).await?;

@@ -9,8 +9,8 @@
 //! packed = 2  blocks only
 //! ```
 //!
-//! Readers see `packed` and the blocks in one statement, so nobody sees a partial state. Each step is a short transaction that
-//! locks the job's row and rechecks `packed`; two concurrent holders only duplicate work. Blocks are built outside of
+//! Readers see `packed` and the blocks in one statement, so a partial state is never visible. Each step is a short transaction
+//! that locks the job's row and rechecks `packed`; two concurrent holders only duplicate work. Blocks are built outside of
 //! transactions: their input does not change unless the job is packed meanwhile, and then they are not added.
 
 use std::collections::HashMap;
@@ -65,7 +65,7 @@ pub struct PackingClaim {
     pub org: OrgNo,
     pub job: JobNo,
     rows: i64,
-    /// Whether blocks count already.
+    /// Whether readers already use the blocks.
     switched: bool,
     /// Value of the job's `rewritten` counter at the claim.
     rewritten: i64,
@@ -163,7 +163,7 @@ pub(super) async fn remove_work(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<b
     Ok(chunks + duplicates > 0)
 }
 
-/// Whether a job is still in this state, with its results unchanged if that matters; locks its row.
+/// Returns whether a job is still in this state, with unchanged results if required; locks its row.
 async fn is_at(tx: &mut Tx, org: OrgNo, job: JobNo, packed: i64, rewritten: Option<i64>) -> Result<bool> {
     let now: Option<(i64, i64)> = tx.find(&PACKED_NOW, args![org, job]).await?;
     Ok(now.is_some_and(|now| now.0 == packed && rewritten.is_none_or(|rewritten| now.1 == rewritten)))

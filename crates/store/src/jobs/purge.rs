@@ -1,10 +1,10 @@
 //! Retention: a job's rows expire before its totals.
 //!
-//! The organization's setting, or else the instance's, says how long rows are kept. Once a job is marked, its rows are no longer
-//! readable. Short transactions remove them in order, so another process can continue after a crash. The job itself, with its
-//! counts, is removed much later. Discarded submissions are removed the same way, completely.
+//! Rows are kept as long as the organization's setting or, without one, the instance's says. Once a job is marked, its rows are
+//! no longer readable. Short transactions remove them in order, so another process can continue after a crash. The job itself,
+//! with its counts, is removed much later. Discarded submissions are removed the same way, completely.
 //!
-//! Readers check whether there is work: on SQLite, a transaction would take the writer's turn for it.
+//! Readers check whether there is work: on SQLite, a transaction would occupy the writer for it.
 
 use probity_mail::time::{DAY_MS, Millis};
 
@@ -21,7 +21,7 @@ const BLOCKS_AT_ONCE: i64 = 50;
 const CONTACTS_AT_ONCE: i64 = 2_000;
 
 statements! {
-    // Each organization's own jobs, by age: jobs that others keep longer are not scanned again and again.
+    // Each organization's own jobs, by age: jobs with a longer retention are not scanned repeatedly.
     DUE = "SELECT j.org_no, j.job_no FROM org o LEFT JOIN org_settings s ON s.org_no = o.org_no CROSS JOIN job j \
            WHERE j.org_no = o.org_no AND j.packed = 2 AND j.purged_at IS NULL \
            AND j.finished_at <= $1 - COALESCE(s.retention_days, $2) * $3 \

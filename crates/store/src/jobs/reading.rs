@@ -34,11 +34,11 @@ statements! {
         WHEN state IN ('cancelled', 'force_stopped') THEN 'cancelled' ELSE state END) \
         AND created_at >= $5 AND created_at < $6 AND (created_at < $7 OR (created_at = $7 AND job_no < $8)) \
         ORDER BY created_at DESC, job_no DESC LIMIT $9");
-    // The plus keeps SQLite from the index of all jobs of a mode.
+    // The plus keeps SQLite from using the index of all jobs of a mode.
     IN_PROGRESS = concat!("SELECT ", columns!(), " FROM job WHERE org_no = $1 AND +test = $2 AND is_open = 1 AND deleted_at IS NULL \
         ORDER BY created_at, job_no LIMIT $3");
     PROVIDERS = "SELECT provider, passed, undeliverable, risky, unknown FROM job_provider WHERE org_no = $1 AND job_no = $2";
-    // From the index of times: only chunks that are not due yet are read.
+    // From the index of times: only chunks that are not yet due are read.
     WAITING = "SELECT CAST(SUM(CASE WHEN held_since IS NULL THEN size ELSE 0 END) AS BIGINT) AS deferred, \
                MIN(CASE WHEN held_since IS NULL THEN ready_at END) AS deferred_first, \
                MAX(CASE WHEN held_since IS NULL THEN ready_at END) AS deferred_last, \

@@ -1,6 +1,6 @@
-//! Links that show a job's summary to people without an account. A job has at most one, stored by a hash of its token.
+//! Links that show a job's summary without sign-in. A job has at most one, stored by a hash of its token.
 //!
-//! A link ends with its time, with its job, and when addresses of the job are erased.
+//! A link ends with its lifetime, with its job, and when addresses of the job are erased.
 
 use probity_account::id::JobId;
 use probity_mail::time::Millis;
@@ -22,7 +22,7 @@ pub struct JobShare {
     pub expires_at: Millis,
 }
 
-/// Job that a link shows.
+/// Job of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedJob {
     pub org: OrgNo,
@@ -47,17 +47,17 @@ pub async fn share(tx: &mut Tx, org: OrgNo, job: JobNo, token_hash: &SecretHash,
     tx.execute(&SHARE, args!(share => named, created_at, expires_at; org, job, token_hash)).await.map(drop)
 }
 
-/// Ends the link of a job. False if it has none.
+/// Revokes the link of a job. False if it has none.
 pub async fn unshare(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<bool> {
     Ok(tx.execute(&UNSHARE, args![org, job]).await? == 1)
 }
 
-/// Returns the link of a job, unless its time is over.
+/// Returns the link of a job, unless it has expired.
 pub async fn share_of(conn: &mut Conn, org: OrgNo, job: JobNo, now: Millis) -> Result<Option<JobShare>> {
     conn.find(&OF_JOB, args![org, job, now]).await
 }
 
-/// Returns the job that a link shows. Links of stopped organizations show none.
+/// Returns the job of a link. Links of restricted organizations show none.
 pub async fn by_share(conn: &mut Conn, token_hash: &SecretHash, now: Millis) -> Result<Option<SharedJob>> {
     let Some(row) = conn.first(&BY_TOKEN, args![token_hash, now]).await? else { return Ok(None) };
     if row.read::<OrgState>("status")?.is_stopped() {

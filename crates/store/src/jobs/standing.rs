@@ -1,9 +1,9 @@
 //! Finds stalled jobs, and jobs to be stopped.
 //!
-//! A job stalls if it is claimed repeatedly without progress: a chunk at which every worker dies, a list at which every importer
-//! dies. A job that waits for its turn has not stalled, however long it waits behind larger jobs or for a node. So the timer does
-//! not start at the last progress, but runs only while the job is held: a claim restarts it if nothing of the job was held within
-//! [`LATELY_MS`]. Nobody has to record when the service was down.
+//! A job stalls if it is claimed repeatedly without progress: every worker dies on a chunk, or every importer on its list. A job
+//! that waits for its turn has not stalled, however long it waits behind larger jobs or for a node. So the timer does not start
+//! at the last progress, but runs only while the job is held: a claim restarts it if nothing of the job was held within
+//! [`LATELY_MS`]. Downtime of the service needs no record.
 //!
 //! Jobs of restricted organizations cannot be claimed at all. Their timer runs from the restriction ([`waits`]).
 
@@ -15,8 +15,8 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::records::TypedStatements as _;
 
-/// How long a job counts as held after its last lease, in milliseconds: one day. Work that fails at every worker is claimed again
-/// within minutes; a day without a claim means that it was not the job's turn.
+/// Time for which a job counts as held after its last lease, in milliseconds: one day. Work that fails at every worker is claimed
+/// again within minutes; a day without a claim means that it was not the job's turn.
 pub const LATELY_MS: i64 = 24 * 3_600_000;
 
 statements! {

@@ -17,7 +17,7 @@ pub struct VerificationSum {
     pub id: JobId,
     /// Source of the addresses.
     pub source: &'static str,
-    /// Who or what started it, in the timeline's terms.
+    /// Initiator, in the timeline's terms.
     pub started_by: &'static str,
     /// Action that started it.
     pub source_action: String,
@@ -29,7 +29,7 @@ pub struct VerificationSum {
 }
 
 statements! {
-    // The calls that it sums up captured its credits, so it charges nothing itself, and its rows count as removed.
+    // The summed calls captured its credits, so it charges nothing itself, and its rows count as removed.
     RECORD = "INSERT INTO job (org_no, id, source, started_by, source_action, actor, created_at, started_at, finished_at, \
               progress_at, purged_at, job_no, rows_total, processed, passed, undeliverable, risky, unknown, test, state, \
               is_open, charged, epoch, next_chunk, packed) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7, $7, $7, $8, $9, $9, \

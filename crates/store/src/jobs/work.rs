@@ -125,7 +125,7 @@ statements! {
             AND EXISTS (SELECT 1 FROM chunk c WHERE c.org_no = j.org_no AND c.job_no = j.job_no AND c.ready_at <= $1 \
             AND (c.leased_until IS NULL OR c.leased_until <= $1))) AS waiting \
             ORDER BY place_no, created_at, org_no, job_no LIMIT $2";
-    // Of the first chunks only: this runs for each claim, so its cost must not grow with the number of chunks.
+    // From the first chunks only: this runs for each claim, so its cost must not grow with the number of chunks.
     HEADS = "SELECT destination, source, MIN(ready_at) AS first_at, MIN(chunk_no) AS first_no FROM (\
              SELECT destination, source, ready_at, chunk_no FROM chunk WHERE org_no = $1 \
              AND job_no = $2 AND ready_at <= $3 AND (leased_until IS NULL OR leased_until <= $3) \
@@ -137,7 +137,7 @@ statements! {
                    AND destination = $3 AND source = $4 AND ready_at <= $5 \
                    AND (leased_until IS NULL OR leased_until <= $5) ORDER BY ready_at, chunk_no LIMIT $6 {skip_locked}";
     TAKE = "UPDATE chunk SET epoch = epoch + 1, leased_until = $4 WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
-    // Runs before the chunks are claimed. The stall timer restarts only if nobody held the job for long (`standing.rs`).
+    // Runs before the chunks are claimed. The stall timer restarts only if the job was not held for long (`standing.rs`).
     START = "UPDATE job SET state = 'processing', started_at = COALESCE(started_at, $3), \
              progress_at = CASE WHEN progress_at > $4 OR EXISTS (SELECT 1 FROM chunk c WHERE c.org_no = $1 AND c.job_no = $2 \
              AND c.leased_until > $4) THEN progress_at ELSE $3 END \
@@ -175,7 +175,8 @@ pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<Open
 
 records!(row => OpenJob { org = "org_no", job = "job_no", test, created_at; hurried: row.is_set("hurried_at")? });
 
-/// Time, in milliseconds, after which any source may claim chunks reserved for one that servers know: its node may be gone.
+/// Time, in milliseconds, after which any source may claim chunks reserved for one that MX hosts know: its node may no longer
+/// exist.
 pub const SOURCE_MS: i64 = 3_600_000;
 
 /// Number of a job's chunks among which [`heads`] looks for groups.
@@ -248,7 +249,7 @@ pub async fn free(tx: &mut Tx, fence: &ChunkFence) -> Result<()> {
     tx.execute(&FREE, args!(fence => org, job, chunk, epoch)).await.map(drop)
 }
 
-/// What a settled part changed.
+/// Changes made by a settled part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettledChange {
     /// The job, if this was its last part.
@@ -263,7 +264,7 @@ pub async fn settle(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart, now:
 }
 
 /// Settles a part of a chunk: results for rows without one, credits, counters, usage. [`StoreError::LeaseLost`]: another worker
-/// holds the chunk, or the job was closed; nothing of this counts.
+/// holds the chunk, or the job was closed; nothing is written.
 pub async fn settle_rows(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart, now: Millis) -> Result<SettledChange> {
     let ChunkFence { org, job, chunk, epoch } = *fence;
     let locked = lock(tx, org, job).await?;
@@ -296,7 +297,7 @@ pub async fn settle_rows(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart,
     Ok(SettledChange { closed, new })
 }
 
-/// Chunks as they are added: those of a job that is to be finished are due at once, for a worker that began before that was said.
+/// Returns chunks as they are added: in a job that is being finished they are due at once, for a worker that began before.
 fn soon<'c>(locked: &LockedJob, chunks: &'c [NewChunk], now: Millis) -> Cow<'c, [NewChunk]> {
     if !locked.hurried {
         return chunks.into();

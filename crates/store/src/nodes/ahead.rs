@@ -2,10 +2,11 @@
 //!
 //! A process whose clock was ahead leaves leases, holds and pauses that end too late. Heartbeats record the latest time
 //! ([`clock::record`]), so a clock that was set back is found, and pauses move back with it. Each kind also has a maximum
-//! duration: an end beyond it counts as expired, whatever is recorded.
+//! duration: an end beyond it counts as expired, regardless of the record.
 //!
 //! Under a clock that is now slow, valid ends also appear too far ahead. So only ends that may safely come early are corrected:
-//! epochs and runs fence leases, and after a pause something is retried sooner. Past times are never rewritten: purges would remove
+//! epochs and runs fence leases, and after a pause something is retried sooner. Past times are never rewritten: purges would
+//! remove
 //! those rows as soon as the clock is right. A row with such a time in the future is kept longer, and erasures still reach it
 //! (`erasures::wish`).
 //!
@@ -20,14 +21,14 @@ use crate::nodes::clock;
 
 /// Tolerated difference between a node's clock and the database's, in milliseconds.
 const SLACK_MS: i64 = 5_000;
-/// Longest pause before a retry, in milliseconds: a server may ask for a day.
+/// Maximum pause before a retry, in milliseconds: a server may ask for a day.
 const PAUSE_MS: i64 = 25 * 3_600_000;
-/// How much sooner a pause ends that ends at once, in milliseconds: more than any time.
+/// Reduction that ends a pause at once, in milliseconds: more than any time.
 const AT_ONCE_MS: i64 = i64::MAX / 4;
 /// Longest lease of an outgoing mail, in milliseconds.
 pub const MAIL_LEASE_MS: i64 = 20 * 60_000;
 /// Longest exchange of credentials for an access token, in milliseconds: authorization servers that replace refresh tokens
-/// usually accept the earlier one for 30 s, so somebody else can still exchange it after a crash.
+/// usually accept the earlier one for 30 s, so another process can still exchange it after a crash.
 pub const EXCHANGE_MS: i64 = 20_000;
 /// Longest lease of a job being packed, in milliseconds.
 pub const PACKING_MS: i64 = 60_000;
@@ -76,12 +77,12 @@ macro_rules! correcting_statements {
     };
 }
 
-// $1: now, the new end of anything that ends later than $2. $3: maximum duration of a lock; in a pause, how much sooner it ends.
+// $1: now, the new end of anything that ends later than $2. $3: maximum duration of a lock; for a pause, its reduction.
 correcting_statements! {
     |longest|
     // Another process on this SQLite may hold a node's lease and be alive; its sources tell it apart.
     LEASE = "UPDATE lease SET held_until = $1 WHERE held_until > $2", Wait(longest.node_ms);
-    // Heartbeat, by which a node counts as alive for a while.
+    // Heartbeat, for which a node counts as alive for a while.
     NODE = "UPDATE node SET seen_at = $1 WHERE seen_at > $2", Wait(0);
     CHUNK = "UPDATE chunk SET leased_until = $1 WHERE leased_until > $2", Lease(longest.work_ms);
     CHUNK_READY = "UPDATE chunk SET ready_at = CASE WHEN ready_at - $3 > $1 THEN ready_at - $3 ELSE $1 END WHERE ready_at > $2", Pause;
@@ -107,7 +108,7 @@ correcting_statements! {
     RUN = "UPDATE connection_run SET leased_until = $1 WHERE state IN ('reading', 'verifying', 'acting') AND leased_until > $2", Lease(longest.work_ms);
     RUN_NEXT = "UPDATE connection_run SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE state IN ('reading', 'verifying', 'acting') AND next_at > $2", Pause;
     SCHEDULE = "UPDATE connection_schedule SET next_at = $1 WHERE next_at > $2", Wait(NIGHTS_MS);
-    // The share of decay protection counts from there.
+    // Start of decay protection's next share.
     SCHEDULE_DONE = "UPDATE connection_schedule SET done_at = $1 WHERE done_at > $2", Wait(0);
     HOOK = "UPDATE connection_hook SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2", Pause;
     TOKEN = "UPDATE account_token SET claimed_until = $1 WHERE claimed_until > $2", Lease(EXCHANGE_MS);

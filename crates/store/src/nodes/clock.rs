@@ -17,7 +17,7 @@ const LATEST: &str = "clock";
 
 statements! {
     NOW = "SELECT {now_us} AS now_us";
-    // Never back: another process must still find out that the clock was set back.
+    // Never decreases: another process must still detect that the clock was set back.
     RECORD = "INSERT INTO instance (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value \
               WHERE CAST(instance.value AS BIGINT) < CAST(excluded.value AS BIGINT)";
 }
@@ -45,7 +45,7 @@ pub(super) async fn lock(tx: &mut Tx) -> Result<()> {
     instance::lock(tx, LATEST).await
 }
 
-/// How far `now` is behind the latest recorded time, in milliseconds; 0 or less if the clock was not set back.
+/// Returns how far `now` is behind the latest recorded time, in milliseconds; 0 or less if the clock was not set back.
 pub(super) async fn set_back(tx: &mut Tx, now: Millis) -> Result<i64> {
     let latest = instance::value(tx, LATEST).await?;
     let read = |text: String| text.parse().map_err(|_| StoreError::corrupt("the recorded time is no number"));

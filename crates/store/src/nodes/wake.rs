@@ -1,6 +1,6 @@
 //! Cross-node wake-ups: a transaction that leaves work sends one at its commit, over PostgreSQL's NOTIFY.
 //!
-//! Wake-ups are hints. Tasks also poll, so a lost wake-up (a connection broke, nobody listened) costs only time. SQLite has no
+//! Wake-ups are hints. Tasks also poll, so a lost wake-up (a broken connection, no listener) costs only time. SQLite has no
 //! listeners: one process does all work, and has its own wake-ups.
 //!
 //! A commit that notifies takes a lock of the whole PostgreSQL server at its end. So wake-ups are sent for events that occur once
@@ -21,7 +21,7 @@ const CHANNEL: &str = "probity";
 const APPLICATION: &str = "probity listener";
 /// Maximum time to connect, and for the server's response on an open connection.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// Silence after which the server is pinged: a mere listener never detects a lost connection otherwise.
+/// Silence after which the server is pinged: a passive listener would never detect a lost connection.
 const SILENCE: Duration = Duration::from_secs(30);
 
 statements! {
@@ -72,13 +72,13 @@ impl ListenerAddress {
 #[derive(Debug)]
 pub struct WakeUpListener(PgListener);
 
-/// Starts listening. `None` on SQLite, where nobody else could send.
+/// Starts listening. `None` on SQLite, where there are no other senders.
 pub async fn listen(store: &Store) -> Result<Option<WakeUpListener>> {
     let Some(ListenerAddress(options)) = store.attached() else { return Ok(None) };
     let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(ANSWER_MAX).max_lifetime(None);
     let pool = pool.idle_timeout(None).connect_with(options.clone()).await?;
     let mut listener = PgListener::connect_with(&pool).await?;
-    // The listener must notice each gap: it reports the gap and starts again.
+    // The listener must detect each gap: it reports the gap and reconnects.
     listener.eager_reconnect(false);
     listener.listen(CHANNEL).await?;
     Ok(Some(WakeUpListener(listener)))
@@ -93,14 +93,14 @@ impl WakeUpListener {
                 continue;
             };
             let told = told?.ok_or_else(|| away("the listener was cut off"))?;
-            // Nodes of a newer version may send wake-ups unknown here.
+            // Nodes of a newer version may send unknown wake-ups.
             if let Some(bell) = WakeUp::from_name(told.payload()) {
                 return Ok(bell);
             }
         }
     }
 
-    /// Checks that the server is still there. Wake-ups received meanwhile are kept.
+    /// Checks that the server responds. Wake-ups received meanwhile are kept.
     async fn ask(&mut self) -> Result<()> {
         let answer = timeout(ANSWER_MAX, self.0.execute(STILL_THERE.text(SqlDialect::Postgres))).await;
         answer.map_err(|_| away("the server of the listener does not answer"))??;

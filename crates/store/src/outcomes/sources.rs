@@ -48,14 +48,14 @@ statements! {
     TOUCH = "UPDATE outcome_source SET last_event_at = $3 WHERE org_no = $1 AND id = $2";
 }
 
-/// Creates a source. False: its organization has `at_most` already.
+/// Creates a source. False: its organization already has `at_most`.
 pub async fn insert(
     tx: &mut Tx,
     source: &OutcomeSourceRecord,
     secrets: &OutcomeSourceSecrets,
     at_most: i64,
 ) -> Result<bool> {
-    // Each concurrent creation waits for the one before, and then counts its source, too.
+    // Concurrent creations wait for each other, so each counts the sources before it.
     number::lock(tx, source.org).await?;
     if tx.one::<i64>(&COUNT, args![source.org, at_most]).await? >= at_most {
         return Ok(false);
@@ -84,7 +84,7 @@ pub async fn remove(tx: &mut Tx, org: OrgNo, id: OutcomeSourceId, test: bool) ->
     tx.change(&REMOVE, args![org, id, test], StoreError::NotFound).await
 }
 
-/// Notes that a source has posted. False: it was removed meanwhile.
+/// Records that a source has posted. False: it was removed meanwhile.
 pub async fn touch(tx: &mut Tx, org: OrgNo, id: OutcomeSourceId, now: Millis) -> Result<bool> {
     Ok(tx.execute(&TOUCH, args![org, id, now]).await? == 1)
 }

@@ -1,4 +1,4 @@
-//! Looks up outcomes of addresses. States that platforms show have no day, so each is stored only if it is not known.
+//! Looks up outcomes of addresses. States reported by platforms have no day, so each is stored only if it is new.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,7 +14,7 @@ statements! {
     KNOWN = "SELECT DISTINCT tag, class FROM outcome WHERE org_no = $1 AND test = $2 AND tag IN (SELECT {unhex:each.value ->> 0} FROM {each:$3})";
 }
 
-/// Returns which outcomes of these addresses are stored, of any day and source.
+/// Returns which outcomes of these addresses are stored, from any day and source.
 pub async fn known(
     conn: &mut Conn,
     (org, test): (OrgNo, bool),

@@ -224,7 +224,7 @@ pub async fn any_open(conn: &mut Conn, now: Millis) -> Result<bool> {
     conn.has(&ANY_OPEN, args![now]).await
 }
 
-/// Which of these erasures the database has, with their progress.
+/// Returns those of these erasures that the database has, with their progress.
 pub async fn known(conn: &mut Conn, asked: &[(OrgNo, ErasureId)]) -> Result<HashMap<(OrgNo, ErasureId), ErasureStage>> {
     let asked: Vec<_> = asked.iter().map(|(org, id)| serde_json::json!([org.0, id.to_string()])).collect();
     let found: Vec<_> = conn.all(&KNOWN, args![serde_json::Value::from(asked).to_string()]).await?;

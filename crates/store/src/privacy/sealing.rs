@@ -1,13 +1,13 @@
 //! Encrypts bodies that hold addresses, if the installation has a master key.
 //!
 //! An encrypted body opens only in the row that it was written to: organization, table and key columns are its context. Each
-//! organization has its own data key, stored in `org_key`, wrapped under the master key, and created for the first of
-//! its bodies. The caller supplies the cipher ([`Sealing`]).
+//! organization has its own data key, stored in `org_key`, wrapped under the master key, and created for the first of its bodies.
+//! The caller supplies the cipher ([`Sealing`]).
 //!
 //! ```text
 //! stored = plain                             ; if it does not begin with the mark
 //!        / mark %x00 plain                   ; if it does
-//!        / mark %x01 sealed                  ; as [`DataKey::seal`] made it
+//!        / mark %x01 sealed                  ; output of [`DataKey::seal`]
 //! mark   = %xFF %xFF %xFF %xFF               ; no plain body of Probity begins so
 //! ```
 //!

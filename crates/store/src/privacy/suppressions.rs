@@ -28,7 +28,7 @@ statements! {
            ON CONFLICT (org_no, list, tag) DO NOTHING";
     REMOVE = "DELETE FROM suppression WHERE org_no = $1 AND list = $2 \
               AND tag IN (SELECT {unhex:each.value ->> 0} FROM {each:$3})";
-    // The first ones up to a boundary: PostgreSQL would compare a set of them with every row.
+    // Removes the first ones up to a boundary: PostgreSQL would compare a set of them with every row.
     REMOVE_SOME = "DELETE FROM suppression WHERE org_no = $1 AND list = $2 AND tag <= (SELECT last.tag FROM \
                    (SELECT tag FROM suppression WHERE org_no = $1 AND list = $2 ORDER BY tag LIMIT $3) AS last \
                    ORDER BY last.tag DESC LIMIT 1)";
@@ -111,7 +111,7 @@ pub async fn remove_some(
     counted(tx, org, list, before, -i64::try_from(removed).unwrap_or(i64::MAX)).await
 }
 
-/// Which of these addresses are on which lists: one look-up for each list that is not empty.
+/// Returns the lists of these addresses, with one look-up per list that is not empty.
 pub async fn find(
     conn: &mut Conn,
     org: OrgNo,

@@ -15,7 +15,7 @@ statements! {
     GO = "UPDATE upload SET state = 'gone', about = NULL, domains = NULL WHERE org_no = $1 AND upload_no = $2 AND state <> 'gone'";
     ABANDON = "UPDATE upload SET state = 'gone', about = NULL, domains = NULL WHERE org_no = $1 AND upload_no = $2 AND state = 'arriving'";
     REPLACE = "UPDATE upload SET state = 'gone', about = NULL, domains = NULL WHERE org_no = $1 AND upload_no = $2 AND state = 'ready'";
-    // Each organization's own uploads, by age: those that are kept are not read again and again.
+    // Each organization's own uploads, by age: those with a longer retention are not read repeatedly.
     DUE = "SELECT u.org_no, u.upload_no FROM org o LEFT JOIN org_settings s ON s.org_no = o.org_no CROSS JOIN upload u \
            WHERE u.org_no = o.org_no AND u.state IN ('ready', 'started') AND u.touched_at <= $1 - $3 * \
            CASE WHEN s.retention_days < $2 THEN s.retention_days ELSE $2 END ORDER BY o.org_no, u.touched_at LIMIT $4";
@@ -32,12 +32,13 @@ pub async fn mark_gone(tx: &mut Tx, org: OrgNo, no: UploadNo) -> Result<bool> {
     Ok(tx.execute(&GO, args![org, no]).await? == 1)
 }
 
-/// Hides an upload that has not arrived. One that has, by a commit whose answer was lost, stays: the one that it replaced is gone.
+/// Hides an upload that has not arrived. An upload whose commit succeeded without a response stays, because the one it replaced
+/// was removed.
 pub async fn mark_abandoned(tx: &mut Tx, org: OrgNo, no: UploadNo) -> Result<bool> {
     Ok(tx.execute(&ABANDON, args![org, no]).await? == 1)
 }
 
-/// Hides an upload that another one replaces. One that has a job stays: the downloads of the job need it.
+/// Hides a replaced upload. An upload with a job stays, because the job's downloads need it.
 pub(super) async fn mark_replaced(tx: &mut Tx, org: OrgNo, no: UploadNo) -> Result<()> {
     tx.execute(&REPLACE, args![org, no]).await.map(drop)
 }

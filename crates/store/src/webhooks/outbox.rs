@@ -34,7 +34,7 @@ pub const TEST: &str = "test";
 pub const ANSWER_MAX: usize = 4_096;
 
 statements! {
-    // An event is added once for each URL; for a webhook, once whatever its URL was.
+    // An event is added once for each URL; for a webhook, once regardless of its URL.
     PUT = "INSERT INTO outbox (org_no, id, event_id, kind, url, body, signer, state, attempts, next_at, created_at, job_id, row_list)
         SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'i', each.value ->> 'e', each.value ->> 'k', each.value ->> 'u',
             {unhex:each.value ->> 'b'}, each.value ->> 's', 'waiting', 0, CAST(each.value ->> 'at' AS BIGINT),
@@ -51,7 +51,7 @@ statements! {
         UPDATE outbox SET lease_until = $3, run = $4
         WHERE (org_no, id) IN (SELECT org_no, id FROM due)
         RETURNING org_no, id, event_id, kind, url, body, signer, attempts, tried, run, next_at, created_at, job_id, row_list";
-    // A response received while addresses were being erased may repeat one of them.
+    // A response received while addresses were being erased may contain one of them.
     RECORD = "UPDATE outbox SET state = $4, attempts = attempts + 1, tried = tried + 1, next_at = $5, lease_until = NULL, run = NULL,
             first_at = COALESCE(first_at, $6), last_at = $6, last_status = $7, last_error = $8, last_took_ms = $9,
             last_answer = CASE WHEN EXISTS (SELECT 1 FROM erasure e WHERE e.org_no = $1
@@ -105,7 +105,7 @@ pub struct NewDelivery {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryContent {
-    /// These bytes.
+    /// Fixed bytes.
     Bytes(Vec<u8>),
     /// Results of these rows of its job at sending time. So the outbox holds no addresses.
     Rows(Vec<i64>),
@@ -118,7 +118,7 @@ pub struct ClaimedDelivery {
     pub id: DeliveryId,
     pub event: EventId,
     pub kind: String,
-    /// [`NewDelivery::url`]. Change it here to send elsewhere, if its webhook has another URL by now.
+    /// [`NewDelivery::url`]. Replace it if the webhook has another URL by now.
     pub url: String,
     pub content: DeliveryContent,
     pub job: Option<JobId>,

@@ -1,4 +1,4 @@
-//! Organizations, their people and their keys.
+//! Organizations, their members and their keys.
 
 use probity_account::api_key::KeyKind;
 use probity_account::id::{KeyId, OrgId, UserId};
@@ -172,7 +172,7 @@ async fn there_is_room_for_another_key_where_one_opens_nothing_any_more() {
 async fn keys_are_paged_revoked_once_and_touched_forwards() {
     for_each_database(async |store| {
         let no = OrgNo(5);
-        // Two of one millisecond, and one that is younger.
+        // Two of the same millisecond, and a newer one.
         let all = [key(no, 3, NOW + 1), key(no, 2, NOW), key(no, 1, NOW)];
         for (n, key) in (0u8..).zip(&all) {
             add_key(&store, key, [n; 32]).await.unwrap();

@@ -23,7 +23,7 @@ pub(crate) async fn org(store: &Store, n: u8) -> OrgNo {
     organizations::add_nth(store, n, NOW).await
 }
 
-/// The `n`th connection of an organization, to `ghost`, not yet in a database.
+/// Returns the `n`th connection of an organization, to `ghost`, not yet stored.
 pub(crate) fn nth(org: OrgNo, n: u8) -> StoredConnection {
     StoredConnection {
         org,

@@ -1,4 +1,4 @@
-//! Charges, grants and what the books say afterwards.
+//! Charges and grants, with the resulting ledger.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::databases::for_each_database;
 const NOW: Millis = Millis(1_800_000_000_000);
 const MONTH_MS: i64 = 30 * 86_400_000;
 
-/// A new organization with these credits.
+/// Creates an organization with these credits.
 async fn org_with(store: &Store, subscription: i64, prepaid: i64) -> OrgNo {
     let org = OrgRecord::new(OrgId::new(NOW, [7; 10]), None, "metered".into(), NOW);
     let funded = store.write(|tx| {
@@ -37,7 +37,7 @@ async fn org_with(store: &Store, subscription: i64, prepaid: i64) -> OrgNo {
     org.no
 }
 
-/// Charges a window and counts what it charged.
+/// Charges a window, with usage for its charges.
 async fn try_run(store: &Store, window: &ChargeWindow) -> Result<BTreeMap<OrgNo, ChargedVerifications>> {
     let counted = |charged: &ChargesByOrg| {
         let usage = charged.iter().map(|(org, charged)| delta(*org, charged.spent.total())).collect();
@@ -116,7 +116,7 @@ async fn a_window_stands_whatever_it_has_charged_and_says_what() {
         let nobody = OrgNo(org.0.wrapping_add(1));
         let free = ChargeWindow { calls: BTreeMap::new(), ..window(4, org, 0) };
         let unpaid = ChargeWindow { calls: [(nobody, 1)].into(), witness: nobody, ..window(5, org, 0) };
-        // The second spends the last credits; the third, of the same organization, finds none.
+        // The second window spends the last credits; the third, of the same organization, finds none.
         for window in [window(1, org, 1), window(2, org, 3), window(3, org, 2), free, unpaid] {
             let charged = run(&store, &window).await;
             let again = try_run(&store, &window).await;
@@ -212,7 +212,7 @@ async fn corrected_after_the_end(store: &Store, upkeep_came_first: bool) {
     };
     let end = async || credits::subscription_end(&mut store.read().await.unwrap(), org).await.unwrap();
     let ended = NOW + MONTH_MS;
-    // Before the end, a correction is of what ends then; and one downward gives nothing another end.
+    // Before the end, a correction applies to the credits that end then; a downward one does not change an end.
     correct(5, ended - 1).await;
     correct(-1, ended).await;
     assert_eq!(end().await, Some(ended));
@@ -227,7 +227,7 @@ async fn corrected_after_the_end(store: &Store, upkeep_came_first: bool) {
     assert!(balance.holds(), "{balance:?}");
 }
 
-/// Grants to the subscription at a time; the cause is the time.
+/// Grants subscription credits at a time, which is also the cause.
 async fn renew(store: &Store, org: OrgNo, amount: i64, at: Millis, until: Option<Millis>) {
     let cause = at.0.to_string();
     let booking = CreditBooking { org, bucket: CreditBucket::Subscription, amount, cause: &cause, at };

@@ -1,4 +1,4 @@
-//! The databases that every test of the store runs against.
+//! Databases against which every test of the store runs.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -7,38 +7,38 @@ use probity_store::nodes::instance;
 use probity_store::{DatabasePlace, Result, ScopedFutureExt as _, Store, StoreConfig};
 use probity_trialdb::scratch_directory;
 
-/// Runs a test against an empty, migrated database of each kind: SQLite always, PostgreSQL where its programs are found.
+/// Runs a test against an empty, migrated database of each kind: SQLite always, PostgreSQL if it is installed.
 pub(crate) async fn for_each_database(test: impl AsyncFn(Store)) {
     on_sqlite(&test).await;
     on_postgres(&test).await;
 }
 
-/// The first half of [`for_each_database`].
+/// SQLite part of [`for_each_database`].
 pub(crate) async fn on_sqlite(test: &impl AsyncFn(Store)) {
     run(sqlite().await, test).await;
 }
 
-/// The second half.
+/// PostgreSQL part of [`for_each_database`].
 pub(crate) async fn on_postgres(test: &impl AsyncFn(Store)) {
     if let Some(database) = postgres().await {
         run(database, test).await;
     }
 }
 
-/// An empty, migrated database, gone when it is dropped.
+/// Empty, migrated database, removed on drop.
 pub(crate) struct Database {
     pub(crate) store: Store,
     _place: Box<dyn Any + Send>,
 }
 
-/// One in a file of SQLite.
+/// Creates a SQLite database in a file.
 pub(crate) async fn sqlite() -> Database {
     let directory = scratch_directory();
     let store = open(patient(DatabasePlace::Sqlite(file_in(&directory)))).await;
     Database { store, _place: Box::new(directory) }
 }
 
-/// One of PostgreSQL, where its programs are found.
+/// Creates a PostgreSQL database, if it is installed.
 pub(crate) async fn postgres() -> Option<Database> {
     let database = probity_trialdb::postgres()?.create_database();
     let store = open(patient(DatabasePlace::Postgres(database.url().to_owned()))).await;
@@ -51,24 +51,24 @@ async fn run(database: Database, test: &impl AsyncFn(Store)) {
     database.store.close().await;
 }
 
-/// On a busy machine, many tasks at once wait long for their turns.
+/// Long timeouts, because many concurrent tasks wait long on a busy machine.
 fn patient(place: DatabasePlace) -> StoreConfig {
     StoreConfig { acquire_timeout_ms: 60_000, ..StoreConfig::new(place) }
 }
 
-/// A migrated store.
+/// Opens a migrated store.
 pub(crate) async fn open(config: StoreConfig) -> Store {
     let store = Store::open(&config).await.unwrap();
     store.migrate().await.unwrap();
     store
 }
 
-/// A configuration that gives up after half a second, so that tests of what is missing are short.
+/// Short timeouts of half a second, for tests of unavailable databases.
 pub(crate) fn impatient(place: DatabasePlace) -> StoreConfig {
     StoreConfig { acquire_timeout_ms: 500, ..StoreConfig::new(place) }
 }
 
-/// The file for a database in a directory.
+/// Returns the path of a database in a directory.
 pub(crate) fn file_in(directory: &tempfile::TempDir) -> PathBuf {
     directory.path().join("probity.db")
 }

@@ -1,4 +1,4 @@
-//! Erasures: what they reach, whose turn it is, and what the database knows of them.
+//! Erasures: their scope, their order, and their stored progress.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -37,7 +37,7 @@ async fn wish(store: &Store, new: &NewErasure, open_max: usize) -> ErasureSubmis
     store.write(|tx| erasures::wish(tx, new, NOW, open_max).scope_boxed()).await.unwrap()
 }
 
-/// A message of a live key, made as by a node whose clock says `at`.
+/// Creates a delivery of a live key, on a node whose clock reads `at`.
 async fn message(store: &Store, org: OrgNo, n: u8, at: Millis) -> NewDelivery {
     let delivery = NewDelivery {
         org,
@@ -54,7 +54,7 @@ async fn message(store: &Store, org: OrgNo, n: u8, at: Millis) -> NewDelivery {
     delivery
 }
 
-/// Sends what is due; receivers answer with these bytes.
+/// Sends due deliveries; receivers respond with these bytes.
 async fn send(store: &Store, at: Millis, answer: &[u8], state: OutboxState) {
     let sent = store.write(|tx| {
         async {
@@ -71,7 +71,7 @@ async fn send(store: &Store, at: Millis, answer: &[u8], state: OutboxState) {
     sent.await.unwrap();
 }
 
-/// Accepts a test job, as a node does whose clock says `at`.
+/// Accepts a test job, on a node whose clock reads `at`.
 async fn accept(store: &Store, org: OrgNo, n: u8, at: Millis) -> JobNo {
     let id = JobId::new(NOW, [n; 10]);
     let job = NewJob { org, id, test: true, source: "api", started_by: "api", source_action: "test", actor: None, at };
@@ -127,7 +127,7 @@ async fn an_erasure_reaches_what_a_faster_clock_has_dated_and_nothing_later() {
         let erased = async |job| store.write(|tx| jobs::erased_since(tx, org, job, &tags).scope_boxed()).await.unwrap();
         assert_eq!(erased(job).await, HashSet::from([[1; 16]]));
         assert_eq!(erased(later).await, HashSet::<SuppressionTag>::new(), "accepted behind it");
-        // One that is done again reaches what it reached.
+        // A repeated erasure reaches the same data.
         let again = erasure(org, 2, NOW + 1);
         request(&store, &again, NOW + 9_000).await;
         let again = found(again.id).await;
@@ -202,7 +202,7 @@ async fn organizations_take_turns_and_what_is_done_again_is_known() {
 async fn an_open_erasure_that_was_completed_elsewhere_is_done_again() {
     for_each_database(async |store| {
         let org = org(&store, 1).await;
-        // One is dated later than this clock says.
+        // One is dated ahead of this clock.
         let (past, ahead) = (erasure(org, 1, NOW), erasure(org, 2, NOW + 700));
         for new in [&past, &ahead] {
             request(&store, new, new.requested_at).await;

@@ -1,4 +1,4 @@
-//! Events: what is written comes back newest first, is counted whole, and goes when it is old.
+//! Events: listed newest first, counted completely, and removed when old.
 
 use probity_account::id::{ConnId, JobId, KeyId, UserId, WebhookId};
 use probity_mail::time::Millis;

@@ -105,7 +105,7 @@ async fn what_counts_no_more_is_purged_oldest_first() {
         assert!(recall(&store, "old.example").await.is_some());
         assert_eq!(purge(&store, 30, 9).await, 1);
         assert_eq!(purge(&store, 89, 9).await, 0);
-        // A later fact makes the row live longer, an earlier one does not shorten what the other part says.
+        // A later fact extends the life of the row; an earlier one does not shorten that of the other part.
         remember(&store, vec![fact("both.example", Some((true, 80)), None)]).await;
         assert_eq!(purge(&store, 89, 9).await, 0);
         assert_eq!(purge(&store, 90, 9).await, 1);

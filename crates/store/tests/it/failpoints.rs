@@ -1,9 +1,9 @@
-//! Every statement and every commit fails once, and the story has the same end.
+//! Every statement and every commit fails once, and the story ends in the same state.
 //!
-//! The story is what batch jobs can meet: submitted, imported, worked on in parts with rows put off, completed, cancelled,
-//! stopped, told of, packed ([`story`]). It runs once to see which failpoints it passes. Then it runs again for each of them: the
-//! statement or the commit fails there, and whoever was at it goes on as the service does. A commit that fails *after* it
-//! is done has its effect, and its caller does not know.
+//! The story covers the life of batch jobs: submitted, imported, processed in parts with deferred rows, completed, canceled,
+//! stopped, reported, packed ([`story`]). It runs once to record its failpoints. Then it runs again for each of them: the
+//! statement or the commit fails there, and its caller continues as the service does. A commit that fails *after* it took effect
+//! leaves its caller uncertain.
 
 mod story;
 
@@ -14,8 +14,8 @@ use probity_store::failpoint::{ArmedFailpoint, FailpointAction, FailpointSide};
 use crate::databases::{on_postgres, on_sqlite};
 use story::Story;
 
-/// What is to fail: each statement where it is passed first, each commit at every pass, because commits of different
-/// transactions may share a name; and each commit once as a race that was lost, so that the transaction runs again.
+/// Returns the failures to provoke: each statement at its first pass; each commit at every pass, because commits of different
+/// transactions may share a name; and each commit once as a lost race, so that the transaction runs again.
 fn points(traced: impl Iterator<Item = (probity_store::failpoint::Failpoint, u32)>) -> Vec<ArmedFailpoint> {
     let mut all = Vec::new();
     for (point, passes) in traced {
@@ -29,7 +29,7 @@ fn points(traced: impl Iterator<Item = (probity_store::failpoint::Failpoint, u32
     all
 }
 
-/// Plays the story for every second failpoint, so that two tests share the work.
+/// Runs the story for every second failpoint, so that two tests share the work.
 async fn fails_everywhere(store: Store, start: usize) {
     let failpoints = store.failpoints();
     let mut undisturbed = Story::new(&store, 0).await;

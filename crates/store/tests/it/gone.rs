@@ -1,4 +1,4 @@
-//! A database that is away for a while: errors that say so, in bounded time, and work again afterwards with the same store.
+//! A database that is temporarily unavailable: errors report that within bounded time, and the same store works again afterwards.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::databases::{file_in, impatient, open, write_something};
 
-/// Much more than what the stores of these tests wait for a connection.
+/// Much more than these stores wait for a connection.
 const LONG: Duration = Duration::from_secs(20);
 
 async fn assert_away(store: &Store) {
@@ -20,7 +20,7 @@ async fn assert_away(store: &Store) {
     assert!(matches!(written, Err(StoreError::Unavailable { .. })), "{written:?}");
 }
 
-/// It works again, as soon as the machine lets it: a busy one may be slower than these stores wait.
+/// Asserts that the store works again, with patience for a busy machine.
 async fn assert_back(store: &Store) {
     let works = async || {
         store.ping().await?;
@@ -29,7 +29,7 @@ async fn assert_back(store: &Store) {
     assert_eq!(sooner_or_later(works).await, "x");
 }
 
-/// Tries until the database is no longer away.
+/// Retries until the database is available.
 async fn sooner_or_later<T>(act: impl AsyncFn() -> probity_store::Result<T>) -> T {
     let acts = async {
         loop {
@@ -42,11 +42,11 @@ async fn sooner_or_later<T>(act: impl AsyncFn() -> probity_store::Result<T>) -> 
     timeout(LONG, acts).await.expect("it comes back")
 }
 
-/// A store that gives up soon, whose tables were made without haste.
+/// Opens a store with short timeouts, whose tables were created without them.
 async fn impatient_store(database: &TrialDatabase) -> Store {
     let place = DatabasePlace::Postgres(database.url().to_owned());
     open(StoreConfig::new(place.clone())).await.close().await;
-    // A connection that was just used is not asked whether it lives: a silent server is given up by the time of a statement.
+    // A recently used connection is not pinged: a silent server is detected by the statement timeout.
     Store::open(&StoreConfig { statement_timeout_ms: 500, ..impatient(place) }).await.unwrap()
 }
 
@@ -56,7 +56,7 @@ async fn postgres_that_crashed_comes_back_to_the_same_store() {
     let Some(cluster) = Cluster::private() else { return };
     let database = cluster.create_database();
     let store = impatient_store(&database).await;
-    // More connections than one lie idle when the server goes.
+    // Several connections are idle when the server disappears.
     let one = async || store.read().await;
     let several = (sooner_or_later(one).await, sooner_or_later(one).await, sooner_or_later(one).await);
     drop(several);

@@ -1,4 +1,4 @@
-//! Keys of requests: who runs, who waits, who is told what was answered.
+//! Idempotency keys: runs, waiting, and repeated responses.
 
 use probity_mail::time::Millis;
 use probity_store::idempotency::{self, IdempotencyOutcome, IdempotentAttempt, KEPT_MAX};
@@ -27,7 +27,7 @@ async fn begin(store: &Store, attempt: &IdempotentAttempt) -> IdempotencyOutcome
     store.write(|tx| idempotency::begin(tx, attempt).scope_boxed()).await.unwrap()
 }
 
-/// Keeps an answer in a transaction that does some work first: it sets a text of the run's name.
+/// Stores a response in a transaction that does some work first: it sets a text named after the run.
 async fn work_and_answer(store: &Store, attempt: &IdempotentAttempt, status: u16, answer: &[u8]) -> Result<()> {
     let done = store.write(|tx| {
         async move {
@@ -61,7 +61,7 @@ async fn an_answer_is_replayed_until_its_time_is_over() {
         assert_eq!(begin(&store, &attempt("two", 2)).await, replay);
         assert_eq!(begin(&store, &attempt("two", KEEP_MS - 1)).await, replay);
         assert_eq!(begin(&store, &attempt("two", KEEP_MS)).await, IdempotencyOutcome::Run);
-        // The old answer is gone with the old run.
+        // The old response was removed with the old run.
         assert_eq!(begin(&store, &attempt("three", KEEP_MS + 1)).await, IdempotencyOutcome::InProgress);
     })
     .await;
@@ -129,7 +129,7 @@ async fn a_run_that_lost_its_lease_leaves_no_work() {
         let late = IdempotentAttempt { body_hash: [9; 32], ..attempt("two", LEASE_MS) };
         assert_eq!(begin(&store, &attempt("one", 0)).await, IdempotencyOutcome::Run);
         assert_eq!(begin(&store, &attempt("two", LEASE_MS - 1)).await, IdempotencyOutcome::InProgress);
-        // Nothing was answered, so whatever the body was, the key is free.
+        // Without a response, the key is free for any body.
         assert_eq!(begin(&store, &late).await, IdempotencyOutcome::Run);
         let lost = work_and_answer(&store, &attempt("one", 0), 200, b"x").await;
         assert!(matches!(lost, Err(StoreError::LeaseLost)), "{lost:?}");
@@ -173,7 +173,7 @@ async fn old_keys_are_purged_oldest_first() {
 #[tokio::test]
 async fn an_organization_cannot_keep_keys_without_end() {
     for_each_database(async |store| {
-        // The hashes of one part: those that begin with the same six bits.
+        // Hashes of one part: those with the same first six bits.
         let part = usize::try_from(KEPT_MAX / 64).unwrap();
         let key = |n: usize| {
             let mut key_hash = [0xFC | u8::try_from(n % 4).unwrap(); 32];

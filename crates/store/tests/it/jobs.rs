@@ -1,4 +1,4 @@
-//! Jobs: from the first block to the last result, who may settle, and what the books say.
+//! Jobs: from the first block to the last result, permitted settlements, and the ledger.
 
 mod ahead;
 mod chunks;
@@ -26,7 +26,7 @@ use crate::organizations;
 const NOW: Millis = Millis(1_800_000_000_000);
 const LEASE_MS: i64 = 60_000;
 
-/// An organization with this many credits.
+/// Creates an organization with this many credits.
 async fn org(store: &Store, prepaid: i64) -> OrgNo {
     nth_org(store, 9, prepaid).await
 }
@@ -61,12 +61,12 @@ async fn claim_import(store: &Store, now: Millis) -> Option<ImportClaim> {
     store.write(|tx| jobs::claim_import(tx, now, LEASE_MS).scope_boxed()).await.unwrap()
 }
 
-/// A chunk of one address.
+/// Returns a chunk of one address.
 fn chunk_at(ready_at: Millis) -> NewChunk {
     NewChunk { ready_at, size: 1, body: vec![7], destination: String::new(), source: String::new() }
 }
 
-/// Imports `uniques` addresses in two chunks; the rows behind them repeat the first.
+/// Imports `uniques` addresses in two chunks; the rows after them repeat the first.
 async fn import(store: &Store, claim: &ImportClaim, uniques: i64) -> Result<()> {
     let chunk = |size: i64| NewChunk { size, ..chunk_at(NOW) };
     let chunks = [chunk(uniques / 2), chunk(uniques - uniques / 2)];
@@ -163,7 +163,7 @@ async fn a_job_goes_from_its_first_block_to_its_last_result() {
         assert_eq!((read.counts.passed, read.counts.undeliverable, read.counts.unknown), (4, 1, 1));
         let reasons = jobs::reasons(&mut conn, org, no).await.unwrap();
         assert_eq!(reasons.iter().map(|(_, n)| n).sum::<i64>(), 6);
-        // Rows 0 (three times) and 2 go to one that is known.
+        // Rows 0 (three times) and 2 belong to a known provider.
         let providers = jobs::providers(&mut conn, org, no).await.unwrap();
         let known = JobCounts { processed: 4, passed: 3, undeliverable: 1, risky: 0, unknown: 0 };
         let others = JobCounts { processed: 2, passed: 1, undeliverable: 0, risky: 0, unknown: 1 };
@@ -209,7 +209,7 @@ async fn only_the_last_holder_settles_and_each_row_once() {
         assert!(matches!(renew, Err(StoreError::LeaseLost)));
         let standing = jobs::standing(&mut store.read().await.unwrap(), &after[0].fence).await.unwrap();
         assert_eq!(standing.into_iter().collect::<Vec<_>>(), [0]);
-        // The same row again, from the holder that may: it stands already, and costs nothing.
+        // The same row again, from the current holder: it exists already, and costs nothing.
         let again = SettledPart { results: vec![result(0, 1, Reason::Invalid)], part: 1, ..SettledPart::default() };
         settle(&store, &after[0], &again).await.unwrap();
         assert_eq!(balance(&store, org).await, [8, 1, 1]);
@@ -310,7 +310,7 @@ async fn a_job_stands_where_it_began_however_long_it_waited() {
     .await;
 }
 
-/// A job of so many rows in one chunk, taken up.
+/// Creates a job of this many rows in one claimed chunk.
 async fn taken_up(store: &Store, org: OrgNo, rows: i64) -> (JobNo, ClaimedChunk) {
     let job = new_job(org, 1);
     let no = submit(store, &job, rows).await.unwrap();
@@ -333,7 +333,7 @@ async fn readers_see_each_part_once_it_stands_and_nothing_of_a_failed_one() {
         let settled = [
             part(0, vec![of_rule(5, "a"), of_rule(1, "b"), of_rule(9, "a")]),
             part(1, vec![of_rule(3, "c"), of_rule(4, "b")]),
-            // The last part again, by a holder that does not know whether it stands, with one row more.
+            // The last part again, by a holder that does not know whether it was committed, with one more row.
             part(2, vec![of_rule(4, "b"), of_rule(3, "d"), of_rule(0, "e")]),
         ];
         let expected = [&[(1, "b"), (5, "a"), (9, "a")][..], &[(1, "b"), (3, "c"), (4, "b"), (5, "a"), (9, "a")]];
@@ -351,7 +351,7 @@ async fn readers_see_each_part_once_it_stands_and_nothing_of_a_failed_one() {
                 .await;
             failed.unwrap_err();
             settle(&store, &claimed, part).await.unwrap();
-            // The second reader remembers what the first has read; another process remembers nothing.
+            // The second reader uses the cache of the first; another process has no cache.
             for _ in 0..2 {
                 let results = jobs::results(&mut store.read().await.unwrap(), org, no, 0, 10).await.unwrap();
                 let rules: Vec<_> =

@@ -81,10 +81,10 @@ async fn what_was_given_back_can_be_taken_again() {
         assert_eq!(take(&store, wanted(10, 10, START_US)).await.granted, 10);
         give_back(&store, wanted(10, 10, START_US), 4).await;
         assert_eq!(take(&store, wanted(10, 10, START_US)).await.granted, 4);
-        // To a bucket that has filled meanwhile nothing is added.
+        // A bucket that has filled meanwhile gets no tokens.
         give_back(&store, wanted(10, 10, START_US + 60_000), 10).await;
         assert_eq!(take(&store, wanted(50, 10, START_US + 60_000)).await.granted, 10);
-        // Nor to one that nobody knows.
+        // An unknown bucket gets none either.
         give_back(&store, TokenRequest { bucket: "unknown", ..wanted(1, 10, START_US) }, 10).await;
         assert_eq!(take(&store, TokenRequest { bucket: "unknown", ..wanted(50, 10, START_US) }).await.granted, 10);
     })
@@ -121,7 +121,7 @@ async fn eight_nodes_get_no_more_than_burst_and_rate() {
             tokio::spawn(async move {
                 let mut granted = 0;
                 for round in 0..ROUNDS {
-                    // Every node sees 10 ms go by in each round: 10 tokens, which any one of them could use up.
+                    // In each round, 10 ms pass for every node: 10 tokens, which any one of them could use up.
                     granted += take(&store, wanted(30, BURST, START_US + round * 10_000)).await.granted;
                 }
                 granted
@@ -131,7 +131,7 @@ async fn eight_nodes_get_no_more_than_burst_and_rate() {
         let most = BURST + (ROUNDS - 1) * 10;
         let sum: i64 = granted.iter().sum();
         assert!(sum <= most, "{sum} of {most}");
-        // Nothing is lost either: the bucket was never full, so what was not granted is still there.
+        // Nothing is lost either: the bucket was never full, so tokens that were not granted are still available.
         let last = START_US + (ROUNDS - 1) * 10_000;
         let rest = take(&store, wanted(BURST, BURST, last)).await.granted;
         assert_eq!(sum + rest, most);

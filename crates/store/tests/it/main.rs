@@ -1,4 +1,4 @@
-//! The store against both databases: SQLite always, PostgreSQL where its programs are found.
+//! The store against both databases: SQLite always, PostgreSQL if it is installed.
 #![expect(clippy::unwrap_used, reason = "what tests call may panic as they do")]
 
 mod accounts;

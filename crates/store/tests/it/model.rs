@@ -1,9 +1,9 @@
-//! Jobs and credits against a model: whatever clients, importers and workers do in whatever order, with whom dying meanwhile,
-//! the store says what a small model in memory says, and the audit finds nothing.
+//! Jobs and credits against a model: for any order of acts by clients, importers and workers, any of which may die, the store
+//! agrees with a small model in memory, and the audit finds nothing.
 //!
-//! The same few stories are played each time; `PROBITY_MODEL_CASES=1000 cargo test -p probity-store --test it model` plays that
-//! many others on each database, each time others. A story that fails is made shorter as long as it fails; what is printed is the
-//! shortest, a list of [`Op`]s.
+//! Each run tests the same few stories; `PROBITY_MODEL_CASES=1000 cargo test -p probity-store --test it model` tests that many
+//! others on each database, different ones each time. A failing story is shortened as long as it still fails, and the shortest is
+//! printed as a list of [`Op`]s.
 
 mod acts;
 mod ops;
@@ -21,13 +21,13 @@ use crate::databases::{Database, postgres, sqlite};
 use ops::{Op, story};
 use world::World;
 
-/// Stories on each database, unless the environment says otherwise.
+/// Stories per database, unless the environment sets another number.
 const CASES: u32 = 12;
-/// Stories that one database sees one after the other, so that the audit's work stays in bounds.
+/// Stories per database before a new one is created, which bounds the audit's work.
 const STORIES_OF_A_DATABASE: u32 = 64;
-/// How long a story that fails is made shorter, in milliseconds.
+/// Maximum time for shortening a failing story, in milliseconds.
 const SHRINK_MS: u32 = 120_000;
-/// What many stories must have met: stories in which nothing happens would agree as well.
+/// Events that many stories must have covered: stories without events would agree as well.
 const MET: [&str; 11] = [
     "Completed",
     "Cancelled",
@@ -42,7 +42,7 @@ const MET: [&str; 11] = [
     "purged",
 ];
 
-/// Plays random stories.
+/// Runs random stories.
 fn agrees<F: Future<Output = Database>>(open: impl Fn() -> F) {
     let more = std::env::var("PROBITY_MODEL_CASES").ok().map(|cases| cases.parse().unwrap());
     let met = RefCell::new(BTreeMap::<String, u32>::new());
@@ -50,7 +50,7 @@ fn agrees<F: Future<Output = Database>>(open: impl Fn() -> F) {
     let played = Cell::new(0_u32);
     let play = |ops: Vec<Op>| {
         let told = async {
-            // Not there while a story is played: one that fails leaves its database to nobody.
+            // Missing while a story runs, because a failing one leaves an unusable database.
             let taken: Option<Database> = kept.borrow_mut().take();
             let n = played.replace(played.get() + 1);
             let fresh = n.is_multiple_of(STORIES_OF_A_DATABASE);
@@ -86,7 +86,7 @@ fn agrees<F: Future<Output = Database>>(open: impl Fn() -> F) {
     }
 }
 
-/// A failure with its story, a step a line.
+/// Formats a failure with its story, one step per line.
 fn told(failed: TestError<Vec<Op>>) -> String {
     match failed {
         TestError::Abort(why) => why.to_string(),
@@ -97,7 +97,7 @@ fn told(failed: TestError<Vec<Op>>) -> String {
     }
 }
 
-/// Plays a story to its end; says what it has met.
+/// Runs a story to its end; returns the events that it covered.
 async fn one(database: &Database, n: i64, ops: Vec<Op>) -> BTreeMap<String, u32> {
     let store = &database.store;
     let mut world = World::new(store, n).await;

@@ -1,4 +1,4 @@
-//! Moving from SQLite to PostgreSQL: all or nothing, and never two that are served.
+//! Moving from SQLite to PostgreSQL: all or nothing, and never two databases that are served.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// None where there is no PostgreSQL.
+    /// Returns `None` without PostgreSQL.
     async fn new() -> Option<Self> {
         let database = postgres()?.create_database();
         let directory = tempfile::tempdir().unwrap();
@@ -54,7 +54,7 @@ impl Pair {
         mark
     }
 
-    /// Rows that were committed. Needs a second thread: a transaction that was dropped is rolled back by a task.
+    /// Counts committed rows. Needs a second thread: a task rolls back a dropped transaction.
     fn count(&self, table: &str) -> String {
         self.database.query(&format!("SELECT COUNT(*) FROM {table}")).unwrap()
     }
@@ -145,7 +145,7 @@ async fn a_database_that_somebody_works_in_is_left_alone() {
 #[ignore = "thorough"]
 async fn a_move_that_breaks_leaves_nothing() {
     let cases = [
-        // PostgreSQL has no text with a NUL in it.
+        // PostgreSQL does not allow NUL in text.
         ("INSERT INTO usage_day VALUES (1, 1, 'a' || char(0), '', 'valid', 1, 0)", "usage_day"),
         ("UPDATE account SET available = available + 1", "discrepancies"),
     ];
@@ -176,7 +176,7 @@ async fn a_move_that_is_broken_off_leaves_nothing() {
         moved = move_to(&source, &pair.target, NOW, &told) => panic!("{moved:?}"),
     }
     source.close().await;
-    // The transaction that was dropped had the table for itself.
+    // The dropped transaction had locked the table.
     assert_eq!((pair.count("org").as_str(), pair.count("instance").as_str()), ("0", "0"));
     assert_eq!(pair.mark().await, None);
     assert!(matches!(pair.moved(NOW).await.unwrap(), MoveOutcome::Done(_)));

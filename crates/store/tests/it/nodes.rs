@@ -93,9 +93,9 @@ async fn a_lease_has_one_holder_until_it_ends() {
         assert_eq!(take(&store, "schedule", id(2), just_before).await, lease(id(1), 1, renewed));
         let ended = renewed + LEASE_MS;
         assert_eq!(take(&store, "schedule", id(2), ended).await, lease(id(2), 2, ended));
-        // The first one was cut off meanwhile and finds out.
+        // The first node was cut off meanwhile, and detects it.
         assert_eq!(take(&store, "schedule", id(1), ended + 1).await, lease(id(2), 2, ended));
-        // One that nobody else wanted goes on where it ended.
+        // A lease that no other node has taken continues.
         let late = ended + LEASE_MS * 10;
         assert_eq!(take(&store, "schedule", id(2), late).await, lease(id(2), 2, late));
     })

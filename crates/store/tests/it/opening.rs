@@ -1,4 +1,4 @@
-//! Opening, migrating and opening again; and what is said of places that hold no database of ours.
+//! Opening, migrating and reopening, with errors for places without a database of ours.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use probity_trialdb::postgres;
 
 use crate::databases::{file_in, impatient};
 
-/// How many migrations the source has.
+/// Returns the number of migrations in the source.
 fn migrations() -> usize {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     std::fs::read_dir(directory).unwrap().count()
@@ -57,7 +57,7 @@ async fn nodes_that_start_together_migrate_once() {
     assert_eq!(database.query("SELECT COUNT(*) FROM _sqlx_migrations").unwrap(), migrations().to_string());
 }
 
-/// The error and all that it comes from, in one line.
+/// Formats the error and all its sources in one line.
 fn told(error: &StoreError) -> String {
     let mut told = error.to_string();
     let mut source = error.source();
@@ -70,7 +70,7 @@ fn told(error: &StoreError) -> String {
 
 #[tokio::test]
 async fn a_directory_that_takes_no_files_is_told() {
-    // Nobody can make files there, not even root.
+    // Files cannot be created there, not even by root.
     for place in ["/proc/probity.db", "/nonexistent/probity.db"] {
         let error = Store::open(&impatient(DatabasePlace::Sqlite(place.into()))).await.unwrap_err();
         assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
@@ -125,7 +125,7 @@ async fn a_server_that_cannot_be_used_is_told_without_the_password() {
     for (url, told_so) in cases {
         let is_ours = url.contains(&port);
         let place = DatabasePlace::Postgres(url);
-        // A running server says no at once, however long at once is on a busy machine.
+        // A running server refuses immediately, as far as a busy machine allows.
         let config = if is_ours { StoreConfig::new(place) } else { impatient(place) };
         let error = Store::connect(&config).await.unwrap_err();
         assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");

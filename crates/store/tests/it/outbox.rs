@@ -1,4 +1,4 @@
-//! Messages: put once, sent by one run at a time, recorded by the run that holds them.
+//! Deliveries: added once, sent by one run at a time, and recorded by the run that holds them.
 
 use probity_account::id::{DeliveryId, EventId};
 use probity_mail::time::Millis;
@@ -232,7 +232,7 @@ async fn a_message_can_be_sent_once_more() {
             let id = message(n, 0).id;
             store.write(|tx| outbox::resend(tx, org, id, START + 50).scope_boxed()).await
         };
-        // Somebody is sending it: that one's record does not count any more.
+        // A run is sending it, and its record no longer counts.
         resend(ORG, 1).await.unwrap();
         let late = record(&store, claimed, &failed(START)).await;
         assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
@@ -375,7 +375,7 @@ async fn nodes_that_claim_at_once_share_what_is_due() {
         let claimed = all.len();
         all.dedup();
         assert_eq!(claimed, all.len(), "nothing is claimed twice");
-        // Those that another was locking were skipped by the last to look, but never lost.
+        // The last claim skips rows that another one has locked, but none are lost.
         assert_eq!(all.len() + claim(&store, 0, "rest", 100).await.len(), 100);
     })
     .await;
@@ -392,7 +392,7 @@ async fn every_attempt_is_kept_and_goes_with_its_message() {
         };
         for n in 0..25 {
             if n == 8 {
-                // Sent once more, it counts from the beginning; its log goes on.
+                // A resent delivery counts from the beginning; its log continues.
                 let resent = store.write(|tx| outbox::resend(tx, ORG, message(1, 0).id, START + 8).scope_boxed());
                 resent.await.unwrap();
             }

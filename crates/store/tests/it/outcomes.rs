@@ -1,4 +1,4 @@
-//! Outcomes: each counts once, erasures and age remove them, and no organization or mode sees another's.
+//! Outcomes: each counts once, erasures and age remove them, and organizations and modes are isolated.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ async fn add(
     added
 }
 
-/// Classes of the outcomes of an address.
+/// Returns the classes of an address's outcomes.
 async fn of(store: &Store, whose: (OrgNo, bool), n: u8) -> Vec<OutcomeClass> {
     let known = outcomes::known(&mut store.read().await.unwrap(), whose, &BTreeSet::from([[n; 16]])).await.unwrap();
     let mut classes: Vec<_> = known.into_iter().map(|(_, class)| class).collect();

@@ -1,4 +1,4 @@
-//! Passwords, sessions, second factors and attempts, as the database keeps them.
+//! Passwords, sessions, second factors and attempts, as stored.
 
 use probity_account::id::{OrgId, SessionId, UserId};
 use probity_mail::time::Millis;
@@ -17,7 +17,7 @@ const NOW: Millis = Millis(1_800_000_000_000);
 const COST: HashCost = HashCost { memory_kib: 8, passes: 1 };
 const LIFETIMES: SessionLifetimes = SessionLifetimes { idle_ms: 1_000, absolute_ms: 10_000 };
 
-/// An organization with its owner.
+/// Creates an organization with its owner.
 pub(crate) async fn owner(store: &Store, n: u8) -> TeamMember {
     let org = OrgRecord::new(OrgId::new(NOW, [n; 10]), Some(format!("Org {n}")), "metered".into(), NOW);
     let id = UserId::new(NOW, [n; 10]);
@@ -217,7 +217,7 @@ async fn codes_are_used_once() {
     .await;
 }
 
-/// Two failures without waiting; then a second, two, four and no more.
+/// Two failures without a delay; then 1 s, 2 s, and at most 4 s.
 const BACKOFF: Backoff = Backoff { free: 2, first_ms: 1_000, longest_ms: 4_000, forget_ms: 60_000 };
 
 async fn attempt(store: &Store, slots: &[i64], now: Millis) -> Result<(), Millis> {

@@ -1,4 +1,4 @@
-//! Plans as time goes by: months, trials, changes, refills and low balances, and that the books agree after each.
+//! Plans over time: months, trials, changes, refills and low balances, with a consistent ledger after each.
 
 mod account;
 mod changes;
@@ -35,7 +35,7 @@ fn catalogue() -> Plans {
     Plans::new([team, saving, trial, refill], "team", 5).unwrap()
 }
 
-/// Runs a test against each database, and looks at its end whether the books agree.
+/// Runs a test against each database, and audits the ledger at its end.
 async fn for_each_books(test: impl AsyncFn(&Store)) {
     for_each_database(async |store| {
         test(&store).await;
@@ -44,7 +44,7 @@ async fn for_each_books(test: impl AsyncFn(&Store)) {
     .await;
 }
 
-/// Whose month is over under these plans.
+/// Returns the organizations whose month has ended under these plans.
 async fn due(store: &Store, plans: &Plans, now: Millis) -> Vec<OrgNo> {
     plans::due(&mut store.read().await.unwrap(), plans, now, 10).await.unwrap()
 }

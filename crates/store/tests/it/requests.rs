@@ -1,4 +1,4 @@
-//! Log of requests: found by what they are, newest first, bounded in number and age.
+//! Log of requests: filtered, newest first, bounded in number and age.
 
 use probity_account::id::KeyId;
 use probity_mail::time::Millis;
@@ -47,7 +47,7 @@ async fn requests_are_found_by_what_they_are() {
         let of_test = LoggedRequest { test: true, ..entry(40, 500) };
         let all = [entry(10, 404), other_key.clone(), post.clone(), same_time.clone(), of_test.clone()];
         add(&store, &all).await;
-        // A commit that was not acknowledged is repeated.
+        // An unacknowledged commit is repeated.
         add(&store, &all[..1]).await;
         add(&store, &[LoggedRequest { org: OrgNo(1), ..entry(50, 200) }]).await;
 

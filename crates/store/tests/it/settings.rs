@@ -1,4 +1,4 @@
-//! Settings: what was wished comes back, for one's own organization only.
+//! Settings are returned as stored, for their own organization only.
 
 use probity_account::overrides::{IGNORABLE, IgnorableReason, Wishes};
 use probity_mail::time::Millis;

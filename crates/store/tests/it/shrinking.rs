@@ -1,4 +1,4 @@
-//! A SQLite file gives back what it does not need any more, and what was deleted is nowhere in it.
+//! A SQLite file shrinks after deletions, and contains nothing of deleted data.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,9 @@ use sqlx::{ConnectOptions as _, Executor as _};
 
 use crate::databases::{file_in, for_each_database, open};
 
-/// Bytes of a page, and of all that is ever given back at once.
+/// Size of a page, which is also the maximum released at once, in bytes.
 const PAGE: u64 = 4_096;
-/// Rows of a kilobyte.
+/// Rows of 1 KB each.
 const ROWS: i64 = 20_000;
 const TEXT: &str = "what-was-deleted";
 
@@ -23,7 +23,7 @@ fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |data| data.len())
 }
 
-/// Fills the file behind the store's back.
+/// Fills the file without the store.
 async fn fill(file: &Path) {
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(file).connect().await.unwrap();
     let insert = format!(
@@ -52,7 +52,7 @@ async fn a_file_shrinks_after_its_rows_are_gone() {
         slices += 1;
     }
     assert!(store.empty_log().await.unwrap());
-    // What is left is a megabyte to spare and what was there before.
+    // What remains is 1 MB of free space and the original content.
     let left = length(&file);
     assert!(left < 3 << 20, "{left} of {full}");
     assert!(

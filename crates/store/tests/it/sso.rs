@@ -1,4 +1,4 @@
-//! Single sign-on, as the database keeps it: one organization for a proven domain, one member for an account.
+//! Single sign-on, as stored: one organization per proven domain, one member per account.
 
 use probity_mail::time::Millis;
 use probity_store::accounts::sso::{self, DueDomain, StoredSso};
@@ -134,7 +134,7 @@ async fn records_are_due_once_and_only_those_of_proofs() {
             all.into_iter().find(|claimed| claimed.domain == domain).unwrap().missed_at
         };
         assert_eq!(missing("a.com").await, Some(NOW));
-        // Another proof ends what was missing; the operator's word, the lookups; and so does the end of a proof.
+        // Another proof ends a missing record. A confirmation by the operator ends the lookups; so does the end of a proof.
         assert!(!prove("a.com", Some(LOOK_AT)).await);
         assert_eq!(missing("a.com").await, None);
         assert!(!looked_up(&again, 9_000, Some(NOW)).await, "it was proven meanwhile");

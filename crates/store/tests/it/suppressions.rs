@@ -1,4 +1,4 @@
-//! Suppression lists: who is on them, since when, and how many they are.
+//! Suppression lists: their addresses, times of addition, and counts.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ async fn an_address_is_on_a_list_once_and_since_it_first_came() {
 #[tokio::test]
 async fn all_of_a_list_goes_in_short_steps() {
     for_each_database(async |store| {
-        // As many as are removed at a time: a plan that compares each with each would take minutes.
+        // As many as are removed at a time: a query plan that compares every pair would take minutes.
         add(&store, ORG, SuppressionKind::Spam, &tags(0..25_000), NOW).await;
         add(&store, ORG, SuppressionKind::Bounced, &tags(0..3), NOW).await;
         add(&store, OTHER, SuppressionKind::Spam, &tags(0..3), NOW).await;
@@ -123,7 +123,7 @@ async fn writers_of_one_list_lose_no_count() {
         let writers = (0..6u32).map(|writer| {
             let store = store.clone();
             tokio::spawn(async move {
-                // Each shares half of its addresses with the next.
+                // Each writer shares half of its addresses with the next.
                 let own = tags(writer * 50..writer * 50 + 100);
                 add(&store, ORG, SuppressionKind::Complained, &own, NOW).await
             })

@@ -1,5 +1,5 @@
-//! A database that the first schema's program has written: it comes up to the present schema, keeps what it promised, and its
-//! work goes on. The databases are those of `tests/fixtures`, whose README tells how they came about.
+//! A database written by the program of the first schema: it is upgraded, keeps its data, and its work continues. The databases
+//! are those of `tests/fixtures`, whose README describes their origin.
 
 use probity_account::id::{DeliveryId, EventId, OrgId};
 use probity_mail::time::Millis;
@@ -20,31 +20,31 @@ use crate::databases::file_in;
 
 const SQLITE: &str = include_str!("../fixtures/first_sqlite.sql");
 const POSTGRES: &str = include_str!("../fixtures/first_postgres.sql");
-/// The migrations of the first schema.
+/// Number of migrations of the first schema.
 const FIRST: usize = 10;
-/// A while after the databases were written: what was put off then is due.
+/// A time after the databases were written, when deferred rows are due.
 const NOW: Millis = Millis(1_795_300_000_000);
 const ORG: &str = "org_01m7zyzbq6epsr3ehqk98macav";
 const COMPLETED: &str = "job_01m7zyzbvde12sctjdw5tkkqkt";
 const OF_TEST_KEY: &str = "job_01m7zyzdvtendbjcpw3t1h1rqg";
 const CANCELLED: &str = "job_01m7zz1ck5faet4srv9d4d46a7";
 const OPEN: &str = "job_01m7zz1grafpg934278rsx9e4z";
-/// The name of the source from which the greylisting servers know their two addresses.
+/// Source under which greylisting servers know their two addresses.
 const SOURCE: &str = "localhost.localdomain";
 
-/// A live call whose process died: earlier programs held a credit for each, with an end.
+/// A live call whose process died: earlier versions held a credit for each, with an expiry.
 const UNDER_WAY: &str = "INSERT INTO ledger (org_no, kind, ref, subscription, prepaid, at, fold_after) \
     VALUES (7530014405771717095, 'hold', 'hld_01m7zz1mv1e90sjty1620b488h', 0, 1, 1795295335265, 1795295935265); \
     INSERT INTO hold (org_no, id, subscription, prepaid, created_at, expires_at) \
     VALUES (7530014405771717095, 'hld_01m7zz1mv1e90sjty1620b488h', 0, 1, 1795295335265, 1795295455265); \
     UPDATE account SET available = 3, held = 1 WHERE org_no = 7530014405771717095 AND bucket = 'prepaid';";
 
-/// Runs a test against the first schema's database of each kind, which is not migrated yet.
+/// Runs a test against the first schema's database of each kind, before migration.
 async fn for_each_first(test: impl AsyncFn(&Store)) {
     for_each_first_with("SELECT 1", test).await;
 }
 
-/// The same, with these rows besides.
+/// Runs likewise, with additional rows.
 async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(&directory);
@@ -65,7 +65,7 @@ async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) 
     let mut connection = PgConnection::connect(database.url()).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(POSTGRES)).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    // On another connection: the dump takes all schemas out of the path of its own.
+    // On another connection, because the dump clears the search path of its own.
     let mut connection = PgConnection::connect(database.url()).await.unwrap();
     sqlx::raw_sql(besides).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
@@ -74,7 +74,7 @@ async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) 
     store.close().await;
 }
 
-/// The same, brought up to the present schema.
+/// Runs likewise, after migration to the present schema.
 async fn for_each_upgraded(test: impl AsyncFn(&Store, OrgRecord)) {
     for_each_first(async |store| {
         store.migrate().await.unwrap();
@@ -93,7 +93,7 @@ async fn audited(store: &Store) {
     assert_eq!(audit::everything(store).await.unwrap(), []);
 }
 
-/// What came of each row of a job.
+/// Returns the outcome of each row of a job.
 async fn outcomes(store: &Store, org: &OrgRecord, job: &Job) -> Vec<(i64, &'static str)> {
     let rows = jobs::outcomes(&mut store.read().await.unwrap(), org.no, job.no, 0, job.rows).await.unwrap();
     rows.into_iter().map(|(idx, standing)| (idx, standing.result.kind.reason.as_str())).collect()
@@ -195,7 +195,7 @@ async fn accounts_of_the_first_schema_stand_as_before() {
     .await;
 }
 
-/// A valid address.
+/// Returns the result of a valid address.
 fn valid(idx: i64, copies: i64) -> RowResult {
     let kind = OutcomeKind {
         reason: Reason::Valid,
@@ -223,7 +223,7 @@ async fn an_open_job_of_the_first_schema_comes_to_its_end() {
         let head = ChunkGroup { org: org.no, job: job.no, destination: String::new(), source: SOURCE.into() };
         let claimed = store.write(|tx| jobs::claim_chunks(tx, &head, NOW, 60_000, 10).scope_boxed()).await.unwrap();
         assert_eq!((claimed.len(), claimed[0].size), (1, 2));
-        // The second row is in the list twice.
+        // The second row occurs twice in the list.
         let settled = SettledPart { results: vec![valid(1, 2), valid(2, 1)], done: true, ..SettledPart::default() };
         let closed = store.write(|tx| {
             async {
@@ -246,7 +246,7 @@ async fn an_open_job_of_the_first_schema_comes_to_its_end() {
     .await;
 }
 
-/// The message that the job is over.
+/// Returns the delivery about the end of the job.
 fn told(job: &Job) -> NewDelivery {
     NewDelivery {
         org: job.org,

@@ -1,4 +1,4 @@
-//! Uploads: what becomes of one whose request is dropped before it knows whether it has arrived, and of counts of earlier programs.
+//! Uploads whose request is dropped before its outcome is known, and counts of earlier versions.
 
 use probity_account::id::UploadId;
 use probity_mail::time::Millis;
@@ -54,10 +54,10 @@ async fn an_upload_that_has_arrived_cannot_be_abandoned_and_one_that_was_cannot_
     .await;
 }
 
-/// Forgets that counts of earlier programs were dropped.
+/// Removes the record that counts of earlier versions were dropped.
 const FORGET: &str = "DELETE FROM _sqlx_migrations WHERE version = 42";
 
-/// Upgrades a database with an upload of an earlier program, which `forget` makes of a current one.
+/// Upgrades a database with an upload of an earlier version, which `forget` derives from a current one.
 async fn upgrade(place: DatabasePlace, forget: impl AsyncFnOnce()) {
     let store = open(StoreConfig::new(place)).await;
     let org = org(&store, 1).await;

@@ -48,7 +48,7 @@ async fn counters_add_up_by_reason_and_by_day() {
         let of_batch = UsageDelta { source: "batch".into(), ..delta(11, Reason::Valid, 100, 90) };
         let first = vec![delta(11, Reason::Valid, 1, 1), at_google(delta(10, Reason::Unverified, 2, 0)), of_connection];
         add(&store, first).await;
-        // Twice the same counter in one call, and once more than before.
+        // The same counter twice in one call, and once more.
         add(&store, vec![delta(11, Reason::Valid, 10, 10), of_batch, at_google(delta(11, Reason::Valid, 20, 20))])
             .await;
         add(&store, vec![UsageDelta { org: OrgNo(1), ..delta(11, Reason::Spam, 7, 7) }]).await;
@@ -144,13 +144,13 @@ async fn the_largest_parts_are_counted_by_day() {
 #[tokio::test]
 async fn a_day_has_few_domains_and_none_after_the_retention() {
     for_each_database(async |store| {
-        // A list of a thousand domains with one address each, and one with a share.
+        // A list of 1,000 domains with one address each, and one with a share.
         let mut list: Vec<_> = (0..1_000).map(|n| at_domain(&format!("{n}.example"), 5, 1)).collect();
         list.push(at_domain("large.example", 5, 21));
         add(&store, list).await;
         let found = largest(&store, (5, 5), UsageDimension::Domain, None, 999).await;
         assert_eq!(found, [(5, "large.example".to_owned(), 21)]);
-        // Live calls, one by one.
+        // Individual live calls.
         for n in 0..310 {
             add(&store, vec![at_domain(&format!("{n}.example"), 5, 1)]).await;
         }
@@ -200,7 +200,7 @@ async fn eight_writers_lose_nothing() {
             let store = store.clone();
             tokio::spawn(async move {
                 for round in 0..10 {
-                    // Each in an order of its own.
+                    // Each in its own order.
                     let mut deltas: Vec<UsageDelta> =
                         Reason::ALL.iter().map(|reason| delta(round % 3, *reason, writer + 1, 1)).collect();
                     let turn = usize::try_from(writer * 2).unwrap();

@@ -1,4 +1,4 @@
-//! The members of an organization, their profiles and the links with which they come in.
+//! Members of an organization, their profiles and their one-time links.
 
 use probity_account::id::UserId;
 use probity_account::language::PageLanguage;
@@ -136,7 +136,7 @@ async fn pages_go_on_where_the_one_before_ended() {
         add(&store, &user(&other, 99, "elsewhere@example.org")).await.unwrap();
         let mut all = Vec::new();
         for n in 1..=7_u8 {
-            // Some of one millisecond.
+            // Several of the same millisecond.
             let created_at = NOW + i64::from(n / 3);
             let member = TeamMember { created_at, ..user(&one, n, &format!("a{n}@example.org")) };
             add(&store, &member).await.unwrap();
@@ -339,12 +339,12 @@ async fn mail_is_one_runs_until_its_lease_ends() {
         assert_eq!((last.len(), last[0].user, last[0].attempts), (1, again[0].user, 1));
         record(&last[0], LinkMailOutcome::Sent).await.unwrap();
         assert!(!due(NOW + DAY).await);
-        // A new invitation is due again, whatever became of the one before.
+        // A new invitation is due again, regardless of the fate of the previous one.
         let failed = TeamMember { id: again[1].user, ..user(&org, 1, "") };
         invite(&store, &failed, 9, true).await;
         assert!(!due(NOW + 599_999).await, "and for a while, as the one before is young");
         assert_eq!(claim(&store, NOW + 600_000, "e").await[0].attempts, 0);
-        // However often it is repeated: the mail goes to the last, once.
+        // After any number of repetitions, mail is sent for the last one, once.
         for n in 10..20 {
             invite(&store, &failed, n, true).await;
         }

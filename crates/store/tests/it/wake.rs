@@ -1,4 +1,4 @@
-//! Bells between nodes.
+//! Wake-ups between nodes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use probity_trialdb::{Cluster, TrialDatabase, postgres};
 
 use crate::databases::{file_in, open};
 
-/// What no test should ever have to wait for.
+/// Longer than any test should wait.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 fn message(n: u128) -> NewDelivery {
@@ -82,9 +82,9 @@ async fn a_listener_that_is_cut_off_says_so_and_another_can_follow() {
     store.close().await;
 }
 
-/// Lets time pass for somebody who listens, and nobody else.
+/// Advances the time for a listener only.
 async fn silence<T>(listening: &tokio::task::JoinHandle<T>) {
-    // So that it has begun to wait.
+    // Lets the listener start to wait.
     tokio::task::yield_now().await;
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(31)).await;

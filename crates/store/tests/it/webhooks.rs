@@ -1,4 +1,4 @@
-//! Webhooks: their rows, who is told of a job, how they fare, and their messages in the outbox.
+//! Webhooks: their rows, subscriptions, health, and deliveries in the outbox.
 
 use probity_account::id::{DeliveryId, EventId, JobId, WebhookId};
 use probity_account::webhook::{ContactChange, Topic};

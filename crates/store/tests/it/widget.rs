@@ -1,4 +1,4 @@
-//! What nodes share of the widget: nonces, caps of days, and days that are summed up.
+//! Widget state shared by nodes: nonces, daily caps, and daily summaries.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ fn ask(of: KeyDay, nonce: &str, cap: i64) -> WidgetCheck {
     WidgetCheck { of, cap, nonce: nonce.into(), expires_at: NOW + 600_000, held_until: NOW + 600_000 }
 }
 
-/// Asks for checks and returns the credits taken with these nonces.
+/// Settles checks, and returns the credits of these nonces.
 async fn settle(store: &Store, asked: &[WidgetCheck], returned: &[&str]) -> Vec<WidgetLeave> {
     let name = |nonce: &&str| WidgetCreditName { org: ORG, nonce: (*nonce).into() };
     let returned: BTreeSet<WidgetCreditName> = returned.iter().map(name).collect();
@@ -57,18 +57,18 @@ async fn a_key_takes_no_more_of_a_day_than_its_cap() {
         let (granted, spent) = (WidgetLeave::Granted, WidgetLeave::Spent);
         assert_eq!(settle(&store, &asked, &[]).await, [granted, granted, spent, granted]);
         assert_eq!(settle(&store, &[ask(one, "e", 2)], &[]).await, [spent]);
-        // What comes back with the question can be taken at once; a lower cap counts from now on.
+        // Returned credits can be taken in the same call; a lower cap applies from now on.
         assert_eq!(settle(&store, &[ask(one, "f", 2)], &["a"]).await, [granted]);
         assert_eq!(settle(&store, &[ask(one, "g", 1)], &["b"]).await, [spent]);
         assert_eq!(settle(&store, &[ask(key_day(1, 6), "h", 2)], &[]).await, [granted], "another day");
-        // What came back before, was refused or was never taken does not come back.
+        // Credits that were already returned, refused or never taken are not returned again.
         assert!(settle(&store, &[], &["f", "a", "b", "e", "unknown"]).await.is_empty());
         assert_eq!(settle(&store, &["i", "j", "k"].map(|n| ask(one, n, 2)), &[]).await, [granted, granted, spent]);
     })
     .await;
 }
 
-/// A charge may be committed although the caller does not learn of it, and then returns the credit.
+/// A charge may be committed without its caller knowing, who then returns the credit.
 #[tokio::test]
 async fn a_credit_that_a_charge_spent_does_not_come_back() {
     for_each_database(async |store| {
@@ -96,7 +96,7 @@ async fn many_at_once_take_no_more_than_the_cap() {
         let of = key_day(1, 5);
         let each = |n: usize| {
             let store = store.clone();
-            // Each nonce comes twice, at the same time.
+            // Each nonce is used twice, concurrently.
             async move { settle(&store, &[ask(of, &format!("n{}", n / 2), 25)], &[]).await[0] }
         };
         let leaves = futures_util::future::join_all((0..120).map(each)).await;

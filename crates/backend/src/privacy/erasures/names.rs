@@ -1,4 +1,4 @@
-//! Finds the addresses that a text names: an erased address must be in no text, whatever surrounds it.
+//! Finds the addresses that a text names: an erased address must be in no text, with any text around it.
 //!
 //! A submitted row may be `Jo <jo@example.org>`, `jo@example.org;` or `mailto:jo@example.org?subject=x`. Each `@` belongs to at
 //! most one address. The address is read as far as its characters allow, and again without those that may be punctuation.

@@ -128,7 +128,7 @@ pub(super) struct Sweep<'a> {
     held_at: Millis,
 }
 
-/// Runs one transaction of a sweep: erases, adds up what was erased, and renews the lease.
+/// Runs one transaction of a sweep: erases, adds up the counts, and renews the lease.
 macro_rules! slice {
     ($sweep:ident, $eraser:expr, |$tx:ident, $matcher:ident| $work:expr) => {{
         let (eraser, held_at): (ColumnEraser, Millis) = ($eraser, $sweep.keeper.clock.now());
@@ -164,11 +164,11 @@ impl<'a> Sweep<'a> {
         Ok(Self { held_at: keeper.clock.now(), keeper, claimed, matcher })
     }
 
-    /// Does the rest of the erasure. It completes only after every node has had `nodes_ms` to clear its caches.
+    /// Runs the rest of the erasure. It completes only after every node has had `nodes_ms` to clear its caches.
     pub(super) async fn run(mut self, nodes_ms: i64) -> Result<(), SweepStop> {
         let (org, test, up_to) =
             (self.claimed.erasure.org, self.claimed.erasure.test, self.claimed.erasure.requested_at);
-        // Comes before jobs, so that no new job contains an erased row.
+        // Before jobs, so that no new job contains an erased row.
         self.uploads().await?;
         loop {
             let behind = self.claimed.erasure.reached;
@@ -203,7 +203,7 @@ impl<'a> Sweep<'a> {
                 ColumnEraser::Chunks => {
                     self.chunks(job).await?;
                     let org = self.matcher.org;
-                    // Results settled after this suggest no erased address.
+                    // Results settled from here on suggest no erased address.
                     self.keeper.store.write(|tx| jobs::await_settling(tx, org, job).scope_boxed()).await?;
                 }
                 ColumnEraser::Parts => self.results(job, StoredResultsKind::Parts, &rows).await?,
@@ -279,7 +279,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Erases the contacts of erased rows, if the job is a run. Nothing more is done to them.
+    /// Erases the contacts of erased rows, if the job is a run. No further action is taken on them.
     async fn contacts(&mut self, job: JobNo, rows: &BTreeSet<i64>) -> Result<(), SweepStop> {
         let (org, mut behind) = (self.matcher.org, -1);
         while !rows.is_empty() {
@@ -385,7 +385,7 @@ impl<'a> Sweep<'a> {
 
     async fn complete(&self) -> Result<(), SweepStop> {
         let (now, claimed) = (self.keeper.clock.now(), &self.claimed);
-        // Comes first, so that a reported completion survives the restore of a backup made in between.
+        // Written first, so that a reported completion survives the restore of a backup made in between.
         if let Err(error) = self.keeper.tombstones.add_end(claimed.erasure.org, claimed.erasure.id).await {
             tracing::warn!(%error, "cannot write the tombstone file; retrying");
         }

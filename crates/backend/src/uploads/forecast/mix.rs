@@ -16,7 +16,7 @@ use crate::uploads::count::Domains;
 /// One provider's share of a list.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProviderShare {
-    /// ID of the provider; empty for domains whose MX host is unknown, and `others` for providers that are not named.
+    /// ID of the provider; empty for domains whose MX host is unknown, and `others` for all remaining providers.
     pub id: String,
     pub name: String,
     pub(super) addresses: i64,

@@ -15,7 +15,7 @@ const DAYS_MIN: usize = 3;
 pub struct Unknowns {
     /// Lower end.
     pub(super) low: i64,
-    /// Upper end; `None` if nothing is known that would limit it.
+    /// Upper end; `None` if no known fact limits it.
     pub(super) high: Option<i64>,
     /// At providers that reveal nothing, so that they are not probed. These are certain.
     pub(super) never_tells: i64,

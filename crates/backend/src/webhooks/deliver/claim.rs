@@ -1,4 +1,4 @@
-//! Claims due deliveries: as many as there is room for, and none of customers that have their share.
+//! Claims due deliveries up to the capacity, excluding customers that have their share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::webhooks::deliver::{DeliveryParts, DeliveryStart, Due, To, Worker};
 const CLAIMED_MAX: usize = 32;
 
 impl Worker {
-    /// Claims deliveries for which there is room, and starts those that may go.
+    /// Claims deliveries up to the capacity, and starts those whose lanes are free.
     pub(super) async fn claim(&mut self) -> Due {
         self.hand_back().await;
         let wanted = self.room().min(CLAIMED_MAX);
@@ -31,7 +31,7 @@ impl Worker {
         }
     }
 
-    /// Returns the customers that have their share of all places, including deliveries that are kept.
+    /// Returns the customers that have their share of all slots, including kept deliveries.
     fn sated(&self) -> Vec<OrgNo> {
         let mut taken: HashMap<OrgNo, usize> = HashMap::new();
         for lanes in self.lanes.values().chain(self.kept.iter().map(|kept| &kept.lanes)) {

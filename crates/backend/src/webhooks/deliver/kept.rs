@@ -39,8 +39,8 @@ impl ReleasedDeliveries {
 }
 
 impl Worker {
-    /// Whether a delivery waits for one of these lanes, or for its customer's share. At most half of all places are for waiting
-    /// deliveries, and a quarter for those of one customer. The others are for endpoints with free lanes.
+    /// Returns whether a delivery may wait for these lanes, or for its customer's share. At most half of all slots are for
+    /// waiting deliveries, and a quarter for those of one customer. The others are for endpoints with free lanes.
     pub(super) fn may_keep(&self, lanes: &LanesOf) -> bool {
         let kept =
             |same: fn(&LanesOf, &LanesOf) -> bool| self.kept.iter().filter(|kept| same(&kept.lanes, lanes)).count();
@@ -55,7 +55,7 @@ impl Worker {
         self.hosts.is_full(&lanes.host) || self.own.is_full(&lanes.own) || self.has_its_share(lanes.customer)
     }
 
-    /// Sends kept deliveries that can go now, and gives up those that were kept too long.
+    /// Sends kept deliveries that can go now, and releases those that were kept too long.
     pub(super) fn start_kept(&mut self, now: Millis) {
         for kept in std::mem::take(&mut self.kept) {
             if now.since(kept.since) > KEPT_MS {
@@ -71,7 +71,7 @@ impl Worker {
         }
     }
 
-    /// Gives up all kept deliveries.
+    /// Releases all kept deliveries.
     pub(super) fn give_up_kept(&mut self) {
         let now = self.parts.clock.now();
         for kept in std::mem::take(&mut self.kept) {
@@ -79,7 +79,7 @@ impl Worker {
         }
     }
 
-    /// Releases deliveries that were given up.
+    /// Writes the release of these deliveries.
     pub(super) async fn hand_back(&mut self) {
         for (run, until) in std::mem::take(&mut self.back).0 {
             let handed_back = self.parts.store.write(|tx| outbox::defer(tx, &run, &until).scope_boxed()).await;

@@ -1,4 +1,4 @@
-//! What was promised, compared with what happened.
+//! Compares results with the promised schedule.
 
 use std::collections::BTreeSet;
 
@@ -8,27 +8,27 @@ use probity_mail::time::{DAY_MS, Millis};
 use super::place::{Customer, Done, Person, Place};
 use super::{HOUR_MS, Outage, STEP_MS};
 
-/// Delay of a start by looks, by the connection's other run, and by a node that died.
+/// Maximum delay of a start by polls, by the connection's other run, and by a node that died.
 const LATE_MS: i64 = 6 * STEP_MS;
-/// Longest pause of a run that failed, with its failed calls.
+/// Maximum pause of a failed run, with its failed calls.
 const PAUSE_MS: i64 = 6 * HOUR_MS + 4 * STEP_MS;
-/// Longest night and day: clocks go back.
+/// Longest day: clocks go back.
 const LONG_DAY_MS: i64 = DAY_MS + HOUR_MS;
 /// Days between two nights that read all contacts.
 const WEEK: i64 = 7;
 
-/// What excuses a connection.
+/// Outages that excuse a connection.
 struct Excuses(Vec<Outage>);
 
 impl Excuses {
-    /// Time that a run may be late by if it was due then and has started then.
+    /// Returns how late a run may be that was due and started at these times.
     fn between(&self, from: Millis, to: Millis) -> i64 {
         let met = self.0.iter().filter(|outage| outage.from <= to && outage.to + PAUSE_MS >= from);
         met.map(|outage| outage.to.since(outage.from) + PAUSE_MS).sum()
     }
 }
 
-/// Asserts what was promised for a connection.
+/// Asserts the promised schedule of a connection.
 pub(super) fn judge(place: &Place, customer: &Customer, dark: &[Outage], now: Millis) {
     let excuses = Excuses(place.dead.iter().chain(&customer.out).chain(dark).copied().collect());
     nights(place, customer, RunCause::Autofloss, &excuses, now);
@@ -47,7 +47,7 @@ fn done(place: &Place, cause: RunCause) -> &[Done] {
     place.done.get(cause.as_str()).map_or(&[], Vec::as_slice)
 }
 
-/// Every night has its run, none has two, and missed ones are made up together.
+/// Every night has one run, and missed ones are made up together.
 fn nights(place: &Place, customer: &Customer, cause: RunCause, excuses: &Excuses, now: Millis) {
     let done = done(place, cause);
     let who = format!("{cause} of {}", place.id);
@@ -73,7 +73,7 @@ fn peaks(place: &Place, period: i64) {
         let since = pair[1].at.since(pair[0].at);
         let share = i64::try_from(known).unwrap() * since / (period * DAY_MS) + 1;
         let new_at = |person: &&Person| person.verified.first().is_none_or(|first| *first >= pair[1].at);
-        // Somebody may join while the run waits for its platform, or for another node.
+        // A contact may join while the run waits for its platform or for another node.
         let fresh = place.people.iter().filter(|person| person.joined <= pair[1].ended_at).filter(new_at).count();
         let rows = pair[1].rows;
         assert!(rows <= share + i64::try_from(fresh).unwrap(), "{}: a peak of {rows}, not {share}", place.id);
@@ -96,7 +96,7 @@ fn seen(place: &Place, person: &Person, excuses: &Excuses, now: Millis) {
     );
 }
 
-/// A contact is verified again within the period and a day.
+/// A contact is verified again within the period plus one day.
 fn seen_again((place, period): (&Place, i64), person: &Person, excuses: &Excuses, now: Millis) {
     let end = person.left.unwrap_or(now);
     for pair in person.verified.iter().copied().chain([end]).collect::<Vec<_>>().windows(2) {

@@ -1,5 +1,5 @@
-//! Nodes: each starts what is due and works on the runs that it can claim, until it dies. Where it dies depends on the number of
-//! polls, so a seed does not repeat a death exactly.
+//! Nodes: each starts due work and continues runs that it can claim, until it dies. The time of death depends on the number of
+//! polls, so a seed does not repeat it exactly.
 
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
@@ -31,7 +31,7 @@ const PAGE: usize = 12;
 const CALLS: i64 = 2;
 const PAUSE_MS: i64 = 5 * 60_000;
 
-/// What the planner needs.
+/// Dependencies of the planner.
 pub(super) struct Planner {
     store: Store,
     platforms: Platforms,
@@ -49,10 +49,10 @@ impl Planner {
     }
 }
 
-/// One of the nodes.
+/// Simulated node.
 #[derive(Default)]
 pub(super) struct Node {
-    /// Polls of its work after which it dies in the next step.
+    /// Number of polls after which it dies in the next step.
     doom: Option<usize>,
     dead: Option<(Millis, Millis)>,
     pub(super) deaths: usize,
@@ -64,12 +64,12 @@ impl Node {
         self.deaths += 1;
     }
 
-    /// Whether it is dead at the end of the step.
+    /// Returns whether it is dead at the end of the step.
     pub(super) fn is_dead(&self, now: Millis) -> bool {
         self.dead.is_some_and(|(_, back)| now < back)
     }
 
-    /// Does what is due, unless it is dead. If it dies in this step, its work ends wherever it is, within a transaction too.
+    /// Runs due work, unless the node is dead. If it dies in this step, its work stops anywhere, even within a transaction.
     pub(super) async fn work(&mut self, planner: &Planner, (places, now): (&[Place], Millis)) {
         let doom = self.doom.take();
         if doom.is_none() && self.is_dead(now) {
@@ -116,7 +116,7 @@ async fn claim(store: &Store, now: Millis) -> Option<ClaimedRun> {
     store.write(|tx| runs::claim(tx, now, LEASE_MS, &[]).scope_boxed()).await.unwrap()
 }
 
-/// Reads the contacts from the last stored page on, and ends the reading.
+/// Reads contacts from the last stored page on, and completes the reading.
 async fn read(store: &Store, place: &Place, claimed: &ClaimedRun, now: Millis) {
     let (run, fence) = (&claimed.run, &claimed.fence);
     let from = claimed.position.as_deref().map_or(0, |position| serde_json::from_slice(position).unwrap());
@@ -133,7 +133,7 @@ async fn read(store: &Store, place: &Place, claimed: &ClaimedRun, now: Millis) {
         stored.await.unwrap();
     }
     let rows = runs::by_job(&mut store.read().await.unwrap(), run.org, run.job).await.unwrap().expect("a run").rows;
-    // The nightly run alone moves the watermark, which its acceptance stores.
+    // Only the nightly run moves the watermark, which its acceptance stores.
     if rows == 0 || run.cause == RunCause::DecayProtection {
         store.write(|tx| runs::finish_empty(tx, fence, now).scope_boxed()).await.unwrap();
         return;

@@ -1,4 +1,4 @@
-//! Connections with the contacts of their platforms, and what became of them.
+//! Connections with the contacts at their platforms, and the results of their runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,15 +32,15 @@ const ZONES: [&str; 8] = [
     "Africa/Casablanca",
     "UTC",
 ];
-/// Contacts of a platform at first.
+/// Initial number of contacts at a platform.
 const CONTACTS: usize = 30;
-/// Runs of a connection between two looks, at most.
+/// Maximum number of runs of a connection between two checks.
 const RUNS: i64 = 50;
 
 pub(super) struct Customer {
     pub(super) org: OrgNo,
     pub(super) zone: AccountZone,
-    /// When it has no credits.
+    /// Period without credits.
     pub(super) out: Option<Outage>,
     pub(super) is_out: bool,
 }
@@ -67,11 +67,11 @@ impl Customer {
     }
 }
 
-/// A contact at the platform.
+/// Contact at the platform.
 pub(super) struct Person {
     pub(super) number: usize,
     pub(super) joined: Millis,
-    /// When the platform says that it joined.
+    /// Join date reported by the platform.
     pub(super) said: Millis,
     pub(super) left: Option<Millis>,
     pub(super) verified: Vec<Millis>,
@@ -80,7 +80,7 @@ pub(super) struct Person {
 }
 
 impl Person {
-    /// The contact as a run reads it.
+    /// Returns the contact as a run reads it.
     pub(super) fn contact(&self) -> ReadContact {
         ReadContact {
             id: format!("c{}", self.number),
@@ -110,7 +110,7 @@ pub(super) struct Place {
     /// Period of decay protection in days; `None` if it is off.
     pub(super) period: Option<i64>,
     pub(super) people: Vec<Person>,
-    /// When its platform is dead.
+    /// Outage of its platform.
     pub(super) dead: Option<Outage>,
     /// Complete runs of each kind, in the order of their starts.
     pub(super) done: BTreeMap<&'static str, Vec<Done>>,
@@ -164,7 +164,7 @@ impl Place {
         place
     }
 
-    /// Somebody joins. The platform dates one in five back, as imports.
+    /// Adds a contact. The platform backdates one in five, like imports.
     pub(super) fn join(&mut self, dice: &mut Rng, now: Millis) {
         let back = if dice.below(5) == 0 { 2 + dice.next_u64() % 60 } else { 0 };
         let said = now + -(back.cast_signed() * DAY_MS);
@@ -175,7 +175,7 @@ impl Place {
         self.people.push(Person { number, joined: now, said, left: None, verified: Vec::new(), mark, last: None });
     }
 
-    /// Somebody leaves, unless there are only a few.
+    /// Removes a contact, unless few are left.
     pub(super) fn leave(&mut self, dice: &mut Rng, now: Millis) {
         let there: Vec<_> = self.people.iter().filter(|person| person.left.is_none()).map(|one| one.number).collect();
         if there.len() > CONTACTS / 2 {
@@ -183,7 +183,7 @@ impl Place {
         }
     }
 
-    /// Contacts that the platform gives, from a number on.
+    /// Returns the platform's contacts from a number on.
     pub(super) fn there(&self, since: Option<Millis>, from: usize, now: Millis) -> Vec<&Person> {
         let is_there = |one: &&Person| one.joined <= now && one.left.is_none_or(|left| now < left);
         let from = self.people.iter().filter(|one| one.number >= from);

@@ -1,4 +1,4 @@
-//! Credentials of a platform from a file or standard input. No message quotes what was read.
+//! Credentials of a platform from a file or standard input. No message quotes the input.
 
 use std::path::Path;
 

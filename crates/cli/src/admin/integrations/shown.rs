@@ -1,4 +1,4 @@
-//! What people see of platforms, connections and runs.
+//! Views of platforms, connections and runs.
 
 use serde_json::Value;
 
@@ -220,12 +220,12 @@ const DECIDED_FIELDS: &[AnswerColumn] = &[at("actions decided", "/decided"), at(
 
 const UNCHANGED: &[AnswerColumn] = &[at("RUN", "/run_id"), at("ROW", "/index"), at("REASON", "/reason")];
 
-/// Decisions for people.
+/// View of decisions.
 pub(super) const DECIDED: AnswerView = AnswerView::Text(|decided| {
     table::fields(DECIDED_FIELDS, decided) + &table::section(UNCHANGED, decided, "/unchanged_decisions")
 });
 
-/// A platform for people.
+/// View of a platform.
 pub(super) const PLATFORM: AnswerView = AnswerView::Text(|one| {
     let credentials = table::rows_at(CREDENTIALS, one, "/platform/credentials");
     let actions = table::rows_at(ACTIONS, one, "/platform/actions");
@@ -233,17 +233,17 @@ pub(super) const PLATFORM: AnswerView = AnswerView::Text(|one| {
     format!("{}\n{credentials}\n{actions}{}", table::fields(ABOUT, one), own.concat())
 });
 
-/// A connection for people.
+/// View of a connection.
 pub(super) const CONNECTION: AnswerView = AnswerView::Fields(ONE);
 
-/// A deleted connection for people.
+/// View of a deleted connection.
 pub(super) const DELETED: AnswerView =
     AnswerView::Text(|one| format!("{} is disconnected, and its credentials are erased\n", field(one, "/id")));
 
-/// A removed rule for people.
+/// View of a removed rule.
 pub(super) const RULE_REMOVED: AnswerView = AnswerView::Text(|one| format!("{} is removed\n", field(one, "/id")));
 
-/// A run for people, with what has to be typed to confirm it.
+/// View of a run, with the command that confirms it.
 pub(in crate::admin) const RUN: AnswerView = AnswerView::Text(|run| {
     let mut text = table::fields(RUN_FIELDS, run);
     text += &table::section(COUNTS, run, "/counts");

@@ -58,7 +58,7 @@ fn reference(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err(format!("must be 1 to {REFERENCE_MAX} printable ASCII characters")) }
 }
 
-/// Bytes of a file that are read at a time.
+/// Number of bytes read from a file at a time.
 const PIECE: usize = 64 << 10;
 
 /// Adds a file, or forecasts its cost.
@@ -92,7 +92,7 @@ fn read_addition(args: &NewListArgs, is_input: bool) -> FileAddition {
     }
 }
 
-/// A file on its way to the service.
+/// File that is being sent to the service.
 struct FileBody {
     /// Name of the file in messages.
     place: String,
@@ -106,7 +106,7 @@ struct FileBody {
 impl IncomingBody for FileBody {
     async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let Some(mut file) = self.file.take() else { return Ok(None) };
-        // Reading may take as long as somebody types.
+        // Reading may take as long as a user types.
         let reading = tokio::task::spawn_blocking(move || {
             let mut piece = vec![0; PIECE];
             let read = file.read(&mut piece)?;
@@ -156,7 +156,7 @@ fn range(of: &Value, from: &str, to: &str) -> String {
     }
 }
 
-/// The progress of a new list for people, and what it leaves out.
+/// View of a new list: its progress, and addresses left out.
 const ADDED: AnswerView = AnswerView::Text(|of| {
     let others = of["other_columns"].as_array().map(Vec::as_slice).unwrap_or_default();
     let shown = others.iter().map(|other| {
@@ -166,6 +166,6 @@ const ADDED: AnswerView = AnswerView::Text(|of| {
     progress(of) + &shown.collect::<String>()
 });
 
-/// A forecast for people.
+/// View of a forecast.
 pub(in crate::admin) const FORECAST: AnswerView =
     AnswerView::Text(|of| format!("{}\n{}", table::fields(COST, of), table::rows_at(PROVIDERS, of, "/providers")));

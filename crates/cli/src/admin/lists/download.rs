@@ -48,7 +48,7 @@ pub(crate) struct DownloadArgs {
     pub language: String,
 }
 
-/// A file that was written.
+/// Written file.
 #[derive(Serialize)]
 struct WrittenFile {
     job: String,
@@ -106,7 +106,7 @@ async fn write_whole(content: FileContent, part: &Path, out: &Path) -> Result<u6
     Ok(written)
 }
 
-/// Writes each part before the next is made; returns the number of bytes.
+/// Writes each part before the next is created; returns the number of bytes.
 async fn write_parts(mut content: FileContent, to: &mut impl Write) -> Result<u64> {
     let unwritten = |error| exit::local(anyhow::Error::new(error).context("cannot write the results"));
     let mut written = 0;

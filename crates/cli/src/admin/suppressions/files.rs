@@ -1,4 +1,4 @@
-//! Files with outcomes: which there are, their forms, and their outcomes in bounded batches.
+//! Files with outcomes: their paths, formats, and contents in bounded batches.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read as _};
@@ -39,9 +39,9 @@ impl OutcomeForm {
 
 /// Bytes by which a form is detected.
 const HEAD_BYTES: usize = 4_096;
-/// Largest table, in bytes; it is read as a whole.
+/// Maximum size of a table, in bytes, because it is read as a whole.
 const TABLE_MAX_BYTES: u64 = 256 << 20;
-/// Longest line of a log or of NDJSON that is read.
+/// Maximum length of a line of a log or of NDJSON, in bytes.
 const LINE_MAX_BYTES: u64 = 64 << 10;
 
 /// Outcomes of a part of a file.
@@ -52,7 +52,7 @@ pub(super) enum OutcomeBatch {
 
 type OutcomeBatches = Box<dyn Iterator<Item = Result<OutcomeBatch>>>;
 
-/// Returns the files of a path: itself, the messages of a maildir, or the files of a directory, without those below it.
+/// Returns the files of a path: itself, the messages of a maildir, or the files of a directory, without subdirectories.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let shown = path.display();
     let about = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
@@ -112,7 +112,7 @@ pub(super) fn read_file(path: &Path, form: Option<OutcomeForm>, now: Millis) -> 
     })
 }
 
-/// Detects the form by the beginning; `None` for compressed files, which need no detection.
+/// Detects the format by the first bytes; `None` for compressed files, which need no detection.
 fn detect(head: &[u8]) -> Option<OutcomeForm> {
     if [&b"\x1f\x8b"[..], b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"]
         .iter()
@@ -136,7 +136,8 @@ fn detect(head: &[u8]) -> Option<OutcomeForm> {
     })
 }
 
-/// Whether a line is a header of a message: a name of letters, digits and hyphens, and a colon. Times of logs begin with a digit.
+/// Returns whether a line is a header of a message: a name of letters, digits and hyphens, and a colon. Timestamps of logs begin
+/// with a digit.
 fn is_header(line: &str) -> bool {
     let name = line.split_once(':').map_or("", |(name, _)| name);
     name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -147,7 +148,7 @@ fn found(outcomes: Vec<FoundOutcome>) -> OutcomeBatches {
     Box::new((!outcomes.is_empty()).then_some(Ok(OutcomeBatch::Found(outcomes))).into_iter())
 }
 
-/// Lines of a file. The rest of a line that is too long is skipped.
+/// Iterates over the lines of a file. The rest of a line that is too long is skipped.
 fn lines(mut from: impl BufRead, shown: String) -> impl Iterator<Item = Result<Vec<u8>>> {
     let mut next = move || -> std::io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
@@ -162,7 +163,7 @@ fn lines(mut from: impl BufRead, shown: String) -> impl Iterator<Item = Result<V
     std::iter::from_fn(move || next().with_context(|| format!("cannot read {shown}")).transpose())
 }
 
-/// Makes batches of what a file has.
+/// Groups the outcomes of a file into batches.
 fn batches<T: 'static>(
     mut all: impl Iterator<Item = Result<T>> + 'static,
     batch: fn(Vec<T>) -> OutcomeBatch,
@@ -174,13 +175,13 @@ fn batches<T: 'static>(
     Box::new(std::iter::from_fn(move || next().transpose()))
 }
 
-/// Outcomes of a log.
+/// Iterates over outcomes of a log.
 fn logged(from: impl BufRead + 'static, shown: String, now: Millis) -> OutcomeBatches {
     let outcome = move |line: Result<Vec<u8>>| Ok(postfix::read_line(&String::from_utf8_lossy(&line?), now));
     batches(lines(from, shown).map(outcome).filter_map(Result::transpose), OutcomeBatch::Found)
 }
 
-/// Outcomes of a mailbox.
+/// Iterates over outcomes of a mailbox.
 fn messages(from: impl BufRead + 'static, shown: String) -> OutcomeBatches {
     let read = move |bytes: std::io::Result<Vec<u8>>| match bytes.with_context(|| format!("cannot read {shown}")) {
         Ok(bytes) => message::read(&bytes).into_iter().map(Ok).collect(),
@@ -189,7 +190,7 @@ fn messages(from: impl BufRead + 'static, shown: String) -> OutcomeBatches {
     batches(mailbox::MailboxMessages::new(from).flat_map(read), OutcomeBatch::Found)
 }
 
-/// Events of NDJSON.
+/// Iterates over events of NDJSON.
 fn events(from: impl BufRead + 'static, shown: String) -> OutcomeBatches {
     let place = shown.clone();
     let event = move |(number, line): (usize, Result<Vec<u8>>)| {
@@ -205,7 +206,7 @@ fn events(from: impl BufRead + 'static, shown: String) -> OutcomeBatches {
     batches(events, |events| OutcomeBatch::Report(OutcomeReport::of_lines(events)))
 }
 
-/// The message of an error without its position, which is the line's.
+/// Returns the message of an error without its position, because the line's position is used.
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(text, _)| text.to_owned())

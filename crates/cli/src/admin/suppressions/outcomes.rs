@@ -83,7 +83,7 @@ async fn import(app: &App, caller: &Caller, files: &[PathBuf], form: Option<Outc
     Ok(sum)
 }
 
-/// A date in the future is a wrong clock of the writer.
+/// A future date comes from a wrong clock.
 fn event(found: FoundOutcome, now: Millis) -> OutcomeEvent {
     let at = found.at.filter(|at| *at <= now).unwrap_or(now);
     OutcomeEvent { email: found.email, outcome: found.class, at: Some(Timestamp(at)), reply: None }

@@ -95,7 +95,7 @@ fn read_key(file: &Path) -> Result<String> {
     Ok(input::read_text(file, SIGNING_KEY_MAX_BYTES as u64 * 2)?.trim().to_owned())
 }
 
-/// A new source for people.
+/// View of a new source.
 const CREATED: AnswerView = AnswerView::Text(|made: &Value| {
     let (id, url) = (field(made, "/id"), plain(&field(made, "/url")));
     let before = if url.starts_with('/') { " Put the service's public URL before it." } else { "" };

@@ -1,4 +1,4 @@
-//! Parsing: command line to what acts are asked.
+//! Parsing of command lines into requests to acts.
 
 use probity_account::id::{OrgId, UserId};
 use probity_contract::merge_patch::PatchField;
@@ -24,7 +24,7 @@ fn parse(line: &str) -> Result<AdminCommand> {
     }
 }
 
-/// Parses a line, and checks what is checked before the database is opened or an act is called.
+/// Parses a line, and performs the checks before the database is opened or an act is called.
 fn check(line: &str) -> Result<AdminCommand> {
     let command = parse(line)?;
     match &command {

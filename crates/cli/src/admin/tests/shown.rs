@@ -1,4 +1,4 @@
-//! Output: answers to text.
+//! Output of results as text.
 
 use probity_contract::published::operator::audit::AuditFinding;
 use probity_contract::published::operator::credits::{BucketCredits, CreditBalance};

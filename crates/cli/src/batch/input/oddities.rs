@@ -1,4 +1,4 @@
-//! Oddities of an input: counted while it is read, and said afterwards with the first line of each.
+//! Irregularities of an input: counted while it is read, and reported afterwards with the first line of each.
 
 use probity_lists::absent::Absence;
 use probity_lists::column::OtherAddresses;
@@ -8,11 +8,11 @@ use probity_lists::rows::{Layout, TextForm};
 use super::UNREADABLE_ROW;
 use super::places::RowPlaces;
 
-/// Longest name of a column in a note, in characters, and most columns named.
+/// Maximum length of a column's name in a note, in characters, and maximum number of columns named.
 const NAME_CHARS: usize = 40;
 const COLUMNS_NAMED: usize = 5;
 
-/// Oddities of the input.
+/// Irregularities of the input.
 #[derive(Debug, Default)]
 pub(super) struct InputOddities {
     pub(super) width: usize,
@@ -20,15 +20,15 @@ pub(super) struct InputOddities {
     pub(super) ragged: Oddity,
     /// Rows without an address.
     pub(super) missing: Oddity,
-    /// Rows with several addresses in one cell, and how many the first of them has.
+    /// Rows with several addresses in one cell, and the number of addresses in the first of them.
     pub(super) several: Oddity,
     pub(super) in_cell: usize,
-    /// Rows whose address is in an encoding that is a guess.
+    /// Rows whose address is in a guessed encoding.
     pub(super) guessed: Oddity,
     pub(super) unreadable: Oddity,
-    /// Why the first unreadable line could not be read.
+    /// Reason why the first unreadable line could not be read.
     pub(super) why_unreadable: String,
-    /// Rows with something like an address.
+    /// Rows with text that resembles an address.
     pub(super) addresses: u64,
     /// Addresses in other columns of CSV.
     pub(super) others: OtherAddresses,
@@ -42,7 +42,7 @@ impl InputOddities {
         self.unreadable.meet(line);
     }
 
-    /// Takes note of a row that is left out.
+    /// Counts a row that is left out.
     pub(super) fn left_out(&mut self, absence: Absence, line: u64) {
         match absence {
             Absence::Blank => self.missing.meet(line),
@@ -56,7 +56,7 @@ impl InputOddities {
         }
     }
 
-    /// Reason why nothing of the input can be verified.
+    /// Returns the reason why nothing of the input can be verified.
     pub(super) fn refusal(&self, rows: u32, column: usize, layout: &Layout) -> Option<String> {
         if rows == 0 && self.unreadable.count > 0 {
             let (line, why) = (self.unreadable.line, &self.why_unreadable);
@@ -139,7 +139,7 @@ pub(super) fn remarked(remarks: &TextRemarks, other: Option<&str>, places: &RowP
     all.into_iter().flatten().collect()
 }
 
-/// Says how many there are, in the singular or the plural, what of them, and where: the place of the only one, or of the first.
+/// Formats a warning: the number in singular or plural, the noun, and the place of the only or first one.
 fn warning(
     Oddity { count, line }: Oddity,
     [one, many]: [&str; 2],

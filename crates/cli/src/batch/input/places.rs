@@ -1,9 +1,9 @@
-//! Where a row is, as people see it: in a line of a text, or in a row of a sheet.
+//! Location of a row for users: a line of a text, or a row of a sheet.
 
 /// Translates lines of the text that is read. A sheet is read as CSV, without its blank rows and with line breaks in cells.
 #[derive(Debug, Default)]
 pub(super) struct RowPlaces {
-    /// For a sheet: lines of its CSV, each with the row that begins there. Rows between two of them follow line by line.
+    /// For a sheet: lines of its CSV, each with the row that begins there. Rows between two entries follow line by line.
     of_sheet: Option<Vec<(u64, u64)>>,
     /// Lines of CSV so far.
     #[cfg(feature = "xlsx")]
@@ -16,7 +16,7 @@ impl RowPlaces {
         Self { of_sheet: Some(Vec::new()), lines: 0 }
     }
 
-    /// Adds a row of the sheet, and the record that is made of it.
+    /// Adds a row of the sheet, with the record created from it.
     #[cfg(feature = "xlsx")]
     pub(super) fn add(&mut self, row: u64, record: &[u8]) {
         let line = self.lines + 1;

@@ -1,6 +1,6 @@
 //! Workbooks as input: the sheet with the addresses becomes CSV in an unnamed temporary file, and is read like any other CSV.
 //!
-//! Fails for files that are no lists, such as a PDF, before anything of them is taken for an address.
+//! Files that are not lists, such as a PDF, are refused before any of their content is taken for an address.
 
 use std::io::{self, Read};
 
@@ -10,7 +10,7 @@ use probity_lists::content::{self, ContentKind, HEAD_BYTES};
 
 use super::places::RowPlaces;
 
-/// Separator of the CSV that is made of a sheet.
+/// Separator of the CSV created from a sheet.
 pub(super) const DELIMITER: u8 = b',';
 
 /// An input as text.
@@ -18,11 +18,11 @@ pub(super) struct InputText<'a> {
     pub(super) text: Box<dyn Read + 'a>,
     /// Note about the sheet, if the input is a workbook.
     pub(super) sheet: Option<String>,
-    /// Where its rows are.
+    /// Locations of its rows.
     pub(super) places: RowPlaces,
 }
 
-/// Examines the beginning of an input, and makes CSV of a workbook.
+/// Examines the beginning of an input, and converts a workbook to CSV.
 pub(super) fn text_of<'a>(from: &'a mut (impl Read + 'a)) -> Result<InputText<'a>> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     from.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
@@ -31,7 +31,7 @@ pub(super) fn text_of<'a>(from: &'a mut (impl Read + 'a)) -> Result<InputText<'a
     match kind {
         Ok(ContentKind::Zip) => of_workbook(&mut whole),
         Err(fault @ (FileFault::OldWorkbook | FileFault::Pdf | FileFault::Compressed)) => Err(fault.into()),
-        // Odd text is answered row by row.
+        // Irregular text gets an answer row by row.
         Ok(ContentKind::Text) | Err(_) => {
             Ok(InputText { text: Box::new(whole), sheet: None, places: RowPlaces::default() })
         }
@@ -43,7 +43,7 @@ fn of_workbook<'a>(_: &mut impl Read) -> Result<InputText<'a>> {
     Err(FileFault::Workbooks.into())
 }
 
-/// Makes CSV of the sheet with the addresses.
+/// Converts the sheet with the addresses to CSV.
 #[cfg(feature = "xlsx")]
 fn of_workbook<'a>(from: &mut impl Read) -> Result<InputText<'a>> {
     use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};

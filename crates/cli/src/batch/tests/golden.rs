@@ -1,4 +1,4 @@
-//! Files as programs write them, and as they come back, byte by byte.
+//! Files as written by other programs, and their output, byte by byte.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Workbooks in and out.
+//! Workbooks as input and output.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -7,7 +7,7 @@ use calamine::{Data, Reader as _, Xlsx};
 
 use super::*;
 
-/// A cover, and a sheet with a title, blank rows, numbers, truth values, and a row without an address.
+/// Returns a workbook with a cover, and a sheet with a title, blank rows, numbers, booleans, and a row without an address.
 fn customers() -> Vec<u8> {
     let mut book = rust_xlsxwriter::Workbook::new();
     book.add_worksheet().set_name("Cover").unwrap().write_column(0, 0, ["List", "a@x.org"]).unwrap();
@@ -22,7 +22,7 @@ fn customers() -> Vec<u8> {
     book.save_to_buffer().unwrap()
 }
 
-/// Rows of a sheet, which has no formula.
+/// Returns the rows of a sheet, which must have no formula.
 fn sheet(bench: &Bench, file: &str, name: &str) -> Vec<Vec<Data>> {
     let mut book: Xlsx<_> = calamine::open_workbook(bench.path(file)).unwrap();
     assert!(book.worksheet_formula(name).unwrap().is_empty());

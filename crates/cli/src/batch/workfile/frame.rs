@@ -24,11 +24,11 @@ pub(crate) struct BatchHeader {
     pub no_header: bool,
     pub offline: bool,
     pub sandbox: bool,
-    /// Whether a row with a name before its address is a row of that mailbox. Files of programs that read no names lack it: their
-    /// rows keep the groups for which they have answers. Not compared.
+    /// Whether a row with a display name belongs to its mailbox. Missing in files of earlier versions that did not read names:
+    /// their rows keep the groups that have answers. Not compared.
     #[serde(default)]
     pub names: bool,
-    /// Whether a row with invisible characters around its address is a row of that mailbox: likewise. Not compared.
+    /// Whether a row with invisible characters around its address belongs to its mailbox; likewise. Not compared.
     #[serde(default)]
     pub trims: bool,
     /// Destination of the results; not compared.
@@ -58,7 +58,7 @@ pub(crate) struct Imported {
     pub width: u32,
     /// Encoding of the whole input.
     pub encoding: Encoding,
-    /// Whether CSV needs a byte order mark; not known to older programs.
+    /// Whether CSV needs a byte order mark; unknown in files of earlier versions.
     #[serde(default)]
     pub wants_mark: Option<bool>,
     /// Suffix that makes our column names unique.
@@ -68,10 +68,10 @@ pub(crate) struct Imported {
     pub without: u64,
     /// Unreadable lines, which are not counted in `rows`.
     pub unreadable: u64,
-    /// Whether the input was a workbook. Its texts are no formulas, and must be none in CSV.
+    /// Whether the input was a workbook. Its texts are not formulas, and must not become formulas in CSV.
     #[serde(default)]
     pub workbook: bool,
-    /// Kinds of the columns of CSV; those beyond the end are texts.
+    /// Kinds of the columns of CSV; missing ones are text.
     #[serde(default)]
     pub kinds: Vec<ColumnKind>,
     /// Warnings about the input.
@@ -79,7 +79,7 @@ pub(crate) struct Imported {
 }
 
 impl Imported {
-    /// How its CSV separates and quotes fields.
+    /// Returns the separator and quoting of its CSV.
     pub(crate) fn dialect(&self) -> Dialect {
         Dialect { delimiter: self.delimiter, backslash: self.backslash }
     }
@@ -93,12 +93,12 @@ pub(crate) enum LeftOut {
     Blank = 0,
     /// One cell has several addresses.
     Several = 1,
-    /// The encoding of its address is a guess.
+    /// The encoding of its address was guessed.
     Guess = 2,
 }
 
 impl LeftOut {
-    /// Its meta in the output.
+    /// Returns its meta in the output.
     pub(crate) fn meta(self) -> &'static str {
         match self {
             Self::Blank => "no_address",
@@ -126,7 +126,7 @@ impl From<Absence> for LeftOut {
     }
 }
 
-/// A line end and a small number in one byte. Older files have the line end alone.
+/// Encodes a line end and a small number in one byte. Earlier files have only the line end.
 pub(super) fn tagged(eol: Eol, tag: u8) -> u8 {
     eol.code() | (tag << 4)
 }
@@ -148,7 +148,7 @@ pub(crate) enum Frame<'a> {
     /// A record without an address: a header, a blank line.
     Verbatim {
         eol: Eol,
-        /// It stands above the header.
+        /// Whether it is above the header.
         is_above: bool,
         raw: &'a [u8],
     },

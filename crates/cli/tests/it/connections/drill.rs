@@ -14,15 +14,15 @@ use super::verdict::Verdict;
 use crate::serve::bench::client::{Answer, Client};
 use crate::serve::bench::node::{Node, PATIENCE, wait_within};
 
-/// Longest time between a start and its kill.
+/// Maximum time between a start and its kill.
 pub(super) const ALIVE: Duration = Duration::from_millis(700);
-/// Time in which the service stores the outcome of a call: it gathers them for 200 ms. In milliseconds.
+/// Time in which the service stores the outcomes of calls, which it gathers for 200 ms, in milliseconds.
 const STORED_MS: i64 = 1_000;
-/// Time for a run that a person has ended to record what it did.
+/// Time for a run that a user ended to record its actions.
 const RECORDED_MAX: Duration = Duration::from_secs(10);
-/// Time between two looks at a run. An answer costs the service as much as a call to the platform.
+/// Interval between two reads of a run. A response costs the service as much as a call to the platform.
 const LOOK: Duration = Duration::from_millis(150);
-/// Time for a run to its next stop: the platform's limits, its faults, leases of dead nodes.
+/// Time for a run to reach its next stop: the platform's limits, its faults, leases of dead nodes.
 const RUN_MAX: Duration = Duration::from_mins(3);
 
 pub(super) struct Drill {
@@ -31,18 +31,18 @@ pub(super) struct Drill {
     pub(super) settings: DrillSettings,
     /// Runs the platform.
     _runtime: Runtime,
-    /// The contacts at the beginning.
+    /// Initial contacts.
     pub(super) contacts: Vec<EspContact>,
     /// Contacts whose addresses are misspelled, with the right ones, if those exist.
     pub(super) slips: BTreeMap<u32, Option<String>>,
-    /// Addresses from which mail came back, as a platform of the installation says: what one of them tells is known for all.
+    /// Bounced addresses reported by any platform of the installation, because reports apply to the whole organization.
     pub(super) reported: BTreeSet<String>,
     /// Addresses with whitelist rules.
     pub(super) spared: Vec<String>,
     /// Contacts that were removed, and contacts that got another address, while the run waited.
     pub(super) removed: Vec<u32>,
     pub(super) corrected: Vec<u32>,
-    /// Calls whose outcome a killed service may have forgotten.
+    /// Calls whose outcome a killed service may have lost.
     pub(super) forgotten: BTreeSet<usize>,
     pub(super) key: String,
     /// Path of the connection, and of its run.
@@ -85,7 +85,7 @@ impl Drill {
         }
     }
 
-    /// Credentials and addresses, which must not be told.
+    /// Returns credentials and addresses, which must not be disclosed.
     pub(super) fn secrets(&self) -> Vec<String> {
         let entered = self.world.credentials();
         let secrets = entered.iter().filter(|(_, value)| value.len() >= 16 && !value.contains("://"));
@@ -105,11 +105,11 @@ impl Drill {
         client.exchange(method, path, &fields, &body).unwrap()
     }
 
-    /// Connects the platform, and spares somebody.
+    /// Connects the platform, and adds a whitelist rule.
     pub(super) fn connect(&mut self, node: &Node) {
         let mut client = node.client(&self.key);
         let all = format!("/v1/integrations/{}/connections", self.settings.vendor.slug());
-        // The platform may fail while it is connected.
+        // The platform may fail while it is being connected.
         let made = wait_within(PATIENCE, "the connection", || {
             let made = self.ask(&mut client, "POST", &all, &json!({ "credentials": self.world.credentials() }));
             (made.status == 201).then(|| made.json())
@@ -131,7 +131,7 @@ impl Drill {
         self.run = format!("{}/runs/{}", self.connection, started.json()["id"].as_str().unwrap());
     }
 
-    /// Writes a whitelist rule for somebody who would be acted upon.
+    /// Adds a whitelist rule for a contact that would be acted on.
     fn spare(&mut self, client: &mut Client) {
         let emails = self.doomed().map(|one| one.email.clone());
         let doomed: Vec<String> = emails.filter(|one| !self.spared.contains(one)).collect();
@@ -142,7 +142,7 @@ impl Drill {
         self.spared.push(email.clone());
     }
 
-    /// Subscribed contacts whose addresses do not exist.
+    /// Returns subscribed contacts whose addresses do not exist.
     pub(super) fn doomed(&self) -> impl Iterator<Item = &EspContact> {
         self.contacts.iter().filter(|one| is_doomed(one))
     }
@@ -161,8 +161,8 @@ impl Drill {
         })
     }
 
-    /// Waits until the rows show what was done, because a person may have ended the run before it could record that. What is never
-    /// recorded is judged.
+    /// Waits until the rows show the completed actions, because a user may have ended the run before it could record them.
+    /// Actions that are never recorded are checked later.
     pub(super) fn until_recorded(&self, node: &Node) {
         let begun = Instant::now();
         while begun.elapsed() < RECORDED_MAX && !Verdict::of(self, node).unshown().is_empty() {
@@ -170,7 +170,7 @@ impl Drill {
         }
     }
 
-    /// Confirms with a wrong number, spares somebody more, and confirms with the right one.
+    /// Confirms with a wrong number, adds another whitelist rule, and confirms with the right number.
     pub(super) fn confirm(&mut self, node: &Node, run: &Value) {
         let mut client = node.client(&self.key);
         let planned = run["actions"]["planned"].as_i64().unwrap();
@@ -203,14 +203,14 @@ impl Drill {
         });
     }
 
-    /// Notes that the service has just been killed.
+    /// Records that the service has just been killed.
     pub(super) fn forget(&mut self) {
         let since = self.world.clock().now() - STORED_MS;
         let is_late = |call: &&EspRecord| call.at >= since;
         self.forgotten.extend(self.world.ledger().calls().iter().filter(is_late).map(|call| call.number));
     }
 
-    /// Does what the person does while the run acts.
+    /// Performs the user's acts while the run acts.
     pub(super) fn interfere(&mut self, node: &Node) {
         if self.settings.meanwhile == Meanwhile::Nothing {
             return;
@@ -228,7 +228,7 @@ impl Drill {
         let answer = self.ask(&mut client, method, &path, &json!({}));
         assert_eq!(answer.status, 200, "{answer:?}");
         let calls = self.world.ledger().total();
-        // One call may be under way. A connection that is gone is not even looked at.
+        // One call may be in progress. A deleted connection is not read again.
         std::thread::sleep(Duration::from_millis(300));
         let later = self.world.ledger().total();
         assert!(later <= calls + 1, "{} calls after a person had {:?}", later - calls, self.settings.meanwhile);
@@ -239,7 +239,7 @@ fn is_doomed(one: &EspContact) -> bool {
     one.state == EspState::Subscribed && is_nobody(&one.email)
 }
 
-/// Shows what the platform has seen, beside the message of a panic.
+/// Adds the platform's log to the message of a panic.
 impl Drop for Drill {
     fn drop(&mut self) {
         if std::thread::panicking() {

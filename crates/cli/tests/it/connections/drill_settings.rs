@@ -1,4 +1,5 @@
-//! What a seed draws: a platform with its faults, what the customer wants, and the connector's file as an operator would place it.
+//! Settings drawn from a seed: a platform with its faults, the customer's settings, and the connector's file as an operator would
+//! install it.
 
 use probity_connectors::{ActionKind, Catalog};
 use probity_espworld::{EspFaults, EspOptions, EspVendor, EspWorld};
@@ -7,19 +8,19 @@ use probity_mail::rng::Rng;
 /// Size of pages, so that small accounts have several.
 const PAGE: usize = 20;
 
-/// What is drawn for a drill.
+/// Settings of a drill.
 pub(super) struct DrillSettings {
     pub(super) vendor: EspVendor,
     pub(super) options: EspOptions,
-    /// What is done to contacts.
+    /// Action on contacts.
     pub(super) action: &'static str,
     /// Whether misspelled addresses are corrected instead.
     pub(super) fixes: bool,
-    /// What a person does while the run acts.
+    /// User's act while the run acts.
     pub(super) meanwhile: Meanwhile,
 }
 
-/// What a person does while the run acts.
+/// User's act while the run acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meanwhile {
     Nothing,
@@ -47,14 +48,14 @@ impl DrillSettings {
     }
 }
 
-/// Faults of a run, with answers that no platform should give or without. At the fourth unreadable answer in a row, the run would
-/// end.
+/// Returns faults of a run, with or without responses that no platform should send. The fourth consecutive unreadable response
+/// would end the run.
 fn faults(seed: u64, is_odd: bool) -> EspFaults {
     let drawn = EspFaults { dead_from: None, ..EspFaults::drawn(seed) };
     if is_odd { EspFaults { errors_inside: 60, empties: 60, max: 3, ..drawn } } else { EspFaults { max: 4, ..drawn } }
 }
 
-/// Actions that a platform has.
+/// Returns the actions of a platform.
 fn actions(vendor: EspVendor) -> Vec<&'static str> {
     let file = Catalog::embedded().get(vendor.slug()).unwrap();
     let names = [
@@ -67,13 +68,13 @@ fn actions(vendor: EspVendor) -> Vec<&'static str> {
     names.iter().filter(|(name, _)| has(name)).map(|(_, action)| *action).collect()
 }
 
-/// Whether a platform corrects addresses, and finds the contact by its ID: one that finds it by its address answers after a lost
-/// reply that there is nobody, as it does about a contact who has left.
+/// Returns whether a platform corrects addresses, and finds contacts by ID. A platform that finds them by address reports a
+/// missing contact after a lost response, as for a contact that has left.
 fn can_fix(vendor: EspVendor) -> bool {
     Catalog::embedded().get(vendor.slug()).unwrap().looks_before(ActionKind::Fix)
 }
 
-/// The connector's file with the platform's address, with small pages, and with polls as often as the service looks for due ones.
+/// Returns the connector's file with the platform's address, small pages, and polls as frequent as the service's checks.
 pub(super) fn file_of(world: &EspWorld) -> String {
     let name = format!("{}.toml", world.vendor().slug());
     let (_, text) = Catalog::texts().iter().find(|(known, _)| *known == name).unwrap();
@@ -87,7 +88,7 @@ pub(super) fn file_of(world: &EspWorld) -> String {
     let (before, contacts) = text.split_once("\n[contacts]\n").unwrap();
     let kept: Vec<_> = contacts.lines().filter(|line| !line.starts_with("poll = ")).collect();
     let contacts = format!("poll = \"1s\"\n{}\n", kept.join("\n"));
-    // Some platforms give all contacts in one answer.
+    // Some platforms return all contacts in one response.
     let Some((start, rest)) = contacts.split_once(" size = ") else {
         return format!("{before}\n[contacts]\n{contacts}");
     };

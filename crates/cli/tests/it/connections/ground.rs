@@ -1,4 +1,4 @@
-//! One installation with several platforms, which starts, dies and is judged for all of them: a start takes longer than a run.
+//! One installation with several platforms, started, killed and checked together, because a start takes longer than a run.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::serve::bench::account::{Account, audit};
 use crate::serve::bench::node::{Installation, Node};
 
 const GRANTED: u32 = 10_000;
-/// Most calls to a platform between a start and a kill.
+/// Maximum number of calls to a platform between a start and a kill.
 const CALLS: usize = 12;
 
 pub(super) struct Ground {
@@ -25,7 +25,7 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Prepares a platform for each seed. Their slugs differ, because the seeds follow each other.
+    /// Prepares a platform for each seed. Their slugs differ, because the seeds are consecutive.
     pub(super) fn new(installation: Installation, seeds: Range<u64>) -> Self {
         let dice = Rng::new(seeds.start ^ 0x6d0d);
         let mut drills: Vec<Drill> = seeds.map(Drill::new).collect();
@@ -56,7 +56,7 @@ impl Ground {
         Self { installation, drills, dice }
     }
 
-    /// Does everything, and judges.
+    /// Runs everything, and checks the result.
     pub(super) fn whole(mut self) {
         let mut node = self.begin();
         for _ in 0..=self.dice.below(2) {
@@ -89,7 +89,7 @@ impl Ground {
         node
     }
 
-    /// Confirms the runs that wait for it, first those that a person ends at once. Returns whether others act.
+    /// Confirms the runs that wait for it, starting with those that a user ends at once. Returns whether other runs act.
     fn act(&mut self, node: &Node) -> bool {
         let states = ["needs_confirmation", "finished"];
         let runs: Vec<_> = self.drills.iter().map(|drill| drill.until(node, &states)).collect();
@@ -125,7 +125,7 @@ impl Ground {
         self.drills.iter().map(|drill| drill.world.ledger().total()).sum()
     }
 
-    /// Judges what the platforms have in common. The service must have ended.
+    /// Checks the common state of the platforms. The service must have ended.
     pub(super) fn check(&self, verdicts: &[Verdict<'_>]) {
         self.credits_add_up(verdicts);
         self.nothing_is_told(verdicts);
@@ -140,7 +140,7 @@ impl Ground {
         assert!(account.spent <= rows as u64, "{account:?}");
     }
 
-    /// No credential and no address is in the log, in the database, or in what runs say.
+    /// Asserts that no credential and no address is in the log, in the database, or in responses about runs.
     fn nothing_is_told(&self, verdicts: &[Verdict<'_>]) {
         let Self { installation, drills, .. } = self;
         let mut places = vec![("the log".to_owned(), installation.log().into_bytes())];

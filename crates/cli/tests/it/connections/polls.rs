@@ -1,4 +1,4 @@
-//! Automatic runs through kills: new contacts are found by polls and nights that go on while the service is killed.
+//! Automatic runs through kills: polls and nightly runs that continue while the service is killed find new contacts.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,18 +11,18 @@ use super::ground::Ground;
 use super::verdict::{Verdict, email_of, rows_of};
 use crate::serve::bench::node::{Node, wait_within};
 
-/// Kills while polls go on.
+/// Number of kills during polls.
 const KILLS: usize = 3;
-/// Longest time between a start and its kill. The service looks for due runs every 5 s.
+/// Maximum time between a start and its kill. The service checks for due runs every 5 s.
 const ALIVE: Duration = Duration::from_secs(9);
-/// Most calls between a start and its kill.
+/// Maximum number of calls between a start and its kill.
 const CALLS: usize = 60;
-/// Faults while polls go on. More of them could make a run fail, which pauses its schedule for a quarter of an hour.
+/// Number of faults during polls. More could make a run fail, which pauses its schedule for 15 minutes.
 const FAULTS: usize = 8;
 /// Time for the last contacts to get their verdicts.
 const VERIFIED_MAX: Duration = Duration::from_mins(3);
 
-/// Whether nights come.
+/// Whether there are nightly runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nights {
     None,
@@ -31,8 +31,8 @@ pub(super) enum Nights {
 }
 
 impl Ground {
-    /// Adds contacts to an account whose connection verifies new ones by itself, kills the service meanwhile, and judges. There is
-    /// one platform.
+    /// Adds contacts to an account whose connection verifies new ones automatically, kills the service meanwhile, and checks the
+    /// result. There is one platform.
     pub(super) fn polled(mut self, nights: Nights) {
         self.drill().prepare_for_polls();
         let mut node = self.begin();
@@ -87,14 +87,14 @@ impl Ground {
 }
 
 impl Drill {
-    /// Takes the faults away until polls go on.
+    /// Removes the faults until polls run.
     fn prepare_for_polls(&mut self) {
         self.world.disturb(EspFaults::none());
-        // A later run would verify a corrected address, which is in no contact of the beginning.
+        // A later run would verify a corrected address, which belongs to no initial contact.
         self.settings.fixes = false;
     }
 
-    /// Waits for the first run, and confirms it three times out of four. Returns whether it did.
+    /// Waits for the first run, and confirms it in three of four cases. Returns whether it did.
     fn confirm_perhaps(&mut self, node: &Node) -> bool {
         let first = self.until(node, &["needs_confirmation", "finished"]);
         let is_confirmed = first["state"] == "needs_confirmation" && self.dice.below(4) > 0;
@@ -117,7 +117,7 @@ impl Drill {
         assert_eq!(patched.status, 200, "{patched:?}");
     }
 
-    /// Adds contacts, at addresses that exist and others.
+    /// Adds contacts with existing and missing addresses.
     fn add_some(&mut self) {
         let lists = self.settings.options.lists;
         for _ in 0..=self.dice.below(4) {
@@ -160,7 +160,7 @@ impl Drill {
     }
 }
 
-/// Whether contacts have verdicts of a run. One that met nobody, or ended early, has no rows.
+/// Returns whether contacts have verdicts of a run. A run without contacts, or one that ended early, has no rows.
 fn has_rows(run: &Value) -> bool {
     run["state"] != "failed" && run["state"] != "cancelled" && run["rows"] != 0
 }

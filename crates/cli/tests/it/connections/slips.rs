@@ -8,16 +8,16 @@ use probity_mailworld::sandbox::elsewhere;
 
 /// Contacts with misspelled addresses.
 const SLIPS: usize = 6;
-/// Domain that is misspelled, and the one that is meant.
+/// Misspelled domain, and the intended one.
 const WRONG: &str = "@gmal.com";
 const RIGHT: &str = "@gmail.com";
 
-/// Whether nobody is at an address of a drill.
+/// Returns whether an address of a drill has no mailbox.
 pub(super) fn is_nobody(email: &str) -> bool {
     email.ends_with("@sandbox.test") || email.ends_with(WRONG)
 }
 
-/// Misspells the addresses of some subscribed contacts. Returns the right address of each; `None` if nobody has that one either.
+/// Misspells the addresses of some subscribed contacts. Returns the right address of each; `None` if that does not exist either.
 pub(super) fn misspell(account: &mut EspAccount) -> BTreeMap<u32, Option<String>> {
     let everyone = account.everyone().iter().filter_map(|number| account.contact(*number));
     let fits = |one: &EspContact| one.state == EspState::Subscribed && one.email.ends_with("@catchall.sandbox.test");
@@ -31,7 +31,7 @@ pub(super) fn misspell(account: &mut EspAccount) -> BTreeMap<u32, Option<String>
     misspelled.collect()
 }
 
-/// A misspelled address that does not exist, and the right one, which exists or does not.
+/// Returns a misspelled address that does not exist, and the right one, which may exist.
 fn slip(number: u32, exists: bool) -> (String, String) {
     let wanted = if exists { Reason::Valid } else { Reason::Nonexistent };
     let mut pairs = (0..).map(|attempt| {

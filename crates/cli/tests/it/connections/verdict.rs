@@ -1,4 +1,4 @@
-//! What must hold at the end of a drill.
+//! Invariants at the end of a drill.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use super::slips::is_nobody;
 use crate::serve::bench::client::Client;
 use crate::serve::bench::node::Node;
 
-/// Calls over a limit: those that a busy machine delays by more than the margin, which is 50 ms for a limit per second.
+/// Calls over a limit that a busy machine may delay by more than the margin, which is 50 ms for a limit per second.
 const DELAYED_MAX: usize = 2;
 
 pub(super) struct Verdict<'a> {
     drill: &'a Drill,
     pub(super) run: Value,
     pub(super) rows: Vec<Value>,
-    /// Contacts that came while the run read.
+    /// Contacts that were added while the run read.
     late: BTreeMap<u32, String>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Verdict<'a> {
         Self::over(drill, node, &[id])
     }
 
-    /// The verdict over the rows of several runs.
+    /// Returns the verdict over the rows of several runs.
     pub(super) fn over(drill: &'a Drill, node: &Node, runs: &[String]) -> Self {
         let mut client = node.client(&drill.key);
         let run = client.get(&drill.run).unwrap().json();
@@ -48,7 +48,7 @@ impl<'a> Verdict<'a> {
         self.the_platform_is_as_the_rows_say();
     }
 
-    /// Judges all runs of a connection whose new contacts are verified by themselves.
+    /// Checks all runs of a connection that verifies new contacts automatically.
     pub(super) fn check_polled(&self) {
         self.everybody_is_verified_once();
         self.nothing_was_done_twice_or_without_leave();
@@ -85,7 +85,7 @@ impl<'a> Verdict<'a> {
         assert_eq!(others, late);
     }
 
-    /// Asserts that the rows have all contacts of the beginning once; returns the numbers of the others.
+    /// Asserts that the rows contain all initial contacts once; returns the numbers of the others.
     fn count_rows(&self) -> BTreeMap<String, usize> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for row in &self.rows {
@@ -99,7 +99,7 @@ impl<'a> Verdict<'a> {
         counts
     }
 
-    /// Number of IDs that the platform gives a contact: some give one for each list.
+    /// Returns the number of IDs of a contact at the platform: some assign one per list.
     fn ids(&self, one: &EspContact) -> usize {
         let Drill { world, .. } = self.drill;
         let file = Catalog::embedded().get(world.vendor().slug()).unwrap();
@@ -116,7 +116,7 @@ impl<'a> Verdict<'a> {
         assert_eq!(judge::doubled(&effects), []);
         let excesses = judge::excesses(world);
         assert!(excesses <= DELAYED_MAX, "{excesses} calls over a limit of {:?}", world.vendor());
-        // A node that was killed behind an answer has used the cursor that it stored.
+        // A node killed after a response has used the stored cursor.
         let after_kill = |blame: &String| blame.ends_with("was used before");
         let malformed: Vec<_> = judge::malformed(world).into_iter().filter(|blame| !after_kill(blame)).collect();
         assert_eq!(malformed, Vec::<String>::new());
@@ -125,8 +125,8 @@ impl<'a> Verdict<'a> {
         assert_eq!(strayed, [], "{:?}", self.drill.spared);
     }
 
-    /// Contacts to whom something may be done: nobody is at their address, or a platform says that mail came back. Who has another
-    /// address now is touched only where no look precedes.
+    /// Returns contacts that may be acted on: their address has no mailbox, or a platform reports a bounce. A contact with a
+    /// changed address is acted on only if the platform is not read first.
     fn allowed(&self) -> impl Iterator<Item = u32> {
         let Drill { contacts, reported, spared, corrected, settings, .. } = self.drill;
         let has_no_look = move |number| settings.action.starts_with("update_") && self.right(number).is_none();
@@ -139,18 +139,18 @@ impl<'a> Verdict<'a> {
         contacts.iter().filter(may).map(|one| one.number).chain(late)
     }
 
-    /// The address to which a contact's one is to be corrected.
+    /// Returns the address to which a contact's address is to be corrected.
     fn right(&self, number: u32) -> Option<&'a String> {
         self.drill.slips.get(&number)?.as_ref().filter(|_| self.drill.settings.fixes)
     }
 
-    /// The address of a contact when the run began, or when it came.
+    /// Returns the address of a contact at the start of the run, or when it was added.
     fn email(&self, number: u32) -> Option<&String> {
         let known = self.drill.contacts.iter().find(|one| one.number == number).map(|one| &one.email);
         known.or_else(|| self.late.get(&number))
     }
 
-    /// The addresses of rows that show the action.
+    /// Returns the addresses of rows that show the action.
     fn done(&self) -> BTreeSet<String> {
         self.showing(match self.drill.settings.action {
             "unsubscribe" => "unsubscribed",
@@ -160,13 +160,13 @@ impl<'a> Verdict<'a> {
         })
     }
 
-    /// The addresses of rows that show a change.
+    /// Returns the addresses of rows that show a change.
     fn showing(&self, change: &str) -> BTreeSet<String> {
         self.rows.iter().filter(|row| row[change] == true).map(email_of).collect()
     }
 
-    /// Contacts that were touched and are not shown so. Where a person ends a run whose last answer was lost, or forgotten by a
-    /// killed service, nobody asks again what became of it.
+    /// Returns contacts that were changed without being shown so. If a user ends a run whose last response was lost, or forgotten
+    /// by a killed service, its outcome is never read again.
     pub(super) fn unshown(&self) -> Vec<u32> {
         let Drill { world, settings, forgotten, .. } = self.drill;
         let is_lost =
@@ -187,7 +187,7 @@ impl<'a> Verdict<'a> {
         judge::touched(&known).into_iter().filter(|number| !is_shown(number)).collect()
     }
 
-    /// Misspelled addresses are corrected to right ones that exist, and nothing else is done to their contacts.
+    /// Asserts that misspelled addresses are corrected to right ones that exist, and that nothing else is done to their contacts.
     fn only_misspelled_addresses_were_corrected(&self) {
         let Drill { world, contacts, .. } = self.drill;
         let is_asked = |effect: &EspEffect| match (&effect.kind, effect.contact.and_then(|number| self.right(number))) {
@@ -208,7 +208,7 @@ impl<'a> Verdict<'a> {
         assert!(unshown.is_empty(), "{unshown:?} were touched and are not shown so: {:#}", self.run);
         for one in self.drill.contacts.iter().filter(|one| done.contains(&one.email)) {
             let is_gone = world.account(|account| account.contact(one.number)).is_none();
-            // To a platform that finds contacts by their address, who has another one is gone.
+            // To a platform that finds contacts by address, a contact with a changed address has left.
             let has_left = one.state != EspState::Subscribed || self.drill.corrected.contains(&one.number);
             assert!(touched.contains(&one.number) || is_gone || has_left, "{} is shown as done", one.number);
         }
@@ -228,12 +228,12 @@ impl<'a> Verdict<'a> {
     }
 }
 
-/// Whether a correction is only prepared: Mailman registers and verifies the new address first.
+/// Returns whether a correction is only prepared: Mailman registers and verifies the new address first.
 fn is_prepared(effect: &EspEffect) -> bool {
     matches!(&effect.kind, EspEffectKind::Written(name, _) if name.starts_with('('))
 }
 
-/// All rows of a run.
+/// Returns all rows of a run.
 pub(super) fn rows_of(client: &mut Client, id: &str) -> Vec<Value> {
     let (mut rows, mut next) = (Vec::new(), String::new());
     loop {

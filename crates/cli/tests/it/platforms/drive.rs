@@ -1,4 +1,4 @@
-//! Drives the machines of a connector until they are done.
+//! Runs the state machines of a connector to their end.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn read(platform: &Platform, goal: ReadGoal, mut between: impl FnMut(usize)) -> 
     for _ in 0..STEPS_MAX {
         match reading.next(now()).unwrap() {
             ReadStep::Send(request) => {
-                // As after a crash: the next page is asked for by another machine.
+                // As after a crash: another state machine requests the next page.
                 let text = serde_json::to_string(reading.position()).unwrap();
                 reading = Reading::resume(&platform.file, &credentials, serde_json::from_str(&text).unwrap());
                 pages.push(reading.answer(&send(&request)).unwrap());
@@ -63,7 +63,7 @@ pub(crate) fn emails(contacts: &[ContactRecord]) -> Vec<String> {
     emails
 }
 
-/// Returns the addresses that are not expected or missing, with how often they are there too often or too rarely.
+/// Returns unexpected and missing addresses, with their surplus or deficit.
 pub(crate) fn differences(contacts: &[ContactRecord], expected: &[String]) -> BTreeMap<String, i32> {
     let mut differences = BTreeMap::new();
     for email in contacts.iter().map(|contact| &contact.email) {
@@ -76,7 +76,7 @@ pub(crate) fn differences(contacts: &[ContactRecord], expected: &[String]) -> BT
     differences
 }
 
-/// Reads all contacts while something happens between the pages, which are counted.
+/// Reads all contacts, and calls `between` with the number of each page in between.
 pub(crate) fn contacts_while(platform: &Platform, between: impl FnMut(usize)) -> Vec<ContactRecord> {
     let pages = read(platform, ReadGoal::Contacts(ContactsGoal::default()), between);
     assert!(pages.iter().all(|page| page.skipped == 0));
@@ -110,12 +110,12 @@ pub(crate) fn order(kind: ActionKind, contacts: &[ContactRecord], suggestion: Op
     ActionOrder { kind, list, tag, field: None, targets: contacts.iter().map(target).collect() }
 }
 
-/// Does an action, and returns what became of each contact.
+/// Performs an action, and returns the outcome for each contact.
 pub(crate) fn act(platform: &Platform, order: ActionOrder) -> Vec<ActionOutcome> {
     act_until(platform, order, usize::MAX).expect("the action has an end")
 }
 
-/// Does an action, but loses the answer to a call, counted from 1: none if that call was made.
+/// Performs an action, but loses the response to a call, counted from 1; returns `None` if that call was made.
 pub(crate) fn act_until(platform: &Platform, order: ActionOrder, lost: usize) -> Option<Vec<ActionOutcome>> {
     let credentials = platform.credentials();
     let mut acting = Acting::new(&platform.file, &credentials, order, BTreeMap::new()).unwrap();

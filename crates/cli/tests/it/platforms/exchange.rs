@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use probity_connectors::{Request, Response};
 use probity_mail::time::Millis;
 
-/// Read timeout: longer than any answer takes.
+/// Read timeout: longer than any response takes.
 const READ_MAX: Duration = Duration::from_mins(1);
 
 /// Returns the time.

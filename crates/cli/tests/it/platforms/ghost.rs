@@ -22,7 +22,7 @@ impl Platform {
         answer["members"][0]["id"].as_str().unwrap().to_owned()
     }
 
-    /// Returns a member as Ghost shows it.
+    /// Returns a member as shown by Ghost.
     fn member(&self, contact: &ContactRecord) -> Option<Value> {
         let path = format!("/members/{}/?include=labels,newsletters", contact.id);
         let (status, mut answer) = self.call(Method::Get, &path, None);
@@ -78,13 +78,13 @@ fn nobody_is_lost_while_members_come_and_go() {
     let first = contacts(&ghost);
     let read = contacts_while(&ghost, |page| {
         ghost.add_member(&format!("new-{page}@acme-widgets.com"));
-        // A member that was read already.
+        // A member that has already been read.
         let (status, _) = ghost.call(Method::Delete, &format!("/members/{}/", first[page].id), None);
         assert_eq!(status, 204);
     });
     let (old, new): (Vec<_>, Vec<_>) = read.into_iter().partition(|contact| !contact.email.starts_with("new-"));
     assert_eq!(differences(&old, &ghost.contacts()), BTreeMap::new());
-    // Those that were added before the last page.
+    // Members added before the last page.
     assert!(new.len() >= 30, "{}", new.len());
 }
 
@@ -107,7 +107,7 @@ fn what_is_new_is_read_by_date() {
     assert!(watermark.is_some_and(|at| at >= begun && at <= now()), "{watermark:?}");
     let (updated, _) = contacts_since(&ghost, SinceKind::Updated, begun);
     assert_eq!(emails(&updated), ["member-0500@acme-widgets.com", "new@acme-widgets.com"]);
-    // From the middle of the first contacts: whole pages of members with equal dates.
+    // From the middle of the initial contacts: whole pages of members with equal dates.
     let middle = known.created.unwrap();
     let (since, _) = contacts_since(&ghost.with_pages_of(7), SinceKind::Created, Millis(middle.0 + 10 * 60_000));
     assert_eq!(since.len(), 1000 - 490 + 1);

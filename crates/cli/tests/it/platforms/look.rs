@@ -1,4 +1,4 @@
-//! Calls to a platform around its connector: what another administrator sees and does.
+//! Direct calls to a platform without its connector, like those of another administrator.
 
 use probity_connectors::{Method, Request, Testing};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::exchange::{now, send};
 use super::running::Platform;
 
 impl Platform {
-    /// Calls the platform's API with JSON; returns status and answer.
+    /// Calls the platform's API with JSON; returns status and response.
     pub(crate) fn call(&self, method: Method, path: &str, body: Option<&Value>) -> (u16, Value) {
         let body = body.map(|body| ("application/json", body.to_string()));
         self.call_with(method, path, body)

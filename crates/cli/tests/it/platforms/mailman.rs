@@ -68,7 +68,7 @@ fn every_subscriber_is_read_once() {
         contact.state == ContactState::Subscribed && contact.list.as_deref() == Some("news.lists.test")
     };
     assert!(read.iter().all(is_right));
-    // Mailman cannot ask by date.
+    // Mailman cannot filter by date.
     assert_eq!(contacts_since(&mailman, SinceKind::Created, now()).0.len(), 200);
 }
 
@@ -76,12 +76,12 @@ fn every_subscriber_is_read_once() {
 #[ignore = "thorough"]
 fn nobody_is_lost_while_others_subscribe() {
     let Some(mailman) = Platform::take("mailman").map(|it| it.with_pages_of(30)) else { return };
-    // Before those that were read, and after all: the roster is in the order of addresses.
+    // One before those already read, and one after all: the roster is sorted by address.
     let read = contacts_while(&mailman, |page| {
         mailman.subscribe(&format!("aaa-{page}@acme-widgets.com"));
         mailman.subscribe(&format!("zzz-{page}@acme-widgets.com"));
     });
-    // What moves to the next page is read twice. Runs know contacts by their IDs.
+    // Contacts that move to the next page are read twice. Runs recognize contacts by ID.
     let mut seen: Vec<ContactRecord> =
         read.into_iter().filter(|contact| contact.email.starts_with("reader-")).collect();
     assert!(seen.len() > 200);

@@ -14,7 +14,7 @@ use crate::serve::bench::node::PATIENCE;
 /// A notification: header fields and body.
 type Notification = (Vec<(String, String)>, Vec<u8>);
 
-/// Receives one notification after another.
+/// Receives notifications one after another.
 fn listen() -> (SocketAddr, Receiver<Notification>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

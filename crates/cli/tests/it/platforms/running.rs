@@ -1,7 +1,8 @@
-//! A running platform: its connector, its credentials, and its first contacts.
+//! A running platform: its connector, its credentials, and its initial contacts.
 //!
-//! `.ci/platforms` writes what tests need into one file. A platform belongs to one test at a time, by a lock on a file that ends
-//! with the process, and starts each with the same contacts: whatever an earlier test left, even one that was killed.
+//! `.ci/platforms` writes the data that tests need into one file. A platform belongs to one test at a time, by a lock on a file
+//! that ends with the process. Each test starts with the same contacts, regardless of the state that an earlier test left, even
+//! if it was killed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,17 +14,17 @@ use std::process::Command;
 use probity_connectors::{Catalog, ConnectorFile, Credentials, HostAllowance, Origin};
 use serde_json::Value;
 
-/// A platform that nobody else uses meanwhile.
+/// A platform in exclusive use.
 pub(crate) struct Platform {
     pub(crate) file: ConnectorFile,
-    /// What a customer enters.
+    /// Credentials as entered by a customer.
     pub(crate) entered: BTreeMap<String, String>,
     facts: Value,
     _lock: File,
 }
 
 impl Platform {
-    /// Takes a platform; `None`, with a message, if it does not run.
+    /// Locks a platform; `None`, with a message, if it does not run.
     pub(crate) fn take(slug: &str) -> Option<Self> {
         match Self::find(slug) {
             Ok(platform) => Some(platform),
@@ -53,17 +54,17 @@ impl Platform {
         Ok(Self { file, entered, facts, _lock: lock })
     }
 
-    /// Returns what only this platform has.
+    /// Returns a fact about this platform.
     pub(crate) fn fact(&self, name: &str) -> &str {
         self.facts[name].as_str().unwrap()
     }
 
-    /// Returns the addresses of the first contacts.
+    /// Returns the addresses of the initial contacts.
     pub(crate) fn contacts(&self) -> Vec<String> {
         serde_json::from_value(self.facts["contacts"].clone()).unwrap()
     }
 
-    /// Returns the host as an operator allows it.
+    /// Returns the host as configured by an operator.
     pub(crate) fn host(&self) -> String {
         self.entered["url"].trim_start_matches("http://").to_owned()
     }
@@ -73,7 +74,7 @@ impl Platform {
         self.credentials_with("", "")
     }
 
-    /// Returns credentials of which one is another.
+    /// Returns credentials with one replaced.
     pub(crate) fn credentials_with(&self, field: &str, value: &str) -> Credentials {
         let mut entered = self.entered.clone();
         if let Some(known) = entered.get_mut(field) {
@@ -82,7 +83,7 @@ impl Platform {
         Credentials::new(&self.file, &entered, &HostAllowance(vec![self.host()])).unwrap()
     }
 
-    /// Makes the connector ask for smaller pages of contacts.
+    /// Makes the connector request smaller pages of contacts.
     pub(crate) fn with_pages_of(mut self, size: u32) -> Self {
         let name = format!("{}.toml", self.file.provider.slug);
         let (_, text) = Catalog::texts().iter().find(|(known, _)| *known == name).unwrap();
@@ -102,7 +103,7 @@ fn directory() -> PathBuf {
     std::env::var_os("PROBITY_REAL_PLATFORMS").map_or_else(|| build.join("real-platforms"), PathBuf::from)
 }
 
-/// Gives a platform its first contacts.
+/// Resets a platform to its initial contacts.
 fn reset(slug: &str, directory: &Path) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/platforms");
     let output = Command::new(script).args(["reset", slug]).env("PROBITY_REAL_PLATFORMS", directory).output().unwrap();

@@ -1,4 +1,4 @@
-//! Administration beside a service or without one: lists, settings, members, and what happens to the data as a whole.
+//! Administration beside a service or without one: lists, settings, members, and the whole installation's data.
 
 mod backup;
 mod credits;

@@ -1,4 +1,4 @@
-//! What the tests of processes share: installations with their nodes, clients, their traffic, and the ledger afterwards.
+//! Shared parts of the process tests: installations with their nodes, clients, their traffic, and the ledger afterwards.
 
 pub(crate) mod account;
 pub(crate) mod client;

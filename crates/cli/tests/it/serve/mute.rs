@@ -1,4 +1,4 @@
-//! A service on a machine that cannot ask mail servers, then on one that can.
+//! A service on a machine that cannot probe mail servers, then on one that can.
 
 use std::net::UdpSocket;
 

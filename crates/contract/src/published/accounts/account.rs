@@ -29,7 +29,7 @@ pub struct Account {
     pub email_verified: bool,
     /// Whether the member signs in with two-factor authentication.
     pub two_factor_enabled: bool,
-    /// Whether it is known who the person is.
+    /// Result of the identity check; `None` if there was none.
     #[serde(serialize_with = "identity_name")]
     #[schema(required, schema_with = identity)]
     pub identity_verified: Option<IdentityCheck>,
@@ -150,7 +150,7 @@ pub struct AccountPatch {
     #[serde(default)]
     #[schema(value_type = Option<NotificationsPatch>)]
     notifications: PatchField<Nested<NotificationsPatch>>,
-    /// Pages say it; it is no field of the API.
+    /// Sent by pages only; not a field of the API.
     #[serde(skip)]
     #[schema(ignore)]
     language: Option<PageLanguage>,

@@ -31,7 +31,7 @@ pub struct Organization {
     pub trial: Trial,
     /// Creation time of the organization.
     pub created_at: Timestamp,
-    /// Whether the organization may use the service.
+    /// Status of the organization.
     #[schema(schema_with = status)]
     pub status: OrgState,
     /// Features that the plan includes.

@@ -23,12 +23,12 @@ pub struct SignIn {
     pub organization: Option<String>,
 }
 
-/// What the page for signing in can offer.
+/// Ways to sign in that the page offers.
 #[derive(Serialize)]
 pub struct SignInOptions {
     /// Whether a link for a new password can be mailed.
     pub sends_mail: bool,
-    /// Whether an organization has single sign-on.
+    /// Whether any organization has single sign-on.
     pub sso: bool,
 }
 
@@ -79,7 +79,7 @@ struct UserShown {
     id: UserId,
     email: Option<String>,
     name: Option<String>,
-    /// Language of the member's pages and mail; `None` until a page has told it.
+    /// Language of the member's pages and mail; `None` until a page has sent it.
     language: Option<PageLanguage>,
     role: &'static str,
     is_primary: bool,
@@ -198,7 +198,7 @@ pub struct BegunSecondFactor {
     pub otpauth_uri: String,
     /// The URI as a QR code; `None` if it is too long for one.
     pub otpauth_qr: Option<QrShown>,
-    /// Secret in the form for typing.
+    /// Secret for manual entry.
     pub secret: String,
 }
 

@@ -10,17 +10,17 @@ use crate::timestamp::Timestamp;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetSso {
-    /// Password of the owner who sets it.
+    /// Current password of the owner.
     pub current: String,
     pub issuer: String,
     pub client_id: String,
-    /// Secret of the client; omitted to keep the one that is set.
+    /// Secret of the client; if omitted, it stays.
     pub client_secret: Option<String>,
     pub domains: Vec<String>,
     pub required: bool,
-    /// Role for new members; null if nobody becomes a member by signing in.
+    /// Role of new members; null if sign-in admits none.
     pub newcomer_role: Option<String>,
-    /// Whether addresses are believed without `email_verified`.
+    /// Whether addresses are trusted without `email_verified`.
     pub trusts_email: bool,
 }
 
@@ -84,7 +84,7 @@ impl From<StoredSso> for SsoProviderShown {
 pub struct SsoDomainShown {
     pub domain: String,
     pub proven_at: Option<Timestamp>,
-    /// End of the proof if its record stays missing; null unless it is missing.
+    /// End of the proof if its record stays missing; null while the record is found.
     pub counts_until: Option<Timestamp>,
     pub record_name: String,
     pub record_value: String,
@@ -94,9 +94,9 @@ pub struct SsoDomainShown {
 #[derive(Serialize)]
 pub struct SsoTested {
     pub works: bool,
-    /// Word for what is wrong.
+    /// Code of the fault.
     pub fault: Option<&'static str>,
-    /// The same in a sentence.
+    /// Message for the fault.
     pub message: Option<String>,
 }
 

@@ -73,7 +73,7 @@ pub struct NewMember {
 #[schema(as = InviteUser)]
 #[serde(deny_unknown_fields)]
 pub struct Invite {
-    /// The person's address, at most 254 bytes.
+    /// Email address, at most 254 bytes.
     #[serde(deserialize_with = "email_of")]
     #[schema(schema_with = email)]
     pub email: String,

@@ -12,18 +12,18 @@ use crate::published::activity::reports::Range;
 use crate::query::{FromQuery, Query};
 use crate::schema;
 
-/// Most days of a breakdown.
+/// Maximum number of days in a breakdown.
 const DAYS_MAX: i64 = 366;
-/// Days of a breakdown without a start.
+/// Default number of days, without a start.
 const DAYS_USUAL: i64 = 30;
 /// Text of a date, or nothing, which counts as omitted.
 const DATE: &str = "^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]))?$";
 
-/// Usage to divide.
+/// Query of a usage breakdown.
 #[derive(Clone, Debug)]
 pub struct BreakdownQuery {
     pub by: UsageDimension,
-    /// Only part to count.
+    /// ID of the only part to count.
     pub id: Option<String>,
     from: Option<i64>,
     to: Option<i64>,
@@ -56,7 +56,7 @@ impl FromQuery for BreakdownQuery {
     }
 }
 
-/// Reads a date. An empty text counts as omitted.
+/// Parses a date. An empty text counts as omitted.
 fn day(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
     let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
     let read = || {
@@ -66,7 +66,7 @@ fn day(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
             month: parts.next()?.parse().ok()?,
             day: parts.next()?.parse().ok()?,
         };
-        // Neither signs nor missing zeros, nor a day that its month does not have.
+        // Rejects signs, missing zeros, and days that the month does not have.
         let day = days_from_civil(date);
         (text.len() == 10 && civil_from_days(day).to_string() == text).then_some(day)
     };

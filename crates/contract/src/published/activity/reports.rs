@@ -103,7 +103,7 @@ fn connection_id(query: &Query) -> Result<Option<String>, ApiError> {
 /// Usage in a period.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct UsageReport {
-    /// The period.
+    /// Period of the report.
     #[schema(schema_with = periods)]
     pub period: UsagePeriod,
     /// Connection that the report covers; null for all usage.

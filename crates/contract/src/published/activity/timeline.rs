@@ -164,13 +164,13 @@ pub struct SettingsEvent {
     /// Setting, as a dotted path.
     #[schema(examples("organization.retention_days"))]
     setting: String,
-    /// Its value before: as it was, `N entries` for a long list, or `redacted`.
+    /// Value before: unchanged, `N entries` for a long list, or `redacted`.
     #[schema(schema_with = value_before)]
     before: Value,
-    /// Its value after.
+    /// Value after, in the same form.
     #[schema(schema_with = value_after)]
     after: Value,
-    /// The connection whose setting it is; left out where it is the organization's.
+    /// Connection ID, for a setting of a connection; omitted for the organization's.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::connection_id)]
     connection_id: Option<ConnId>,
@@ -229,7 +229,7 @@ pub struct AccountEvent {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TimelineJob)]
 struct JobShown {
-    /// The job's id.
+    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
     /// Job status.

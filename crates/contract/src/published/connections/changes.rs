@@ -16,7 +16,7 @@ use crate::timestamp::Timestamp;
 /// Query of the changed verdicts.
 #[derive(Clone, Debug)]
 pub struct VerdictChangesQuery {
-    /// Time from which on; `None` for all that are stored.
+    /// Earliest time, inclusive; `None` for all stored changes.
     pub since: Option<Millis>,
     pub page: PageQuery,
 }

@@ -1,4 +1,4 @@
-//! Reasons for which a connection acts upon contacts, each of them a check that is on or off.
+//! Reasons for which a connection acts on contacts, each a check that is on or off.
 
 use probity_account::connections::GateSet;
 use probity_account::overrides::IgnorableReason;
@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
 use crate::merge_patch::given;
 use crate::schema;
 
-/// Declares the checks, in the contract's order: as they are shown, and as they are changed.
+/// Declares the checks, in the contract's order, for responses and for patches.
 macro_rules! checks {
     ($($(#[$means:meta])+ $name:ident,)+) => {
         const CHECKS: [&str; [$(stringify!($name)),+].len()] = [$(stringify!($name)),+];

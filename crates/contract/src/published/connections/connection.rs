@@ -1,4 +1,4 @@
-//! A connection, and what can be done with it.
+//! A connection and its capabilities.
 
 use probity_account::connections::{Aggressiveness, ConnectionAction, ConnectionSettings};
 use probity_account::id::ConnId;
@@ -25,7 +25,7 @@ pub enum ConnectionStatus {
     Disconnected,
 }
 
-/// Why a connection is disconnected.
+/// Reason why a connection is disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DisconnectReason {
@@ -59,7 +59,7 @@ pub struct ConnectionShown {
     /// Time since which it is disconnected; null for an active connection.
     #[schema(required)]
     pub disconnected_at: Option<Timestamp>,
-    /// Why it is disconnected; null for an active connection.
+    /// Reason for the disconnection; null for an active connection.
     #[schema(required, schema_with = disconnect_reason)]
     pub disconnected_reason: Option<DisconnectReason>,
     /// Settings.

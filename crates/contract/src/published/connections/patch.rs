@@ -108,7 +108,7 @@ schema::schemas! {
     };
 }
 
-/// Whether a text can be the ID of a list.
+/// Returns whether a text can be the ID of a list.
 pub fn is_list_id(text: &str) -> bool {
     (1..=LIST_ID_MAX).contains(&text.chars().count())
 }

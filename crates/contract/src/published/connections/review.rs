@@ -68,7 +68,7 @@ pub struct ReviewDecisionGiven {
 }
 
 probity_mail::named! {
-    /// What is decided.
+    /// Decision about an action.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum DecisionWord {
         Act = "act",
@@ -105,7 +105,7 @@ pub struct UnchangedDecision {
 }
 
 impl ReviewDecided {
-    /// Builds the response for a number of decisions, of which some had no effect.
+    /// Builds the response for a number of decisions, including those without an effect.
     pub fn of(given: usize, unchanged: Vec<UnchangedDecision>) -> Self {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let decided = number(given.saturating_sub(unchanged.len()));

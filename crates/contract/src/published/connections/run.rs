@@ -1,4 +1,4 @@
-//! Runs of a connection, and how they are started and confirmed.
+//! Runs of a connection, their start and confirmation.
 
 use std::collections::BTreeMap;
 
@@ -139,7 +139,7 @@ impl RunShown {
             state: run.state.as_str(),
             held_by: brake.map(BrakeReason::as_str),
             held_reason,
-            // A run that goes on has recovered.
+            // A run that continues has recovered.
             fault: run.fault.filter(|_| waits || !run.state.is_going()),
             contacts: run.contacts,
             skipped: run.skipped,
@@ -153,9 +153,9 @@ impl RunShown {
     }
 }
 
-/// Returns why a run waits, with the number of actions that are still planned, as it is to be confirmed. A run with too many shows
-/// those that the brake saw, because fewer would not have been held. `together` is what it counted with earlier runs, if only that
-/// was too much.
+/// Returns why a run waits, with the number of planned actions to confirm. For too many actions, returns the number that the
+/// brake counted, because a smaller one would not have been held. `together` is the count with earlier runs, if only that was too
+/// high.
 fn held_reason(brake: BrakeReason, contacts: i64, together: Option<BrakeCount>, counts: &[ActionCount]) -> String {
     let sum =
         |wanted: fn(&ActionCount) -> bool| counts.iter().filter(|count| wanted(count)).map(|count| count.actions).sum();
@@ -198,7 +198,7 @@ pub struct RunDetail {
 
 schema::with_optional_part!(RunDetail = RunShown + RunParts, "A run with its actions by kind and reason.");
 
-/// What the actions of a run are about.
+/// Parts of a run with its actions.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RunParts {
     /// Actions by kind and reason.

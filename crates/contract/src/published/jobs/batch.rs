@@ -36,7 +36,7 @@ schema::with_optional_part!(
 /// Fields that every job has.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct StatusHead {
-    /// The job's id.
+    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
     /// Whether the job has ended: completed, canceled or stopped.
@@ -46,7 +46,7 @@ struct StatusHead {
     status: &'static str,
 }
 
-/// The counters of a job whose processing has begun.
+/// Counters of a job that is processing or completed.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Counters {
@@ -230,7 +230,7 @@ impl RowVerdict {
         }
     }
 
-    /// Adds what was done to the row's contact at its platform.
+    /// Adds the action on the row's contact at its platform.
     #[must_use]
     pub fn after(mut self, action: &RowAction) -> Self {
         if !action.has_changed() {

@@ -45,7 +45,7 @@ describe_query!(
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[schema(as = Submitted)]
 pub struct SubmittedJob {
-    /// The job's id.
+    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     pub id: JobId,
 }

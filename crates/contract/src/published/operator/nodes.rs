@@ -33,7 +33,7 @@ pub struct ListedNode {
 }
 
 impl ListedNode {
-    /// A node, with what is known of it now.
+    /// Builds the entry of a node, with its current state.
     pub fn of(node: StoredNode, alive: bool, leases: Vec<String>) -> Self {
         let parts = |text: &str| text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
         Self {

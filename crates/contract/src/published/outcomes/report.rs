@@ -14,7 +14,7 @@ use crate::timestamp::Timestamp;
 
 /// Maximum number of events in a request.
 pub const OUTCOMES_MAX: usize = 10_000;
-/// Longest reply, in bytes.
+/// Maximum length of a reply, in bytes.
 pub const REPLY_MAX_BYTES: usize = 2_000;
 
 /// Events to report.
@@ -47,11 +47,11 @@ pub struct OutcomeEvent {
     pub reply: Option<String>,
 }
 
-/// Why a cell is wrong: the field, and what would be right.
+/// Fault of a cell: the field, and the message.
 pub type CellFault = (&'static str, Cow<'static, str>);
 
 impl OutcomeEvent {
-    /// Reads the cells of a row.
+    /// Parses the cells of a row.
     pub fn of_cells(cells: OutcomeCells) -> Result<Self, CellFault> {
         let outcome = OutcomeClass::from_name(&cells.outcome).ok_or_else(|| ("outcome", classes().into()))?;
         let at = match &*cells.at {

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::schema::{WITHOUT_NUL, id, line, one_of, or_null, schemas, text};
 use crate::timestamp::Timestamp;
 
-/// Longest signing key, in bytes.
+/// Maximum length of a signing key, in bytes.
 pub const SIGNING_KEY_MAX_BYTES: usize = 500;
 
 /// Source of outcomes to create.

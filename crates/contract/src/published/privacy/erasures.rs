@@ -43,7 +43,7 @@ pub struct Receipt {
     /// Erasure ID.
     #[schema(schema_with = erasure_id)]
     id: ErasureId,
-    /// Whether it is done.
+    /// Whether the erasure is complete.
     #[schema(schema_with = states)]
     status: &'static str,
     /// Time of the request. Rows submitted later are not erased.

@@ -1,7 +1,7 @@
 //! `GET /v1/batch-verify/{id}/download`: all rows of a job as a file.
 //!
-//! Where the file breaks off the transfer is cut, and an HTTP client sees that it is not whole. For `HEAD`, which asks whether
-//! there would be a file, none is written, so its length is not known.
+//! If the file fails midway, the transfer is cut, so an HTTP client detects that it is incomplete. `HEAD` only reports whether
+//! there is a file; none is written, so its length is unknown.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Method, header};
@@ -54,7 +54,7 @@ pub(crate) async fn download_batch(
     Ok((headers, length, Body::from_stream(content.parts)).into_response())
 }
 
-/// A file's name for all browsers: in ASCII, and as it is (RFC 6266 §5).
+/// Returns a file's name for all browsers: in ASCII, and unchanged (RFC 6266 §5).
 fn attachment(name: &str) -> String {
     let plain: String = name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '_' }).collect();
     if plain == name {

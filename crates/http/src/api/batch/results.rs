@@ -1,6 +1,6 @@
 //! `GET /v1/batch-verify/{id}/results`: every row of a job, in pages, from its acceptance on.
 //!
-//! `GET /v1/batch-verify/{id}` is the same without `index`, for clients from before there was one; cursors are good for both.
+//! `GET /v1/batch-verify/{id}` is the same without `index`, for earlier clients; cursors are valid for both.
 
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -11,7 +11,7 @@ use probity_service::lists::results::list_results;
 
 use crate::handler::{Asking, Call, PathId, Refusal};
 
-/// What a row takes in a page, usually.
+/// Typical size of a row in a page, in bytes.
 const ROW_BYTES: usize = 320;
 
 static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
@@ -63,7 +63,7 @@ pub(crate) async fn get_batch_results_without_index(
     response
 }
 
-/// A page in memory that is taken once: a full page has hundreds of kilobytes, and would be moved a dozen times while it grows.
+/// Serializes a page once, by reference: a full page has hundreds of kilobytes, and would be moved a dozen times while it grows.
 fn json(page: &BatchResults) -> Response {
     let mut body = Vec::with_capacity(ROW_BYTES * (page.data.len() + 1));
     serde_json::to_writer(&mut body, page).expect("a page is plain JSON");

@@ -1,6 +1,6 @@
 //! `POST /v1/batch-verify`: a job for a list of addresses.
 //!
-//! The handler reads the body itself, so the Idempotency-Key is locked here, when the whole body is there.
+//! The handler reads the body itself, so it locks the Idempotency-Key here, after the whole body.
 
 use axum::Json;
 use axum::extract::Request;
@@ -49,18 +49,18 @@ pub(crate) async fn submit_batch(Call(app, caller): Call, request: Request) -> R
         accept_list(&acting, received, &once).await.map(Json).map_err(Refusal).into_response()
     };
     let answered = run_once(app.clone(), Some(caller), call, work).await;
-    // A replay, or a refusal of the key: what came in now is not needed. An accepted job is not touched by this.
+    // After a replay, or a refusal of the key, the received rows are not needed. An accepted job is not affected.
     staged.discard(&app).await;
     answered.map(|response| named(left_out, response))
 }
 
-/// Rows of CSV without an address, which are not in the job: their number, and the line of the first.
+/// CSV rows without an address, which are not in the job: their number, and the line of the first.
 const WITHOUT: HeaderName = HeaderName::from_static("x-rows-without-address");
 const FIRST_WITHOUT: HeaderName = HeaderName::from_static("x-first-line-without-address");
 /// Number of addresses in other columns, which are not in the job.
 const OTHERS: HeaderName = HeaderName::from_static("x-addresses-in-other-columns");
 
-/// Names what is not in the job.
+/// Builds the headers about content that is not in the job.
 fn named(LeftOut { rows, others }: LeftOut, mut response: Response) -> Response {
     if rows.count > 0 {
         response.headers_mut().insert(WITHOUT, rows.count.into());

@@ -1,7 +1,6 @@
-//! `POST /hooks/{connection}/{secret}`: events of email platforms. The URL and the proof stand for the caller; there is no
-//! key.
+//! `POST /hooks/{connection}/{secret}`: events of email platforms. The URL and the proof identify the caller; there is no key.
 //!
-//! `GET` answers platforms that look whether the URL exists before they register it.
+//! `GET` is for platforms that check whether the URL exists before they register it.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use serde_json::json;
 use crate::handler::{AppState, Refusal};
 use crate::request::body::{BodyLimit, RawBody};
 
-/// Largest body, in bytes.
+/// Maximum size of a body, in bytes.
 const BODY_MAX: usize = 64 << 10;
 
 pub(crate) fn routes(app: &Arc<App>) -> Router {
@@ -43,7 +42,7 @@ async fn take(
     request: Request,
 ) -> Result<Response, Refusal> {
     let id = id(&connection)?;
-    // Before the body is read.
+    // Comes before the body is read.
     find_hook(&app, id, &secret).await?;
     let readable =
         request.headers().iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));

@@ -1,11 +1,11 @@
-//! Which connection, list of rules, rule or run a path means, by the names of its parameters.
+//! Connection, list of rules, rule or run in a path, by the names of its parameters.
 
 use probity_account::connections::RuleKind;
 use probity_account::id::{JobId, RuleId};
 use probity_service::connections::ConnectionPlace;
 use serde::Deserialize;
 
-/// A list of keyword rules.
+/// List of keyword rules.
 #[derive(Deserialize)]
 pub(crate) struct AtRules {
     #[serde(flatten)]
@@ -13,7 +13,7 @@ pub(crate) struct AtRules {
     pub(crate) kind: RuleKind,
 }
 
-/// A keyword rule.
+/// Keyword rule.
 #[derive(Deserialize)]
 pub(crate) struct AtRule {
     #[serde(flatten)]
@@ -21,7 +21,7 @@ pub(crate) struct AtRule {
     pub(crate) rule_id: RuleId,
 }
 
-/// A run.
+/// Run of a connection.
 #[derive(Deserialize)]
 pub(crate) struct AtRun {
     #[serde(flatten)]

@@ -79,8 +79,8 @@ async fn add(app: &App, once: &Once, addition: &SuppressionAddition) -> Answer<A
     answer(suppressions::add_addresses(app, once, addition).await)
 }
 
-/// Reads the body into an addition, and returns it with the body's hash, which a repetition has to equal. The rest of a faulty body is
-/// read too: what its key was used for before comes first.
+/// Reads the body into an addition, and returns it with the body's hash, which a repetition must match. An invalid body is still
+/// read to its end, because an earlier use of its key takes precedence.
 async fn take_in(
     app: &App,
     mut addition: SuppressionAddition,
@@ -124,7 +124,7 @@ pub(crate) async fn remove_suppressions(
     Asking(query): Asking,
     body: Option<JsonBody<Removal>>,
 ) -> Answer<RemovedFrom> {
-    // After the body, whose faults are told first.
+    // Comes after the body, whose errors take precedence.
     let query = SuppressionRemovalQuery::from_query(&query)?;
     let removal = body.map(|JsonBody(removal)| removal);
     answer(suppressions::remove_addresses(&app, &caller, list, query, removal).await)

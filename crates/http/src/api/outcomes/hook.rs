@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::handler::{Answer, AppState, Refusal};
 use crate::request::body::{BodyLimit, RawBody};
 
-/// Largest body, in bytes: `SendGrid` posts up to 768 KiB.
+/// Maximum size of a body, in bytes: `SendGrid` posts up to 768 KiB.
 const BODY_MAX: usize = 1 << 20;
 
 pub(crate) fn routes(app: &Arc<App>) -> Router {

@@ -17,13 +17,13 @@ const PATH_CHARS_MAX: usize = 100;
 const SOME_FIELD: &str = "a field of the body";
 /// Beginning of serde's error about a field that the type does not have.
 const UNKNOWN: &str = "unknown field `";
-/// Beginnings of serde's errors about a field, whose name follows, and what we say.
+/// Beginnings of serde's errors about a field, whose name follows, each with our own wording.
 const OF_FIELDS: [(&str, &str); 3] = [
     ("missing field `", "is required"),
     ("duplicate field `", "is given twice; send it once"),
     (UNKNOWN, "is not a known field; remove it"),
 ];
-/// Beginnings of serde's errors about a value, which end with what was expected.
+/// Beginnings of serde's errors about a value, which end with the expected type.
 const STANDARD: [&str; 4] = ["invalid type: ", "invalid value: ", "invalid length ", "unknown variant `"];
 
 /// Parses a `T`.
@@ -85,7 +85,7 @@ fn nul(bytes: &[u8]) -> ApiError {
         Ok(body) => body,
         Err(error) => return ApiError::invalid_request(format!("the body is not JSON: {error}")),
     };
-    // Of a repeated field, the value holds only the last one.
+    // For a repeated field, the parsed value has only the last one.
     let path = nul_below(&body).map(|path| shown(path.trim_start_matches('.')));
     let field = path.filter(|path| !path.is_empty()).unwrap_or_else(|| SOME_FIELD.to_owned());
     ApiError::invalid(&field, "must not contain the character U+0000")
@@ -111,7 +111,7 @@ fn nul_below(value: &Value) -> Option<String> {
 fn explain(error: &serde_path_to_error::Error<serde_json::Error>, body: &str) -> ApiError {
     let inner = error.inner();
     if inner.classify() != Category::Data {
-        // serde_json calls it a syntax error if a value that is one of several names is no string.
+        // `serde_json` reports a syntax error if a value that must be one of several names is not a string.
         if serde_json::from_str::<IgnoredAny>(body).is_ok() {
             return ApiError::invalid(&shown(&error.path().to_string()), "must be a string");
         }
@@ -123,7 +123,7 @@ fn explain(error: &serde_path_to_error::Error<serde_json::Error>, body: &str) ->
     let path = Some(error.path().to_string()).filter(|path| path != ".");
     for (start, what) in OF_FIELDS {
         let Some(field) = text.strip_prefix(start).and_then(|rest| rest.split('`').next()) else { continue };
-        // The path of an unknown field names it already.
+        // The path of an unknown field already names it.
         let is_named = start == UNKNOWN;
         let parent = path.as_deref().and_then(|path| if is_named { path.strip_suffix(field) } else { Some(path) });
         let parent = parent.map(|path| path.trim_end_matches('.')).filter(|path| !path.is_empty());
@@ -143,7 +143,7 @@ fn explain(error: &serde_path_to_error::Error<serde_json::Error>, body: &str) ->
     }
 }
 
-/// Translates Rust's names of types to JSON terms.
+/// Translates names of Rust types to JSON terms.
 fn in_words(expected: &str) -> &str {
     match expected {
         "a sequence" => "an array",
@@ -156,7 +156,7 @@ fn in_words(expected: &str) -> &str {
     }
 }
 
-/// Returns a path in a form that a message can repeat. Keys come from the client and may contain anything.
+/// Returns a path in a form that is safe in a message. Keys come from the client and may contain anything.
 fn shown(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
     if path.chars().count() <= PATH_CHARS_MAX && path.chars().all(plain) {

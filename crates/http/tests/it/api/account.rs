@@ -1,4 +1,4 @@
-//! Tests of `/v1/account`: whose account it is, changes, and their events in the timeline.
+//! Tests of `/v1/account`: its owner, changes, and their events in the timeline.
 
 use std::time::Duration;
 

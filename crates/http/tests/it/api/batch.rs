@@ -130,7 +130,7 @@ async fn rows_are_shown_while_the_job_runs_and_a_cancel_credits_the_rest_back() 
         let id = submit(app, &key, &emails).await;
         let begun = until(app, &key, &id, |status| status["status"] == "processing").await;
         assert_eq!((&begun["numImported"], &begun["processed"]), (&json!(4), &json!(false)));
-        // A part is settled after a delay.
+        // Settling a part takes a moment.
         for _ in 0..50 {
             if status(app, &key, &id).await["emailsProcessed"] == 2 {
                 break;

@@ -161,8 +161,8 @@ async fn a_body_without_its_signature_stores_nothing() {
     app.stop().await;
 }
 
-/// Notifications that were signed with the key of `sns/certificate.pem`: `openssl dgst -sha1 -sign` and `-sha256 -sign` over the
-/// names and values, one on each line.
+/// Notifications signed with the key of `sns/certificate.pem`: `openssl dgst -sha1 -sign` and `-sha256 -sign` over names and
+/// values, one per line.
 const NOTIFICATIONS: &str = include_str!("sns/notifications.json");
 const CERTIFICATE: &[u8] = include_bytes!("sns/certificate.pem");
 const TOPIC: &str = "arn:aws:sns:eu-central-1:123456789012:mail";
@@ -197,7 +197,7 @@ async fn amazon_posts_signed_notifications_of_one_topic() {
     ] {
         app.send(post(&forged)).await.error(404, "not_found");
     }
-    // A certificate that is not there yet has to be fetched, and this network has no Amazon. SNS tries again.
+    // A certificate that is not cached must be fetched, and this network has no Amazon. SNS retries.
     let elsewhere = at.replace("0123456789abcdef", "fedcba9876543210");
     app.send(post(&changed("bounce", "SigningCertURL", &elsewhere))).await.error(503, "service_unavailable");
     assert!(app.get(&key, PATH).await.ok(200)["data"][0]["last_event_at"].is_null());

@@ -1,4 +1,4 @@
-//! Tests of outcomes: what is stored, what it suppresses, and what is refused as a whole.
+//! Tests of outcomes: storage, suppression, and reports that are refused as a whole.
 
 use probity_account::api_key::KeyKind;
 use probity_http::service::ServiceConfig;
@@ -43,7 +43,7 @@ async fn an_event_counts_once_and_suppresses_once() {
         assert!(!is_on(app, &key, "bounced", "bob@example.org").await);
         assert!(!is_on(app, &other, "bounced", "ann@example.org").await);
 
-        // Whom the customer removes, a repetition does not list again; an event of another day does.
+        // A repeated event does not list an address again that the customer removed; an event of another day does.
         let gone = Call::new("DELETE", "/v1/organization/suppressions/bounced?all=true").key(&key);
         app.send(gone).await.ok(200);
         let again = app.send(report(&events).key(&key)).await.ok(200);

@@ -111,7 +111,7 @@ async fn a_list_comes_in_as_a_batch_does_and_once_for_each_key() {
             "{\"email\":\"n@example.org\"}\n\"u1@example.org\"\n",
         );
         app.send(lines.key(&key).once("import")).await.error(422, "idempotency_key_reused");
-        // What is wrong with the body comes second.
+        // Errors of the body come second.
         let faulty = Call::with_body(path("bounced"), "application/x-ndjson", "{\"email\": 1}\n").key(&key);
         app.send(faulty.once("import")).await.error(422, "idempotency_key_reused");
         let faulty = Call::with_body(path("bounced"), "application/x-ndjson", "{\"email\": 1}\n").key(&key);

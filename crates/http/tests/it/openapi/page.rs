@@ -106,7 +106,7 @@ async fn the_page_runs_nothing_and_leads_nowhere_else() {
     }
 }
 
-/// What the page loads is there, and loads nothing from elsewhere either.
+/// Files that the page loads exist, and load nothing from elsewhere either.
 #[tokio::test]
 async fn the_files_of_the_page_are_there() {
     let app = TestApp::start().await;
@@ -127,7 +127,7 @@ async fn the_files_of_the_page_are_there() {
     app.stop().await;
 }
 
-/// Verifying one address is what most readers come for.
+/// Most readers look for the verification of one address.
 #[tokio::test]
 async fn the_first_operation_verifies_an_address() {
     let page = parse(&fetch("/docs", None).await.1);
@@ -166,7 +166,7 @@ async fn text_of_the_document_stays_text() {
     let html = response.into_body().collect().await.unwrap().to_bytes();
     let page = parse(std::str::from_utf8(&html).unwrap());
     assert!(page.text.contains("<script>alert(1)</script>"), "the text is shown");
-    // The page's own scripts and its icon, and nothing that a text brought.
+    // Only the page's own scripts and its icon, and none from a text.
     let count = |wanted: &str| page.elements.iter().filter(|(name, _)| name == wanted).count();
     assert_eq!((count("script"), count("img"), count("svg")), (2, 1, 0));
     assert!(page.attributes().all(|(name, _)| !name.starts_with("on")));

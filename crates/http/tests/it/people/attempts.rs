@@ -1,4 +1,4 @@
-//! Tests of password guessing: how it is slowed down, and who is not affected.
+//! Tests of password guessing: delays, and unaffected members.
 
 use std::time::Duration;
 

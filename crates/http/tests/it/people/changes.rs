@@ -1,4 +1,4 @@
-//! Tests of the stream that tells pages what has changed.
+//! Tests of the stream of changes for pages.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl Changes {
         }
     }
 
-    /// Returns the part that the next change is of.
+    /// Returns the part of the next change.
     async fn part(&mut self) -> String {
         loop {
             let event = self.next().await.expect("the stream goes on");
@@ -115,7 +115,7 @@ async fn what_is_made_and_taken_back_between_two_reads_is_told() {
         let bob = json!({ "email": "bob@example.com", "role": "contributor" });
         for (part, path, body) in [("webhooks", "/app/v1/webhooks", &hook), ("team", "/app/v1/users", &bob)] {
             let mut changes = Changes::of(app, &ann, part).await;
-            // A page that reads now shows it until it is told to read again.
+            // A page that reads now shows this state until the next change.
             let made = ann.post(path, body).await.ok(201);
             ann.delete(&format!("{path}/{}", made["id"].as_str().unwrap()), &json!(null)).await.ok(200);
             changes.changed(part).await;
@@ -200,7 +200,7 @@ async fn only_parts_that_a_member_may_read_are_followed() {
         }
         let runs = |count| (0..count).map(|n| format!("runs:ghost{n}/{}", ConnId::from_bits(1))).collect::<Vec<_>>();
         bob.get(&format!("/app/changes?of={}", runs(9).join(","))).await.error(400, "invalid_request");
-        // The same part again is no other part.
+        // A repeated part counts once.
         drop(Changes::of(app, &bob, &["lists"; 33].join(",")).await);
         Browser::new(app).get("/app/changes?of=lists").await.error(401, "not_signed_in");
     })

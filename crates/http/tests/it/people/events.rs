@@ -161,7 +161,7 @@ async fn while_nothing_comes_a_stream_says_that_it_stands() {
         while events.next().await.is_some() {}
         events.beats
     });
-    // Each of its steps is longer than the time between two beats: a busy machine may miss some of them.
+    // Each step is longer than the time between two beats: a busy machine may skip some.
     pass(Duration::from_secs(150)).await;
     app.live.gate.add_permits(1);
     let beats = timeout(HANG, listening).await.expect("the list ends").unwrap();

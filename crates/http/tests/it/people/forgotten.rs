@@ -1,4 +1,4 @@
-//! Tests of forgotten passwords: the mailed link, and that nobody learns whose address it is.
+//! Tests of forgotten passwords: the mailed link, and that responses do not reveal whose address it is.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const PATH: &str = "/app/forgotten-password";
 const NEW: &str = "another horse, another battery";
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Returns the configuration of a service with a relay, and what the relay accepts.
+/// Returns the configuration of a service with a relay, and the mail that the relay accepts.
 pub(super) async fn mailing() -> (ServiceConfig, UnboundedReceiver<String>) {
     let (address, seen) = relay(&[]).await;
     let url = format!("smtp://{address}").into();
@@ -33,7 +33,7 @@ fn path(mail: &str) -> String {
     format!("/app/link#{}", &secret[..43])
 }
 
-/// Waits for the nth mail, which goes to Ann, until it is recorded: if time passed before, it would be sent again.
+/// Waits until the nth mail, which goes to Ann, is recorded: if time passed before, it would be sent again.
 async fn mailed(nth: u32, app: &TestApp, seen: &mut UnboundedReceiver<String>) -> String {
     let mail = after(Duration::from_secs(6), seen).await;
     assert!(mail.contains("To: ann@example.com\r\n"), "{mail}");
@@ -60,7 +60,7 @@ async fn a_forgotten_password_is_replaced_by_a_mailed_link_once() {
         assert!(mail.contains("bei Example Ltd auf Probity wurde ein neues Passwort angefordert"), "{mail}");
         let shown = browser.get(&path(&mail)).await.ok(200);
         assert_eq!((&shown["kind"], &shown["email"]), (&json!("password"), &json!("ann@example.com")));
-        // Whoever asks again at once gets no second mail.
+        // An immediate second request sends no second mail.
         browser.post(PATH, &ask).await.ok(200);
         pass(MINUTE).await;
         assert!(seen.try_recv().is_err());
@@ -100,7 +100,7 @@ async fn asking_ends_no_link_that_somebody_has_and_each_ends_in_an_hour() {
         browser.get(&first).await.ok(200);
         pass(10 * MINUTE).await;
         browser.get(&first).await.error(404, "not_found");
-        // Nor does it end the operator's, which lasts as long as it did.
+        // It does not end the operator's link either, whose lifetime is unchanged.
         let of_operator = format!("/app/link#{}", link(app, &ann).await);
         browser.post(PATH, &ask).await.ok(200);
         let mail = mailed(3, app, &mut seen).await;

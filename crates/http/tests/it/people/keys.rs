@@ -1,4 +1,4 @@
-//! Tests of what members do with keys on pages: another name, and a successor with an overlap.
+//! Tests of renaming and rotating keys on pages.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Languages of members: told by their pages, and heeded by mail.
+//! Languages of members: set by their pages, and used in mail.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn mail_is_in_the_language_that_a_page_has_told() {
         let unknown = ann.call("PATCH", "/app/account").json(&json!({ "language": "xx" }));
         ann.send(unknown).await.error(400, "invalid_request");
 
-        // The invited have no language yet: the mail has that of the inviter, unless the invitation names another.
+        // Invited users have no language yet: the mail has the inviter's language, unless the invitation names another.
         for (nth, (language, subject)) in
             [(Value::Null, "Votre invitation"), (json!("de"), "Ihre Einladung"), (Value::Null, "Votre invitation")]
                 .into_iter()
@@ -60,7 +60,7 @@ async fn mail_is_in_the_language_that_a_page_has_told() {
         let message = answer.error(400, "invalid_request");
         assert!(message.contains("must be one of en, de, fr, es"), "{message}");
 
-        // Whoever does not say a language has their own.
+        // A request without a language uses the member's own.
         Browser::new(app).post("/app/forgotten-password", &json!({ "email": "ann@example.com" })).await.ok(200);
         let mail = after(Duration::from_secs(6), &mut seen).await;
         assert!(mail.contains("Choisissez un nouveau mot de passe pour Probity"), "{mail}");

@@ -1,4 +1,4 @@
-//! Tests of what members do with a list: name and tag it, take parts of it away, verify its unknown rows again, delete it.
+//! Tests of members' acts on a list: name and tag it, download parts of it, verify its unknown rows again, delete it.
 
 use probity_account::role::MemberRole;
 use serde_json::{Value, json};

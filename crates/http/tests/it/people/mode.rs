@@ -1,4 +1,4 @@
-//! Tests of the test mode of pages: what members see and do there is that of test keys, and live data is untouched.
+//! Tests of the test mode of pages: it shows and changes data of test keys, and leaves live data untouched.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::uploads::{put, put_up};
 use super::{config, signed_in};
 use crate::test_app::{PLENTY, TestApp, pass, real_moment};
 
-/// Progress of a test list at its end.
+/// Waits for the end of a test list; returns its progress.
 async fn ended(browser: &mut Browser<'_>, id: &str) -> Value {
     for _ in 0..5_000 {
         let progress = browser.get(&format!("/app/jobs/{id}/progress?mode=test")).await.ok(200);
@@ -44,7 +44,7 @@ async fn test_mode_asks_the_sandbox_and_spends_nothing() {
         assert_eq!(ann.get("/app/lookup?q=sandbox.test").await.ok(200)["data"], json!([]));
         let found = ann.get("/app/lookup?mode=test&q=valid@sandbox.test").await.ok(200);
         assert_eq!(found["data"][0]["job"], id);
-        // It is the same data as that of test keys.
+        // Test keys see the same data.
         let key = app.key(&org, KeyKind::Test).await;
         assert_eq!(app.get(&key, "/v1/jobs").await.ok(200)["data"][0]["id"], id);
         ann.get("/app/lists?mode=sandbox").await.error(400, "invalid_request");
@@ -181,7 +181,7 @@ async fn lists_in_progress_are_counted_by_mode() {
         let (_, mut ann) = signed_in(app, &org, "ann@example.com", MemberRole::Contributor).await;
         let none = json!({ "lists": 0, "connections": 0 });
         assert_eq!(ann.get("/app/changes/counts?mode=test").await.ok(200), none);
-        // Its mail server asks for a minute's patience, which does not pass by itself.
+        // Its mail server asks for a minute's wait, which does not pass by itself.
         let job = json!({ "emails": ["valid@greylist.sandbox.test"] });
         let job = ann.post("/app/v1/batch-verify?mode=test", &job).await.ok(200);
         assert_eq!(ann.get("/app/changes/counts?mode=test").await.ok(200)["lists"], 1);

@@ -1,4 +1,4 @@
-//! Tests of the log of requests: what programs asked, for their developers, without what it was about.
+//! Tests of the log of requests: it shows requests of programs to their developers, without personal data.
 
 use probity_account::api_key::KeyKind;
 use probity_account::role::MemberRole;
@@ -8,7 +8,7 @@ use super::browser::Browser;
 use super::{config, signed_in};
 use crate::test_app::{Call, PLENTY, TestApp, real_moment};
 
-/// Reads the log until it has so many entries.
+/// Reads the log until it has this many entries.
 async fn logged(browser: &mut Browser<'_>, query: &str, entries: usize) -> Vec<Value> {
     for _ in 0..5_000 {
         let page = browser.get(&format!("/app/requests{query}")).await.ok(200);

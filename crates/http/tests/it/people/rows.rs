@@ -10,7 +10,7 @@ use super::{PASSWORD, config, signed_in};
 use crate::staff::Plan;
 use crate::test_app::{PLENTY, TestApp, at_one_moment, real_moment};
 
-/// Submits a list and waits until all rows are done except those that wait at the gate.
+/// Submits a list and waits until all rows are settled, except those that wait at the gate.
 async fn list(app: &TestApp, browser: &mut Browser<'_>, emails: &[String]) -> String {
     let answer = browser.post("/app/v1/batch-verify", &json!({ "emails": emails })).await.ok(200);
     let id = answer["id"].as_str().unwrap().to_owned();
@@ -115,7 +115,7 @@ async fn an_address_is_found_in_all_lists_of_its_organization_and_in_no_other() 
         list(app, &mut eve, &["ann@honest-mail.com".into()]).await;
 
         patch(&mut ann, &format!("/app/jobs/{first}"), json!({ "name": "Customers" })).await.ok(200);
-        // A look-up ends early when it takes long.
+        // A slow look-up ends early.
         let found = at_one_moment(ann.get("/app/lookup?q=Ann@Honest-Mail.com")).await.ok(200);
         let places: Vec<_> =
             found["data"].as_array().unwrap().iter().map(|place| (&place["job"], &place["index"])).collect();
@@ -196,7 +196,7 @@ async fn providers_and_the_way_to_mail_servers_are_told() {
     assert_eq!(mix, json!({ "data": [{ "id": null, "name": null, "verified": 2, "unknown": 0 }] }));
     ann.get("/app/reports/providers?days=0").await.error(400, "invalid_request");
 
-    // A customer's administrator gets no information about nodes.
+    // An administrator of a customer gets no information about nodes.
     let reduced = ann.get("/app/egress").await.ok(200);
     assert_eq!(reduced["data"], Value::Null);
     assert_eq!(reduced.as_object().unwrap().len(), 3, "{reduced}");

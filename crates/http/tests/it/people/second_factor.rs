@@ -62,7 +62,7 @@ async fn a_second_factor_is_asked_for_beside_the_password() {
         browser.post("/app/second-factor/confirm", &json!({ "code": "000000" })).await.error(401, "sign_in_failed");
         let mut copy = Browser::new(app);
         copy.cookies = browser.cookies.clone();
-        // Before the next code begins, on a slow machine, too.
+        // Before the next code begins, even on a slow machine.
         let (secret, codes) = at_one_moment(async {
             let (secret, codes) = turned_on(app, &org, &mut browser).await;
             let used = code(app, &org, &secret, 0).await;

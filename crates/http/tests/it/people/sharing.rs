@@ -1,4 +1,4 @@
-//! Tests of links to a list's summary, for people without an account.
+//! Tests of links to a list's summary, for viewers without an account.
 
 use probity_account::role::MemberRole;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::lists::{EMAILS, list, patch};
 use super::{config, signed_in};
 use crate::test_app::{Answer, Call, PLENTY, TestApp, real_moment};
 
-/// What somebody without an account gets for a token.
+/// Returns the response to a viewer without an account.
 async fn shown(app: &TestApp, token: &str) -> Answer {
     app.send(Call::get("/app/shared").header("x-link-token", token)).await
 }

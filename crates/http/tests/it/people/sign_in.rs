@@ -138,7 +138,7 @@ async fn meanwhile(app: &TestApp, hashed_before: i64, person: &TeamMember, pause
 #[tokio::test]
 async fn what_is_under_way_with_a_password_ends_with_it() {
     let mut slow = config();
-    // So slow that something else can happen while a password is hashed.
+    // Slow enough that another act can happen while a password is hashed.
     slow.api.people.cost = HashCost { memory_kib: 19 * 1_024, passes: 40 };
     TestApp::each(slow, async |app| {
         let org = app.org("Example Ltd", PLENTY).await;

@@ -1,4 +1,4 @@
-//! Tests of single sign-on, with a provider on loopback: who is let in, and every answer that is refused.
+//! Tests of single sign-on, with a provider on loopback: admission, and every response that is refused.
 
 mod proofs;
 pub(super) mod provider;
@@ -69,7 +69,7 @@ impl<'a> Customer<'a> {
         Self { app, outside, org, owner }
     }
 
-    /// Creates an organization with single sign-on at its proven domain, for newcomers too.
+    /// Creates an organization with single sign-on at its proven domain, also for new members.
     async fn with_sso(app: &'a TestApp, outside: &'a Outside) -> Self {
         outside.provider.restore();
         let mut customer = Self::new(app, outside, "all").await;
@@ -78,7 +78,7 @@ impl<'a> Customer<'a> {
         customer
     }
 
-    /// Sets single sign-on, with these differences.
+    /// Sets single sign-on, with these changes.
     async fn set(&mut self, changes: Value) -> Answer {
         let mut given = json!({
             "current": PASSWORD, "issuer": self.outside.provider.issuer(), "client_id": CLIENT, "client_secret": SECRET,
@@ -91,7 +91,7 @@ impl<'a> Customer<'a> {
         self.owner.send(call).await
     }
 
-    /// Publishes the record of a domain, and has it looked for.
+    /// Publishes the record of a domain, and proves the domain.
     async fn prove(&mut self, domain: &str) -> Answer {
         let shown = self.owner.get("/app/sso").await.ok(200);
         let claimed = shown["domains"].as_array().unwrap().iter().find(|claimed| claimed["domain"] == domain).unwrap();
@@ -101,19 +101,19 @@ impl<'a> Customer<'a> {
         self.owner.post("/app/sso/domains", &json!({ "domain": domain })).await
     }
 
-    /// Sends a browser to the provider, and returns the path by which it comes back.
+    /// Redirects a browser to the provider, and returns the path by which it returns.
     async fn go(&self, browser: &mut Browser<'_>, email: &str) -> String {
         let begun = browser.post("/app/sso/sign-in", &json!({ "email": email })).await.ok(200);
         self.outside.provider.sign_in(begun["location"].as_str().unwrap())
     }
 
-    /// Signs somebody in at the provider. Returns where the browser ends.
+    /// Signs a user in at the provider. Returns the final location of the browser.
     async fn sign_in(&self, browser: &mut Browser<'_>, email: &str) -> String {
         let path = self.go(browser, email).await;
         come_back(browser, &path).await
     }
 
-    /// Signs Bob in from a new browser. Returns the word for why not, or nothing.
+    /// Signs Bob in from a new browser. Returns the code of the refusal, or an empty text.
     async fn refused(&self) -> String {
         let mut browser = Browser::new(self.app);
         let place = self.sign_in(&mut browser, BOB).await;
@@ -126,7 +126,7 @@ impl<'a> Customer<'a> {
         self.owner.delete("/app/sso", &json!({ "current": PASSWORD })).await
     }
 
-    /// Kinds of account events and their actors, latest first.
+    /// Returns kinds of account events with their actors, latest first.
     async fn events(&mut self) -> Vec<(String, String)> {
         let shown = self.owner.get("/app/v1/account/timeline").await.ok(200);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -134,15 +134,15 @@ impl<'a> Customer<'a> {
         shown["events"].as_array().unwrap().iter().map(of).collect()
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     async fn members(&mut self) -> usize {
         self.owner.get("/app/v1/users").await.ok(200)["data"].as_array().unwrap().len()
     }
 }
 
-/// Follows the provider's link back. Returns the place to which the service leads.
+/// Follows the provider's redirect back. Returns the location to which the service redirects.
 async fn come_back(browser: &mut Browser<'_>, path: &str) -> String {
-    // As browsers do: by a link of another site.
+    // Like browsers: by a link of another site.
     let call = browser.bare("GET", path).header("sec-fetch-site", "cross-site");
     let answer = browser.send(call).await;
     assert_eq!(answer.status, 303, "{}", answer.text());
@@ -178,7 +178,7 @@ async fn a_newcomer_becomes_a_member_and_signs_in_again() {
         assert_eq!(customer.sign_in(&mut again, " Bob@ACME-team.com ").await, "/");
         assert_eq!(again.get("/app/session").await.ok(200)["user"]["id"], user["id"]);
         assert_eq!(customer.members().await, 2);
-        // Another address of the same account is the same member.
+        // Another address of the same account belongs to the same member.
         outside.provider.change(|script| script.claims = json!({ "email": "robert@acme-team.com" }));
         assert_eq!(customer.refused().await, "");
         assert_eq!(customer.members().await, 2);
@@ -202,10 +202,10 @@ async fn a_member_is_bound_at_the_first_sign_in() {
         assert_eq!(customer.sign_in(&mut browser, BOB).await, "/");
         let session = browser.get("/app/session").await.ok(200);
         assert_eq!((&session["user"]["id"], &session["user"]["role"]), (&json!(bob.id), &json!("administrator")));
-        // The address now belongs to somebody else at the provider.
+        // At the provider, the address now belongs to another user.
         outside.provider.change(|script| script.claims = json!({ "sub": "subject-2" }));
         assert_eq!(customer.refused().await, "other_account");
-        // A provider may name accounts differently for another client.
+        // A provider may identify accounts differently for another client.
         let other = "another-client";
         outside.provider.change(|script| script.claims = json!({ "sub": "subject-2", "aud": other }));
         let client = json!({ "client_id": other, "newcomer_role": null });

@@ -1,4 +1,4 @@
-//! Causes and reads every kind of event: the timeline must reveal nothing about who or where anybody is.
+//! Causes and reads every kind of event: the timeline must not reveal identities or locations.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

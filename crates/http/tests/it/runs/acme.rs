@@ -30,18 +30,18 @@ pub(crate) struct AcmeContact {
     pub(crate) lists: BTreeMap<String, String>,
     pub(crate) tags: Vec<String>,
     pub(crate) fields: BTreeMap<String, Value>,
-    /// Last change by another person.
+    /// Last change by someone else.
     pub(crate) updated: i64,
 }
 
-/// An answer that a test puts before those of the platform.
+/// Response that a test queues before those of the platform.
 struct Fault {
-    /// Beginning of the requests that get it, as in `DELETE /v1/contacts/`.
+    /// Start of the matching requests, as in `DELETE /v1/contacts/`.
     request: String,
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: String,
-    /// Whether the platform does what was asked before it answers so.
+    /// Whether the platform performs the request before this response.
     is_done: bool,
 }
 
@@ -53,14 +53,14 @@ struct AcmeState {
     tags: Vec<String>,
 }
 
-/// The platform.
+/// Simulated platform.
 #[derive(Clone)]
 pub(crate) struct Acme {
     pub(crate) address: SocketAddr,
     state: Arc<Mutex<AcmeState>>,
-    /// While it has no permits, requests for contacts wait.
+    /// Requests for contacts wait while it has no permits.
     pub(crate) gate: Arc<Semaphore>,
-    /// While it has no permits, requests that change contacts are noted and wait.
+    /// Requests that change contacts are recorded and wait while it has no permits.
     pub(crate) acting: Arc<Semaphore>,
 }
 
@@ -75,7 +75,7 @@ impl Acme {
         acme
     }
 
-    /// A service that knows the platform and may reach it.
+    /// Returns the configuration of a service that can connect and reach the platform.
     pub(crate) fn config(&self, config: ServiceConfig) -> ServiceConfig {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runs");
         let catalog = config.platforms.catalog.with_directory(&directory).unwrap();
@@ -84,7 +84,7 @@ impl Acme {
         ServiceConfig { platforms, ..config }
     }
 
-    /// Forgets everything.
+    /// Resets everything.
     pub(crate) fn clear(&self) {
         *self.state.lock().unwrap() = AcmeState::default();
     }
@@ -108,7 +108,7 @@ impl Acme {
         self.state.lock().unwrap().contacts.keys().copied().collect()
     }
 
-    /// The next requests that begin so get this status.
+    /// Makes the next matching requests fail with this status.
     pub(crate) fn fail(&self, request: &str, status: u16, times: usize) {
         for _ in 0..times {
             self.fail_with(request, status, &[], "{\"message\":\"scripted\"}", false);
@@ -128,39 +128,39 @@ impl Acme {
         self.state.lock().unwrap().faults.push_back(Fault { request, status, headers, body, is_done });
     }
 
-    /// Answers all requests itself again.
+    /// Ends all queued failures.
     pub(crate) fn recover(&self) {
         self.state.lock().unwrap().faults.clear();
     }
 
-    /// Changes a contact as another person does.
+    /// Renames a contact, as someone else would.
     pub(crate) fn rename(&self, id: u32, email: &str) {
         email.clone_into(&mut self.state.lock().unwrap().contacts.get_mut(&id).unwrap().email);
     }
 
-    /// Changes something about a contact as another person does.
+    /// Changes a contact, as someone else would.
     pub(crate) fn touch(&self, id: u32, at: i64) {
         self.state.lock().unwrap().contacts.get_mut(&id).unwrap().updated = at;
     }
 
-    /// Writes a field of a contact as another person does.
+    /// Writes a field of a contact, as someone else would.
     pub(crate) fn fill(&self, id: u32, field: &str, value: &str) {
         self.state.lock().unwrap().contacts.get_mut(&id).unwrap().fields.insert(field.to_owned(), json!(value));
     }
 
-    /// Deletes all tags as another person does.
+    /// Deletes all tags, as someone else would.
     pub(crate) fn delete_tags(&self) {
         let mut state = self.state.lock().unwrap();
         state.tags.clear();
         state.contacts.values_mut().for_each(|contact| contact.tags.clear());
     }
 
-    /// Removes a contact as another person does.
+    /// Removes a contact, as someone else would.
     pub(crate) fn remove(&self, id: u32) {
         self.state.lock().unwrap().contacts.remove(&id);
     }
 
-    /// Requests so far that begin so.
+    /// Returns matching requests so far.
     pub(crate) fn asked(&self, request: &str) -> Vec<String> {
         let state = self.state.lock().unwrap();
         state.log.iter().filter(|line| line.starts_with(request)).cloned().collect()

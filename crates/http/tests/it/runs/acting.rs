@@ -1,4 +1,4 @@
-//! Acting: what was confirmed is done once, and nothing that a rule or the brake forbids.
+//! Acting: confirmed actions are performed once, unless a rule or the brake forbids them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::test_app::{Call, pass, real_moment};
 const ANN: &str = "ann@honest-mail.com";
 const NOBODY: &str = "nobody@honest-mail.com";
 
-/// The rows of a run by index.
+/// Returns the rows of a run by index.
 async fn rows(customer: &Customer<'_>, id: &str) -> Vec<Value> {
     let path = format!("/v1/batch-verify/{id}/results");
     customer.app.get(&customer.key, &path).await.ok(200)["data"].as_array().unwrap().clone()
@@ -105,7 +105,7 @@ async fn tags_and_fields_name_the_verdict() {
             (&rows[1]["updated"], &rows[1]["tagged"], &rows[0]["updated"]),
             (&json!(true), &json!(false), &json!(false))
         );
-        // Somebody deletes the tags at the platform. The next run needs them again.
+        // Someone deletes the tags at the platform. The next run needs them again.
         acme.delete_tags();
         customer.patch(json!({ "action": "update_tags" })).await;
         customer.whole_run().await;
@@ -129,7 +129,7 @@ async fn whitelisted_contacts_are_never_touched_and_blacklisted_ones_are() {
         let shown = rows(&customer, &id).await;
         assert_eq!((&shown[3]["reason"], &shown[3]["status"]), (&json!("blacklisted"), &json!("risky")));
         assert_eq!(shown[2]["reason"], "nonexistent", "a whitelisted contact keeps its verdict");
-        // A rule that came since is obeyed, too.
+        // A later rule applies, too.
         customer.post("keywords/whitelist", rule(NOBODY)).await.ok(201);
         customer.confirm(&id, 2).await.ok(200);
         let run = customer.until(&id, "finished").await;
@@ -164,9 +164,9 @@ async fn a_lost_answer_is_repeated_and_told_of_once() {
     for lags in [true, false] {
         with_contacts(&[ANN, NOBODY], async |app, acme| {
             let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
-            // The platform deletes, and its answer is lost.
+            // The platform deletes, but its response is lost.
             acme.fail_with("DELETE /v1/contacts/2", 502, &[], "", true);
-            // A replica that lags still shows the contact.
+            // A lagging replica still shows the contact.
             for _ in 0..if lags { 2 } else { 0 } {
                 acme.fail_with("GET /v1/contacts/2", 200, &[], &json!({ "email": NOBODY }).to_string(), false);
             }
@@ -265,7 +265,7 @@ async fn a_person_decides_contact_by_contact() {
         customer.post("review/decisions", twice).await.error(400, "invalid_request");
         let before = json!({ "decisions": [decide(-1, "act")] });
         customer.post("review/decisions", before).await.error(400, "invalid_request");
-        // The next run leaves the whitelisted one alone.
+        // The next run skips the whitelisted contact.
         customer.patch(json!({ "manual_mode": false })).await;
         customer.post(&format!("runs/{id}/cancel"), json!({})).await.ok(200);
         customer.whole_run().await;
@@ -385,7 +385,7 @@ async fn nothing_is_done_once_the_connection_is_gone() {
         customer.confirm(&id, 1).await.error(409, "conflict");
         let act = json!({ "decisions": [{ "run_id": id, "index": 0, "decision": "act" }] });
         customer.post("review/decisions", act).await.error(409, "conflict");
-        // Credentials of the same account connect it again, and the run can be confirmed.
+        // Credentials of the same account reconnect it, and the run can be confirmed.
         customer.patch(json!({ "credentials": acme.credentials() })).await;
         customer.confirm(&id, 1).await.ok(200);
         customer.until(&id, "finished").await;

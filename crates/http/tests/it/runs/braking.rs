@@ -1,4 +1,4 @@
-//! When a run acts by itself, and when it asks: after settings have changed, and if a key has started it.
+//! Automatic actions and confirmations: after changed settings, and for runs started by a key.
 
 use serde_json::json;
 

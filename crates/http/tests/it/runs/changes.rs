@@ -1,4 +1,4 @@
-//! Changed verdicts of contacts, as others read them.
+//! Changed verdicts of contacts, as clients read them.
 
 use std::time::Duration;
 

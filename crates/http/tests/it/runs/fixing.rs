@@ -1,4 +1,4 @@
-//! Misspelt addresses: corrected only to deliverable ones, and otherwise treated as others.
+//! Misspelled addresses: corrected only to deliverable ones, and otherwise treated like others.
 
 use serde_json::json;
 
@@ -53,9 +53,10 @@ async fn a_contact_whose_right_address_is_there_already_is_deleted_by_the_next_r
 async fn a_corrected_contact_stays_if_the_answer_was_lost_and_the_repetition_says_that_the_address_is_taken() {
     with_contacts(&["ann@iclod.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, serde_json::from_str(SETTINGS).unwrap()).await;
-        // The platform corrects the address; its answer is lost, and it finds the new address taken: by the contact itself.
+        // The platform corrects the address, but its response is lost; the retry finds the new address taken, by the contact
+        // itself.
         acme.fail_with("PUT /v1/contacts/1", 502, &[], "", true);
-        // A replica that lags still shows the wrong address.
+        // A lagging replica still shows the wrong address.
         for _ in 0..2 {
             acme.fail_with("GET /v1/contacts/1", 200, &[], "{\"email\":\"ann@iclod.com\"}", false);
         }

@@ -1,5 +1,5 @@
-//! What happens while a run acts, or while it waits: nobody is touched whom a person, a rule or a later look has spared since, and
-//! what the platform has done is shown as done.
+//! Changes while a run acts or waits: contacts that a user, a rule or a later check has spared since are not changed, and actions
+//! that the platform performed are shown as done.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::test_app::{Call, TestApp, pass, real_moment};
 pub(super) const NOBODIES: [&str; 4] =
     ["nobody1@honest-mail.com", "nobody2@honest-mail.com", "nobody3@honest-mail.com", "nobody4@honest-mail.com"];
 
-/// A run whose first deletion is under way and stays so until [`Acme::acting`] lets it pass.
+/// Starts a run whose first deletion is in progress until [`Acme::acting`] lets it pass.
 async fn acting<'a>(app: &'a TestApp, acme: &'a Acme) -> (Customer<'a>, String) {
     let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
     let id = customer.start(false).await;
@@ -26,7 +26,7 @@ async fn acting<'a>(app: &'a TestApp, acme: &'a Acme) -> (Customer<'a>, String) 
     (customer, id)
 }
 
-/// Lets the platform answer, and waits until nothing more happens.
+/// Lets the platform respond, and waits until nothing more happens.
 pub(super) async fn let_pass(acme: &Acme) {
     acme.acting.add_permits(1_000);
     for _ in 0..20 {
@@ -38,7 +38,7 @@ pub(super) fn actions(run: &Value) -> [i64; 3] {
     ["done", "ignored", "planned"].map(|state| run["actions"][state].as_i64().unwrap())
 }
 
-/// Waits until a run shows these actions, while the service's clock hardly moves.
+/// Waits until a run shows these actions, while the service's clock hardly advances.
 async fn until_actions(customer: &Customer<'_>, id: &str, are_wanted: impl Fn([i64; 3]) -> bool) {
     for _ in 0..2_500 {
         if are_wanted(actions(&customer.run(id).await)) {
@@ -64,7 +64,7 @@ async fn a_canceled_run_finishes_the_call_that_is_under_way_and_shows_what_it_di
     .await;
 }
 
-/// The same, with the platform silent after the first deletion.
+/// Does the same, with a platform that is silent after the first deletion.
 async fn silenced<'a>(app: &'a TestApp, acme: &'a Acme) -> (Customer<'a>, String) {
     let (customer, id) = acting(app, acme).await;
     acme.gate.forget_permits(usize::MAX);
@@ -319,7 +319,7 @@ async fn nothing_is_done_to_a_contact_that_changed_at_the_platform_after_the_run
             acme.remove(3);
             customer.confirm(&id, 3).await.ok(200);
             let run = customer.until(&id, "finished").await;
-            // A contact that is gone is as wanted.
+            // A removed contact is in the requested state.
             assert_eq!((acme.contact(corrected), actions(&run)), (before, [2, 1, 0]), "{action}: {run:#}");
             let example = &run["examples"][usize::try_from(corrected - 1).unwrap()];
             assert_eq!(

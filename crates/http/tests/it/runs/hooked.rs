@@ -1,4 +1,4 @@
-//! Webhooks of platforms: registered, believed only if proven, and harmless otherwise.
+//! Webhooks of platforms: registered, trusted only with proof, and harmless otherwise.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::test_app::{Answer, Call, TestApp, pass, real_moment};
 const PUBLIC: &str = "https://verify.example.com";
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What the file of Acme lacks for webhooks.
+/// Webhook parts missing in the file of Acme.
 const OF_ACME: &str = r#"
 [contacts.since]
 overlap = "10m"
@@ -59,7 +59,7 @@ impl Polled<'_> {
         panic!("{:?} stay", self.hooks());
     }
 
-    /// Waits until the platform has this many webhooks, and the service is done with them.
+    /// Waits until the platform has this many webhooks, and the service has finished its work on them.
     async fn registered(&self, number: usize) -> Vec<String> {
         for _ in 0..600 {
             self.pass(SECOND).await;
@@ -76,7 +76,7 @@ impl Polled<'_> {
         }
     }
 
-    /// Adds a subscriber; returns what the platform sends.
+    /// Adds a subscriber; returns the event that the platform sends.
     fn add(&self, email: &str) -> Vec<EspNotice> {
         let number = self.world.account(|account| account.add(email, EspState::Subscribed, &[1]));
         self.world.notices(number)
@@ -90,7 +90,7 @@ impl Polled<'_> {
         self.app.send(call).await
     }
 
-    /// Returns the number of runs that have found contacts. A poll that is still reading may vanish.
+    /// Returns the number of runs that found contacts. A poll that is still reading may vanish.
     async fn found(&self) -> usize {
         let runs = self.get("runs").await;
         runs["data"].as_array().unwrap().iter().filter(|run| run["state"] == "finished").count()
@@ -108,7 +108,7 @@ impl Polled<'_> {
         panic!("{:#}", self.get("runs").await)
     }
 
-    /// Waits until the first poll is over, which needs no event.
+    /// Waits for the end of the first poll, which needs no event.
     async fn begun(&self) {
         for _ in 0..240 {
             if self.get("schedule").await["runs"][0]["last_run_at"] != Value::Null {
@@ -120,7 +120,7 @@ impl Polled<'_> {
     }
 }
 
-/// A service that platforms can reach, and that reaches this one, whose file is changed to have its address.
+/// Returns a service that platforms can reach, and that reaches this one by a changed file with its address.
 fn service(world: &EspWorld) -> ServiceConfig {
     let base = |text: &str| {
         let base = text.lines().find(|line| line.starts_with("base = ")).unwrap();
@@ -129,17 +129,17 @@ fn service(world: &EspWorld) -> ServiceConfig {
     changed(world, "mailchimp", base)
 }
 
-/// A service with a changed file of a platform.
+/// Returns a service with a changed file of a platform.
 fn changed(world: &EspWorld, slug: &str, change: impl Fn(&str) -> String) -> ServiceConfig {
     described(world.host(), &change(&text_of(&format!("../connectors/data/{slug}.toml"))))
 }
 
-/// A file below the directory of this crate.
+/// Returns a file below the directory of this crate.
 fn text_of(file: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
-/// A service that platforms can reach, and that reaches this one.
+/// Returns a service that platforms can reach, and that reaches this one.
 fn described(host: &str, file: &str) -> ServiceConfig {
     let mut config = plans();
     config.api.hooks_url = Some(PUBLIC.to_owned());
@@ -211,7 +211,7 @@ async fn forged_doubled_and_lost_events_do_no_harm() {
         polled.pass(SECOND * 20).await;
         assert_eq!(polled.found().await, 0);
         assert_eq!(polled.webhook().await["last_event_at"], Value::Null);
-        // Ten seconds between polls, however many events come.
+        // Polls are ten seconds apart, regardless of the number of events.
         for _ in 0..60 {
             polled.post(&real).await.ok(200);
         }
@@ -254,7 +254,7 @@ async fn a_webhook_that_somebody_removed_is_registered_again() {
         let runs = polled.found().await;
         polled.post(&polled.add("user4712@honest-mail.com")[0]).await.ok(200);
         polled.seconds_until(runs + 1).await;
-        // An event proves that the webhook stands.
+        // An event proves that the webhook is valid.
         polled.hours(23).await;
         assert_eq!(polled.hooks(), after);
     })
@@ -275,11 +275,11 @@ async fn webhooks_are_removed_with_the_polls_and_with_the_connection() {
         polled.app.send(Call::new("DELETE", &*polled.path).key(&polled.key)).await.ok(200);
         assert_eq!(polled.hooks().len(), 0);
         assert_eq!(polled.post(&notice).await.error(404, "not_found"), "not found; check the path and the ID");
-        // Its settings stay, and so does the wish for events.
+        // Its settings stay, and so does the request for events.
         let mut again = json!(polled.world.credentials());
         polled.patch(json!({ "credentials": again })).await;
         let before = polled.registered(1).await;
-        // Whether other credentials are of the same account is unknown.
+        // It is unknown whether other credentials belong to the same account.
         again["url"] = json!(format!("{}/", polled.world.origin()));
         polled.patch(json!({ "credentials": again })).await;
         for _ in 0..10 {
@@ -331,7 +331,7 @@ async fn each_list_has_a_webhook_where_the_platform_wants_that() {
     let polled = Polled::connected(&app, &world).await;
     let hooks = polled.registered(2).await;
     assert_eq!(hooks[0], hooks[1], "one URL");
-    // Mailchimp looks first.
+    // Mailchimp checks the URL first.
     let target = hooks[0].strip_prefix(PUBLIC).unwrap();
     app.send(Call::get(target)).await.ok(200);
     app.send(Call::get(&target[..target.len() - 1])).await.error(404, "not_found");
@@ -380,7 +380,7 @@ async fn what_is_too_large_is_refused_before_it_is_read() {
     .await;
 }
 
-/// Lets ten minutes pass; returns the most webhooks that the platform had at a time.
+/// Lets ten minutes pass; returns the maximum number of webhooks at the platform.
 async fn most_hooks(polled: &Polled<'_>) -> usize {
     let mut most = 0;
     for _ in 0..120 {
@@ -402,7 +402,7 @@ async fn registrations_without_a_response_are_made_less_and_less_often() {
         assert_eq!(polled.webhook().await["state"], "failed");
         polled.world.disturb(EspFaults::none());
         let lost = polled.hooks().len();
-        // In steps that no call outlasts: a longer one would interrupt a registration, and the platform would keep it.
+        // In steps that no call exceeds: a longer one would interrupt a registration, and the platform would keep it.
         for _ in 0..400 {
             if polled.webhook().await["state"] == "registered" {
                 break;
@@ -411,7 +411,7 @@ async fn registrations_without_a_response_are_made_less_and_less_often() {
             real_moment().await;
         }
         assert_eq!(polled.webhook().await["state"], "registered");
-        // The last registration of before may have got its response.
+        // The last earlier registration may have received its response.
         assert!((lost..=lost + 1).contains(&polled.hooks().len()), "{lost} {:?}", polled.hooks());
         assert_eq!(polled.webhook().await["fault"], Value::Null);
     })

@@ -1,5 +1,5 @@
-//! Contacts in several lists, from which they are unsubscribed one after the other: what becomes of those who have left only some
-//! when their run is interrupted.
+//! Contacts in several lists, which they leave one after the other: the state of contacts that have left only some when their run
+//! is interrupted.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::test_app::{Call, TestApp, real_moment};
 const NOBODIES: [&str; 2] = ["nobody1@honest-mail.com", "nobody2@honest-mail.com"];
 const PARTLY: &str = "done in some of the contact's lists, but not in all";
 
-/// A run whose first contact has left the first of its two lists, while the second contact is about to leave it.
+/// Starts a run whose first contact has left the first of its two lists, while the second contact is about to leave it.
 async fn leaving<'a>(app: &'a TestApp, acme: &'a Acme) -> (Customer<'a>, String) {
     acme.add(1, NOBODIES[0], &[("news", "active"), ("offers", "active")]);
     let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;
@@ -26,7 +26,7 @@ async fn leaving<'a>(app: &'a TestApp, acme: &'a Acme) -> (Customer<'a>, String)
     (customer, id)
 }
 
-/// The states, messages and flags of the two contacts of a run.
+/// Returns the states, messages and flags of a run's two contacts.
 async fn shown(customer: &Customer<'_>, id: &str) -> [(Value, Value, bool); 2] {
     let run = customer.run(id).await;
     let rows = customer.app.get(&customer.key, &format!("/v1/batch-verify/{id}/results")).await.ok(200);

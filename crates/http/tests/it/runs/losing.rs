@@ -1,4 +1,4 @@
-//! Credentials that a platform no longer accepts: confirmed, told to the owner, and what was planned waits.
+//! Credentials that a platform no longer accepts: confirmed, reported to the owner, and planned actions wait.
 
 use probity_access::mail::MailConfig;
 use probity_account::id::UserId;
@@ -14,7 +14,7 @@ use crate::test_app::{Call, TestApp};
 use crate::webhooks::receivers::{Manner, Receiver, webhooks_to_loopback};
 
 impl Customer<'_> {
-    /// Lets time pass until a run is in a state, because the platform has refused the credentials twice.
+    /// Lets time pass until a run is in a state, after two refusals of the credentials.
     async fn after_refusals(&self, id: &str, state: &str) -> Value {
         for _ in 0..400 {
             if self.connection().await["status"] == "disconnected" {
@@ -31,7 +31,7 @@ impl Customer<'_> {
 async fn a_dead_key_ends_the_connection_after_two_refusals() {
     with_contacts(&["ann@honest-mail.com"], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
-        // A bare 403 is overload.
+        // A bare 403 means overload.
         acme.fail_with("GET /v1/lists", 403, &[], "", false);
         acme.fail("GET /v1/", 401, 99);
         let id = customer.start(false).await;

@@ -1,4 +1,4 @@
-//! Nights: runs that nobody starts.
+//! Nightly runs, which start automatically.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Customer<'_> {
             if all.len() == runs && !super::is_going(&all[0]) {
                 return all[0].clone();
             }
-            // What a busy machine cut off is repeated later.
+            // Calls interrupted by a busy machine are repeated later.
             pass_and_rest(self.app, &self.key, &self.path, Duration::from_mins(1)).await;
         }
         panic!("no run: {:#?}", self.runs().await)
@@ -46,7 +46,7 @@ async fn new_contacts_are_verified_every_night_and_acted_upon() {
         let first = customer.night(1, 31 * HOUR).await;
         assert_eq!((&first["trigger"], &first["rows"]), (&json!("autofloss"), &json!(2)));
         assert_eq!((&first["state"], &first["held_by"]), (&json!("needs_confirmation"), &json!("first_run")));
-        // A run that waits does not stop the next night, which verifies only who is new.
+        // A waiting run does not prevent the next night, which verifies new contacts only.
         acme.add(3, "user3@honest-mail.com", &[("news", "active")]);
         let second = customer.night(2, 25 * HOUR).await;
         assert_eq!((&second["rows"], &second["state"]), (&json!(1), &json!("finished")));

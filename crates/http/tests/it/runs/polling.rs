@@ -1,4 +1,4 @@
-//! Polls: new contacts are verified within the promise, and polls that find nothing leave no trace.
+//! Polls: new contacts are verified within the promised time, and polls that find nothing leave no trace.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl<'a> Polled<'a> {
     /// Lets time pass for the service and the platform.
     pub(super) async fn pass(&self, time: Duration) {
         pass(time).await;
-        // The service's time also goes on while this machine is busy.
+        // The service's time also advances while this machine is busy.
         self.world.clock().advance(self.app.now(&self.org).await.0 - self.world.clock().now());
     }
 
@@ -114,7 +114,7 @@ async fn new_contacts_are_verified_within_the_promise() {
         );
         assert_eq!((&promise["runs"][0]["trigger"], &promise["time_zone"]), (&json!("instafloss"), &json!("UTC")));
         polled.minutes(25).await;
-        // A poll is there while it reads; older contacts are not its business.
+        // A poll exists while it reads, and ignores older contacts.
         polled.runs(0).await;
         let add = |email: &str, state| polled.world.account(|account| account.add(email, state, &[1]));
         add("user4711@honest-mail.com", EspState::Subscribed);
@@ -126,7 +126,7 @@ async fn new_contacts_are_verified_within_the_promise() {
         polled.runs(1).await;
         let measured = polled.get("schedule").await["instafloss"].clone();
         assert_eq!(measured["measured"], 1, "{measured}");
-        // A busy machine's own time counts, too.
+        // Real time counts, too, on a busy machine.
         assert!(measured["longest_s"].as_i64().unwrap() <= 660, "{measured}");
         add("user4713@honest-mail.com", EspState::Subscribed);
         polled.minutes(10).await;
@@ -162,7 +162,7 @@ async fn polls_share_one_brake_until_a_person_confirms_them() {
                       that nobody confirmed; together, they may change 25 without confirmation";
         assert_eq!(held["held_reason"], reason);
         polled.runs(3).await;
-        // Whoever confirmed has seen all of them.
+        // The confirmation covered all of them.
         add(31, 51);
         polled.minutes(10).await;
         assert_eq!(polled.runs(4).await[0]["actions"]["done"], 20);

@@ -1,4 +1,4 @@
-//! Reading: every contact once, whatever the platform does; and what a run becomes.
+//! Reading: every contact once, for any behavior of the platform; and the results of a run.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ async fn reading_goes_on_after_overload_and_outages() {
 async fn a_page_that_cannot_be_read_ends_the_run_without_a_trace() {
     with_contacts(&["ann@honest-mail.com", NOBODY], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
-        // More often than the run tries, also if a busy machine loses its lease and it begins again.
+        // More often than the run retries, even if a busy machine loses its lease and the run restarts.
         for _ in 0..100 {
             acme.fail_with("GET /v1/lists/news/contacts", 200, &[], "{\"contacts\": 7}", false);
         }
@@ -287,9 +287,9 @@ async fn what_the_platform_reports_suppresses_once() {
         };
         let id = customer.start(true).await;
         customer.until(&id, "finished").await;
-        // Platforms stop writing to contacts for many reasons; only a complaint is a word of the reader.
+        // Platforms stop writing to contacts for many reasons; only a complaint comes from the reader.
         assert!(!look("bounced", "user2@honest-mail.com").await && look("complained", "user3@honest-mail.com").await);
-        // Whom the customer removes, the next run does not list again: it is the same state.
+        // The next run does not list an address again that the customer removed, because its state is the same.
         let path = "/v1/organization/suppressions/complained?all=true";
         app.send(Call::new("DELETE", path).key(&customer.key)).await.ok(200);
         let id = customer.start(true).await;

@@ -1,4 +1,4 @@
-//! Runs after runs: what was done once is not planned again, until the contact or the effect is another one.
+//! Consecutive runs: a completed action is not planned again, unless the contact or the effect has changed.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::webhooks::receivers::{Manner, Receiver, webhooks_to_loopback};
 const ANN: &str = "ann@honest-mail.com";
 const NOBODY: &str = "nobody@honest-mail.com";
 
-/// Does a run to its end; returns the number of its actions.
+/// Completes a run; returns the number of its actions.
 async fn planned(customer: &Customer<'_>) -> i64 {
     let run = customer.whole_run().await;
     let actions = run["actions"].as_object().unwrap();
@@ -56,7 +56,7 @@ async fn a_tag_is_planned_again_only_if_the_contact_or_the_tag_has_changed() {
 async fn a_bounced_contact_is_unsubscribed_once_and_again_only_from_other_lists() {
     with_contacts(&[], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;
-        // As Ghost, which goes on to show an unsubscribed contact as bounced.
+        // Like Ghost, which continues to show an unsubscribed contact as bounced.
         let shown = |lists: &[&str], state| {
             let lists: Vec<_> = lists.iter().map(|list| (*list, state)).collect();
             acme.add(1, "user1@honest-mail.com", &lists);

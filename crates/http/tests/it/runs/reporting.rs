@@ -1,4 +1,4 @@
-//! Reports of runs and weeks by mail, and the link that ends them.
+//! Reports by mail about runs and weeks, and their unsubscribe link.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::test_app::{Call, TestApp, pass, upkeep};
 
 const ROUND: Duration = Duration::from_secs(6);
 
-/// A service with a relay, and a platform with a good and a bad contact.
+/// Runs a test with a relay, and a platform with a good and a bad contact.
 async fn with_relay(test: impl AsyncFn(&TestApp, &Acme, &mut UnboundedReceiver<String>)) {
     let acme = Acme::start().await;
     let (address, mut seen) = relay(&[]).await;
@@ -39,7 +39,7 @@ async fn with_relay(test: impl AsyncFn(&TestApp, &Acme, &mut UnboundedReceiver<S
     .await;
 }
 
-/// Gives the owner an address from which a mailed link came back.
+/// Gives the owner an address that a mailed link has verified.
 async fn with_address(customer: &Customer<'_>) {
     let now = customer.app.now(&customer.org).await;
     let addressed = customer.app.store.write(|tx| {
@@ -57,13 +57,13 @@ async fn with_address(customer: &Customer<'_>) {
     addressed.await.unwrap();
 }
 
-/// Path of the link in a mail.
+/// Returns the path of the link in a mail.
 fn link_of(mail: &str) -> &str {
     let (_, link) = mail.split_once("Unsubscribe: https://verify.example.com").unwrap();
     link.lines().next().unwrap()
 }
 
-/// Whether a report waits now, or will be tried again.
+/// Returns whether a report is queued, or will be retried.
 async fn is_queued(store: &Store, customer: &Customer<'_>) -> bool {
     let later = customer.app.now(&customer.org).await + 86_400_000;
     report_mail::any_due(&mut store.read().await.unwrap(), later).await.unwrap()
@@ -126,7 +126,7 @@ async fn a_run_is_reported_when_it_waits_and_when_it_has_acted_until_the_member_
     .await;
 }
 
-/// Records the owner's language, as a page would.
+/// Sets the owner's language, as a page would.
 async fn speaking(customer: &Customer<'_>, language: PageLanguage) {
     let spoken = customer.app.store.write(|tx| {
         async {
@@ -186,7 +186,7 @@ async fn nobody_of_a_restricted_organization_gets_a_report() {
     .await;
 }
 
-/// Returns the first mail with a text.
+/// Returns the first mail that contains a text.
 async fn after_rounds(seen: &mut UnboundedReceiver<String>, text: &str) -> String {
     for _ in 0..20 {
         upkeep().await;

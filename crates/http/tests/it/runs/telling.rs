@@ -1,4 +1,4 @@
-//! What others learn of a run: webhooks, downloads, erasures.
+//! External effects of a run: webhooks, downloads, erasures.
 
 use std::collections::BTreeMap;
 

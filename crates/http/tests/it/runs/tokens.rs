@@ -1,4 +1,4 @@
-//! Platforms that exchange credentials for an access token: one exchange at a time, a replaced refresh token that is kept, and
+//! Platforms that exchange credentials for an access token: one exchange at a time, storage of a replaced refresh token, and
 //! refusals that disconnect.
 
 use std::path::Path;
@@ -25,7 +25,7 @@ async fn world(vendor: EspVendor) -> EspWorld {
     EspWorld::open(vendor, options()).await.unwrap()
 }
 
-/// A world whose calls take this long.
+/// Returns a simulated platform whose calls take this long.
 async fn slow_world(latency_ms: u64) -> EspWorld {
     let options = EspOptions { is_real_time: true, latency_ms, ..options() };
     EspWorld::open(EspVendor::ConstantContact, options).await.unwrap()
@@ -41,18 +41,18 @@ fn options() -> EspOptions {
     }
 }
 
-/// Returns an address at which nobody listens.
+/// Returns an address at which nothing listens.
 async fn nowhere() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap().to_string()
 }
 
-/// The service's configuration, with the platform at its world.
+/// Returns the service's configuration, with the platform at its simulation.
 fn config(world: &EspWorld) -> ServiceConfig {
     config_with(world, world.origin())
 }
 
-/// The same, with Constant Contact's exchanges elsewhere.
+/// Does the same, with Constant Contact's exchanges elsewhere.
 fn config_with(world: &EspWorld, exchanges: &str) -> ServiceConfig {
     let mut config = plans();
     let name = format!("{}.toml", world.vendor().slug());
@@ -68,7 +68,7 @@ fn config_with(world: &EspWorld, exchanges: &str) -> ServiceConfig {
     config
 }
 
-/// A customer who may connect.
+/// A customer whose plan includes connections.
 struct Owner<'a> {
     app: &'a TestApp,
     world: &'a EspWorld,
@@ -132,7 +132,7 @@ impl<'a> Owner<'a> {
 #[ignore = "thorough"]
 async fn a_token_serves_until_the_platform_refuses_it() {
     for (vendor, on_postgres) in VENDORS.into_iter().flat_map(|vendor| [(vendor, false), (vendor, true)]) {
-        // A world each: it takes the refresh token that is entered only once.
+        // A separate simulation each, because an entered refresh token works only once.
         let world = world(vendor).await;
         let config = config(&world);
         let app = if on_postgres { TestApp::on_postgres(config).await } else { Some(TestApp::with(config).await) };
@@ -148,7 +148,7 @@ async fn a_token_serves_until_the_platform_refuses_it() {
         world.end_access();
         assert_eq!(owner.post(&format!("{path}/test")).await["credential_valid"], true);
         assert_eq!(world.tokens_given(), 3, "{}", vendor.slug());
-        // The platform no longer takes the refresh token that was entered; the one that it gave is known.
+        // The platform no longer accepts the entered refresh token; the one that it returned is stored.
         world.end_access();
         let second = owner.connected().await;
         assert_eq!(owner.run(&second).await["state"], "finished");
@@ -240,7 +240,7 @@ async fn a_stop_waits_for_an_exchange_so_that_the_replaced_refresh_token_is_stor
             real_moment().await;
         }
     };
-    // The caller goes during the exchange.
+    // The caller leaves during the exchange.
     tokio::select! {
         _ = app.send(call) => panic!("no exchange was seen"),
         () = exchanging => {}
@@ -326,7 +326,7 @@ async fn a_token_serves_to_its_end_while_the_platform_gives_no_other_one() {
     let TokenTurn::Yours(claimed) = turn else { panic!("{turn:?}") };
     let (sealed, end) = (stored.tokens.unwrap(), at + 120_000);
     let what = (sealed.as_slice(), end);
-    // A token of a day, which ends in two minutes.
+    // A token that is valid for a day, of which two minutes remain.
     let kept = app.store.write(|tx| tokens::store(tx, place, claimed.version, what, at + -DAY_MS).scope_boxed());
     kept.await.unwrap();
     let nowhere = nowhere().await;

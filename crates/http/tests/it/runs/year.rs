@@ -1,8 +1,8 @@
-//! Many nights in a row, with platforms that fail, credits that end, and nodes that die.
+//! Many consecutive nights, with platforms that fail, credits that run out, and nodes that die.
 //!
-//! A year is drawn from a seed: platforms, contacts that come, outages. Whatever happens, every contact that was added is verified
-//! within the promise, every contact is verified again within a period, and no night has two runs. `PROBITY_NIGHTS` is the number
-//! of nights, `PROBITY_NIGHTS_SEED` the seed.
+//! A seed determines the year: platforms, new contacts, outages. In any case, every added contact is verified within the promised
+//! time, every contact is verified again within a period, and no night has two runs. `PROBITY_NIGHTS` is the number of nights,
+//! `PROBITY_NIGHTS_SEED` the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -26,37 +26,37 @@ use super::plans;
 use crate::test_app::{Call, TestApp, real_moment};
 
 const ZONE: &str = "Europe/Berlin";
-/// Nights, unless the environment says otherwise.
+/// Number of nights, unless the environment sets another.
 const NIGHTS: usize = 30;
 /// Period of decay protection, in days.
 const PERIOD: i64 = 10;
 const HOUR_MS: i64 = 3_600_000;
-/// Time of the day at which days of the test begin, in UTC.
+/// Time at which days of the test begin, in UTC.
 const EVENING_MS: i64 = 20 * HOUR_MS;
-/// Step in which the service works, and the number of steps without work after which it has none.
+/// Length of a step in which the service works, and the number of idle steps after which it is at rest.
 const STEP_MS: i64 = 2_000;
 const QUIET: i64 = 8;
 const STEPS_MAX: i64 = 300;
-/// Real moments for which a step waits for runs.
+/// Maximum number of real-time pauses per step in which it waits for runs.
 const MOMENTS_MAX: u32 = 250;
-/// Contacts of each platform at first.
+/// Initial number of contacts of each platform.
 const CONTACTS: u32 = 40;
-/// Platforms on customers' own servers, which need no other file than the built-in one.
+/// Platforms on customers' own servers, which need only the built-in file.
 const VENDORS: [EspVendor; 4] = [EspVendor::Ghost, EspVendor::Listmonk, EspVendor::Mautic, EspVendor::Mailman];
 
-/// A connection with its platform.
+/// Connection with its platform.
 struct Place {
     world: EspWorld,
     path: String,
-    /// When each contact was added, and when it left.
+    /// Time at which each contact was added, or left.
     added: BTreeMap<String, i64>,
-    /// When each contact was verified.
+    /// Time at which each contact was verified.
     verified: BTreeMap<String, Vec<i64>>,
-    /// Runs that were looked at.
+    /// Runs that were already examined.
     seen: BTreeSet<String>,
-    /// Nights with the rows of their complete runs, by trigger.
+    /// Nights with the row counts of their complete runs, by trigger.
     nights: BTreeMap<(&'static str, Date), Vec<i64>>,
-    /// Time at which the platform or the credits began to fail, and at which they were back.
+    /// Start and end of each failure of the platform or the credits.
     outages: Vec<(i64, i64)>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Year<'a> {
         app.send(Call::new("PATCH", "/v1/organization/settings").json(&zone).key(&key)).await.ok(200);
         let now = app.now(&org).await.0;
         let mut year = Self { app, org, key, dice: Rng::new(seed), places: Vec::new(), now };
-        // Connected in the evening: at another hour, the first night may be over before anybody looks.
+        // Connected in the evening: at another hour, the first night may end before the first check.
         let day = 24 * HOUR_MS;
         year.pass(day - (year.now - EVENING_MS).rem_euclid(day)).await;
         for world in worlds {
@@ -148,14 +148,14 @@ impl<'a> Year<'a> {
         }
     }
 
-    /// Lets time pass, first in one step, then in steps in which the service does what is due.
+    /// Lets time pass, first in one step, then in steps in which the service does due work.
     async fn pass(&mut self, ms: i64) {
         self.advance(ms - QUIET * STEP_MS).await;
         let (mut steps, mut quiet) = (0, 0);
         while quiet < QUIET && steps < STEPS_MAX {
             self.advance(STEP_MS).await;
             steps += 1;
-            // The clock stands still meanwhile: on a busy machine, a run would outlast the night.
+            // The clock stands still meanwhile: on a busy machine, a run would otherwise outlast the night.
             let mut moments = 0;
             while moments < MOMENTS_MAX && self.has_going_run().await {
                 real_moment().await;
@@ -171,7 +171,7 @@ impl<'a> Year<'a> {
         !schedule::due(&mut conn, now, 1).await.unwrap().is_empty()
     }
 
-    /// Whether a run does anything but wait for its platform.
+    /// Returns whether a run is doing anything but waiting for its platform.
     async fn has_going_run(&self) -> bool {
         let now = self.app.now(&self.org).await;
         let mut conn = self.app.store.read().await.unwrap();
@@ -184,7 +184,7 @@ impl<'a> Year<'a> {
         false
     }
 
-    /// A day and its night, in which somebody may join.
+    /// Simulates a day and its night, in which a contact may join.
     async fn day(&mut self) {
         for place in &mut self.places {
             for _ in 0..self.dice.below(3) {
@@ -193,7 +193,7 @@ impl<'a> Year<'a> {
                 place.added.insert(email, self.now);
             }
         }
-        // From the evening on. The night is looked at every two hours, so a run starts at most that late.
+        // From the evening on. The night is checked every two hours, so a run starts at most that late.
         for hours in [3, 2, 2, 2, 2] {
             self.pass(hours * HOUR_MS).await;
         }
@@ -202,7 +202,7 @@ impl<'a> Year<'a> {
         self.look().await;
     }
 
-    /// Notes what the runs of the day have verified.
+    /// Records the verdicts of the day's runs.
     async fn look(&mut self) {
         let zone = TimeZone::get(ZONE).unwrap();
         for place in &mut self.places {
@@ -213,7 +213,7 @@ impl<'a> Year<'a> {
                 if !run.state.is_over() || !place.seen.insert(run.id.to_string()) || run.state != RunState::Finished {
                     continue;
                 }
-                // The night that the run stands for: after an outage, it may start in the next one.
+                // Night of the run's slot: after an outage, it may start in the next one.
                 let slot = Timestamp::from_millisecond(run.due_at.unwrap().0).unwrap();
                 place.nights.entry((run.cause.as_str(), zone.to_datetime(slot).date())).or_default().push(run.rows);
                 if run.rows == 0 {
@@ -228,14 +228,14 @@ impl<'a> Year<'a> {
         }
     }
 
-    /// Asserts what was promised.
+    /// Asserts the promised schedule.
     fn judge(&self, seed: u64) {
         for place in &self.places {
             let who = format!("{} of seed {seed}", place.world.vendor().slug());
             let down_ms = |from: i64, to: i64| -> i64 {
                 place.outages.iter().map(|(begin, end)| (to.min(*end) - from.max(*begin)).max(0)).sum()
             };
-            // A night, its spread, two hours until the next look, and the repetitions after an outage.
+            // A night, its spread, two hours until the next check, and the retries after an outage.
             let night = |from: i64| {
                 32 * HOUR_MS
                     + down_ms(from, from + 6 * 24 * HOUR_MS)
@@ -279,7 +279,7 @@ impl<'a> Year<'a> {
         }
     }
 
-    /// The platform of a connection fails for three days.
+    /// Makes the platform of a connection fail for three days.
     async fn outage(&mut self, place: usize) {
         let begin = self.now;
         self.places[place].world.disturb(EspFaults { errors: 1_000, max: usize::MAX, ..EspFaults::none() });
@@ -291,7 +291,7 @@ impl<'a> Year<'a> {
         self.places[place].outages.push((begin, end));
     }
 
-    /// There are no credits for three days.
+    /// Removes all credits for three days.
     async fn poverty(&mut self) {
         let begin = self.now;
         let left = self.app.balance(&self.org).await.available.prepaid;
@@ -326,7 +326,7 @@ async fn no_night_goes_by_without_its_runs() {
         }
     }
     year.judge(seed);
-    // From here on, everybody has had an outage.
+    // From here on, every connection has had an outage.
     year.poverty().await;
     for _ in 0..PERIOD + 3 {
         year.day().await;

@@ -83,7 +83,7 @@ impl Answer {
             // Responses to sign-in attempts do not reveal how many are left.
             assert!((1..=300).contains(&self.number("retry-after")), "{self:?}");
         } else if self.status == 429 && path.starts_with("/hooks/") {
-            // Neither do senders of events.
+            // Responses to senders of events do not either.
             assert!((1..=60).contains(&self.number("retry-after")), "{self:?}");
         } else if self.status == 429 && path.starts_with("/v1/widget/") {
             // Visitors do not learn which limit they reached, or its value.
@@ -95,7 +95,7 @@ impl Answer {
                 assert!(self.headers.contains_key(name), "{name}: {self:?}");
             }
         }
-        // People open these links.
+        // Browsers open these links.
         let is_page = self.status == 404 && path.starts_with("/unsubscribe/");
         if to_head || self.status < 400 || is_page {
             return;

@@ -16,7 +16,7 @@ pub(super) async fn sqlite(directory: &Path) -> DatabasePlace {
         let directory = scratch_directory();
         let file = file_in(directory.path());
         migrate(DatabasePlace::Sqlite(file.clone())).await;
-        // The database is the one file once nobody has it open.
+        // The database is a single file once all connections are closed.
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         fs::read(file).unwrap()
     });

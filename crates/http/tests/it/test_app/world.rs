@@ -81,7 +81,7 @@ fn world() -> Arc<World> {
     World::builder()
         .site("honest-mail.com", people, plain())
         .site("xn--bcher-kva.com", Mailboxes::only(&["ann"]), plain())
-        // Misspelt by some.
+        // Mistyped by some users.
         .site("icloud.com", Mailboxes::percent_of("user", 100).with("ann", MailboxState::Exists), plain())
         .site("takes-all.com", Mailboxes::default(), preset("catch_all"))
         .site("blocks-us.com", Mailboxes::only(&["ann"]), plain().refusing(At::Rcpt, "blocked"))

@@ -99,7 +99,7 @@ async fn ten_thousand_scripted_calls_spend_no_more_than_the_cap() {
     };
     let statuses: Vec<u16> = stream::iter((0..CALLS).map(one)).buffer_unordered(64).collect().await;
     let count = |status| statuses.iter().filter(|one| **one == status).count();
-    // Where a check takes too long, it costs nothing, and another gets its place.
+    // A check that takes too long costs nothing, and another one gets its slot.
     assert!(count(200) >= 50 && count(200) + count(429) == CALLS, "{} and {}", count(200), count(429));
     assert_eq!(app.balance(&org).await.spent.total(), CAP);
     // The cap applies per day.
@@ -201,7 +201,7 @@ async fn each_visitor_has_a_limit() {
     let visitor = Visitor::new(&app, &public_key(&app, &org, None).await);
     at_one_moment(async {
         for _ in 0..3 {
-            // No server is asked: it would not answer at a standing clock.
+            // No server is probed: it would not respond while the clock stands still.
             visitor.checks("no-address").await.ok(200);
         }
         visitor.asks_nonce().await.error(429, "rate_limited");

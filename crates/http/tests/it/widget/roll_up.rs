@@ -16,7 +16,7 @@ use crate::test_app::{TestApp, pass, upkeep};
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// Lets a day pass, then maintenance until the day is summed up, then some more, which must add nothing.
+/// Lets a day pass, then maintenance rounds until the day is summed up, then some more, which must add nothing.
 async fn next_day(app: &TestApp, live: &str) -> Value {
     pass(DAY).await;
     pass(Duration::from_mins(11)).await;

@@ -1,7 +1,7 @@
-//! Has a link for a new password mailed to members who have forgotten theirs.
+//! Mails links for resetting a forgotten password.
 //!
-//! The response is the same for every address, after the same work: a request is stored, and whose address it is, is found out
-//! when the mail is made ([`probity_access::mail::forgotten`]). Requests are limited by address and by network.
+//! The response and the work are the same for every address: the request is stored, and the address is looked up when the mail is
+//! sent ([`probity_access::mail::forgotten`]). Requests are limited by address and by network.
 
 use probity_access::mail::forgotten::LIFE_MS;
 use probity_access::people::attempts::{self, AttemptSubject};
@@ -16,13 +16,13 @@ use crate::accounts::people::Visitor;
 use crate::accounts::people::sign_in::who;
 use crate::app::App;
 
-/// Returns what the page for signing in can offer.
+/// Returns the ways to sign in that the page offers.
 pub async fn get_sign_in_options(app: &App) -> Result<SignInOptions, ApiError> {
     let sso = app.config.hooks_url.is_some() && sso::any(&mut app.store.read().await?).await?;
     Ok(SignInOptions { sends_mail: app.sends_mail, sso })
 }
 
-/// Has a link for a new password mailed, if the address is a member's.
+/// Mails a link for resetting the password, if the address is a member's.
 pub async fn ask_for_link(app: &App, visitor: &Visitor, given: AskForLink) -> Result<AskedForLink, ApiError> {
     if !app.sends_mail {
         return Err(ApiError::conflict("this server sends no email; ask its operator for a link"));

@@ -45,14 +45,14 @@ pub async fn redeem_link(
     given: UseLink,
 ) -> Result<WithToken<SignedInShown>, ApiError> {
     let (found, by_network) = found(app, visitor, token).await?;
-    // The link is right, so nothing that is wrong with the rest counts against the network.
+    // The link is valid, so other errors do not count against the network.
     let profile = by_network.judged(&app.store, profile(&found.user, &given)).await?;
     if requires_sso(app, &mut app.store.read().await?, &found.user).await? {
         app.store.write(|tx| by_network.take_back_correct(tx).scope_boxed()).await?;
         return Err(ApiError::of(Code::SsoRequired));
     }
     let whose = (found.user.org, found.user.id);
-    // The holder of a link could guess codes from any number of networks.
+    // The holder of a link could guess codes from many networks.
     let person = AttemptSubject::Person(whose.0, whose.1);
     let by_person = attempts::begin(app.attempts(), person, Network::NOWHERE).await;
     let by_person = by_network.judged(&app.store, by_person).await?;

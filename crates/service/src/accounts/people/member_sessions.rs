@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::callers::admission::require_operator;
 use crate::callers::caller::Caller;
 
-/// Refusal of everybody else. No route offers them these acts; it prevents a mistake.
+/// Error for all other callers. No route offers them these acts; the check guards against mistakes.
 const ONLY_OPERATOR: &str = "only the operator can see and end sessions of others";
 
 /// Lists the sessions of a member of the caller's organization, most recently used first.

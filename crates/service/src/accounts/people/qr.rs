@@ -1,4 +1,4 @@
-//! QR codes as paths, which a page draws itself: a page's policy allows no images from elsewhere.
+//! QR codes as paths that pages draw themselves, because their policy allows no external images.
 
 use std::fmt::Write as _;
 

@@ -63,7 +63,7 @@ pub fn not_signed_in() -> ApiError {
     ApiError::of(Code::NotSignedIn)
 }
 
-/// Opens the session of a token unless it has expired.
+/// Returns the session of a token, unless it has expired.
 pub async fn open_session(app: &App, token: SessionToken) -> Result<OpenSession, ApiError> {
     let signed_in = Arc::new(signed_in(app, &token, app.now()).await?);
     Ok(OpenSession { signed_in, token })

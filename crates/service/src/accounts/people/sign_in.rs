@@ -91,7 +91,7 @@ pub(super) fn who(app: &App, email: &str) -> SecretHash {
     app.secrets.who(&compared)
 }
 
-/// Returns the accounts whose password matches, limited to the chosen organization if there is one.
+/// Returns the accounts that the password matches, limited to the chosen organization if there is one.
 async fn fitting(
     app: &App,
     who: &SecretHash,

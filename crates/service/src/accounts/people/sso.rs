@@ -1,8 +1,8 @@
 //! Single sign-on by OpenID Connect, for each organization with its own provider.
 //!
-//! The owner sets the provider and claims domains ([`setup`]); a domain counts once it is proven ([`domains`]), and as long as its
-//! record is there ([`records`]). A sign-in goes to the provider and comes back ([`sign_in`]), and leads to a session of that
-//! organization only ([`admission`]). The protocol is in `probity-sso`; requests go through the egress guard ([`provider`]).
+//! The owner sets the provider and claims domains ([`setup`]); a domain counts once it is proven ([`domains`]), and as long as
+//! its record exists ([`records`]). A sign-in redirects to the provider and back ([`sign_in`]), and starts a session of that
+//! organization only ([`admission`]). The protocol is in `probity-sso`; requests pass the egress guard ([`provider`]).
 
 mod admission;
 pub mod domains;
@@ -25,24 +25,24 @@ use crate::callers::caller::Caller;
 
 pub use provider::SsoProviders;
 
-/// Time for which a sign-in at a provider may take, in milliseconds.
+/// Maximum duration of a sign-in at a provider, in milliseconds.
 pub const SSO_FLOW_MS: i64 = 10 * 60_000;
-/// Path at which browsers come back.
+/// Path to which providers redirect browsers.
 const CALLBACK: &str = "/app/sso/callback";
 
-/// Reason why a sign-in at a provider leads to no session.
+/// Reason why a sign-in at a provider starts no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SsoRefusal {
-    /// The organization has no single sign-on, or may not use it.
+    /// The organization has no single sign-on, or its plan lacks it.
     Off,
-    /// The answer belongs to no sign-in that this browser began and that is still open.
+    /// The response matches no open sign-in of this browser.
     Stale,
-    /// The provider, or the user there, has declined.
+    /// The provider or the user declined.
     Declined,
     Fault(SsoFault),
-    /// The address is at none of the organization's proven domains.
+    /// The domain of the address is not a proven one of the organization.
     Domain,
-    /// The address is no member's, and newcomers are not admitted.
+    /// No member has the address, and new members are not admitted.
     NoMember,
     Seats,
     Paused,
@@ -55,7 +55,7 @@ pub enum SsoRefusal {
 }
 
 impl SsoRefusal {
-    /// The word by which the page for signing in knows it.
+    /// Returns the code for the sign-in page.
     pub fn word(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -86,7 +86,7 @@ impl From<StoreError> for SsoRefusal {
     }
 }
 
-/// Returns the URL to which providers send browsers back; `None` unless the operator has set the service's URL.
+/// Returns the URL to which providers redirect browsers; `None` unless the operator has set the service's URL.
 fn redirect_uri(app: &App) -> Option<String> {
     app.config.hooks_url.as_ref().map(|url| format!("{}{CALLBACK}", url.trim_end_matches('/')))
 }
@@ -99,8 +99,8 @@ fn obstacle(app: &App, org: &OrgRecord) -> Option<&'static str> {
     app.config.hooks_url.is_none().then_some("public_url")
 }
 
-/// Returns whether a member may sign in only at the provider. The owner may always use the password, so that a broken provider
-/// locks nobody out for good.
+/// Returns whether a member can sign in only at the provider. The owner can always use the password, so that a broken provider
+/// cannot lock out the organization.
 pub(super) async fn requires_sso(app: &App, conn: &mut Conn, user: &TeamMember) -> Result<bool, StoreError> {
     let Some(domain) = user.email.as_deref().and_then(email_domain).filter(|_| !user.is_primary) else {
         return Ok(false);
@@ -112,12 +112,12 @@ pub(super) async fn requires_sso(app: &App, conn: &mut Conn, user: &TeamMember) 
     Ok(obstacle(app, &organization::by_no(conn, user.org).await?).is_none())
 }
 
-/// Refuses everybody but the operator.
+/// Refuses all callers but the operator.
 fn operator_only(caller: &Caller) -> Result<OrgNo, ApiError> {
     require_operator(caller, "only the operator can do this")
 }
 
-/// Refuses everybody but the owner and the operator.
+/// Refuses all callers but the owner and the operator.
 fn owner_only(caller: &Caller) -> Result<OrgNo, ApiError> {
     match caller {
         Caller::Staff { .. } => Ok(caller.org()),

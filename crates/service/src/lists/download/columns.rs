@@ -22,10 +22,10 @@ use crate::lists::download::values::CellValue;
 pub(super) const HEADER: [&str; 9] =
     ["email", "domain", "processed", "passed", "status", "reason", "suggestion", "completed_at", "index"];
 
-/// Columns of a run, after the others: the actions on each contact.
+/// Columns for runs, after the others: the actions on each contact.
 pub(super) const RUN_HEADER: [&str; 5] = ["fixed", "deleted", "unsubscribed", "updated", "tagged"];
 
-/// Begins the names of our columns behind those of a file.
+/// Prefix of our column names after those of a file.
 const PREFIX: &str = "probity_";
 
 #[derive(Clone)]
@@ -57,7 +57,7 @@ struct UploadColumns {
     without: RowsWithout,
     /// Keys of its columns in a line of JSON.
     keys: Vec<String>,
-    /// Suffix of our column names that makes them differ from the file's.
+    /// Suffix that makes our column names differ from the file's.
     suffix: String,
 }
 
@@ -122,7 +122,7 @@ impl FileColumns {
         self.own.as_ref().map_or(&[], |own| &own.about.above)
     }
 
-    /// Returns the cells of a record above the header; none for the line that names the separator.
+    /// Returns the cells of a record above the header; none for the line that declares the separator.
     pub(super) fn cells_above(&self, record: &str) -> Vec<String> {
         if separator(record.as_bytes()).is_some() {
             return Vec::new();
@@ -151,7 +151,7 @@ impl FileColumns {
         cells::cells(&own.about, theirs.clone()).into_iter().map(Cow::Owned).chain(ours).collect()
     }
 
-    /// Returns the values of a row, in column order, where numbers are more than their digits.
+    /// Returns the values of a row, in column order, with numbers as numbers.
     #[cfg(feature = "xlsx")]
     pub(super) fn values<'a>(&self, row: &'a OriginalRow) -> Vec<CellValue<'a>> {
         let ours = self.values_of_ours(row).into_iter();
@@ -160,7 +160,7 @@ impl FileColumns {
         cells::cells(&own.about, theirs.clone()).into_iter().enumerate().map(value).chain(ours).collect()
     }
 
-    /// Returns the values of the columns that are not the file's.
+    /// Returns the values of our own columns.
     fn values_of_ours<'a>(&self, row: &'a OriginalRow) -> Vec<CellValue<'a>> {
         let has_own = self.own.is_some() && row.own.is_some();
         let of_run = run_values(&row.row).into_iter().filter(|_| self.is_run && !has_own);
@@ -197,7 +197,7 @@ impl FileColumns {
         self.own.as_ref().map_or(0, |own| i64::from(own.upload.choice.header))
     }
 
-    /// Returns up to `count` rows of the uploaded file, if its columns are wanted, each with whether it is in the job; fewer if
+    /// Returns up to `count` rows of the uploaded file, if its columns are included, each with whether it is in the job; fewer if
     /// they are long, none after the last.
     pub(super) async fn own_rows(
         &self,

@@ -89,7 +89,7 @@ impl CsvRows {
     }
 }
 
-/// Whether a program that takes another separator would find a formula within a cell.
+/// Returns whether a program with another separator would find a formula within a cell.
 fn splits_into_formula(cell: &str) -> bool {
     cell.split([',', ';']).skip(1).any(is_formula)
 }
@@ -126,7 +126,7 @@ mod tests {
             rest = &rest[used..];
             email = cells[..ends[0]].to_vec();
         }
-        // The reader ends a record at its first line end and skips the second one later.
+        // The reader ends a record at its first line end, and skips the second one later.
         (rest.trim_ascii_start().len(), email)
     }
 

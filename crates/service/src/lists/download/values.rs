@@ -1,4 +1,4 @@
-//! Values of cells, for formats that tell numbers from texts.
+//! Values of cells, for formats that distinguish numbers from text.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! Sign-in attempts, counted before they are made: after some failures each next attempt must wait longer, up to a bound.
 //!
 //! An attempt counts against a slot, a number the caller derives from a keyed hash. The table has at most as many rows as slots,
-//! whatever names an attacker invents. Two names in one slot share its short delay, and without the key nobody can search for such
-//! a pair. Because attempts are counted first, a thousand parallel attempts are as slow as sequential ones.
+//! regardless of the names that an attacker invents. Two names in one slot share its short delay, and without the key such a pair
+//! cannot be searched for. Because attempts are counted first, 1,000 parallel attempts are as slow as sequential ones.
 
 use probity_mail::time::Millis;
 
@@ -66,7 +66,7 @@ pub async fn begin(tx: &mut Tx, slots: &[AttemptSlot], now: Millis) -> Result<st
         let removed = || StoreError::corrupt("a counter of attempts was removed while it was locked");
         let (counted, next_at, forget_at) = stored.ok_or_else(removed)?;
         let counts = forget_at > now;
-        // No delay leads to this time: a wrong clock wrote it.
+        // No delay leads to this time, so a wrong clock wrote it.
         if counts && next_at > now && next_at.since(now) <= slot.backoff.longest_ms {
             wait_until = wait_until.max(Some(next_at));
         }

@@ -1,9 +1,8 @@
 //! Forgotten passwords: requests for a mailed link, and the links that are issued for them.
 //!
 //! A request is stored by the keyed hash of its address, with the same work for every address; [`take`] removes a request to
-//! serve it. Anybody can ask for anybody, so a request never ends a link that works: a mailed link stands
-//! beside the operator's, and is mailed again while it works; all end when one is used
-//! ([`super::super::users::invitations::redeem`]).
+//! serve it. Anyone can request a link for any address, so a request never ends a valid link: a mailed link exists beside the
+//! operator's, and is mailed again while it is valid; all end when one is used ([`super::super::users::invitations::redeem`]).
 
 use probity_account::id::UserId;
 use probity_account::language::PageLanguage;
@@ -25,7 +24,7 @@ pub struct ForgottenPassword {
     pub asked_at: Millis,
 }
 
-/// Link of a member that works.
+/// Valid link of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StandingLink {
     /// Hash of the link that was not mailed.
@@ -49,12 +48,12 @@ statements! {
              mail_run = NULL, created_at = $3, expires_at = $4 WHERE org_no = $1 AND user_id = $2 AND mailed_hash IS NOT NULL";
 }
 
-/// Stores a request; one of the same address takes its place.
+/// Stores a request, in place of an earlier one of the same address.
 pub async fn ask(tx: &mut Tx, asked: &ForgottenPassword) -> Result<()> {
     tx.execute(&ASK, args!(asked => who, language, asked_at)).await.map(drop)
 }
 
-/// Whether [`take`] would find a request: reads only.
+/// Returns whether [`take`] would find a request: reads only.
 pub async fn any(conn: &mut Conn, now: Millis) -> Result<bool> {
     conn.has(&ANY, args![now]).await
 }
@@ -66,7 +65,7 @@ pub async fn take(tx: &mut Tx, now: Millis) -> Result<Option<ForgottenPassword>>
 
 records!(row => ForgottenPassword { who, asked_at; language: row.language()? });
 
-/// The links of a member that work now.
+/// Returns the currently valid links of a member.
 pub async fn standing(tx: &mut Tx, org: OrgNo, user: UserId, now: Millis) -> Result<Option<StandingLink>> {
     tx.find(&STANDING, args![org, user, now]).await
 }
@@ -76,7 +75,7 @@ records!(row => StandingLink {
     by_mail: row.read::<Option<SecretHash>>("mailed_hash")?.is_some(),
 });
 
-/// Has a member's mailed link mailed once more; it then works until `expires_at`.
+/// Queues a member's mailed link to be mailed again; it is then valid until `expires_at`.
 pub async fn mail_again(tx: &mut Tx, org: OrgNo, user: UserId, now: Millis, expires_at: Millis) -> Result<()> {
     tx.execute(&AGAIN, args![org, user, now, expires_at]).await.map(drop)
 }

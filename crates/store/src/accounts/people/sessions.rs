@@ -51,7 +51,7 @@ pub struct SignedInUser {
     /// The user's address; the owner of a new installation may have none.
     pub email: Option<String>,
     pub name: Option<String>,
-    /// Language in which they are written to, if it is known.
+    /// Language of the user's mail and pages, if known.
     pub language: Option<PageLanguage>,
     pub role: MemberRole,
     /// Whether they are the owner.

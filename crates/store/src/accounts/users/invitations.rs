@@ -66,7 +66,7 @@ statements! {
             JOIN users u ON u.org_no = i.org_no AND u.id = i.user_id JOIN org o ON o.org_no = i.org_no \
             WHERE (i.hash = $1 OR i.mailed_hash = $1) AND i.expires_at > $2 AND u.status <> 'paused'";
     SPEND = "DELETE FROM invitation WHERE (hash = $1 OR mailed_hash = $1) AND expires_at > $2";
-    // Only the status: concurrent changes by an administrator stay.
+    // Changes the status only, so that concurrent changes by an administrator stay.
     ACCEPT = "UPDATE users SET status = 'active' WHERE org_no = $1 AND id = $2 AND status = 'invited'";
     VERIFY = "UPDATE users SET email_verified = 1 WHERE org_no = $1 AND id = $2";
     WITHDRAW = "DELETE FROM invitation WHERE org_no = $1 AND user_id = $2";

@@ -23,13 +23,13 @@ pub struct ClaimedLinkMail {
     pub org_name: Option<String>,
     /// Seed from which the link is derived.
     pub seed: [u8; 16],
-    /// Time at which the mail was asked for.
+    /// Time at which the mail was requested.
     pub created_at: Millis,
     /// Expiry of the link.
     pub expires_at: Millis,
-    /// Whether the recipient is a member already, who is to choose a new password.
+    /// Whether the recipient is already a member, who is to choose a new password.
     pub is_member: bool,
-    /// Language of the mail: as it was asked for, or the recipient's.
+    /// Language of the mail: as requested, or the recipient's.
     pub language: Option<PageLanguage>,
     /// Finished attempts.
     pub attempts: i64,
@@ -65,7 +65,7 @@ statements! {
               WHERE org_no = $1 AND user_id = $2 AND mail_run = $3 AND mail_state = 'waiting'";
 }
 
-/// Sets the language of a person's mail with a link. `None`: their own.
+/// Sets the language of a user's mail with a link. `None`: the user's own.
 pub async fn speak(tx: &mut Tx, org: OrgNo, user: UserId, language: Option<PageLanguage>) -> Result<()> {
     tx.execute(&SPEAK, args![org, user, language]).await.map(drop)
 }

@@ -38,7 +38,7 @@ pub struct PostalAddress {
 #[expect(clippy::struct_excessive_bools, reason = "the contract has four independent wishes")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotificationSettings {
-    /// A list was cleaned.
+    /// A list was verified.
     pub after_flossing: bool,
     /// Weekly figures.
     pub weekly_report: bool,
@@ -101,7 +101,7 @@ pub struct UserProfile {
     pub address: Option<PostalAddress>,
     /// Notifications that they want.
     pub notifications: NotificationSettings,
-    /// Language in which they are written to, if it is known.
+    /// Language of the user's mail and pages, if known.
     pub language: Option<PageLanguage>,
 }
 

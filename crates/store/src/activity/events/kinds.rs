@@ -6,7 +6,7 @@ probity_mail::named! {
         KeyCreated = "key_created",
         KeyRevoked = "key_revoked",
         KeyRenamed = "key_renamed",
-        /// A key got a successor, and ends when the overlap does.
+        /// A key was rotated, and ends after the overlap.
         KeyRotated = "key_rotated",
         CreditsGranted = "credits_granted",
         /// The balance was corrected by hand.
@@ -24,7 +24,7 @@ probity_mail::named! {
         Login = "login",
         /// A password was set or changed.
         PasswordChanged = "password_changed",
-        /// A link that sets a new password was created: by the operator, or by the system for somebody who asked for one.
+        /// A link that sets a new password was created by the operator, or by the system on request.
         ResetLinkCreated = "reset_link_created",
         /// A user enabled two-factor authentication.
         SecondFactorEnabled = "second_factor_enabled",
@@ -33,7 +33,7 @@ probity_mail::named! {
         /// Single sign-on was set up, or its settings changed.
         SsoChanged = "sso_changed",
         SsoDeleted = "sso_deleted",
-        /// A domain was proven to be the organization's.
+        /// A domain was proven to belong to the organization.
         DomainProven = "domain_proven",
         /// The record of a proven domain was found missing.
         DomainRecordMissing = "domain_record_missing",

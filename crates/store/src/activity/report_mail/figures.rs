@@ -1,4 +1,4 @@
-//! What reports say of an organization's connections: actions that were done, and what waits for a person.
+//! Figures in reports about an organization's connections: actions done, and connections that wait for a user.
 
 use probity_account::connections::ContactAction;
 
@@ -15,7 +15,7 @@ pub struct DoneActions {
     pub actions: i64,
 }
 
-/// Connection that waits for a person.
+/// Connection that waits for a user.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitingConnection {
     pub name: String,
@@ -30,7 +30,7 @@ pub struct WaitingConnection {
 statements! {
     DONE = "SELECT kind, CAST(SUM(actions) AS BIGINT) AS actions FROM contact_action_day \
             WHERE org_no = $1 AND day >= $2 AND day <= $3 GROUP BY kind";
-    // An organization has at most a hundred connections.
+    // An organization has at most 100 connections.
     WAITING = "SELECT c.name, c.disconnected_why, (SELECT CAST(COALESCE(SUM(a.actions), 0) AS BIGINT) FROM connection_run r \
                JOIN contact_action_count a ON a.org_no = r.org_no AND a.job_no = r.job_no AND a.state = 'planned' \
                WHERE r.org_no = c.org_no AND r.connection_id = c.id AND r.state = 'needs_confirmation') AS planned, \
@@ -49,7 +49,7 @@ pub async fn done(conn: &mut Conn, org: OrgNo, (first, last): (i64, i64)) -> Res
 
 records!(row => DoneActions { kind, actions });
 
-/// Returns the connections that wait for a person, by name.
+/// Returns the connections that wait for a user, by name.
 pub async fn waiting(conn: &mut Conn, org: OrgNo) -> Result<Vec<WaitingConnection>> {
     let mut all: Vec<WaitingConnection> = conn.all(&WAITING, args![org, ScheduleWait::Credits]).await?;
     all.retain(|one| one.is_refused || one.planned > 0 || one.needs_credits);

@@ -1,4 +1,4 @@
-//! Weekly and monthly reports: each member has a time at which they are planned next.
+//! Planning of weekly and monthly reports: each member has a time for the next plan.
 
 use probity_account::connections::AccountZone;
 use probity_account::id::UserId;
@@ -26,7 +26,7 @@ statements! {
     DUE_PLANS = "SELECT u.org_no, u.id, u.reports_at, s.time_zone FROM users u \
                  LEFT JOIN org_settings s ON s.org_no = u.org_no WHERE u.reports_at <= $1 ORDER BY u.reports_at LIMIT $2";
     ADVANCE = "UPDATE users SET reports_at = $4 WHERE org_no = $1 AND id = $2 AND reports_at = $3";
-    // A period has one report however often it is planned, and none for members who joined after it.
+    // A period has one report, even if planned repeatedly, and none for members who joined after it.
     ADD = concat!("INSERT INTO report_mail (org_no, user_id, kind, subject, created_at, attempts, next_at) \
            SELECT u.org_no, u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), 0, CAST($5 AS BIGINT) FROM users u \
            JOIN org o ON o.org_no = u.org_no WHERE u.org_no = $1 AND u.id = $2 \

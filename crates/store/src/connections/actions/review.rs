@@ -36,7 +36,7 @@ pub enum ReviewDecision {
 pub enum Undecidable {
     /// The row has no action.
     NoAction,
-    /// A user, or a change since, has decided about the action before.
+    /// A user, or a later change, has already decided.
     DecidedBefore,
     /// The run does not wait for decisions.
     NotWaiting,
@@ -56,7 +56,7 @@ statements! {
     WAITING = "SELECT a.idx FROM contact_action a JOIN connection_run r ON r.org_no = a.org_no AND r.job_no = a.job_no \
                WHERE a.org_no = $1 AND a.job_no = $2 AND a.state = 'planned' AND r.state = 'needs_confirmation' \
                AND a.idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3})";
-    // What was done in some lists is kept.
+    // Actions performed in some lists are recorded.
     DECIDE = "UPDATE contact_action SET state = $4, settled_at = $5, message = COALESCE(message, $6) WHERE org_no = $1 AND job_no = $2 AND state = 'planned' \
               AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3}) RETURNING idx, kind, reason";
     KNOWN = "SELECT idx FROM contact_action WHERE org_no = $1 AND job_no = $2 \
@@ -95,7 +95,7 @@ pub async fn examples(conn: &mut Conn, org: OrgNo, job: JobNo, at_most: i64) -> 
     conn.all(&EXAMPLES, args![org, job, at_most]).await
 }
 
-/// Returns the values (JSON) that contacts of these rows had before their actions, where they are kept.
+/// Returns the values (JSON) that contacts of these rows had before their actions, if stored.
 pub async fn values_before(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<BTreeMap<i64, Vec<u8>>> {
     let mut values = BTreeMap::new();
     let found: Vec<(i64, Vec<u8>)> = conn.all(&BEFORE, args![org, job, listed(rows)]).await?;

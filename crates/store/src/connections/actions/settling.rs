@@ -1,6 +1,6 @@
-//! Outcomes of actions: stored once, with what the marks of contacts say of them.
+//! Outcomes of actions: stored once, together with the marks of their contacts.
 //!
-//! Platforms with batches answer about hundreds of contacts at once, so equal outcomes are stored together.
+//! Platforms with batches respond about hundreds of contacts at once, so equal outcomes are stored together.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::number::OrgNo;
 use crate::privacy::sealing::seal;
 use crate::records::{TypedStatements as _, listed};
 
-/// What a mark says of a contact that could not be fixed, because another contact had the suggested address.
+/// Mark of a contact that could not be fixed, because another contact had the suggested address.
 pub(crate) const TAKEN: &str = "taken";
 
 /// Beginning of the message of an action that was performed in some of the contact's lists, but not in all.
@@ -30,8 +30,8 @@ statements! {
               WHERE org_no = $1 AND job_no = $2 AND state = 'due' \
               AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3}) RETURNING idx, kind, reason";
     KEEP_UNDO = "UPDATE contact_action SET undo = $4 WHERE org_no = $1 AND job_no = $2 AND idx = $3";
-    // The list comes first, and each mark is found by key. An update joined with the list would read every mark of the connection
-    // for each row of it on SQLite. Nothing is inserted: marks that do not exist have no row to join.
+    // The list comes first, and each mark is found by key. On SQLite, an update joined with the list would read every mark of the
+    // connection for each row of it. Nothing is inserted: missing marks have no row to join.
     MARK = "INSERT INTO contact_mark (org_no, connection_id, contact, address, job_no, idx, seen_at, acted, acted_at, effect) \
             SELECT m.org_no, m.connection_id, m.contact, m.address, m.job_no, m.idx, m.seen_at, each.value ->> 1, \
             CAST($4 AS BIGINT), {unhex:each.value ->> 2} FROM {each:$3} CROSS JOIN contact_mark m \
@@ -46,8 +46,8 @@ statements! {
               WHERE org_no = $1 AND job_no = $2 AND idx = $3";
 }
 
-/// Settles due actions of a held run. Returns those that were due until now, in the order of rows, with their kinds, and whether
-/// the contacts are as wanted now. The marks of contacts tell what was done to them.
+/// Settles due actions of a held run. Returns those that were due, in the order of rows, with their kinds and whether the
+/// contacts are now in the requested state. Marks record what was done to the contacts.
 pub async fn settle(
     tx: &mut Tx,
     fence: &RunFence,
@@ -79,8 +79,8 @@ pub async fn settle(
     Ok(changed)
 }
 
-/// Records what a platform has done, although the run was canceled, put back or taken over during the call. What it shows as not
-/// done would otherwise be done. Returns the same as [`settle`].
+/// Records what a platform has done, even if the run was canceled, put back or taken over during the call; otherwise the action
+/// would be repeated. Returns the same as [`settle`].
 pub async fn record(
     tx: &mut Tx,
     (org, job): (OrgNo, JobNo),
@@ -88,7 +88,7 @@ pub async fn record(
     now: Millis,
 ) -> Result<Vec<(i64, ContactAction, bool)>> {
     match jobs::lock(tx, org, job).await {
-        // Nothing shows the run any more.
+        // The run is no longer shown.
         Err(StoreError::NotFound) => return Ok(Vec::new()),
         locked => locked?,
     };
@@ -98,7 +98,7 @@ pub async fn record(
         let open = tx.find(&OPEN, args![org, job, fact.idx]).await?;
         let Some((kind, reason, before)) = open else { continue };
         tx.execute(&RECORD, args![org, job, fact.idx, fact.state, now]).await?;
-        // An erased contact keeps no values.
+        // The values of an erased contact are not kept.
         if before != ActionState::Ignored {
             keep_undo(tx, (org, job), fact).await?;
         }
@@ -113,7 +113,7 @@ pub async fn record(
     Ok(changed)
 }
 
-/// Records that open actions were performed in some of their contacts' lists, whatever becomes of them in the others.
+/// Records that open actions were performed in some of their contacts' lists, regardless of the others.
 pub async fn begin(tx: &mut Tx, (org, job): (OrgNo, JobNo), rows: impl Iterator<Item = i64>) -> Result<()> {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
@@ -133,11 +133,11 @@ async fn keep_undo(tx: &mut Tx, (org, job): (OrgNo, JobNo), action: &SettledActi
 struct MarkNotes(BTreeMap<[u8; 16], (&'static str, Option<[u8; 16]>)>);
 
 impl MarkNotes {
-    /// Takes what was done to a contact, or that its right address was taken.
+    /// Adds an action on a contact, or that its right address was taken.
     fn take(&mut self, kind: ContactAction, action: &SettledAction) {
         let (acted, effect) = match action.state {
             ActionState::Done => (kind.as_str(), action.effect),
-            // The contact no longer exists, or another run has told what it did.
+            // The contact no longer exists, or another run has recorded its own action.
             ActionState::Gone if action.message.is_none() => (kind.as_str(), None),
             ActionState::Taken => (TAKEN, action.effect),
             _ => return,

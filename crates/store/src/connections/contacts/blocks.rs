@@ -115,7 +115,7 @@ fn parsed(entry: &[u8]) -> Result<Option<(Option<i64>, &str)>> {
     Ok(Some((list, id)))
 }
 
-/// Returns the contacts of these rows, given in ascending order; erased ones are missing.
+/// Returns the contacts of these rows, given in ascending order; erased ones are omitted.
 pub async fn contacts(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<BTreeMap<i64, RunContact>> {
     let mut found = BTreeMap::new();
     let Some((lowest, highest)) = rows.first().zip(rows.last()) else { return Ok(found) };

@@ -17,7 +17,7 @@ statements! {
     BEHIND = "SELECT first_idx FROM contact_block WHERE org_no = $1 AND job_no = $2 AND first_idx > $3 ORDER BY first_idx LIMIT $4";
     BLOCK = "SELECT body FROM contact_block WHERE org_no = $1 AND job_no = $2 AND first_idx = $3";
     SET_BLOCK = "UPDATE contact_block SET body = $4 WHERE org_no = $1 AND job_no = $2 AND first_idx = $3";
-    // Actions stay, without the values before them.
+    // Actions stay, without the earlier values.
     FORGET_VALUES = "UPDATE contact_action SET undo = NULL WHERE org_no = $1 AND job_no = $2 AND undo IS NOT NULL \
                      AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3})";
     DROP_BLOCKS = "DELETE FROM contact_block WHERE org_no = $1 AND job_no = $2 AND first_idx IN (SELECT first_idx \

@@ -1,4 +1,4 @@
-//! Marks: what runs have learned of a contact, and what they did to it last.
+//! Marks: facts about a contact from runs, and the last action on it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,26 +15,26 @@ use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
 use crate::records::{FromColumn, ReadColumns as _, listed, records};
 
-/// What was done to a contact last.
+/// Last action on a contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoneBefore {
     Done(ContactAction),
-    /// It could not be fixed: another contact had the suggested address, or it had that address itself by then.
+    /// It could not be fixed: another contact had the suggested address, or it already had that address itself.
     Taken,
 }
 
-/// What is known of a contact.
+/// Known facts about a contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContactMark {
     /// Keyed hash of the address that was read last.
     pub address: SuppressionTag,
-    /// Run that read it last, and when.
+    /// Run that read it last, and the time.
     pub job: JobNo,
     pub seen_at: Millis,
     /// Last change, by the platform's clock.
     pub changed_at: Option<Millis>,
     pub done: Option<(DoneBefore, Millis)>,
-    /// Keyed hash of what was done.
+    /// Keyed hash of the last action.
     pub effect: Option<[u8; 16]>,
 }
 
@@ -52,7 +52,7 @@ statements! {
             AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3})");
 }
 
-/// The marks of these contacts, by any run of the connection.
+/// Returns the marks of these contacts, by any run of the connection.
 pub async fn marks(
     conn: &mut Conn,
     org: OrgNo,
@@ -64,7 +64,7 @@ pub async fn marks(
     rows.iter().map(|row| Ok((row.read("contact")?, row.record::<ContactMark>()?))).collect()
 }
 
-/// The marks of those contacts of a run to which something was done, by row.
+/// Returns the marks of those contacts of a run that an action has changed, by row.
 pub async fn acted(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<BTreeMap<i64, ContactMark>> {
     let found = conn.rows(&ACTED, args![org, job, listed(rows)]).await?;
     found.iter().map(|row| Ok((row.get("idx")?, row.record::<ContactMark>()?))).collect()

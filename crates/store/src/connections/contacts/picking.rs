@@ -1,7 +1,7 @@
 //! Contacts that become rows of an automatic run: those that were never verified, or those with the oldest verdicts.
 //!
-//! A mark has the time at which its address was last read for a verdict. It is written while a run reads, and taken back if the
-//! run ends without verdicts ([`forget_reading`]).
+//! A mark has the time at which its address was last read for a verdict. It is written while a run reads, and reverted if the run
+//! ends without verdicts ([`forget_reading`]).
 
 use std::collections::HashMap;
 
@@ -21,12 +21,12 @@ use crate::records::{ReadColumns as _, listed, records};
 
 statements! {
     FORGET_READING = "UPDATE contact_mark SET verified_at = before_at WHERE org_no = $1 AND connection_id = $2 AND job_no = $3";
-    // Contacts of the share that were not read have left. They count as verified, so that others get their turn.
+    // Contacts of the share that were not read have left. They count as verified, to let others take their turn.
     RETIRE = "UPDATE contact_mark SET verified_at = $4 WHERE org_no = $1 AND connection_id = $2 AND job_no <> $3 \
               AND (verified_at < $5 OR (verified_at = $5 AND contact <= $6))";
 }
 
-/// What is known of a contact on a page.
+/// Known facts about a contact on a page.
 pub(super) struct KnownContact {
     pub(super) address: SuppressionTag,
     /// Last run that read it, and its row.
@@ -35,7 +35,7 @@ pub(super) struct KnownContact {
     verified_at: Option<Millis>,
 }
 
-/// Returns what is known of these contacts.
+/// Returns the known facts about these contacts.
 pub(super) async fn known(
     tx: &mut Tx,
     (org, connection): (OrgNo, ConnId),
@@ -68,7 +68,7 @@ pub(super) fn picks(run: &ConnectionRun, contact: &ReadContact, known: Option<&K
     }
 }
 
-/// Takes back what a run has noted that ends without verdicts.
+/// Reverts the marks of a run that ends without verdicts.
 pub(crate) async fn forget_reading(tx: &mut Tx, run: &ConnectionRun) -> Result<()> {
     if run.rows == 0 {
         return Ok(());
@@ -76,7 +76,7 @@ pub(crate) async fn forget_reading(tx: &mut Tx, run: &ConnectionRun) -> Result<(
     tx.execute(&FORGET_READING, args![run.org, run.connection, run.job]).await.map(drop)
 }
 
-/// Retires the contacts of a complete run's share that it has not met.
+/// Retires the contacts of a complete run's share that were not read.
 pub(crate) async fn retire(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     let ContactPick::Oldest { cut: Some((at, last)), .. } = &run.pick else { return Ok(()) };
     tx.execute(&RETIRE, args!(run => org, connection, job; now, at, last)).await.map(drop)

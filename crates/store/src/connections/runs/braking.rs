@@ -1,6 +1,6 @@
-//! What the brake sees of a run: its plan, its connection, and the earlier runs that acted without confirmation.
+//! Figures that the brake compares: the run's plan, its connection, and earlier runs that acted without confirmation.
 //!
-//! Earlier runs count from the last one on that was held by such a sum and then confirmed: whoever confirmed it has seen them.
+//! Earlier runs count since the last one that was held for their sum and then confirmed, because that confirmation covered them.
 
 use probity_account::connections::{
     BrakeCount, BrakeReason, ConnectionSettings, RunFacts, UnaskedRuns, brake, together_ms,
@@ -13,7 +13,7 @@ use crate::db::{Tx, args, statements};
 use crate::jobs;
 use crate::records::{TypedStatements as _, damaged};
 
-/// Runs of a connection since a time that acted without confirmation, in the account of a run.
+/// Runs of a connection since a time that acted without confirmation, on the account of a run.
 macro_rules! unasked {
     () => {
         "r.org_no = $1 AND r.connection_id = $2 AND r.created_at >= $3 AND r.account_tag = $4 AND r.unasked = 1 \
@@ -24,7 +24,7 @@ macro_rules! unasked {
 }
 
 statements! {
-    // Of a run that was ended early, only what it has done counts: its contacts leave no room for more.
+    // Of a run that ended early, only its completed actions count, so its contacts do not raise the limit.
     CONTACTS = concat!("SELECT CAST(COALESCE(SUM(CASE WHEN r.cause = 'manual' THEN 0 ELSE r.rows_total END), 0) AS BIGINT) AS of_some, \
                CAST(COALESCE(MAX(CASE WHEN r.cause = 'manual' THEN r.rows_total ELSE 0 END), 0) AS BIGINT) AS of_all \
                FROM connection_run r WHERE r.state = 'finished' AND ", unasked!());
@@ -40,8 +40,7 @@ pub(super) fn settings_of(run: &ConnectionRun) -> Result<ConnectionSettings> {
     serde_json::from_str(&run.settings).map_err(damaged)
 }
 
-/// Returns why a run with this number of planned actions that cannot be undone has to wait, and stores what later runs count
-/// of it.
+/// Returns why a run with this number of planned irreversible actions must wait, and stores its count for later runs.
 pub(super) async fn held_by(
     tx: &mut Tx,
     run: &ConnectionRun,
@@ -66,7 +65,7 @@ pub(super) async fn held_by(
     Ok(held_by)
 }
 
-/// Returns whether a person started a run, and so sees what becomes of it.
+/// Returns whether a user started a run, and so sees its results.
 async fn is_watched(tx: &mut Tx, run: &ConnectionRun) -> Result<bool> {
     if run.cause.is_automatic() {
         return Ok(false);
@@ -75,7 +74,7 @@ async fn is_watched(tx: &mut Tx, run: &ConnectionRun) -> Result<bool> {
     Ok(job.started_by.as_deref() != Some(STARTED_BY_KEY))
 }
 
-/// Counts what earlier runs did without confirmation.
+/// Counts the actions of earlier runs without confirmation.
 async fn earlier(tx: &mut Tx, run: &ConnectionRun, within_ms: i64) -> Result<UnaskedRuns> {
     let since = run.created_at + -within_ms;
     let values = || args!(run => org, connection; since, &run.account_tag);

@@ -1,4 +1,4 @@
-//! Work on a run: claimed under a lease, left with a time, and accepted once all contacts are read.
+//! Work on a run: claimed under a lease, released until a time, and accepted once all contacts are read.
 
 use probity_mail::time::Millis;
 

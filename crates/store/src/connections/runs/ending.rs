@@ -31,7 +31,7 @@ pub enum Confirmation {
     TestOnly,
 }
 
-/// Result of ending a run, with what the caller still has to do.
+/// Result of ending a run, with the remaining tasks of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunEnd {
     pub run: ConnectionRun,
@@ -48,7 +48,7 @@ statements! {
                  WHERE org_no = $1 AND job_no = $2";
     CONFIRM = "UPDATE connection_run SET confirmed_at = $3 WHERE org_no = $1 AND job_no = $2";
     STANDING = "SELECT status, test, trusted_at, account_tag, settings FROM connection WHERE org_no = $1 AND id = $2 {for_update}";
-    // Not if keyword rules have let runs act on more contacts since this one began.
+    // Not if keyword rules have let runs act on more contacts since this run began.
     TRUST = "UPDATE connection SET trusted_at = COALESCE(trusted_at, $3) WHERE org_no = $1 AND id = $2 \
              AND rules_widened = (SELECT r.rules_widened FROM connection_run r WHERE r.org_no = $1 AND r.job_no = $4)";
     // Runs that verify only some of the contacts do not move the watermark.
@@ -143,13 +143,13 @@ async fn synced(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     schedule::done(tx, run, seen_to).await
 }
 
-/// Records how long the new contacts of a poll have waited for their verdicts. Returns the run's watermark.
+/// Records how long the new contacts of a poll waited for their verdicts. Returns the run's watermark.
 async fn measure(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<Option<Millis>> {
     tx.execute(&MEASURE, args![run.org, run.job, now]).await?;
     Ok(tx.find(&SEEN_TO, args![run.org, run.job]).await?.flatten())
 }
 
-/// Undoes what a run that ends without verdicts has noted: its contacts count as they did before, and its slot is due again.
+/// Reverts what a run that ends without verdicts has stored: its contacts count as before, and its slot is due again.
 async fn give_back(tx: &mut Tx, run: &ConnectionRun, to: RunState, now: Millis) -> Result<()> {
     if !matches!(run.state, RunState::Reading | RunState::Verifying) {
         return Ok(());
@@ -178,9 +178,8 @@ records!(row => Standing {
     settings: row.json("settings")?,
 });
 
-/// Lets a run act if it has this number of planned actions, and trusts its connection from now on, unless its settings or
-/// keyword rules ask for more than the run has shown. Fails with [`StoreError::Conflict`] if another run of the connection is
-/// active.
+/// Lets a run act if it has this number of planned actions. Also trusts its connection from now on, unless its settings or
+/// keyword rules have become broader since. Fails with [`StoreError::Conflict`] if another run of the connection is active.
 pub async fn confirm(
     tx: &mut Tx,
     (org, connection, id): (OrgNo, ConnId, JobId),
@@ -278,7 +277,7 @@ pub async fn fail(tx: &mut Tx, fence: &RunFence, fault: &str, now: Millis) -> Re
 pub async fn put_back(tx: &mut Tx, fence: &RunFence, fault: &str, now: Millis) -> Result<ConnectionRun> {
     let run = held(tx, fence, RunState::Acting).await?;
     actions::move_all(tx, run.org, run.job, ActionState::Due, ActionState::Planned).await?;
-    // A run that was never held waits for a user from now on, as in manual mode, so that single decisions can be carried out.
+    // A run that was never held waits for a user from now on, as in manual mode, so that individual decisions can be carried out.
     let brake = run.brake.unwrap_or(BrakeReason::ManualMode).as_str();
     tx.execute(&SET_STATE, args![run.org, run.job, RunState::NeedsConfirmation, fault, brake, now]).await?;
     lock(tx, run.org, run.job).await

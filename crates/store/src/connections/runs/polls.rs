@@ -1,4 +1,4 @@
-//! Polls: short runs over new contacts, of which many stand for one.
+//! Polls: short, frequent runs over new contacts.
 
 use probity_account::connections::RunCause;
 use probity_account::id::ConnId;
@@ -15,13 +15,13 @@ statements! {
     DROP = "DELETE FROM connection_run WHERE org_no = $1 AND job_no = $2";
 }
 
-/// Ends a poll that still reads, so that a run that a person wants need not wait for it. The next poll finds what it would have.
+/// Ends a poll that is still reading, so that a run started by a user need not wait. The next poll finds the same contacts.
 pub async fn end_poll(tx: &mut Tx, org: OrgNo, connection: ConnId, now: Millis) -> Result<()> {
     let Some(poll) = going(tx, org, connection).await? else { return Ok(()) };
     if poll.cause != RunCause::Instafloss {
         return Ok(());
     }
-    // It may have ended or been accepted by now.
+    // It may have ended or been accepted meanwhile.
     let locked = async {
         jobs::lock(tx, org, poll.job).await?;
         lock(tx, org, poll.job).await

@@ -1,5 +1,5 @@
-//! Replaces runs that wait for a user once a newer run over all contacts of their connection has its verdicts: of two plans for the
-//! same contacts, the older one is out of date. Automatic runs are over some of the contacts, and replace nothing.
+//! Replaces runs that wait for a user once a newer run over all contacts of their connection has its verdicts: of two plans for
+//! the same contacts, the older one is outdated. Automatic runs cover some of the contacts, and replace nothing.
 
 use probity_account::id::ConnId;
 use probity_mail::time::Millis;
@@ -13,7 +13,7 @@ use crate::jobs::{self, JobNo};
 use crate::number::OrgNo;
 use crate::records::TypedStatements as _;
 
-/// Reason why the older run has ended.
+/// Reason why the older run ended.
 const REPLACED: &str = "a newer run replaced it";
 
 statements! {

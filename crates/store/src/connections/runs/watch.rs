@@ -1,19 +1,19 @@
-//! Everything that may forbid the next action of a run, in one look.
+//! Conditions that may forbid the next action of a run, in one query.
 //!
-//! Actions are decided about in slices, and a slice may take minutes at a slow platform. Before each call, the look is repeated: if
-//! it differs from the one before the slice, the slice is decided about again.
+//! Actions are decided in slices, and a slice may take minutes at a slow platform. The query is repeated before each call: if its
+//! result differs from the one before the slice, the slice is decided again.
 
 use super::RunFence;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, args, statements};
 
-/// What may forbid the next action of a held run. Between two equal looks, nothing has changed.
+/// Conditions that may forbid the next action of a held run. Two equal results mean that nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunWatch {
     organization: String,
     /// Status, account and settings of the connection.
     connection: (String, Vec<u8>, String),
-    /// Number and newest one, of blacklist and whitelist.
+    /// Number of rules and the newest one, of blacklist and whitelist.
     rules: [(i64, Option<i64>); 2],
     newest_erasure: Option<i64>,
     is_erasing: bool,
@@ -34,13 +34,14 @@ statements! {
 }
 
 impl RunWatch {
-    /// Whether an erasure of the run's mode is open, which may have to remove its contacts first.
+    /// Returns whether an erasure of the run's mode is open, which may have to remove its contacts first.
     pub fn is_erasing(&self) -> bool {
         self.is_erasing
     }
 }
 
-/// Looks at a run that acts. [`StoreError::LeaseLost`]: another node has it, it no longer acts, or its connection is gone.
+/// Reads the conditions of a run that acts. [`StoreError::LeaseLost`]: another node has it, it no longer acts, or its connection
+/// was removed.
 pub async fn watch(conn: &mut Conn, fence: &RunFence) -> Result<RunWatch> {
     let row = conn.first(&WATCH, args![fence.org, fence.job, fence.epoch]).await?.ok_or(StoreError::LeaseLost)?;
     Ok(RunWatch {

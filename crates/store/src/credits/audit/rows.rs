@@ -32,7 +32,7 @@ pub(super) async fn jobs_after(
     conn.all(&JOBS_AFTER, args![org, job, at_most]).await
 }
 
-/// Returns the discrepancies of a job's rows, within one snapshot; nothing if the job is gone.
+/// Returns the discrepancies of a job's rows, within one snapshot; none if the job no longer exists.
 pub(super) async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<AuditDiscrepancy>> {
     let job = match jobs::by_no(conn, org, job).await {
         Err(StoreError::NotFound) => return Ok(Vec::new()),

@@ -86,7 +86,7 @@ fn kind(declared: &str) -> Option<ColumnType> {
     })
 }
 
-/// Sorts tables behind those that they need; otherwise keeps the order.
+/// Sorts tables after those that they need; otherwise keeps the order.
 fn in_order(mut left: Vec<Table>) -> Result<Vec<Table>> {
     let mut placed: Vec<Table> = Vec::with_capacity(left.len());
     while !left.is_empty() {

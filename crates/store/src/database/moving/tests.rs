@@ -10,10 +10,10 @@ use super::{copy_all, made, take_alone};
 use crate::db::{ColumnType, Conn, StatementArgs, args};
 use crate::{DatabasePlace, ScopedFutureExt as _, SqlDialect, Store, StoreConfig};
 
-/// More rows than one statement takes.
+/// More rows than one statement accepts.
 const ROWS: i64 = 2_345;
 
-/// Values of columns that a constraint ties to others.
+/// Values of columns that a constraint links to others.
 const JOINED: &[(&str, &str, i64)] = &[("job", "processed", 4), ("job", "rows_total", 4)];
 
 async fn open(place: DatabasePlace) -> Store {
@@ -37,7 +37,7 @@ async fn rules(conn: &mut Conn, table: &Table, column: &Column) -> Rules {
     let sql: String = rows[0].get("sql").unwrap();
     let list = sql.split_once(&format!("{} IN ('", column.name));
     let allowed = list.map(|(_, list)| list.split_once('\'').unwrap().0.to_owned());
-    // A flag tells no rows apart: other columns of the key do.
+    // A flag does not distinguish rows; other columns of the key do.
     let is_flag = sql.contains(&format!("CHECK ({} IN (0, 1))", column.name));
     Rules { key: number("pk") > 0 && !is_flag, null: number("needed") == 0, allowed }
 }

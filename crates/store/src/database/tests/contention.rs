@@ -1,4 +1,4 @@
-//! Provokes lost races: a deadlock that both sides survive, a disk that is full for a while, and a database that a newer program
+//! Provokes lost races: a deadlock that both sides survive, a disk that is temporarily full, and a database that a newer program
 //! has changed.
 
 use std::sync::Arc;
@@ -55,7 +55,7 @@ async fn both_sides_of_a_deadlock_get_through() {
     let other = tokio::spawn(touch_both(store.clone(), ["b", "a"], barrier, runs.clone()));
     one.await.unwrap();
     other.await.unwrap();
-    // One of the two was the victim; its first run was rolled back. On a busy machine, the next runs may meet again.
+    // One of the two was the victim, and its first run was rolled back. On a busy machine, the next runs may collide again.
     let runs = runs.load(Ordering::Relaxed);
     assert!(runs >= 3, "{runs} runs");
     assert_eq!(store.pool_use().retries, u64::from(runs) - 2);
@@ -74,7 +74,7 @@ async fn a_transaction_that_found_the_disk_full_does_not_stand_in_the_way_of_oth
     let directory = tempfile::tempdir().unwrap();
     let store = open(DatabasePlace::Sqlite(directory.path().join("probity.db"))).await;
     let large = "x".repeat(1 << 20);
-    // The limit belongs to the connection, as if the disk had space again on the next one.
+    // The limit belongs to the connection, so the next one has space again.
     let full = store.write(|tx| {
         async {
             tx.execute(&NO_ROOM, args![]).await?;

@@ -1,13 +1,13 @@
-//! Checks what statements read on SQLite: in a table that may be large, only what an index finds.
+//! Checks SQLite query plans: statements on a table that may be large must find their rows by an index.
 //!
-//! Maintenance and job tasks poll every few seconds, some of them in transactions; a full scan would block everybody for longer as
-//! an installation grows. This finds queries that need a new index, and queries whose index the database does not use: a partial
-//! index applies only if the statement repeats its condition.
+//! Maintenance and job tasks poll every few seconds, some of them in transactions; a full scan would block all others, for longer
+//! as an installation grows. This finds queries that need a new index, and queries whose index the database does not use: a
+//! partial index applies only if the statement repeats its condition.
 
 use crate::db::{Conn, args};
 use crate::{DatabasePlace, Store, StoreConfig, statements};
 
-/// Statements that may scan a table, and why. A name that ends with `::` covers all names below it.
+/// Statements that may scan a table, with the reason. A name that ends with `::` covers all names below it.
 const MAY_SCAN: &[(&str, &str)] = &[
     ("nodes::ahead::", "at a start, and once an hour on PostgreSQL; what has most rows is found by an index"),
     ("credits::audit::", "it looks at everything, when an operator asks for it"),
@@ -30,7 +30,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Statements that may sort more rows than they return, and why these are few.
+/// Statements that may sort more rows than they return, with the reason why these are few.
 const MAY_SORT: &[(&str, &str)] = &[
     ("activity::reports::LARGEST_SOURCES", "an organization's sums of the days asked for, at most 366"),
     ("activity::reports::LARGEST_CONNECTIONS", "an organization's sums of the days asked for, at most 366"),
@@ -52,7 +52,7 @@ const MAY_SORT: &[(&str, &str)] = &[
     ("outcomes::sources::ALL", "an organization's sources, whose number is bounded"),
 ];
 
-/// Tables that a statement scans. A partial index contains no more than what is queried.
+/// Tables that a statement scans. A partial index contains only the queried rows.
 async fn scanned(conn: &mut Conn, text: &str) -> Vec<String> {
     let details = plan(conn, text).await;
     let made = |name: &str| {
@@ -112,8 +112,8 @@ async fn no_statement_reads_a_whole_table_that_may_be_large() {
     }
 }
 
-/// A statement with a limit stops at it only if it reads its rows in their order. Otherwise it reads and sorts all of them, each
-/// time.
+/// A statement with a limit stops there only if it reads rows in the requested order. Otherwise it reads and sorts all of them
+/// each time.
 #[tokio::test]
 async fn no_statement_sorts_many_rows_to_return_a_few() {
     let directory = tempfile::tempdir().unwrap();
@@ -137,8 +137,8 @@ async fn no_statement_sorts_many_rows_to_return_a_few() {
     }
 }
 
-/// A statement with a list reads it once and finds each row by key. If it walked rows and read the list for each, a list of 500
-/// would read all rows of a connection 500 times.
+/// A statement with a list reads it once and finds each row by key. Reading the list for each row would make a list of 500 read
+/// all rows of a connection 500 times.
 #[tokio::test]
 async fn no_statement_reads_its_list_for_each_row() {
     let directory = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ async fn no_statement_reads_its_list_for_each_row() {
     assert!(wrong.is_empty(), "lists are read for each row: {wrong:#?}");
 }
 
-/// Whether the loop over the list stands within one over rows, which have the same parent in the plan.
+/// Returns whether the loop over the list is nested in one over rows, which have the same parent in the plan.
 async fn reads_list_often(conn: &mut Conn, text: &str) -> bool {
     let rows = conn.rows_made(format!("EXPLAIN QUERY PLAN {text}"), args![]).await.unwrap();
     let loops = rows.iter().map(|row| (row.get::<i64>("parent").unwrap(), row.get::<String>("detail").unwrap()));
@@ -168,8 +168,7 @@ async fn reads_list_often(conn: &mut Conn, text: &str) -> bool {
     })
 }
 
-/// Each claim runs these. If they sorted a job's chunks, a job of a million addresses would sort a thousand chunks a thousand
-/// times.
+/// Statements of each claim. If they sorted a job's chunks, a job of a million addresses would sort 1,000 chunks 1,000 times.
 #[tokio::test]
 async fn a_claim_reads_the_first_chunks_and_sorts_none() {
     let directory = tempfile::tempdir().unwrap();
@@ -178,7 +177,7 @@ async fn a_claim_reads_the_first_chunks_and_sorts_none() {
     for (name, index) in [("jobs::work::HEADS", "chunk_line"), ("jobs::work::FREE_CHUNKS", "chunk_kind")] {
         let statement = statements().into_iter().find(|statement| statement.name() == name).unwrap();
         let plan = plan(&mut conn, statement.text(store.dialect())).await;
-        // The few rows read may be sorted.
+        // Sorting the few rows read is allowed.
         let reads: Vec<&String> = plan.iter().take_while(|detail| !detail.starts_with("SCAN first_chunks")).collect();
         assert!(reads.iter().any(|read| read.starts_with("SEARCH chunk") && read.contains(index)), "{name}: {plan:#?}");
         assert!(!reads.iter().any(|read| read.contains("TEMP B-TREE")), "{name}: {plan:#?}");

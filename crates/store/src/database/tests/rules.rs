@@ -7,7 +7,8 @@ use probity_trialdb::postgres;
 use crate::db::Statement;
 use crate::{DatabasePlace, SqlDialect, Store, StoreConfig, statements};
 
-/// Words that differ in meaning between the databases, depend on the server's clock or chance, or compare texts by language rules.
+/// Words that have a different meaning in the two databases, depend on the server's clock or on chance, or compare texts by
+/// language rules.
 const FORBIDDEN: &[&str] = &[
     "NOW",
     "LIKE",
@@ -36,8 +37,8 @@ const FORBIDDEN: &[&str] = &[
 /// Statements that read the server's clock, because nodes share it.
 const ASKING_TIME: &[&str] = &["nodes::clock::NOW"];
 
-/// Columns that a statement may sort by: numbers, times, bytes, and ids and fixed names, whose letters every collation orders
-/// alike. Never user text.
+/// Columns that a statement may sort by: numbers, times, bytes, and IDs and fixed names, whose letters every collation orders
+/// equally. Never user text.
 const SORTABLE: &[&str] = &[
     "contact",
     "first_idx",
@@ -60,7 +61,7 @@ const COUNTING: &[&str] = &["accounts::users::SEATS"];
 /// Tables that belong to the installation, not to a customer; and the table of customers.
 const SHARED_TABLES: &[&str] = &["instance", "domain_fact", "org", "node", "lease", "attempt", "forgotten_password"];
 
-/// Types that both databases return alike.
+/// Types that both databases return equally.
 const TYPES: &[&str] = &["BIGINT", "TEXT", "DOUBLE", "{bytes}"];
 
 fn files(directory: &str, end: &str) -> Vec<PathBuf> {

@@ -1,5 +1,5 @@
-//! Provokes connections that PostgreSQL ends or whose statements it loses: a transaction that left nothing is run again on another
-//! connection. Also databases that accept no writes for a while.
+//! Provokes connections that PostgreSQL ends or whose statements it loses: a transaction without effects is run again on another
+//! connection. Also covers databases that temporarily accept no writes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

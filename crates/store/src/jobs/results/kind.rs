@@ -56,7 +56,7 @@ impl OutcomeKind {
         self.findings.first().copied().unwrap_or(Reason::Valid)
     }
 
-    /// An outcome after its address was erased: the counted fields, reason, price and provider.
+    /// Returns the outcome after its address was erased: the counted fields, reason, price and provider.
     pub fn erased(reason: Reason, charged: bool, provider: Option<String>) -> Self {
         let findings = Some(reason).filter(|reason| *reason != Reason::Valid);
         Self {

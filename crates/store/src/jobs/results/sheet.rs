@@ -4,8 +4,8 @@
 //! order would touch a database page per row; so readers sort instead.
 //!
 //! Parts change only by erasures, which the job's `rewritten` counter reveals, and their numbers become visible in order. So a
-//! sheet only reads the parts after its last one: a page of a running job costs what was settled since. A row takes 16 bytes;
-//! shared data (deciding hosts, suggestions) is stored once.
+//! sheet only reads the parts after its last one: a page of a running job costs only the rows settled since. A row takes 16
+//! bytes; shared data (deciding hosts, suggestions) is stored once.
 //!
 //! The cache holds up to [`ROWS_KEPT`] rows or their equivalent; any sheet may be dropped. Beyond that, the least recently read
 //! sheet is dropped unless it is in use. Otherwise, jobs read in turn would evict each other, and every page would read a whole
@@ -38,11 +38,11 @@ const ROWS_OF_A_KIND: usize = 25;
 const ROWS_OF_A_SUGGESTION: usize = 6;
 /// Maximum cached sheets, however short.
 const SHEETS_KEPT: usize = 64;
-/// A sheet is in use if it is among this many read last.
+/// A sheet counts as in use if it is among this many last read.
 const LATELY: u64 = 32;
 /// Parts read at a time.
 const PARTS: i64 = 100;
-/// Parts read at a time when searching for individual rows.
+/// Parts read at a time in a search for individual rows.
 const FEW_PARTS: i64 = 10;
 
 statements! {
@@ -233,7 +233,7 @@ async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc
 }
 
 impl ResultSheet {
-    /// Reads what was settled since the last read.
+    /// Reads the parts settled since the last read.
     async fn catch_up(&mut self, conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<()> {
         loop {
             let parts: Vec<(i64, Vec<u8>)> = conn.all(&SINCE, args![org, job, self.last, PARTS]).await?;

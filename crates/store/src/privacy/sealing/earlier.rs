@@ -110,7 +110,7 @@ struct KeyColumns {
 }
 
 impl KeyColumns {
-    /// Before every row.
+    /// Position before every row.
     fn first(column: &SealedColumn) -> Self {
         let numbers = column.key.iter().filter(|part| **part != ID).map(|_| i64::MIN).collect();
         Self { org: i64::MIN, id: String::new(), numbers }
@@ -122,7 +122,7 @@ impl KeyColumns {
         Ok(Self { org: row.get("org_no")?, id, numbers })
     }
 
-    /// The key as the first arguments of a statement.
+    /// Returns the key as the first arguments of a statement.
     fn args(&self, column: &SealedColumn) -> StatementArgs {
         let org = args![self.org];
         let args = if column.key.contains(&ID) { org.with(self.id.clone()) } else { org };
@@ -143,12 +143,12 @@ pub struct SealingProgress {
 }
 
 impl SealingProgress {
-    /// Before everything.
+    /// Position before everything.
     pub fn nothing() -> Self {
         Self { column: 0, key: KeyColumns::first(&COLUMNS[0]) }
     }
 
-    /// Before everything of the next column; `None` after the last.
+    /// Position before all of the next column; `None` after the last.
     fn next(&self) -> Option<Self> {
         let column = self.column + 1;
         COLUMNS.get(column).map(|of| Self { column, key: KeyColumns::first(of) })
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_column_that_holds_addresses_is_sealed_afterwards() {
-        // Responses have their own key, and a keyed hash needs none.
+        // Responses have their own key, and keyed hashes need none.
         let others = [ColumnEraser::KeptAnswers, ColumnEraser::Outcomes, ColumnEraser::Statuses];
         let mut holding: Vec<_> =
             HOLDING.iter().filter(|(_, eraser)| !others.contains(eraser)).map(|(column, _)| *column).collect();

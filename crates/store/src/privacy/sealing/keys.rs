@@ -57,7 +57,7 @@ impl MasterKeys {
         look(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Caches a committed key: the key of a rolled-back transaction would encrypt what nobody can open again.
+    /// Caches a committed key. The key of a rolled-back transaction would encrypt bodies that can never be decrypted.
     pub(super) fn keep(&self, org: OrgNo, key: &Arc<dyn DataKey>) {
         self.kept(|kept| {
             if kept.len() >= KEYS_KEPT {

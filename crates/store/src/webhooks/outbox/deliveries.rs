@@ -45,19 +45,19 @@ statements! {
             SELECT org_no, id FROM outbox WHERE state <> 'waiting' AND row_list IS NOT NULL AND created_at < $1
             ORDER BY created_at LIMIT $2 {skip_locked})
         DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old) RETURNING org_no, id";
-    // Each organization's own, by its retention setting. Without an order, it stops at the limit.
+    // By each organization's retention setting. Without an order, it stops at the limit.
     OF_SHORTER = "SELECT o.org_no, o.id FROM org_settings s CROSS JOIN outbox o WHERE o.org_no = s.org_no
             AND s.delivery_retention_days IS NOT NULL AND o.state <> 'waiting'
             AND o.created_at < $1 - s.delivery_retention_days * $2
         LIMIT $3";
-    // Checked again: it may have been resent, or its organization has changed the setting.
+    // Checked again: it may have been resent, or its organization may have changed the setting.
     PURGE_SHORTER = "DELETE FROM outbox WHERE (org_no, id) IN
             (SELECT CAST(each.value ->> 0 AS BIGINT), each.value ->> 1 FROM {each:$1})
         AND state <> 'waiting' AND created_at < $2 - $3 *
             (SELECT s.delivery_retention_days FROM org_settings s WHERE s.org_no = outbox.org_no)
         RETURNING org_no, id";
     COUNT_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox WHERE state = 'waiting' LIMIT $1) AS part) AS waiting";
-    // The kind and the state match those of the index.
+    // Kind and state match those of the index.
     TESTS_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox
         WHERE org_no = $1 AND signer = $2 AND kind = 'test' AND state = 'waiting' LIMIT $3) AS part) AS waiting";
     FIRST_DUE = "SELECT next_at FROM outbox WHERE state = 'waiting' ORDER BY next_at LIMIT 1";
@@ -140,7 +140,7 @@ pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<Logged
     read(conn, org, &row).await
 }
 
-/// Makes a delivery due now, with all its attempts, whatever its state. An attempt in progress continues and is not recorded.
+/// Makes a delivery due now, with all its attempts, in any state. An attempt in progress continues and is not recorded.
 /// [`StoreError::NotFound`]: it does not exist.
 pub async fn resend(tx: &mut Tx, org: OrgNo, id: DeliveryId, now: Millis) -> Result<()> {
     tx.change(&RESEND, args![org, id, now], StoreError::NotFound).await?;

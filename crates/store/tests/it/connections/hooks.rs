@@ -1,4 +1,4 @@
-//! Webhooks: taken up by one worker at a time, and events that make a poll due without harm.
+//! Webhooks: claimed by one worker at a time, and events that make a poll due without harm.
 
 use probity_account::connections::RunCause;
 use probity_mail::time::Millis;
@@ -102,7 +102,7 @@ async fn what_is_not_wanted_does_not_stand_and_has_not_failed() {
             (hook.registered_at, hook.failures, hook.fault)
         };
         let mut claimed = claim(store, NOW).await.unwrap();
-        // The work goes on for longer.
+        // The work takes longer.
         let until = NOW + 2 * MINUTE_MS;
         write(store, &claimed, until).await.unwrap();
         claimed.held_until(until);
@@ -113,7 +113,7 @@ async fn what_is_not_wanted_does_not_stand_and_has_not_failed() {
             want(store, &of, is_wanted).await;
             assert_eq!(seen().await, (None, 0, None));
         }
-        // A worker that began before knows nothing of it.
+        // A worker that began before is unaware of it.
         let claimed = claim(store, NOW).await.unwrap();
         store.write(|tx| hooks::renew(tx, (of.org, of.id), NOW).scope_boxed()).await.unwrap();
         write(store, &claimed, NOW + 9 * MINUTE_MS).await.unwrap();
@@ -163,7 +163,7 @@ async fn an_event_makes_the_next_poll_due_and_a_thousand_do_no_more() {
         assert_eq!(due(at + -1).await, None);
         let found = due(at).await.unwrap();
         assert_eq!(found.schedule.due_at, at);
-        // One that waits after a failure, or for credits, waits on.
+        // A poll that waits after a failure, or for credits, continues to wait.
         let later = NOW + 20 * MINUTE_MS;
         let postponed =
             store.write(|tx| schedule::postpone(tx, &found.schedule, later, ScheduleWait::Credits, at).scope_boxed());

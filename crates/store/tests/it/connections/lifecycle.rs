@@ -1,4 +1,4 @@
-//! Rows of connections: who sees them, what changes them, and when they go.
+//! Rows of connections: visibility, changes and removal.
 
 use probity_account::connections::ConnectionAction;
 use probity_store::connections::connection::{self, Disconnection, StoredConnection};

@@ -1,4 +1,4 @@
-//! Reports by mail: planned once per period, claimed by one run, and never for those who do not want them.
+//! Reports by mail: planned once per period, claimed by one run, and never for members who did not subscribe.
 
 use probity_account::connections::RunCause;
 use probity_account::id::{JobId, UserId};
@@ -73,7 +73,7 @@ async fn wants(
     store.write(|tx| profile::write(tx, org, user, &profile).scope_boxed()).await.unwrap();
 }
 
-/// Plans all that is due, as two nodes that look at the same time.
+/// Plans all due reports, as two concurrent nodes would.
 async fn plan(store: &Store, now: Millis) {
     while report_mail::any_plan_due(&mut store.read().await.unwrap(), now).await.unwrap() {
         let due = report_mail::due_plans(&mut store.read().await.unwrap(), now, 100).await.unwrap();
@@ -136,7 +136,7 @@ async fn each_member_gets_one_report_of_each_period_and_missed_ones_once() {
 async fn a_week_that_ends_just_before_a_month_is_reported_once() {
     for_each_database(async |store| {
         organization_with(&store, 1).await;
-        // Friday, 2027-05-28. The plan of Tuesday, the first, looks back at Monday too, in case a time zone changed.
+        // Friday, 2027-05-28. The plan of Tuesday, the first, also covers Monday, in case a time zone changed.
         let friday = NOW + 133 * DAY_MS;
         plan(&store, friday).await;
         let mut reported = Vec::new();

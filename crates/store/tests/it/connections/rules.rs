@@ -1,4 +1,4 @@
-//! Keyword rules: added whole, once, counted, and listed newest first.
+//! Keyword rules: added as a whole, once, counted, and listed newest first.
 
 use probity_account::connections::{KeywordMatch, KeywordParts, KeywordRule, RuleKind};
 use probity_account::id::RuleId;
@@ -12,7 +12,7 @@ use crate::databases::for_each_database;
 
 const MANY: i64 = 1_000;
 
-/// A rule whose ID and tag come from its keyword.
+/// Returns a rule whose ID and tag derive from its keyword.
 fn new(keyword: &str) -> NewRule {
     let byte = keyword.bytes().next().unwrap();
     let rule = KeywordRule::new(keyword, KeywordMatch::Exact, KeywordParts::ALL).unwrap();

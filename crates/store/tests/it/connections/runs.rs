@@ -1,4 +1,4 @@
-//! Runs: contacts read page by page, actions planned, held back, done once.
+//! Runs: contacts read page by page; actions planned, held, and done once.
 
 mod acting;
 mod braking;
@@ -27,7 +27,7 @@ const CREDITS: i64 = 10_000;
 const DELETE: ContactAction = ContactAction::Delete;
 const GONE: Reason = Reason::Nonexistent;
 
-/// An organization with credits and a connection that deletes.
+/// Creates an organization with credits and a connection that deletes.
 async fn connected(store: &Store, n: u8) -> StoredConnection {
     let org = organizations::nth(n, NOW);
     organizations::add_with(store, &org, CREDITS).await.unwrap();
@@ -61,7 +61,7 @@ async fn claim(store: &Store, now: Millis) -> Option<ClaimedRun> {
     store.write(|tx| runs::claim(tx, now, LEASE_MS, &[]).scope_boxed()).await.unwrap()
 }
 
-/// The run as it is.
+/// Returns the run as stored.
 async fn run_of(store: &Store, of: &ConnectionRun) -> ConnectionRun {
     runs::by_id(&mut store.read().await.unwrap(), of.org, of.connection, of.id).await.unwrap()
 }
@@ -143,13 +143,13 @@ async fn complete(store: &Store, run: &ConnectionRun, rows: i64, planned: &[(i64
     assert!(settled.await.unwrap().closed.is_some());
 }
 
-/// A run of these contacts whose verdicts are complete, concluded.
+/// Concludes a run over these contacts with complete verdicts.
 async fn concluded(store: &Store, new: &NewRun, rows: u16, planned: &[(i64, ContactAction, Reason)]) -> ConnectionRun {
     let run = start(store, new).await.unwrap();
     through(store, &run, rows, planned).await
 }
 
-/// A started run, done to its verdicts and concluded.
+/// Settles and concludes a started run.
 async fn through(
     store: &Store,
     run: &ConnectionRun,
@@ -189,7 +189,7 @@ async fn confirm(store: &Store, run: &ConnectionRun, actions: i64) -> Result<Con
     store.write(|tx| runs::confirm(tx, place, actions, NOW + 9).scope_boxed()).await
 }
 
-/// Lets runs of a connection act, as a person does who confirms one.
+/// Lets runs of a connection act, like a user who confirms one.
 async fn trust(store: &Store, of: &StoredConnection) {
     let run = concluded(store, &new_run(of, 90), 2, &[(0, DELETE, GONE)]).await;
     assert_eq!(confirm(store, &run, 1).await.unwrap(), Confirmation::Confirmed);

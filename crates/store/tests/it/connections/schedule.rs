@@ -89,7 +89,7 @@ async fn fail(store: &Store, claimed: &ClaimedRun, now: Millis) {
     store.write(|tx| runs::fail(tx, &claimed.fence, "out of order", now).scope_boxed()).await.unwrap();
 }
 
-/// Ends a run that has read everything, as if its verdicts were there.
+/// Ends a run that has read everything, as if it had all verdicts.
 async fn finish(store: &Store, claimed: &ClaimedRun, now: Millis) {
     store.write(|tx| runs::finish_empty(tx, &claimed.fence, now).scope_boxed()).await.unwrap();
 }
@@ -102,7 +102,7 @@ async fn a_slot_has_one_run_whoever_looks() {
         add(store, &of, RunCause::Autofloss, NOW + HOUR_MS).await;
         add(store, &of, RunCause::Autofloss, NOW + 9 * HOUR_MS).await;
         assert!(due(store, NOW).await.is_empty());
-        // Three nights after the slot, two nodes look at once.
+        // Three nights after the slot, on two concurrent nodes.
         let late = NOW + 3 * DAY_MS + 2 * HOUR_MS;
         let seen = due(store, late).await;
         assert_eq!((seen.len(), seen[0].schedule.due_at), (1, NOW + HOUR_MS));
@@ -110,7 +110,7 @@ async fn a_slot_has_one_run_whoever_looks() {
             tokio::join!(start(store, &seen[0].schedule, 1, late), start(store, &seen[0].schedule, 2, late));
         let started: Vec<bool> = [one, other].iter().map(|run| matches!(run, Ok(Some(_)))).collect();
         assert_eq!(started.iter().filter(|is| **is).count(), 1, "{started:?}");
-        // While it is in progress, no other one starts.
+        // While it is in progress, no other run starts.
         let next = schedules(store, &of).await.remove(0);
         assert_eq!((next.due_at, next.next_at), (late + DAY_MS, Some(late + DAY_MS)));
         assert!(due(store, late + 2 * DAY_MS).await.is_empty());
@@ -132,7 +132,7 @@ async fn a_slot_that_has_had_its_run_moves_on() {
         add(store, &of, RunCause::Autofloss, NOW).await;
         start(store, &schedules(store, &of).await[0], 1, NOW).await.unwrap().unwrap();
         finish(store, &claim(store, NOW).await, NOW).await;
-        // As after a clock that was ahead: the slot comes once more.
+        // As after a fast clock: the slot comes once more.
         store.write(|tx| schedule::remove(tx, (of.org, of.id, RunCause::Autofloss)).scope_boxed()).await.unwrap();
         add(store, &of, RunCause::Autofloss, NOW).await;
         let again = due(store, NOW + HOUR_MS).await.remove(0).schedule;
@@ -187,7 +187,7 @@ async fn a_failed_run_gives_its_slot_and_its_contacts_back() {
         finish(store, &claimed, again).await;
         let next = schedules(store, &of).await.remove(0);
         assert_eq!((next.failures, next.due_at), (0, again + DAY_MS));
-        // The next night: one is new, and one has another address. A later failure does not make the others new.
+        // The next night: one contact is new, and one has another address. A later failure does not make the others new.
         for n in 3..5 {
             let now = schedules(store, &of).await[0].next_at.unwrap();
             start(store, &schedules(store, &of).await[0], n, now).await.unwrap().unwrap();
@@ -232,7 +232,7 @@ async fn decay_protection_verifies_the_oldest_share() {
         assert_eq!(read(store, &claimed, &all, NOW).await, 90);
         finish(store, &claimed, NOW).await;
         store.write(|tx| schedule::remove(tx, (of.org, of.id, RunCause::Autofloss)).scope_boxed()).await.unwrap();
-        // The platform has lost ten contacts. The others have their turn once in thirty days, three or fewer a day.
+        // The platform has lost ten contacts. Each of the others is verified once in thirty days, three or fewer a day.
         let (mut seen, mut most) = (Vec::new(), 0);
         for day in 1..=30 {
             let now = NOW + day * DAY_MS;

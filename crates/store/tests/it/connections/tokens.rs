@@ -1,4 +1,4 @@
-//! Access tokens of accounts: one exchange at a time, and what a crash leaves.
+//! Access tokens of accounts: one exchange at a time, and the state after a crash.
 
 use probity_account::connections::{StoredToken, TokenTurn};
 use probity_mail::time::Millis;
@@ -44,12 +44,12 @@ async fn one_process_exchanges_and_the_others_get_its_token() {
         keep(store, org, 1, b"first", NOW).await.unwrap();
         let TokenTurn::Valid(stored) = claim(store, org, None, NOW).await else { panic!("no token") };
         assert_eq!((stored.version, stored.tokens.as_deref()), (1, Some(b"first".as_slice())));
-        // A token that the platform has refused is exchanged once, however many calls it refused.
+        // A refused token is exchanged once, regardless of the number of refused calls.
         assert_eq!(yours(claim(store, org, Some(1), NOW).await).version, 2);
         assert_eq!(claim(store, org, Some(1), NOW).await, TokenTurn::Busy);
         keep(store, org, 2, b"second", NOW).await.unwrap();
         assert!(matches!(claim(store, org, Some(1), NOW).await, TokenTurn::Valid(stored) if stored.version == 2));
-        // So is one that ends.
+        // The same applies to an expired token.
         assert_eq!(yours(claim(store, org, None, NOW + HOUR_MS).await).version, 3);
     })
     .await;
@@ -62,14 +62,14 @@ async fn a_crash_between_answer_and_store_leaves_the_earlier_credential() {
         let org = org(store, 1).await;
         yours(claim(store, org, None, NOW).await);
         keep(store, org, 1, b"first", NOW).await.unwrap();
-        // This process gets an answer, and dies.
+        // This process gets a response, and dies.
         yours(claim(store, org, Some(1), NOW).await);
         let stored = found(store, org).await.unwrap();
         assert_eq!((stored.is_valid(NOW), stored.tokens.as_deref()), (false, Some(b"first".as_slice())));
         assert_eq!(claim(store, org, None, NOW + EXCHANGE_MS - 1).await, TokenTurn::Busy);
         let next = yours(claim(store, org, None, NOW + EXCHANGE_MS).await);
         assert_eq!((next.version, next.tokens.as_deref()), (3, Some(b"first".as_slice())));
-        // If it lives after all, it is too late.
+        // If it is still alive, its write is too late.
         assert!(matches!(keep(store, org, 2, b"late", NOW).await, Err(StoreError::LeaseLost)));
         keep(store, org, 3, b"second", NOW).await.unwrap();
         assert_eq!(found(store, org).await.unwrap().tokens.as_deref(), Some(b"second".as_slice()));
@@ -85,7 +85,7 @@ async fn a_failed_exchange_is_repeated_at_once() {
         yours(claim(store, org, None, NOW).await);
         store.write(|tx| tokens::release(tx, (org, &TAG), 1).scope_boxed()).await.unwrap();
         assert_eq!(yours(claim(store, org, None, NOW).await).version, 2);
-        // A token that was not refused lasts until its end.
+        // A token that was not refused is used until it expires.
         keep(store, org, 2, b"first", NOW).await.unwrap();
         let (last, end) = (NOW + (HOUR_MS - 1), NOW + HOUR_MS);
         assert_eq!(yours(claim(store, org, None, last).await).version, 3);
@@ -93,7 +93,7 @@ async fn a_failed_exchange_is_repeated_at_once() {
         let stored = found(store, org).await.unwrap();
         assert!(stored.is_valid(last) && !stored.is_fresh(last));
         assert_eq!(yours(claim(store, org, None, end).await).version, 4);
-        // A late end of the first attempt does not end the second one.
+        // A late end of the first exchange does not end the second one.
         store.write(|tx| tokens::release(tx, (org, &TAG), 1).scope_boxed()).await.unwrap();
         assert_eq!(claim(store, org, None, end).await, TokenTurn::Busy);
     })

@@ -1,7 +1,7 @@
-//! Three jobs of one organization: one is completed, one cancelled half-way, one stopped before anybody looks at it.
+//! Three jobs of one organization: one completes, one is canceled halfway, one is stopped before it is claimed.
 //!
-//! Those who play do as the service does when the database fails: a client repeats its request under the same key, a worker
-//! writes its part again and else lets its lease end, everybody else begins again at their next round.
+//! After a database failure, actors do what the service does: a client repeats its request under the same key, a worker repeats
+//! its write or lets its lease expire, and all others start over in their next round.
 
 mod client;
 
@@ -22,33 +22,33 @@ use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
 use crate::organizations;
 
 const BEGINNING: Millis = Millis(1_800_000_000_000);
-/// How long every lease is.
+/// Duration of every lease.
 const LEASE_MS: i64 = 60_000;
-/// How often anything is tried before the test gives up.
+/// Maximum number of attempts before the test fails.
 const ROUNDS: usize = 60;
-/// Credits at the beginning.
+/// Initial credits.
 const CREDITS: i64 = 100;
 const URL: &str = "https://hooks.example.com/x";
 
-/// A row of a chunk: its index, how many rows have its address, how often it was put off.
+/// Row of a chunk: its index, the number of rows with its address, and the number of deferrals.
 type Row = (i64, i64, i64);
 
 pub(super) struct Story {
     store: Store,
     org: OrgNo,
     now: Millis,
-    /// Makes every id and every run's name another one.
+    /// Counter that makes all IDs and run names unique.
     made: u8,
-    /// How often each event was told.
+    /// Number of deliveries per event.
     told: BTreeMap<EventId, u32>,
-    /// The second job, until it is cancelled.
+    /// The second job, until it is canceled.
     to_cancel: Option<JobId>,
-    /// The jobs that the client was told of.
+    /// Jobs acknowledged to the client.
     jobs: Vec<JobId>,
 }
 
 impl Story {
-    /// The `n`th story in this database: its organization with its credits.
+    /// Creates the `n`th story in this database, with its organization and credits.
     pub(super) async fn new(store: &Store, n: i64) -> Self {
         let now = BEGINNING + n * 1_000 * LEASE_MS;
         let org = organizations::nth(9, now);
@@ -57,7 +57,7 @@ impl Story {
         Self { store: store.clone(), org, now, made: 0, told, to_cancel: None, jobs: Vec::new() }
     }
 
-    /// Plays it to its end.
+    /// Runs the story to its end.
     pub(super) async fn play(&mut self) {
         for (key, rows) in [(1, 6), (2, 5), (3, 2)] {
             let id = self.submit(key, rows).await;
@@ -66,24 +66,24 @@ impl Story {
         self.to_cancel = Some(self.jobs[1]);
         self.stop(self.jobs[2]).await;
         for _ in 0..ROUNDS {
-            // Tasks of their own: one that fails leaves the others alone, and comes round again.
+            // Separate tasks: a failure in one does not affect the others, and it runs again.
             let done = [self.import().await, self.work().await, self.deliver().await, self.pack().await];
             match self.is_over().await {
                 Ok(true) => return,
-                // What was held by whoever failed is free when its lease has ended.
+                // Leases of a failed holder end after this time.
                 _ => self.now = self.now + if done.iter().all(Result::is_ok) { 1_000 } else { LEASE_MS },
             }
         }
         panic!("the story has no end: {:?}", self.read_all().await);
     }
 
-    /// Something that is made now.
+    /// Returns unique bytes.
     fn next(&mut self) -> [u8; 10] {
         self.made += 1;
         [self.made; 10]
     }
 
-    /// The system stops a job, and tries until it is stopped.
+    /// Stops a job by the system, with retries.
     async fn stop(&mut self, id: JobId) {
         let (org, no, message) = (self.org, JobNo::of_id(id), DeliveryId::new(self.now, self.next()));
         for _ in 0..ROUNDS {
@@ -103,7 +103,7 @@ impl Story {
         panic!("it cannot be stopped");
     }
 
-    /// The oldest job is imported: two chunks of distinct addresses, and rows that repeat the first.
+    /// Imports the oldest job: two chunks of distinct addresses, and rows that repeat the first.
     async fn import(&mut self) -> Result<()> {
         let (store, now) = (&self.store, self.now);
         if !jobs::any_import(&mut store.read().await?, now).await? {
@@ -121,7 +121,7 @@ impl Story {
         store.write(|tx| jobs::imported(tx, &claim, repeated, now).scope_boxed()).await
     }
 
-    /// Chunks are taken up two at a time; the first is worked on, the other let go.
+    /// Claims two chunks at a time; works on the first, and releases the other.
     async fn work(&mut self) -> Result<()> {
         let (store, org, now) = (self.store.clone(), self.org, self.now);
         for open in jobs::open(&mut store.read().await?, now, 10).await? {
@@ -141,8 +141,8 @@ impl Story {
         Ok(())
     }
 
-    /// A chunk in two parts. The second and the third address of a job are put off at first, and the fourth held back in its
-    /// chunk, from which the third goes in the same part; the second job is cancelled in between.
+    /// Settles a chunk in two parts. The second and the third address of a job are deferred at first. The fourth is throttled and
+    /// stays in its chunk, from which the third is deferred in the same part. The second job is canceled in between.
     async fn work_on(&mut self, claimed: &ClaimedChunk) -> Result<()> {
         let ChunkFence { job, epoch, .. } = claimed.fence;
         let mut rows: Vec<Row> = serde_json::from_slice(&claimed.body).unwrap();
@@ -175,7 +175,7 @@ impl Story {
         .await
     }
 
-    /// A worker writes its part again where it does not know whether it stands.
+    /// Settles a part, and repeats the write if its commit is uncertain.
     async fn settle(&mut self, claimed: &ClaimedChunk, settled: SettledPart) -> Result<()> {
         let message = DeliveryId::new(self.now, self.next());
         let now = self.now;
@@ -195,7 +195,7 @@ impl Story {
         }
     }
 
-    /// A client cancels the second job, and repeats that until it is answered.
+    /// Cancels the second job for a client, and repeats that until there is a response.
     async fn cancel(&mut self, job: JobNo) {
         let Some(id) = self.to_cancel.filter(|id| JobNo::of_id(*id) == job) else { return };
         let message = DeliveryId::new(self.now, self.next());
@@ -216,7 +216,7 @@ impl Story {
         panic!("it cannot be cancelled");
     }
 
-    /// What is due is sent, and that is recorded.
+    /// Sends due deliveries, and records them.
     async fn deliver(&mut self) -> Result<()> {
         let (run, now) = (format!("run {:?}", self.next()), self.now);
         if !outbox::any_due(&mut self.store.read().await?, now, SenderCapacity::of(1)).await? {
@@ -240,7 +240,7 @@ impl Story {
         Ok(())
     }
 
-    /// Closed jobs are packed.
+    /// Packs closed jobs.
     async fn pack(&mut self) -> Result<()> {
         let (now, until) = (self.now, self.now + LEASE_MS);
         loop {
@@ -252,13 +252,13 @@ impl Story {
         }
     }
 
-    /// Whether all jobs are closed and packed and all messages sent.
+    /// Returns whether all jobs are closed and packed and all deliveries sent.
     async fn is_over(&self) -> Result<bool> {
         let open = self.read_all().await?.iter().any(|job| !job.state.is_closed());
         let later = self.now + 100 * LEASE_MS;
         let due = outbox::any_due(&mut self.store.read().await?, later, SenderCapacity::of(1)).await?;
         let probe = self.store.write(|tx| {
-            // What is held is seen when the leases have ended; that it was looked for does not stand.
+            // At `later`, claimed jobs are included. The claim is rolled back.
             async move {
                 match jobs::claim_packing(tx, later, 0).await? {
                     Some(_) => Err(StoreError::Conflict),
@@ -283,7 +283,7 @@ impl Story {
         Ok(all)
     }
 
-    /// The end is the same, whatever has failed. The books and rows are the audit's.
+    /// The end state is the same after any failure. The audit checks ledger and rows.
     pub(super) async fn check(&self, what: &str) {
         let mut conn = self.store.read().await.unwrap();
         let left = jobs::broken_off(&mut conn, Millis(i64::MAX), 10).await.unwrap();
@@ -310,7 +310,7 @@ impl Story {
     }
 }
 
-/// The message of a closed job, in the transaction that closes it.
+/// Adds the delivery of a closed job, in the transaction that closes it.
 async fn announce(tx: &mut Tx, closed: Option<&ClosedJob>, id: DeliveryId, now: Millis) -> Result<()> {
     let Some(closed) = closed else { return Ok(()) };
     let job = jobs::by_no(tx, closed.org, closed.job).await?;
@@ -329,7 +329,7 @@ async fn announce(tx: &mut Tx, closed: Option<&ClosedJob>, id: DeliveryId, now: 
     Ok(())
 }
 
-/// The event of a job: always the same.
+/// Returns the event of a job, always the same.
 fn event(job: JobId) -> EventId {
     EventId::from_bits(job.bits())
 }
@@ -339,7 +339,7 @@ fn chunk(rows: &[Row], ready_at: Millis) -> NewChunk {
     NewChunk { ready_at, size, body, destination: String::new(), source: String::new() }
 }
 
-/// Even addresses are valid and cost a credit, the others do not exist.
+/// Even addresses are valid and cost a credit; the others do not exist.
 fn result(idx: i64, copies: i64) -> RowResult {
     let charged = idx % 2 == 0;
     let reason = if charged { Reason::Valid } else { Reason::Nonexistent };

@@ -1,4 +1,4 @@
-//! What a process held whose clock was ahead, by two hours or a year, and what a start costs whose clock is behind.
+//! Leases of a process whose clock was two hours or a year ahead, and the start of a process whose clock is behind.
 
 use probity_account::id::NodeId;
 use probity_mail::time::Millis;
@@ -42,7 +42,7 @@ async fn a_list_is_gone_on_with() {
         correct_times(&store, ClockCorrection::Running).await;
         assert!(claim(&store, org, no, NOW, 2).await.is_empty(), "these leases are as long as they may be");
 
-        // Rows that were put off until next year.
+        // Rows deferred until next year.
         let put_off =
             super::SettledPart { put_off: vec![chunk_at(ahead)], done: true, ..super::SettledPart::default() };
         settle(&store, &claimed[0], &put_off).await.unwrap();
@@ -52,7 +52,7 @@ async fn a_list_is_gone_on_with() {
     .await;
 }
 
-/// A heartbeat of a node whose clock reads `now`.
+/// Records a heartbeat of a node whose clock reads `now`.
 async fn beat(store: &Store, now: Millis) {
     let node = StoredNode {
         id: NodeId::from_bits(1),
@@ -90,7 +90,7 @@ async fn pauses_move_back_with_the_clock_once() {
             .await
             .unwrap();
         beat(&store, ahead).await;
-        // A node whose clock is right does not hide that another's was ahead.
+        // A node with a right clock does not hide that another's was ahead.
         beat(&store, NOW).await;
         for _ in 0..2 {
             correct_times(&store, ClockCorrection::AtStart).await;
@@ -118,7 +118,7 @@ async fn a_clock_that_goes_on_moves_no_pause() {
         for chunk in &claimed {
             settle(&store, chunk, &later).await.unwrap();
         }
-        // Five seconds are within what clocks of nodes and databases may differ.
+        // Five seconds are within the tolerated difference between nodes and databases.
         for seen_at in [NOW + -2 * HOUR_MS, NOW + 5_000] {
             beat(&store, seen_at).await;
             correct_times(&store, ClockCorrection::AtStart).await;

@@ -8,7 +8,7 @@ use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 use super::{LEASE_MS, NOW, chunk_at, claim, claim_import, import, new_job, org, result, settle, submit};
 use crate::databases::for_each_database;
 
-/// Adds chunks behind an import that has ended, as a settlement does.
+/// Adds chunks after a completed import, like a settlement.
 async fn put_off(store: &Store, claimed: &ClaimedChunk, put_off: Vec<NewChunk>) {
     let settled = SettledPart { put_off, done: true, ..SettledPart::default() };
     settle(store, claimed, &settled).await.unwrap();
@@ -132,7 +132,7 @@ async fn a_list_that_is_to_be_finished_waits_for_nothing() {
         assert!(hurry().await.unwrap());
         assert_eq!(waiting(NOW).await, [None, None]);
         assert_eq!(claim(&store, org, no, NOW, 9).await.len(), 2);
-        // The worker that began before has more to defer: that waits no longer either.
+        // The worker that began before defers more rows, which no longer wait either.
         let held = ChunkRelease { ready_at: later, size: 2, left_rows: vec![0b110], since: NOW };
         let stay = SettledPart { stay: Some(held), ..SettledPart::default() };
         settle(&store, &claimed[1], &stay).await.unwrap();

@@ -1,4 +1,4 @@
-//! What becomes of closed jobs: their results are packed, and in time removed.
+//! Closed jobs: their results are packed, and removed after the retention.
 
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::databases::for_each_database;
 
-/// Everything of a job's first rows, in whatever form it is kept.
+/// Returns all outcomes of a job's first rows, in either storage form.
 async fn outcomes(store: &Store, org: OrgNo, job: JobNo, from: i64, to: i64) -> Vec<(i64, jobs::SettledResult)> {
     jobs::outcomes(&mut store.read().await.unwrap(), org, job, from, to).await.unwrap()
 }
@@ -27,7 +27,7 @@ async fn packed_results_read_as_the_rows_did_after_each_step() {
         let import_claim = claim_import(&store, NOW).await.unwrap();
         import(&store, &import_claim, uniques).await.unwrap();
         let claimed = claim(&store, org, no, NOW, 1).await;
-        // The first row is repeated by the last ones; the second half of the others has no results, because the job is cancelled.
+        // The last rows repeat the first one; the second half of the others has no results, because the job is canceled.
         let reasons = [Reason::Valid, Reason::Nonexistent, Reason::Unverified];
         let results = (0..6_000).zip(reasons.into_iter().cycle());
         let results = results.map(|(idx, reason)| result(idx, if idx == 0 { 301 } else { 1 }, reason));
@@ -49,7 +49,7 @@ async fn packed_results_read_as_the_rows_did_after_each_step() {
         assert_eq!(take(NOW).await.unwrap(), None, "one holder");
         while let Some(packing) = left {
             steps += 1;
-            // Every other holder dies before its step, or has it done again by its follower.
+            // Every other holder dies before its step, or its successor repeats it.
             left = jobs::pack(&store, packing, NOW + LEASE_MS).await.unwrap();
             if steps % 2 == 0 {
                 jobs::pack(&store, packing, NOW + LEASE_MS).await.unwrap();
@@ -70,7 +70,7 @@ async fn packed_results_read_as_the_rows_did_after_each_step() {
 
 const DAY_MS: i64 = 86_400_000;
 
-/// A job of ten rows, closed and packed.
+/// Creates a job of ten rows, closed and packed.
 async fn packed(store: &Store, org: OrgNo) -> (NewJob, JobNo) {
     let (no, claimed) = taken_up(store, org, 10).await;
     let job = new_job(org, 1);
@@ -146,7 +146,7 @@ async fn a_deleted_list_is_gone_at_once_and_its_rows_soon() {
             jobs::page(&mut store.read().await.unwrap(), org, &jobs::JobFilter::default(), None, 10).await.unwrap();
         assert_eq!(listed.iter().map(|job| job.id).collect::<Vec<_>>(), [open.id]);
 
-        // One that is not packed waits for that.
+        // An unpacked job must be packed first.
         delete(open.id, NOW).await.unwrap().unwrap();
         let deleted = jobs::deleted(&mut store.read().await.unwrap(), 10).await.unwrap();
         assert_eq!(deleted, [(org, no)]);
@@ -177,12 +177,12 @@ async fn what_an_organization_wishes_by_now_counts_when_a_job_is_marked() {
     .await;
 }
 
-/// How many blocks of addresses are kept of a job, and whether it is there.
+/// Returns the number of stored address blocks of a job, and whether the job exists.
 async fn blocks(store: &Store, org: OrgNo, job: JobNo) -> usize {
     jobs::blocks(&mut store.read().await.unwrap(), org, job, 0, 1_000).await.unwrap().len()
 }
 
-/// A submission of so many blocks that is not accepted.
+/// Stages a submission of this many blocks.
 async fn unborn(store: &Store, job: &NewJob, blocks: i64) -> JobNo {
     let begun = store.write(|tx| {
         async {
@@ -274,7 +274,7 @@ async fn chunks_of_a_stopped_job_go_in_parts_when_it_is_packed() {
     .await;
 }
 
-/// How often each statement of sheets was passed.
+/// Returns how often each statement of sheets was executed.
 fn reads(store: &Store) -> Vec<(String, u32)> {
     let traced = store.failpoints().traced().into_iter();
     let reads = traced

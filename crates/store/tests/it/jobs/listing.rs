@@ -1,4 +1,4 @@
-//! Jobs as they are listed and counted.
+//! Listing and counting of jobs.
 
 use probity_account::id::JobId;
 use probity_store::ScopedFutureExt as _;
@@ -35,7 +35,7 @@ async fn lists_are_newest_first_and_filtered() {
 
 #[tokio::test]
 async fn jobs_of_a_time_are_counted_by_who_started_them() {
-    // More than one read looks at.
+    // More than one read covers.
     const MANY: i64 = 1_203;
     for_each_database(async |store| {
         let org = org(&store, 1).await;
@@ -46,7 +46,7 @@ async fn jobs_of_a_time_are_counted_by_who_started_them() {
                     let started_by = if n % 3 == 0 { "cron" } else { "api" };
                     let job = NewJob { id, started_by, test: true, ..new_job(org, 0) };
                     jobs::begin(tx, &job).await?;
-                    // Many of the same time: the number goes on where the time does not.
+                    // Many at the same time, ordered by number.
                     jobs::accept(tx, &job, 1, None, NOW + n / 500).await?;
                 }
                 jobs::begin(tx, &NewJob { test: true, ..new_job(org, 200) }).await

@@ -1,4 +1,4 @@
-//! Mail to members when their list is over.
+//! Mail to members when their list ends.
 
 use probity_account::id::UserId;
 use probity_account::role::MemberRole;

@@ -1,4 +1,4 @@
-//! Jobs that wait: whose turn it is not, which ones stand still, and which ones are to be stopped.
+//! Waiting jobs: those whose turn has not come, stalled ones, and ones to be stopped.
 
 use probity_mail::time::Millis;
 use probity_store::accounts::organization::{self, OrgState};
@@ -12,7 +12,7 @@ const LATER: Millis = Millis(NOW.0 + 3_600_000);
 const DAY: i64 = 24 * 3_600_000;
 const WEEK: i64 = 7 * DAY;
 
-/// A job of two rows in two chunks.
+/// Creates a job of two rows in two chunks.
 async fn ready(store: &Store, org: OrgNo, n: u8) -> JobNo {
     let no = submit(store, &new_job(org, n), 2).await.unwrap();
     let claim = claim_import(store, NOW).await.unwrap();
@@ -25,7 +25,7 @@ async fn open(store: &Store, at_most: i64) -> Vec<JobNo> {
     open.iter().map(|open| open.job).collect()
 }
 
-/// Those that have stood still for a week, at a time; in the order of their numbers.
+/// Returns the jobs stalled for a week at a time, by number.
 async fn stalled(store: &Store, now: Millis) -> Vec<JobNo> {
     let stalled = jobs::stalled(&mut store.read().await.unwrap(), now - WEEK, now, 10).await.unwrap();
     let mut stalled: Vec<JobNo> = stalled.into_iter().map(|(_, job)| job).collect();
@@ -37,7 +37,7 @@ async fn settle(store: &Store, fence: ChunkFence, settled: SettledPart, now: Mil
     store.write(|tx| jobs::settle(tx, &fence, &settled, now).scope_boxed()).await.unwrap();
 }
 
-/// A job of each kind that is in hand: one at whose first chunk a worker has died, one at which an importer has.
+/// Returns a job of each kind in progress: a worker died at the first chunk of one, an importer at the other.
 async fn in_hand(store: &Store) -> (OrgNo, [JobNo; 2]) {
     let org = org(store, 100).await;
     let imported = ready(store, org, 1).await;
@@ -96,7 +96,7 @@ async fn only_what_comes_on_counts_as_progress() {
     for_each_database(async |store| {
         let (org, both) = in_hand(&store).await;
         let [imported, importing] = both;
-        // Every hour another importer and another worker; one settles nothing.
+        // Another importer and another worker every hour; one settles nothing.
         let mut now = NOW;
         while now < NOW + WEEK {
             assert_eq!(stalled(&store, now).await, [], "it is not over");
@@ -112,7 +112,7 @@ async fn only_what_comes_on_counts_as_progress() {
         let mut expected = both;
         expected.sort_unstable();
         assert_eq!(stalled(&store, now).await, expected);
-        // A result is progress, and so is an address that is put off.
+        // A result counts as progress, and so does a deferred address.
         let claimed = claim(&store, org, imported, now, 1).await.remove(0);
         let part =
             SettledPart { results: vec![result(0, 1, probity_mail::verdict::Reason::Valid)], ..SettledPart::default() };
@@ -150,12 +150,12 @@ async fn a_job_that_waits_for_its_turn_does_not_stand_still() {
         let part =
             SettledPart { results: vec![result(0, 1, probity_mail::verdict::Reason::Valid)], ..SettledPart::default() };
         settle(&store, first.fence, SettledPart { done: true, ..part }, NOW).await;
-        // Others are before it, for longer than a job may stand still.
+        // Other jobs are served first, for longer than the stall limit.
         let turn = NOW + 2 * WEEK;
         assert_eq!(stalled(&store, turn).await, []);
         let second = claim(&store, org, job, turn, 1).await.remove(0);
         assert_eq!(stalled(&store, turn).await, [], "its turn has just come");
-        // At this chunk everybody dies.
+        // All workers die at this chunk.
         let mut now = turn;
         while now <= turn + WEEK {
             assert_eq!(stalled(&store, now).await, []);

@@ -1,4 +1,4 @@
-//! What the model's steps have in common.
+//! Common parts of the model's steps.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use probity_store::jobs::{self, ClosedJob, NewChunk, OutcomeKind, RowResult};
 use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery, SenderCapacity};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
 
-/// How long every lease is.
+/// Duration of every lease.
 pub(super) const LEASE_MS: i64 = 60_000;
 pub(super) const URL: &str = "https://hooks.example.com/x";
 const REASONS: [Reason; 4] = [Reason::Valid, Reason::Nonexistent, Reason::Spam, Reason::Unverified];
 
-/// The index of an address's first row, and how many rows have it.
+/// Index of an address's first row, and the number of rows with it.
 pub(super) type Row = (i64, i64);
 
 pub(super) fn holds_or_lost<T: std::fmt::Debug>(done: &Result<T>, holds: bool) {
@@ -26,13 +26,13 @@ pub(super) fn holds_or_lost<T: std::fmt::Debug>(done: &Result<T>, holds: bool) {
     assert!(as_expected, "{done:?}, but that the lease is held is {holds}");
 }
 
-/// The one that is meant among some: mostly one of the last.
+/// Returns the index of an item: mostly one of the last.
 pub(super) fn among(place: u8, len: usize) -> Option<usize> {
     let back = usize::from(place).pow(2) * len / usize::from(u8::MAX).pow(2);
     len.checked_sub(1 + back.min(len.saturating_sub(1)))
 }
 
-/// An error by which a test ends a transaction that it does not want.
+/// Returns the error with which a test rolls back a transaction.
 pub(super) fn broken() -> StoreError {
     StoreError::Unavailable { source: "the connection broke".into(), contended: false }
 }
@@ -55,12 +55,12 @@ pub(super) async fn announce(tx: &mut Tx, closed: Option<ClosedJob>, id: Deliver
     Ok(())
 }
 
-/// The event of a job: always the same.
+/// Returns the event of a job, always the same.
 pub(super) fn event(job: &jobs::Job) -> EventId {
     EventId::from_bits(job.id.bits())
 }
 
-/// How often each event of an organization is about to be sent.
+/// Returns the number of pending deliveries per event of an organization.
 pub(super) async fn messages(store: &Store, org: OrgNo, now: Millis) -> BTreeMap<EventId, u32> {
     let due = store
         .write(|tx| outbox::claim(tx, now, LEASE_MS, "all", SenderCapacity::of(1_000)).scope_boxed())

@@ -1,68 +1,68 @@
-//! The steps of a story, and how stories are made.
+//! Steps of a story, and the generation of stories.
 
 use proptest::prelude::*;
 
-/// Steps of a story.
+/// Number of steps in a story.
 const STEPS: std::ops::Range<usize> = 1..240;
 
-/// A step. Jobs, claims and holders are meant by their places, mostly one of the last.
+/// A step. Jobs, claims and holders are given by position, mostly one of the last.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// Somebody submits a list, of which so many addresses are distinct.
+    /// A client submits a list with this many distinct addresses.
     Submit { rows: i64, distinct: i64 },
-    /// Somebody submits half a list.
+    /// A client submits half a list.
     BreakOff,
-    /// An importer takes a job up.
+    /// An importer claims a job.
     ClaimImport,
-    /// An importer does its work, perhaps not to the end.
+    /// An importer works on a job, possibly not to the end.
     Import { claim: u8, finish: bool },
-    /// A worker takes chunks of a job up.
+    /// A worker claims chunks of a job.
     Claim { job: u8, at_most: i64 },
-    /// A holder shows that it lives.
+    /// A holder extends its lease.
     Extend { holder: u8 },
-    /// A holder settles so many results.
+    /// A holder settles this many results.
     Settle { holder: u8, keep: usize, salt: u8, then: Rest, fate: Fate },
-    /// A holder lets its chunk go.
+    /// A holder releases its chunk.
     Free { holder: u8 },
-    /// A holder forgets what it has.
+    /// A holder loses its state.
     Die { holder: u8 },
-    /// The customer stops a job.
+    /// The customer cancels a job.
     Cancel { job: u8 },
     /// The system stops a job.
     ForceStop { job: u8 },
-    /// A live call comes to its end and is charged.
+    /// A live call ends and is charged.
     Call,
-    /// Time goes by.
+    /// Time passes.
     Wait { ms: i64 },
-    /// Upkeep: submissions that broke off, old rows of the ledger.
+    /// Maintenance: incomplete submissions, old ledger rows.
     Sweep,
-    /// Results of closed jobs are packed.
+    /// Packs results of closed jobs.
     Pack,
-    /// Rows of jobs that were closed so long ago, in days, are removed.
+    /// Removes rows of jobs that were closed this many days ago.
     Purge { days: i64 },
 }
 
-/// What becomes of the rows of a chunk that have no results yet, when a part is settled.
+/// Treatment of a chunk's rows without results when a part is settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// The holder goes on with them.
+    /// The holder continues with them.
     IsWorkedOn,
-    /// They wait in a chunk of their own; the holder has come to its end.
+    /// They are deferred to a new chunk; the holder is finished.
     IsPutOff,
-    /// They wait in the same chunk, which is let go.
+    /// They stay in the chunk, which is released.
     Stays,
-    /// The first waits in a chunk of its own, the others in the same chunk.
+    /// The first is deferred to a new chunk, the others stay.
     IsParted,
 }
 
-/// What becomes of a transaction.
+/// Fate of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is written, and its writer is told.
+    /// Committed and acknowledged.
     Told,
-    /// It is written, its writer does not know, and writes it again.
+    /// Committed without acknowledgment, so the writer repeats it.
     Untold,
-    /// It is lost before it stands, and its writer dies.
+    /// Lost before the commit, and the writer dies.
     Lost,
 }
 

@@ -1,4 +1,4 @@
-//! The model beside the store: each step is done to both, and both must say the same.
+//! Model beside the store: each step is applied to both, and their results must agree.
 
 mod calls;
 mod ending;
@@ -20,9 +20,9 @@ use super::ops::{DAY_MS, Fate, Op, Rest};
 use crate::organizations;
 
 const BEGINNING: Millis = Millis(1_800_000_000_000);
-/// So few that some submissions cannot be paid.
+/// Few enough that some submissions cannot be paid.
 const CREDITS: i64 = 25;
-/// How far one story begins after the one before, in days: after its end.
+/// Days between the starts of two stories: more than a story takes.
 const APART_DAYS: i64 = 1_000;
 
 #[derive(Debug)]
@@ -44,20 +44,20 @@ struct Job {
     counts: JobCounts,
     charged: i64,
     held: i64,
-    /// The results of distinct addresses: what came first counts.
+    /// Results of distinct addresses: the first one counts.
     settled: BTreeMap<i64, Reason>,
     chunks: BTreeMap<i64, Chunk>,
     next_chunk: i64,
     epoch: i64,
     leased_until: Option<Millis>,
-    /// Whether repeated rows are known: from the import's first part on.
+    /// Whether repeated rows are known: since the import's first part.
     sorted: bool,
     finished_at: Option<Millis>,
     packed: bool,
     purged: bool,
 }
 
-/// A worker with a chunk, or one that believes so.
+/// A worker that holds a chunk, or assumes so.
 #[derive(Debug)]
 struct Holder {
     job: usize,
@@ -72,18 +72,18 @@ pub(super) struct World {
     now: Millis,
     made: u16,
     available: i64,
-    /// What live calls have spent.
+    /// Credits spent by live calls.
     called: i64,
     jobs: Vec<Job>,
     unborn: Vec<Millis>,
     imports: Vec<(usize, ImportClaim)>,
     holders: Vec<Holder>,
-    /// How often what has happened.
+    /// Number of occurrences of each event.
     seen: BTreeMap<String, u32>,
 }
 
 impl World {
-    /// A world of its own in this database: a new organization, later than all others.
+    /// Creates a separate world in this database: a new organization, later than all others.
     pub(super) async fn new(store: &Store, n: i64) -> Self {
         let now = BEGINNING + n * APART_DAYS * DAY_MS;
         let org = organizations::nth(9, now);
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// Takes a step and compares.
+    /// Applies a step and compares.
     pub(super) async fn play(&mut self, op: Op) {
         match op {
             Op::Submit { rows, distinct } => self.submit(rows, distinct).await,
@@ -131,9 +131,9 @@ impl World {
         self.compare().await;
     }
 
-    /// Honest workers bring everything to its end, whatever was left lying about.
+    /// Completes all remaining work with correct workers.
     pub(super) async fn finish(&mut self) {
-        // What is seen is what the steps before have met, and how jobs have ended.
+        // Events counted are those of the earlier steps, and the ends of jobs.
         let seen = self.seen.clone();
         let everything = u8::MAX;
         for _ in 0..2 * self.jobs.len() + 4 {
@@ -172,7 +172,7 @@ impl World {
         assert_eq!(balance, [self.available, held, spent], "available, held, spent");
     }
 
-    /// What stands in a job's rows, row by row, is what was settled first, however it is kept.
+    /// A job's rows contain the first settled results, in either storage form.
     async fn compare_rows(&self, job: usize) {
         let job = &self.jobs[job];
         let mut conn = self.store.read().await.unwrap();
@@ -185,7 +185,7 @@ impl World {
         assert_eq!(read, expected, "{job:?}");
     }
 
-    /// Bytes that are in no other id.
+    /// Returns bytes that no other ID has.
     fn bytes(&mut self) -> [u8; 10] {
         self.made += 1;
         let [high, low] = self.made.to_be_bytes();

@@ -1,4 +1,4 @@
-//! An organization on a plan of the catalogue, and what happens to it.
+//! An organization on a configured plan, with its acts and events.
 
 use probity_account::credits::{CreditBucket, Split};
 use probity_account::id::{OrgId, UserId};
@@ -23,14 +23,14 @@ pub(super) struct Account<'a> {
 }
 
 impl<'a> Account<'a> {
-    /// The `n`th of the database begins on a plan.
+    /// Creates the `n`th organization of the database, on a plan.
     pub(super) async fn begin(store: &'a Store, n: u8, plan: &str, at: Millis) -> Self {
         let (plans, org) = (catalogue(), OrgRecord::new(OrgId::new(at, [n; 10]), None, plan.into(), at));
         let begun = store.write(|tx| plans::open(tx, &org, plans.get(plan).unwrap()).scope_boxed()).await.unwrap();
         Self { store, no: begun.no, begun: at }
     }
 
-    /// As it stands.
+    /// Returns it as stored.
     pub(super) async fn org(&self) -> OrgRecord {
         organization::by_no(&mut self.store.read().await.unwrap(), self.no).await.unwrap()
     }
@@ -39,7 +39,7 @@ impl<'a> Account<'a> {
         self.store.write(|tx| organization::set_status(tx, self.no, status).scope_boxed()).await.unwrap();
     }
 
-    /// Its owner, who is told of things.
+    /// Adds its owner, who gets notices.
     pub(super) async fn add_owner(&self) {
         let user = TeamMember {
             org: self.no,
@@ -54,7 +54,7 @@ impl<'a> Account<'a> {
         self.store.write(|tx| users::insert(tx, &user).scope_boxed()).await.unwrap();
     }
 
-    /// What the month that begins now grants, if one does.
+    /// Returns the grant of the month that begins now, if there is one.
     pub(super) async fn renew(&self, now: Millis) -> i64 {
         let plans = catalogue();
         self.store.write(|tx| plans::renew(tx, self.no, &plans, now).scope_boxed()).await.unwrap()
@@ -91,12 +91,12 @@ impl<'a> Account<'a> {
         self.store.write(|tx| credits::adjust(tx, &booking).scope_boxed()).await.unwrap();
     }
 
-    /// Sets credits aside for a job.
+    /// Holds credits for a job.
     pub(super) async fn hold(&self, job: &str, amount: i64, at: Millis) {
         self.store.write(|tx| hold::place(tx, self.no, job, amount, at).scope_boxed()).await.unwrap();
     }
 
-    /// Takes what a part of a job cost out of what was set aside for it, and gives what it did not cost back.
+    /// Captures the cost of a job's part from its hold, and releases the remainder of the part.
     pub(super) async fn settle(&self, job: &str, cause: &str, captured: i64, released: i64, at: Millis) {
         let part = hold::HoldPart { org: self.no, id: job, captured, released, cause, at };
         let used = [UsageDelta {
@@ -133,7 +133,7 @@ impl<'a> Account<'a> {
         all.into_iter().filter(|row| row.kind == kind).collect()
     }
 
-    /// What the system did to it, newest first.
+    /// Returns the events caused by the system, newest first.
     pub(super) async fn events(&self) -> Vec<AccountEventKind> {
         let mut conn = self.store.read().await.unwrap();
         let all = timeline::newest_events(&mut conn, self.no, Millis(0), Millis(i64::MAX), 100).await.unwrap();

@@ -1,4 +1,4 @@
-//! From one plan to another, and what was granted by hand beside a plan.
+//! Changes between plans, and manual grants beside a plan.
 
 use probity_account::credits::CreditBucket;
 use probity_store::{ScopedFutureExt as _, credits};
@@ -16,10 +16,10 @@ async fn another_plan_begins_today_with_its_own_credits() {
         assert_eq!((changed.trial, changed.on_trial(now)), (Some((day(2027, 2, 10), now)), false));
         assert_eq!(account.available().await, split(1_000, 33));
         assert_eq!(changed.period(now).start, day(2027, 2, 12));
-        // To and fro on one day gives nobody more than the plan has.
+        // Changing back and forth within a day grants no more than the plan has.
         for (to, subscription, prepaid) in [
             ("saving", 50, 33),
-            // What stays for good stays, and does not keep the new plan's credits from ending.
+            // Permanent credits stay, and do not keep the new plan's credits from expiring.
             ("team", 1_000, 83),
             ("team", 1_000, 83),
             ("metered", 0, 83),

@@ -1,4 +1,4 @@
-//! Balances that become low, and the notices of it.
+//! Low balances, and notices of them.
 
 use futures_util::future::join_all;
 use probity_account::credits::CreditBucket;
@@ -13,7 +13,7 @@ use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 use super::account::Account;
 use super::{catalogue, day, for_each_books};
 
-/// An account on a plan that tells of balances below 100, and the moment of all that happens to it.
+/// Account on a plan with a threshold of 100, and the current time.
 struct Watched<'a> {
     store: &'a Store,
     account: Account<'a>,
@@ -29,12 +29,12 @@ impl<'a> Watched<'a> {
         Self { store, account, now: day(2027, 2, 11), plans: catalogue() }
     }
 
-    /// Whose balance is on another side of its threshold than was told last.
+    /// Returns organizations whose balance has crossed its threshold since the last notice.
     async fn crossing(&self, plans: &Plans) -> Vec<OrgNo> {
         plans::crossing(&mut self.store.read().await.unwrap(), plans, None, 10).await.unwrap().0
     }
 
-    /// Whether the account's balance is low now, where that was not yet told.
+    /// Returns whether the account's balance has become low without a notice.
     async fn cross(&self) -> Option<bool> {
         let (org, plans) = (self.account.no, &self.plans);
         let crossed = self.store.write(|tx| plans::cross(tx, org, plans, true, self.now).scope_boxed());
@@ -49,7 +49,7 @@ impl<'a> Watched<'a> {
         notices::any_due(&mut self.store.read().await.unwrap(), self.now).await.unwrap()
     }
 
-    /// Writes a threshold of its own, or none, as somebody who changes it does.
+    /// Sets or removes the account's own threshold.
     async fn set_threshold(&self, low_balance: Option<i64>) {
         let write = self.store.write(|tx| {
             async {
@@ -109,7 +109,7 @@ async fn the_organizations_own_threshold_counts_and_another_one_tells_again() {
         assert_eq!(watched.crossing(plans).await, [org], "what is the organization's own counts");
         assert_eq!(watched.cross().await, Some(false));
 
-        // Low, and then without a threshold: the next one tells again.
+        // Low, and then without a threshold: the next one causes another notice.
         watched.adjust(2, -45).await;
         assert_eq!(watched.cross().await, Some(true));
         watched.set_threshold(Some(1)).await;

@@ -1,4 +1,4 @@
-//! Months that begin, once each, and trials that end.
+//! Months, which begin once each, and trials, which end.
 
 use futures_util::future::{join, join_all};
 use probity_account::plans::{Period, Plans};
@@ -16,7 +16,7 @@ async fn a_year_from_31_january_has_twelve_months() {
         let begun = day(2027, 1, 31) + 13 * HOUR_MS;
         let account = Account::begin(store, 1, "team", begun).await;
         let mut starts = Vec::new();
-        // As a service does that looks once a day.
+        // Like a service that checks once a day.
         for tick in 0..366 {
             let now = begun + tick * 24 * HOUR_MS;
             if due(store, &catalogue(), now).await == [account.no] {
@@ -60,7 +60,7 @@ async fn many_nodes_that_renew_at_once_grant_once_beside_what_is_spent() {
     for_each_books(async |store| {
         let account = Account::begin(store, 1, "team", day(2027, 2, 10)).await;
         let now = day(2027, 3, 10);
-        // What is held goes on from the month before.
+        // Held credits remain from the previous month.
         account.hold("job", 300, now - 1).await;
         let settle = async |n: i64| account.settle("job", &format!("job:{n}"), 10, 5, now).await;
         let renewed = join_all((0..8).map(|_| account.renew(now)));

@@ -1,4 +1,4 @@
-//! Whatever fails once while plans go by, each month and each refill is granted once.
+//! For any single failure while plans change, each month and each refill is granted once.
 
 use probity_account::plans::Plans;
 use probity_store::accounts::plans;
@@ -10,14 +10,14 @@ use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 use super::account::Account;
 use super::{catalogue, day, for_each_books, split};
 
-/// Tries until it is done, as the service does at its next round.
+/// Retries until success, as the service does in its next round.
 macro_rules! until_done {
     ($store:ident, $tx:ident => $act:expr) => {
         while $store.write(|$tx| $act.scope_boxed()).await.is_err() {}
     };
 }
 
-/// A renewal, a change of plan and a refill; whoever fails tries again.
+/// A renewal, a change of plan and a refill, each with retries.
 async fn story(store: &Store, org: OrgNo, plans: &Plans) {
     until_done!(store, tx => plans::renew(tx, org, plans, day(2027, 2, 28)));
     until_done!(store, tx => plans::change(tx, org, plans, plans.of("refill"), day(2027, 3, 1)));

@@ -1,4 +1,4 @@
-//! Credits that come by themselves when an organization has too few.
+//! Automatic refills of an organization with too few credits.
 
 use futures_util::future::join_all;
 use probity_store::ScopedFutureExt as _;

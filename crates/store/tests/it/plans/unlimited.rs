@@ -1,4 +1,4 @@
-//! The unlimited plan takes with it what it gave, and nothing else.
+//! Leaving the unlimited plan takes back its grant, and nothing else.
 
 use probity_account::credits::CreditBucket;
 use probity_account::plans::Period;
@@ -7,7 +7,7 @@ use probity_store::StoreError;
 use super::account::Account;
 use super::{day, for_each_books, split};
 
-/// What the plan gives.
+/// Grant of the plan.
 const GIVEN: i64 = 1_000_000_000_000;
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn what_was_bought_outlives_the_unlimited_plan_whatever_was_spent_under_it
         account.spend("one", 25_004, now).await;
         account.change("metered", now).await;
         assert_eq!(account.available().await, split(0, 25_000));
-        // What was spent before it is spent, and each time under it counts by itself.
+        // Earlier spending stays, and each period on the plan counts separately.
         account.spend("two", 5_000, now).await;
         for (job, left) in [("three", 20_000), ("four", 20_000)] {
             account.change("unlimited", now).await;
@@ -64,7 +64,7 @@ async fn what_was_bought_outlives_the_unlimited_plan_whatever_was_spent_under_it
             account.change("metered", now).await;
             assert_eq!(account.available().await, split(0, left));
         }
-        // What an operator takes out by hand is not taken out again.
+        // Credits removed by an operator are not removed again.
         account.change("unlimited", now).await;
         account.adjust(CreditBucket::Prepaid, -GIVEN, "by hand", now).await;
         account.change("metered", now).await;

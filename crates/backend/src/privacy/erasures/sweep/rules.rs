@@ -1,4 +1,5 @@
-//! Erases keyword rules that are an erased address. The rule goes with it: without its keyword it would match nothing.
+//! Erases keyword rules that contain an erased address. The whole rule is removed, because it would match nothing without its
+//! keyword.
 
 use probity_account::id::RuleId;
 use probity_mail::time::Millis;

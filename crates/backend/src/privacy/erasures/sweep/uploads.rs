@@ -1,7 +1,7 @@
 //! Erases addresses from uploaded files: a row that names one in any cell is emptied and keeps its index.
 //!
-//! A cell may contain more than an address, like a submitted row ([`super::names`]), or a whole JSON object. The description of
-//! a file contains its name, the cells of its first row and what stands above, so it is searched as well.
+//! A cell may contain more than an address, like a submitted row ([`super::names`]), or a whole JSON object. The description of a
+//! file contains its name, the cells of its first row and the records above the header, so it is searched as well.
 
 use probity_account::block::table::{TableBlock, TableFilling};
 use probity_lists::json;
@@ -50,7 +50,7 @@ impl Matcher {
 }
 
 impl Sweep<'_> {
-    /// Erases rows in all live or all test uploads that the organization had made before the request.
+    /// Erases rows in all live or all test uploads that the organization created before the request.
     pub(super) async fn uploads(&mut self) -> Result<(), SweepStop> {
         let (org, test) = (self.matcher.org, self.claimed.erasure.test);
         let up_to = self.claimed.erasure.requested_at;
@@ -72,7 +72,7 @@ impl Sweep<'_> {
     async fn upload(&mut self, no: UploadNo) -> Result<(), SweepStop> {
         let (org, mut behind) = (self.matcher.org, -1);
         loop {
-            // Reading starts with the block that contains a row, which may be one that was processed.
+            // Reading starts with the block that contains a row, which may already have been processed.
             let blocks = uploads::blocks(&mut self.keeper.store.read().await?, org, no, behind + 1, BODIES).await?;
             let fresh: Vec<_> = blocks.into_iter().filter(|(first, _)| *first > behind).collect();
             let Some((last, _)) = fresh.last() else { return Ok(()) };

@@ -14,7 +14,7 @@ use crate::serve::bench::node::{Installation, Node, wait_within};
 use crate::serve::jobs::receiver::Receiver;
 
 const CREDITS: u32 = 100_000;
-/// How long a run may take on a busy machine. Ghost takes a few changes at a time.
+/// Maximum duration of a run on a busy machine. Ghost accepts a few changes at a time.
 const RUN_MAX: Duration = Duration::from_mins(5);
 
 /// A service that may reach a platform, and a key of its organization.
@@ -75,7 +75,7 @@ impl Customer {
         format!("/v1/integrations/{}/connections", self.slug)
     }
 
-    /// Asks for a connection with these credentials.
+    /// Requests a connection with these credentials.
     pub(super) fn connect(&mut self, credentials: &Value) -> Answer {
         let path = self.connections();
         self.send("POST", &path, &json!({ "credentials": credentials }))
@@ -174,7 +174,7 @@ impl Customer {
         self.post(&format!("runs/{id}/confirm"), &json!({ "actions": actions }))
     }
 
-    /// Shows what a run would do, confirms it, and returns the run at its end.
+    /// Starts a dry run, confirms it, and returns the run at its end.
     pub(super) fn dry_run_then_confirm(&mut self) -> Value {
         let id = self.start(true);
         let shown = self.until(&id, "needs_confirmation");
@@ -219,7 +219,7 @@ impl Customer {
     }
 }
 
-/// Returns the numbers of actions of a run by reason.
+/// Returns the numbers of a run's actions by reason.
 pub(super) fn counts(run: &Value, which: &str) -> BTreeMap<String, i64> {
     let counts = run["counts"].as_array().unwrap().iter();
     let one = |count: &Value| (count["reason"].as_str().unwrap().to_owned(), count[which].as_i64().unwrap());

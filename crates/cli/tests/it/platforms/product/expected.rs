@@ -33,13 +33,13 @@ pub(super) fn by_reason(emails: &[String]) -> BTreeMap<String, i64> {
     counts
 }
 
-/// Returns what verdicts about these addresses cost: those that say nothing are free.
+/// Returns the price of verdicts about these addresses: inconclusive ones are free.
 pub(super) fn price(emails: &[String]) -> u64 {
     let is_free = |email: &&String| ["failed_exchange", "unverified"].contains(&reason(email));
     u64::try_from(emails.len() - emails.iter().filter(is_free).count()).unwrap()
 }
 
-/// Returns an address without a mailbox that is none of the first contacts.
+/// Returns an address without a mailbox that is not among the initial contacts.
 pub(super) fn newcomer(name: &str) -> String {
     let mut emails = (0..).map(|number| format!("{name}-{number}@acme-widgets.com"));
     emails.find(|email| reason(email) == "nonexistent").expect("one in ten does not exist")

@@ -1,4 +1,4 @@
-//! Ghost: a thousand members are verified, and those that a run names are unsubscribed, deleted or labeled.
+//! Ghost: 1,000 members are verified, and those that a run selects are unsubscribed, deleted or labeled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::platforms::running::Platform;
 use crate::serve::bench::node::wait_for;
 use crate::serve::jobs::receiver::Receiver;
 
-/// Reasons that the preset `normal` acts upon, of those that occur.
+/// Occurring reasons on which the preset `normal` acts.
 const NORMAL: [&str; 2] = ["nonexistent", "deactivated"];
 
 fn flagged(rows: &BTreeMap<String, Value>, flag: &str) -> BTreeSet<String> {
@@ -31,7 +31,7 @@ fn what_a_dry_run_shows_is_what_ghost_has_after_its_confirmation() {
     customer.add_rule("blacklist", named);
     let receiver = customer.receive("contact.unsubscribed");
 
-    // Shown, and nothing has happened.
+    // Planned only: nothing has changed.
     let id = customer.start(true);
     let shown = customer.until(&id, "needs_confirmation");
     let mut expected = by_reason(&bad[1..]);
@@ -51,7 +51,7 @@ fn what_a_dry_run_shows_is_what_ghost_has_after_its_confirmation() {
     assert!(ghost.members().values().all(|member| member["subscribed"] == true));
     assert_eq!(customer.spent(), price(&contacts));
 
-    // Confirmed, and done.
+    // Confirmed and done.
     let planned = i64::try_from(wanted.len()).unwrap();
     assert_eq!(customer.confirm(&id, planned + 1).status, 409);
     assert_eq!(customer.confirm(&id, planned).status, 200);
@@ -87,7 +87,7 @@ fn webhooks_are_told(receiver: &Receiver, id: &str, changed: usize) {
     let rows: Vec<u64> = wait_for("the events about all contacts", || {
         let told = receiver.told_of_rows();
         assert!(told.iter().all(|told| told.topic == "contact.unsubscribed" && told.job == id), "{told:?}");
-        // An event that is sent again has the same ID.
+        // A resent event has the same ID.
         let once: BTreeMap<_, _> = told.iter().map(|told| (&told.event, &told.rows)).collect();
         let rows: Vec<u64> = once.values().flat_map(|rows| rows.keys().copied()).collect();
         (rows.len() >= changed).then_some(rows)
@@ -95,7 +95,7 @@ fn webhooks_are_told(receiver: &Receiver, id: &str, changed: usize) {
     assert_eq!((rows.len(), rows.iter().collect::<BTreeSet<_>>().len()), (changed, changed));
 }
 
-/// A second run leaves out those that have left, and acts at once.
+/// A second run skips contacts that have left, and acts at once.
 fn only_what_is_new_is_acted_upon(ghost: &Platform, customer: &mut Customer, left: &BTreeSet<String>) {
     let fresh = newcomer("fresh");
     ghost.add_member(&fresh);
@@ -169,7 +169,7 @@ fn a_killed_service_goes_on_where_it_was() {
     customer.killed_and_started();
     let shown = customer.until(&id, "needs_confirmation");
     assert_eq!((&shown["contacts"], counts(&shown, "planned")), (&json!(1000), by_reason(&bad)));
-    // Somebody else deletes one meanwhile.
+    // Someone else deletes one meanwhile.
     let gone = &ghost.members()[&bad[7]];
     let path = format!("/members/{}/", gone["id"].as_str().unwrap());
     assert_eq!(ghost.call(Method::Delete, &path, None).0, 204);
@@ -186,7 +186,7 @@ fn a_killed_service_goes_on_where_it_was() {
         left += usize::from(member["subscribed"] == false);
     }
     assert_eq!((members.len(), left), (999, bad.len() - 1));
-    // Whoever no longer exists is as wanted.
+    // A contact that no longer exists is in the requested state.
     webhooks_are_told(&receiver, &id, bad.len());
     customer.leave(&ghost);
 }

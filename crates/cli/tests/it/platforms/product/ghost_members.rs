@@ -1,4 +1,4 @@
-//! The members of Ghost as Ghost shows them.
+//! Members of Ghost, as shown by Ghost.
 
 use std::collections::BTreeMap;
 

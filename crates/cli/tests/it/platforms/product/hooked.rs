@@ -1,4 +1,4 @@
-//! Ghost tells of a new member, who is verified and acted upon within seconds.
+//! Ghost sends an event about a new member, who is verified and acted on within seconds.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,17 +13,17 @@ use super::expected::newcomer;
 use crate::platforms::running::Platform;
 use crate::serve::bench::node::wait_within;
 
-/// How long the service may take. Polls alone would take minutes.
+/// Time limit of the service. Polls alone would take minutes.
 const EVENT_MAX: Duration = Duration::from_mins(1);
 
-/// Calls that are measured.
+/// Number of measured calls.
 const REPEATED: usize = 200;
 
-/// An address that is known before the service's, and leads there.
+/// An address that is known before the service's, and forwards to it.
 struct Forwarder {
     address: SocketAddr,
     to: Arc<Mutex<Option<SocketAddr>>>,
-    /// What the last connection has sent.
+    /// Bytes that the last connection sent.
     sent: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -45,7 +45,7 @@ impl Forwarder {
         Self { address, to, sent }
     }
 
-    /// Sends the last event to the service again and again; returns the median time of an answer.
+    /// Sends the last event to the service repeatedly; returns the median response time.
     fn repeat_last(&self) -> Duration {
         let to = self.to.lock().unwrap().unwrap();
         let event = self.sent.lock().unwrap().clone();
@@ -75,7 +75,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, heard: Option<&Mutex<Vec<u8>>>) 
             break;
         }
     }
-    // Whoever closes first ends the other direction, too.
+    // Closing either side ends the other direction, too.
     let _ = to.shutdown(Shutdown::Write);
 }
 

@@ -1,4 +1,4 @@
-//! Mailman: subscribers leave a list or the server, and what Mailman lacks is refused.
+//! Mailman: subscribers leave a list or the server, and unsupported actions are refused.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use super::customer::{Customer, counts};
 use super::expected::{by_reason, newcomer, reason, with_reasons};
 use crate::platforms::running::Platform;
 
-/// Reasons that the preset `normal` acts upon, of those that occur.
+/// Occurring reasons on which the preset `normal` acts.
 const NORMAL: [&str; 2] = ["nonexistent", "deactivated"];
 
-/// Fields that subscribe at once.
+/// Fields that subscribe immediately.
 const APPROVED: &str = "pre_verified=true&pre_confirmed=true&pre_approved=true";
 
 impl Platform {
@@ -104,7 +104,7 @@ fn a_person_decides_about_each_action() {
     let gone: BTreeSet<String> = act.iter().map(|one| one["email"].as_str().unwrap().to_owned()).collect();
     let expected: BTreeSet<String> = mailman.contacts().into_iter().filter(|email| !gone.contains(email)).collect();
     assert_eq!(mailman.roster(), expected);
-    // The whitelisted one is not shown again.
+    // The whitelisted contact is not planned again.
     let second = customer.start(true);
     let run = customer.until(&second, "needs_confirmation");
     assert_eq!(run["actions"]["planned"], bad.len() - 3);

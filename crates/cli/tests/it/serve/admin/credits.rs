@@ -1,4 +1,4 @@
-//! Credits of an organization, granted by the operator's two faces.
+//! Credits of an organization, granted through the operator's API and at the command line.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn over_http(node: &Node, org: &str, (amount, until, reference): (i64, Option<&s
     answer["booked"].as_bool().ok_or_else(refused)
 }
 
-/// Grants the same at the command line. A flag in the message has the name of the API's field.
+/// Grants the same at the command line. A flag in the message is named as the API's field.
 fn at_command_line(
     installation: &Installation,
     (amount, until, reference): (i64, Option<&str>, &str),

@@ -1,4 +1,4 @@
-//! Connections on the command line, beside a service that does the runs, with a simulated platform.
+//! Connections on the command line, beside a service that executes the runs, with a simulated platform.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -27,7 +27,7 @@ impl Scene {
 
     fn on(installation: Installation) -> Self {
         let runtime = Runtime::new().unwrap();
-        // Their verdicts depend on nothing but the addresses.
+        // Their verdicts depend only on the addresses.
         let options = EspOptions {
             contacts: 60,
             lists: 1,
@@ -72,7 +72,7 @@ impl Scene {
         })
     }
 
-    /// Number of contacts that the platform unsubscribed because it was asked to.
+    /// Returns the number of contacts that the platform unsubscribed on request.
     fn unsubscribed(&self) -> usize {
         let effects = self.world.effects();
         effects.iter().filter(|effect| effect.call > 0 && is_leaving(&effect.kind)).count()

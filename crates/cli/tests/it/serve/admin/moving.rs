@@ -12,7 +12,7 @@ use crate::serve::bench::node::{Installation, Node, wait_for};
 const GRANTED: u32 = 1_000;
 /// Number of addresses with an immediate verdict.
 const QUICK: u64 = 60;
-/// Address that takes longer than the service is left to run.
+/// Address that takes longer than the service runs.
 const SLOW: &str = "valid+delay-15s@sandbox.test";
 
 fn list() -> String {
@@ -26,7 +26,7 @@ fn get(client: &mut Client, path: &str) -> Value {
     answer.json()
 }
 
-/// What a customer has from before the move.
+/// Customer's data from before the move.
 struct Before {
     key: String,
     submitted: String,

@@ -9,7 +9,7 @@ use crate::serve::bench::node::Installation;
 const BOUNCE: &str = "Return-Path: <>\nFrom: MAILER-DAEMON@mx.example.com\nSubject: failure notice\n\n<joe@example.net>:\n\
                       192.0.2.7 does not like recipient.\nRemote host said: 550 5.1.1 no such user\n";
 
-/// An address that the SMTP client delivered to, or that bounced.
+/// Returns a log line of a delivery or a bounce.
 fn log(n: u32, status: &str) -> String {
     format!(
         "2026-11-20T10:00:01+00:00 mx postfix/smtp[7]: 4F{n}: to=<u{n}@example.org>, relay=mx.example.org[192.0.2.7]:25, \
@@ -37,7 +37,7 @@ fn logs_mailboxes_and_tables_are_imported_once() {
         })
     };
 
-    // More than one report takes.
+    // More than one report accepts.
     let mut lines: String = (0..12_000).map(|n| log(n, "sent (250 2.0.0 Ok)")).collect();
     lines += &log(20_000, "bounced (host mx[192.0.2.7] said: 550 5.1.1 User unknown (in reply to RCPT TO command))");
     lines += &log(20_001, "bounced (host mx[192.0.2.7] said: 550 5.7.1 spam (in reply to end of DATA command))");

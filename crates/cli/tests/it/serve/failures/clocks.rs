@@ -55,7 +55,7 @@ fn list_is_completed(installation: &Installation, ahead_ms: &str, failpoint: &st
 #[ignore = "thorough"]
 fn a_list_goes_on_that_was_begun_under_a_wrong_clock() {
     for ahead_ms in [YEAR_MS, TWO_HOURS_MS, TWO_HOURS_BACK_MS] {
-        // The first point leaves a chunk leased, the second an import, the third a chunk that nobody has claimed.
+        // The first point leaves a chunk leased, the second an import, the third an unclaimed chunk.
         for failpoint in [
             "jobs::work::ADD_PART:before:1:kill",
             "jobs::import::ADD_CHUNK:after:1:kill",

@@ -100,7 +100,7 @@ fn killed_at_points(installation: Installation) {
     trial.end();
 }
 
-/// A start rejects a point without a statement, so this test tries all points, whatever other tests draw.
+/// A start rejects a point without a statement, so this test tries all points, regardless of those drawn by other tests.
 #[test]
 #[ignore = "thorough"]
 fn every_point_has_its_statement() {

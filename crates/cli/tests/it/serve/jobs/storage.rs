@@ -76,7 +76,7 @@ impl Trial {
     }
 
     /// Waits until a worker logs the failure; returns `false` if the lists from `first` on ended before, because their last
-    /// writes found space. Earlier lists say nothing: after a chunk failed, nobody works on it until its lease ends.
+    /// writes found space. Earlier lists prove nothing: after a chunk failed, no worker claims it until its lease ends.
     fn reaches_the_workers(&self, node: &Node, first: usize, logged: usize) -> bool {
         let mut client = node.client(&self.key);
         let ids: Vec<&String> = self.customers[0].jobs[first..].iter().filter_map(|job| job.id.as_ref()).collect();
@@ -100,7 +100,7 @@ impl Trial {
     /// Breaks the storage during a list and repairs it; returns `true` if a worker met the failure.
     fn goes_through(&mut self, node: &Node, happens: impl Fn(), put_right: impl Fn()) -> bool {
         self.begin(node);
-        // The one that is under way.
+        // The list in progress.
         let first = self.customers[0].jobs.len() - 1;
         let logged = self.installation.log().len();
         happens();

@@ -1,4 +1,4 @@
-//! One job from its customer's view: what was submitted, and everything that was shown.
+//! One job from its customer's view: the submission, and everything that was shown.
 //!
 //! Shown state must not be revoked: verdicts do not change, ended jobs stay ended, counters never decrease.
 

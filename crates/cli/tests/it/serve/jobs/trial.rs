@@ -30,7 +30,7 @@ pub(super) struct Trial {
     pub(super) key: String,
     pub(super) receiver: Receiver,
     pub(super) customers: Vec<Customer>,
-    /// Time from each start of a process until it listened.
+    /// Duration of each start until the process listened.
     pub(super) starts: Vec<Duration>,
 }
 
@@ -205,7 +205,7 @@ impl Drop for OnDrop<'_> {
 }
 
 impl Work<'_> {
-    /// Waits for this many more responses; if they do not come, reports what came instead.
+    /// Waits for this many more responses; if they do not arrive, reports the counts and the log.
     pub(super) fn answers(&self, more: u64) {
         let begun = Instant::now();
         let before = self.counted.answers.load(Ordering::Relaxed);

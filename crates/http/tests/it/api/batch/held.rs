@@ -1,4 +1,4 @@
-//! Tests of a machine that cannot ask mail servers: live lists wait, lists of the sandbox do not.
+//! Tests of a machine that cannot probe mail servers: live lists wait, lists of the sandbox do not.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,12 +16,12 @@ use super::{done, status, submit};
 use crate::people::signed_in;
 use crate::test_app::{TestApp, pass};
 
-/// Time in which a node that cannot ask checks again.
+/// Time in which a node that cannot probe checks again.
 const CHECKED_AGAIN: Duration = Duration::from_secs(61);
 /// Time in which a list would be verified.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Machine whose checkups find what the test says.
+/// Machine whose checkup results are set by the test.
 struct Machine {
     found: Mutex<Vec<Check>>,
     /// Each permit lets a checkup end.
@@ -75,7 +75,7 @@ fn fail(name: &'static str, found: &'static str) -> Check {
     Check::fail(name, found, "mend it")
 }
 
-/// Asserts that a list has no row that is judged.
+/// Asserts that no row of a list has a verdict.
 async fn waits(app: &TestApp, key: &str, id: &str) {
     let now = status(app, key, id).await;
     assert_eq!(now["status"], "starting", "{now}");
@@ -92,7 +92,7 @@ async fn live_lists_wait_for_whatever_is_missing_and_the_sandbox_for_nothing() {
         let app = TestApp::with(machine.config()).await;
         let (org, live) = app.customer().await;
         let test = app.key(&org, KeyKind::Test).await;
-        // The second address needs nobody to be asked.
+        // The second address needs no probe.
         let held = submit(&app, &live, &["ann@honest-mail.com", "no address"]).await;
         let free = submit(&app, &test, &["valid@sandbox.test"]).await;
         assert_eq!(done(&app, &test, &free).await["numPassed"], 1);

@@ -27,7 +27,7 @@ const DAY: Duration = Duration::from_hours(24);
 const WEEK: Duration = Duration::from_hours(7 * 24);
 const URL: &str = "https://hooks.example.com/x";
 
-/// Accepts a job whatever the organization's status, as if the acceptance and the restriction happened at once.
+/// Accepts a job regardless of the organization's status, as if acceptance and restriction happened at once.
 async fn accepted(app: &TestApp, org: &OrgRecord, emails: &[&str]) -> JobId {
     let now: Millis = app.now(org).await;
     let id = JobId::new(now, [7; 10]);

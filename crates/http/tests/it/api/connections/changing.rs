@@ -1,4 +1,4 @@
-//! Settings, names and credentials of connections change, and the timeline says how.
+//! Changes of settings, names and credentials of connections, and their events in the timeline.
 
 use probity_account::plans::{Entitlement, EntitlementSet, Plan, Plans};
 use probity_http::service::ServiceConfig;

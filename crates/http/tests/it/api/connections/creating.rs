@@ -1,4 +1,4 @@
-//! Connections are made once the platform accepts the credentials, which nobody sees again.
+//! Connections are created once the platform accepts the credentials, which are never shown.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Connections are tested, deleted, and come back with other credentials.
+//! Connections are tested, deleted, and reconnected with other credentials.
 
 use std::time::Duration;
 

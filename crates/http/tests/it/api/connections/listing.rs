@@ -44,7 +44,7 @@ async fn platforms_are_shown_with_what_they_can_do() {
     let one = app.get(&key, &format!("{ALL}/trial")).await.ok(200);
     assert_eq!((&one["connections"], &one["disconnected_connections"]), (&json!([]), &json!([])));
     assert_eq!(one["platform"], expected["platform"]);
-    // MailerLite reports new contacts, but cannot be asked for them by date.
+    // MailerLite sends events about new contacts, but cannot filter contacts by date.
     for (slug, is_sooner) in [("ghost", true), ("klaviyo", true), ("mailerlite", false), ("mailman", false)] {
         assert_eq!(of_type(&list, slug)["platform"]["instafloss"], is_sooner, "{slug}");
     }
@@ -54,7 +54,7 @@ async fn platforms_are_shown_with_what_they_can_do() {
     for unknown in ["nonsense", "Trial", "trial%2Fx"] {
         app.get(&key, &format!("{ALL}/{unknown}")).await.error(404, "not_found");
     }
-    // The list has one page, but no list has pages of nothing.
+    // The list has one page, but a page size of 0 is still invalid.
     app.get(&key, &format!("{ALL}?per_page=0")).await.error(400, "invalid_request");
     assert_eq!(app.get(&key, &format!("{ALL}?per_page=1")).await.ok(200), list);
     app.stop().await;

@@ -1,4 +1,4 @@
-//! A platform on loopback, described by an operator's file. What it answers depends on the key that it is sent.
+//! A platform on loopback, described by an operator's file. Its responses depend on the key in the request.
 
 use probity_backend::connections::{HostAllowance, PlatformConfig};
 use probity_http::service::ServiceConfig;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::webhooks::receivers::{Manner, Receiver};
 
-/// Describes the platform. It tags and unsubscribes, and cannot do more.
+/// File of the platform, which supports only tags and unsubscribing.
 const FILE: &str = r#"
 [provider]
 slug = "trial"
@@ -69,7 +69,7 @@ request = { post = "/contacts/{contact.id}/tags", json = { name = "{tag.name}" }
 errors = [{ status = [404], class = "gone" }]
 "#;
 
-/// Where nothing listens.
+/// Address at which nothing listens.
 pub(crate) const CLOSED: &str = "127.0.0.1:1";
 /// End of every key, which occurs nowhere else.
 pub(crate) const SECRET: &str = "canary-of-a-platform-9f3k";
@@ -99,7 +99,7 @@ impl TrialPlatform {
         format!("http://{}", self.receiver.address)
     }
 
-    /// Returns credentials with which the platform answers in a certain way.
+    /// Returns credentials that cause a certain response of the platform.
     pub(crate) fn credentials(&self, manner: &str) -> Value {
         json!({"url": self.url(), "api_key": format!("{manner}-{SECRET}")})
     }

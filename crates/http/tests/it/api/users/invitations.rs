@@ -182,7 +182,7 @@ async fn a_link_of_before_opens_no_administrator() {
     look(&kept).await.ok(200);
     patch(&app, &key, id, json!({"role": "administrator"})).await.ok(200);
     look(&kept).await.error(404, "not_found");
-    // Nor does the link work if its holder lowered the role before somebody raised it.
+    // The link also stops working if its holder lowered the role before another member raised it.
     let (id, kept) = invited().await;
     patch(&app, &some, id, json!({"role": "contributor"})).await.ok(200);
     look(&kept).await.ok(200);

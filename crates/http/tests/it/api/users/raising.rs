@@ -1,4 +1,4 @@
-//! Tests that nobody can give a member more permissions than they have themselves.
+//! Tests that members cannot give others more permissions than they have themselves.
 
 use probity_access::minting::KeyRequest;
 use probity_account::api_key::KeyKind;
@@ -63,7 +63,7 @@ async fn nobody_raises_themselves_by_a_member() {
     app.stop().await;
 }
 
-/// An inviter sees the link, and whoever opens it gets the role's permissions: read every list, and spend credits.
+/// An inviter sees the link, and anyone who opens it gets the role's permissions: to read every list, and spend credits.
 #[tokio::test]
 async fn a_key_invites_contributors_only_where_it_may_do_what_they_may() {
     let app = TestApp::start().await;
@@ -98,7 +98,7 @@ async fn a_key_invites_contributors_only_where_it_may_do_what_they_may() {
     app.stop().await;
 }
 
-/// Waits until the service has run a statement. The service need not stop there.
+/// Waits until the service has run a statement, without stopping it there.
 async fn until_run(app: &TestApp, statement: &str) {
     while !app.service_store.failpoints().has_passed(statement) {
         tokio::task::yield_now().await;

@@ -54,7 +54,7 @@ async fn a_delivery_is_shown_with_the_body_and_the_timestamp_that_were_sent() {
             let at: Timestamp = shown["last_attempt"]["at"].as_str().unwrap().parse().unwrap();
             assert_eq!(at.0.0.div_euclid(1_000), *timestamp);
         }
-        // A key that may not read lists does not read them here.
+        // A key that cannot read lists cannot read them here either.
         let narrow = app.restricted(&org, Some(Scope::ReadWebhooks)).await;
         for shown in delivered(app, &narrow, id(&webhook), 2).await {
             assert_eq!((&shown["body"], &shown["missing_body"]), (&Value::Null, &json!("scope_missing")));

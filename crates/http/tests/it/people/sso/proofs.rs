@@ -1,4 +1,4 @@
-//! The end of a proof: a domain that counts no longer admits nobody, and is free for others.
+//! The end of a proof: a domain that no longer counts admits no one, and is free for others.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn a_released_domain_admits_nobody_and_is_free_for_others() {
         let mut under_way = Browser::new(app);
         let path = customer.go(&mut under_way, BOB).await;
 
-        // Written in another way, and again.
+        // In another spelling, and repeated.
         for domain in [" @ACME-Team.com", DOMAIN] {
             let release = async |app: &_, staff: &_| release_domain(app, staff, domain).await;
             let shown = app.admin.act(&customer.org, release).await.unwrap();
@@ -41,11 +41,11 @@ async fn a_released_domain_admits_nobody_and_is_free_for_others() {
             customer.events().await.into_iter().filter(|(kind, _)| kind == "domain_released").collect();
         assert_eq!(released, [("domain_released".to_owned(), "staff".to_owned())]);
 
-        // Nobody comes in by it: neither who was bound, nor who is on the way, nor somebody new.
+        // It admits no one: neither a bound member, nor a sign-in in progress, nor a new user.
         assert_eq!(super::come_back(&mut under_way, &path).await, "/#/sign-in?sso=domain");
         let mut browser = Browser::new(app);
         browser.post("/app/sso/sign-in", &json!({ "email": BOB })).await.error(404, "not_found");
-        // Sessions go on, and the password counts again.
+        // Sessions continue, and passwords work again.
         assert!(left_open.is_in().await);
         browser.sign_in(BOB, PASSWORD).await.ok(200);
         assert_eq!(browser.get("/app/session").await.ok(200)["user"]["id"], json!(bob.id));
@@ -86,13 +86,13 @@ async fn a_bound_member_is_admitted_by_a_domain_that_is_still_proven() {
 const NAME: &str = "_probity.acme-team.com";
 
 impl Customer<'_> {
-    /// Says what a lookup of the domain's record finds.
+    /// Sets the result of looking up the domain's record.
     fn publish(&self, found: Result<&[&str], Unresolved>) {
         let found = found.map(|texts| texts.iter().map(|text| (*text).to_owned()).collect());
         self.outside.records.0.lock().unwrap().insert(NAME.to_owned(), found);
     }
 
-    /// Lets a day pass, and the record be looked up.
+    /// Lets a day pass, in which the record is looked up.
     async fn look_again(&self) {
         let before = self.due().await;
         assert_eq!(before.len(), 1);
@@ -106,18 +106,18 @@ impl Customer<'_> {
         panic!("the record was not looked up");
     }
 
-    /// Domains that will be looked up.
+    /// Returns the domains to be looked up.
     async fn due(&self) -> Vec<DueDomain> {
         sso::due(&mut self.app.store.read().await.unwrap(), Millis(i64::MAX), 9).await.unwrap()
     }
 
-    /// The domain as the owner sees it.
+    /// Returns the domain as shown to the owner.
     async fn domain(&mut self) -> Value {
         self.owner.sign_in(OWNER, PASSWORD).await.ok(200);
         self.owner.get("/app/sso").await.ok(200)["domains"][0].clone()
     }
 
-    /// What became of the proof, latest first.
+    /// Returns the events of the proof, latest first.
     async fn story(&mut self) -> Vec<(String, String)> {
         self.owner.sign_in(OWNER, PASSWORD).await.ok(200);
         self.events().await.into_iter().filter(|(kind, _)| kind.starts_with("domain_")).collect()
@@ -140,7 +140,7 @@ async fn a_record_that_is_gone_ends_the_proof_after_a_week() {
         let until = customer.domain().await["counts_until"].clone();
         assert!(until.is_string());
         for day in 1..7 {
-            // A lookup that fails counts neither way.
+            // A failed lookup does not count.
             customer.publish(if day % 2 == 0 { Ok(&[]) } else { Err(Unresolved::Name) });
             customer.look_again().await;
             assert_eq!(customer.refused().await, "", "day {day}");
@@ -172,7 +172,7 @@ async fn a_record_that_is_back_in_time_keeps_the_proof() {
         let mut customer = Customer::with_sso(app, &outside).await;
         let published = outside.records.0.lock().unwrap()[NAME].clone();
         let back = || outside.records.0.lock().unwrap().insert(NAME.to_owned(), published.clone());
-        // Found by the daily lookup, and by the owner who does not wait for it.
+        // Found by the daily lookup, and by an owner who does not wait for it.
         for is_owner in [false, true] {
             customer.publish(Ok(&[]));
             for _ in 0..6 {

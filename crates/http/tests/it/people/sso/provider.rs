@@ -1,4 +1,4 @@
-//! Provider of sign-in on loopback, played in this process, and the DNS records of its customers.
+//! Sign-in provider on loopback, simulated in this process, and the DNS records of its customers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -18,13 +18,13 @@ use url::Url;
 pub(super) const CLIENT: &str = "probity-client";
 pub(super) const SECRET: &str = "s3cret of the client";
 
-/// What a request is answered with.
+/// Response to a request.
 #[derive(Clone)]
 pub(super) enum Said {
-    /// As a good provider does.
+    /// A correct response.
     Well,
     Status(u16, &'static str),
-    /// As many bytes as a client takes.
+    /// As many bytes as a client accepts.
     Endless,
     Nothing,
 }
@@ -36,11 +36,11 @@ pub(super) struct Script {
     pub(super) claims: Value,
     pub(super) header: Value,
     pub(super) document: Value,
-    /// How paths are answered that are not answered well.
+    /// Faulty responses by path.
     pub(super) said: HashMap<&'static str, Said>,
     /// Nonce of the last authorization request.
     nonce: String,
-    /// Requests so far: path and body.
+    /// Requests received, with path and body.
     pub(super) seen: Vec<(String, String)>,
 }
 
@@ -130,22 +130,22 @@ impl Provider {
         format!("http://{}", self.address)
     }
 
-    /// Changes what the provider does from now on.
+    /// Changes the provider's behavior from now on.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Script) -> T) -> T {
         change(&mut self.script.lock().unwrap())
     }
 
-    /// Becomes as it was at first.
+    /// Restores the initial behavior.
     pub(super) fn restore(&self) {
         self.change(|script| *script = Script::new());
     }
 
-    /// Number of requests for a path so far.
+    /// Returns the number of requests for a path.
     pub(super) fn requests(&self, path: &str) -> usize {
         self.change(|script| script.seen.iter().filter(|(seen, _)| seen == path).count())
     }
 
-    /// Signs a user in whose browser is sent here. Returns the path to which it comes back.
+    /// Signs a user in whose browser was redirected here. Returns the path to which it returns.
     pub(super) fn sign_in(&self, location: &str) -> String {
         let url = Url::parse(location).unwrap();
         let asked: BTreeMap<_, _> = url.query_pairs().into_owned().collect();

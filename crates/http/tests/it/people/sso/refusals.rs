@@ -1,4 +1,4 @@
-//! Answers of providers and browsers that lead to no session.
+//! Responses of providers and browsers that start no session.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn what_a_token_says_must_fit() {
             assert_eq!(customer.refused().await, "token", "{header}");
         }
         assert_eq!(customer.members().await, 1);
-        // The organization can say that its provider does not send the claim.
+        // The organization can declare that its provider does not send the claim.
         outside.provider.restore();
         outside.provider.change(|script| script.claims = json!({ "email_verified": null }));
         customer.set(json!({ "trusts_email": true })).await.ok(200);
@@ -62,7 +62,7 @@ async fn an_answer_is_for_the_browser_that_began_and_comes_once() {
         let path = customer.go(&mut browser, BOB).await;
         let kept = browser.cookies.clone();
         let stale = "/#/sign-in?sso=stale";
-        // A link that an attacker sends: without a sign-in begun, and with another one begun.
+        // An attacker's link: without a sign-in in progress, and during another one.
         assert_eq!(come_back(&mut Browser::new(app), &path).await, stale);
         let mut other = Browser::new(app);
         customer.go(&mut other, BOB).await;
@@ -93,7 +93,7 @@ async fn an_answer_is_for_the_browser_that_began_and_comes_once() {
         let path = customer.go(&mut slow, BOB).await;
         pass(Duration::from_mins(10)).await;
         assert_eq!(come_back(&mut slow, &path).await, stale);
-        // What was set when it began must still be set.
+        // The settings must be the same as at the start.
         let mut before = Browser::new(app);
         let path = customer.go(&mut before, BOB).await;
         customer.set(json!({})).await.ok(200);
@@ -101,7 +101,7 @@ async fn an_answer_is_for_the_browser_that_began_and_comes_once() {
         let path = customer.go(&mut before, BOB).await;
         customer.delete().await.ok(200);
         assert_eq!(come_back(&mut before, &path).await, "/#/sign-in?sso=off");
-        // What is set after a deletion is not what was set before.
+        // New settings after a deletion are different ones.
         customer.set(json!({})).await.ok(200);
         customer.prove(DOMAIN).await.ok(200);
         let path = customer.go(&mut before, BOB).await;
@@ -163,7 +163,7 @@ async fn a_provider_that_fails_keeps_no_network_from_passwords() {
             begun.error(503, "service_unavailable");
         }
         Browser::at(app, office).sign_in(OWNER, PASSWORD).await.ok(200);
-        // Whoever tries domains is slowed down.
+        // Clients that try many domains are slowed down.
         let unknown = json!({ "email": "bob@another-team.com" });
         let tried = at_one_moment(async {
             for _ in 0..40 {
@@ -248,7 +248,7 @@ async fn a_provider_that_cannot_be_used_is_told() {
     let waiting = customer.owner.post("/app/sso/test", &nothing);
     let (waited, ()) = tokio::join!(waiting, pass(Duration::from_secs(6)));
     assert_eq!(waited.ok(200)["fault"], "timed_out");
-    // What failed a moment ago is not asked again for each visitor.
+    // A recent failure is not repeated for each visitor.
     let before = outside.provider.requests(DOCUMENT);
     let mut visitor = Browser::new(&app);
     visitor.post("/app/sso/sign-in", &json!({ "email": BOB })).await.error(503, "service_unavailable");

@@ -1,4 +1,4 @@
-//! Rules around single sign-on: who must use it, seats, and that organizations stay apart.
+//! Rules of single sign-on: when it is required, seats, and isolation of organizations.
 
 use probity_account::role::MemberRole;
 use probity_store::accounts::organization::OrgState;
@@ -20,7 +20,7 @@ async fn members_who_must_use_it_have_no_other_way_in_but_the_owner_has() {
         browser.sign_in(BOB, PASSWORD).await.ok(200);
         customer.set(json!({ "required": true })).await.ok(200);
         browser.sign_in(BOB, PASSWORD).await.error(403, "sso_required");
-        // Who does not know the password learns nothing.
+        // A client without the password learns nothing.
         browser.sign_in(BOB, "a wrong password of mine").await.error(401, "sign_in_failed");
         let path = format!("/app/link#{}", link(app, &bob).await);
         browser.post(&path, &json!({ "password": PASSWORD })).await.error(403, "sso_required");
@@ -29,7 +29,7 @@ async fn members_who_must_use_it_have_no_other_way_in_but_the_owner_has() {
 
         Browser::new(app).sign_in(OWNER, PASSWORD).await.ok(200);
         guest.sign_in("guest@elsewhere-team.com", PASSWORD).await.ok(200);
-        // Without the domain, or without the provider, the password counts again.
+        // Without the domain, or without the provider, the password works again.
         customer.set(json!({ "required": true, "domains": ["other-team.com"] })).await.ok(200);
         Browser::new(app).sign_in(BOB, PASSWORD).await.ok(200);
         customer.set(json!({ "required": true })).await.ok(200);
@@ -87,7 +87,7 @@ async fn a_provider_opens_its_own_organization_only() {
         assert_eq!(session["organization"]["id"], customer.org.id.to_string());
         assert_eq!(session["user"]["role"], "contributor");
         customer.set(json!({ "required": true })).await.ok(200);
-        // What one organization requires does not concern the account at another.
+        // The requirement of one organization does not affect the account at another.
         Browser::new(app).sign_in(BOB, PASSWORD).await.ok(200);
         // The domain is proven for one of them.
         other.set(json!({})).await.ok(200);

@@ -1,4 +1,4 @@
-//! Setting single sign-on: who may, what is refused, and that the secret stays secret.
+//! Setting single sign-on: permissions, refusals, and that the secret stays secret.
 
 use probity_account::role::MemberRole;
 use probity_contract::error::Code;
@@ -33,12 +33,12 @@ async fn the_owner_sets_it_and_nobody_sees_the_secret() {
         if app.files().iter().any(|(_, bytes)| bytes.len() > 10_000) {
             app.assert_files_without(&[SECRET]);
         }
-        // Before the proof, the domain leads nowhere.
+        // Without a proof, the domain has no effect.
         customer.owner.post("/app/sso/domains", &json!({ "domain": DOMAIN })).await.error(409, "conflict");
         customer.owner.post("/app/sso/domains", &json!({ "domain": "other-team.com" })).await.error(404, "not_found");
         Browser::new(app).post("/app/sso/sign-in", &json!({ "email": BOB })).await.error(404, "not_found");
         assert!(customer.prove(DOMAIN).await.ok(200)["domains"][0]["proven_at"].is_string());
-        // The secret stays if it is not given, but not for another provider.
+        // The secret stays if it is omitted, but not for another provider.
         customer.set(json!({ "client_secret": null })).await.ok(200);
         assert_eq!(customer.refused().await, "");
         for changed in [

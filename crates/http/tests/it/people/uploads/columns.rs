@@ -54,7 +54,7 @@ async fn results_are_taken_away_with_the_columns_of_the_file() {
     .await;
 }
 
-/// A text with its times replaced.
+/// Returns a text with its times replaced.
 fn timeless(text: &str) -> String {
     let mut parts = text.split("2027-03-17T");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -213,7 +213,7 @@ async fn a_workbook_is_read_and_given_back_as_one() {
     .await;
 }
 
-/// Numbers and truth values of any file are such in the workbook; codes are not.
+/// Numbers and booleans of any file keep their type in the workbook; codes stay text.
 #[tokio::test]
 async fn columns_of_numbers_come_back_as_numbers() {
     with_ann(config(), PLENTY, async |app, browser| {
@@ -234,7 +234,7 @@ async fn columns_of_numbers_come_back_as_numbers() {
             let text = |text: &str| Data::String(text.to_owned());
             assert_eq!(cells(1), [Data::Float(12.5), Data::Bool(true), text(code), text("1")]);
             assert_eq!(cells(2)[..2], [Data::Empty, Data::Bool(false)]);
-            // Ours: whether it passed, the time, and the position.
+            // Our own columns: whether it passed, the time, and the position.
             assert_eq!(rows.get_value((1, 7)), Some(&Data::Bool(true)));
             assert!(matches!(rows.get_value((1, 11)), Some(Data::DateTime(_))));
             assert_eq!(rows.get_value((2, 12)), Some(&Data::Float(1.0)));

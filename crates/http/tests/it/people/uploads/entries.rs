@@ -1,4 +1,4 @@
-//! Tests of lists whose addresses stand behind names, in every form in which a list comes.
+//! Tests of lists whose addresses follow names, in every format of a list.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use crate::people::browser::Browser;
 use crate::people::config;
 use crate::test_app::{PLENTY, TestApp};
 
-/// Entries of a list, and the domain and status of each. The first two name one mailbox. The fifth names two: in a file, its row is
-/// left out and named.
+/// Entries of a list, with the domain and status of each. The first two name one mailbox. The fifth names two: in a file, its row
+/// is left out and reported.
 const ENTRIES: [(&str, &str, &str); 6] = [
     ("Ann Lee <ann@honest-mail.com>", "honest-mail.com", "passed"),
     ("\"Lee, \u{202e}Ann\" <ANN@Honest-Mail.com>", "honest-mail.com", "passed"),
@@ -22,7 +22,7 @@ fn quoted(cell: &str) -> String {
     format!("\"{}\"", cell.replace('"', "\"\""))
 }
 
-/// The entries in each form of a file: name and content.
+/// Returns the entries in each file format: name and content.
 fn files() -> Vec<(&'static str, Vec<u8>)> {
     let entries = || ENTRIES.iter().map(|(entry, ..)| *entry);
     let mut book = rust_xlsxwriter::Workbook::new();
@@ -39,7 +39,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The same entries in each form of a body of the API: media type and content.
+/// Returns the entries in each body format of the API: media type and content.
 fn bodies() -> Vec<(&'static str, String)> {
     let entries: Vec<&str> = ENTRIES.iter().map(|(entry, ..)| *entry).collect();
     let lines = |shown: &dyn Fn(&str) -> String| entries.iter().map(|entry| shown(entry) + "\n").collect();
@@ -50,7 +50,7 @@ fn bodies() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Checks the rows of a job: each entry as it was given, with the verdict of its address.
+/// Checks the rows of a job: each entry as submitted, with the verdict of its address.
 async fn check(app: &TestApp, browser: &mut Browser<'_>, job: &Value, form: &str, entries: &[(&str, &str, &str)]) {
     app.settled().await;
     let id = job["id"].as_str().unwrap();
@@ -92,7 +92,7 @@ async fn addresses_are_read_behind_names() {
     .await;
 }
 
-/// What is pasted may be the recipients of a message: each is a row.
+/// Pasted text may be the recipients of a message: each becomes a row.
 #[tokio::test]
 async fn pasted_recipients_are_rows_of_their_own() {
     with_ann(config(), PLENTY, async |app, browser| {
@@ -113,7 +113,7 @@ async fn pasted_recipients_are_rows_of_their_own() {
     .await;
 }
 
-/// A cell may have up to 64 KiB, a row of a job 1 KiB: of a longer cell the address is kept.
+/// A cell may have up to 64 KiB, a row of a job 1 KiB: only the address of a longer cell is kept.
 #[tokio::test]
 async fn long_names_leave_their_address() {
     with_ann(config(), PLENTY, async |app, browser| {

@@ -90,7 +90,7 @@ async fn what_is_replaced_leaves_nothing() {
         let id = |view: &Value| view["id"].as_str().unwrap().to_owned();
         let (first, place) = put_up(browser, "name=first", "name,email\nA,ann@honest-mail.com\n").await;
         let instead = format!("name=second&replaces={}", id(&first));
-        // What cannot be read replaces nothing, though it had all places.
+        // An unreadable file replaces nothing, even if all slots are taken.
         put(browser, &instead, "%PDF-1.7\n").await.error(400, "invalid_request");
         put(browser, "name=second", "ann@honest-mail.com\n").await.error(409, "conflict");
         browser.get(&place).await.ok(200);
@@ -110,7 +110,7 @@ async fn what_is_replaced_leaves_nothing() {
         // A file with a job stays for the downloads of the job.
         let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
         put_up(browser, &format!("name=third&replaces={}", id(&second)), "ann@honest-mail.com\n").await;
-        // Nor has it a place to give.
+        // It has no slot to give either.
         put(browser, &format!("name=fourth&replaces={}", id(&second)), "ann@honest-mail.com\n")
             .await
             .error(409, "conflict");
@@ -121,7 +121,7 @@ async fn what_is_replaced_leaves_nothing() {
     .await;
 }
 
-/// A closed page drops its request, and with it the upload: its place is free long before maintenance looks for it.
+/// Closing a page drops its request and the upload: its slot is free long before maintenance would remove it.
 #[tokio::test]
 async fn what_is_abandoned_takes_no_place() {
     let mut one = config();

@@ -111,7 +111,7 @@ async fn rows_that_are_quoted_as_a_whole_are_unpacked_and_that_is_said() {
     .await;
 }
 
-/// A workbook as people send it around: a cover with one address, notes, a hidden copy, and the list under a name of its own.
+/// Returns a typical workbook: a cover with one address, notes, a hidden copy, and the list in a named sheet.
 fn report() -> Vec<u8> {
     let mut book = rust_xlsxwriter::Workbook::new();
     let cover = book.add_worksheet().set_name("Deckblatt").unwrap();
@@ -137,7 +137,7 @@ async fn the_sheet_and_the_column_with_the_addresses_are_found() {
         let seen = ["column", "header", "rows"].map(|field| &view[field]);
         assert_eq!(seen, [&json!(1), &json!(true), &json!(3)]);
         assert_eq!(view["columns"], json!(["Nr", "Ansprechpartner", "Vertreter"]));
-        // Another sheet is read on request; without addresses anywhere it is the first with content.
+        // Another sheet is read on request; without addresses anywhere, the first one with content is read.
         let cover = put(browser, "sheet=Deckblatt", report()).await.ok(201);
         assert_eq!(
             (&cover["sheet"], &cover["rows"]),

@@ -70,7 +70,7 @@ async fn nothing_is_started_of_a_column_that_was_not_looked_at() {
         assert_eq!(browser.get("/app/v1/jobs").await.ok(200)["data"], json!([]));
         let job = browser.post(&start, &other).await.ok(200);
         assert_eq!(browser.post(&start, &other).await.ok(200), job);
-        // Nor does one column's choice return another column's job.
+        // One column's choice does not return another column's job.
         browser.post(&start, &seen).await.error(409, "conflict");
         // A start without a choice uses the current one, also with an empty body.
         let call = browser.call("POST", &start);

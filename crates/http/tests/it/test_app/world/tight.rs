@@ -47,8 +47,8 @@ impl Tight {
         })
     }
 
-    /// Settles a burst of the addresses and holds the rest back. Asserts that a returning address has kept the time and the key
-    /// of its first attempt: a change would have cost a write.
+    /// Settles a burst of the addresses and throttles the rest. Asserts that a returning address has kept the time and the key of
+    /// its first attempt: a change would have cost a write.
     pub(super) fn ask(&self, items: Vec<JobAddress>, engine: &Engine, sink: &OutcomeSink) {
         if items.is_empty() {
             return;

@@ -63,7 +63,7 @@ fn a_thousand_hostile_webhooks_cost_bounded_memory() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         if let Some(file) = std::env::var_os(OUTBOX) {
-            // As in the program. Systems that do not support the call have no huge pages.
+            // As in the program. Systems without this call have no huge pages.
             let _ = rustix::thread::disable_transparent_huge_pages(true);
             let growth = deliver(&Outbox::at(Path::new(&file)).await).await;
             println!("a thousand hostile webhooks cost {growth} KiB");

@@ -1,4 +1,4 @@
-//! Whose account a user of the provider has: bound before, known by the address, or new.
+//! Finds the account of a provider's user: bound earlier, found by address, or new.
 
 use probity_access::users::seats;
 use probity_account::name;
@@ -14,11 +14,11 @@ use crate::accounts::people::Visitor;
 use crate::accounts::people::sign_in::FreshSession;
 use crate::app::App;
 
-/// Whom a provider has vouched for.
+/// User that a provider has identified.
 pub(super) struct Arrived {
     pub(super) sso: StoredSso,
     pub(super) email: String,
-    /// Domains that must be proven: the address's, and the one whose account it is.
+    /// Domains that must be proven: that of the address, and that of the provider's account.
     pub(super) domains: Vec<String>,
     pub(super) name: Option<String>,
     /// Keyed hash of issuer and subject.
@@ -26,8 +26,8 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// Returns the session to begin, in the transaction that begins it. Everything that decides is read again under the team's
-    /// lock, so that no session survives a change of the settings or of the team.
+    /// Returns the session to start, in the transaction that starts it. All conditions are checked again under the team's lock,
+    /// so that no session survives a change of the settings or of the team.
     pub(super) async fn admit(
         &self,
         app: &App,
@@ -60,14 +60,14 @@ impl Arrived {
         Ok(Ok(FreshSession::of(app, org, user.id, visitor)))
     }
 
-    /// Finds the member: the one who is bound, or the one with the address, who is bound from now on.
+    /// Finds the bound member, or binds the member with the address.
     async fn find(&self, tx: &mut Tx) -> Result<Result<Option<TeamMember>, SsoRefusal>, StoreError> {
         let org = self.sso.org;
         if let Some(id) = sso::by_subject(tx, org, &self.subject).await? {
             return users::by_id(tx, org, id).await.map(|user| Ok(Some(user)));
         }
         let Some(user) = users::member(tx, org, &self.email).await? else { return Ok(Ok(None)) };
-        // An address may be given to somebody else at the provider; the account here is not.
+        // A provider can reassign an address to another user, but not the account here.
         if sso::is_bound(tx, org, user.id).await? {
             return Ok(Err(SsoRefusal::OtherAccount));
         }
@@ -77,7 +77,7 @@ impl Arrived {
         Ok(Ok(Some(user)))
     }
 
-    /// Makes the user a member, if newcomers are admitted and a seat is left. A stopped organization admits nobody.
+    /// Adds the user as a member, if new members are admitted and a seat is free. A restricted organization admits none.
     async fn join(&self, app: &App, tx: &mut Tx, now: Millis) -> Result<Result<TeamMember, SsoRefusal>, StoreError> {
         let org = self.sso.org;
         let Some(role) = self.sso.newcomer_role else { return Ok(Err(SsoRefusal::NoMember)) };

@@ -1,7 +1,7 @@
 //! Domains of an organization, each proven by a DNS record or by the operator.
 //!
-//! A domain is proven for one organization only, so that none can take over the users of another. Domains of mail providers,
-//! where anybody has an address, are refused.
+//! A domain is proven for one organization only, so that no other can take over its users. Domains of mail providers are refused,
+//! because anyone can get an address there.
 
 use probity_contract::error::{ApiError, Code};
 use probity_contract::published::accounts::sso::SsoShown;
@@ -48,18 +48,18 @@ pub async fn prove_domain(app: &App, caller: &Caller, domain: &str) -> Result<Ss
     record(app, caller, &domain, Some(app.now() + LOOK_EVERY_MS)).await
 }
 
-/// Confirms a domain of the caller's organization without a record: the operator knows whose it is.
+/// Confirms a domain of the caller's organization without a record; the operator has verified its ownership.
 pub async fn confirm_domain(app: &App, caller: &Caller, domain: &str) -> Result<SsoShown, ApiError> {
     let org = operator_only(caller)?;
     let domain = claimed(app, org, parse_domain(domain)?).await?;
     record(app, caller, &domain, None).await
 }
 
-/// Ends the proof of a domain of the caller's organization: the operator knows that it is another's now. The claim stays, so the
-/// organization sees what happened, and another can prove the domain.
+/// Ends the proof of a domain that now belongs to another organization, as the operator has verified. The claim stays, so the
+/// organization sees the change, and another one can prove the domain.
 pub async fn release_domain(app: &App, caller: &Caller, domain: &str) -> Result<SsoShown, ApiError> {
     let org = operator_only(caller)?;
-    // A domain that has become a mail provider's since can be released, too.
+    // Includes domains that have since become those of a mail provider.
     let domain = claimed(app, org, normalize(domain)?).await?;
     let now = app.now();
     let released = app.store.write(work!(|tx| {

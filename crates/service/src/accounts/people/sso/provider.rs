@@ -1,7 +1,7 @@
-//! Requests to providers, within the egress guard, and what is remembered of their answers on this node.
+//! Requests to providers through the egress guard, and this node's cache of their responses.
 //!
-//! One request at a time goes to a provider's document or keys, so that many sign-ins cost one. A failure is remembered too, so
-//! that a slow provider holds up few.
+//! One request at a time fetches a provider's document or keys, so many sign-ins cost one. Failures are cached too, so that a
+//! slow provider delays few.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,18 +18,18 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use crate::app::App;
 
-/// Maximum time of a request, in milliseconds. A sign-in takes up to four.
+/// Maximum duration of a request, in milliseconds. A sign-in makes up to four.
 const CALL_MS: i64 = 5_000;
-/// Time for which a document and keys are used, in milliseconds.
+/// Lifetime of cached documents and keys, in milliseconds.
 const KNOWN_MS: i64 = 10 * 60_000;
-/// Time for which a failure is remembered, in milliseconds.
+/// Lifetime of cached failures, in milliseconds.
 const FAILED_MS: i64 = 30_000;
-/// Minimum time between two requests for the keys because a token has another, in milliseconds.
+/// Minimum time between two requests for keys because of an unknown one, in milliseconds.
 const AGAIN_MS: i64 = 60_000;
-/// Maximum number of providers that are remembered.
+/// Maximum number of cached providers.
 const PROVIDERS_MAX: usize = 1_000;
 
-/// What this node remembers of providers.
+/// Cache of providers on this node.
 pub struct SsoProviders(Mutex<LruCache<String, Arc<AsyncMutex<KnownProvider>>>>);
 
 impl Default for SsoProviders {
@@ -38,7 +38,7 @@ impl Default for SsoProviders {
     }
 }
 
-/// What a provider has answered, and when.
+/// Cached response with its time.
 type KeptAnswer<T> = (Millis, Arc<T>);
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ struct KnownProvider {
 }
 
 impl KnownProvider {
-    /// Returns the failure that is too recent to try again.
+    /// Returns a failure that is too recent for a retry.
     fn check(&self, now: Millis) -> Result<(), SsoFault> {
         match self.failed {
             Some((at, fault)) if now.since(at) < FAILED_MS => Err(fault),
@@ -58,7 +58,7 @@ impl KnownProvider {
     }
 }
 
-/// A provider, as this node reaches it.
+/// Link to a provider from this node.
 pub(super) struct ProviderLink<'a> {
     app: &'a App,
     issuer: IssuerUrl,
@@ -74,7 +74,7 @@ impl<'a> ProviderLink<'a> {
         Ok(Self { app, issuer, known })
     }
 
-    /// Forgets what is known, for a test that must see the provider as it is.
+    /// Clears the cache, so that a test sees the provider's current state.
     pub(super) async fn forget(&self) {
         *self.known.lock().await = KnownProvider::default();
     }
@@ -90,7 +90,7 @@ impl<'a> ProviderLink<'a> {
         self.fresh(|known| known.document.as_ref(), KNOWN_MS, (url, DOCUMENT_MAX), read, keep).await
     }
 
-    /// Returns the provider's keys. If one `is_missing`, they are requested again, unless that was done within the last minute.
+    /// Returns the provider's keys. If one `is_missing`, fetches them again, at most once per minute.
     pub(super) async fn keys(
         &self,
         document: &ProviderDocument,
@@ -102,7 +102,7 @@ impl<'a> ProviderLink<'a> {
         self.fresh(|known| known.keys.as_ref(), life, (url, KEYS_MAX), SigningKeys::read, keep).await
     }
 
-    /// Returns what is known and younger than `life`, or fetches, reads and keeps it.
+    /// Returns a cached value younger than `life`, or fetches and caches it.
     async fn fresh<T>(
         &self,
         of: impl FnOnce(&KnownProvider) -> Option<&KeptAnswer<T>>,
@@ -150,8 +150,8 @@ impl<'a> ProviderLink<'a> {
         read_answer(response.status, &response.body)
     }
 
-    /// Checks an ID token. If it is signed with a key that is not known, the keys are requested once more: the provider may have
-    /// new ones, even by the same name.
+    /// Verifies an ID token. If its key is unknown, fetches the keys once more, because the provider may have replaced them, even
+    /// under the same name.
     pub(super) async fn check(
         &self,
         document: &ProviderDocument,

@@ -1,8 +1,8 @@
-//! TXT records that prove domains: looked for at the proof and again each day, because a domain may pass to somebody else.
+//! TXT records that prove domains: checked at the proof and daily, because a domain may change its owner.
 //!
-//! Only an answer without the record counts against a domain, never a lookup that fails. After the first such answer the domain
+//! Only a response without the record counts against a domain, never a failed lookup. After the first such response, the domain
 //! counts for another week, in which the organization sees that the record is missing. If it is still missing then, the proof
-//! ends. A domain that the operator confirmed has no record, and is not looked up.
+//! ends. Domains confirmed by the operator have no record and are not checked.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use probity_store::{OrgNo, StoreError, work};
 
 use crate::app::App;
 
-/// Time between two lookups of a record, in milliseconds.
+/// Interval between lookups of a record, in milliseconds.
 pub(super) const LOOK_EVERY_MS: i64 = 24 * 3_600_000;
-/// Time for which a domain counts after its record was found missing, in milliseconds.
+/// Grace period after a record was found missing, in milliseconds.
 const GRACE_MS: i64 = 7 * 24 * 3_600_000;
 /// Maximum time of a lookup.
 const LOOKUP_MAX: Duration = Duration::from_secs(10);
-/// Maximum number of records that are looked up at once.
+/// Maximum number of concurrent lookups.
 const AT_ONCE_MAX: u32 = 20;
 
 /// Returns the name of the TXT record that proves a domain.
@@ -29,12 +29,12 @@ pub(super) fn record_name(domain: &str) -> String {
     format!("_probity.{domain}")
 }
 
-/// Returns the text of that record, which is of this organization alone.
+/// Returns the record's text, which is unique to this organization.
 pub(super) fn record_value(app: &App, org: OrgNo, domain: &str) -> String {
     format!("probity-domain={}", app.secrets.domain_proof(org, domain))
 }
 
-/// Returns the time until which a domain counts whose record has been missing since a time.
+/// Returns the end of the grace period of a record that has been missing since a time.
 pub(super) fn counts_until(missed_at: Millis) -> Millis {
     missed_at + GRACE_MS
 }
@@ -58,7 +58,7 @@ pub(crate) async fn look_again(app: &App) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Records what a lookup found, and what follows from it.
+/// Records the result of a lookup, and applies its consequences.
 async fn note(app: &App, due: &DueDomain, is_there: Option<bool>) -> Result<(), StoreError> {
     let now = app.now();
     let missed_at = match is_there {

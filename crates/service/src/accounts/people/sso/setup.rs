@@ -1,7 +1,7 @@
-//! An organization's provider: shown, set, tested and deleted.
+//! Provider of an organization: shown, set, tested and deleted.
 //!
-//! Only the owner changes it, and the operator deletes it. The owner gives the password: a provider decides who members are, so a
-//! stolen session must neither choose nor end it; and the owner's password is the way in if the provider fails.
+//! Only the owner changes it; the operator can delete it. Changes require the owner's password: a provider determines who is a
+//! member, so a stolen session must not set or delete it, and the password remains if the provider fails.
 
 use std::collections::BTreeSet;
 
@@ -87,10 +87,10 @@ pub async fn set_sso(app: &App, visitor: &Visitor, session: &OpenSession, given:
     }
 }
 
-/// Checked settings.
+/// Validated settings.
 struct SsoWish {
     sso: StoredSso,
-    /// Whether the secret stays as it is.
+    /// Whether the current secret stays.
     keeps_secret: bool,
     domains: BTreeSet<String>,
 }
@@ -134,9 +134,9 @@ impl SsoWish {
         Ok((given.current, Self { sso, keeps_secret: secret.is_none(), domains }))
     }
 
-    /// Writes the settings, in a transaction that has locked the team. False if the secret of another provider or client would
-    /// stay. Accounts of another provider are not those of this one, and some providers name an account differently for each
-    /// client.
+    /// Writes the settings, in a transaction that has locked the team. Returns false if the secret would be that of another
+    /// provider or client. Another provider or client drops the bindings of members, because some providers identify accounts
+    /// per client.
     async fn write(&self, tx: &mut Tx, now: Millis) -> Result<bool, StoreError> {
         let mut sso = StoredSso { changed_at: now, ..self.sso.clone() };
         let before = sso::of(tx, sso.org).await?;
@@ -164,7 +164,7 @@ impl SsoWish {
     }
 }
 
-/// Tests the provider of the caller's organization: whether it is found, and is one that can be used.
+/// Tests whether the provider of the caller's organization is reachable and supported.
 pub async fn test_sso(app: &App, caller: &Caller) -> Result<SsoTested, ApiError> {
     let sso = sso::of(&mut app.store.read().await?, caller.org()).await?.ok_or_else(ApiError::not_found)?;
     let tested = async {
@@ -178,7 +178,7 @@ pub async fn test_sso(app: &App, caller: &Caller) -> Result<SsoTested, ApiError>
     })
 }
 
-/// Deletes the provider of the owner's organization, with its domains and the bindings of members, who stay.
+/// Deletes the provider of the owner's organization, with its domains and bindings. Members stay.
 pub async fn delete_sso(
     app: &App,
     visitor: &Visitor,
@@ -200,7 +200,7 @@ pub async fn delete_sso(
     Ok(DeletedSso { deleted: true })
 }
 
-/// Deletes the provider of an organization in the operator's name, as for its owner, but without a password.
+/// Deletes the provider of an organization for the operator, who needs no password.
 pub async fn remove_sso(app: &App, caller: &Caller) -> Result<DeletedSso, ApiError> {
     let (org, now) = (operator_only(caller)?, app.now());
     let deleted = app.store.write(work!(|tx| {
@@ -211,7 +211,7 @@ pub async fn remove_sso(app: &App, caller: &Caller) -> Result<DeletedSso, ApiErr
     Ok(DeletedSso { deleted: true })
 }
 
-/// Deletes everything of single sign-on, in a transaction that has locked the team.
+/// Deletes all data of single sign-on, in a transaction that has locked the team.
 async fn delete(tx: &mut Tx, caller: &Caller, now: Millis) -> Result<(), StoreError> {
     sso::remove(tx, caller.org()).await?;
     caller.note(tx, now, &[AccountChange::Account(AccountEventKind::SsoDeleted, None)]).await

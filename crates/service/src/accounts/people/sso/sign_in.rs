@@ -1,7 +1,7 @@
-//! Sign-in at an organization's provider: there and back.
+//! Sign-in at an organization's provider: the redirect there and back.
 //!
-//! State, nonce and verifier are kept by the browser that began, encrypted and for a short time: an answer that another browser
-//! brings is refused, and beginning costs no row. An answer is used up before the provider is asked about it.
+//! The browser keeps state, nonce and verifier, encrypted and for a short time: a response in another browser is refused, and
+//! starting a sign-in stores no row. A response is used up before the provider is called.
 
 use probity_access::people::attempts::{self, AttemptSubject};
 use probity_contract::error::{ApiError, Code};
@@ -24,18 +24,18 @@ use crate::accounts::people::browser_mark::make_mark;
 use crate::accounts::people::{Visitor, WithToken};
 use crate::app::App;
 
-/// What a browser keeps while its user is at the provider.
+/// State that the browser keeps during a sign-in at the provider.
 #[derive(Serialize, Deserialize)]
 struct KeptFlow {
     org: i64,
-    /// Version of the organization's settings, and their time, because versions begin again after a deletion.
+    /// Version of the organization's settings, with their time, because versions restart after a deletion.
     version: i64,
     changed_at: i64,
     ends_at: i64,
     flow: SsoFlow,
 }
 
-/// Answer that a browser brings from a provider.
+/// Response of a provider, as sent by the browser.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct SsoAnswer {
@@ -45,15 +45,15 @@ pub struct SsoAnswer {
     error: Option<String>,
 }
 
-/// Session that a sign-in at a provider began, and the mark for its browser.
+/// Session started by a sign-in at a provider, and the mark for its browser.
 pub struct SsoSession {
     pub session: WithToken<SignedInShown>,
     pub mark: Vec<u8>,
 }
 
-/// Sends a browser to the provider of an address's domain. Returns the URL and what the browser keeps. The response depends on
-/// the domain only, never on whether the address has an account. Attempts at unknown domains count against the
-/// network, but a provider that fails does not.
+/// Redirects a browser to the provider of an address's domain. Returns the URL, and the state for the browser to keep. The
+/// response depends on the domain only, never on whether the address has an account. Unknown domains count against the network;
+/// failures of a provider do not.
 pub async fn begin_sso(app: &App, visitor: &Visitor, given: BeginSso) -> Result<(BegunSso, Vec<u8>), ApiError> {
     let email = trimmed(&given.email);
     let domain = email_domain(email).ok_or_else(|| ApiError::invalid("email", "must be an email address"))?;
@@ -83,7 +83,7 @@ pub async fn begin_sso(app: &App, visitor: &Visitor, given: BeginSso) -> Result<
     Ok((BegunSso { location }, app.secrets.seal_sso_flow(&kept)))
 }
 
-/// Returns an organization's provider if it can be used, with the redirect URI.
+/// Returns the usable provider of an organization, with the redirect URI.
 async fn ready(app: &App, sso: Option<StoredSso>) -> Result<Option<(StoredSso, String)>, probity_store::StoreError> {
     let Some(sso) = sso else { return Ok(None) };
     let org = organization::by_no(&mut app.store.read().await?, sso.org).await?;
@@ -91,7 +91,7 @@ async fn ready(app: &App, sso: Option<StoredSso>) -> Result<Option<(StoredSso, S
     Ok(redirect_uri(app).filter(|_| usable).map(|uri| (sso, uri)))
 }
 
-/// Starts the session of a user who comes back from the provider, in the browser that began.
+/// Starts the session of a user who returns from the provider, in the same browser.
 pub async fn finish_sso(
     app: &App,
     visitor: &Visitor,
@@ -101,7 +101,7 @@ pub async fn finish_sso(
     let finished = finish(app, visitor, kept, &answer).await;
     if let Err(refusal) = &finished {
         app.metrics.accounts().auth_failed(AuthFailure::SignIn);
-        // Without the address or any word of the provider.
+        // Without the address or any text of the provider.
         tracing::info!(?refusal, "a sign-in at a provider led to no session");
     }
     finished
@@ -117,7 +117,7 @@ async fn finish(
     let attempt = attempts::begin(app.attempts(), AttemptSubject::Link, visitor.network)
         .await
         .map_err(|error| if error.code() == Code::RateLimited { SsoRefusal::Wait } else { SsoRefusal::Unavailable })?;
-    // Who brings the cookie and the state has guessed nothing, whatever the provider says.
+    // A client with the cookie and the state has guessed nothing, whatever the provider returns.
     app.store.write(|tx| attempt.take_back_correct(tx).scope_boxed()).await?;
     let known = sso::of(&mut app.store.read().await?, OrgNo(kept.org)).await?;
     let (sso, redirect_uri) = ready(app, known).await?.ok_or(SsoRefusal::Off)?;
@@ -134,14 +134,14 @@ async fn finish(
     begin_session(app, visitor, arrived).await
 }
 
-/// Opens what the browser has kept, if the answer belongs to it.
+/// Decrypts the state that the browser kept, if the response matches it.
 fn open(app: &App, kept: Option<&[u8]>, answer: &SsoAnswer) -> Option<KeptFlow> {
     let plain = app.secrets.open_sso_flow(kept?).ok()?;
     let kept: KeptFlow = serde_json::from_slice(&plain).ok()?;
     (kept.flow.has_state(&answer.state) && app.now() < Millis(kept.ends_at)).then_some(kept)
 }
 
-/// Asks the provider who has come.
+/// Asks the provider for the identity of the user.
 async fn arrive(
     app: &App,
     sso: StoredSso,
@@ -152,7 +152,7 @@ async fn arrive(
     let code = answer.code.as_deref().ok_or(SsoRefusal::Stale)?;
     let link = ProviderLink::of(app, &sso.issuer)?;
     let document = link.document().await?;
-    // RFC 9207: an answer of another provider is not exchanged at this one.
+    // RFC 9207: a response of another provider is not exchanged here.
     let names_other = answer.iss.as_ref().map_or(document.names_itself, |issuer| *issuer != document.issuer);
     if names_other {
         return Err(SsoFault::TokenIssuer.into());

@@ -32,7 +32,7 @@ pub enum WorkbookError {
     Unfinished,
 }
 
-/// What the figures count of a row.
+/// Counted property of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFigure {
     /// Nothing: the file's row has no address.

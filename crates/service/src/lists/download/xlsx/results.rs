@@ -1,7 +1,7 @@
-//! The sheet of the rows: a bold header that stays in view, filters, and columns as wide as their content.
+//! Sheet of the rows: a bold header that stays visible, filters, and columns as wide as their content.
 //!
-//! Rows go to disk as they come; what stands beside them, their widths and the filter, is written when all are known. No cell
-//! is a formula, whatever it begins with.
+//! Rows are written to disk as they arrive; column widths and the filter are written at the end. No cell is a formula, even if
+//! its text begins like one.
 
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
@@ -16,7 +16,7 @@ const WIDTH_MAX: usize = 50;
 /// Width of a filter's button, and of the margins of a cell.
 const BUTTON_CHARS: usize = 3;
 const MARGIN_CHARS: usize = 1;
-/// Width of a moment.
+/// Width of a date and time.
 const MOMENT_CHARS: usize = 19;
 /// First characters of scripts whose letters are twice as wide.
 const WIDE_FROM: char = '\u{1100}';
@@ -35,7 +35,7 @@ pub(super) struct ResultsSheet {
 }
 
 impl ResultsSheet {
-    /// Starts the sheet with its header, below the rows that the file has above it.
+    /// Starts the sheet with its header, below the uploaded file's records above the header.
     pub(super) fn begin(mut sheet: Worksheet, above: &[Vec<String>], header: &[String]) -> Result<Self, XlsxError> {
         sheet.set_name(NAME)?;
         let (bold, moment) = (Format::new().set_bold(), Format::new().set_num_format("yyyy-mm-dd hh:mm:ss"));
@@ -95,7 +95,7 @@ impl ResultsSheet {
     }
 }
 
-/// The width of a column that also has this text. Long texts are not looked at beyond the widest column.
+/// Returns the width of a column that also contains this text. Long texts are measured only up to the maximum width.
 fn wider(width: usize, text: &str) -> usize {
     if text.len() <= width || width >= WIDTH_MAX {
         return width;
@@ -104,7 +104,7 @@ fn wider(width: usize, text: &str) -> usize {
     width.max(signs.sum())
 }
 
-/// Cuts a text to the longest cell of a sheet; only an uploaded file's columns can be longer.
+/// Cuts a text to the maximum length of a cell; only columns of an uploaded file can be longer.
 fn cut(text: &str) -> &str {
     if text.len() <= CELL_CHARS_MAX {
         return text;

@@ -1,7 +1,7 @@
-//! The sheet of the figures: rows by verdict and by reason, and a chart of the verdicts.
+//! Sheet of the figures: rows by verdict and by reason, and a chart of the verdicts.
 //!
-//! It counts the rows of the file, which may be a selection of the list. It comes after the rows, since programs that import a
-//! workbook read its first sheet. Its words are those of a language; a column has the words of the results beside them.
+//! It counts the rows of the file, which may be a selection of the list. It follows the rows, because programs that import a
+//! workbook read its first sheet. Labels are translated; one column has the untranslated names as in the results.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -24,11 +24,11 @@ const VERDICTS: [(Status, u32); 4] = [
 ];
 /// Word for rows without a verdict, as in filters.
 const PENDING: &str = "pending";
-/// Row of the verdicts' header; those above name the list.
+/// Row of the verdicts' header; the list is named above it.
 const VERDICTS_ROW: u32 = 4;
 /// Width of the columns, in characters.
 const WIDTHS: [u16; 5] = [30, 14, 12, 22, 18];
-/// Column of the words that the results have.
+/// Column of the names as in the results.
 const CODE: u16 = 3;
 /// Column of the chart.
 const CHART: u16 = 6;
@@ -36,7 +36,7 @@ const CHART: u16 = 6;
 /// Counts rows for the sheet.
 pub struct RowSummary {
     title: String,
-    /// Words for the selected rows.
+    /// Label of the selected rows.
     selection: String,
     language: PageLanguage,
     rows: u64,
@@ -95,7 +95,7 @@ impl RowSummary {
         heading.text(self.language)
     }
 
-    /// Writes the rows of each verdict; returns the row behind them.
+    /// Writes the rows of each verdict; returns the next free row.
     fn verdicts(&self, sheet: &mut Worksheet, formats: &SheetFormats) -> Result<u32, XlsxError> {
         self.header(sheet, VERDICTS_ROW, &[SheetHeading::Status], formats)?;
         let mut next = VERDICTS_ROW + 1;
@@ -141,7 +141,7 @@ impl RowSummary {
         sheet.write_number_with_format(row, 2, share, &formats.share).map(drop)
     }
 
-    /// Writes the header of a table: what its rows are, their number, their share, the word of the results, and what is left.
+    /// Writes the header of a table: label, number, share, name as in the results, and the remaining cells.
     fn header(
         &self,
         sheet: &mut Worksheet,

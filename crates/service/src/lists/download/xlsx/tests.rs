@@ -1,4 +1,4 @@
-//! Tests of the workbook, as a reader of workbooks and as its parts show it.
+//! Tests of the workbook, through a reader of workbooks and by its parts.
 
 use std::io::{Cursor, Read as _};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::lists::download::columns::HEADER;
 /// Parts of rows from an iterator.
 struct Generated<I>(I);
 
-/// More slots than a test takes.
+/// More slots than a test uses.
 fn plenty() -> Places {
     Places::new(1_000, 1_000, "full")
 }
@@ -109,7 +109,7 @@ async fn the_sheet_is_ready_to_be_worked_with() {
         sheet.contains(r#"<c r="I2"><v>0</v></c>"#) && sheet.contains(r#"<c r="C2" t="b"><v>0</v></c>"#),
         "{sheet}"
     );
-    // The rows open first, and are the first sheet.
+    // The sheet of the rows opens, and is the first.
     assert!(part(&book, "xl/workbook.xml").contains(r#"<sheets><sheet name="results""#));
 }
 
@@ -153,7 +153,7 @@ async fn the_figures_are_those_of_the_rows() {
     assert_eq!(shown, expected);
 }
 
-/// What a workbook costs, with each row as it is in a finished list. Peak memory is that of this process.
+/// Measures the cost of a workbook with rows of a typical completed list. Peak memory is that of this process.
 #[tokio::test]
 #[ignore = "a measurement, for docs/performance.md"]
 #[expect(clippy::disallowed_methods, reason = "a measurement of real time")]

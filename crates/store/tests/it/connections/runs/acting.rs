@@ -1,4 +1,4 @@
-//! The brake, confirmations, actions and their ends.
+//! The brake, confirmations, actions and ends of runs.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ async fn the_first_run_waits_and_acts_once_confirmed() {
     .await;
 }
 
-/// Does the actions of the first test.
+/// Performs the actions of the first test.
 async fn act(store: &Store, run: &ConnectionRun) {
     let late = claim(store, NOW + 9).await.unwrap();
     let claimed = claim(store, NOW + 9 + LEASE_MS).await.unwrap();
@@ -183,11 +183,11 @@ async fn a_newer_run_replaces_one_that_waits() {
         assert_eq!(counts(&store, &first).await[&(DELETE, ActionState::Ignored)], 1);
         assert_eq!(confirm(&store, &first, 1).await.unwrap(), Confirmation::NotWaiting(RunState::Cancelled));
         assert_eq!(run_of(&store, &beside).await.state, RunState::NeedsConfirmation, "of another connection");
-        // A poll has seen new contacts only.
+        // A poll has read new contacts only.
         let poll = NewRun { cause: RunCause::Instafloss, ..new_run(&connection, 5) };
         concluded(&store, &poll, 2, &[]).await;
         assert_eq!(run_of(&store, &second).await.state, RunState::NeedsConfirmation);
-        // A run that has nothing to do knows better, too.
+        // A run without actions also replaces it.
         concluded(&store, &new_run(&connection, 4), 2, &[]).await;
         assert_eq!(run_of(&store, &second).await.state, RunState::Cancelled);
     })

@@ -1,4 +1,4 @@
-//! The brake over several runs: what those that nobody confirmed count for a later one.
+//! The brake over several runs: how unconfirmed runs count for a later one.
 
 use probity_account::connections::{
     BrakeCount, BrakeReason, ConnectionAction, ConnectionSettings, ContactAction, KeywordMatch, KeywordParts,
@@ -20,27 +20,27 @@ use crate::connections::{NOW, by_id};
 use crate::databases::for_each_database;
 
 const MINUTE_MS: i64 = 60_000;
-/// Most actions of a run in these tests.
+/// Maximum number of actions of a run in these tests.
 const MANY: i64 = 1_000;
 
-/// The first rows of a run, all to be deleted.
+/// Returns the first rows of a run, all to be deleted.
 fn bad(rows: i64) -> Vec<(i64, ContactAction, Reason)> {
     (0..rows).map(|idx| (idx, DELETE, GONE)).collect()
 }
 
-/// The `n`th run of a connection, `n` minutes after a time before now.
+/// Returns the `n`th run of a connection, `n` minutes after a time before now.
 fn nth_run(of: &StoredConnection, n: u8, cause: RunCause, before_ms: i64) -> NewRun {
     let new = new_run(of, n);
     let at = NOW + (-before_ms + i64::from(n) * MINUTE_MS);
     NewRun { cause, job: NewJob { at, ..new.job }, ..new }
 }
 
-/// The same, of the last day.
+/// Returns a poll of the last day, likewise.
 fn poll(of: &StoredConnection, n: u8) -> NewRun {
     nth_run(of, n, RunCause::Instafloss, DAY_MS)
 }
 
-/// Does the due actions of a run.
+/// Performs the due actions of a run.
 async fn act(store: &Store, run: &ConnectionRun) {
     assert_eq!((run.state, run.brake), (RunState::Acting, None));
     let claimed = claim(store, NOW + 9).await.unwrap();
@@ -61,12 +61,12 @@ async fn act(store: &Store, run: &ConnectionRun) {
     assert_eq!(finished.await.unwrap(), RunState::Finished);
 }
 
-/// Does a run with this number of rows, of which the first are bad, and expects it to act.
+/// Runs this number of rows, of which the first are bad, and expects the run to act.
 async fn acts(store: &Store, new: &NewRun, rows: u16, actions: i64) {
     act(store, &concluded(store, new, rows, &bad(actions)).await).await;
 }
 
-/// Does the same, and expects it to wait; returns it.
+/// Runs likewise, expects the run to wait, and returns it.
 async fn waits(store: &Store, new: &NewRun, rows: u16, actions: i64) -> ConnectionRun {
     let run = concluded(store, new, rows, &bad(actions)).await;
     assert_eq!((run.state, run.brake), (RunState::NeedsConfirmation, Some(BrakeReason::TooMany)));
@@ -88,11 +88,11 @@ async fn automatic_runs_count_together_until_a_person_confirms_them() {
         assert_eq!(held.together, count(30, 30));
         let harmless = concluded(&store, &poll(&of, 3), 5, &[]).await;
         assert_eq!((harmless.state, harmless.brake), (RunState::Finished, None), "it adds nothing");
-        // Runs of all kinds; what was held is neither in the rows nor in the actions.
+        // Runs of all kinds; held actions are neither in the rows nor in the actions.
         let night = nth_run(&of, 4, RunCause::Autofloss, DAY_MS);
         let night = waits(&store, &night, 6, 6).await;
         assert_eq!(night.together, count(31, 26));
-        // Who confirms has seen the earlier runs, too. Those since count.
+        // The confirmation covers the earlier runs, too. Later ones count.
         assert_eq!(confirm(&store, &night, 6).await.unwrap(), Confirmation::Confirmed);
         let confirmed = ConnectionRun { state: RunState::Acting, brake: None, ..night };
         act(&store, &confirmed).await;
@@ -109,7 +109,7 @@ async fn clean_contacts_leave_room_for_a_tenth_and_for_no_run_that_is_bad_by_its
         trust(&store, &of).await;
         let clean = concluded(&store, &poll(&of, 1), 400, &[]).await;
         assert_eq!(clean.state, RunState::Finished);
-        // 30 of 430 in all.
+        // 30 of 430 in total.
         assert_eq!(waits(&store, &poll(&of, 4), 30, 30).await.together, None, "by itself");
         acts(&store, &poll(&of, 5), 20, 20).await;
         acts(&store, &poll(&of, 6), 20, 20).await;
@@ -159,7 +159,7 @@ async fn what_an_interrupted_run_has_done_counts() {
         assert_eq!(stopped.await.unwrap().state, RunState::NeedsConfirmation);
         let held = waits(&store, &poll(&of, 2), 8, 8).await;
         assert_eq!(held.together, count(26, 26));
-        // A person has looked at it since.
+        // A user has confirmed it since.
         assert_eq!(confirm(&store, &run, 2).await.unwrap(), Confirmation::Confirmed);
         assert_eq!(cancel(&store, &run).await, Some(RunState::Cancelled));
         acts(&store, &poll(&of, 3), 8, 8).await;
@@ -218,7 +218,7 @@ async fn shares_of_decay_protection_empty_no_list_one_by_one() {
     .await;
 }
 
-/// The `n`th run over all contacts, started by somebody.
+/// Returns the `n`th run over all contacts, started by a user.
 fn started_by(of: &StoredConnection, n: u8, who: &'static str) -> NewRun {
     let new = nth_run(of, n, RunCause::Manual, DAY_MS);
     NewRun { job: NewJob { started_by: who, ..new.job }, ..new }
@@ -233,7 +233,7 @@ async fn a_person_watches_the_runs_that_they_start() {
             for n in 1..=2 {
                 acts(&store, &started_by(&of, n, who), 100, 60).await;
             }
-            // Nor do they count for others.
+            // They do not count for others either.
             acts(&store, &poll(&of, 3), 20, 20).await;
         })
         .await;
@@ -246,7 +246,7 @@ async fn nobody_watches_a_run_that_a_key_starts() {
         let of = connected(&store, 1).await;
         trust(&store, &of).await;
         assert_eq!(waits(&store, &started_by(&of, 1, STARTED_BY_KEY), 100, 60).await.together, None);
-        // All contacts are the same each time, so they count once.
+        // The contacts are the same each time, so they count once.
         acts(&store, &started_by(&of, 2, STARTED_BY_KEY), 100, 20).await;
         let run = waits(&store, &started_by(&of, 3, STARTED_BY_KEY), 100, 20).await;
         assert_eq!(run.together, count(100, 40));
@@ -337,7 +337,7 @@ async fn rules_by_which_runs_act_on_more_contacts_take_the_trust_back() {
         assert!(!is_trusted(&store, &of).await);
         let run = concluded(&store, &poll(&of, 1), 2, &bad(1)).await;
         assert_eq!((run.state, run.brake), (RunState::NeedsConfirmation, Some(BrakeReason::First)));
-        // Who confirms has seen the new rule. It is there already, and removing it again lets runs act on fewer contacts.
+        // The confirmation covers the new rule. It already exists, and removing it again lets runs act on fewer contacts.
         assert_eq!(confirm(&store, &run, 1).await.unwrap(), Confirmation::Confirmed);
         assert_eq!(change_rule(&store, &of, RuleKind::Blacklist, None).await, asked);
         change_rule(&store, &of, RuleKind::Blacklist, Some(asked)).await;

@@ -1,4 +1,4 @@
-//! Changed verdicts: compared with the last one of the organization, and forgotten with it.
+//! Changed verdicts: compared with the organization's last status, and removed with it.
 
 use probity_account::id::ErasureId;
 use probity_mail::time::DAY_MS;
@@ -33,7 +33,7 @@ async fn a_change_is_another_conclusive_status_of_the_same_organization() {
         let first = [fresh(0, 1, Reason::Valid), fresh(1, 2, Reason::Valid), fresh(2, 3, Reason::Nonexistent)];
         note(&store, &run, &first, NOW).await;
         assert_eq!(listed(&store, of.org, ALL, 10).await, [], "nothing was known before");
-        // Unknown is no verdict, and another reason with the same status is no change.
+        // Unknown is no verdict, and another reason with the same status is not a change.
         note(&store, &run, &[fresh(0, 1, Reason::Unverified), fresh(2, 3, Reason::Deactivated)], NOW + 1).await;
         note(&store, &others, &[fresh(0, 1, Reason::Nonexistent)], NOW + 1).await;
         assert_eq!(listed(&store, of.org, ALL, 10).await, []);

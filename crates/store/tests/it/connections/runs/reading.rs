@@ -1,4 +1,4 @@
-//! Reading: starts, pages, acceptance, ends.
+//! Reading of contacts: starts, pages, acceptance, ends.
 
 use std::collections::BTreeSet;
 
@@ -92,7 +92,7 @@ async fn set_status(store: &Store, org: OrgNo, status: OrgState) {
     store.write(|tx| organization::set_status(tx, org, status).scope_boxed()).await.unwrap();
 }
 
-/// What a run has: addresses of its blocks, and its contacts with their lists.
+/// Returns the content of a run: addresses of its blocks, and its contacts with their lists.
 async fn kept(store: &Store, org: OrgNo, job: jobs::JobNo, rows: i64) -> Vec<(String, String, Vec<String>)> {
     let mut conn = store.read().await.unwrap();
     let blocks = jobs::blocks(&mut conn, org, job, 0, 100).await.unwrap();
@@ -115,7 +115,7 @@ async fn contacts_of_many_pages_are_rows_once_each() {
         let connection = connected(&store, 1).await;
         let run = start(&store, &new_run(&connection, 1)).await.unwrap();
         let mut rows = 0;
-        // Pages overlap, and the second list repeats a part of the first.
+        // Pages overlap, and the second list repeats part of the first.
         for (list, from, to) in [("news", 0_u16, 2_300), ("offers", 2_000, 2_600)] {
             for first in (from..to).step_by(130) {
                 let claimed = claim(&store, NOW).await.unwrap();
@@ -192,7 +192,7 @@ async fn a_contact_that_one_list_has_without_a_report_is_not_reported_whatever_t
         store_page(&store, &claimed, &news, b"1").await.unwrap();
         let offers = [fine(1, "offers"), bounced(2, "offers"), bounced(3, "offers")];
         store_page(&store, &claimed, &offers, b"2").await.unwrap();
-        // Both lists on one page; and a third list that reports again what another one has taken back.
+        // Both lists on one page, and a third list that repeats a report that another one has withdrawn.
         let others = [bounced(5, "a"), fine(5, "b"), fine(6, "a"), bounced(6, "b"), bounced(7, "a"), bounced(1, "c")];
         store_page(&store, &claimed, &others, b"3").await.unwrap();
         let reports = contacts::reports(&mut store.read().await.unwrap(), run.org, run.job, 0..7).await.unwrap();

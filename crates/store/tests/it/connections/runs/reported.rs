@@ -1,4 +1,4 @@
-//! What reports say of connections.
+//! Figures about connections in reports.
 
 use probity_store::activity::report_mail::{self, WaitingConnection};
 use probity_store::connections::connection;

@@ -1,4 +1,4 @@
-//! Who submits jobs, and repeats a request under the same key until it is answered.
+//! Client that submits jobs, and repeats a request under the same key until there is a response.
 
 use probity_account::id::JobId;
 use probity_store::idempotency::{self, IdempotencyOutcome, IdempotentAttempt};
@@ -8,7 +8,7 @@ use probity_store::{Result, ScopedFutureExt as _, StoreError};
 use super::{LEASE_MS, ROUNDS, Story, URL};
 
 impl Story {
-    /// A client repeats its request until it is answered.
+    /// Submits a job with retries.
     pub(super) async fn submit(&mut self, key: u8, rows: i64) -> JobId {
         for _ in 0..ROUNDS {
             match self.try_submit(key, rows).await {
@@ -20,7 +20,7 @@ impl Story {
         panic!("no answer");
     }
 
-    /// One request; none where another run has the key.
+    /// Sends one request; returns `None` if another run has the key.
     async fn try_submit(&mut self, key: u8, rows: i64) -> Result<Option<JobId>> {
         let id = JobId::new(self.now, self.next());
         let (source, by) = ("api", "api");
@@ -35,7 +35,7 @@ impl Story {
             at: self.now,
         };
         let submitted = self.submit_once(key, rows, &new).await;
-        // As the service: what did not become a job goes; what cannot go now is swept.
+        // As in the service: an unaccepted job is discarded; if that fails, it is swept later.
         if !matches!(submitted, Ok(Some(accepted)) if accepted == id) {
             let now = self.now;
             let _ = self.store.write(|tx| jobs::discard(tx, new.org, JobNo::of_id(id), now).scope_boxed()).await;

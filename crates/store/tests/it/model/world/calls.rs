@@ -1,4 +1,4 @@
-//! Live calls, which are charged at their end, and upkeep.
+//! Live calls, which are charged at their end, and maintenance.
 
 use probity_account::id::WindowId;
 use probity_mail::verdict::Reason;

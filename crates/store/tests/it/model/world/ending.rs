@@ -1,4 +1,4 @@
-//! The end of jobs, and what becomes of them afterwards.
+//! Ends of jobs, and their later maintenance.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl World {
         assert_eq!(stopped, expected);
     }
 
-    /// Everything that is closed is packed, by whoever comes.
+    /// Packs all closed jobs, by any holder.
     pub(super) async fn pack(&mut self) {
         let (store, now) = (self.store.clone(), self.now);
         loop {
@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    /// How often what has happened; each closed job has left one message.
+    /// Returns the occurrences of each event; each closed job has left one delivery.
     pub(in crate::model) async fn end(mut self) -> BTreeMap<String, u32> {
         let mut told = messages(&self.store, self.org, self.now).await;
         for place in 0..self.jobs.len() {

@@ -10,7 +10,7 @@ use probity_store::jobs::{self, ImportClaim, JobCounts, JobNo, JobState, NewChun
 use super::super::acts::{LEASE_MS, Row, URL, among, holds_or_lost, packed};
 use super::{Job, World};
 
-/// Addresses of a chunk.
+/// Number of addresses in a chunk.
 const CHUNK: usize = 3;
 
 impl World {

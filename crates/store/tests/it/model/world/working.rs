@@ -1,4 +1,4 @@
-//! Workers: chunks that are taken up, held, settled, let go.
+//! Workers: chunks are claimed, held, settled and released.
 
 use std::collections::btree_map::Entry;
 
@@ -13,12 +13,12 @@ use super::super::acts::{LEASE_MS, Row, among, announce, broken, holds_or_lost, 
 use super::super::ops::{Fate, Rest};
 use super::{Chunk, Holder, World};
 
-/// What settling comes to: a job's end, or nothing yet; an error where the lease is lost.
+/// Result of a settlement: a job's end or nothing; an error if the lease is lost.
 type Settling = std::result::Result<Option<ClosedJob>, ()>;
 
 impl World {
     pub(super) async fn claim(&mut self, job: u8, at_most: i64) {
-        // Mostly one that has something to do.
+        // Mostly a job with work.
         let open = |place: &usize| job == u8::MAX || !self.jobs[*place].state.is_closed();
         let open: Vec<usize> = (0..self.jobs.len()).filter(open).collect();
         if let Some(place) = among(job, open.len()) {
@@ -56,7 +56,7 @@ impl World {
         assert_eq!(claimed, expected);
     }
 
-    /// The chunk of a holder, if it is its still.
+    /// Returns the chunk of a holder, if it is still held.
     fn held(&mut self, holder: usize) -> Option<&mut Chunk> {
         let Holder { job, fence, .. } = &self.holders[holder];
         self.jobs[*job].chunks.get_mut(&fence.chunk).filter(|chunk| chunk.epoch == fence.epoch)
@@ -86,7 +86,7 @@ impl World {
         let (job, fence) = (*job, *fence);
         let kept = left.drain(..keep.min(left.len())).collect::<Vec<_>>();
         let rest = if then == Rest::IsWorkedOn { Vec::new() } else { std::mem::take(left) };
-        // Whoever puts rows off knows that they have no results; whoever brings results need not.
+        // A holder that defers rows knows that they have no results; one that settles results may not.
         let rest: Vec<Row> = rest.into_iter().filter(|(idx, _)| !self.jobs[job].settled.contains_key(idx)).collect();
         let (later, held) = match then {
             Rest::IsWorkedOn => (Vec::new(), Vec::new()),
@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// A part as the service writes it: with the message of the job's end, if it is that.
+    /// Writes a part as the service does: with the delivery of the job's end, if it is the last.
     async fn write_part(&mut self, fence: ChunkFence, part: &SettledPart, lose: bool) -> Result<Option<ClosedJob>> {
         let (now, message) = (self.now, DeliveryId::new(self.now, self.bytes()));
         let written = self.store.write(|tx| {
@@ -146,7 +146,7 @@ impl World {
         written.await
     }
 
-    /// What the model makes of a part; an error where the lease is lost.
+    /// Settles a part in the model; an error if the lease is lost.
     fn settled(&mut self, job: usize, fence: ChunkFence, settled: &SettledPart) -> Settling {
         let rows = |body: &[u8]| serde_json::from_slice::<Vec<Row>>(body).unwrap();
         let job = &mut self.jobs[job];
