@@ -344,7 +344,7 @@ impl<'a> Acting<'a> {
     /// Advances to the next page. Returns false if there is none.
     fn find_on(&mut self, rule: &FindRule, all: &[RawRecord<'_>], found: Found<'_>) -> Result<bool, Fault> {
         let base = Rendering { file: self.file, now: Millis(0) }.base(&self.values(None))?;
-        let page = Advance { page: &rule.page, found, records: all, id: &rule.id, base: &base };
+        let page = Advance { page: &rule.page, total: None, found, records: all, id: &rule.id, base: &base };
         let mut walk = self.finding.clone();
         let more = walk.advance(&page)?;
         if more && walk.pages() >= FIND_PAGES_MAX {
