@@ -93,7 +93,12 @@ impl<'a> Testing<'a> {
             ErrorClass::Credential => self.fields(|kind| !is_address(kind)),
             // The host responds, but is not the platform: if the customer has just entered the URL, it is wrong.
             ErrorClass::Unreadable => self.entered_urls(),
-            ErrorClass::Invalid | ErrorClass::Gone if !self.fields(is_address).is_empty() => self.entered_urls(),
+            // A path that is not there is one of another host, or of another version. With another status, the platform responds
+            // and knows the path, but not a name in the call.
+            ErrorClass::Invalid | ErrorClass::Gone if !self.fields(is_address).is_empty() => {
+                let names = if is_path_missing(fault.status) { Vec::new() } else { self.entered_names() };
+                if names.is_empty() { self.entered_urls() } else { names }
+            }
             // The platform responds, but does not know the name in the path.
             ErrorClass::Invalid | ErrorClass::Gone => self.fields(|kind| kind == CredentialKind::Text),
             _ => Vec::new(),
@@ -109,10 +114,26 @@ impl<'a> Testing<'a> {
         }
     }
 
+    /// Returns the names in the test call that may be mistyped.
+    fn entered_names(&self) -> Vec<String> {
+        let mut sent = Vec::new();
+        self.file.test.request.visit(&mut |template| {
+            sent.extend(template.placeholders().map(|placeholder| placeholder.name.clone()));
+        });
+        let mut names = self.fields(|kind| kind == CredentialKind::Text);
+        names.retain(|name| self.age == CredentialAge::Entered && sent.contains(name));
+        names
+    }
+
     fn fields(&self, wanted: impl Fn(CredentialKind) -> bool) -> Vec<String> {
         let fields = self.file.credentials.iter().filter(|field| wanted(field.kind));
         fields.map(|field| field.name.clone()).collect()
     }
+}
+
+/// Returns whether a fault may mean that the path does not exist; 0 is a fault without a response.
+fn is_path_missing(status: u16) -> bool {
+    matches!(status, 0 | 404 | 405)
 }
 
 fn outcome(fields: Vec<String>, fault: Fault) -> TestOutcome {
@@ -125,27 +146,6 @@ mod tests {
     use crate::file::Origin;
     use crate::request::HostAllowance;
 
-    #[test]
-    fn a_url_is_doubted_only_while_connecting() {
-        let file = ConnectorFile::parse("small.toml", include_str!("../tests/small.toml"), Origin::Operator).unwrap();
-        let entered = [("url", "https://mail.example.org"), ("key", "hush-hush")];
-        let entered = entered.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let credentials = Credentials::new(&file, &entered, &HostAllowance::default()).unwrap();
-        let fault = |class| Fault { class, status: 0, wait_ms: None, message: "Small is gone".to_owned() };
-        let wrong =
-            |field: &str| TestOutcome::Wrong { fields: vec![field.to_owned()], message: "Small is gone".to_owned() };
-        let (new, stored) =
-            (Testing::new(&file, &credentials), Testing::of(&file, &credentials, CredentialAge::Stored));
-        assert_eq!(new.unreached(fault(ErrorClass::Transient)), wrong("url"));
-        assert_eq!(stored.unreached(fault(ErrorClass::Transient)), TestOutcome::Failed(fault(ErrorClass::Transient)));
-        for class in [ErrorClass::Unreadable, ErrorClass::Invalid, ErrorClass::Gone] {
-            assert_eq!(new.refused(fault(class)), wrong("url"));
-            assert_eq!(stored.refused(fault(class)), TestOutcome::Failed(fault(class)));
-        }
-        for testing in [new, stored] {
-            assert_eq!(testing.refused(fault(ErrorClass::Credential)), wrong("key"));
-        }
-    }
     #[test]
     fn a_host_that_answers_everything_is_not_the_platform() {
         let text = include_str!("../tests/small.toml");
@@ -170,4 +170,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_url_is_doubted_only_while_connecting() {
+        let file = ConnectorFile::parse("small.toml", include_str!("../tests/small.toml"), Origin::Operator).unwrap();
+        let entered = [("url", "https://mail.example.org"), ("key", "hush-hush")];
+        let entered = entered.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let credentials = Credentials::new(&file, &entered, &HostAllowance::default()).unwrap();
+        let fault = |class| Fault { class, status: 0, wait_ms: None, message: "Small is gone".to_owned() };
+        let wrong =
+            |field: &str| TestOutcome::Wrong { fields: vec![field.to_owned()], message: "Small is gone".to_owned() };
+        let (new, stored) =
+            (Testing::new(&file, &credentials), Testing::of(&file, &credentials, CredentialAge::Stored));
+        assert_eq!(new.unreached(fault(ErrorClass::Transient)), wrong("url"));
+        assert_eq!(stored.unreached(fault(ErrorClass::Transient)), TestOutcome::Failed(fault(ErrorClass::Transient)));
+        for class in [ErrorClass::Unreadable, ErrorClass::Invalid, ErrorClass::Gone] {
+            assert_eq!(new.refused(fault(class)), wrong("url"));
+            assert_eq!(stored.refused(fault(class)), TestOutcome::Failed(fault(class)));
+        }
+        for testing in [new, stored] {
+            assert_eq!(testing.refused(fault(ErrorClass::Credential)), wrong("key"));
+        }
+    }
 }
