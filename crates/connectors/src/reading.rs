@@ -119,8 +119,11 @@ impl<'a> Reading<'a> {
         let advance =
             Advance { page: section.page, total: section.total, found, records: &records, id: section.id, base: &base };
         let known = walk.known(&advance);
+        let end = walk.seen() + (records.len() - known) as u64;
         let more = walk.advance(&advance)?;
+        let back = end.saturating_sub(walk.seen());
         let (page, more) = self.take(&records[known..], &mut walk, more)?;
+        self.position.count(&page, back);
         if more {
             self.position.walk = walk;
             self.position.keep(&page);

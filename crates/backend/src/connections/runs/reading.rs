@@ -172,9 +172,9 @@ fn begin<'a>(
 /// Stores a page with the position after it.
 async fn store(held: &HeldRun<'_>, page: &ReadPage, position: &ReadPosition) -> Result<(), RunStop> {
     let wanted: Vec<ReadContact> = page.contacts.iter().filter_map(|contact| wanted(held, contact)).collect();
+    let counts = position.counts();
     let position = serde_json::to_vec(position).expect("a position is plain JSON");
-    let read = i64::try_from(page.contacts.len()).unwrap_or(i64::MAX);
-    let skipped = i64::try_from(page.skipped).unwrap_or(i64::MAX);
+    let [read, skipped] = <[u64; 2]>::from(counts).map(|count| i64::try_from(count).unwrap_or(i64::MAX));
     let (now, until) = (held.now(), held.lease_until());
     let states = reported::of_page(held, page, now);
     let page = ContactPage { contacts: &wanted, read, skipped, position: &position };
