@@ -30,7 +30,7 @@ class Platform(BaseHTTPRequestHandler):
     def do_POST(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         # Every action on a contact succeeds.
-        self.answer_known({self.path: {}} if self.path.startswith("/api/contacts/") else {})
+        self.answer_known({self.path: {"status": "done"}} if self.path.startswith("/api/contacts/") else {})
 
     def answer_known(self, answers):
         if self.headers.get("Authorization") != f"Bearer {KEY}":

@@ -7,6 +7,7 @@
 //! Requests that create something are preceded by a search on repetition, because many platforms would create a duplicate.
 //! If a platform refuses a batch without naming a contact, each contact is sent separately.
 
+mod evidence;
 mod group;
 mod look;
 mod order;
@@ -25,6 +26,7 @@ use crate::reading::{Advance, PageWalk};
 use crate::request::{Credentials, Rendering, Request, Response, Values, next_address};
 use crate::source::Found;
 use crate::template::PlaceholderFamily;
+use evidence::Silence;
 
 /// Maximum number of contacts per machine.
 const TARGETS_MAX: usize = 10_000;
@@ -179,7 +181,10 @@ impl<'a> Acting<'a> {
             Stage::Look => self.looked(&group, judged, response),
             Stage::Before(number) => match judged {
                 Err(fault) if fault.class != ErrorClass::Gone => self.failed(&group, fault),
-                _ => {
+                judged => {
+                    if let Ok(judged) = &judged {
+                        evidence::check(judged, response, Silence::Bodiless)?;
+                    }
                     self.stage = self.after_before(number + 1);
                     Ok(Vec::new())
                 }
@@ -196,7 +201,11 @@ impl<'a> Acting<'a> {
                 Err(fault) => self.failed(&group, fault),
             },
             Stage::Main => match judged {
-                Ok(judged) => Ok(self.succeeded(&group, &judged, response)),
+                Ok(judged) => {
+                    let may_be = if self.rule.bare { Silence::Empty } else { Silence::Forbidden };
+                    evidence::check(&judged, response, may_be)?;
+                    Ok(self.succeeded(&group, &judged, response))
+                }
                 Err(fault) => self.failed(&group, fault),
             },
         }
@@ -335,7 +344,7 @@ impl<'a> Acting<'a> {
     /// Advances to the next page. Returns false if there is none.
     fn find_on(&mut self, rule: &FindRule, all: &[RawRecord<'_>], found: Found<'_>) -> Result<bool, Fault> {
         let base = Rendering { file: self.file, now: Millis(0) }.base(&self.values(None))?;
-        let page = Advance { page: &rule.page, found, records: all, id: &rule.id, base: &base };
+        let page = Advance { page: &rule.page, total: None, found, records: all, id: &rule.id, base: &base };
         let mut walk = self.finding.clone();
         let more = walk.advance(&page)?;
         if more && walk.pages() >= FIND_PAGES_MAX {
@@ -360,7 +369,10 @@ impl<'a> Acting<'a> {
                 let found = Found { body: &judged.body, headers: &response.headers, key: None };
                 at.text(found).ok_or_else(|| Fault::unreadable(format!("the created {name} has no ID")))?
             }
-            (Ok(_), None) => self.order.subject().to_owned(),
+            (Ok(judged), None) => {
+                evidence::check(&judged, response, Silence::Bodiless)?;
+                self.order.subject().to_owned()
+            }
             (Err(fault), None) if fault.class == ErrorClass::Gone => self.order.subject().to_owned(),
             (Err(fault), _) => return Err(fault),
         };

@@ -46,9 +46,35 @@ impl From<crate::template::UnfitValue> for Fault {
     }
 }
 
-/// Parses a JSON body; null if it is not JSON.
+/// Parses a JSON body; null if it is not JSON. Half of a surrogate pair, which a cut name ends with, becomes U+FFFD: a JSON text
+/// may have it (RFC 8259 §8.2), and one name must not make all others unreadable.
 pub(crate) fn json(body: &[u8]) -> Value {
-    serde_json::from_slice(body).unwrap_or(Value::Null)
+    serde_json::from_slice(body).or_else(|_| serde_json::from_slice(&without_halves(body))).unwrap_or(Value::Null)
+}
+
+/// Replaces the escapes of surrogates that are not in a pair.
+fn without_halves(body: &[u8]) -> Vec<u8> {
+    let mut whole = body.to_vec();
+    let mut at = 0;
+    while let Some(escaped) = whole.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'\\')) {
+        at += escaped;
+        at += match (surrogate(&whole, at), surrogate(&whole, at + 6)) {
+            (Some(true), Some(false)) => 12,
+            (Some(_), _) => {
+                whole[at..at + 6].copy_from_slice(b"\\ufffd");
+                6
+            }
+            (None, _) => 2,
+        };
+    }
+    whole
+}
+
+/// Returns whether the escape at a place is the first half of a pair; `None` if it is no surrogate.
+fn surrogate(body: &[u8], at: usize) -> Option<bool> {
+    let digits = body.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let unit = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    matches!(unit, 0xd800..=0xdfff).then_some(unit < 0xdc00)
 }
 
 /// Parses a body like [`json`]. Where the platform sends plain text, a body that is not JSON is a text.
@@ -59,5 +85,20 @@ pub(crate) fn content(file: &ConnectorFile, body: &[u8]) -> Value {
             std::str::from_utf8(body).map_or(Value::Null, |text| Value::String(text.trim().to_owned()))
         }
         body => body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    #[test]
+    fn half_of_a_pair_makes_no_answer_unreadable() {
+        let body = br#"{"a": "Ann \ud83d", "b": "\udc00\ud83d\ude00", "c": "\\ud83d", "d": "\ud83d\n"}"#;
+        let halves = json!({"a": "Ann \u{fffd}", "b": "\u{fffd}\u{1f600}", "c": "\\ud83d", "d": "\u{fffd}\n"});
+        assert_eq!(super::json(body), halves);
+        for broken in [&br#"{"a": "\ud83d"#[..], br#"{"a": "\ud8"}"#, b"\\", b"{\"a\": \"\\u"] {
+            assert!(super::json(broken).is_null());
+        }
     }
 }

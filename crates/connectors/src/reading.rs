@@ -48,6 +48,7 @@ struct Section<'a> {
     request: &'a RequestRule,
     more: &'a BTreeMap<String, Template>,
     page: &'a PageRule,
+    total: Option<&'a Source>,
     records: (&'a Source, RecordForm),
     may_be_absent: bool,
     id: &'a Source,
@@ -115,10 +116,14 @@ impl<'a> Reading<'a> {
             return Err(Fault::unreadable("the response has neither records nor their number"));
         }
         let base = self.base()?;
-        let advance = Advance { page: section.page, found, records: &records, id: section.id, base: &base };
+        let advance =
+            Advance { page: section.page, total: section.total, found, records: &records, id: section.id, base: &base };
         let known = walk.known(&advance);
+        let end = walk.seen() + (records.len() - known) as u64;
         let more = walk.advance(&advance)?;
+        let back = end.saturating_sub(walk.seen());
         let (page, more) = self.take(&records[known..], &mut walk, more)?;
+        self.position.count(&page, back);
         if more {
             self.position.walk = walk;
             self.position.keep(&page);
@@ -181,7 +186,7 @@ impl<'a> Reading<'a> {
                 let rule = self.file.lists.as_ref().ok_or_else(missing)?;
                 let records = (&rule.records, rule.form);
                 let (request, page, id, may_be_absent) = (&rule.request, &rule.page, &rule.id, rule.may_be_absent);
-                Some(Section { request, more: &NOTHING, page, records, may_be_absent, id })
+                Some(Section { request, more: &NOTHING, page, total: None, records, may_be_absent, id })
             }
             ReadStage::Contacts { .. } => {
                 let rule = self.file.contacts.as_ref().ok_or_else(missing)?;
@@ -189,7 +194,8 @@ impl<'a> Reading<'a> {
                 let request = since.and_then(|since| since.request.as_ref()).unwrap_or(&rule.request);
                 let (page, more) = (section_page(rule, since), since.map_or(&NOTHING, |since| &since.query));
                 let (records, may_be_absent) = ((&rule.records, rule.form), rule.may_be_absent);
-                Some(Section { request, more, page, records, may_be_absent, id: &rule.fields.id })
+                let (total, id) = (rule.total.as_ref(), &rule.fields.id);
+                Some(Section { request, more, page, total, records, may_be_absent, id })
             }
         })
     }

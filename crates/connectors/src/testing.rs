@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use probity_mail::time::Millis;
 
-use crate::answer::{AnswerJudge, Fault};
+use crate::answer::{AnswerJudge, Fault, Judged};
 use crate::file::{ConnectorFile, CredentialKind, ErrorClass};
 use crate::request::{Credentials, Rendering, Request, Response, Values};
 use crate::source::Found;
@@ -60,11 +60,10 @@ impl<'a> Testing<'a> {
     /// Evaluates the response.
     pub fn answer(&self, response: &Response) -> TestOutcome {
         let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &[], hidden: &[] };
-        let judged = match judge.judge(response) {
-            Ok(judged) if judged.body.is_null() => Err(Fault::unreadable("the response is not one of the platform")),
-            other => other,
-        };
-        match judged {
+        match judge.judge(response) {
+            Ok(judged) if !self.is_of_platform(&judged, response) => {
+                self.refused(Fault::unreadable("the response is not one of the platform"))
+            }
             Ok(judged) => {
                 let found = Found { body: &judged.body, headers: &response.headers, key: None };
                 let account = self.file.test.account.iter().find_map(|at| at.text(found));
@@ -73,6 +72,13 @@ impl<'a> Testing<'a> {
             }
             Err(fault) => self.refused(fault),
         }
+    }
+
+    /// Returns whether a successful response is one of the platform, and not of a host that answers every path.
+    fn is_of_platform(&self, judged: &Judged, response: &Response) -> bool {
+        let found = Found { body: &judged.body, headers: &response.headers, key: None };
+        let is_empty = judged.body.as_object().is_some_and(serde_json::Map::is_empty);
+        !judged.body.is_null() && !is_empty && self.file.test.has.value(found).is_some()
     }
 
     /// Returns the outcome of a failed connection: if the customer has just entered the URL, it is wrong.
@@ -87,7 +93,12 @@ impl<'a> Testing<'a> {
             ErrorClass::Credential => self.fields(|kind| !is_address(kind)),
             // The host responds, but is not the platform: if the customer has just entered the URL, it is wrong.
             ErrorClass::Unreadable => self.entered_urls(),
-            ErrorClass::Invalid | ErrorClass::Gone if !self.fields(is_address).is_empty() => self.entered_urls(),
+            // A path that is not there is one of another host, or of another version. With another status, the platform responds
+            // and knows the path, but not a name in the call.
+            ErrorClass::Invalid | ErrorClass::Gone if !self.fields(is_address).is_empty() => {
+                let names = if is_path_missing(fault.status) { Vec::new() } else { self.entered_names() };
+                if names.is_empty() { self.entered_urls() } else { names }
+            }
             // The platform responds, but does not know the name in the path.
             ErrorClass::Invalid | ErrorClass::Gone => self.fields(|kind| kind == CredentialKind::Text),
             _ => Vec::new(),
@@ -103,10 +114,26 @@ impl<'a> Testing<'a> {
         }
     }
 
+    /// Returns the names in the test call that may be mistyped.
+    fn entered_names(&self) -> Vec<String> {
+        let mut sent = Vec::new();
+        self.file.test.request.visit(&mut |template| {
+            sent.extend(template.placeholders().map(|placeholder| placeholder.name.clone()));
+        });
+        let mut names = self.fields(|kind| kind == CredentialKind::Text);
+        names.retain(|name| self.age == CredentialAge::Entered && sent.contains(name));
+        names
+    }
+
     fn fields(&self, wanted: impl Fn(CredentialKind) -> bool) -> Vec<String> {
         let fields = self.file.credentials.iter().filter(|field| wanted(field.kind));
         fields.map(|field| field.name.clone()).collect()
     }
+}
+
+/// Returns whether a fault may mean that the path does not exist; 0 is a fault without a response.
+fn is_path_missing(status: u16) -> bool {
+    matches!(status, 0 | 404 | 405)
 }
 
 fn outcome(fields: Vec<String>, fault: Fault) -> TestOutcome {
@@ -118,6 +145,30 @@ mod tests {
     use super::*;
     use crate::file::Origin;
     use crate::request::HostAllowance;
+
+    #[test]
+    fn a_host_that_answers_everything_is_not_the_platform() {
+        let text = include_str!("../tests/small.toml");
+        let of_place = format!("{text}has = \"/account\"\n");
+        for (text, is_enough) in [(text, true), (&of_place, false)] {
+            let file = ConnectorFile::parse("small.toml", text, Origin::Operator).unwrap();
+            let entered = [("url", "https://mail.example.org"), ("key", "hush-hush")];
+            let entered = entered.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            let credentials = Credentials::new(&file, &entered, &HostAllowance::default()).unwrap();
+            let answer = |body: &str| {
+                let body = body.as_bytes().to_vec();
+                let response = Response { status: 200, headers: Vec::new(), body, is_cut: false, at: Millis(0) };
+                Testing::new(&file, &credentials).answer(&response)
+            };
+            let is_valid = |body: &str| matches!(answer(body), TestOutcome::Valid { .. });
+            for body in ["", "{}", "{\"account\":"] {
+                let wrong = matches!(answer(body), TestOutcome::Wrong { fields, .. } if fields == ["url"]);
+                assert!(wrong, "{body}");
+            }
+            assert_eq!(is_valid("{\"ok\": true}"), is_enough);
+            assert!(is_valid("{\"account\": {}}"));
+        }
+    }
 
     #[test]
     fn a_url_is_doubted_only_while_connecting() {

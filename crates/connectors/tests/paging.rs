@@ -65,6 +65,23 @@ fn nothing_is_read_instead_of_the_chosen_lists() {
     assert_eq!(["ghost", "mailman", "mailchimp", "brevo"].map(by_list), [false, true, true, false]);
 }
 
+#[test]
+fn a_contact_that_is_read_again_counts_once() {
+    let file = file(KINDS[0].0, KINDS[0].1);
+    let credentials = credentials(&file);
+    let mut reading = Reading::new(&file, &credentials, ReadGoal::Contacts(ContactsGoal::default())).unwrap();
+    let (mut total, mut read) = (12, Vec::new());
+    while let ReadStep::Send(request) = reading.next(Millis(0)).unwrap() {
+        let body = platform(&request, total, 5).to_string().into_bytes();
+        let response = Response { status: 200, headers: Vec::new(), body, is_cut: false, at: Millis(0) };
+        reading.answer(&response).unwrap();
+        read.push(reading.position().counts().0);
+        // Two leave after the first page, so reading steps back.
+        total = 10;
+    }
+    assert_eq!(read, [5, 3, 8, 10]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -94,6 +111,7 @@ proptest! {
             }
         }
         prop_assert!(reading.position().is_done());
+        prop_assert_eq!(reading.position().counts(), (total as u64, 0));
         prop_assert_eq!(ids, (1..=total).collect::<Vec<_>>(), "{}", page);
     }
 }

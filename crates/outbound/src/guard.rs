@@ -102,6 +102,8 @@ impl Names for NoNames {
 /// Guard of endpoints and platforms.
 pub struct UrlGuard {
     egress: EgressGuard,
+    /// Guard of hosts other than the operator's own.
+    foreign: EgressGuard,
     names: Arc<dyn Names>,
     https_only: bool,
     /// Hosts in the operator's own network.
@@ -112,20 +114,15 @@ impl UrlGuard {
     /// Creates a guard that allows what `egress` allows, for addresses to which `names` resolves. The SMTP port of `egress`
     /// does not apply.
     pub fn new(egress: EgressGuard, names: Arc<dyn Names>, https_only: bool) -> Self {
-        Self { egress, names, https_only, own_hosts: HostAllowance::default() }
+        Self { foreign: egress.clone(), egress, names, https_only, own_hosts: HostAllowance::default() }
     }
 
-    /// Requires https, except for the operator's own hosts.
+    /// Returns a guard of platforms. Only the operator's own hosts, given as `host:port`, may have private addresses, be reached
+    /// without TLS, and use any port. Networks allowed for mail and webhooks are not open to platforms: every customer
+    /// would reach all hosts in them.
     #[must_use]
-    pub fn requiring_https(self) -> Self {
-        Self { https_only: true, ..self }
-    }
-
-    /// Allows additional hosts, as `host:port`, at private addresses, without TLS and at any port. Only the operator may
-    /// name them.
-    #[must_use]
-    pub fn with_own_hosts(self, own_hosts: HostAllowance) -> Self {
-        Self { own_hosts, ..self }
+    pub fn of_platforms(self, own_hosts: HostAllowance) -> Self {
+        Self { foreign: self.egress.for_customers(), https_only: true, own_hosts, ..self }
     }
 
     /// Returns the TXT records of an absolute name, as [`Names::texts`], from the resolver that also finds hosts.
@@ -170,7 +167,7 @@ impl UrlGuard {
     /// Returns whether an address may be dialed for a target. The dialer checks this again immediately before dialing.
     pub(super) fn allows(&self, target: &HttpTarget, address: SocketAddr) -> bool {
         let ip = address.ip();
-        let judged = if self.is_own(target) { self.egress.allows_own(ip) } else { self.egress.allows(ip) };
+        let judged = if self.is_own(target) { self.egress.allows_own(ip) } else { self.foreign.allows(ip) };
         if let Err(refusal) = judged {
             // The reason is logged. The customer learns only that the host could not be reached.
             tracing::debug!(%refusal, "not dialing a receiver");

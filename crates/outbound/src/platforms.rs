@@ -87,7 +87,7 @@ impl Platforms {
         (buckets, metrics, clock): (Arc<dyn PlatformBuckets>, Arc<Metrics>, EngineClock),
         dialer: Dialer,
     ) -> Self {
-        let guard = guard.requiring_https().with_own_hosts(config.hosts.clone());
+        let guard = guard.of_platforms(config.hosts.clone());
         let client = PlatformClient::new(guard, dialer, clock);
         let size = NonZeroUsize::new(ACCOUNTS_MAX).expect("not zero");
         let accounts = Mutex::new(LruCache::sparse(size));

@@ -107,7 +107,8 @@ sections! {
 
     /// Exceptions for private installations and tests.
     ["allow"] allow: AllowSection {
-        /// Special networks (private, loopback, ...) that may be dialed, as CIDR: `["10.1.0.0/16"]`.
+        /// Special networks (private, loopback, ...) that probes and webhooks may dial, as CIDR: `["10.1.0.0/16"]`. For platforms, see
+        /// `integrations.allow`.
         networks: Vec<IpNet> = [];
         /// Special-use names to treat as ordinary: `["test"]`.
         special_use: Vec<String> = [];

@@ -55,8 +55,33 @@ fn an_answer_settles_each_contact_of_a_batch() {
     assert_eq!(settled[1].outcome, ActionOutcome::Gone);
     let ActStep::Send(request) = acting.next(now).unwrap() else { panic!("a request") };
     assert_eq!(request.body.as_deref(), Some(br#"{"emails":["c@x.org"]}"#.as_slice()));
-    acting.answer(&response(200, "{}")).unwrap();
+    acting.answer(&response(200, r#"{"c@x.org": true}"#)).unwrap();
     assert_eq!(acting.next(now), Ok(ActStep::Done));
+}
+
+#[test]
+fn a_broken_answer_is_no_success() {
+    let now = Millis(0);
+    let bare = BATCHES.replace("scope = \"account\"", "scope = \"account\"\nbare = true");
+    for (text, is_bare) in [(BATCHES, false), (&bare, true)] {
+        let file = ConnectorFile::parse("small.toml", text, Origin::Operator).unwrap();
+        let credentials = credentials(&file);
+        let answer = |status, body: &str| {
+            let mut acting = Acting::new(&file, &credentials, order(&["a@x.org"]), BTreeMap::new()).unwrap();
+            let first = acting.next(now).unwrap();
+            let answered = acting.answer(&response(status, body));
+            let is_repeated = acting.next(now).unwrap() == first;
+            assert_eq!(answered.is_err(), is_repeated, "{body}");
+            answered.map_err(|fault| fault.class)
+        };
+        for cut in [r#"{"a@x.org": tr"#, r#"{"a@x.org": true}}"#, "OK"] {
+            assert_eq!(answer(200, cut), Err(ErrorClass::Unreadable), "{cut}");
+        }
+        for empty in ["{}", "[]", "", "null"] {
+            assert_eq!(answer(200, empty).is_ok(), is_bare, "{empty}");
+        }
+        assert!(answer(204, "").is_ok() && answer(200, r#"{"ok": true}"#).is_ok());
+    }
 }
 
 #[test]

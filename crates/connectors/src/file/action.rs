@@ -127,6 +127,9 @@ pub struct ActionRule {
     #[serde(default)]
     pub replace: Option<ReplaceRule>,
     pub request: RequestRule,
+    /// Whether the platform answers a success with an empty body, or with `{}`. Otherwise such a response shows nothing.
+    #[serde(default)]
+    pub bare: bool,
     #[serde(default)]
     pub batch: Option<BatchRule>,
     /// Place of the contact's new ID, if the action changes the ID.

@@ -1,5 +1,7 @@
 //! Checks across the keys of a file.
 
+mod errors;
+
 use std::collections::BTreeMap;
 
 use probity_mail::time::DAY_MS;
@@ -370,29 +372,6 @@ impl Walker<'_> {
         }
         if rate.concurrency.is_some_and(|many| !(1..=100).contains(&many)) {
             self.fault("rate.concurrency", "concurrency is 1 to 100");
-        }
-    }
-
-    fn errors(&mut self) {
-        let file = self.file;
-        if file.errors.len() > RULES_MAX {
-            self.fault("error", format!("at most {RULES_MAX} rules for errors are allowed"));
-        }
-        let of_actions =
-            ActionKind::ALL.into_iter().filter_map(|kind| file.actions.rule(kind)).flat_map(|rule| &rule.errors);
-        let of_one = file.contacts.iter().filter_map(|rule| rule.one.as_ref()).flat_map(|one| &one.errors);
-        let of_token = file.token.iter().flat_map(|token| &token.errors);
-        for rule in file.errors.iter().chain(of_actions).chain(of_one).chain(of_token) {
-            if rule.status.is_empty() && rule.at.is_none() {
-                self.fault("error", "a rule has status, at or both: it would match every answer");
-            }
-            if rule.at.is_none() && !(rule.is.is_empty() && rule.has.is_empty()) {
-                self.fault("error", "is and has require a place; write at");
-            }
-            let only_success = !rule.status.is_empty() && rule.status.iter().all(|status| (200..300).contains(status));
-            if only_success && rule.at.is_none() {
-                self.fault("error", "a rule for success alone would refuse every response; write at");
-            }
         }
     }
 }

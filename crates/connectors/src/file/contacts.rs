@@ -269,6 +269,9 @@ pub struct ContactsRule {
     #[serde(default)]
     pub may_be_absent: bool,
     pub page: PageRule,
+    /// Place of the number of contacts that the request gives, if its pages do not end by one.
+    #[serde(default)]
+    pub total: Option<Source>,
     /// Interval of requests for new contacts, in milliseconds.
     #[serde(default = "usual_poll", deserialize_with = "span")]
     pub poll: i64,

@@ -138,6 +138,9 @@ impl RequestRule {
 #[serde(deny_unknown_fields)]
 pub struct TestRule {
     pub request: RequestRule,
+    /// Place that every response of the platform has; if missing, the whole response.
+    #[serde(default)]
+    pub has: Source,
     /// Places of the account's name; the first one present is used.
     #[serde(default)]
     pub account: Vec<Source>,

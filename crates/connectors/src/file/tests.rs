@@ -96,6 +96,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("[test]", "[field]\nown = [\"hs_**\"]\n[test]", "field.own: \"hs_**\": * is allowed only at the end"),
     ("[test]", "[[error]]\nclass = \"gone\"\n[test]", "it would match every answer"),
     (
+        "{contact.id}\" }",
+        "{contact.id}\" }\nerrors = [{ status = [404], class = \"gone\" }]",
+        "actions.delete.errors: a path that does not exist is answered with 404, too; write at",
+    ),
+    (
         "[actions.delete]",
         "[ensure.tag.make]\nrequest = { post = \"/t\" }\n[actions.delete]",
         "ensure.tag: unused; name it in the ensure of an action",

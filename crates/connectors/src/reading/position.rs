@@ -74,6 +74,12 @@ pub struct ReadPosition {
     pub(super) watermark: Option<i64>,
     /// Time of the last request, in milliseconds.
     pub(super) asked: i64,
+    /// Contacts read so far, without those that are read again.
+    #[serde(default)]
+    pub(super) contacts: u64,
+    /// Records without an ID or an address so far.
+    #[serde(default)]
+    pub(super) skipped: u64,
 }
 
 impl ReadPosition {
@@ -85,12 +91,25 @@ impl ReadPosition {
             }
             _ => ReadStage::Lists { found: Vec::new() },
         };
-        Self { goal, stage, walk: PageWalk::default(), watermark: None, asked: 0 }
+        Self { goal, stage, walk: PageWalk::default(), watermark: None, asked: 0, contacts: 0, skipped: 0 }
     }
 
     /// Returns whether everything was read.
     pub fn is_done(&self) -> bool {
         self.stage == ReadStage::Done
+    }
+
+    /// Returns the number of contacts read so far, and that of records without an ID or an address. What is read again counts
+    /// once.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.contacts, self.skipped)
+    }
+
+    /// Counts a page, after which the walk has gone back by some records.
+    pub(super) fn count(&mut self, page: &ReadPage, back: u64) {
+        let before = self.contacts.saturating_add(page.contacts.len() as u64);
+        self.contacts = before.saturating_sub(back);
+        self.skipped = self.skipped.saturating_add(page.skipped as u64);
     }
 
     /// Returns the newest date seen, at which the next run starts.

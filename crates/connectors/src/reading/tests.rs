@@ -18,7 +18,7 @@ fn step(walk: &mut PageWalk, rule: &PageRule, body: &Value, ids: &[&str]) -> Res
     let id = Source::Pointer("/id".into());
     let found = Found { body, headers: &[], key: None };
     let base = "https://api.example.org/v1";
-    walk.advance(&Advance { page: rule, found, records: &records, id: &id, base })
+    walk.advance(&Advance { page: rule, total: None, found, records: &records, id: &id, base })
 }
 
 #[test]
@@ -185,4 +185,27 @@ fn a_total_that_wavers_does_not_read_forever() {
         !step(&mut walk, &rule, &body, &[&ids[0], &ids[1]]).unwrap()
     });
     assert!(ended.is_some_and(|turn| turn < 1_000));
+}
+
+#[test]
+fn pages_that_never_end_are_refused_beyond_the_stated_number() {
+    let (total, ids) = (Source::Pointer("/total".into()), ["1", "2"].repeat(250));
+    for (text, total) in [
+        ("{ kind = 'token', size = 500, at = '/t' }", Some(&total)),
+        // Its number grows with each page.
+        ("{ kind = 'page', size = 500, end = { total = '/total' } }", None),
+    ] {
+        let (rule, mut walk) = (page(text), PageWalk::default());
+        let mut pages = (0_u64..).map(|number| {
+            let body = json!({"t": format!("t{number}"), "total": 2_000 + 600 * number});
+            let ids = ids.iter().map(|id| format!("{id} of {number}"));
+            let records: Vec<_> = ids.map(|id| RawRecord { key: None, value: Cow::Owned(json!({"id": id})) }).collect();
+            let (id, found) = (Source::Pointer("/id".into()), Found { body: &body, headers: &[], key: None });
+            walk.advance(&Advance { page: &rule, total, found, records: &records, id: &id, base: "https://a.org" })
+        });
+        // A tenth and a thousand more than 2,000.
+        assert!(pages.by_ref().take(6).all(|more| more == Ok(true)), "{text}");
+        let fault = pages.next().unwrap().unwrap_err();
+        assert_eq!(fault.message, "the platform stated 2000 records, and its pages do not end");
+    }
 }

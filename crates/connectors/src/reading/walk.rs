@@ -17,6 +17,9 @@ use crate::template::PlaceholderFamily;
 
 /// Maximum number of pages per walk: 100 million contacts at 1,000 per page.
 const PAGES_MAX: u32 = 100_000;
+/// Records that a platform may give beyond the number that it stated: this share of it, and as many more.
+const SURPLUS_SHARE: u64 = 10;
+const SURPLUS: u64 = 1_000;
 /// Maximum length of a cursor, in bytes.
 const CURSOR_MAX: usize = 8192;
 /// Maximum number of times that a walk steps back because records were removed; a platform's total may also fluctuate.
@@ -49,6 +52,9 @@ pub(crate) struct PageWalk {
     /// Whether the last page was empty although the total says that records follow.
     #[serde(default)]
     was_early: bool,
+    /// Number of records that the platform stated first.
+    #[serde(default)]
+    stated: Option<u64>,
     /// Hash of the last ID of the previous page, if the next page begins with it.
     #[serde(default)]
     last: Option<String>,
@@ -57,6 +63,8 @@ pub(crate) struct PageWalk {
 /// Parts of a response that a walk needs.
 pub(crate) struct Advance<'a> {
     pub page: &'a PageRule,
+    /// Place of the number of records, if the pages do not end by one.
+    pub total: Option<&'a Source>,
     pub found: Found<'a>,
     pub records: &'a [RawRecord<'a>],
     pub id: &'a Source,
@@ -86,6 +94,11 @@ impl PageWalk {
         }
     }
 
+    /// Returns the number of records read so far, without those that are read again.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+
     /// Returns the number of pages read so far.
     pub(crate) fn pages(&self) -> u32 {
         self.pages
@@ -109,6 +122,7 @@ impl PageWalk {
         if self.pages > PAGES_MAX {
             return Err(Fault::unreadable(format!("too many pages; the maximum is {PAGES_MAX}")));
         }
+        self.notice_total(answer)?;
         match answer.page {
             PageRule::None {} => Ok(false),
             PageRule::Offset { size, end, again: true } => {
@@ -146,6 +160,25 @@ impl PageWalk {
                 let key = key.ok_or_else(|| Fault::unreadable("the last record has no key from which to continue"))?;
                 self.follow(Some(key))
             }
+        }
+    }
+
+    /// Refuses records beyond the number that the platform stated: new pages would never end. Contacts are added while they are
+    /// read, but not so many.
+    fn notice_total(&mut self, answer: &Advance<'_>) -> Result<(), Fault> {
+        let by_page = match answer.page {
+            PageRule::Offset { end: PageEnd::Total(at), .. }
+            | PageRule::Page { end: PageEnd::Total(at), .. }
+            | PageRule::Keyset { end: PageEnd::Total(at), .. } => Some(at),
+            _ => None,
+        };
+        let total = answer.total.or(by_page).and_then(|at| number(at, answer.found));
+        self.stated = self.stated.or(total);
+        match self.stated {
+            Some(stated) if self.seen > stated.saturating_add(stated / SURPLUS_SHARE).saturating_add(SURPLUS) => {
+                Err(Fault::unreadable(format!("the platform stated {stated} records, and its pages do not end")))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -81,6 +81,15 @@ impl EgressGuard {
         Self { config }
     }
 
+    /// Returns a guard for hosts that customers choose: of the allowed networks, it keeps those of a NAT64, through which public
+    /// addresses are reached. The carried address must pass as well.
+    #[must_use]
+    pub fn for_customers(&self) -> Self {
+        let mut config = self.config.clone();
+        config.allow_networks.retain(carried::is_nat64);
+        Self { config }
+    }
+
     /// Checks an address. IPv4-mapped IPv6 addresses count as the IPv4 address.
     pub fn allows(&self, address: IpAddr) -> Result<(), EgressRefusal> {
         self.judge(address.to_canonical(), &[])

@@ -187,6 +187,22 @@ fn a_host_of_the_operator_may_be_private_but_no_metadata_service() {
     assert!(guard.allows(ip("10.0.0.7")).is_err(), "others may not");
 }
 
+#[test]
+fn allowed_networks_are_not_open_to_hosts_of_customers() {
+    let allow_networks = ["10.0.0.0/8", "fd00::/8", "::/0", "64:ff9b::/96", "64:ff9b:1:7::/96"];
+    let allow_networks = allow_networks.map(|network| network.parse().unwrap()).to_vec();
+    let guard = EgressGuard::new(GuardConfig { allow_networks, ..GuardConfig::default() });
+    let of_customers = guard.for_customers();
+    for shut in ["10.0.0.7", "fd12::1", "::1"] {
+        assert!(guard.allows(ip(shut)).is_ok() && of_customers.allows(ip(shut)).is_err(), "{shut}");
+    }
+    // Behind a NAT64, public hosts have such addresses.
+    for open in ["64:ff9b::808:808", "64:ff9b:1:7::808:808", "9.9.9.9"] {
+        assert_eq!(of_customers.allows(ip(open)), Ok(()), "{open}");
+    }
+    assert!(of_customers.allows(ip("64:ff9b::a00:7")).is_err(), "a private address behind it");
+}
+
 /// Addresses that carry an IPv4 address, in networks that are allowed or global: who is behind the IPv4 address decides.
 #[test]
 fn carried_addresses_must_pass_too() {

@@ -28,7 +28,7 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     },
     refused,
     limited: |excess| error(429, "API rate limit exceeded").with("Retry-After", excess.wait_ms / 1000 + 1),
-    absent: || error(404, "Looks like I encountered an error (error #404)."),
+    absent: no_path,
     contact_id: |contact, _| id_of(contact).to_string(),
     list_id: |list| list.to_string(),
 };
@@ -80,6 +80,12 @@ fn id_of(contact: &EspContact) -> u64 {
 
 fn error(status: u16, message: &str) -> EspReply {
     EspReply::json(status, &json!({"errors": [{"code": status, "message": message, "details": []}]}))
+}
+
+/// Returns the error of a path that does not exist, which has a type and no details.
+fn no_path() -> EspReply {
+    let error = json!({"code": 404, "message": "Looks like I encountered an error (error #404).", "type": null});
+    EspReply::json(404, &json!({"errors": [error]}))
 }
 
 fn refused() -> EspReply {

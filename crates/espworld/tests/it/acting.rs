@@ -53,14 +53,14 @@ fn chosen(rig: &Rig, rng: &mut Rng, count: usize) -> Vec<EspContact> {
     members
 }
 
-struct Deed {
+pub(crate) struct Deed {
     kind: ActionKind,
-    order: ActionOrder,
+    pub(crate) order: ActionOrder,
     contacts: Vec<EspContact>,
     scope: ContactScope,
 }
 
-fn deed(rig: &Rig, kind: ActionKind, rng: &mut Rng) -> Option<Deed> {
+pub(crate) fn deed(rig: &Rig, kind: ActionKind, rng: &mut Rng) -> Option<Deed> {
     let rule = rig.file.actions.rule(kind)?;
     let contacts = chosen(rig, rng, TARGETS);
     let in_list = crate::reading::is_by_list(rig).then_some(LIST);

@@ -3,6 +3,7 @@
 pub(crate) mod acme;
 mod acting;
 mod braking;
+mod breaking;
 mod changes;
 mod fixing;
 mod guarding;

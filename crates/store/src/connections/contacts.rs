@@ -65,9 +65,9 @@ pub struct ReadContact {
 pub struct ContactPage<'a> {
     /// Contacts to verify.
     pub contacts: &'a [ReadContact],
-    /// Number of contacts on the page.
+    /// Number of contacts read so far, with those of the page.
     pub read: i64,
-    /// Number of records on the page without an address or an ID.
+    /// Number of records so far without an address or an ID.
     pub skipped: i64,
     /// Reading position after the page.
     pub position: &'a [u8],
@@ -109,7 +109,11 @@ pub async fn store_page(
     until: Millis,
 ) -> Result<i64> {
     let RunFence { org, job, .. } = *fence;
-    let locked = jobs::lock(tx, org, job).await?;
+    // A run that was canceled while the page was under way has no job any more.
+    let locked = jobs::lock(tx, org, job).await.map_err(|error| match error {
+        StoreError::NotFound => StoreError::LeaseLost,
+        other => other,
+    })?;
     if locked.state != JobState::Unborn || locked.purged {
         return Err(StoreError::LeaseLost);
     }

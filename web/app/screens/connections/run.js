@@ -8,6 +8,7 @@ import { administrates } from "../../session.js";
 import { t, woven } from "../../text.js";
 import { Ago, Button, Card, Fetched, Note, partsOf, reason, STATUS_OF, STATUSES, Strip, Table, toast, useFetched, word } from "../../ui.js";
 import { goes, waits } from "./live.js";
+import { described } from "./platform.js";
 
 /** Maximum number of planned actions loaded as examples. */
 const EXAMPLES = 20;
@@ -151,6 +152,7 @@ function Decide({ run, path, counts, platform, isActive, again }) {
   const kinds = [...new Set(open.map(({ action }) => action))];
   const kind = kindOf(open);
   const { done, due, failed } = run.actions;
+  const notes = platform.actions.filter(({ action, note }) => note && kinds.includes(action)).map(({ note }) => described(note));
   const minded = done + due + failed > 0 ? t("connections.minded_rest") : t("connections.minded");
   const decide = (what, body, told) => async () => {
     try {
@@ -164,7 +166,7 @@ function Decide({ run, path, counts, platform, isActive, again }) {
       ${isActive && html`<${Button} kind="primary" work=${decide("confirm", { actions: run.actions.planned }, t("connections.confirmed"))}>${t(`act.${kind}`, { n: run.actions.planned })}<//>`}
       <${Button} work=${decide("cancel", undefined, minded)}>${t("connections.never_mind")}<//>
     </div>
-    <p class="small">${kinds.map((one) => t(`undo.${one}`, { platform: platform.name })).join(" ")}</p>`;
+    <p class="small">${[...kinds.map((one) => t(`undo.${one}`, { platform: platform.name })), ...notes].join(" ")}</p>`;
 }
 
 /** Counts by reason, with the action if reasons differ in it. */

@@ -8,7 +8,7 @@ use probity_mail::time::Millis;
 use probity_store::activity::events::{self, AccountChange, ConnectionEventKind, EventActor};
 use probity_store::activity::notices::{self, NoticeKind};
 use probity_store::connections::connection::{self, Disconnection, StoredConnection};
-use probity_store::connections::runs::RunSetback;
+use probity_store::connections::runs::{RunSetback, RunState};
 use probity_store::work;
 
 use super::account::RunAccount;
@@ -24,7 +24,7 @@ const PAUSE_MAX_MS: i64 = 3_600_000;
 const WAIT_MAX_MS: i64 = 24 * 3_600_000;
 /// Consecutive failed calls after each of which the platform's wait is believed, however short.
 const WAITS_TRUSTED_MAX: i64 = 3;
-/// Maximum consecutive unreadable responses. A proxy may have cut one, or replaced it by a page of its own.
+/// Maximum consecutive unreadable responses while contacts are read. A proxy may have cut one, or replaced it by a page of its own.
 const UNREADABLE_MAX: i64 = 3;
 /// Maximum consecutive failed calls: about 1.5 days.
 const FAILURES_MAX: i64 = 44;
@@ -63,7 +63,10 @@ impl HeldRun<'_> {
                 let wait = fault.wait_ms.or(Some(PAUSE_MAX_MS));
                 Ok(RunStep::After(self.setback(self.failures(), wait, None, &fault)))
             }
-            ErrorClass::Unreadable if self.failures() < UNREADABLE_MAX => self.later(fault, self.refused_at()),
+            // A person has confirmed what is left to do. It waits, as during an outage.
+            ErrorClass::Unreadable if self.run.state == RunState::Acting || self.failures() < UNREADABLE_MAX => {
+                self.later(fault, self.refused_at())
+            }
             ErrorClass::Gone
             | ErrorClass::Taken
             | ErrorClass::Refused

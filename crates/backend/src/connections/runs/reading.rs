@@ -14,7 +14,7 @@ use probity_store::accounts::plans;
 use probity_store::connections::contacts::{self, ContactPage, ContactReport, ReadContact};
 use probity_store::connections::runs;
 use probity_store::jobs::NewJob;
-use probity_store::{ScopedFutureExt as _, StoreError, work};
+use probity_store::{ScopedFutureExt as _, StoreError, credits, work};
 
 use super::account::RunAccount;
 use super::held::{HeldRun, RunStep, RunStop};
@@ -102,14 +102,28 @@ impl ReadPages<'_> {
         store(self.held, &page, &position).await
     }
 
-    /// Checks that further pages may be read: the connection may have been deleted.
+    /// Checks that further pages may be read: the connection may have been deleted, or the platform may never end.
     async fn look(&mut self) -> Result<(), RunStop> {
         if self.held.now().since(self.looked_at) < LOOK_MS {
             return Ok(());
         }
         self.looked_at = self.held.now();
-        self.held.account().await.map(drop)
+        self.held.account().await.map(drop)?;
+        check_credits(self.held).await
     }
+}
+
+/// Stops a run that has read more contacts than its organization can have verified. Some platforms never end, and what they give
+/// is stored.
+async fn check_credits(held: &HeldRun<'_>) -> Result<(), RunStop> {
+    let org = held.run.org;
+    let mut conn = held.runs.store.read().await?;
+    let rows = runs::by_job(&mut conn, org, held.run.job).await?.map_or(0, |run| run.rows);
+    if held.test || plans::would_cover(&mut conn, org, &held.runs.plans, rows, held.now()).await? {
+        return Ok(());
+    }
+    let available = credits::available(&mut conn, org).await?.total();
+    Err(RunStop::Unable(format!("the run needs at least {rows} credits, and {available} are available")))
 }
 
 /// Stops a run of which a chosen list does not exist: some platforms then answer as if the list had no contacts.
@@ -158,9 +172,9 @@ fn begin<'a>(
 /// Stores a page with the position after it.
 async fn store(held: &HeldRun<'_>, page: &ReadPage, position: &ReadPosition) -> Result<(), RunStop> {
     let wanted: Vec<ReadContact> = page.contacts.iter().filter_map(|contact| wanted(held, contact)).collect();
+    let counts = position.counts();
     let position = serde_json::to_vec(position).expect("a position is plain JSON");
-    let read = i64::try_from(page.contacts.len()).unwrap_or(i64::MAX);
-    let skipped = i64::try_from(page.skipped).unwrap_or(i64::MAX);
+    let [read, skipped] = <[u64; 2]>::from(counts).map(|count| i64::try_from(count).unwrap_or(i64::MAX));
     let (now, until) = (held.now(), held.lease_until());
     let states = reported::of_page(held, page, now);
     let page = ContactPage { contacts: &wanted, read, skipped, position: &position };

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use ipnet::Ipv6Net;
+use ipnet::{IpNet, Ipv6Net};
 
 use super::v6;
 
@@ -13,13 +13,14 @@ const CARRIERS: &[(Ipv6Net, u32)] = &[
     (v6([0, 0, 0, 0, 0, 0xffff, 0, 0], 96), 96),
     (v6([0, 0, 0, 0, 0xffff, 0, 0, 0], 96), 96),
     // RFC 6052 section 2.1: the well-known prefix of NAT64.
-    (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), 96),
+    (NAT64, 96),
     // RFC 3056 section 2: 6to4.
     (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), 16),
     // RFC 4380 section 4: Teredo, the server's address. The client's address is inverted; see `by`.
     (TEREDO, 32),
 ];
 
+const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
 const TEREDO: Ipv6Net = v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32);
 
 /// RFC 8215: prefixes for local NAT64, of 48 bits or more.
@@ -48,6 +49,11 @@ pub(super) fn by(address: Ipv6Addr, prefix: u8) -> Vec<Ipv4Addr> {
         carried.push(at_bit(address, 96));
     }
     carried
+}
+
+/// Whether a network is one in which a NAT64 puts IPv4 addresses.
+pub(super) fn is_nat64(network: &IpNet) -> bool {
+    matches!(network, IpNet::V6(network) if NAT64.contains(network) || LOCAL_NAT64.contains(network))
 }
 
 /// RFC 6052 section 2.2: an IPv4 address follows the prefix, skipping bits 64 to 71, or ends the address. An operator may allow

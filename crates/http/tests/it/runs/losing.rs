@@ -168,3 +168,23 @@ async fn the_owner_and_webhooks_are_told_once() {
     assert_eq!(left, []);
     app.stop().await;
 }
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_decision_after_other_credentials_is_refused() {
+    with_contacts(&["ann@honest-mail.com", "nobody@honest-mail.com"], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "delete", "manual_mode": true })).await;
+        let id = customer.start(false).await;
+        customer.until(&id, "needs_confirmation").await;
+        // Whether these are of the same account is unknown.
+        let mut other = acme.credentials();
+        other["url"] = json!(format!("http://{}/", acme.address));
+        customer.patch(json!({ "credentials": other })).await;
+        let decide = |word: &str| json!({ "decisions": [{ "run_id": id, "index": 1, "decision": word }] });
+        let refused = customer.post("review/decisions", decide("act")).await;
+        assert!(refused.error(409, "conflict").contains("other credentials"), "{}", refused.text());
+        customer.confirm(&id, 1).await.error(409, "conflict");
+        assert_eq!(customer.post("review/decisions", decide("ignore")).await.ok(200)["decided"], 1);
+    })
+    .await;
+}

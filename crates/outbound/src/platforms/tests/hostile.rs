@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::server::{Scripted, ServerMove};
 use super::*;
-use crate::Unresolved;
+use crate::{DialFailure, HttpTarget, Unresolved};
 
 /// Time limit for calls that are expected to exceed it, in milliseconds.
 const SHORT_MS: i64 = 1_500;
@@ -98,10 +98,12 @@ async fn only_hosts_of_the_operator_are_private_or_without_tls() {
     for url in [server.url("/"), format!("https://127.0.0.1:{port}/"), format!("https://localhost:{port}/")] {
         assert_eq!(stranger.get(&url).await, blocked, "{url}");
     }
-    // Platforms can reach the same networks as webhooks, but not without TLS.
+    // Networks that are open to webhooks are not open to platforms.
     let open =
-        Trial::with("", HostAllowance::default(), guard_of(&["127.0.0.0/8"], Arc::new(NoNames)), Dialer::public());
-    assert_eq!(open.get(&server.url("/")).await, blocked);
+        Trial::with("", HostAllowance::default(), guard_of(&["127.0.0.0/8"], names_of_loopback()), Dialer::public());
+    for url in [server.url("/"), format!("https://127.0.0.1:{port}/"), format!("https://esp.example.org:{port}/")] {
+        assert_eq!(open.get(&url).await, blocked, "{url}");
+    }
     assert_eq!(Trial::new("", &["127.0.0.1:1".parse().unwrap()]).get(&server.url("/")).await, blocked, "another port");
     for url in ["http://169.254.169.254:80/latest", "http://[fd00:ec2::254]:80/", "http://0.0.0.0:80/"] {
         let hosts = HostAllowance(["169.254.169.254:80", "[fd00:ec2::254]:80", "0.0.0.0:80"].map(str::to_owned).into());
@@ -122,6 +124,10 @@ impl Names for Rebound {
     }
 }
 
+fn names_of_loopback() -> Arc<dyn Names> {
+    Arc::new(Rebound(AtomicUsize::new(0), &["127.0.0.1"]))
+}
+
 #[tokio::test]
 async fn a_name_that_moves_into_the_own_network_is_not_followed() {
     let bytes = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -134,12 +140,12 @@ async fn a_name_that_moves_into_the_own_network_is_not_followed() {
     let url = format!("http://listmonk.lan:{port}/");
     assert_eq!(trial.get(&url).await.unwrap().status, 200);
     assert_eq!(trial.get(&url).await, Err(fault(CallCause::Blocked, false)));
-    // A foreign name resolves first to an allowed address, then to a private one.
-    let names = Arc::new(Rebound(AtomicUsize::new(0), &["127.0.0.1", "10.0.0.7"]));
-    let trial = Trial::with("", HostAllowance::default(), guard_of(&["127.0.0.0/8"], names), Dialer::public());
-    let url = format!("https://esp.example.org:{port}/");
-    assert_eq!(trial.get(&url).await, Err(fault(CallCause::Tls, false)), "it is dialed");
-    assert_eq!(trial.get(&url).await, Err(fault(CallCause::Blocked, false)), "it is not dialed");
+    // A foreign name resolves first to a public address, then to a private one in a network that is open to webhooks.
+    let guard = guard_of(&["10.0.0.0/8"], Arc::new(Rebound(AtomicUsize::new(0), &["9.9.9.9", "10.0.0.7"])));
+    let guard = guard.of_platforms(HostAllowance::default());
+    let target = HttpTarget::parse("https://esp.example.org/").unwrap();
+    assert_eq!(guard.addresses(&target).await, Ok(vec!["9.9.9.9:443".parse().unwrap()]));
+    assert_eq!(guard.addresses(&target).await, Err(DialFailure::Blocked));
 }
 
 #[tokio::test]
@@ -168,7 +174,8 @@ async fn a_certificate_must_be_that_of_the_host() {
     roots.add(certificate).unwrap();
     let trial = |dialer| {
         let names = Arc::new(Rebound(AtomicUsize::new(0), &["127.0.0.1"]));
-        Trial::with("", HostAllowance::default(), guard_of(&["127.0.0.0/8"], names), dialer)
+        let hosts = ["esp.example.org", "other.example.org"].map(|host| format!("{host}:{port}"));
+        Trial::with("", HostAllowance(hosts.into()), guard_of(&[], names), dialer)
     };
     let believing = trial(Dialer::believing(roots));
     let url = |host: &str| format!("https://{host}:{port}/");

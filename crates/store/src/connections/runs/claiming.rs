@@ -65,8 +65,8 @@ statements! {
              AND epoch = $3 AND state IN ('reading', 'verifying', 'acting')";
     SET_BACK = "UPDATE connection_run SET leased_until = NULL, next_at = $4, failures = $5, refused_at = $6, fault = $7 \
                 WHERE org_no = $1 AND job_no = $2 AND epoch = $3";
-    ADVANCE = "UPDATE connection_run SET position = $10, lists = COALESCE($1, lists), contacts = contacts + $2, \
-               skipped = skipped + $5, rows_total = rows_total + $3, leased_until = $4, failures = 0, refused_at = NULL, \
+    ADVANCE = "UPDATE connection_run SET position = $10, lists = COALESCE($1, lists), contacts = $2, skipped = $5, \
+               rows_total = rows_total + $3, leased_until = $4, failures = 0, refused_at = NULL, \
                oldest_at = CASE WHEN oldest_at < $6 THEN oldest_at ELSE COALESCE($6, oldest_at) END \
                WHERE org_no = $7 AND job_no = $8 AND epoch = $9";
     ACCEPT = "UPDATE connection_run SET state = 'verifying', position = NULL, watermark = $4, leased_until = NULL, next_at = $5, \
@@ -123,7 +123,7 @@ pub async fn set_back(tx: &mut Tx, fence: &RunFence, setback: &RunSetback) -> Re
     tx.execute(&SET_BACK, values).await.map(drop)
 }
 
-/// Additions of a page to a run.
+/// Run after a page.
 pub(crate) struct RunAdvance<'a> {
     pub(crate) id: &'a str,
     pub(crate) position: &'a [u8],

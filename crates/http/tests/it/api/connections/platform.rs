@@ -61,12 +61,12 @@ own = ["first_name"]
 scope = "account"
 note = "The contact stays in the account."
 request = { post = "/contacts/{contact.id}/unsubscribe" }
-errors = [{ status = [404], class = "gone" }]
+errors = [{ status = [404], at = "/error", is = ["no such contact"], class = "gone" }]
 
 [actions.tag]
 scope = "account"
 request = { post = "/contacts/{contact.id}/tags", json = { name = "{tag.name}" } }
-errors = [{ status = [404], class = "gone" }]
+errors = [{ status = [404], at = "/error", is = ["no such contact"], class = "gone" }]
 "#;
 
 /// Address at which nothing listens.

@@ -156,6 +156,8 @@ async fn another_run_reads_the_same_contacts_again() {
             let page = [contact(1, None), contact(2, None), contact(1, None)];
             assert_eq!(store_page(&store, &claimed, &page, b"{}").await.unwrap(), 2, "each once");
             cancel(&store, &run).await;
+            let late = store_page(&store, &claimed, &[contact(3, None)], b"{}").await;
+            assert!(is_lost(&late), "a page that was under way is nobody's: {late:?}");
         }
     })
     .await;

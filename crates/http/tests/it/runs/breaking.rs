@@ -1,0 +1,51 @@
+//! Answers from which nothing follows while a run acts.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{CREDITS, Customer, with_contacts};
+use crate::test_app::pass;
+
+const ANN: &str = "ann@honest-mail.com";
+const NOBODY: &str = "nobody@honest-mail.com";
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_broken_answer_to_an_action_is_waited_for_and_settles_nothing() {
+    with_contacts(&[ANN, NOBODY], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        for body in ["{}", "{\"message\": \"o", "<html>one moment"].into_iter().cycle().take(6) {
+            acme.fail_with("DELETE /v1/contacts/2", 200, &[], body, false);
+        }
+        let id = customer.start(false).await;
+        customer.until(&id, "needs_confirmation").await;
+        customer.confirm(&id, 1).await.ok(200);
+        for _ in 0..60 {
+            pass(Duration::from_secs(20)).await;
+            assert_ne!(customer.run(&id).await["state"], "needs_confirmation", "it is confirmed");
+        }
+        let run = customer.until(&id, "finished").await;
+        assert_eq!((&run["actions"]["done"], acme.ids()), (&json!(1), vec![1]), "{run:#}");
+        assert_eq!(acme.asked("DELETE").len(), 7);
+        let balance = app.balance(&customer.org).await;
+        assert_eq!((balance.available.total(), balance.held.total()), (CREDITS - 2, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_path_that_is_not_there_is_no_missing_contact() {
+    with_contacts(&[ANN, NOBODY], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        acme.fail_with("DELETE /v1/contacts/2", 404, &[], "{\"message\": \"no such path\"}", false);
+        let id = customer.start(false).await;
+        customer.until(&id, "needs_confirmation").await;
+        customer.confirm(&id, 1).await.ok(200);
+        let run = customer.until(&id, "finished").await;
+        assert_eq!((&run["actions"]["failed"], &run["actions"]["done"]), (&json!(1), &json!(0)), "{run:#}");
+        assert_eq!(acme.ids(), [1, 2]);
+    })
+    .await;
+}
