@@ -118,7 +118,7 @@ function refusal(status, words, answer, id, wait) {
   return new Refused(status, code, message, request_id ?? id ?? undefined, wait);
 }
 
-/** Random 128-bit identifier. `crypto.randomUUID` requires a secure context. */
+/** Random 128-bit identifier. The browser's own randomUUID requires a secure context. */
 const drawn = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** @param {string} method @param {string} path @param {Call} call */

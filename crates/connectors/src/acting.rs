@@ -26,7 +26,7 @@ use crate::reading::{Advance, PageWalk};
 use crate::request::{Credentials, Rendering, Request, Response, Values, next_address};
 use crate::source::Found;
 use crate::template::PlaceholderFamily;
-use evidence::Silence;
+use evidence::Emptiness;
 
 /// Maximum number of contacts per machine.
 const TARGETS_MAX: usize = 10_000;
@@ -183,7 +183,7 @@ impl<'a> Acting<'a> {
                 Err(fault) if fault.class != ErrorClass::Gone => self.failed(&group, fault),
                 judged => {
                     if let Ok(judged) = &judged {
-                        evidence::check(judged, response, Silence::Bodiless)?;
+                        evidence::check(judged, response, Emptiness::Bodiless)?;
                     }
                     self.stage = self.after_before(number + 1);
                     Ok(Vec::new())
@@ -202,7 +202,7 @@ impl<'a> Acting<'a> {
             },
             Stage::Main => match judged {
                 Ok(judged) => {
-                    let may_be = if self.rule.bare { Silence::Empty } else { Silence::Forbidden };
+                    let may_be = if self.rule.bare { Emptiness::Empty } else { Emptiness::Forbidden };
                     evidence::check(&judged, response, may_be)?;
                     Ok(self.succeeded(&group, &judged, response))
                 }
@@ -370,7 +370,7 @@ impl<'a> Acting<'a> {
                 at.text(found).ok_or_else(|| Fault::unreadable(format!("the created {name} has no ID")))?
             }
             (Ok(judged), None) => {
-                evidence::check(&judged, response, Silence::Bodiless)?;
+                evidence::check(&judged, response, Emptiness::Bodiless)?;
                 self.order.subject().to_owned()
             }
             (Err(fault), None) if fault.class == ErrorClass::Gone => self.order.subject().to_owned(),

@@ -7,6 +7,7 @@ mod action;
 mod capability;
 mod check;
 mod contacts;
+mod error_rules;
 mod fault;
 mod field;
 mod hook;

@@ -8,7 +8,7 @@ use crate::request::Response;
 
 /// Response that a call may have besides one that says something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silence {
+pub(super) enum Emptiness {
     /// None but 204, which has no body.
     Forbidden,
     /// No body.
@@ -18,7 +18,7 @@ pub(super) enum Silence {
 }
 
 /// Refuses a successful response that is cut, or says less than the platform's responses do.
-pub(super) fn check(judged: &Judged, response: &Response, may_be: Silence) -> Result<(), Fault> {
+pub(super) fn check(judged: &Judged, response: &Response, may_be: Emptiness) -> Result<(), Fault> {
     let raw = response.body.trim_ascii();
     let is_cut = match &judged.body {
         Value::Null => !raw.is_empty() && raw != b"null",
@@ -30,10 +30,10 @@ pub(super) fn check(judged: &Judged, response: &Response, may_be: Silence) -> Re
         return Err(unreadable(response, "the response is cut, or not one of the platform"));
     }
     let is_fine = match &judged.body {
-        Value::Null => response.status == 204 || may_be != Silence::Forbidden,
-        Value::String(text) if text.is_empty() => may_be != Silence::Forbidden,
-        Value::Object(members) => !members.is_empty() || may_be == Silence::Empty,
-        Value::Array(items) => !items.is_empty() || may_be == Silence::Empty,
+        Value::Null => response.status == 204 || may_be != Emptiness::Forbidden,
+        Value::String(text) if text.is_empty() => may_be != Emptiness::Forbidden,
+        Value::Object(members) => !members.is_empty() || may_be == Emptiness::Empty,
+        Value::Array(items) => !items.is_empty() || may_be == Emptiness::Empty,
         _ => true,
     };
     if is_fine { Ok(()) } else { Err(unreadable(response, "the response says nothing, unlike those of the platform")) }

@@ -1,7 +1,5 @@
 //! Checks across the keys of a file.
 
-mod errors;
-
 use std::collections::BTreeMap;
 
 use probity_mail::time::DAY_MS;
@@ -22,7 +20,7 @@ const BATCH_MAX: usize = 1_000;
 /// Maximum number of rate limits.
 const RATES_MAX: usize = 16;
 /// Maximum number of rules of one kind.
-const RULES_MAX: usize = 40;
+pub(super) const RULES_MAX: usize = 40;
 
 /// Returns all faults of a file.
 pub(super) fn faults(file: &ConnectorFile, name: &str) -> Vec<ConnectorFault> {

@@ -1,7 +1,7 @@
 //! Checks of the rules that give errors a meaning.
 
-use super::RULES_MAX;
-use crate::file::walk::Walker;
+use super::check::RULES_MAX;
+use super::walk::Walker;
 use crate::file::{ActionKind, ErrorClass, ErrorRule};
 
 impl Walker<'_> {
