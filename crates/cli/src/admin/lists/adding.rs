@@ -169,3 +169,18 @@ const ADDED: AnswerView = AnswerView::Text(|of| {
 /// View of a forecast.
 pub(in crate::admin) const FORECAST: AnswerView =
     AnswerView::Text(|of| format!("{}\n{}", table::fields(COST, of), table::rows_at(PROVIDERS, of, "/providers")));
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_new_list_says_what_it_leaves_out() {
+        let AnswerView::Text(view) = ADDED else { panic!("a text") };
+        let shown = view(&json!({ "id": "j", "other_columns": [{ "column": 2, "addresses": 3 }] }));
+        assert!(shown.ends_with("\nnote: 3 addresses in column 3 are not verified\n"), "{shown}");
+        assert!(!view(&json!({ "id": "j", "other_columns": [] })).contains("note"));
+    }
+}
