@@ -223,9 +223,6 @@ impl From<sqlx::migrate::MigrateError> for StoreError {
         use sqlx::migrate::MigrateError;
         match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-            MigrateError::VersionMissing(version) => {
-                Self::corrupt(format!("a newer version of this program has changed the database (migration {version})"))
-            }
             other => Self::Corrupt(other.into()),
         }
     }

@@ -1,5 +1,5 @@
-//! A database written by the program of the first schema: it is upgraded, keeps its data, and its work continues. The databases
-//! are those of `tests/fixtures`, whose README describes their origin.
+//! A database that earlier programs have written: it is or comes up to date, keeps what it promised, and its work goes on. Its
+//! rows are those of `tests/fixtures`, whose README tells how they came about.
 
 use probity_account::id::{DeliveryId, EventId, OrgId};
 use probity_mail::time::Millis;
@@ -12,17 +12,25 @@ use probity_store::credits::audit;
 use probity_store::jobs::{self, ChunkGroup, ClosedJob, Job, JobState, OutcomeKind, RowResult, SettledPart};
 use probity_store::privacy::suppressions;
 use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery};
-use probity_store::{DatabasePlace, SchemaState, ScopedFutureExt as _, Store, StoreConfig, credits, webhooks};
+use probity_store::{
+    DatabasePlace, SchemaState, ScopedFutureExt as _, SqlDialect, Store, StoreConfig, StoreError, credits, webhooks,
+};
 use probity_trialdb::postgres;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 
 use crate::databases::file_in;
 
-const SQLITE: &str = include_str!("../fixtures/first_sqlite.sql");
-const POSTGRES: &str = include_str!("../fixtures/first_postgres.sql");
-/// Number of migrations of the first schema.
-const FIRST: usize = 10;
-/// A time after the databases were written, when deferred rows are due.
+const SCHEMA: &str = include_str!("../../migrations/0057_schema.sql");
+const ROWS: &str = include_str!("../fixtures/earlier.sql");
+/// The library's table as earlier programs left it: they had applied the schema in pieces, up to 57.
+const RECORD: &str = "CREATE TABLE _sqlx_migrations (version BIGINT PRIMARY KEY, description TEXT NOT NULL, \
+    installed_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, success BOOLEAN NOT NULL, checksum {bytes} NOT NULL, \
+    execution_time BIGINT NOT NULL); \
+    INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+    WITH RECURSIVE v (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM v WHERE n < 57) \
+    SELECT n, 'a piece', TRUE, {unhex:'00'}, 0 FROM v;";
+const LACKING: &str = "DELETE FROM _sqlx_migrations WHERE version > 53;";
+/// A while after the rows were written: what was put off then is due.
 const NOW: Millis = Millis(1_795_300_000_000);
 const ORG: &str = "org_01m7zyzbq6epsr3ehqk98macav";
 const COMPLETED: &str = "job_01m7zyzbvde12sctjdw5tkkqkt";
@@ -39,13 +47,18 @@ const UNDER_WAY: &str = "INSERT INTO ledger (org_no, kind, ref, subscription, pr
     VALUES (7530014405771717095, 'hld_01m7zz1mv1e90sjty1620b488h', 0, 1, 1795295335265, 1795295455265); \
     UPDATE account SET available = 3, held = 1 WHERE org_no = 7530014405771717095 AND bucket = 'prepaid';";
 
-/// Runs a test against the first schema's database of each kind, before migration.
-async fn for_each_first(test: impl AsyncFn(&Store)) {
-    for_each_first_with("SELECT 1", test).await;
+/// What makes an earlier program's database of an empty one.
+fn earlier(dialect: SqlDialect, besides: &str) -> AssertSqlSafe<String> {
+    let made = [SCHEMA, RECORD].map(|text| dialect.render(text)).concat();
+    let rows = match dialect {
+        SqlDialect::Sqlite => ROWS.to_owned(),
+        SqlDialect::Postgres => ROWS.replace("X'", "'\\x"),
+    };
+    AssertSqlSafe(format!("{made}{rows}{besides}"))
 }
 
-/// Runs likewise, with additional rows.
-async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) {
+/// Runs a test against an earlier program's database of each kind, with `besides`, which is not migrated yet.
+async fn for_each_earlier(besides: &str, test: impl AsyncFn(&Store)) {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(&directory);
     let config = StoreConfig::new(DatabasePlace::Sqlite(path.clone()));
@@ -53,8 +66,7 @@ async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) 
     Store::open(&config).await.unwrap().close().await;
     let url = format!("sqlite://{}", path.display());
     let mut connection = SqliteConnection::connect(&url).await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(SQLITE)).execute(&mut connection).await.unwrap();
-    sqlx::raw_sql(besides).execute(&mut connection).await.unwrap();
+    sqlx::raw_sql(earlier(SqlDialect::Sqlite, besides)).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let store = Store::open(&config).await.unwrap();
     test(&store).await;
@@ -63,11 +75,7 @@ async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) 
     let Some(cluster) = postgres() else { return };
     let database = cluster.create_database();
     let mut connection = PgConnection::connect(database.url()).await.unwrap();
-    sqlx::raw_sql(AssertSqlSafe(POSTGRES)).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-    // On another connection, because the dump clears the search path of its own.
-    let mut connection = PgConnection::connect(database.url()).await.unwrap();
-    sqlx::raw_sql(besides).execute(&mut connection).await.unwrap();
+    sqlx::raw_sql(earlier(SqlDialect::Postgres, besides)).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let store = Store::open(&StoreConfig::new(DatabasePlace::Postgres(database.url().to_owned()))).await.unwrap();
     test(&store).await;
@@ -76,7 +84,7 @@ async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) 
 
 /// Runs likewise, after migration to the present schema.
 async fn for_each_upgraded(test: impl AsyncFn(&Store, OrgRecord)) {
-    for_each_first(async |store| {
+    for_each_earlier("", async |store| {
         store.migrate().await.unwrap();
         let org: OrgId = ORG.parse().unwrap();
         let org = organization::by_id(&mut store.read().await.unwrap(), org).await.unwrap();
@@ -100,11 +108,12 @@ async fn outcomes(store: &Store, org: &OrgRecord, job: &Job) -> Vec<(i64, &'stat
 }
 
 #[tokio::test]
-async fn the_first_schema_is_upgraded_once_and_its_books_agree() {
-    for_each_first(async |store| {
-        let all = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap().count();
-        assert_eq!(store.schema_state().await.unwrap(), SchemaState::Behind(all - FIRST));
-        assert_eq!(store.migrate().await.unwrap(), all - FIRST);
+async fn a_database_of_an_earlier_program_has_the_schema_and_its_books_agree() {
+    for_each_earlier("", async |store| {
+        let later = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap().count() - 1;
+        let state = if later == 0 { SchemaState::Current } else { SchemaState::Behind(later) };
+        assert_eq!(store.schema_state().await.unwrap(), state);
+        assert_eq!(store.migrate().await.unwrap(), later);
         assert_eq!(store.migrate().await.unwrap(), 0);
         assert_eq!(store.schema_state().await.unwrap(), SchemaState::Current);
         audited(store).await;
@@ -113,8 +122,19 @@ async fn the_first_schema_is_upgraded_once_and_its_books_agree() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_first_schemas_program_left_gets_its_credit_back() {
-    for_each_first_with(UNDER_WAY, async |store| {
+async fn a_database_that_lacks_pieces_of_the_schema_is_refused() {
+    for_each_earlier(LACKING, async |store| {
+        assert!(matches!(store.schema_state().await.unwrap(), SchemaState::Behind(_)));
+        let error = store.migrate().await.unwrap_err();
+        let StoreError::Corrupt(source) = error else { panic!("{error:?}") };
+        assert!(source.to_string().contains("start the release before this one"), "{source}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_an_earlier_program_left_gets_its_credit_back() {
+    for_each_earlier(UNDER_WAY, async |store| {
         store.migrate().await.unwrap();
         let release = async || store.write(|tx| credits::release_expired(tx, NOW, 10).scope_boxed()).await.unwrap();
         assert_eq!(release().await, credits::ReleasedHold { holds: 1, credits: 1 });
@@ -128,7 +148,7 @@ async fn a_call_that_the_first_schemas_program_left_gets_its_credit_back() {
 }
 
 #[tokio::test]
-async fn jobs_results_and_usage_of_the_first_schema_read_as_before() {
+async fn jobs_results_and_usage_of_earlier_programs_read_as_before() {
     for_each_upgraded(async |store, org| {
         let completed = job(store, &org, COMPLETED, false).await;
         assert_eq!((completed.state, completed.rows, completed.charged), (JobState::Completed, 7, 6));
@@ -165,7 +185,7 @@ async fn jobs_results_and_usage_of_the_first_schema_read_as_before() {
 }
 
 #[tokio::test]
-async fn accounts_of_the_first_schema_stand_as_before() {
+async fn accounts_of_earlier_programs_stand_as_before() {
     for_each_upgraded(async |store, org| {
         let mut conn = store.read().await.unwrap();
         assert_eq!((org.name.as_deref(), &*org.plan), (Some("Müller & Söhne"), "metered"));
@@ -214,7 +234,7 @@ fn valid(idx: i64, copies: i64) -> RowResult {
 }
 
 #[tokio::test]
-async fn an_open_job_of_the_first_schema_comes_to_its_end() {
+async fn an_open_job_of_an_earlier_program_comes_to_its_end() {
     for_each_upgraded(async |store, org| {
         let job = job(store, &org, OPEN, false).await;
         assert_eq!((job.state, job.counts.processed), (JobState::Processing, 2));
