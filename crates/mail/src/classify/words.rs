@@ -23,20 +23,26 @@ pub(super) const CLIENT: u8 = 0x03;
 pub(super) const HOST: u8 = 0x04;
 /// Mark before the number of a report, session or server: letters with digits.
 pub(super) const NUMBER: u8 = 0x05;
-/// Mark of a URL with an IP address, which explains what was done to a client. Reports of bounces do not know whose address it is.
+/// Mark of a URL with an IP address or a word of [`CLIENT_PAGES`], which explains what was done to a client. Reports of bounces do not
+/// know whose address it is.
 pub(super) const LINK: u8 = 0x06;
 
 /// Top-level domains that are not in the DNS.
 const PRIVATE_TOP_LEVELS: [&str; 7] = ["example", "test", "invalid", "local", "localdomain", "lan", "internal"];
 
+/// What addresses of pages about refused clients have.
+const CLIENT_PAGES: [&str; 10] =
+    ["block", "blacklist", "rbl", "spf", "dkim", "ptr", "rdns", "reverse", "reputation", "spam"];
+
 /// Names of HTML tags, which are no words.
-const TAGS: [&str; 10] = ["a", "b", "br", "div", "em", "i", "p", "span", "strong", "u"];
+const TAGS: [&str; 11] = ["a", "b", "br", "code", "div", "em", "i", "p", "span", "strong", "u"];
 
 /// Last parts of hosts' names without dots: `antispam-gw`.
-const HOST_PARTS: [&str; 10] = ["gw", "gateway", "mx", "mta", "smtp", "relay", "filter", "mail", "server", "host"];
+const HOST_PARTS: [&str; 6] = ["gw", "gateway", "mx", "mta", "smtp", "server"];
 
-/// Nouns directly behind which a word that is the recipient's local part is a name: `no such user: policy`.
-const NAMED: [&[u8]; 6] = [b"user", b"mailbox", b"account", b"recipient", b"alias", b"address"];
+/// Phrases directly behind which a word that is the recipient's local part is a name, if it ends the text: `no such user: policy`.
+const NAMED: [&str; 6] =
+    [" no such user ", " unknown user ", " user not found ", " no such mailbox ", " no such recipient ", " invalid recipient "];
 
 /// The plain words of a text, and the parties that it names.
 pub(super) fn plain_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8>, NamedParties) {
@@ -97,21 +103,23 @@ impl Reader<'_> {
             let is_tag = before.ends_with('<')
                 && TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(token.trim_matches('/').trim()));
             if !is_tag && !token.is_empty() {
-                self.push_token(token, self.is_name(token, before, piece));
+                let is_last = text.ends_with(piece);
+                self.push_token(token, self.is_name(token, before, piece, is_last));
                 self.end_word();
             }
             before = piece;
         }
     }
 
-    /// Whether a token names the recipient by the local part, although it may be a word too: in angle brackets or quotes, or directly
-    /// behind a noun. Round brackets may hold a reason: `unavailable (spam)`.
-    fn is_name(&self, token: &str, before: &str, piece: &str) -> bool {
+    /// Whether a token names the recipient by the local part, although it may be a word too: in angle brackets or quotes, at the end
+    /// behind a phrase of [`NAMED`], or as in `user policy unknown`. Round brackets may hold a reason: `unavailable (spam)`.
+    fn is_name(&self, token: &str, before: &str, piece: &str, is_last: bool) -> bool {
         let quoted = token.trim_end_matches(['.', ':', '!', '?']);
         let is_quoted = quoted.len() > 2 && quoted.starts_with('\'') && quoted.ends_with('\'');
         let is_bracketed = before.ends_with(['<', '"']) && piece.ends_with(['>', '"']);
-        let noun = self.words.trim_ascii_end().rsplit(|byte| *byte == b' ').next();
-        (is_quoted || is_bracketed || noun.is_some_and(|noun| NAMED.contains(&noun))) && self.parties.is_called(token)
+        let is_behind = |phrase: &&str| self.words.ends_with(phrase.as_bytes());
+        let is_named = if is_last { NAMED.iter().any(|phrase| is_behind(&phrase)) } else { is_behind(&" user ") };
+        (is_quoted || is_bracketed || is_named) && self.parties.is_called(token)
     }
 
     fn push_token(&mut self, token: &str, is_name: bool) {
@@ -168,7 +176,8 @@ impl Reader<'_> {
             let value = &rest[start + 3..];
             self.push_words(&value[..value.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(value.len())]);
         }
-        if ip_addresses(url).next().is_some() {
+        let page = rest.to_ascii_lowercase();
+        if ip_addresses(url).next().is_some() || CLIENT_PAGES.iter().any(|word| page.contains(word)) {
             self.end_word();
             self.words.push(LINK);
         }
@@ -231,7 +240,8 @@ fn is_host(token: &str) -> bool {
 }
 
 /// Whether a token is a number of a report or server (`IB603`, `BN1NAM02FT011`, `G8`): letters with two digits, or with one if it is
-/// short or has capital letters inside. A number with a unit (`298s`) is none.
+/// short or has capital letters inside. A number with a unit (`298s`), a word with a number behind it (`spam:17`, `policy_554`) and an IP
+/// address are none.
 fn is_number(token: &str) -> bool {
     let unit = token.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_amount = unit.len() < token.len() && unit.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -240,11 +250,17 @@ fn is_number(token: &str) -> bool {
     let has_inner_capital = token.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
     let is_mixed = has_inner_capital && token.bytes().any(|byte| byte.is_ascii_lowercase());
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+' | b'/' | b':');
-    // Words with dashes between them are no number, whatever follows.
-    let is_word = |run: &str| run.len() > 4 && !run.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
-    let is_one = !token.contains('-') || !token.split(|c: char| !c.is_ascii_alphabetic()).any(is_word);
+    // Letters that a joint divides from the digits may be a word.
+    let is_word = |run: &str| run.len() > 1 && run.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_one = !token.split(|c: char| !c.is_ascii_alphanumeric()).any(is_word) || is_ofr(token);
     let is_enough = digits > 1 || digits == 1 && (is_mixed || letters < 3);
-    letters > 0 && is_enough && is_one && !is_amount && token.bytes().all(is_plain)
+    let is_address = ip_addresses(token).next().is_some();
+    letters > 0 && is_enough && is_one && !is_amount && !is_address && token.bytes().all(is_plain)
+}
+
+/// Orange's numbers: `OFR_416`.
+fn is_ofr(token: &str) -> bool {
+    token.strip_prefix("OFR_").is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The first enhanced status code among plain words, for servers that do not follow RFC 2034.
@@ -277,13 +293,16 @@ mod tests {
             ("<P>your account is <b>full</b><br/>", "your account is full"),
             ("<no.such.user@spam.example>: ok", "@ ok"),
             ("RCPT TO:<a@b> spam@x.example,", "rcpt to @ @"),
-            ("see http://mail.163.com/help/help_spam_16.htm?x=spam", "see ^mail.163.com"),
+            ("see http://mail.163.com/help/help_spam_16.htm?x=1", "see ^mail.163.com %"),
+            ("see http://hoster.example/help/16.htm?x=1", "see ^hoster.example"),
             ("https://support.google.com/mail/?p=NoSuchUser - gsmtp", "^support.google.com nosuchuser gsmtp"),
             ("blacklist.Hoster.example: ok", "^blacklist.hoster.example ok"),
             ("helo=mx1.lan full.It RESOLVER.ADR.NotFound", "helo ^mx1.lan full.it resolver.adr.notfound"),
             ("antispam-gw: ok", "^antispam-gw ok"),
             ("invalid-user: ok SPAMFILTER01 IB603 utf8 x7Yz", "invalid user ok #spamfilter01 #ib603 utf8 #x7yz"),
             ("1770727568-8kRkAnR9J0U0-7VughDHW Blocked-Sender12", "#1770727568-8krkanr9j0u0-7vughdhw blocked sender12"),
+            ("spam:17 err:451 blocked:203.0.113.9 [IPv6:2001:db8:17::25]", "spam 17 err 451 blocked 203.0.113.9 ipv6 2001 db8 17 25"),
+            ("policy_554 SPF/5.7.23 DNSBL-01 OFR_416 a7:b9", "policy 554 spf 5.7.23 dnsbl 01 #ofr_416 #a7:b9"),
             ("spam/virus", "spam virus"),
             ("https://x.example/why?ip=192.0.2.1&r=7", "^x.example %"),
             ("x.example/query/ip/2001:db8::1", "^x.example %"),
