@@ -368,8 +368,14 @@ const DIALOGUES: &[Dialogue] = &[
             ("5.1.1 [192.0.2.25] unknown user", Meaning::AboutUs(AboutUs::Policy)),
             ("<joe@example.net>: no such user <ask@probe.example>", Meaning::AboutUs(AboutUs::Sender)),
             ("<joe@example.net> rejected: <ask@probe.example> does not exist", Meaning::AboutUs(AboutUs::Sender)),
-            ("<joe@example.net>... User unknown (from mx1.probe.example [192.0.2.25])", Meaning::AboutUs(AboutUs::Policy)),
-            ("<JOE@example.net>: user unknown, from=<ask@probe.example> ip=192.0.2.25", Meaning::AboutUs(AboutUs::Policy)),
+            (
+                "<joe@example.net>... User unknown (from mx1.probe.example [192.0.2.25])",
+                Meaning::AboutUs(AboutUs::Policy),
+            ),
+            (
+                "<JOE@example.net>: user unknown, from=<ask@probe.example> ip=192.0.2.25",
+                Meaning::AboutUs(AboutUs::Policy),
+            ),
             ("5.1.1 from ask@probe.example to joe@example.net: no such mailbox", Meaning::NoSuchUser),
             ("5.1.1 <joe@example.net> mx1.probe.example", Meaning::Unmatched),
             ("<joe@example.net>: disabled mx1.probe.example", Meaning::AboutUs(AboutUs::Policy)),

@@ -41,8 +41,14 @@ const TAGS: [&str; 11] = ["a", "b", "br", "code", "div", "em", "i", "p", "span",
 const HOST_PARTS: [&str; 6] = ["gw", "gateway", "mx", "mta", "smtp", "server"];
 
 /// Phrases directly behind which a word that is the recipient's local part is a name, if it ends the text: `no such user: policy`.
-const NAMED: [&str; 6] =
-    [" no such user ", " unknown user ", " user not found ", " no such mailbox ", " no such recipient ", " invalid recipient "];
+const NAMED: [&str; 6] = [
+    " no such user ",
+    " unknown user ",
+    " user not found ",
+    " no such mailbox ",
+    " no such recipient ",
+    " invalid recipient ",
+];
 
 /// The plain words of a text, and the parties that it names.
 pub(super) fn plain_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8>, NamedParties) {
@@ -301,7 +307,10 @@ mod tests {
             ("antispam-gw: ok", "^antispam-gw ok"),
             ("invalid-user: ok SPAMFILTER01 IB603 utf8 x7Yz", "invalid user ok #spamfilter01 #ib603 utf8 #x7yz"),
             ("1770727568-8kRkAnR9J0U0-7VughDHW Blocked-Sender12", "#1770727568-8krkanr9j0u0-7vughdhw blocked sender12"),
-            ("spam:17 err:451 blocked:203.0.113.9 [IPv6:2001:db8:17::25]", "spam 17 err 451 blocked 203.0.113.9 ipv6 2001 db8 17 25"),
+            (
+                "spam:17 err:451 blocked:203.0.113.9 [IPv6:2001:db8:17::25]",
+                "spam 17 err 451 blocked 203.0.113.9 ipv6 2001 db8 17 25",
+            ),
             ("policy_554 SPF/5.7.23 DNSBL-01 OFR_416 a7:b9", "policy 554 spf 5.7.23 dnsbl 01 #ofr_416 #a7:b9"),
             ("spam/virus", "spam virus"),
             ("https://x.example/why?ip=192.0.2.1&r=7", "^x.example %"),

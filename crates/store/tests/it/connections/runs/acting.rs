@@ -17,7 +17,7 @@ use probity_store::{Result, ScopedFutureExt as _, Store, StoreError};
 
 use super::{
     DELETE, GONE, LEASE_MS, cancel, claim, concluded, confirm, connected, contact, counts, is_lost, new_run, run_of,
-    start, store_page, trust,
+    start, trust,
 };
 use crate::connections::{NOW, by_id, insert, nth};
 use crate::databases::for_each_database;
@@ -371,9 +371,11 @@ async fn a_page_counts_what_is_no_row() {
         let connection = connected(&store, 1).await;
         start(&store, &new_run(&connection, 1)).await.unwrap();
         let claimed = claim(&store, NOW).await.unwrap();
-        let page = contacts::ContactPage { contacts: &[contact(1, None)], read: 5, skipped: 0, position: b"{}" };
-        store.write(|tx| contacts::store_page(tx, &claimed.fence, &page, NOW, NOW).scope_boxed()).await.unwrap();
-        store_page(&store, &claimed, &[contact(2, None)], b"{}").await.unwrap();
+        // A page says how many were read so far.
+        for (no, read) in [(1, 5), (2, 6)] {
+            let page = contacts::ContactPage { contacts: &[contact(no, None)], read, skipped: 0, position: b"{}" };
+            store.write(|tx| contacts::store_page(tx, &claimed.fence, &page, NOW, NOW).scope_boxed()).await.unwrap();
+        }
         let run = run_of(&store, &claimed.run).await;
         assert_eq!((run.contacts, run.rows), (6, 2));
     })
