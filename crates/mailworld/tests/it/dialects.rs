@@ -31,9 +31,9 @@ fn fits(local: &str, dialect: &str, read: Meaning) -> bool {
         // Postal has one for them and for clients that must log in.
         "nobody" if dialect == "postal" => read == Meaning::AboutUs(AboutUs::AuthRequired),
         // These two make no difference between closed and never opened.
-        "gone" if matches!(dialect, "outlook_com" | "microsoft365") => read == Meaning::NoSuchUser,
+        "gone7" if matches!(dialect, "outlook_com" | "microsoft365") => read == Meaning::NoSuchUser,
         "nobody" => read == Meaning::NoSuchUser,
-        "gone" => read == Meaning::Deactivated,
+        "gone7" => read == Meaning::Deactivated,
         "filled" => read == Meaning::InboxFull,
         "fuller" => read == Meaning::QuotaTemporary,
         "list" => read == Meaning::Restricted,
@@ -49,7 +49,7 @@ async fn states_of_mailboxes_are_read_as_what_they_are() {
     let mut wrong = Vec::new();
     for dialect in ServerDialect::names() {
         let mailboxes = Mailboxes::only(&["anna"])
-            .with("gone", MailboxState::Disabled)
+            .with("gone7", MailboxState::Disabled)
             .with("filled", MailboxState::Full)
             .with("fuller", MailboxState::FullForNow)
             .with("list", MailboxState::Restricted)
@@ -60,7 +60,7 @@ async fn states_of_mailboxes_are_read_as_what_they_are() {
         let net = world.net(1);
         let mut client = Client::open(&net, "mx.a.test").await;
         client.greet().await;
-        for local in ["anna", "nobody", "gone", "filled", "fuller", "list", "busy", "broken", "shy"] {
+        for local in ["anna", "nobody", "gone7", "filled", "fuller", "list", "busy", "broken", "shy"] {
             let recipient = format!("{local}@a.test");
             let text = client.rcpt(&recipient).await;
             let read = meaning(&text, dialect, &recipient);
