@@ -124,7 +124,7 @@ impl Reader<'_> {
         let is_quoted = quoted.len() > 2 && quoted.starts_with('\'') && quoted.ends_with('\'');
         let is_bracketed = before.ends_with(['<', '"']) && piece.ends_with(['>', '"']);
         let is_behind = |phrase: &&str| self.words.ends_with(phrase.as_bytes());
-        let is_named = if is_last { NAMED.iter().any(|phrase| is_behind(&phrase)) } else { is_behind(&" user ") };
+        let is_named = if is_last { NAMED.iter().any(is_behind) } else { is_behind(&" user ") };
         (is_quoted || is_bracketed || is_named) && self.parties.is_called(token)
     }
 
