@@ -17,6 +17,26 @@ impl<'a> Acting<'a> {
         group.iter().copied().find(|index| !self.seen[*index])
     }
 
+    /// Whether the last request reads a contact before the action.
+    pub fn is_looking(&self) -> bool {
+        self.stage == Stage::Look
+    }
+
+    /// Leaves out the contact about which the platform rejected the last request as invalid, and goes on with the others. Returns its
+    /// index; `None` if the request was about no single contact.
+    pub fn leave_out(&mut self, message: &str) -> Option<usize> {
+        let group = self.group();
+        let index = match (self.stage, &group[..]) {
+            (Stage::Find(_) | Stage::Make(_), _) => None,
+            (Stage::Look, group) => self.unseen(group),
+            (_, [index]) => Some(*index),
+            _ => None,
+        }?;
+        self.outcomes[index] = Some(ActionOutcome::Refused { message: message.to_owned() });
+        self.restart();
+        Some(index)
+    }
+
     /// Returns whether a refusal is in doubt, and reads the contact next: the response to an earlier deletion may have been lost.
     /// The deletion itself is not repeated.
     pub(super) fn doubts(&mut self, index: usize, message: &str) -> bool {

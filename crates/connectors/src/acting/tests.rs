@@ -60,6 +60,25 @@ fn an_answer_settles_each_contact_of_a_batch() {
 }
 
 #[test]
+fn only_the_contact_that_a_platform_rejects_is_left_out_of_a_batch() {
+    let file = ConnectorFile::parse("small.toml", &BATCHES.replace("max = 2", "max = 8"), Origin::Operator).unwrap();
+    let (credentials, now) = (credentials(&file), Millis(0));
+    let emails = ["a@x.org", "b@x.org", "bad@x.org", "d@x.org", "e@x.org", "f@x.org", "g@x.org", "h@x.org"];
+    let mut acting = Acting::new(&file, &credentials, order(&emails), BTreeMap::new()).unwrap();
+    let mut left_out = Vec::new();
+    while let ActStep::Send(request) = acting.next(now).unwrap() {
+        let is_bad = String::from_utf8(request.body.unwrap()).unwrap().contains("bad@x.org");
+        if let Err(fault) = acting.answer(&response(if is_bad { 422 } else { 200 }, "{}")) {
+            assert_eq!(fault.class, ErrorClass::Invalid);
+            left_out.push(acting.leave_out(&fault.message));
+        }
+    }
+    assert_eq!(left_out, [Some(2)]);
+    let done = acting.outcomes().iter().filter(|outcome| **outcome == Some(ActionOutcome::Done { id: None }));
+    assert_eq!(done.count(), emails.len() - 1);
+}
+
+#[test]
 fn a_fault_settles_nothing_and_is_asked_again() {
     let (file, now) = (file(), Millis(0));
     let credentials = credentials(&file);

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_connectors::{ActionKind, ActionOrder, ActionOutcome, ActionTarget, ContactScope, VerdictFacts};
+use probity_connectors::{
+    ActStep, Acting, ActionKind, ActionOrder, ActionOutcome, ActionTarget, ContactScope, ErrorClass, Response, VerdictFacts,
+};
 use probity_espworld::{EspAccount, EspContact, EspEffect, EspEffectKind, EspFaults, EspState, EspVendor, judge};
 use probity_mail::rng::Rng;
 use probity_mail::time::Millis;
 use serde_json::json;
 
 use crate::driver::act;
-use crate::rig::{Rig, for_each};
+use crate::rig::{Rig, for_each, for_each_of};
 
 /// List that the actions are about.
 const LIST: u32 = 1;
@@ -220,6 +222,45 @@ fn contacts_that_changed_their_addresses_are_left_alone() {
             assert!(!judge::touched(&effects).contains(&changed.number), "{kind:?}: {effects:#?}");
         }
         rig.assert_welcome();
+    });
+}
+
+/// Answer by which a platform rejects a request, without a reason that a connector's file names.
+fn rejection(at: Millis) -> Response {
+    let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+    Response { status: 422, headers, body: b"{\"message\":\"unprocessable\"}".to_vec(), is_cut: false, at }
+}
+
+#[test]
+fn a_contact_that_cannot_be_read_holds_up_no_other_one() {
+    for_each_of(&EspVendor::ALL, &[1], |vendor, seed| async move {
+        const BAD: usize = 4;
+        let mut rig = Rig::new(vendor, seed, EspFaults::none()).await;
+        let mut rng = Rng::new(seed ^ 0xbad);
+        Box::pin(rig.authorize()).await;
+        let (file, credentials) = (rig.file.clone(), rig.credentials.clone());
+        for kind in ActionKind::ALL.into_iter().filter(|kind| file.looks_before(*kind)) {
+            let Some(deed) = deed(&rig, kind, &mut rng) else { continue };
+            let mut acting = Acting::new(&file, &credentials, deed.order.clone(), BTreeMap::new()).unwrap();
+            let (mut looks, mut rejected) = (0, 0);
+            while let ActStep::Send(request) = acting.next(rig.now()).unwrap() {
+                looks += usize::from(acting.is_looking());
+                let is_bad = acting.is_looking() && looks == BAD + 1;
+                let response = if is_bad { rejection(rig.now()) } else { rig.send(&request).await.unwrap() };
+                match acting.answer(&response) {
+                    Ok(_) => {}
+                    Err(fault) if fault.class == ErrorClass::Invalid => {
+                        assert_eq!(acting.leave_out(&fault.message), Some(BAD), "{kind:?}");
+                        rejected += 1;
+                    }
+                    Err(fault) => rig.rest(&fault),
+                }
+            }
+            assert_eq!((looks, rejected), (TARGETS, 1), "{kind:?}: each contact is read once");
+            for (index, contact) in deed.contacts.iter().enumerate() {
+                assert_eq!(is_done(&rig, &deed, contact), index != BAD, "{kind:?} of {}", contact.email);
+            }
+        }
     });
 }
 

@@ -77,11 +77,26 @@ impl Acme {
 
     /// A service that knows the platform and may reach it.
     pub(crate) fn config(&self, config: ServiceConfig) -> ServiceConfig {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runs");
-        let catalog = config.platforms.catalog.with_directory(&directory).unwrap();
+        self.config_in(config, &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runs"))
+    }
+
+    fn config_in(&self, config: ServiceConfig, directory: &Path) -> ServiceConfig {
+        let catalog = config.platforms.catalog.with_directory(directory).unwrap();
         let mut platforms = PlatformConfig { catalog: Arc::new(catalog), ..config.platforms.clone() };
         platforms.hosts.0.push(self.address.to_string());
         ServiceConfig { platforms, ..config }
+    }
+
+    /// The same, for a service that deletes contacts in batches.
+    pub(crate) fn config_of_batches(&self, config: ServiceConfig) -> ServiceConfig {
+        let single = r#"request = { delete = "/contacts/{contact.id}" }"#;
+        let batch = r#"request = { post = "/contacts/deletions", json = { ids = [] } }
+batch = { max = 20, at = "/ids", each = "{contact.id}" }"#;
+        let text = include_str!("acme.toml");
+        assert!(text.contains(single));
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("acme.toml"), text.replace(single, batch)).unwrap();
+        self.config_in(config, directory.path())
     }
 
     /// Forgets everything.
@@ -229,6 +244,11 @@ impl AcmeState {
             ("POST", ["tags"]) => {
                 self.tags.push(body["name"].as_str().unwrap_or_default().to_owned());
                 axum::Json(json!({ "id": format!("t{}", self.tags.len() - 1) })).into_response()
+            }
+            ("POST", ["contacts", "deletions"]) => {
+                let ids = body["ids"].as_array().into_iter().flatten().filter_map(|id| id.as_str()?.parse().ok());
+                ids.for_each(|id: u32| drop(self.contacts.remove(&id)));
+                status(200, "ok")
             }
             (method, ["contacts", id, rest @ ..]) => self.contact(method, id, rest, &body),
             _ => status(400, "unknown path"),
