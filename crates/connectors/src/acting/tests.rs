@@ -28,7 +28,8 @@ fn credentials(file: &ConnectorFile) -> Credentials {
 }
 
 fn target(email: &str) -> ActionTarget {
-    ActionTarget { id: email.to_owned(), email: email.to_owned(), verdict: VerdictFacts::default(), value: None }
+    let verdict = VerdictFacts::default();
+    ActionTarget { id: email.to_owned(), email: email.to_owned(), lists: Vec::new(), verdict, value: None }
 }
 
 fn order(emails: &[&str]) -> ActionOrder {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_connectors::{
-    ActStep, Acting, ActionKind, ActionOrder, ActionOutcome, ActionTarget, ContactScope, ErrorClass, Response, VerdictFacts,
+    ActStep, Acting, ActionKind, ActionOrder, ActionOutcome, ActionTarget, ContactScope, ErrorClass, Response,
+    VerdictFacts,
 };
 use probity_espworld::{EspAccount, EspContact, EspEffect, EspEffectKind, EspFaults, EspState, EspVendor, judge};
 use probity_mail::rng::Rng;
@@ -69,6 +70,7 @@ fn deed(rig: &Rig, kind: ActionKind, rng: &mut Rng) -> Option<Deed> {
     let target = |contact: &EspContact| ActionTarget {
         id: rig.world.contact_id(contact, in_list),
         email: contact.email.clone(),
+        lists: in_list.map(|list| rig.world.list_id(list)).into_iter().collect(),
         verdict: VerdictFacts {
             status: "failed".to_owned(),
             reason: "nonexistent".to_owned(),
@@ -215,7 +217,9 @@ fn contacts_that_changed_their_addresses_are_left_alone() {
             let first = rig.world.effects().len();
             let outcomes = act(&mut rig, deed.order.clone(), &mut BTreeMap::new()).await;
             for (contact, outcome) in deed.contacts.iter().zip(&outcomes) {
-                let is_changed = *outcome == ActionOutcome::Changed;
+                // Found by its address, it is no longer there.
+                let is_gone = vendor == EspVendor::Mailchimp && *outcome == ActionOutcome::Gone;
+                let is_changed = *outcome == ActionOutcome::Changed || is_gone;
                 assert_eq!(is_changed, contact.number == changed.number, "{kind:?} of {}: {outcome:?}", contact.email);
             }
             let effects = rig.world.effects()[first..].to_vec();
@@ -228,7 +232,7 @@ fn contacts_that_changed_their_addresses_are_left_alone() {
 /// Answer by which a platform rejects a request, without a reason that a connector's file names.
 fn rejection(at: Millis) -> Response {
     let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
-    Response { status: 422, headers, body: b"{\"message\":\"unprocessable\"}".to_vec(), is_cut: false, at }
+    Response { status: 418, headers, body: b"{\"message\":\"unprocessable\"}".to_vec(), is_cut: false, at }
 }
 
 #[test]
@@ -261,6 +265,40 @@ fn a_contact_that_cannot_be_read_holds_up_no_other_one() {
                 assert_eq!(is_done(&rig, &deed, contact), index != BAD, "{kind:?} of {}", contact.email);
             }
         }
+    });
+}
+
+/// Whether a platform shows of a single contact that it has unsubscribed. Mailman and GetResponse remove it instead.
+fn shows_opt_outs(vendor: EspVendor) -> bool {
+    !matches!(vendor, EspVendor::Mailman | EspVendor::Getresponse)
+}
+
+#[test]
+fn contacts_that_have_unsubscribed_meanwhile_are_left_alone() {
+    for_each(|vendor, seed| async move {
+        let mut rig = Rig::new(vendor, seed, EspFaults::none()).await;
+        let mut rng = Rng::new(seed ^ 0x0f7);
+        for kind in ActionKind::ALL.into_iter().filter(|kind| rig.file.looks_before(*kind)).collect::<Vec<_>>() {
+            let Some(deed) = deed(&rig, kind, &mut rng) else { continue };
+            let left = deed.contacts[4].clone();
+            assert!(rig.world.account(|account| account.opt_out(left.number)));
+            let first = rig.world.effects().len();
+            let outcomes = act(&mut rig, deed.order.clone(), &mut BTreeMap::new()).await;
+            let wanted = if kind == ActionKind::Unsubscribe { ActionOutcome::Gone } else { ActionOutcome::Changed };
+            for (contact, outcome) in deed.contacts.iter().zip(&outcomes) {
+                let is_done = matches!(outcome, ActionOutcome::Done { .. });
+                let is_left = contact.number == left.number && shows_opt_outs(vendor);
+                assert!(
+                    if is_left { *outcome == wanted } else { is_done },
+                    "{kind:?} of {}: {outcome:?}",
+                    contact.email
+                );
+            }
+            let effects = rig.world.effects()[first..].to_vec();
+            let is_touched = judge::touched(&effects).contains(&left.number);
+            assert_eq!(is_touched, !shows_opt_outs(vendor), "{kind:?}: {effects:#?}");
+        }
+        rig.assert_welcome();
     });
 }
 

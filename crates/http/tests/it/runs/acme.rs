@@ -153,6 +153,13 @@ batch = { max = 20, at = "/ids", each = "{contact.id}" }"#;
         email.clone_into(&mut self.state.lock().unwrap().contacts.get_mut(&id).unwrap().email);
     }
 
+    /// Sets the state of a contact in all of its lists, as the contact or another person does.
+    pub(crate) fn set_state(&self, id: u32, to: &str) {
+        let mut state = self.state.lock().unwrap();
+        let contact = state.contacts.get_mut(&id).unwrap();
+        contact.lists.values_mut().for_each(|state| to.clone_into(state));
+    }
+
     /// Changes something about a contact as another person does.
     pub(crate) fn touch(&self, id: u32, at: i64) {
         self.state.lock().unwrap().contacts.get_mut(&id).unwrap().updated = at;
@@ -282,7 +289,10 @@ impl AcmeState {
         let Some(contact) = self.of(id) else { return status(404, "no such contact") };
         match (method, rest) {
             ("GET", []) => {
-                return axum::Json(json!({ "id": id, "email": contact.email, "fields": contact.fields }))
+                let lists: Vec<Value> =
+                    contact.lists.iter().map(|(id, state)| json!({ "id": id, "state": state })).collect();
+                let (email, fields) = (&contact.email, &contact.fields);
+                return axum::Json(json!({ "id": id, "email": email, "fields": fields, "lists": lists }))
                     .into_response();
             }
             ("DELETE", []) => {

@@ -7,7 +7,7 @@ use probity_store::accounts::organization::OrgState;
 use serde_json::{Value, json};
 
 use super::acme::Acme;
-use super::{Customer, with_contacts};
+use super::{CREDITS, Customer, with_contacts};
 use crate::test_app::{Call, TestApp, pass, real_moment};
 
 pub(super) const NOBODIES: [&str; 4] =
@@ -60,6 +60,26 @@ async fn a_canceled_run_finishes_the_call_that_is_under_way_and_shows_what_it_di
         let run = customer.run(&id).await;
         assert_eq!((actions(&run), &run["state"]), ([1, 3, 0], &json!("cancelled")), "{run:#}");
         assert_eq!(run["examples"][0]["state"], "done");
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_contact_that_unsubscribes_before_the_act_is_not_deleted() {
+    with_contacts(&NOBODIES, async |app, acme| {
+        // Once it has left one of its lists, it still receives the mail of the other.
+        acme.add(5, "nobody5@honest-mail.com", &[("news", "active"), ("offers", "active")]);
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        let id = customer.start(false).await;
+        customer.until(&id, "needs_confirmation").await;
+        acme.add(5, "nobody5@honest-mail.com", &[("news", "left"), ("offers", "active")]);
+        acme.set_state(2, "left");
+        customer.confirm(&id, 5).await.ok(200);
+        let run = customer.until(&id, "finished").await;
+        assert_eq!((actions(&run), acme.ids()), ([4, 1, 0], vec![2]), "{run:#}");
+        assert_eq!(run["examples"][1]["message"], "changed at the platform");
+        assert_eq!(customer.credits().await, [CREDITS - 5, 0, 5]);
     })
     .await;
 }

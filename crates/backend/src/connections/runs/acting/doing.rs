@@ -172,7 +172,7 @@ impl<'a> Doing<'a> {
                 break Ok(None);
             };
             let answered = match answer {
-                Ok(response) => self.answer(&mut acting, &response, (&all, places)),
+                Ok(response) => self.answer(&mut acting, &response, (&all, &mut *places)),
                 Err(call) => Ok(Some(call.fault(&account.access.file.provider.name))),
             };
             match answered {
@@ -305,6 +305,7 @@ fn target(contact: &DueContact) -> ActionTarget {
     ActionTarget {
         id: contact.contact.id.clone(),
         email: contact.email.clone(),
+        lists: contact.contact.lists.clone(),
         verdict: facts.clone(),
         value: Some(value),
     }
