@@ -4,6 +4,8 @@ pub(crate) mod acme;
 mod acting;
 mod braking;
 mod changes;
+mod doubting;
+mod dropping;
 mod fixing;
 mod guarding;
 mod hooked;

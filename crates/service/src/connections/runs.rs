@@ -156,7 +156,7 @@ async fn examples(conn: &mut Conn, run: &ConnectionRun) -> Result<Vec<RunExample
             reason: Reason::as_str(action.reason),
             state: action.state.as_str(),
             suggestion: row.outcome.result.suggestion.filter(|_| is_fix),
-            message: action.message,
+            message: action.message.or(action.doubt),
             before: before.remove(&action.idx).and_then(|json| serde_json::from_slice(&json).ok()),
         })
     };
@@ -218,6 +218,9 @@ fn unconfirmed(outcome: &Confirmation) -> ApiError {
         Confirmation::TestOnly => "a test connection never acts; create one in live mode or with a live key".to_owned(),
     })
 }
+        Confirmation::InDoubt => {
+            "the planned actions are about contacts in doubt; decide about each of them in the review".to_owned()
+        }
 
 /// Cancels a run. Completed actions stay, and the others are dropped. Canceling an ended run changes nothing.
 pub async fn cancel_run(

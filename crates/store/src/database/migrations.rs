@@ -53,4 +53,5 @@ pub(super) const MIGRATIONS: &[SchemaMigration] = &[
     (52, "brake", include_str!("../../migrations/0052_brake.sql")),
     (53, "upload_rows", include_str!("../../migrations/0053_upload_rows.sql")),
     (57, "rules_widened", include_str!("../../migrations/0057_rules_widened.sql")),
+    (58, "doubt", include_str!("../../migrations/0058_doubt.sql")),
 ];

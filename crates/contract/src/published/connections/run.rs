@@ -257,7 +257,7 @@ pub struct RunExample {
     /// Address that the contact gets, if the action is `fix`; null otherwise.
     #[schema(required, examples(json!(null)))]
     pub suggestion: Option<String>,
-    /// Why the action was not done; null otherwise.
+    /// Why the action was not done, or why it waits for a decision about this contact; null otherwise.
     #[schema(required, examples(json!(null)))]
     pub message: Option<String>,
     /// Tags or fields that the contact had before the action, in the platform's form. Null if the platform adds a tag or writes

@@ -29,6 +29,8 @@ pub enum Confirmation {
     Disconnected,
     /// A test key created the connection, so it never acts.
     TestOnly,
+    /// All planned actions are in doubt.
+    InDoubt,
 }
 
 /// Result of ending a run, with what the caller still has to do.
@@ -38,6 +40,12 @@ pub struct RunEnd {
     /// Job that was closed with the run.
     pub closed: Option<ClosedJob>,
 }
+
+/// Open actions of a canceled run that are ignored in one transaction.
+const DROPPED_AT_ONCE: usize = 5_000;
+
+/// Shown with a run all of whose planned actions are in doubt.
+const IN_DOUBT: &str = "the remaining contacts are in doubt; decide about each of them in the review";
 
 statements! {
     LOCK = concat!("SELECT ", columns!(), " FROM connection_run WHERE org_no = $1 AND job_no = $2 {for_update}");
@@ -106,16 +114,24 @@ pub async fn conclude(tx: &mut Tx, fence: &RunFence, now: Millis) -> Result<Conn
         all += count.actions;
         destructive += if count.kind.is_destructive() { count.actions } else { 0 };
     }
+    // Only decisions make these due.
+    let doubted = actions::doubted(tx, run.org, run.job).await?;
+    for (kind, _, count) in &doubted {
+        all -= count;
+        destructive -= if kind.is_destructive() { *count } else { 0 };
+    }
     let held_by = braking::held_by(tx, &run, &connection, destructive).await?;
     let to = match held_by {
-        _ if all == 0 => RunState::Finished,
+        _ if all == 0 && doubted.is_empty() => RunState::Finished,
+        None if all == 0 => RunState::NeedsConfirmation,
         Some(_) => RunState::NeedsConfirmation,
         None => RunState::Acting,
     };
     let shown = held_by.filter(|_| to == RunState::NeedsConfirmation).map(BrakeReason::as_str);
-    tx.execute(&SET_STATE, args![run.org, run.job, to, None::<&str>, shown, now]).await?;
+    let fault = (all == 0 && to == RunState::NeedsConfirmation).then_some(IN_DOUBT);
+    tx.execute(&SET_STATE, args![run.org, run.job, to, fault, shown, now]).await?;
     if to == RunState::Acting {
-        actions::move_all(tx, run.org, run.job, ActionState::Planned, ActionState::Due).await?;
+        actions::make_due(tx, run.org, run.job).await?;
     }
     synced(tx, &run, now).await?;
     lock(tx, run.org, run.job).await
@@ -209,13 +225,20 @@ pub async fn confirm(
     if !connected.active || connected.account_tag != run.account_tag {
         return Ok(Confirmation::Disconnected);
     }
+    if count_doubted(tx, &run).await? == planned {
+        return Ok(Confirmation::InDoubt);
+    }
     act(tx, &run, now).await?;
-    actions::move_all(tx, org, job, ActionState::Planned, ActionState::Due).await?;
+    actions::make_due(tx, org, job).await?;
     tx.execute(&CONFIRM, args![org, job, now]).await?;
     if !connected.settings.ask_for_more_than(&braking::settings_of(&run)?) {
         tx.execute(&TRUST, args![org, connection, now, job]).await?;
     }
     Ok(Confirmation::Confirmed)
+}
+
+async fn count_doubted(tx: &mut Tx, run: &ConnectionRun) -> Result<i64> {
+    Ok(actions::doubted(tx, run.org, run.job).await?.iter().map(|(_, _, count)| count).sum())
 }
 
 /// Lets a locked run perform its due actions. Fails with [`StoreError::Conflict`] if another run of the connection is
@@ -233,12 +256,14 @@ pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Connecti
 pub async fn finish_acting(tx: &mut Tx, fence: &RunFence, now: Millis) -> Result<RunState> {
     let run = held(tx, fence, RunState::Acting).await?;
     let counts = actions::counts(tx, run.org, run.job).await?;
-    let left = |state: ActionState| counts.iter().any(|count| count.state == state && count.actions > 0);
-    if left(ActionState::Due) {
+    let left = |state| counts.iter().filter(|count| count.state == state).map(|count| count.actions).sum::<i64>();
+    if left(ActionState::Due) > 0 {
         return Ok(RunState::Acting);
     }
-    let to = if left(ActionState::Planned) { RunState::NeedsConfirmation } else { RunState::Finished };
-    set(tx, &run, to, None, now).await?;
+    let planned = left(ActionState::Planned);
+    let to = if planned > 0 { RunState::NeedsConfirmation } else { RunState::Finished };
+    let is_in_doubt = planned > 0 && count_doubted(tx, &run).await? == planned;
+    set(tx, &run, to, is_in_doubt.then_some(IN_DOUBT), now).await?;
     Ok(to)
 }
 
