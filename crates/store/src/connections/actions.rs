@@ -174,6 +174,9 @@ statements! {
                AND doubt IS NOT NULL GROUP BY kind, reason";
     DROP_ROWS = "UPDATE contact_action SET state = 'ignored' WHERE org_no = $1 AND job_no = $2 AND state = $4 \
                  AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3}) RETURNING kind, reason";
+    DROP_SOME = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 AND state = $4 \
+                 AND idx IN (SELECT o.idx FROM contact_action o WHERE o.org_no = $1 AND o.job_no = $2 AND o.state = $4 \
+                 ORDER BY o.idx LIMIT $5) RETURNING kind, reason";
     DROP_OPEN = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 \
                  AND state IN ('planned', 'due')";
     [counting, review, settling]
@@ -287,6 +290,19 @@ pub(crate) async fn doubted(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Vec<(
 
     counting::move_all(tx, org, job, ActionState::Planned, ActionState::Ignored).await?;
     counting::move_all(tx, org, job, ActionState::Due, ActionState::Ignored).await
+}
+
+/// Ignores planned and due actions of a locked run, up to a number of each. Returns whether others may be left.
+pub(crate) async fn drop_some(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis, at_most: usize) -> Result<bool> {
+    let limit = i64::try_from(at_most).unwrap_or(i64::MAX);
+    let mut is_left = false;
+    for state in [ActionState::Planned, ActionState::Due] {
+        let dropped: Vec<_> = tx.all(&DROP_SOME, args![org, job, now, state, limit]).await?;
+        is_left |= dropped.len() >= at_most;
+        let deltas = |(kind, reason)| [(kind, reason, state, -1), (kind, reason, ActionState::Ignored, 1)];
+        counting::add(tx, org, job, dropped.into_iter().flat_map(deltas)).await?;
+    }
+    Ok(is_left)
 }
 
 /// Ignores the planned and due actions of these rows.

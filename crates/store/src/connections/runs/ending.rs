@@ -328,7 +328,7 @@ pub async fn cancel(tx: &mut Tx, (org, connection, id): (OrgNo, ConnId, JobId), 
     }
     set(tx, &run, RunState::Cancelled, None, now).await?;
     give_back(tx, &run, RunState::Cancelled, now).await?;
-    actions::drop_open(tx, org, run.job, now).await?;
+    actions::drop_some(tx, (org, run.job), now, DROPPED_AT_ONCE).await?;
     let closed = match run.state {
         RunState::Reading => {
             jobs::discard(tx, org, run.job, now).await?;
@@ -362,6 +362,15 @@ pub(crate) async fn purged(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> 
 /// Returns active runs of banned organizations.
 pub async fn of_banned(conn: &mut Conn, at_most: i64) -> Result<Vec<(OrgNo, ConnId, JobId)>> {
     conn.all(&OF_BANNED, args![at_most]).await
+}
+
+/// Ignores more of a canceled run's open actions. Returns whether others may be left.
+pub async fn drop_more(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis) -> Result<bool> {
+    let run: Option<ConnectionRun> = tx.find(&LOCK, args![org, job]).await?;
+    match run {
+        Some(run) if run.state == RunState::Cancelled => actions::drop_some(tx, (org, job), now, DROPPED_AT_ONCE).await,
+        _ => Ok(false),
+    }
 }
 
 /// Returns whether [`forget`] would find work.
