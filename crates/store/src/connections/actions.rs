@@ -270,9 +270,6 @@ pub(crate) async fn move_all(tx: &mut Tx, org: OrgNo, job: JobNo, from: ActionSt
     counting::move_all(tx, org, job, from, to).await
 }
 
-/// Ignores the planned and due actions of a locked run.
-pub(crate) async fn drop_open(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
-    tx.execute(&DROP_OPEN, args![org, job, now]).await?;
 /// Makes the planned actions of a locked run due, except those in doubt.
 pub(crate) async fn make_due(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<()> {
     tx.execute(&MAKE_DUE, args![org, job]).await?;
@@ -288,6 +285,9 @@ pub(crate) async fn doubted(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Vec<(
     tx.all(&DOUBTED, args![org, job]).await
 }
 
+/// Ignores the planned and due actions of a locked run.
+pub(crate) async fn drop_open(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
+    tx.execute(&DROP_OPEN, args![org, job, now]).await?;
     counting::move_all(tx, org, job, ActionState::Planned, ActionState::Ignored).await?;
     counting::move_all(tx, org, job, ActionState::Due, ActionState::Ignored).await
 }

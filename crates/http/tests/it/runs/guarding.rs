@@ -129,7 +129,8 @@ async fn a_deleted_connection_acts_no_more() {
         let_pass(acme).await;
         assert_eq!(acme.ids(), [2, 3, 4]);
         let run = customer.run(&id).await;
-        assert_eq!((actions(&run), &run["state"]), ([1, 0, 3], &json!("needs_confirmation")), "{run:#}");
+        assert_eq!((actions(&run), &run["state"]), ([1, 3, 0], &json!("cancelled")), "{run:#}");
+        assert_eq!(run["fault"], "the connection was deleted");
     })
     .await;
 }
@@ -424,8 +425,9 @@ async fn a_deleted_connection_is_read_no_further() {
         app.send(Call::new("DELETE", &*customer.path).key(&customer.key)).await.ok(200);
         pass(Duration::from_secs(2)).await;
         acme.gate.add_permits(1_000);
-        let run = customer.until(&id, "failed").await;
-        assert_eq!(run["fault"], "the connection is disconnected");
+        let run = customer.until(&id, "cancelled").await;
+        assert_eq!(run["fault"], "the connection was deleted");
+        assert_eq!(customer.credits().await, [CREDITS, 0, 0]);
         assert!(acme.asked("GET /v1/lists/news").len() <= 4, "{:?}", acme.asked("GET"));
     })
     .await;

@@ -6,7 +6,7 @@ use probity_mail::time::Millis;
 
 use super::claiming::held;
 use super::replacing::{lock_waiting, replace};
-use super::{ConnectionRun, ContactPick, RunFence, RunState, braking, by_id, by_job, columns};
+use super::{ConnectionRun, ContactPick, RunFence, RunState, braking, by_id, by_job, columns, going};
 use crate::connections::actions::{self, ActionState};
 use crate::connections::{contacts, schedule};
 use crate::db::error::{Result, StoreError};
@@ -314,9 +314,33 @@ async fn lock_held(tx: &mut Tx, fence: &RunFence) -> Result<ConnectionRun> {
     held(tx, fence, run.state).await.map_err(|_| StoreError::LeaseLost)
 }
 
-/// Cancels a run: contacts read so far are discarded, its job is canceled, and its open actions are ignored. Returns `None`
-/// if the run had ended.
-pub async fn cancel(tx: &mut Tx, (org, connection, id): (OrgNo, ConnId, JobId), now: Millis) -> Result<Option<RunEnd>> {
+/// Cancels a run: contacts read so far are discarded, its job is canceled, and its open actions are ignored, up to a
+/// number; the caller ignores the others ([`drop_more`]). Returns `None` if the run had ended.
+pub async fn cancel(tx: &mut Tx, place: (OrgNo, ConnId, JobId), now: Millis) -> Result<Option<RunEnd>> {
+    cancel_because(tx, place, None, now).await
+}
+
+/// Cancels the active run of a connection, if any, before the connection is locked.
+pub async fn cancel_going(
+    tx: &mut Tx,
+    (org, connection): (OrgNo, ConnId),
+    why: &str,
+    now: Millis,
+) -> Result<Option<RunEnd>> {
+    let Some(run) = going(tx, org, connection).await? else { return Ok(None) };
+    match cancel_because(tx, (org, connection, run.id), Some(why), now).await {
+        // It has just ended, and left no trace.
+        Err(StoreError::NotFound) => Ok(None),
+        ended => ended,
+    }
+}
+
+async fn cancel_because(
+    tx: &mut Tx,
+    (org, connection, id): (OrgNo, ConnId, JobId),
+    why: Option<&str>,
+    now: Millis,
+) -> Result<Option<RunEnd>> {
     let found = by_id(tx, org, connection, id).await?;
     if found.state.is_over() {
         return Ok(None);
@@ -326,7 +350,7 @@ pub async fn cancel(tx: &mut Tx, (org, connection, id): (OrgNo, ConnId, JobId), 
     if run.state.is_over() {
         return Ok(None);
     }
-    set(tx, &run, RunState::Cancelled, None, now).await?;
+    set(tx, &run, RunState::Cancelled, why, now).await?;
     give_back(tx, &run, RunState::Cancelled, now).await?;
     actions::drop_some(tx, (org, run.job), now, DROPPED_AT_ONCE).await?;
     let closed = match run.state {
@@ -338,6 +362,15 @@ pub async fn cancel(tx: &mut Tx, (org, connection, id): (OrgNo, ConnId, JobId), 
         _ => None,
     };
     Ok(Some(RunEnd { run: ConnectionRun { state: RunState::Cancelled, ..run }, closed }))
+}
+
+/// Ignores more of a canceled run's open actions. Returns whether others may be left.
+pub async fn drop_more(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis) -> Result<bool> {
+    let run: Option<ConnectionRun> = tx.find(&LOCK, args![org, job]).await?;
+    match run {
+        Some(run) if run.state == RunState::Cancelled => actions::drop_some(tx, (org, job), now, DROPPED_AT_ONCE).await,
+        _ => Ok(false),
+    }
 }
 
 /// Makes the run of a closed job due. Its row is locked after the job's.
@@ -362,15 +395,6 @@ pub(crate) async fn purged(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> 
 /// Returns active runs of banned organizations.
 pub async fn of_banned(conn: &mut Conn, at_most: i64) -> Result<Vec<(OrgNo, ConnId, JobId)>> {
     conn.all(&OF_BANNED, args![at_most]).await
-}
-
-/// Ignores more of a canceled run's open actions. Returns whether others may be left.
-pub async fn drop_more(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis) -> Result<bool> {
-    let run: Option<ConnectionRun> = tx.find(&LOCK, args![org, job]).await?;
-    match run {
-        Some(run) if run.state == RunState::Cancelled => actions::drop_some(tx, (org, job), now, DROPPED_AT_ONCE).await,
-        _ => Ok(false),
-    }
 }
 
 /// Returns whether [`forget`] would find work.
