@@ -27,8 +27,8 @@ pub use action::{
 };
 pub use capability::PlatformCapabilities;
 pub use contacts::{
-    AmongRule, ContactScope, ContactState, ContactsRule, DateAt, FieldRules, ListsRule, OneContactRule, PageEnd,
-    PageRule, RecordForm, SinceKind, SinceRule, SinceRules, StateRule,
+    AmongRule, ContactScope, ContactState, ContactsRule, DateAt, FieldRules, ListsRule, MembershipRule, OneContactRule,
+    PageEnd, PageRule, RecordForm, SinceKind, SinceRule, SinceRules, StateRule,
 };
 pub use fault::ConnectorFault;
 pub use field::{FieldLetters, FieldNameRule};

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use probity_mail::time::Millis;
 
+pub(crate) use contact::state;
 pub use contact::{ContactRecord, ListRecord, ReadPage};
 pub use position::{ContactsGoal, ReadGoal, ReadPosition, ReadSince};
 

@@ -24,7 +24,7 @@ use std::fmt;
 
 pub use dirt::cleaned;
 pub(crate) use dirt::without_lead;
-pub use entry::{bare_address, is_blank, mail_link, trimmed};
+pub use entry::{bare_address, is_blank, mail_link, names_one_address, trimmed};
 pub use reason::{AddressError, AddressReason};
 
 use crate::domain::{Domain, SpecialUse};

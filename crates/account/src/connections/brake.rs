@@ -1,14 +1,15 @@
 //! The brake: stops a run before its first action until a user confirms it.
 //!
 //! A wrong setting, an outage of the service or a platform that suddenly reports another list must not cost customers their
-//! contacts. Unsubscribing, deleting and changing an address cannot be undone, so a run without a watching user may do so for few
-//! contacts only, by itself and together with earlier unconfirmed runs. Otherwise, many short runs could exceed the limit of
-//! each, and a long run without findings would raise the limit of a short one that finds all contacts bad.
+//! contacts. Unsubscribing, deleting and changing an address cannot be undone, so a run that nobody watches may do so for few
+//! contacts only: by itself, and together with the earlier ones that nobody confirmed. Many short runs would otherwise do what
+//! none of them may do, and a long one that found nothing would leave room for a short one that finds all contacts bad. A run that
+//! would leave no other contact asks, however short the list.
 
 use probity_mail::time::DAY_MS;
 
 /// Number of contacts that runs may always unsubscribe, delete or fix without confirmation.
-pub const ALWAYS_ALLOWED: i64 = 25;
+pub const ALWAYS_ALLOWED: i64 = 3;
 /// Share of the contacts for which they may do so, in percent.
 pub const SHARE_PERCENT: i64 = 10;
 /// Shortest time for which runs count together, in days. A shorter period of decay must not empty a small list faster.
@@ -70,7 +71,9 @@ pub struct RunFacts {
     pub manual_mode: bool,
     /// Whether a person started the run, and not a schedule or a key.
     pub is_watched: bool,
-    /// Contacts verified and actions planned by the run itself.
+    /// Whether the connection would be left without any other contact.
+    pub is_whole: bool,
+    /// What the run itself has verified and planned.
     pub own: BrakeCount,
     /// The same together with earlier unconfirmed runs.
     pub together: BrakeCount,
@@ -107,6 +110,9 @@ pub fn brake(run: RunFacts) -> Option<BrakeReason> {
     if !run.is_trusted {
         return Some(BrakeReason::First);
     }
+    if run.is_whole && run.own.destructive > 0 {
+        return Some(BrakeReason::TooMany);
+    }
     // A run that does nothing of this kind adds nothing to what the earlier ones have done.
     let may_do_harm = !run.is_watched && run.own.destructive > 0;
     (may_do_harm && (run.own.is_too_many() || run.together.is_too_many())).then_some(BrakeReason::TooMany)
@@ -117,8 +123,15 @@ mod tests {
     use super::*;
 
     const FEW: BrakeCount = BrakeCount { contacts: 1_000, destructive: 1 };
-    const FREE: RunFacts =
-        RunFacts { is_dry: false, is_trusted: true, manual_mode: false, is_watched: false, own: FEW, together: FEW };
+    const FREE: RunFacts = RunFacts {
+        is_dry: false,
+        is_trusted: true,
+        manual_mode: false,
+        is_watched: false,
+        is_whole: false,
+        own: FEW,
+        together: FEW,
+    };
 
     fn count(contacts: i64, destructive: i64) -> BrakeCount {
         BrakeCount { contacts, destructive }
@@ -133,6 +146,8 @@ mod tests {
             (RunFacts { manual_mode: true, is_trusted: false, ..FREE }, Some(BrakeReason::ManualMode)),
             (RunFacts { is_trusted: false, own: harmless, ..FREE }, Some(BrakeReason::First)),
             (RunFacts { is_trusted: false, is_watched: true, ..FREE }, Some(BrakeReason::First)),
+            (RunFacts { is_whole: true, is_watched: true, ..FREE }, Some(BrakeReason::TooMany)),
+            (RunFacts { is_whole: true, own: harmless, ..FREE }, None),
         ];
         for (facts, expected) in cases {
             assert_eq!(brake(facts), expected, "{facts:?}");
@@ -140,11 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_nobody_watches_may_destroy_25_or_a_tenth() {
+    fn a_run_that_nobody_watches_may_destroy_3_or_a_tenth() {
         let cases = [
-            (10, 10, false),
-            (10, 25, false),
-            (10, 26, true),
+            (25, 3, false),
+            (25, 4, true),
+            (39, 4, true),
+            (40, 4, false),
             (250, 25, false),
             (250, 26, true),
             (1_000, 100, false),
@@ -167,14 +183,14 @@ mod tests {
             // 10,000 clean sign-ups do not excuse 300 that are all bad.
             (count(300, 300), count(10_300, 300), true),
             (count(300, 30), count(10_300, 30), false),
-            // Each run is small enough by itself.
-            (count(10, 10), count(20, 20), false),
-            (count(10, 10), count(30, 26), true),
-            // Many contacts allow many actions, a few at a time.
+            // Each of them is short enough.
+            (count(2, 2), count(4, 3), false),
+            (count(2, 2), count(6, 4), true),
+            // Many contacts leave room for many actions, a few at a time.
             (count(250, 25), count(1_000, 100), false),
             (count(250, 25), count(1_000, 101), true),
-            // Actions of earlier runs do not hold a run without actions.
-            (count(10, 0), count(30, 30), false),
+            // What earlier runs did does not hold a run that does nothing.
+            (count(10, 0), count(30, 4), false),
         ];
         for (own, together, stops) in cases {
             let facts = RunFacts { own, together, ..FREE };
@@ -222,6 +238,6 @@ mod tests {
             let lost = lost_unasked(contacts, share);
             assert!(lost <= allowed_unasked(contacts), "{lost} of {contacts} by {share}");
         }
-        assert_eq!(lost_unasked(20, 2), 20, "a few are always allowed");
+        assert_eq!((lost_unasked(20, 1), lost_unasked(20, 3)), (3, 3), "a few are always allowed");
     }
 }

@@ -7,6 +7,7 @@ use probity_access::secrets::Secrets;
 use probity_account::connections::{ConnectionSettings, ContactAction, tag_text};
 use probity_account::id::ConnId;
 use probity_connectors::{ActionKind, ConnectorFile, ContactScope};
+use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use probity_store::connections::contacts::{ContactMark, DoneBefore};
 use probity_store::privacy::suppressions::SuppressionTag;
@@ -37,7 +38,9 @@ impl ContactEffect<'_> {
                 does.extend([&settings.field, status.as_str(), Reason::as_str(self.reason)]);
             }
             ContactAction::Fix => does.extend(self.suggestion),
-            ContactAction::Unsubscribe | ContactAction::Delete => {}
+            // For another reason, it is another act.
+            ContactAction::Unsubscribe => does.push(Reason::as_str(self.reason)),
+            ContactAction::Delete => {}
         }
         let mut lists: Vec<&str> = self.lists.iter().map(String::as_str).collect();
         lists.sort_unstable();
@@ -72,6 +75,14 @@ pub(crate) fn is_repetition(mark: &ContactMark, kind: ContactAction, effect: [u8
     done == kind && mark.effect == Some(effect) && is_unchanged
 }
 
+/// Returns since when a contact is subscribed again that an earlier run has unsubscribed for the same reason from the same lists: the
+/// time of its last change, or of the reading if the platform does not tell a later one.
+pub(crate) fn subscribed_again(mark: &ContactMark, unsubscribing: [u8; 16]) -> Option<Millis> {
+    let Some((DoneBefore::Done(ContactAction::Unsubscribe), at)) = mark.done else { return None };
+    let since = mark.changed_at.filter(|changed| *changed > at + MARGIN_MS).unwrap_or(mark.seen_at);
+    (mark.effect == Some(unsubscribing)).then_some(since)
+}
+
 /// Returns whether an earlier run found that another contact has the suggested address, and this contact still had the wrong
 /// one when it was read. Within one run, the contact itself may have taken it, if the response to the first request was lost.
 pub(crate) fn was_taken(mark: &ContactMark, effect: [u8; 16]) -> bool {
@@ -80,7 +91,6 @@ pub(crate) fn was_taken(mark: &ContactMark, effect: [u8; 16]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use probity_mail::time::Millis;
     use probity_store::jobs::JobNo;
 
     use super::*;
@@ -114,6 +124,18 @@ mod tests {
     }
 
     #[test]
+    fn a_contact_is_subscribed_again_since_it_changed_or_was_read() {
+        let done = DoneBefore::Done(ContactAction::Unsubscribe);
+        let later = AT.0 + 2 * MARGIN_MS;
+        assert_eq!(subscribed_again(&mark(done, Some(later)), [2; 16]), Some(Millis(later)));
+        for changed_at in [None, Some(AT.0)] {
+            assert_eq!(subscribed_again(&mark(done, changed_at), [2; 16]), Some(AT + 1), "when it was read");
+        }
+        assert_eq!(subscribed_again(&mark(done, None), [3; 16]), None, "another reason, or other lists");
+        assert_eq!(subscribed_again(&mark(DoneBefore::Done(ContactAction::Delete), None), [2; 16]), None);
+    }
+
+    #[test]
     fn an_effect_is_what_the_contact_gets_and_where() {
         let secrets = Secrets::of(&[1; 32]);
         let settings = ConnectionSettings::default();
@@ -128,6 +150,8 @@ mod tests {
         assert_ne!(one(field, gone, &[], None), one(field, invalid, &[], None));
         assert_eq!(one(tags, gone, &lists, None), one(tags, gone, &["a".to_owned(), "b".to_owned()], None));
         assert_ne!(one(tags, gone, &lists, None), one(tags, gone, &lists[..1], None));
+        let unsubscribe = ContactAction::Unsubscribe;
+        assert_ne!(one(unsubscribe, gone, &lists, None), one(unsubscribe, invalid, &lists, None));
         let fix = |to| one(ContactAction::Fix, gone, &[], Some(to));
         assert_ne!(fix("ann@example.org"), fix("ann@example.com"));
     }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use probity_access::secrets::Secrets;
 use probity_account::connections::{ConnectionSettings, ContactAction, ContactStanding, JudgedContact, RuleSet};
 use probity_connectors::{ActionKind, Catalog};
-use probity_mail::address::bare_address;
+use probity_mail::address::{bare_address, names_one_address};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
-use probity_store::connections::actions::{self, PlannedAction};
+use probity_store::connections::actions::{self, ActionDoubt, PlannedAction};
 use probity_store::connections::changes::{self, FreshVerdict};
 use probity_store::connections::contacts::{self, ContactReport};
 use probity_store::connections::rules;
@@ -104,7 +104,9 @@ impl RunPlan {
             fresh.push(FreshVerdict { idx, tag: erasures::tag(secrets, org, contact.email), reason });
             let Some((kind, reason)) = self.action_on(&contact) else { continue };
             let (idx, result) = (contact.result.idx, contact.result);
-            wanted.insert(idx, (PlannedAction { idx, kind, reason, verified_at: now }, result));
+            let is_unclear = reason == Reason::Invalid && kind.is_destructive() && !names_one_address(contact.email);
+            let doubt = is_unclear.then_some(ActionDoubt::UnclearAddress);
+            wanted.insert(idx, (PlannedAction { idx, kind, reason, verified_at: now, doubt }, result));
             if result.copies > 1 {
                 shared.insert(idx, report_behind(&contact, reason));
             }
@@ -140,7 +142,8 @@ impl RunPlan {
         Ok(copies)
     }
 
-    /// Drops actions that an earlier run has done, and plans what will replace a fix whose address is taken.
+    /// Drops actions that an earlier run has done, leaves those that somebody has reversed to a person, and plans what will replace a
+    /// fix whose address is taken.
     async fn follow_marks(
         &self,
         conn: &mut Conn,
@@ -159,19 +162,26 @@ impl RunPlan {
         wanted.retain(|idx, (action, result)| {
             let (Some(mark), Some(contact)) = (marks.get(idx), known.get(idx)) else { return true };
             let PlannedAction { kind, reason, .. } = *action;
-            let lists = if self.by_list.contains(&kind) { &contact.lists[..] } else { &[] };
-            let (address, suggestion) = (mark.address, result.suggestion.as_deref());
-            let effect = ContactEffect { kind, address, reason: result.kind.reason, suggestion, lists };
-            let effect = effect.tag(secrets, self.run.connection, &self.settings);
+            let effect_of = |kind| {
+                let lists = if self.by_list.contains(&kind) { &contact.lists[..] } else { &[] };
+                let (address, suggestion) = (mark.address, result.suggestion.as_deref());
+                let effect = ContactEffect { kind, address, reason: result.kind.reason, suggestion, lists };
+                effect.tag(secrets, self.run.connection, &self.settings)
+            };
+            let effect = effect_of(kind);
             let instead = self.settings.action_instead_of_fix(reason).filter(|action| action.is_destructive());
             match kind {
                 ContactAction::Fix if effects::was_taken(mark, effect) => action.kind = instead.unwrap_or(kind),
                 ContactAction::UpdateTags | ContactAction::UpdateCustomFields => {
                     return !effects::is_repetition(mark, kind, effect);
                 }
-                // Whoever receives mail again has subscribed again.
                 ContactAction::Unsubscribe if reports.contains_key(idx) => {
                     return !effects::is_repetition(mark, kind, effect);
+                }
+                // Whoever receives mail again was subscribed again, which is for a person to decide about.
+                ContactAction::Unsubscribe | ContactAction::Delete if !reports.contains_key(idx) => {
+                    let again = effects::subscribed_again(mark, effect_of(ContactAction::Unsubscribe));
+                    action.doubt = action.doubt.or(again.map(ActionDoubt::SubscribedAgain));
                 }
                 _ => {}
             }

@@ -34,6 +34,8 @@ impl std::fmt::Debug for VerdictFacts {
 pub struct ActionTarget {
     pub id: String,
     pub email: String,
+    /// Lists from which it was read; empty if the platform does not read by list.
+    pub lists: Vec<String>,
     pub verdict: VerdictFacts,
     /// Field value, for the action `fields`.
     pub value: Option<Value>,
@@ -109,7 +111,7 @@ pub enum ActionOutcome {
     Gone,
     /// Address belongs to another contact.
     Taken,
-    /// Not done, because the contact has another address now.
+    /// Not done, because the contact has another address now, or has unsubscribed.
     Changed,
     /// Refused by the platform for this contact; a retry cannot succeed.
     Refused { message: String },

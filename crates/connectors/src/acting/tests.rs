@@ -28,7 +28,8 @@ fn credentials(file: &ConnectorFile) -> Credentials {
 }
 
 fn target(email: &str) -> ActionTarget {
-    ActionTarget { id: email.to_owned(), email: email.to_owned(), verdict: VerdictFacts::default(), value: None }
+    let verdict = VerdictFacts::default();
+    ActionTarget { id: email.to_owned(), email: email.to_owned(), lists: Vec::new(), verdict, value: None }
 }
 
 fn order(emails: &[&str]) -> ActionOrder {
@@ -82,6 +83,25 @@ fn a_broken_answer_is_no_success() {
         }
         assert!(answer(204, "").is_ok() && answer(200, r#"{"ok": true}"#).is_ok());
     }
+}
+
+#[test]
+fn only_the_contact_that_a_platform_rejects_is_left_out_of_a_batch() {
+    let file = ConnectorFile::parse("small.toml", &BATCHES.replace("max = 2", "max = 8"), Origin::Operator).unwrap();
+    let (credentials, now) = (credentials(&file), Millis(0));
+    let emails = ["a@x.org", "b@x.org", "bad@x.org", "d@x.org", "e@x.org", "f@x.org", "g@x.org", "h@x.org"];
+    let mut acting = Acting::new(&file, &credentials, order(&emails), BTreeMap::new()).unwrap();
+    let mut left_out = Vec::new();
+    while let ActStep::Send(request) = acting.next(now).unwrap() {
+        let is_bad = String::from_utf8(request.body.unwrap()).unwrap().contains("bad@x.org");
+        if let Err(fault) = acting.answer(&response(if is_bad { 422 } else { 200 }, "{\"ok\": true}")) {
+            assert_eq!(fault.class, ErrorClass::Invalid);
+            left_out.push(acting.leave_out(&fault.message));
+        }
+    }
+    assert_eq!(left_out, [Some(2)]);
+    let done = acting.outcomes().iter().filter(|outcome| **outcome == Some(ActionOutcome::Done { id: None }));
+    assert_eq!(done.count(), emails.len() - 1);
 }
 
 #[test]

@@ -159,10 +159,14 @@ impl ActionRule {
         goes
     }
 
-    /// Returns whether contacts are to be read before the action.
-    pub(super) fn wants_look(&self, kind: ActionKind) -> bool {
-        let is_final = matches!(kind, ActionKind::Unsubscribe | ActionKind::Delete | ActionKind::Fix);
-        is_final && self.goes_by_id()
+    /// Returns whether contacts are to be read before the action, of which the platform tells the state or not.
+    pub(super) fn wants_look(&self, kind: ActionKind, tells_state: bool) -> bool {
+        match kind {
+            ActionKind::Unsubscribe => self.goes_by_id(),
+            // Whoever has unsubscribed is not deleted or corrected, however the platform finds the contact.
+            ActionKind::Delete | ActionKind::Fix => tells_state || self.goes_by_id(),
+            ActionKind::Tag | ActionKind::Fields => false,
+        }
     }
 }
 

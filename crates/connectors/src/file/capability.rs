@@ -52,8 +52,9 @@ impl ConnectorFile {
 
     /// Returns whether a contact is read again immediately before an action.
     pub fn looks_before(&self, kind: ActionKind) -> bool {
-        let can_look = self.contacts.as_ref().is_some_and(|rule| rule.one.is_some());
-        can_look && self.actions.rule(kind).is_some_and(|rule| rule.wants_look(kind))
+        let Some(contacts) = self.contacts.as_ref().filter(|rule| rule.one.is_some()) else { return false };
+        let tells_state = !contacts.fields.state.is_empty();
+        self.actions.rule(kind).is_some_and(|rule| rule.wants_look(kind, tells_state))
     }
 
     /// Returns the rule for notifications, if they let new contacts be found sooner: the platform then filters contacts by

@@ -243,6 +243,20 @@ pub struct SinceRules {
     pub overlap: i64,
 }
 
+/// Place of a contact's lists in a response, with the values of those that it has left.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MembershipRule {
+    /// Place of the array in the response.
+    #[serde(deserialize_with = "pointer")]
+    pub records: Source,
+    /// Place of the list's ID in an item.
+    pub id: Source,
+    /// Place in an item, and the values of a list that the contact has left.
+    pub at: Source,
+    pub left: Vec<String>,
+}
+
 /// Call that reads one contact by its ID. Its fields have the same places as on a page.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -251,6 +265,9 @@ pub struct OneContactRule {
     /// Place of the contact in the response.
     #[serde(default, deserialize_with = "pointer")]
     pub record: Source,
+    /// Lists of the contact, if only these tell that it has unsubscribed.
+    #[serde(default)]
+    pub lists: Option<MembershipRule>,
     /// Error rules that precede those of the file. Class `gone` means that the contact no longer exists.
     #[serde(default)]
     pub errors: Vec<ErrorRule>,

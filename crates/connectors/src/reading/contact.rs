@@ -95,7 +95,8 @@ pub(super) fn contacts(
     ReadPage { skipped: records.len() - contacts.len(), contacts, ..ReadPage::default() }
 }
 
-fn state(rule: &ContactsRule, found: Found<'_>) -> Option<ContactState> {
+/// Returns the state that a record states.
+pub(crate) fn state(rule: &ContactsRule, found: Found<'_>) -> Option<ContactState> {
     rule.fields.state.iter().find_map(|rule| match &rule.among {
         None => meaning(rule, found),
         Some(among) => items(among, found).find_map(|item| meaning(rule, Found { body: item, ..found })),

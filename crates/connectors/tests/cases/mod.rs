@@ -111,6 +111,12 @@ impl<'a> Golden<'a> {
         let targets = targets.map(|target| ActionTarget {
             id: target["id"].as_str().expect("id").to_owned(),
             email: target["email"].as_str().expect("email").to_owned(),
+            lists: target["lists"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|id| Some(id.as_str()?.into()))
+                .collect(),
             verdict: VerdictFacts {
                 status: "undeliverable".into(),
                 reason: "nonexistent".into(),

@@ -128,6 +128,7 @@ fn order(file: &ConnectorFile, golden: &Value, kind: ActionKind, count: usize) -
     let targets = (0..count).map(|number| ActionTarget {
         id: if ids[0].contains('@') { format!("o'n{number}+x@example.org") } else { numbered(ids[0], number) },
         email: format!("o'n{number}+x@example.org"),
+        lists: Vec::new(),
         verdict: VerdictFacts {
             status: "undeliverable".into(),
             reason: "nonexistent".into(),

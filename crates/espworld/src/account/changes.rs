@@ -92,6 +92,11 @@ impl EspAccount {
         self.readdress(number, email)
     }
 
+    /// Unsubscribes a contact from everything, as the contact does.
+    pub fn opt_out(&mut self, number: u32) -> bool {
+        self.set_state(number, None, EspState::Unsubscribed)
+    }
+
     /// Moves the newest member of a list to another position, for platforms that sort members by name.
     pub(crate) fn scatter(&mut self, list: u32, by: u64) {
         let Some(list) = self.lists.get_mut(list as usize - 1) else { return };

@@ -42,7 +42,9 @@ const ROUTES: &[EspRoute] = &[
     on("GET", "/contacts", contacts),
     on("GET", "/contacts/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
-        Ok(EspReply::json(200, &json!({"contact": shown(&contact)})))
+        let in_list = |(list, state): (&u32, &EspState)| json!({"list": list.to_string(), "status": status(*state)});
+        let lists: Vec<_> = contact.lists.iter().map(in_list).collect();
+        Ok(EspReply::json(200, &json!({"contactLists": lists, "contact": shown(&contact)})))
     }),
     on("PUT", "/contacts/*", edit),
     on("DELETE", "/contacts/*", |desk, _, stars| {

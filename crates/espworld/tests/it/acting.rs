@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_connectors::{ActionKind, ActionOrder, ActionOutcome, ActionTarget, ContactScope, VerdictFacts};
+use probity_connectors::{
+    ActStep, Acting, ActionKind, ActionOrder, ActionOutcome, ActionTarget, ContactScope, ErrorClass, Response,
+    VerdictFacts,
+};
 use probity_espworld::{EspAccount, EspContact, EspEffect, EspEffectKind, EspFaults, EspState, EspVendor, judge};
 use probity_mail::rng::Rng;
 use probity_mail::time::Millis;
 use serde_json::json;
 
 use crate::driver::act;
-use crate::rig::{Rig, for_each};
+use crate::rig::{Rig, for_each, for_each_of};
 
 /// List that the actions are about.
 const LIST: u32 = 1;
@@ -67,6 +70,7 @@ pub(crate) fn deed(rig: &Rig, kind: ActionKind, rng: &mut Rng) -> Option<Deed> {
     let target = |contact: &EspContact| ActionTarget {
         id: rig.world.contact_id(contact, in_list),
         email: contact.email.clone(),
+        lists: in_list.map(|list| rig.world.list_id(list)).into_iter().collect(),
         verdict: VerdictFacts {
             status: "failed".to_owned(),
             reason: "nonexistent".to_owned(),
@@ -213,11 +217,86 @@ fn contacts_that_changed_their_addresses_are_left_alone() {
             let first = rig.world.effects().len();
             let outcomes = act(&mut rig, deed.order.clone(), &mut BTreeMap::new()).await;
             for (contact, outcome) in deed.contacts.iter().zip(&outcomes) {
-                let is_changed = *outcome == ActionOutcome::Changed;
+                // Found by its address, it is no longer there.
+                let is_gone = vendor == EspVendor::Mailchimp && *outcome == ActionOutcome::Gone;
+                let is_changed = *outcome == ActionOutcome::Changed || is_gone;
                 assert_eq!(is_changed, contact.number == changed.number, "{kind:?} of {}: {outcome:?}", contact.email);
             }
             let effects = rig.world.effects()[first..].to_vec();
             assert!(!judge::touched(&effects).contains(&changed.number), "{kind:?}: {effects:#?}");
+        }
+        rig.assert_welcome();
+    });
+}
+
+/// Answer by which a platform rejects a request, without a reason that a connector's file names.
+fn rejection(at: Millis) -> Response {
+    let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+    Response { status: 418, headers, body: b"{\"message\":\"unprocessable\"}".to_vec(), is_cut: false, at }
+}
+
+#[test]
+fn a_contact_that_cannot_be_read_holds_up_no_other_one() {
+    for_each_of(&EspVendor::ALL, &[1], |vendor, seed| async move {
+        const BAD: usize = 4;
+        let mut rig = Rig::new(vendor, seed, EspFaults::none()).await;
+        let mut rng = Rng::new(seed ^ 0xbad);
+        Box::pin(rig.authorize()).await;
+        let (file, credentials) = (rig.file.clone(), rig.credentials.clone());
+        for kind in ActionKind::ALL.into_iter().filter(|kind| file.looks_before(*kind)) {
+            let Some(deed) = deed(&rig, kind, &mut rng) else { continue };
+            let mut acting = Acting::new(&file, &credentials, deed.order.clone(), BTreeMap::new()).unwrap();
+            let (mut looks, mut rejected) = (0, 0);
+            while let ActStep::Send(request) = acting.next(rig.now()).unwrap() {
+                looks += usize::from(acting.is_looking());
+                let is_bad = acting.is_looking() && looks == BAD + 1;
+                let response = if is_bad { rejection(rig.now()) } else { rig.send(&request).await.unwrap() };
+                match acting.answer(&response) {
+                    Ok(_) => {}
+                    Err(fault) if fault.class == ErrorClass::Invalid => {
+                        assert_eq!(acting.leave_out(&fault.message), Some(BAD), "{kind:?}");
+                        rejected += 1;
+                    }
+                    Err(fault) => rig.rest(&fault),
+                }
+            }
+            assert_eq!((looks, rejected), (TARGETS, 1), "{kind:?}: each contact is read once");
+            for (index, contact) in deed.contacts.iter().enumerate() {
+                assert_eq!(is_done(&rig, &deed, contact), index != BAD, "{kind:?} of {}", contact.email);
+            }
+        }
+    });
+}
+
+/// Whether a platform shows of a single contact that it has unsubscribed. Mailman and GetResponse remove it instead.
+fn shows_opt_outs(vendor: EspVendor) -> bool {
+    !matches!(vendor, EspVendor::Mailman | EspVendor::Getresponse)
+}
+
+#[test]
+fn contacts_that_have_unsubscribed_meanwhile_are_left_alone() {
+    for_each(|vendor, seed| async move {
+        let mut rig = Rig::new(vendor, seed, EspFaults::none()).await;
+        let mut rng = Rng::new(seed ^ 0x0f7);
+        for kind in ActionKind::ALL.into_iter().filter(|kind| rig.file.looks_before(*kind)).collect::<Vec<_>>() {
+            let Some(deed) = deed(&rig, kind, &mut rng) else { continue };
+            let left = deed.contacts[4].clone();
+            assert!(rig.world.account(|account| account.opt_out(left.number)));
+            let first = rig.world.effects().len();
+            let outcomes = act(&mut rig, deed.order.clone(), &mut BTreeMap::new()).await;
+            let wanted = if kind == ActionKind::Unsubscribe { ActionOutcome::Gone } else { ActionOutcome::Changed };
+            for (contact, outcome) in deed.contacts.iter().zip(&outcomes) {
+                let is_done = matches!(outcome, ActionOutcome::Done { .. });
+                let is_left = contact.number == left.number && shows_opt_outs(vendor);
+                assert!(
+                    if is_left { *outcome == wanted } else { is_done },
+                    "{kind:?} of {}: {outcome:?}",
+                    contact.email
+                );
+            }
+            let effects = rig.world.effects()[first..].to_vec();
+            let is_touched = judge::touched(&effects).contains(&left.number);
+            assert_eq!(is_touched, !shows_opt_outs(vendor), "{kind:?}: {effects:#?}");
         }
         rig.assert_welcome();
     });

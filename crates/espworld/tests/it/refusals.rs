@@ -213,6 +213,7 @@ fn a_limit_under_the_status_of_a_success_is_waited_for() {
         let target = |contact: &EspContact| ActionTarget {
             id: String::new(),
             email: contact.email.clone(),
+            lists: Vec::new(),
             verdict: VerdictFacts::default(),
             value: None,
         };

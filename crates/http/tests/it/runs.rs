@@ -5,6 +5,8 @@ mod acting;
 mod braking;
 mod breaking;
 mod changes;
+mod doubting;
+mod dropping;
 mod fixing;
 mod guarding;
 mod hooked;
@@ -22,7 +24,7 @@ mod year;
 use std::time::Duration;
 
 use probity_account::api_key::KeyKind;
-use probity_account::credits::CreditBucket;
+use probity_account::credits::{CreditBucket, Split};
 use probity_account::plans::{EntitlementSet, Plan, Plans};
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;
@@ -110,6 +112,12 @@ impl<'a> Customer<'a> {
     async fn start_and_cancel(&self) {
         let id = self.start(false).await;
         self.post(&format!("runs/{id}/cancel"), json!({})).await.ok(200);
+    }
+
+    /// Returns the available, held and spent credits.
+    async fn credits(&self) -> [i64; 3] {
+        let balance = self.app.balance(&self.org).await;
+        [balance.available, balance.held, balance.spent].map(Split::total)
     }
 
     async fn run(&self, id: &str) -> Value {

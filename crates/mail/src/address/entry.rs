@@ -28,6 +28,15 @@ pub fn bare_address(entry: &str) -> &str {
     bracketed(entry).unwrap_or(entry)
 }
 
+/// Whether an entry, valid or not, names one address: it has one `@` between two texts, and nothing that separates addresses. Of
+/// other entries, nobody can say which address is meant.
+pub fn names_one_address(entry: &str) -> bool {
+    let address = bare_address(entry);
+    let separates = |c: char| is_blank(c) || c.is_control() || matches!(c, ',' | ';' | '|' | '<' | '>');
+    let parts: Vec<&str> = address.split('@').collect();
+    matches!(parts[..], [local, domain] if !local.is_empty() && !domain.is_empty()) && !address.contains(separates)
+}
+
 /// `Name <user@host>`, where the name may be quoted or missing, and where a separator of recipients may follow.
 fn bracketed(entry: &str) -> Option<&str> {
     let rest = entry.trim_end_matches(|c: char| matches!(c, ',' | ';') || is_blank(c)).strip_suffix('>')?;
@@ -103,6 +112,22 @@ mod tests {
 
     use super::*;
     use crate::address::Address;
+
+    #[test]
+    fn an_entry_names_one_address_or_leaves_open_which() {
+        for one in
+            ["ann@example.org", " Ann <ann@example.org> ", "ann@example", "ann..lee@example.org", "a(b)@example.org"]
+        {
+            assert!(names_one_address(one), "{one:?}");
+        }
+        let open =
+            ["5", "", "@example.org", "ann@", "ann@example.org, bob@example.org", "ann@example.org bob@example.org"];
+        let odd =
+            ["ann\u{0}@example.org", "ann@example.org|eve", "ann@example.org/bob@example.org", "ann lee@example.org"];
+        for entry in open.into_iter().chain(odd) {
+            assert!(!names_one_address(entry), "{entry:?}");
+        }
+    }
 
     #[test]
     fn names_are_skipped() {

@@ -15,10 +15,12 @@ use probity_store::activity::events::{AccountChange, ConnectionEventKind};
 use probity_store::activity::notices;
 use probity_store::connections::connection::{self, AccountTag, Disconnection, StoredConnection};
 use probity_store::connections::hooks as stored_hooks;
+use probity_store::connections::runs::{self, ConnectionRun};
 use probity_store::{ScopedFutureExt as _, StoreError, Tx, work};
 
 use super::change::ConnectionSettingsChange;
 use super::live::{self, AcceptedCredentials};
+use super::runs::{cancel_going, drop_in_parts, forget_in_parts};
 use super::{CONNECTIONS_MAX, ConnectionPlace, platform, require, unlisted, visible};
 use super::{hooks, schedule};
 use crate::app::App;
@@ -106,8 +108,16 @@ pub async fn change_connection(
     let removal = if is_other { hooks::removal(app, &before).await? } else { None };
     let change = ConnectionChange { name, settings, credentials };
     let now = app.now();
-    let changed = app.store.write(|tx| change.make(tx, caller, &before, now).scope_boxed());
+    let going = if is_other { going(app, &before).await? } else { None };
+    let changed = app.store.write_bulk(work!(|tx| {
+        if is_other {
+            // Nothing that was read can be acted upon in the other account.
+            cancel_going(tx, &before, "the connection got credentials of another account", now).await?;
+        }
+        change.make(tx, caller, &before, now).await
+    }));
     let changed = changed.await?.ok_or_else(full)?;
+    ended(app, going, now).await?;
     if let Some(removal) = removal {
         removal.carry_out(app).await;
     }
@@ -176,7 +186,9 @@ pub async fn delete_connection(
     // While the credentials are stored.
     let removal = hooks::removal(app, &before).await?;
     let now = app.now();
-    let deleted = app.store.write(work!(|tx| {
+    let going = going(app, &before).await?;
+    let deleted = app.store.write_bulk(work!(|tx| {
+        cancel_going(tx, &before, "the connection was deleted", now).await?;
         let locked = connection::lock(tx, before.org, before.id, before.test).await?;
         if let Some((at, Disconnection::Deleted)) = locked.disconnected {
             return Ok(at);
@@ -189,11 +201,28 @@ pub async fn delete_connection(
         Ok::<_, StoreError>(now)
     }));
     let at = deleted.await?;
+    ended(app, going, now).await?;
     if let Some(removal) = removal {
         removal.carry_out(app).await;
     }
     let status = ConnectionStatus::Disconnected;
     Ok(DisconnectedConnection { id: before.id, provider: before.provider, status, disconnected_at: at.into() })
+}
+
+/// Returns the run in progress that is about to be canceled with its connection.
+async fn going(app: &App, of: &StoredConnection) -> Result<Option<ConnectionRun>, ApiError> {
+    let going = runs::going(&mut app.store.read().await?, of.org, of.id).await?;
+    if let Some(run) = &going {
+        forget_in_parts(app, run).await?;
+    }
+    Ok(going)
+}
+
+/// Does what is left to do after a run was canceled with its connection.
+async fn ended(app: &App, run: Option<ConnectionRun>, now: Millis) -> Result<(), ApiError> {
+    let Some(run) = run else { return Ok(()) };
+    app.callbacks.wake();
+    drop_in_parts(app, &run, now).await
 }
 
 /// Tries a connection's credentials at the platform.

@@ -74,6 +74,7 @@ fn reviewed(planned: &PlannedReview, row: ContactRow) -> ReviewedAction {
         action: action.kind.as_str(),
         reason: Reason::as_str(action.reason),
         suggestion: row.outcome.result.suggestion.filter(|_| action.kind == ContactAction::Fix),
+        doubt: action.doubt.clone(),
         verified_at: action.verified_at.into(),
     }
 }

@@ -17,9 +17,10 @@ use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use probity_store::connections::actions::{self, RowAction};
 use probity_store::connections::connection::{self, StoredConnection};
-use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun, STARTED_BY_KEY};
+use probity_store::connections::contacts;
+use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun, RunState, STARTED_BY_KEY};
 use probity_store::jobs::NewJob;
-use probity_store::{Conn, StoreError, Tx, work};
+use probity_store::{Conn, ScopedFutureExt as _, StoreError, Tx, work};
 
 use super::{ConnectionPlace, stored_job, unlisted, visible};
 use crate::app::App;
@@ -29,6 +30,8 @@ use crate::callers::once::Once;
 
 /// Maximum number of actions returned with a run.
 const EXAMPLES: i64 = 20;
+/// Contacts of a large run that are handled in one transaction when it is canceled.
+const PART: i64 = 5_000;
 
 pub async fn start_run(
     app: &App,
@@ -156,7 +159,7 @@ async fn examples(conn: &mut Conn, run: &ConnectionRun) -> Result<Vec<RunExample
             reason: Reason::as_str(action.reason),
             state: action.state.as_str(),
             suggestion: row.outcome.result.suggestion.filter(|_| is_fix),
-            message: action.message,
+            message: action.message.or(action.doubt),
             before: before.remove(&action.idx).and_then(|json| serde_json::from_slice(&json).ok()),
         })
     };
@@ -215,8 +218,39 @@ fn unconfirmed(outcome: &Confirmation) -> ApiError {
         Confirmation::Disconnected => {
             "the connection is disconnected, or has other credentials than the run; start another run".to_owned()
         }
+        Confirmation::InDoubt => {
+            "the planned actions are about contacts in doubt; decide about each of them in the review".to_owned()
+        }
         Confirmation::TestOnly => "a test connection never acts; create one in live mode or with a live key".to_owned(),
     })
+}
+
+/// Takes back, in parts, what a run without verdicts has noted of its contacts, before it is canceled. If it goes on instead, it
+/// verifies these contacts again.
+pub(super) async fn forget_in_parts(app: &App, run: &ConnectionRun) -> Result<(), ApiError> {
+    if run.rows <= PART || !matches!(run.state, RunState::Reading | RunState::Verifying) {
+        return Ok(());
+    }
+    let mut after = Some(Vec::new());
+    while let Some(last) = after {
+        after = app.store.write_bulk(|tx| contacts::forget_part(tx, run, &last, PART).scope_boxed()).await?;
+    }
+    Ok(())
+}
+
+/// Ignores, in parts, the open actions that a run still has after it was canceled.
+pub(super) async fn drop_in_parts(app: &App, run: &ConnectionRun, now: Millis) -> Result<(), ApiError> {
+    while app.store.write_bulk(|tx| runs::drop_more(tx, (run.org, run.job), now).scope_boxed()).await? {}
+    Ok(())
+}
+
+/// Cancels the run in progress of a connection that is not locked yet, as [`cancel_run`] does.
+pub(super) async fn cancel_going(tx: &mut Tx, of: &StoredConnection, why: &str, now: Millis) -> Result<(), StoreError> {
+    let end = runs::cancel_going(tx, (of.org, of.id), why, now).await?;
+    match end.and_then(|end| end.closed) {
+        Some(closed) => announce(tx, &closed, now).await,
+        None => Ok(()),
+    }
 }
 
 /// Cancels a run. Completed actions stay, and the others are dropped. Canceling an ended run changes nothing.
@@ -227,8 +261,12 @@ pub async fn cancel_run(
     id: JobId,
     once: &Once,
 ) -> Result<RunShown, ApiError> {
-    let (_, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
+    let mut conn = app.store.read().await?;
+    let (_, of) = visible(&mut conn, app, caller, place).await?;
+    let run = runs::by_id(&mut conn, of.org, of.id, id).await?;
+    drop(conn);
     let now = app.now();
+    forget_in_parts(app, &run).await?;
     let cancelled = app.store.write_bulk(work!(|tx| {
         let end = runs::cancel(tx, (of.org, of.id, id), now).await?;
         if let Some(closed) = end.and_then(|end| end.closed) {
@@ -238,5 +276,6 @@ pub async fn cancel_run(
     }));
     let shown = cancelled.await?;
     app.callbacks.wake();
+    drop_in_parts(app, &run, now).await?;
     Ok(shown)
 }

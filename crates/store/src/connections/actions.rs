@@ -49,6 +49,27 @@ probity_mail::named! {
 }
 crate::records::names!(ActionState);
 
+/// Reason why only a decision about its contact alone makes an action due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionDoubt {
+    /// The field holds no address, or more than one.
+    UnclearAddress,
+    /// The contact was unsubscribed, and is subscribed again since this time.
+    SubscribedAgain(Millis),
+}
+
+impl std::fmt::Display for ActionDoubt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::UnclearAddress => f.write_str("the contact has no single address"),
+            Self::SubscribedAgain(at) => {
+                let at = at.to_rfc3339();
+                write!(f, "subscribed again at the platform on {}", at.split('T').next().unwrap_or(&at))
+            }
+        }
+    }
+}
+
 /// Action to plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedAction {
@@ -58,6 +79,7 @@ pub struct PlannedAction {
     pub reason: Reason,
     /// Settlement time of the verdict.
     pub verified_at: Millis,
+    pub doubt: Option<ActionDoubt>,
 }
 
 /// Action of a run.
@@ -75,6 +97,8 @@ pub struct RowAction {
     pub attempts: i64,
     /// Platform's message, without addresses and credentials.
     pub message: Option<String>,
+    /// Why only a decision about its contact alone makes it due ([`ActionDoubt`]).
+    pub doubt: Option<String>,
     pub settled_at: Option<Millis>,
 }
 
@@ -119,15 +143,15 @@ pub struct SettledAction {
 /// Columns of an action.
 macro_rules! columns {
     () => {
-        "idx, kind, reason, state, verified_at, checked_at, attempts, message, settled_at"
+        "idx, kind, reason, state, verified_at, checked_at, attempts, message, doubt, settled_at"
     };
 }
 pub(crate) use columns;
 
 statements! {
-    PLAN = "INSERT INTO contact_action (org_no, job_no, idx, connection_id, kind, reason, verified_at, state, attempts) \
+    PLAN = "INSERT INTO contact_action (org_no, job_no, idx, connection_id, kind, reason, verified_at, doubt, state, attempts) \
             SELECT CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST(each.value ->> 0 AS BIGINT), CAST($4 AS TEXT), each.value ->> 1, \
-            each.value ->> 2, CAST(each.value ->> 3 AS BIGINT), 'planned', 0 FROM {each:$1} WHERE 1 = 1 \
+            each.value ->> 2, CAST(each.value ->> 3 AS BIGINT), each.value ->> 4, 'planned', 0 FROM {each:$1} WHERE 1 = 1 \
             ON CONFLICT (org_no, job_no, idx) DO NOTHING RETURNING kind, reason";
     COPIES = "SELECT idx, first_idx FROM job_duplicate WHERE org_no = $1 AND job_no = $2 \
               AND first_idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3})";
@@ -145,8 +169,14 @@ statements! {
                AND state IN ('planned', 'due')";
     TRIED = "UPDATE contact_action SET attempts = attempts + 1 WHERE org_no = $1 AND job_no = $2 AND idx = $3 AND state = 'due'";
     MOVE = "UPDATE contact_action SET state = $4 WHERE org_no = $1 AND job_no = $2 AND state = $3";
+    MAKE_DUE = "UPDATE contact_action SET state = 'due' WHERE org_no = $1 AND job_no = $2 AND state = 'planned' AND doubt IS NULL";
+    DOUBTED = "SELECT kind, reason, COUNT(*) AS actions FROM contact_action WHERE org_no = $1 AND job_no = $2 AND state = 'planned' \
+               AND doubt IS NOT NULL GROUP BY kind, reason";
     DROP_ROWS = "UPDATE contact_action SET state = 'ignored' WHERE org_no = $1 AND job_no = $2 AND state = $4 \
                  AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3}) RETURNING kind, reason";
+    DROP_SOME = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 AND state = $4 \
+                 AND idx IN (SELECT o.idx FROM contact_action o WHERE o.org_no = $1 AND o.job_no = $2 AND o.state = $4 \
+                 ORDER BY o.idx LIMIT $5) RETURNING kind, reason";
     DROP_OPEN = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 \
                  AND state IN ('planned', 'due')";
     [counting, review, settling]
@@ -162,7 +192,10 @@ pub async fn plan(
     if planned.is_empty() {
         return Ok(());
     }
-    let row = |of: &PlannedAction| json!([of.idx, of.kind, of.reason.as_str(), of.verified_at.0]);
+    let row = |of: &PlannedAction| {
+        let doubt = of.doubt.map(|doubt| doubt.to_string());
+        json!([of.idx, of.kind, of.reason.as_str(), of.verified_at.0, doubt])
+    };
     let rows: Vec<_> = planned.iter().map(row).collect();
     let added: Vec<_> = tx.all(&PLAN, args![json!(rows).to_string(), org, job, connection]).await?;
     counting::add(tx, org, job, added.into_iter().map(|(kind, reason)| (kind, reason, ActionState::Planned, 1))).await
@@ -237,11 +270,39 @@ pub(crate) async fn move_all(tx: &mut Tx, org: OrgNo, job: JobNo, from: ActionSt
     counting::move_all(tx, org, job, from, to).await
 }
 
+/// Makes the planned actions of a locked run due, except those in doubt.
+pub(crate) async fn make_due(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<()> {
+    tx.execute(&MAKE_DUE, args![org, job]).await?;
+    counting::move_all(tx, org, job, ActionState::Planned, ActionState::Due).await?;
+    let stay = doubted(tx, org, job).await?.into_iter();
+    let stay = stay
+        .flat_map(|(kind, reason, n)| [(kind, reason, ActionState::Due, -n), (kind, reason, ActionState::Planned, n)]);
+    counting::add(tx, org, job, stay).await
+}
+
+/// Counts the planned actions of a run that are in doubt, by kind and reason.
+pub(crate) async fn doubted(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Vec<(ContactAction, Reason, i64)>> {
+    tx.all(&DOUBTED, args![org, job]).await
+}
+
 /// Ignores the planned and due actions of a locked run.
 pub(crate) async fn drop_open(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
     tx.execute(&DROP_OPEN, args![org, job, now]).await?;
     counting::move_all(tx, org, job, ActionState::Planned, ActionState::Ignored).await?;
     counting::move_all(tx, org, job, ActionState::Due, ActionState::Ignored).await
+}
+
+/// Ignores planned and due actions of a locked run, up to a number of each. Returns whether others may be left.
+pub(crate) async fn drop_some(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis, at_most: usize) -> Result<bool> {
+    let limit = i64::try_from(at_most).unwrap_or(i64::MAX);
+    let mut is_left = false;
+    for state in [ActionState::Planned, ActionState::Due] {
+        let dropped: Vec<_> = tx.all(&DROP_SOME, args![org, job, now, state, limit]).await?;
+        is_left |= dropped.len() >= at_most;
+        let deltas = |(kind, reason)| [(kind, reason, state, -1), (kind, reason, ActionState::Ignored, 1)];
+        counting::add(tx, org, job, dropped.into_iter().flat_map(deltas)).await?;
+    }
+    Ok(is_left)
 }
 
 /// Ignores the planned and due actions of these rows.
@@ -255,5 +316,5 @@ pub(crate) async fn drop_rows(tx: &mut Tx, org: OrgNo, job: JobNo, rows: &[i64])
 }
 
 records!(row => RowAction {
-    idx, kind, reason, state, verified_at, checked_at, attempts, message, settled_at
+    idx, kind, reason, state, verified_at, checked_at, attempts, message, doubt, settled_at
 });

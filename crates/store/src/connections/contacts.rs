@@ -30,6 +30,7 @@ pub use blocks::{RunContact, contacts};
 pub(crate) use erasing::forget;
 pub use erasing::{blocks_behind, erase_rows};
 pub use marks::{ContactMark, DoneBefore, acted, marks};
+pub use picking::forget_part;
 pub(crate) use picking::{forget_reading, retire};
 
 probity_mail::named! {

@@ -214,6 +214,7 @@ pub(super) const PLANNED: &[AnswerColumn] = &[
     at("REASON", "/reason"),
     at("NEW ADDRESS", "/suggestion"),
     time("VERIFIED", "/verified_at"),
+    at("DOUBT", "/doubt"),
 ];
 
 const DECIDED_FIELDS: &[AnswerColumn] = &[at("actions decided", "/decided"), at("unchanged", "/unchanged")];

@@ -102,6 +102,7 @@ pub(crate) fn order(kind: ActionKind, contacts: &[ContactRecord], suggestion: Op
     let target = |contact: &ContactRecord| ActionTarget {
         id: contact.id.clone(),
         email: contact.email.clone(),
+        lists: contact.list.clone().into_iter().collect(),
         verdict: verdict.clone(),
         value: None,
     };

@@ -39,6 +39,9 @@ pub struct ReviewedAction {
     /// Address that the contact gets, if the action is `fix`; null otherwise.
     #[schema(required, examples(json!(null)))]
     pub suggestion: Option<String>,
+    /// Why only a decision about this contact starts the action, and not the confirmation of its run; null otherwise.
+    #[schema(required, examples(json!(null)))]
+    pub doubt: Option<String>,
     /// Time of the verdict.
     pub verified_at: Timestamp,
 }

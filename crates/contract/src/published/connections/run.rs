@@ -177,6 +177,9 @@ fn held_reason(brake: BrakeReason, contacts: i64, together: Option<BrakeCount>, 
 fn too_many(own: BrakeCount, together: Option<BrakeCount>) -> String {
     let begin = format!("{} of {} contacts would be unsubscribed, deleted or corrected", own.destructive, own.contacts);
     let Some(BrakeCount { contacts, destructive }) = together else {
+        if !own.is_too_many() {
+            return format!("{begin}; no other contact of the connection would be left");
+        }
         let allowed = allowed_unasked(own.contacts);
         return format!("{begin}; a run that no person started may change {allowed} without confirmation");
     };
@@ -257,7 +260,7 @@ pub struct RunExample {
     /// Address that the contact gets, if the action is `fix`; null otherwise.
     #[schema(required, examples(json!(null)))]
     pub suggestion: Option<String>,
-    /// Why the action was not done; null otherwise.
+    /// Why the action was not done, or why it waits for a decision about this contact; null otherwise.
     #[schema(required, examples(json!(null)))]
     pub message: Option<String>,
     /// Tags or fields that the contact had before the action, in the platform's form. Null if the platform adds a tag or writes
@@ -281,8 +284,9 @@ schema::schemas! {
     brakes = schema::or_null(schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), "Why the run needs \
         confirmation. `dry_run`: it only shows what would happen. `manual_mode`: a person decides about every \
         action. `first_run`: no run was confirmed with the connection's present settings and rules. \
-        `too_many_actions`: a run that a schedule or a key started would unsubscribe, delete or fix more than 25 \
-        contacts and more than 10 % of them, by itself or together with earlier ones that nobody confirmed. Null in \
+        `too_many_actions`: a run that a schedule or a key started would unsubscribe, delete or fix more than 3 \
+        contacts and more than 10 % of them, by itself or together with earlier ones that nobody confirmed, or any run \
+        all contacts of the connection. Null in \
         other states."));
     pub(super) kinds = schema::one_of(ContactAction::ALL.map(ContactAction::as_str), "Action on the contact. `fix`: \
         its address is changed to the suggested one.");
@@ -363,10 +367,13 @@ mod tests {
     fn a_run_that_earlier_ones_hold_says_what_was_counted_with_them() {
         let (kind, reason, state) = (ContactAction::Delete, Reason::Invalid, ActionState::Planned);
         let counts = [ActionCount { kind, reason, state, actions: 10 }];
-        let together = Some(BrakeCount { contacts: 34, destructive: 30 });
-        let expected = "10 of 10 contacts would be unsubscribed, deleted or corrected, 30 of 34 counted with earlier runs that \
-                        nobody confirmed; together, they may change 25 without confirmation";
-        assert_eq!(held_reason(BrakeReason::TooMany, 10, together, &counts), expected);
+        let together = Some(BrakeCount { contacts: 134, destructive: 30 });
+        let expected = "10 of 100 contacts would be unsubscribed, deleted or corrected, 30 of 134 counted with earlier runs that \
+                        nobody confirmed; together, they may change 13 without confirmation";
+        assert_eq!(held_reason(BrakeReason::TooMany, 100, together, &counts), expected);
+        let expected = "10 of 100 contacts would be unsubscribed, deleted or corrected; no other contact of the connection would be \
+                        left";
+        assert_eq!(held_reason(BrakeReason::TooMany, 100, None, &counts), expected);
     }
 
     #[test]

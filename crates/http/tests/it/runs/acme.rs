@@ -77,14 +77,29 @@ impl Acme {
 
     /// Returns the configuration of a service that can connect and reach the platform.
     pub(crate) fn config(&self, config: ServiceConfig) -> ServiceConfig {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runs");
-        let catalog = config.platforms.catalog.with_directory(&directory).unwrap();
+        self.config_in(config, &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/runs"))
+    }
+
+    fn config_in(&self, config: ServiceConfig, directory: &Path) -> ServiceConfig {
+        let catalog = config.platforms.catalog.with_directory(directory).unwrap();
         let mut platforms = PlatformConfig { catalog: Arc::new(catalog), ..config.platforms.clone() };
         platforms.hosts.0.push(self.address.to_string());
         ServiceConfig { platforms, ..config }
     }
 
-    /// Resets everything.
+    /// The same, for a service that deletes contacts in batches.
+    pub(crate) fn config_of_batches(&self, config: ServiceConfig) -> ServiceConfig {
+        let single = r#"request = { delete = "/contacts/{contact.id}" }"#;
+        let batch = r#"request = { post = "/contacts/deletions", json = { ids = [] } }
+batch = { max = 20, at = "/ids", each = "{contact.id}" }"#;
+        let text = include_str!("acme.toml");
+        assert!(text.contains(single));
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("acme.toml"), text.replace(single, batch)).unwrap();
+        self.config_in(config, directory.path())
+    }
+
+    /// Forgets everything.
     pub(crate) fn clear(&self) {
         *self.state.lock().unwrap() = AcmeState::default();
     }
@@ -138,7 +153,14 @@ impl Acme {
         email.clone_into(&mut self.state.lock().unwrap().contacts.get_mut(&id).unwrap().email);
     }
 
-    /// Changes a contact, as someone else would.
+    /// Sets the state of a contact in all of its lists, as the contact or another person does.
+    pub(crate) fn set_state(&self, id: u32, to: &str) {
+        let mut state = self.state.lock().unwrap();
+        let contact = state.contacts.get_mut(&id).unwrap();
+        contact.lists.values_mut().for_each(|state| to.clone_into(state));
+    }
+
+    /// Changes something about a contact as another person does.
     pub(crate) fn touch(&self, id: u32, at: i64) {
         self.state.lock().unwrap().contacts.get_mut(&id).unwrap().updated = at;
     }
@@ -230,6 +252,11 @@ impl AcmeState {
                 self.tags.push(body["name"].as_str().unwrap_or_default().to_owned());
                 axum::Json(json!({ "id": format!("t{}", self.tags.len() - 1) })).into_response()
             }
+            ("POST", ["contacts", "deletions"]) => {
+                let ids = body["ids"].as_array().into_iter().flatten().filter_map(|id| id.as_str()?.parse().ok());
+                ids.for_each(|id: u32| drop(self.contacts.remove(&id)));
+                status(200, "ok")
+            }
             (method, ["contacts", id, rest @ ..]) => self.contact(method, id, rest, &body),
             _ => status(400, "unknown path"),
         }
@@ -262,7 +289,10 @@ impl AcmeState {
         let Some(contact) = self.of(id) else { return status(404, "no such contact") };
         match (method, rest) {
             ("GET", []) => {
-                return axum::Json(json!({ "id": id, "email": contact.email, "fields": contact.fields }))
+                let lists: Vec<Value> =
+                    contact.lists.iter().map(|(id, state)| json!({ "id": id, "state": state })).collect();
+                let (email, fields) = (&contact.email, &contact.fields);
+                return axum::Json(json!({ "id": id, "email": email, "fields": fields, "lists": lists }))
                     .into_response();
             }
             ("DELETE", []) => {

@@ -6,8 +6,9 @@ use probity_account::plans::{Entitlement, EntitlementSet};
 use probity_account::scope::Scope;
 use serde_json::{Value, json};
 
-use super::{Customer, plans_with, with_contacts, with_contacts_on};
-use crate::test_app::{Call, pass, real_moment};
+use super::acme::Acme;
+use super::{CREDITS, Customer, plans, plans_with, with_contacts, with_contacts_on};
+use crate::test_app::{Call, TestApp, pass, real_moment};
 
 const ANN: &str = "ann@honest-mail.com";
 const NOBODY: &str = "nobody@honest-mail.com";
@@ -225,6 +226,29 @@ async fn a_platform_that_understands_nothing_brings_the_run_back_to_a_person() {
         customer.confirm(&id, 4).await.ok(200);
         let run = customer.until(&id, "finished").await;
         assert_eq!(run["actions"]["done"], 4);
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn of_a_batch_only_the_contact_that_the_platform_rejects_is_left() {
+    let acme = Acme::start().await;
+    TestApp::each(acme.config_of_batches(plans()), async |app| {
+        acme.clear();
+        for id in 1..=20 {
+            acme.add(id, &format!("nobody{id}@honest-mail.com"), &[("news", "active")]);
+        }
+        let customer = Customer::connected(app, &acme, json!({ "action": "delete" })).await;
+        for (id, status) in [(10, 422), (11, 422), (15, 422)] {
+            acme.fail_with(&format!("GET /v1/contacts/{id}"), status, &[], "{\"message\":\"scripted\"}", false);
+        }
+        let run = customer.whole_run().await;
+        assert_eq!((&run["actions"]["done"], &run["actions"]["failed"]), (&json!(17), &json!(3)), "{run:#}");
+        assert_eq!(acme.ids(), [10, 11, 15]);
+        assert_eq!(acme.asked("GET /v1/contacts/").len(), 20, "each is read once");
+        assert_eq!(acme.asked("POST /v1/contacts/deletions").len(), 1);
+        assert_eq!(customer.credits().await, [CREDITS - 20, 0, 20]);
     })
     .await;
 }

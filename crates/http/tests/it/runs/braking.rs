@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::guarding::{NOBODIES, actions};
-use super::{Customer, with_contacts};
+use super::{CREDITS, Customer, with_contacts};
 use crate::test_app::Call;
 
 #[tokio::test]
@@ -42,6 +42,7 @@ async fn settings_that_ask_for_no_more_than_was_confirmed_act_at_once() {
     ];
     for change in no_more {
         with_contacts(&NOBODIES, async |app, acme| {
+            acme.add(9, "user9@honest-mail.com", &[("news", "active")]);
             let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;
             customer.whole_run().await;
             acme.add(5, "nobody5@honest-mail.com", &[("news", "active")]);
@@ -77,16 +78,36 @@ async fn a_run_that_a_key_starts_waits_if_it_would_change_many_contacts() {
     with_contacts(&NOBODIES[..1], async |app, acme| {
         let customer = Customer::connected(app, acme, json!({ "action": "unsubscribe" })).await;
         customer.whole_run().await;
-        for id in 2..=27 {
+        acme.add(2, "user2@honest-mail.com", &[("news", "active")]);
+        for id in 3..=6 {
             acme.add(id, &format!("user{id}@null-mx.com"), &[("news", "active")]);
         }
         let id = customer.start(false).await;
         let run = customer.until(&id, "needs_confirmation").await;
-        let reason = "26 of 26 contacts would be unsubscribed, deleted or corrected; a run that no person started may \
-                      change 25 without confirmation";
+        let reason = "4 of 5 contacts would be unsubscribed, deleted or corrected; a run that no person started may \
+                      change 3 without confirmation";
         assert_eq!((&run["held_by"], &run["held_reason"]), (&json!("too_many_actions"), &json!(reason)), "{run:#}");
-        customer.confirm(&id, 26).await.ok(200);
+        customer.confirm(&id, 4).await.ok(200);
         customer.until(&id, "finished").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_list_is_not_emptied_without_a_person_however_short_it_is() {
+    with_contacts(&[NOBODIES[0], "user1@honest-mail.com"], async |app, acme| {
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        customer.whole_run().await;
+        assert_eq!(acme.ids(), [2]);
+        acme.rename(2, NOBODIES[1]);
+        let id = customer.start(false).await;
+        let run = customer.until(&id, "needs_confirmation").await;
+        let reason = "1 of 1 contacts would be unsubscribed, deleted or corrected; no other contact of the connection would be left";
+        assert_eq!((&run["held_by"], &run["held_reason"]), (&json!("too_many_actions"), &json!(reason)), "{run:#}");
+        customer.confirm(&id, 1).await.ok(200);
+        customer.until(&id, "finished").await;
+        assert_eq!((acme.ids(), customer.credits().await), (vec![], [CREDITS - 3, 0, 3]));
     })
     .await;
 }

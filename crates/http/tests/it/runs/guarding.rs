@@ -7,7 +7,7 @@ use probity_store::accounts::organization::OrgState;
 use serde_json::{Value, json};
 
 use super::acme::Acme;
-use super::{Customer, with_contacts};
+use super::{CREDITS, Customer, with_contacts};
 use crate::test_app::{Call, TestApp, pass, real_moment};
 
 pub(super) const NOBODIES: [&str; 4] =
@@ -64,7 +64,27 @@ async fn a_canceled_run_finishes_the_call_that_is_under_way_and_shows_what_it_di
     .await;
 }
 
-/// Does the same, with a platform that is silent after the first deletion.
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_contact_that_unsubscribes_before_the_act_is_not_deleted() {
+    with_contacts(&NOBODIES, async |app, acme| {
+        // Once it has left one of its lists, it still receives the mail of the other.
+        acme.add(5, "nobody5@honest-mail.com", &[("news", "active"), ("offers", "active")]);
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        let id = customer.start(false).await;
+        customer.until(&id, "needs_confirmation").await;
+        acme.add(5, "nobody5@honest-mail.com", &[("news", "left"), ("offers", "active")]);
+        acme.set_state(2, "left");
+        customer.confirm(&id, 5).await.ok(200);
+        let run = customer.until(&id, "finished").await;
+        assert_eq!((actions(&run), acme.ids()), ([4, 1, 0], vec![2]), "{run:#}");
+        assert_eq!(run["examples"][1]["message"], "changed at the platform");
+        assert_eq!(customer.credits().await, [CREDITS - 5, 0, 5]);
+    })
+    .await;
+}
+
+/// The same, with the platform silent after the first deletion.
 async fn silenced<'a>(app: &'a TestApp, acme: &'a Acme) -> (Customer<'a>, String) {
     let (customer, id) = acting(app, acme).await;
     acme.gate.forget_permits(usize::MAX);
@@ -109,7 +129,8 @@ async fn a_deleted_connection_acts_no_more() {
         let_pass(acme).await;
         assert_eq!(acme.ids(), [2, 3, 4]);
         let run = customer.run(&id).await;
-        assert_eq!((actions(&run), &run["state"]), ([1, 0, 3], &json!("needs_confirmation")), "{run:#}");
+        assert_eq!((actions(&run), &run["state"]), ([1, 3, 0], &json!("cancelled")), "{run:#}");
+        assert_eq!(run["fault"], "the connection was deleted");
     })
     .await;
 }
@@ -404,8 +425,9 @@ async fn a_deleted_connection_is_read_no_further() {
         app.send(Call::new("DELETE", &*customer.path).key(&customer.key)).await.ok(200);
         pass(Duration::from_secs(2)).await;
         acme.gate.add_permits(1_000);
-        let run = customer.until(&id, "failed").await;
-        assert_eq!(run["fault"], "the connection is disconnected");
+        let run = customer.until(&id, "cancelled").await;
+        assert_eq!(run["fault"], "the connection was deleted");
+        assert_eq!(customer.credits().await, [CREDITS, 0, 0]);
         assert!(acme.asked("GET /v1/lists/news").len() <= 4, "{:?}", acme.asked("GET"));
     })
     .await;

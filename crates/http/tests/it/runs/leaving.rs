@@ -51,7 +51,7 @@ async fn a_contact_that_has_left_some_of_its_lists_is_shown_so_when_its_run_ends
         let (customer, id) = leaving(app, acme).await;
         app.send(Call::new("DELETE", &*customer.path).key(&customer.key)).await.ok(200);
         let_pass(acme).await;
-        assert_eq!(shown(&customer, &id).await, [(json!("planned"), json!(PARTLY), true), done()]);
+        assert_eq!(shown(&customer, &id).await, [(json!("ignored"), json!(PARTLY), true), done()]);
     })
     .await;
     with_contacts(&NOBODIES, async |app, acme| {

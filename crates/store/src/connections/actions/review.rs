@@ -44,7 +44,7 @@ pub enum Undecidable {
 
 statements! {
     // Waiting runs only: in other runs, actions are incomplete or already decided about.
-    PAGE = "SELECT r.id, r.job_no, a.idx, a.kind, a.reason, a.state, a.verified_at, a.checked_at, a.attempts, a.message, a.settled_at \
+    PAGE = "SELECT r.id, r.job_no, a.idx, a.kind, a.reason, a.state, a.verified_at, a.checked_at, a.attempts, a.message, a.doubt, a.settled_at \
             FROM contact_action a JOIN connection_run r ON r.org_no = a.org_no AND r.job_no = a.job_no \
             WHERE a.org_no = $1 AND a.connection_id = $2 AND a.state = 'planned' AND r.state = 'needs_confirmation' \
             AND (a.job_no > $3 OR (a.job_no = $3 AND a.idx > $4)) ORDER BY a.job_no, a.idx LIMIT $5";

@@ -17,11 +17,17 @@ use crate::db::{Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 use crate::privacy::suppressions::SuppressionTag;
-use crate::records::{ReadColumns as _, listed, records};
+use crate::records::{ReadColumns as _, TypedStatements as _, listed, records};
 
 statements! {
-    FORGET_READING = "UPDATE contact_mark SET verified_at = before_at WHERE org_no = $1 AND connection_id = $2 AND job_no = $3";
-    // Contacts of the share that were not read have left. They count as verified, to let others take their turn.
+    // Marks that were taken back before stay as they are.
+    FORGET_READING = "UPDATE contact_mark SET verified_at = before_at WHERE org_no = $1 AND connection_id = $2 AND job_no = $3 \
+                      AND (before_at IS NULL OR verified_at <> before_at) AND verified_at IS NOT NULL";
+    LAST_OF_PART = "SELECT contact FROM contact_mark WHERE org_no = $1 AND connection_id = $2 AND contact > $3 ORDER BY contact \
+                    LIMIT 1 OFFSET $4";
+    FORGET_PART = "UPDATE contact_mark SET verified_at = before_at WHERE org_no = $1 AND connection_id = $2 AND job_no = $3 \
+                   AND contact > $4 AND contact <= $5";
+    // Contacts of the share that were not read have left. They count as verified, so that others get their turn.
     RETIRE = "UPDATE contact_mark SET verified_at = $4 WHERE org_no = $1 AND connection_id = $2 AND job_no <> $3 \
               AND (verified_at < $5 OR (verified_at = $5 AND contact <= $6))";
 }
@@ -76,7 +82,18 @@ pub(crate) async fn forget_reading(tx: &mut Tx, run: &ConnectionRun) -> Result<(
     tx.execute(&FORGET_READING, args![run.org, run.connection, run.job]).await.map(drop)
 }
 
-/// Retires the contacts of a complete run's share that were not read.
+/// Takes back what a run has noted of up to `at_most` contacts of its connection after one, or from the first on. Returns the last of
+/// them if there are more: a large run is canceled in parts, so that the database serves others meanwhile.
+pub async fn forget_part(tx: &mut Tx, run: &ConnectionRun, after: &[u8], at_most: i64) -> Result<Option<Vec<u8>>> {
+    let ConnectionRun { org, connection, job, .. } = run;
+    let last: Option<Vec<u8>> = tx.find(&LAST_OF_PART, args![org, connection, after, at_most - 1]).await?;
+    if let Some(last) = &last {
+        tx.execute(&FORGET_PART, args![org, connection, job, after, last]).await?;
+    }
+    Ok(last)
+}
+
+/// Retires the contacts of a complete run's share that it has not met.
 pub(crate) async fn retire(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
     let ContactPick::Oldest { cut: Some((at, last)), .. } = &run.pick else { return Ok(()) };
     tx.execute(&RETIRE, args!(run => org, connection, job; now, at, last)).await.map(drop)

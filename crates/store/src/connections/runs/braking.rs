@@ -31,6 +31,9 @@ statements! {
     ACTIONS = concat!("SELECT CAST(COALESCE(SUM(c.actions), 0) AS BIGINT) AS n FROM connection_run r \
               JOIN contact_action_count c ON c.org_no = r.org_no AND c.job_no = r.job_no WHERE ", unasked!(),
               " AND c.kind IN ('unsubscribe', 'delete', 'fix') AND c.state IN ('due', 'done', 'gone', 'taken')");
+    // Up to a number of known contacts, without those that runs have removed.
+    LEFT = "SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM contact_mark WHERE org_no = $1 AND connection_id = $2 \
+            AND (acted IS NULL OR acted NOT IN ('unsubscribe', 'delete')) LIMIT $3) AS part";
     COUNTED = "UPDATE connection_run SET unasked = $3, together_contacts = $4, together_actions = $5 \
                WHERE org_no = $1 AND job_no = $2";
 }
@@ -54,12 +57,14 @@ pub(super) async fn held_by(
         is_trusted: of.trusted,
         manual_mode: settings.manual_mode,
         is_watched: is_watched(tx, run).await?,
+        is_whole: destructive > 0 && left(tx, run, destructive + 1).await? <= destructive,
         own,
         together: earlier(tx, run, together_ms(settings.decay_days)).await?.with(own, run.pick == ContactPick::All),
     };
     let held_by = brake(facts);
     let unasked = (held_by.is_none() && !facts.is_watched).then_some(1_i64);
-    let together = Some(facts.together).filter(|_| held_by == Some(BrakeReason::TooMany) && !own.is_too_many());
+    let is_by_sum = held_by == Some(BrakeReason::TooMany) && !own.is_too_many() && facts.together.is_too_many();
+    let together = Some(facts.together).filter(|_| is_by_sum && !facts.is_whole);
     let (contacts, actions) = together.map(|count| (count.contacts, count.destructive)).unzip();
     tx.execute(&COUNTED, args![run.org, run.job, unasked, contacts, actions]).await?;
     Ok(held_by)
@@ -74,7 +79,12 @@ async fn is_watched(tx: &mut Tx, run: &ConnectionRun) -> Result<bool> {
     Ok(job.started_by.as_deref() != Some(STARTED_BY_KEY))
 }
 
-/// Counts the actions of earlier runs without confirmation.
+/// Counts the contacts that the connection has, as far as runs have read them, up to a number.
+async fn left(tx: &mut Tx, run: &ConnectionRun, at_most: i64) -> Result<i64> {
+    tx.one(&LEFT, args!(run => org, connection; at_most)).await
+}
+
+/// Counts what earlier runs did without confirmation.
 async fn earlier(tx: &mut Tx, run: &ConnectionRun, within_ms: i64) -> Result<UnaskedRuns> {
     let since = run.created_at + -within_ms;
     let values = || args!(run => org, connection; since, &run.account_tag);

@@ -6,7 +6,7 @@ use probity_mail::time::Millis;
 
 use super::claiming::held;
 use super::replacing::{lock_waiting, replace};
-use super::{ConnectionRun, ContactPick, RunFence, RunState, braking, by_id, by_job, columns};
+use super::{ConnectionRun, ContactPick, RunFence, RunState, braking, by_id, by_job, columns, going};
 use crate::connections::actions::{self, ActionState};
 use crate::connections::{contacts, schedule};
 use crate::db::error::{Result, StoreError};
@@ -29,6 +29,8 @@ pub enum Confirmation {
     Disconnected,
     /// A test key created the connection, so it never acts.
     TestOnly,
+    /// All planned actions are in doubt.
+    InDoubt,
 }
 
 /// Result of ending a run, with the remaining tasks of the caller.
@@ -38,6 +40,12 @@ pub struct RunEnd {
     /// Job that was closed with the run.
     pub closed: Option<ClosedJob>,
 }
+
+/// Open actions of a canceled run that are ignored in one transaction.
+const DROPPED_AT_ONCE: usize = 5_000;
+
+/// Shown with a run all of whose planned actions are in doubt.
+const IN_DOUBT: &str = "the remaining contacts are in doubt; decide about each of them in the review";
 
 statements! {
     LOCK = concat!("SELECT ", columns!(), " FROM connection_run WHERE org_no = $1 AND job_no = $2 {for_update}");
@@ -106,16 +114,24 @@ pub async fn conclude(tx: &mut Tx, fence: &RunFence, now: Millis) -> Result<Conn
         all += count.actions;
         destructive += if count.kind.is_destructive() { count.actions } else { 0 };
     }
+    // Only decisions make these due.
+    let doubted = actions::doubted(tx, run.org, run.job).await?;
+    for (kind, _, count) in &doubted {
+        all -= count;
+        destructive -= if kind.is_destructive() { *count } else { 0 };
+    }
     let held_by = braking::held_by(tx, &run, &connection, destructive).await?;
     let to = match held_by {
-        _ if all == 0 => RunState::Finished,
+        _ if all == 0 && doubted.is_empty() => RunState::Finished,
+        None if all == 0 => RunState::NeedsConfirmation,
         Some(_) => RunState::NeedsConfirmation,
         None => RunState::Acting,
     };
     let shown = held_by.filter(|_| to == RunState::NeedsConfirmation).map(BrakeReason::as_str);
-    tx.execute(&SET_STATE, args![run.org, run.job, to, None::<&str>, shown, now]).await?;
+    let fault = (all == 0 && to == RunState::NeedsConfirmation).then_some(IN_DOUBT);
+    tx.execute(&SET_STATE, args![run.org, run.job, to, fault, shown, now]).await?;
     if to == RunState::Acting {
-        actions::move_all(tx, run.org, run.job, ActionState::Planned, ActionState::Due).await?;
+        actions::make_due(tx, run.org, run.job).await?;
     }
     synced(tx, &run, now).await?;
     lock(tx, run.org, run.job).await
@@ -208,13 +224,20 @@ pub async fn confirm(
     if !connected.active || connected.account_tag != run.account_tag {
         return Ok(Confirmation::Disconnected);
     }
+    if count_doubted(tx, &run).await? == planned {
+        return Ok(Confirmation::InDoubt);
+    }
     act(tx, &run, now).await?;
-    actions::move_all(tx, org, job, ActionState::Planned, ActionState::Due).await?;
+    actions::make_due(tx, org, job).await?;
     tx.execute(&CONFIRM, args![org, job, now]).await?;
     if !connected.settings.ask_for_more_than(&braking::settings_of(&run)?) {
         tx.execute(&TRUST, args![org, connection, now, job]).await?;
     }
     Ok(Confirmation::Confirmed)
+}
+
+async fn count_doubted(tx: &mut Tx, run: &ConnectionRun) -> Result<i64> {
+    Ok(actions::doubted(tx, run.org, run.job).await?.iter().map(|(_, _, count)| count).sum())
 }
 
 /// Lets a locked run perform its due actions. Fails with [`StoreError::Conflict`] if another run of the connection is
@@ -232,12 +255,14 @@ pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Connecti
 pub async fn finish_acting(tx: &mut Tx, fence: &RunFence, now: Millis) -> Result<RunState> {
     let run = held(tx, fence, RunState::Acting).await?;
     let counts = actions::counts(tx, run.org, run.job).await?;
-    let left = |state: ActionState| counts.iter().any(|count| count.state == state && count.actions > 0);
-    if left(ActionState::Due) {
+    let left = |state| counts.iter().filter(|count| count.state == state).map(|count| count.actions).sum::<i64>();
+    if left(ActionState::Due) > 0 {
         return Ok(RunState::Acting);
     }
-    let to = if left(ActionState::Planned) { RunState::NeedsConfirmation } else { RunState::Finished };
-    set(tx, &run, to, None, now).await?;
+    let planned = left(ActionState::Planned);
+    let to = if planned > 0 { RunState::NeedsConfirmation } else { RunState::Finished };
+    let is_in_doubt = planned > 0 && count_doubted(tx, &run).await? == planned;
+    set(tx, &run, to, is_in_doubt.then_some(IN_DOUBT), now).await?;
     Ok(to)
 }
 
@@ -288,9 +313,33 @@ async fn lock_held(tx: &mut Tx, fence: &RunFence) -> Result<ConnectionRun> {
     held(tx, fence, run.state).await.map_err(|_| StoreError::LeaseLost)
 }
 
-/// Cancels a run: contacts read so far are discarded, its job is canceled, and its open actions are ignored. Returns `None`
-/// if the run had ended.
-pub async fn cancel(tx: &mut Tx, (org, connection, id): (OrgNo, ConnId, JobId), now: Millis) -> Result<Option<RunEnd>> {
+/// Cancels a run: contacts read so far are discarded, its job is canceled, and its open actions are ignored, up to a
+/// number; the caller ignores the others ([`drop_more`]). Returns `None` if the run had ended.
+pub async fn cancel(tx: &mut Tx, place: (OrgNo, ConnId, JobId), now: Millis) -> Result<Option<RunEnd>> {
+    cancel_because(tx, place, None, now).await
+}
+
+/// Cancels the active run of a connection, if any, before the connection is locked.
+pub async fn cancel_going(
+    tx: &mut Tx,
+    (org, connection): (OrgNo, ConnId),
+    why: &str,
+    now: Millis,
+) -> Result<Option<RunEnd>> {
+    let Some(run) = going(tx, org, connection).await? else { return Ok(None) };
+    match cancel_because(tx, (org, connection, run.id), Some(why), now).await {
+        // It has just ended, and left no trace.
+        Err(StoreError::NotFound) => Ok(None),
+        ended => ended,
+    }
+}
+
+async fn cancel_because(
+    tx: &mut Tx,
+    (org, connection, id): (OrgNo, ConnId, JobId),
+    why: Option<&str>,
+    now: Millis,
+) -> Result<Option<RunEnd>> {
     let found = by_id(tx, org, connection, id).await?;
     if found.state.is_over() {
         return Ok(None);
@@ -300,9 +349,9 @@ pub async fn cancel(tx: &mut Tx, (org, connection, id): (OrgNo, ConnId, JobId), 
     if run.state.is_over() {
         return Ok(None);
     }
-    set(tx, &run, RunState::Cancelled, None, now).await?;
+    set(tx, &run, RunState::Cancelled, why, now).await?;
     give_back(tx, &run, RunState::Cancelled, now).await?;
-    actions::drop_open(tx, org, run.job, now).await?;
+    actions::drop_some(tx, (org, run.job), now, DROPPED_AT_ONCE).await?;
     let closed = match run.state {
         RunState::Reading => {
             jobs::discard(tx, org, run.job, now).await?;
@@ -312,6 +361,15 @@ pub async fn cancel(tx: &mut Tx, (org, connection, id): (OrgNo, ConnId, JobId), 
         _ => None,
     };
     Ok(Some(RunEnd { run: ConnectionRun { state: RunState::Cancelled, ..run }, closed }))
+}
+
+/// Ignores more of a canceled run's open actions. Returns whether others may be left.
+pub async fn drop_more(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis) -> Result<bool> {
+    let run: Option<ConnectionRun> = tx.find(&LOCK, args![org, job]).await?;
+    match run {
+        Some(run) if run.state == RunState::Cancelled => actions::drop_some(tx, (org, job), now, DROPPED_AT_ONCE).await,
+        _ => Ok(false),
+    }
 }
 
 /// Makes the run of a closed job due. Its row is locked after the job's.

@@ -289,6 +289,7 @@ mod tests {
         ("contact_action.reason", WORD),
         ("contact_action.state", WORD),
         ("contact_action.message", "what a platform said, without addresses"),
+        ("contact_action.doubt", "why a person decides, without addresses"),
         ("contact_action_day.kind", WORD),
         ("contact_action_count.kind", WORD),
         ("contact_action_count.reason", WORD),

@@ -129,7 +129,13 @@ async fn complete(store: &Store, run: &ConnectionRun, rows: i64, planned: &[(i64
     let part = SettledPart { results, done: true, ..SettledPart::default() };
     let actions: Vec<PlannedAction> = planned
         .iter()
-        .map(|(idx, kind, reason)| PlannedAction { idx: *idx, kind: *kind, reason: *reason, verified_at: NOW })
+        .map(|(idx, kind, reason)| PlannedAction {
+            idx: *idx,
+            kind: *kind,
+            reason: *reason,
+            verified_at: NOW,
+            doubt: None,
+        })
         .collect();
     let (fence, actions) = (claimed[0].fence, &actions);
     let settled = store.write(|tx| {

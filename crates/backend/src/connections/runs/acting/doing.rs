@@ -21,7 +21,7 @@ use crate::connections::runs::account::RunAccount;
 use crate::connections::runs::held::{HeldRun, RunStop};
 
 /// Consecutive requests that the platform rejects as invalid, after which the run waits for a user.
-const PARKED_MAX: usize = 5;
+const REJECTED_MAX: usize = 5;
 /// Outcomes settled at a time, unless fewer remain or they have waited for some time.
 const SETTLED_MAX: usize = 20;
 
@@ -41,7 +41,15 @@ pub(super) struct Doing<'a> {
     unsettled: &'a mut UnsettledActions,
     /// Number of lists in which a contact still needs an action, by its index in the slice.
     open: BTreeMap<usize, usize>,
-    parked: usize,
+    rejected: Rejections,
+}
+
+/// Consecutive requests that the platform rejected as invalid. Contacts may be readable where none can be changed, and the other way
+/// round, so these are counted separately.
+#[derive(Default)]
+struct Rejections {
+    looks: usize,
+    acts: usize,
 }
 
 impl<'a> Doing<'a> {
@@ -49,7 +57,8 @@ impl<'a> Doing<'a> {
         let DecidedSlice { account, due: slice, seen, .. } = slice;
         let Carried { memory, unsettled } = carried;
         unsettled.begin_slice();
-        Self { held, account, slice, seen, has_changed: false, memory, unsettled, open: BTreeMap::new(), parked: 0 }
+        let (open, rejected) = (BTreeMap::new(), Rejections::default());
+        Self { held, account, slice, seen, has_changed: false, memory, unsettled, open, rejected }
     }
 
     /// Performs all actions. Returns false if something has changed meanwhile.
@@ -129,31 +138,21 @@ impl<'a> Doing<'a> {
     async fn group(&mut self, order: ActionOrder, mut places: Vec<usize>) -> Result<(), RunStop> {
         // A contact that is parked in one list is left alone in the others, too.
         places.retain(|place| self.open.contains_key(place));
-        while !places.is_empty() {
-            let targets = places.iter().map(|place| target(&self.slice.contacts[*place])).collect();
-            let order = ActionOrder { targets, ..order.clone() };
-            let (file, credentials) = (self.account.access.file, &self.account.access.credentials);
-            let acting = Acting::new(file, credentials, order, self.memory.clone());
-            let fault = match acting {
-                Ok(acting) => match self.drive(acting, &mut places).await? {
-                    None => return Ok(()),
-                    Some(fault) => fault,
-                },
-                Err(fault) => fault,
-            };
-            if fault.class != ErrorClass::Invalid {
-                return Err(RunStop::Call(fault, self.account.access.token_version));
-            }
-            // A fault of this program or of the connector file: this contact is left to the operator.
-            let Some(first) = (!places.is_empty()).then(|| places.remove(0)) else { return Ok(()) };
-            tracing::error!(run = %self.held.run.id, fault = fault.message, "a platform rejects an action as invalid");
-            self.park(first, &fault.message);
-            self.parked += 1;
-            if self.parked >= PARKED_MAX {
-                return Err(RunStop::Unable(fault.message));
-            }
+        if places.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let targets = places.iter().map(|place| target(&self.slice.contacts[*place])).collect();
+        let order = ActionOrder { targets, ..order };
+        let (file, credentials) = (self.account.access.file, &self.account.access.credentials);
+        let fault = match Acting::new(file, credentials, order, self.memory.clone()) {
+            Ok(acting) => self.drive(acting, &mut places).await?,
+            Err(fault) => Some(fault),
+        };
+        match fault {
+            None => Ok(()),
+            Some(fault) if fault.class == ErrorClass::Invalid => self.reject(&places, fault),
+            Some(fault) => Err(RunStop::Call(fault, self.account.access.token_version)),
+        }
     }
 
     /// Sends the requests of a machine. `places` keeps the contacts without an outcome. Returns the fault that stopped it,
@@ -161,30 +160,24 @@ impl<'a> Doing<'a> {
     async fn drive(&mut self, mut acting: Acting<'a>, places: &mut Vec<usize>) -> Result<Option<Fault>, RunStop> {
         let (held, account) = (self.held, self.account);
         let all = places.clone();
-        let fault = loop {
+        let end = loop {
             let request = match acting.next(held.now()) {
                 Ok(ActStep::Send(request)) => request,
-                Ok(ActStep::Done) => break None,
-                Err(fault) => break Some(fault),
+                Ok(ActStep::Done) => break Ok(None),
+                Err(fault) => break Ok(Some(fault)),
             };
             let (called, flushed) = self.flushing(call(held, account, self.seen, &request)).await;
             let Some(answer) = called? else {
                 self.has_changed = true;
-                break None;
+                break Ok(None);
             };
             let answered = match answer {
-                Ok(response) => acting.answer(&response),
-                Err(call) => Err(call.fault(&account.access.file.provider.name)),
+                Ok(response) => self.answer(&mut acting, &response, (&all, &mut *places)),
+                Err(call) => Ok(Some(call.fault(&account.access.file.provider.name))),
             };
             match answered {
-                Ok(settled) => {
-                    // What is looked up first may be allowed to credentials that may change nothing.
-                    if !settled.is_empty() {
-                        held.succeed();
-                    }
-                    self.take(&all, places, settled);
-                }
-                Err(fault) => break Some(fault),
+                Ok(None) => {}
+                end => break end,
             }
             // After the response, which may report a change at the platform.
             flushed?;
@@ -198,7 +191,54 @@ impl<'a> Doing<'a> {
         let silent: Vec<Settled> = silent.collect();
         self.take(&all, places, silent);
         self.memory.clone_from(acting.memory());
-        Ok(fault)
+        end
+    }
+
+    /// Processes a response. Returns the fault that stops the machine, if any: a contact that alone is rejected is left out.
+    fn answer(
+        &mut self,
+        acting: &mut Acting<'_>,
+        response: &Response,
+        (all, places): (&[usize], &mut Vec<usize>),
+    ) -> Result<Option<Fault>, RunStop> {
+        let is_look = acting.is_looking();
+        match acting.answer(response) {
+            Ok(settled) => {
+                if is_look {
+                    self.rejected.looks = 0;
+                }
+                // What is looked up first may be allowed to credentials that may change nothing.
+                if !settled.is_empty() {
+                    self.held.succeed();
+                }
+                self.take(all, places, settled);
+                Ok(None)
+            }
+            Err(fault) if fault.class == ErrorClass::Invalid => match acting.leave_out(&fault.message) {
+                Some(index) => {
+                    places.retain(|place| *place != all[index]);
+                    self.park(all[index], &fault.message);
+                    let rejected = if is_look { &mut self.rejected.looks } else { &mut self.rejected.acts };
+                    *rejected += 1;
+                    if *rejected >= REJECTED_MAX { Err(RunStop::Unable(fault.message)) } else { Ok(None) }
+                }
+                None => Ok(Some(fault)),
+            },
+            Err(fault) => Ok(Some(fault)),
+        }
+    }
+
+    /// Processes a request about no single contact that is rejected as invalid, such as one for a tag. Contacts that share it are
+    /// parked if they are few; otherwise the run waits for a user with them.
+    fn reject(&mut self, places: &[usize], fault: Fault) -> Result<(), RunStop> {
+        self.rejected.acts += places.len();
+        if self.rejected.acts >= REJECTED_MAX {
+            return Err(RunStop::Unable(fault.message));
+        }
+        for place in places {
+            self.park(*place, &fault.message);
+        }
+        Ok(())
     }
 
     /// Makes a call, and settles earlier outcomes meanwhile: at once if they are many, otherwise when they have waited for some
@@ -223,7 +263,7 @@ impl<'a> Doing<'a> {
         for Settled { index, outcome, before } in settled {
             let place = all[index];
             places.retain(|other| *other != place);
-            self.parked = 0;
+            self.rejected.acts = 0;
             let contact = &self.slice.contacts[place];
             let left = self.open.get_mut(&place).map_or(0, |open| {
                 *open = open.saturating_sub(1);
@@ -234,7 +274,9 @@ impl<'a> Doing<'a> {
         }
     }
 
+    /// Leaves a contact to the operator: a fault of this program or of the connector file.
     fn park(&mut self, place: usize, message: &str) {
+        tracing::error!(run = %self.held.run.id, fault = message, "a platform rejects an action as invalid");
         self.open.remove(&place);
         let contact = &self.slice.contacts[place];
         let end = (ActionState::Parked, Some(message.to_owned()));
@@ -263,6 +305,7 @@ fn target(contact: &DueContact) -> ActionTarget {
     ActionTarget {
         id: contact.contact.id.clone(),
         email: contact.email.clone(),
+        lists: contact.contact.lists.clone(),
         verdict: facts.clone(),
         value: Some(value),
     }

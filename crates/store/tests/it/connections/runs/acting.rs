@@ -296,7 +296,7 @@ async fn a_settlement_that_is_repeated_plans_once() {
     for_each_database(async |store| {
         let connection = connected(&store, 1).await;
         let run = start(&store, &new_run(&connection, 1)).await.unwrap();
-        let one = PlannedAction { idx: 3, kind: DELETE, reason: GONE, verified_at: NOW };
+        let one = PlannedAction { idx: 3, kind: DELETE, reason: GONE, verified_at: NOW, doubt: None };
         let other = PlannedAction { kind: ContactAction::Unsubscribe, ..one };
         for action in [one, one, other] {
             let planned = store.write(|tx| {
@@ -378,6 +378,46 @@ async fn a_page_counts_what_is_no_row() {
         }
         let run = run_of(&store, &claimed.run).await;
         assert_eq!((run.contacts, run.rows), (6, 2));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_large_run_is_canceled_in_parts() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        let planned: Vec<_> = (0..5_500).map(|idx| (idx, DELETE, GONE)).collect();
+        let run = concluded(&store, &new_run(&of, 1), 5_600, &planned).await;
+        assert_eq!(cancel(&store, &run).await, Some(RunState::Cancelled));
+        assert_eq!(counts(&store, &run).await[&(DELETE, ActionState::Planned)], 500);
+        let more = async || store.write(|tx| runs::drop_more(tx, (run.org, run.job), NOW).scope_boxed()).await.unwrap();
+        assert!(!more().await);
+        assert_eq!(counts(&store, &run).await, BTreeMap::from([((DELETE, ActionState::Ignored), 5_500)]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_canceled_run_has_noted_is_taken_back_in_parts() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        let run = start(&store, &new_run(&of, 1)).await.unwrap();
+        let claimed = claim(&store, NOW).await.unwrap();
+        let contacts: Vec<_> = (0..25).map(|n| contact(n, None)).collect();
+        store_page(&store, &claimed, &contacts, b"{}").await.unwrap();
+        let run = run_of(&store, &run).await;
+        let (mut parts, mut after) = (0, Some(Vec::new()));
+        while let Some(last) = after {
+            after = store.write(|tx| contacts::forget_part(tx, &run, &last, 10).scope_boxed()).await.unwrap();
+            parts += 1;
+        }
+        assert_eq!(parts, 3);
+        assert_eq!(cancel(&store, &run).await, Some(RunState::Cancelled));
+        // All of them are unverified again.
+        let night = NewRun { cause: RunCause::Autofloss, ..new_run(&of, 2) };
+        start(&store, &night).await.unwrap();
+        let claimed = claim(&store, NOW).await.unwrap();
+        assert_eq!(store_page(&store, &claimed, &contacts, b"{}").await.unwrap(), 25);
     })
     .await;
 }

@@ -83,21 +83,21 @@ async fn automatic_runs_count_together_until_a_person_confirms_them() {
     for_each_database(async |store| {
         let of = connected(&store, 1).await;
         trust(&store, &of).await;
-        acts(&store, &poll(&of, 1), 20, 20).await;
-        let held = waits(&store, &poll(&of, 2), 10, 10).await;
-        assert_eq!(held.together, count(30, 30));
+        acts(&store, &poll(&of, 1), 3, 3).await;
+        let held = waits(&store, &poll(&of, 2), 2, 2).await;
+        assert_eq!(held.together, count(5, 5));
         let harmless = concluded(&store, &poll(&of, 3), 5, &[]).await;
         assert_eq!((harmless.state, harmless.brake), (RunState::Finished, None), "it adds nothing");
         // Runs of all kinds; held actions are neither in the rows nor in the actions.
         let night = nth_run(&of, 4, RunCause::Autofloss, DAY_MS);
-        let night = waits(&store, &night, 6, 6).await;
-        assert_eq!(night.together, count(31, 26));
-        // The confirmation covers the earlier runs, too. Later ones count.
-        assert_eq!(confirm(&store, &night, 6).await.unwrap(), Confirmation::Confirmed);
+        let night = waits(&store, &night, 2, 2).await;
+        assert_eq!(night.together, count(10, 5));
+        // Who confirms has seen the earlier runs, too. Those since count.
+        assert_eq!(confirm(&store, &night, 2).await.unwrap(), Confirmation::Confirmed);
         let confirmed = ConnectionRun { state: RunState::Acting, brake: None, ..night };
         act(&store, &confirmed).await;
-        acts(&store, &poll(&of, 5), 20, 20).await;
-        assert_eq!(waits(&store, &poll(&of, 6), 6, 6).await.together, count(26, 26));
+        acts(&store, &poll(&of, 5), 3, 3).await;
+        assert_eq!(waits(&store, &poll(&of, 6), 2, 2).await.together, count(5, 5));
     })
     .await;
 }
@@ -111,9 +111,10 @@ async fn clean_contacts_leave_room_for_a_tenth_and_for_no_run_that_is_bad_by_its
         assert_eq!(clean.state, RunState::Finished);
         // 30 of 430 in total.
         assert_eq!(waits(&store, &poll(&of, 4), 30, 30).await.together, None, "by itself");
-        acts(&store, &poll(&of, 5), 20, 20).await;
-        acts(&store, &poll(&of, 6), 20, 20).await;
-        assert_eq!(waits(&store, &poll(&of, 7), 20, 20).await.together, count(460, 60));
+        for n in 5..=18 {
+            acts(&store, &poll(&of, n), 3, 3).await;
+        }
+        assert_eq!(waits(&store, &poll(&of, 19), 3, 3).await.together, count(445, 45));
     })
     .await;
 }
@@ -126,14 +127,14 @@ async fn contacts_of_runs_that_did_not_end_well_leave_no_room() {
         waits(&store, &poll(&of, 1), 400, 41).await;
         let cancelled = waits(&store, &poll(&of, 4), 400, 41).await;
         assert_eq!(cancel(&store, &cancelled).await, Some(RunState::Cancelled));
-        let stopped = concluded(&store, &poll(&of, 7), 400, &bad(5)).await;
+        let stopped = concluded(&store, &poll(&of, 7), 400, &bad(2)).await;
         assert_eq!(stopped.state, RunState::Acting);
         assert_eq!(cancel(&store, &stopped).await, Some(RunState::Cancelled));
         start(&store, &poll(&of, 10)).await.unwrap();
         let failing = claim(&store, NOW).await.unwrap();
         store.write(|tx| runs::fail(tx, &failing.fence, "refused", NOW).scope_boxed()).await.unwrap();
-        acts(&store, &poll(&of, 11), 20, 20).await;
-        assert_eq!(waits(&store, &poll(&of, 12), 20, 20).await.together, count(40, 40));
+        acts(&store, &poll(&of, 11), 3, 3).await;
+        assert_eq!(waits(&store, &poll(&of, 12), 3, 3).await.together, count(6, 6));
     })
     .await;
 }
@@ -143,11 +144,11 @@ async fn what_an_interrupted_run_has_done_counts() {
     for_each_database(async |store| {
         let of = connected(&store, 1).await;
         trust(&store, &of).await;
-        let run = concluded(&store, &poll(&of, 1), 20, &bad(20)).await;
+        let run = concluded(&store, &poll(&of, 1), 30, &bad(3)).await;
         let claimed = claim(&store, NOW).await.unwrap();
         let (state, mark) = (ActionState::Done, [9; 16]);
         let done: Vec<_> =
-            (0..18).map(|idx| SettledAction { idx, state, message: None, undo: None, mark, effect: None }).collect();
+            (0..2).map(|idx| SettledAction { idx, state, message: None, undo: None, mark, effect: None }).collect();
         let (fence, done) = (&claimed.fence, &done);
         let stopped = store.write(|tx| {
             async move {
@@ -157,12 +158,12 @@ async fn what_an_interrupted_run_has_done_counts() {
             .scope_boxed()
         });
         assert_eq!(stopped.await.unwrap().state, RunState::NeedsConfirmation);
-        let held = waits(&store, &poll(&of, 2), 8, 8).await;
-        assert_eq!(held.together, count(26, 26));
-        // A user has confirmed it since.
-        assert_eq!(confirm(&store, &run, 2).await.unwrap(), Confirmation::Confirmed);
+        let held = waits(&store, &poll(&of, 2), 3, 3).await;
+        assert_eq!(held.together, count(5, 5));
+        // A person has looked at it since.
+        assert_eq!(confirm(&store, &run, 1).await.unwrap(), Confirmation::Confirmed);
         assert_eq!(cancel(&store, &run).await, Some(RunState::Cancelled));
-        acts(&store, &poll(&of, 3), 8, 8).await;
+        acts(&store, &poll(&of, 3), 3, 3).await;
     })
     .await;
 }
@@ -176,9 +177,9 @@ async fn runs_count_together_for_30_days_or_a_longer_period_of_decay() {
             let of = StoredConnection { settings, ..of };
             trust(&store, &of).await;
             let earlier = nth_run(&of, 1, RunCause::Instafloss, before_days * DAY_MS);
-            acts(&store, &earlier, 20, 20).await;
+            acts(&store, &earlier, 3, 3).await;
             let later = NewRun { job: NewJob { at: NOW, ..poll(&of, 2).job }, ..poll(&of, 2) };
-            let run = concluded(&store, &later, 10, &bad(10)).await;
+            let run = concluded(&store, &later, 2, &bad(2)).await;
             let expected = if counts { RunState::NeedsConfirmation } else { RunState::Acting };
             assert_eq!(run.state, expected, "{before_days} days before, with a period of {decay_days}");
         })
@@ -207,13 +208,13 @@ async fn shares_of_decay_protection_empty_no_list_one_by_one() {
     for_each_database(async |store| {
         let of = connected(&store, 1).await;
         trust(&store, &of).await;
-        for n in 1..=2 {
+        for n in 1..=3 {
             let run = decay(&store, &of, n).await;
-            act(&store, &through(&store, &run, 12, &bad(12)).await).await;
+            act(&store, &through(&store, &run, 1, &bad(1)).await).await;
         }
-        let run = decay(&store, &of, 3).await;
-        let run = through(&store, &run, 12, &bad(12)).await;
-        assert_eq!((run.brake, run.together), (Some(BrakeReason::TooMany), count(36, 36)));
+        let run = decay(&store, &of, 4).await;
+        let run = through(&store, &run, 1, &bad(1)).await;
+        assert_eq!((run.brake, run.together), (Some(BrakeReason::TooMany), count(4, 4)));
     })
     .await;
 }
@@ -233,8 +234,8 @@ async fn a_person_watches_the_runs_that_they_start() {
             for n in 1..=2 {
                 acts(&store, &started_by(&of, n, who), 100, 60).await;
             }
-            // They do not count for others either.
-            acts(&store, &poll(&of, 3), 20, 20).await;
+            // Nor do they count for others.
+            acts(&store, &poll(&of, 3), 3, 3).await;
         })
         .await;
     }
@@ -246,10 +247,10 @@ async fn nobody_watches_a_run_that_a_key_starts() {
         let of = connected(&store, 1).await;
         trust(&store, &of).await;
         assert_eq!(waits(&store, &started_by(&of, 1, STARTED_BY_KEY), 100, 60).await.together, None);
-        // The contacts are the same each time, so they count once.
-        acts(&store, &started_by(&of, 2, STARTED_BY_KEY), 100, 20).await;
-        let run = waits(&store, &started_by(&of, 3, STARTED_BY_KEY), 100, 20).await;
-        assert_eq!(run.together, count(100, 40));
+        // All contacts are the same each time, so they count once.
+        acts(&store, &started_by(&of, 2, STARTED_BY_KEY), 100, 6).await;
+        let run = waits(&store, &started_by(&of, 3, STARTED_BY_KEY), 100, 6).await;
+        assert_eq!(run.together, count(100, 12));
     })
     .await;
 }
@@ -259,7 +260,7 @@ async fn runs_in_another_account_do_not_count() {
     for_each_database(async |store| {
         let of = connected(&store, 1).await;
         trust(&store, &of).await;
-        acts(&store, &poll(&of, 1), 20, 20).await;
+        acts(&store, &poll(&of, 1), 3, 3).await;
         let reconnected = store.write(|tx| {
             async {
                 let locked = connection::lock(tx, of.org, of.id, false).await?;
@@ -272,7 +273,22 @@ async fn runs_in_another_account_do_not_count() {
         assert_eq!(first.brake, Some(BrakeReason::First));
         assert_eq!(confirm(&store, &first, 1).await.unwrap(), Confirmation::Confirmed);
         cancel(&store, &first).await;
-        acts(&store, &poll(&of, 2), 20, 20).await;
+        acts(&store, &poll(&of, 2), 3, 3).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_would_leave_no_other_contact_asks_whoever_has_started_it() {
+    for_each_database(async |store| {
+        let of = connected(&store, 1).await;
+        trust(&store, &of).await;
+        // The two contacts that the connection has.
+        let whole = waits(&store, &started_by(&of, 1, "manual"), 2, 2).await;
+        assert_eq!(whole.together, None);
+        assert_eq!(cancel(&store, &whole).await, Some(RunState::Cancelled));
+        acts(&store, &started_by(&of, 2, "manual"), 2, 1).await;
+        acts(&store, &started_by(&of, 3, "manual"), 3, 2).await;
     })
     .await;
 }
