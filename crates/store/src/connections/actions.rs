@@ -174,9 +174,9 @@ statements! {
                AND doubt IS NOT NULL GROUP BY kind, reason";
     DROP_ROWS = "UPDATE contact_action SET state = 'ignored' WHERE org_no = $1 AND job_no = $2 AND state = $4 \
                  AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3}) RETURNING kind, reason";
-    DROP_SOME = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 AND state = $4 \
-                 AND idx IN (SELECT o.idx FROM contact_action o WHERE o.org_no = $1 AND o.job_no = $2 AND o.state = $4 \
-                 ORDER BY o.idx LIMIT $5) RETURNING kind, reason";
+    LAST_OF_PART = "SELECT idx FROM contact_action WHERE org_no = $1 AND job_no = $2 AND state = $3 ORDER BY idx LIMIT 1 OFFSET $4";
+    DROP_PART = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 AND state = $4 \
+                 AND idx <= $5 RETURNING kind, reason";
     DROP_OPEN = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 \
                  AND state IN ('planned', 'due')";
     [counting, review, settling]
@@ -293,12 +293,12 @@ pub(crate) async fn drop_open(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) 
 }
 
 /// Ignores planned and due actions of a locked run, up to a number of each. Returns whether others may be left.
-pub(crate) async fn drop_some(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis, at_most: usize) -> Result<bool> {
-    let limit = i64::try_from(at_most).unwrap_or(i64::MAX);
+pub(crate) async fn drop_some(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis, at_most: i64) -> Result<bool> {
     let mut is_left = false;
     for state in [ActionState::Planned, ActionState::Due] {
-        let dropped: Vec<_> = tx.all(&DROP_SOME, args![org, job, now, state, limit]).await?;
-        is_left |= dropped.len() >= at_most;
+        let last: Option<i64> = tx.find(&LAST_OF_PART, args![org, job, state, at_most - 1]).await?;
+        is_left |= last.is_some();
+        let dropped: Vec<_> = tx.all(&DROP_PART, args![org, job, now, state, last.unwrap_or(i64::MAX)]).await?;
         let deltas = |(kind, reason)| [(kind, reason, state, -1), (kind, reason, ActionState::Ignored, 1)];
         counting::add(tx, org, job, dropped.into_iter().flat_map(deltas)).await?;
     }

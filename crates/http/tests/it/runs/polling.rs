@@ -145,6 +145,7 @@ async fn polls_share_one_brake_until_a_person_confirms_them() {
             }
         };
         polled.patch(json!({ "action": "unsubscribe", "aggressiveness": "normal", "instafloss": false })).await;
+        polled.world.account(|account| account.add("user1@honest-mail.com", EspState::Subscribed, &[1]));
         add(0, 1);
         let start = Call::new("POST", format!("{}/runs", polled.path)).json(&json!({})).key(&polled.key);
         polled.app.send(start).await.ok(201);

@@ -42,7 +42,7 @@ pub struct RunEnd {
 }
 
 /// Open actions of a canceled run that are ignored in one transaction.
-const DROPPED_AT_ONCE: usize = 5_000;
+const DROPPED_AT_ONCE: i64 = 5_000;
 
 /// Shown with a run all of whose planned actions are in doubt.
 const IN_DOUBT: &str = "the remaining contacts are in doubt; decide about each of them in the review";
