@@ -268,7 +268,7 @@ fn a_contact_that_cannot_be_read_holds_up_no_other_one() {
     });
 }
 
-/// Whether a platform shows of a single contact that it has unsubscribed. Mailman and GetResponse remove it instead.
+/// Whether a platform shows of a single contact that it has unsubscribed. Mailman and `GetResponse` remove it instead.
 fn shows_opt_outs(vendor: EspVendor) -> bool {
     !matches!(vendor, EspVendor::Mailman | EspVendor::Getresponse)
 }
