@@ -17,7 +17,7 @@ use probity_store::{Result, ScopedFutureExt as _, Store, StoreError};
 
 use super::{
     DELETE, GONE, LEASE_MS, cancel, claim, concluded, confirm, connected, contact, counts, is_lost, new_run, run_of,
-    start, trust,
+    start, store_page, trust,
 };
 use crate::connections::{NOW, by_id, insert, nth};
 use crate::databases::for_each_database;
