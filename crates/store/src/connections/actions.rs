@@ -174,7 +174,8 @@ statements! {
                AND doubt IS NOT NULL GROUP BY kind, reason";
     DROP_ROWS = "UPDATE contact_action SET state = 'ignored' WHERE org_no = $1 AND job_no = $2 AND state = $4 \
                  AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3}) RETURNING kind, reason";
-    LAST_OF_PART = "SELECT idx FROM contact_action WHERE org_no = $1 AND job_no = $2 AND state = $3 ORDER BY idx LIMIT 1 OFFSET $4";
+    LAST_OF_PART = "SELECT idx FROM (SELECT idx FROM contact_action WHERE org_no = $1 AND job_no = $2 AND state = $3 ORDER BY idx \
+                    LIMIT $4) AS part ORDER BY idx DESC LIMIT 1";
     DROP_PART = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 AND state = $4 \
                  AND idx <= $5 RETURNING kind, reason";
     DROP_OPEN = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 \
@@ -296,9 +297,10 @@ pub(crate) async fn drop_open(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) 
 pub(crate) async fn drop_some(tx: &mut Tx, (org, job): (OrgNo, JobNo), now: Millis, at_most: i64) -> Result<bool> {
     let mut is_left = false;
     for state in [ActionState::Planned, ActionState::Due] {
-        let last: Option<i64> = tx.find(&LAST_OF_PART, args![org, job, state, at_most - 1]).await?;
-        is_left |= last.is_some();
-        let dropped: Vec<_> = tx.all(&DROP_PART, args![org, job, now, state, last.unwrap_or(i64::MAX)]).await?;
+        let last: Option<i64> = tx.find(&LAST_OF_PART, args![org, job, state, at_most]).await?;
+        let Some(last) = last else { continue };
+        let dropped: Vec<_> = tx.all(&DROP_PART, args![org, job, now, state, last]).await?;
+        is_left |= i64::try_from(dropped.len()).is_ok_and(|count| count == at_most);
         let deltas = |(kind, reason)| [(kind, reason, state, -1), (kind, reason, ActionState::Ignored, 1)];
         counting::add(tx, org, job, dropped.into_iter().flat_map(deltas)).await?;
     }

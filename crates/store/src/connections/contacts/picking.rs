@@ -23,8 +23,8 @@ statements! {
     // Marks that were taken back before stay as they are.
     FORGET_READING = "UPDATE contact_mark SET verified_at = before_at WHERE org_no = $1 AND connection_id = $2 AND job_no = $3 \
                       AND (before_at IS NULL OR verified_at <> before_at) AND verified_at IS NOT NULL";
-    LAST_OF_PART = "SELECT contact FROM contact_mark WHERE org_no = $1 AND connection_id = $2 AND contact > $3 ORDER BY contact \
-                    LIMIT 1 OFFSET $4";
+    LAST_OF_PART = "SELECT contact FROM (SELECT contact FROM contact_mark WHERE org_no = $1 AND connection_id = $2 AND contact > $3 \
+                    ORDER BY contact LIMIT $4) AS part ORDER BY contact DESC LIMIT 1";
     FORGET_PART = "UPDATE contact_mark SET verified_at = before_at WHERE org_no = $1 AND connection_id = $2 AND job_no = $3 \
                    AND contact > $4 AND contact <= $5";
     // Contacts of the share that were not read have left. They count as verified, so that others get their turn.
@@ -83,10 +83,10 @@ pub(crate) async fn forget_reading(tx: &mut Tx, run: &ConnectionRun) -> Result<(
 }
 
 /// Takes back what a run has noted of up to `at_most` contacts of its connection after one, or from the first on. Returns the last of
-/// them if there are more: a large run is canceled in parts, so that the database serves others meanwhile.
+/// them, if there are any: a large run is canceled in parts, so that the database serves others meanwhile.
 pub async fn forget_part(tx: &mut Tx, run: &ConnectionRun, after: &[u8], at_most: i64) -> Result<Option<Vec<u8>>> {
     let ConnectionRun { org, connection, job, .. } = run;
-    let last: Option<Vec<u8>> = tx.find(&LAST_OF_PART, args![org, connection, after, at_most - 1]).await?;
+    let last: Option<Vec<u8>> = tx.find(&LAST_OF_PART, args![org, connection, after, at_most]).await?;
     if let Some(last) = &last {
         tx.execute(&FORGET_PART, args![org, connection, job, after, last]).await?;
     }
