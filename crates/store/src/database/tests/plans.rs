@@ -40,6 +40,8 @@ const MAY_SORT: &[(&str, &str)] = &[
     ("activity::notices::LOST", "an organization's connections, whose number is bounded"),
     ("connections::connection::ACTIVE", "an organization's connections, whose number is bounded"),
     ("connections::connection::FORMER", "an organization's connections, whose number is bounded"),
+    ("connections::actions::LAST_OF_PART", "those that the limit let through, to find the last one"),
+    ("connections::contacts::picking::LAST_OF_PART", "those that the limit let through, to find the last one"),
     ("connections::schedule::CUT", "those that the limit let through, to find the last one"),
     ("credits::upkeep::ENDED_BUCKETS", "those that the limit let through, to lock them in order"),
     ("credits::upkeep::ENDED_HOLDS", "those that the limit let through, to lock them in order"),

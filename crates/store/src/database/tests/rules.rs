@@ -118,7 +118,8 @@ fn objections(name: &str, text: &str) -> Vec<String> {
         .collect();
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for (at, _) in flat.match_indices("COUNT(") {
-        let bounded = flat[at..].starts_with("COUNT(*) FROM (SELECT 1 ") && flat[at..].contains("LIMIT");
+        let bounded =
+            flat[at..].replacen(" AS n", "", 1).starts_with("COUNT(*) FROM (SELECT 1 ") && flat[at..].contains("LIMIT");
         if !bounded && !COUNTING.contains(&name) {
             found.push("COUNT is for bounded counts only; counters are maintained".into());
         }
