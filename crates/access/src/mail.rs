@@ -1,13 +1,13 @@
 //! Email to users through the operator's relay: links for invitations and new passwords, notices about their organization, and
 //! reports.
 //!
-//! Mail waits in the database with its invitation, so no request waits for the relay, and pending mail survives a stop.
+//! Mail waits in the database, so no request waits for the relay, and pending mail survives a stop.
 //! `worker` sends it. The service connects only to the operator's relay, with the configured credentials. The source IPs and
 //! limits of verification are not involved.
 
 pub mod forgotten;
 mod lists;
-pub mod notices;
+mod notices;
 mod reports;
 pub mod worker;
 

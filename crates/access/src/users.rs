@@ -12,7 +12,7 @@ use probity_contract::merge_patch::PatchField;
 use probity_mail::time::Millis;
 use probity_store::accounts::organization::{self, OrgRecord};
 use probity_store::accounts::people::sessions;
-use probity_store::accounts::users::{self, MemberRole, TeamMember, UserStatus, invitations, mail, profile};
+use probity_store::accounts::users::{self, MemberRole, TeamMember, UserStatus, invitations, profile};
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor, EventSubject};
 use probity_store::{OrgNo, StoreError, Tx};
 
@@ -149,7 +149,7 @@ pub async fn invite(
     let (invitation, secret) = Making { by_mail, ..making }.invitation(&invited, act.now);
     invitations::issue(tx, &invitation).await?;
     let language = wish.language(tx, act.org).await?;
-    mail::speak(tx, act.org, invited.id, language).await?;
+    invitations::speak(tx, act.org, invited.id, language).await?;
     act.happened(tx, AccountEventKind::MemberInvited, invited.id).await?;
     Ok(Ok((invited, secret)))
 }

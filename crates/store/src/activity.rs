@@ -1,13 +1,12 @@
 //! Activity of an account: its events, timeline, reports, and mail about them.
 
 pub mod events;
-pub mod list_mail;
-pub mod notices;
+pub mod letters;
 pub mod report_mail;
 pub mod reports;
 pub mod requests;
 pub mod timeline;
 
 crate::db::statements! {
-    [events, list_mail, notices, report_mail, reports, requests, timeline]
+    [events, letters, report_mail, reports, requests, timeline]
 }

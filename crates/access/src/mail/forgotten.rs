@@ -9,7 +9,7 @@ use probity_mail::time::Millis;
 use probity_store::accounts::people::forgotten::{self, ForgottenPassword, StandingLink};
 use probity_store::accounts::people::passwords;
 use probity_store::accounts::users::invitations::{self, Invitation};
-use probity_store::accounts::users::{self, TeamMember, mail};
+use probity_store::accounts::users::{self, TeamMember};
 use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventActor, EventSubject};
 use probity_store::{ScopedFutureExt as _, StoreError, Tx};
 
@@ -80,7 +80,7 @@ async fn issue(tx: &mut Tx, secrets: &Secrets, asked: &ForgottenPassword, now: M
                 invitations::issue(tx, &link(secrets, &member, standing, now)).await?;
             }
         }
-        mail::speak(tx, org, id, asked.language).await?;
+        invitations::speak(tx, org, id, asked.language).await?;
         let made = AccountChange::about(AccountEventKind::ResetLinkCreated, EventSubject::Member(id));
         events::add(tx, org, now, Some(EventActor::System), &[made]).await?;
     }

@@ -1,93 +1,78 @@
 //! Mail to members whose list is over.
-//!
-//! It is sent like notices: leased, handed to the relay, and recorded; at least once, with the same message ID if it is sent
-//! twice. What the relay does not accept within 2 days is dropped.
 
-use probity_letters::{Letter, ListLetter};
-use probity_store::activity::list_mail::{self, ClaimedListMail};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_letters::ListLetter;
+use probity_store::StoreError;
+use probity_store::activity::letters::ClaimedLetter;
+use probity_store::jobs::{self, Job, JobNo};
 
-use crate::mail::OutgoingMail;
-use crate::mail::worker::{Mailer, News, claim_due, unless_lost};
+use crate::mail::worker::{Mailer, WrittenMail};
 
 impl Mailer {
-    /// Sends the mail about lists that are over.
-    pub(super) async fn tell_of_lists(&self) -> Result<(), StoreError> {
-        loop {
-            let claims = claim_due!(self, list_mail);
-            if claims.is_empty() {
-                return Ok(());
-            }
-            for claimed in claims {
-                self.tell_of_list(&claimed).await?;
-            }
+    /// Writes the mail about a list; `None` if the list no longer exists.
+    pub(super) async fn list(&self, claimed: &ClaimedLetter) -> Result<Option<WrittenMail>, StoreError> {
+        let Ok(job) = claimed.key.subject.parse().map(JobNo) else { return Ok(None) };
+        match jobs::by_no(&mut self.store.read().await?, claimed.key.org, job).await {
+            Err(StoreError::NotFound) => Ok(None),
+            job => Ok(Some(written(claimed, &job?, self.config.dashboard()))),
         }
     }
-
-    async fn tell_of_list(&self, claimed: &ClaimedListMail) -> Result<(), StoreError> {
-        let (letter, id) = written(claimed, self.config.dashboard());
-        let mail = OutgoingMail { to: &claimed.email, id: &id, letter: &letter, unsubscribe: None };
-        let again = self.hand_news(mail, news(claimed)).await;
-        unless_lost(self.store.write(|tx| list_mail::record(tx, claimed, again).scope_boxed()).await)
-    }
 }
 
-fn news(claimed: &ClaimedListMail) -> News {
-    News { org: claimed.org, what: "a list is over", since: claimed.finished_at, attempts: claimed.attempts }
-}
-
-/// Writes the letter, and the ID of its message.
-fn written(claimed: &ClaimedListMail, dashboard: &str) -> (Letter, String) {
-    let ClaimedListMail { id, rows, processed, passed, .. } = *claimed;
-    let letter = ListLetter { title: claimed.title.as_deref(), id, rows, processed, passed };
-    (letter.written(claimed.language.unwrap_or_default(), dashboard), format!("list.{id}.{}", claimed.user))
+fn written(claimed: &ClaimedLetter, job: &Job, dashboard: &str) -> WrittenMail {
+    let Job { id, rows, counts, .. } = *job;
+    let letter =
+        ListLetter { title: job.title.as_deref(), id, rows, processed: counts.processed, passed: counts.passed };
+    let letter = letter.written(claimed.language.unwrap_or_default(), dashboard);
+    WrittenMail::news(claimed, format!("list.{id}.{}", claimed.user), letter)
 }
 
 #[cfg(test)]
 mod tests {
-    use probity_account::id::{JobId, UserId};
+    use probity_account::id::JobId;
     use probity_account::language::PageLanguage;
     use probity_mail::time::Millis;
     use probity_store::OrgNo;
-    use probity_store::jobs::JobNo;
+    use probity_store::activity::letters::LetterKind;
+    use probity_store::jobs::{JobCounts, JobState};
 
     use super::*;
-    use crate::mail::RelayResult;
-    use crate::mail::worker::NEWS_MS;
+    use crate::mail::worker::tests::claimed;
 
-    fn claimed() -> ClaimedListMail {
-        ClaimedListMail {
+    fn job(processed: i64) -> Job {
+        Job {
             org: OrgNo(5),
-            job: JobNo(7),
-            user: UserId::from_bits(1),
-            email: "ann@example.com".into(),
-            language: None,
+            no: JobNo(7),
             id: JobId::from_bits(2),
+            test: false,
+            source: String::new(),
+            started_by: None,
+            source_action: None,
+            actor: None,
+            integration: None,
             title: Some("kunden.csv".into()),
+            tags: Vec::new(),
+            state: JobState::Completed,
+            webhook_url: None,
             rows: 10,
-            processed: 10,
-            passed: 8,
-            finished_at: Millis(1_000),
-            attempts: 0,
-            run: String::new(),
+            repeated: None,
+            counts: JobCounts { processed, passed: 8, ..JobCounts::default() },
+            charged: 0,
+            created_at: Millis(0),
+            started_at: None,
+            hurried_at: None,
+            finished_at: Some(Millis(1_000)),
+            purged_at: None,
         }
     }
 
     #[test]
     fn mail_about_a_list_is_in_the_language_of_its_reader() {
-        let (letter, id) = written(&claimed(), "https://verify.example.com");
+        let of = claimed(LetterKind::List, 0);
+        let WrittenMail { letter, id, .. } = written(&of, &job(10), "https://verify.example.com");
         assert_eq!((letter.subject.as_str(), id.starts_with("list.job_")), ("kunden.csv is verified", true));
-        let german = ClaimedListMail { language: Some(PageLanguage::De), processed: 9, ..claimed() };
-        let (letter, _) = written(&german, "https://verify.example.com");
+        let german = ClaimedLetter { language: Some(PageLanguage::De), ..of };
+        let WrittenMail { letter, .. } = written(&german, &job(9), "https://verify.example.com");
         assert_eq!(letter.subject, "kunden.csv wurde gestoppt");
         assert!(letter.text.contains("  Zeilen: 10\n  Geprüft: 9\n  Zustellbar: 8\n"), "{}", letter.text);
-    }
-
-    #[test]
-    fn it_is_tried_while_it_is_news() {
-        let not_now = || RelayResult::NotNow(String::new());
-        assert_eq!(news(&claimed()).again(&RelayResult::Taken, Millis(1_000)), None);
-        assert_eq!(news(&claimed()).again(&not_now(), Millis(1_000)), Some(Millis(61_000)));
-        assert_eq!(news(&claimed()).again(&not_now(), Millis(NEWS_MS)), None);
     }
 }

@@ -1,8 +1,7 @@
 //! Reports to members: after a run of a connection, of a week, and of a month.
 //!
-//! They are sent like notices: leased, handed to the relay, and recorded; at least once, with the same message ID if one is sent
-//! twice. A report has the figures of the time at which it is sent. What the relay does not accept within 2 days is dropped, and a
-//! report without anything to say is not sent. `of_run` and `of_period` read what is in them.
+//! A report has the figures of the time at which it is sent, and one without anything to say is not sent. `of_run` and `of_period`
+//! read what is in them.
 
 mod of_period;
 mod of_run;
@@ -13,11 +12,11 @@ use std::collections::btree_map::Entry;
 use probity_account::id::JobId;
 use probity_account::reports::{ReportKind, ReportPeriod};
 use probity_letters::{Letter, ReportLinks};
-use probity_store::activity::report_mail::{self, ClaimedReport};
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, work};
+use probity_store::activity::letters::ClaimedLetter;
+use probity_store::activity::report_mail;
+use probity_store::{OrgNo, StoreError, work};
 
-use crate::mail::OutgoingMail;
-use crate::mail::worker::{Mailer, News, claim_due, unless_lost};
+use crate::mail::worker::{Mailer, WrittenMail};
 use of_period::PeriodFigures;
 
 /// Members whose reports are planned at a time, and how often in a round.
@@ -25,20 +24,11 @@ const PLANS: i64 = 100;
 const LOOKS: usize = 20;
 
 /// Figures of the periods that the members of a claim share.
-type ReadFigures = BTreeMap<(OrgNo, ReportKind, String), PeriodFigures>;
+pub(super) type ReadFigures = BTreeMap<(OrgNo, ReportKind, String), PeriodFigures>;
 
 impl Mailer {
-    /// Queues the weekly and monthly reports that are due, then sends some reports: invitations do not wait for all of them.
-    pub(super) async fn report(&self) -> Result<(), StoreError> {
-        self.plan_reports().await?;
-        let mut read = ReadFigures::new();
-        for claimed in claim_due!(self, report_mail) {
-            self.report_one(&claimed, &mut read).await?;
-        }
-        Ok(())
-    }
-
-    async fn plan_reports(&self) -> Result<(), StoreError> {
+    /// Queues the weekly and monthly reports that are due.
+    pub(super) async fn plan_reports(&self) -> Result<(), StoreError> {
         for _ in 0..LOOKS {
             let now = self.clock.now();
             let mut conn = self.store.read().await?;
@@ -58,48 +48,43 @@ impl Mailer {
         Ok(())
     }
 
-    async fn report_one(&self, claimed: &ClaimedReport, read: &mut ReadFigures) -> Result<(), StoreError> {
-        let token = self.secrets.unsubscribe_token((claimed.org, claimed.user), claimed.kind);
+    /// Writes a report; `None` if there is nothing to report.
+    pub(super) async fn report(
+        &self,
+        claimed: &ClaimedLetter,
+        kind: ReportKind,
+        read: &mut ReadFigures,
+    ) -> Result<Option<WrittenMail>, StoreError> {
+        let token = self.secrets.unsubscribe_token((claimed.key.org, claimed.user), kind);
         let dashboard = self.config.dashboard();
         let unsubscribe = format!("{dashboard}/unsubscribe/{token}");
         let links = ReportLinks { dashboard, unsubscribe: &unsubscribe };
-        let again = match self.letter(claimed, links, read).await? {
-            Some(letter) => {
-                let ClaimedReport { kind, subject, user, created_at, .. } = claimed;
-                let id = format!("report.{kind}.{subject}.{user}.{}", created_at.0);
-                let unsubscribe = Some(unsubscribe.as_str());
-                let mail = OutgoingMail { to: &claimed.email, id: &id, letter: &letter, unsubscribe };
-                self.hand_news(mail, news(claimed)).await
-            }
-            None => None,
-        };
-        unless_lost(self.store.write(|tx| report_mail::record(tx, claimed, again).scope_boxed()).await)
+        let Some(letter) = self.report_letter(claimed, kind, links, read).await? else { return Ok(None) };
+        let id = format!("report.{kind}.{}.{}.{}", claimed.key.subject, claimed.user, claimed.created_at.0);
+        Ok(Some(WrittenMail { unsubscribe: Some(unsubscribe), ..WrittenMail::news(claimed, id, letter) }))
     }
 
-    /// Writes a report; `None` if there is nothing to report.
-    async fn letter(
+    async fn report_letter(
         &self,
-        claimed: &ClaimedReport,
+        claimed: &ClaimedLetter,
+        kind: ReportKind,
         links: ReportLinks<'_>,
         read: &mut ReadFigures,
     ) -> Result<Option<Letter>, StoreError> {
+        let (org, subject) = (claimed.key.org, &claimed.key.subject);
         let mut conn = self.store.read().await?;
-        if claimed.kind == ReportKind::Run {
-            let Ok(id) = claimed.subject.parse::<JobId>() else { return Ok(None) };
+        if kind == ReportKind::Run {
+            let Ok(id) = subject.parse::<JobId>() else { return Ok(None) };
             return of_run::letter(&mut conn, claimed, id, links).await;
         }
-        let Some(period) = ReportPeriod::starting(claimed.kind, &claimed.subject) else { return Ok(None) };
-        let figures = match read.entry((claimed.org, claimed.kind, claimed.subject.clone())) {
+        let Some(period) = ReportPeriod::starting(kind, subject) else { return Ok(None) };
+        let figures = match read.entry((org, kind, subject.clone())) {
             Entry::Occupied(read) => read.into_mut(),
-            Entry::Vacant(place) => place.insert(PeriodFigures::read(&mut conn, claimed.org, &period).await?),
+            Entry::Vacant(place) => place.insert(PeriodFigures::read(&mut conn, org, &period).await?),
         };
         let language = claimed.language.unwrap_or_default();
         Ok(figures.letter(claimed.org_name.as_deref(), period, |letter| letter.written(language, links)))
     }
-}
-
-fn news(claimed: &ClaimedReport) -> News {
-    News { org: claimed.org, what: "report", since: claimed.created_at, attempts: claimed.attempts }
 }
 
 #[cfg(test)]

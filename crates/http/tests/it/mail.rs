@@ -14,6 +14,7 @@ use probity_service::app::ApiConfig;
 use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::organization::OrgRecord;
 use probity_store::accounts::users::{self, invitations, profile};
+use probity_store::activity::letters::{self, LetterKind};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -136,7 +137,7 @@ async fn what_the_relay_never_takes_is_given_up() {
     assert_eq!(after(Duration::from_secs(6), &mut seen).await, "550 no such user");
     // If hours passed before the failure is stored, they would cut the SMTP dialog.
     let later = app.now(&org).await + 7 * 86_400_000;
-    while users::mail::any_due(&mut app.store.read().await.unwrap(), later).await.unwrap() {
+    while letters::any_due(&mut app.store.read().await.unwrap(), LetterKind::Link, later).await.unwrap() {
         real_moment().await;
     }
     until_measured(&app, "exhausted", 1).await;
@@ -371,8 +372,8 @@ async fn the_owner_is_mailed_when_credits_become_few() {
 /// Returns the number of members to whom the service would still send mail.
 async fn waiting(app: &TestApp, org: &OrgRecord) -> usize {
     let later = app.now(org).await + 7 * 86_400_000;
-    let claim = app.store.write(|tx| users::mail::claim(tx, later, 0, "the test", 1_000).scope_boxed());
-    claim.await.unwrap().iter().filter(|one| one.org == org.no).count()
+    let claim = app.store.write(|tx| letters::claim(tx, LetterKind::Link, later, 0, "the test", 1_000).scope_boxed());
+    claim.await.unwrap().iter().filter(|one| one.key.org == org.no).count()
 }
 
 #[tokio::test]

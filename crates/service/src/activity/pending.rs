@@ -19,6 +19,6 @@ pub async fn count_deliveries(app: &App) -> QueueDepth {
 /// Counts pending mail; unknown if the database is unavailable.
 pub async fn count_mail(app: &App) -> QueueDepth {
     let Ok(mut conn) = app.store.read().await else { return QueueDepth::default() };
-    let waiting = probity_store::activity::notices::waiting(&mut conn).await.unwrap_or_default();
+    let waiting = probity_store::activity::letters::waiting(&mut conn).await.unwrap_or_default();
     QueueDepth { waiting: u64::try_from(waiting).unwrap_or(0), oldest: None }
 }

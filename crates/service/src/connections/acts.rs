@@ -12,7 +12,7 @@ use probity_contract::published::connections::{
 };
 use probity_mail::time::Millis;
 use probity_store::activity::events::{AccountChange, ConnectionEventKind};
-use probity_store::activity::notices;
+use probity_store::activity::letters;
 use probity_store::connections::connection::{self, AccountTag, Disconnection, StoredConnection};
 use probity_store::connections::hooks as stored_hooks;
 use probity_store::connections::runs::{self, ConnectionRun};
@@ -157,7 +157,7 @@ impl ConnectionChange {
             if !connection::reconnect(tx, &before, &new.sealed, &new.tag, CONNECTIONS_MAX).await? {
                 return Ok(None);
             }
-            notices::drop_repaired(tx, of.org).await?;
+            letters::remove_repaired(tx, of.org).await?;
             note(tx, caller, &after, ConnectionEventKind::Reconnected, now).await?;
         }
         if after != before {
@@ -194,7 +194,7 @@ pub async fn delete_connection(
             return Ok(at);
         }
         connection::delete(tx, locked.org, locked.id, now).await?;
-        notices::drop_repaired(tx, locked.org).await?;
+        letters::remove_repaired(tx, locked.org).await?;
         if locked.disconnected.is_none() {
             note(tx, caller, &locked, ConnectionEventKind::Disconnected, now).await?;
         }

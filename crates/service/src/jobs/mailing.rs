@@ -3,7 +3,7 @@
 use probity_account::id::{JobId, UserId};
 use probity_contract::error::ApiError;
 use probity_store::ScopedFutureExt as _;
-use probity_store::activity::list_mail;
+use probity_store::activity::letters::{self, LetterKey};
 use probity_store::jobs;
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub async fn get_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<List
     let user = member(caller)?;
     let mut conn = app.store.read().await?;
     let job = jobs::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
-    let requested = list_mail::asked(&mut conn, job.org, job.no, user).await?;
+    let requested = letters::exists(&mut conn, &LetterKey::list(job.org, job.no, user)).await?;
     Ok(ListMail { possible: app.sends_mail, requested })
 }
 
@@ -44,7 +44,7 @@ pub async fn request_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<
             if job.state.is_closed() {
                 return Ok(false);
             }
-            list_mail::ask(tx, org, job.no, user, now).await?;
+            letters::put(tx, &LetterKey::list(org, job.no, user), now, None).await?;
             Ok(true)
         }
         .scope_boxed()
@@ -59,6 +59,7 @@ pub async fn request_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<
 pub async fn cancel_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<ListMail, ApiError> {
     let user = member(caller)?;
     let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
-    app.store.write(|tx| list_mail::unask(tx, job.org, job.no, user).scope_boxed()).await?;
+    let letter = LetterKey::list(job.org, job.no, user);
+    app.store.write(|tx| letters::remove(tx, &letter).scope_boxed()).await?;
     get_list_mail(app, caller, id).await
 }

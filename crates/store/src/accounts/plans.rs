@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::accounts::organization::{self, OrgRecord, Term};
 use crate::activity::events::{self, AccountChange, AccountEventKind, EventActor};
-use crate::activity::notices::{self, NoticeKind};
+use crate::activity::letters::{self, LetterKey, LetterKind};
 use crate::credits::{self, CreditBooking, CreditsAtPlanChange};
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
@@ -134,7 +134,7 @@ pub async fn change(tx: &mut Tx, no: OrgNo, plans: &Plans, to: &Plan, now: Milli
     begin_month(tx, &mut org, to, now).await?;
     settle_low(tx, &mut org, to).await?;
     if !org.term.is_low {
-        notices::drop_one(tx, no, NoticeKind::LowBalance).await?;
+        letters::remove(tx, &LetterKey::notice(no, LetterKind::LowBalance)).await?;
     }
     organization::write(tx, &org).await?;
     Ok(org)
@@ -156,7 +156,7 @@ async fn take_back(tx: &mut Tx, org: &OrgRecord, cause: &str, now: Millis) -> Re
 /// Applies a changed threshold: a balance low by the new one is reported again, and the old report is over.
 pub async fn threshold_changed(tx: &mut Tx, org: &mut OrgRecord) -> Result<()> {
     org.term.is_low = false;
-    notices::drop_one(tx, org.no, NoticeKind::LowBalance).await
+    letters::remove(tx, &LetterKey::notice(org.no, LetterKind::LowBalance)).await
 }
 
 /// Makes `needed` credits available through the refills that the plan allows: as many as needed or, if that exceeds the rest of
@@ -261,10 +261,10 @@ pub async fn cross(
     if org.term.is_low {
         record_event(tx, no, AccountEventKind::LowBalance, now).await?;
         if by_mail {
-            notices::put(tx, no, NoticeKind::LowBalance, now).await?;
+            letters::put(tx, &LetterKey::notice(no, LetterKind::LowBalance), now, Some(now)).await?;
         }
     } else {
-        notices::drop_one(tx, no, NoticeKind::LowBalance).await?;
+        letters::remove(tx, &LetterKey::notice(no, LetterKind::LowBalance)).await?;
     }
     let is_low = org.term.is_low;
     Ok(Some((org, is_low)))

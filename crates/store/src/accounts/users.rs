@@ -6,7 +6,6 @@
 //! seat, one is rejected.
 
 pub mod invitations;
-pub mod mail;
 pub mod profile;
 
 use std::sync::LazyLock;
@@ -19,7 +18,7 @@ use probity_mail::time::Millis;
 
 use crate::accounts::people::{passwords, second_factor, sessions};
 use crate::accounts::sso;
-use crate::activity::report_mail;
+use crate::activity::letters;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
@@ -77,7 +76,7 @@ statements! {
     SET_EMAIL = "UPDATE users SET email = $3, email_key = $4, email_verified = 0 WHERE org_no = $1 AND id = $2";
     REMOVE = "DELETE FROM users WHERE org_no = $1 AND id = $2 AND is_primary = 0";
     RELEASE_KEYS = "UPDATE api_key SET user_id = NULL WHERE org_no = $1 AND user_id = $2";
-    [profile, invitations, mail]
+    [profile, invitations]
 }
 
 /// Key for comparing addresses, ignoring case. `None` if it is not an address. Names of private networks are allowed: a team may
@@ -177,7 +176,7 @@ pub async fn remove(tx: &mut Tx, org: OrgNo, id: UserId) -> Result<()> {
     passwords::forget(tx, org, id).await?;
     sso::forget(tx, org, id).await?;
     second_factor::forget(tx, org, id).await?;
-    report_mail::forget(tx, org, id).await?;
+    letters::forget_reports(tx, org, id).await?;
     invitations::withdraw(tx, org, id).await
 }
 

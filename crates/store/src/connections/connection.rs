@@ -55,6 +55,8 @@ crate::records::names!(Disconnection);
 
 /// IDs of tags and fields at the platform (JSON), which only earlier versions store.
 const NO_MEMORY: &str = "{}";
+/// Maximum number of connections that a notice names.
+const LOST_MAX: i64 = 20;
 
 /// Columns of a connection.
 macro_rules! columns {
@@ -83,6 +85,8 @@ statements! {
     OF_ACCOUNT = "SELECT id FROM connection WHERE org_no = $1 AND account_tag = $2 AND id <> $3";
     OTHER_LOST = "SELECT 1 AS one FROM connection WHERE org_no = $1 AND account_tag = $2 AND id <> $3 \
                   AND disconnected_why = 'credential' LIMIT 1";
+    LOST = "SELECT name, provider FROM connection WHERE org_no = $1 AND disconnected_why = 'credential' \
+            ORDER BY disconnected_at DESC, id DESC LIMIT $2";
     WRITE = "UPDATE connection SET name = $3, watermark = $4, trusted_at = $5, settings = $6 WHERE org_no = $1 AND id = $2";
     RECONNECT = "UPDATE connection SET status = 'active', disconnected_why = NULL, disconnected_at = NULL, credentials = $3, \
                  account_tag = $4, watermark = NULL, trusted_at = NULL WHERE org_no = $1 AND id = $2";
@@ -208,6 +212,11 @@ pub async fn disconnect(tx: &mut Tx, org: OrgNo, id: ConnId, at: Millis) -> Resu
 /// Returns whether the platform refuses the same credentials in another connection of the organization.
 pub async fn is_other_lost(conn: &mut Conn, of: &StoredConnection) -> Result<bool> {
     conn.has(&OTHER_LOST, args!(of => org, account_tag, id)).await
+}
+
+/// Names and platforms of the connections whose credentials are refused, the last refused first; at most [`LOST_MAX`].
+pub async fn lost(conn: &mut Conn, org: OrgNo) -> Result<Vec<(String, String)>> {
+    conn.all(&LOST, args![org, LOST_MAX]).await
 }
 
 /// Deletes a locked connection and erases its credentials.

@@ -4,7 +4,7 @@ use probity_account::id::JobId;
 use probity_mail::time::Millis;
 
 use super::{JobNo, JobState, lock};
-use crate::activity::list_mail;
+use crate::activity::letters;
 use crate::connections::runs;
 use crate::credits::hold;
 use crate::db::error::Result;
@@ -67,7 +67,7 @@ pub(super) async fn close(
     now: Millis,
 ) -> Result<ClosedJob> {
     tx.execute(&CLOSE, args![org, job, state, now]).await?;
-    list_mail::due(tx, org, job, now).await?;
+    letters::list_ended(tx, org, job, now).await?;
     runs::closed_job(tx, org, job, now).await?;
     let released = hold::release_rest(tx, org, id, &format!("closed:{id}"), now).await?;
     Ok(ClosedJob { org, job, state, released })

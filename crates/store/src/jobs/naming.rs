@@ -4,6 +4,7 @@ use probity_account::id::JobId;
 use probity_mail::time::Millis;
 
 use super::{Job, JobNo, JobState, by_id, by_no, lock, unshare};
+use crate::activity::letters;
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::nodes::wake::{self, WakeUp};
@@ -58,6 +59,7 @@ pub async fn delete(
     }
     tx.execute(&DELETE, args![org, job, now]).await?;
     tx.execute(&DROP_UPLOAD, args![org, job]).await?;
+    letters::remove_list(tx, org, job).await?;
     unshare(tx, org, job).await?;
     Ok(Ok(()))
 }

@@ -94,15 +94,9 @@ correcting_statements! {
             AND locked_until > $2", Lock(longest.lock_ms);
     OUTBOX = "UPDATE outbox SET lease_until = $1 WHERE state = 'waiting' AND lease_until > $2", Lease(longest.work_ms);
     OUTBOX_NEXT = "UPDATE outbox SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE state = 'waiting' AND next_at > $2", Pause;
-    NOTICE = "UPDATE notice SET lease_until = $1 WHERE lease_until > $2", Lease(MAIL_LEASE_MS);
-    NOTICE_NEXT = "UPDATE notice SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2", Pause;
-    LIST_MAIL = "UPDATE list_mail SET lease_until = $1 WHERE lease_until > $2", Lease(MAIL_LEASE_MS);
-    LIST_MAIL_NEXT = "UPDATE list_mail SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2", Pause;
-    REPORT_MAIL = "UPDATE report_mail SET lease_until = $1 WHERE lease_until > $2", Lease(MAIL_LEASE_MS);
-    REPORT_MAIL_NEXT = "UPDATE report_mail SET next_at = CASE WHEN next_at - $3 > $1 THEN next_at - $3 ELSE $1 END WHERE next_at > $2", Pause;
+    LETTER = "UPDATE letter SET lease_until = $1 WHERE lease_until > $2", Lease(MAIL_LEASE_MS);
+    LETTER_NEXT = "UPDATE letter SET due_at = CASE WHEN due_at - $3 > $1 THEN due_at - $3 ELSE $1 END WHERE due_at > $2", Pause;
     REPORTS = "UPDATE users SET reports_at = $1 WHERE reports_at > $2", Wait(REPORTS_MS);
-    MAIL = "UPDATE invitation SET mail_lease_until = $1 WHERE mail_lease_until > $2", Lease(MAIL_LEASE_MS);
-    MAIL_NEXT = "UPDATE invitation SET mail_next_at = CASE WHEN mail_next_at - $3 > $1 THEN mail_next_at - $3 ELSE $1 END WHERE mail_next_at > $2", Pause;
     FORGOTTEN = "UPDATE forgotten_password SET asked_at = $1 WHERE asked_at > $2", Wait(0);
     ERASURE = "UPDATE erasure SET leased_until = $1 WHERE completed_at IS NULL AND leased_until > $2", Lease(longest.work_ms);
     RUN = "UPDATE connection_run SET leased_until = $1 WHERE state IN ('reading', 'verifying', 'acting') AND leased_until > $2", Lease(longest.work_ms);
@@ -220,8 +214,7 @@ mod tests {
             "account_token.exchanged_at api_key.created_at api_key.last_used_at callback_secret.created_at connection.created_at \
              connection_hook.last_event_at connection_hook.registered_at connection.last_synced_at connection.trusted_at connection_rule.created_at connection_run.confirmed_at \
              connection_run.created_at contact_action.settled_at contact_mark.seen_at hold.created_at invitation.created_at \
-             job.deleted_at job.hurried_at job.purged_at list_mail.created_at list_share.created_at node.started_at notice.created_at org.created_at \
-             report_mail.created_at \
+             job.deleted_at job.hurried_at job.purged_at letter.created_at list_share.created_at node.started_at org.created_at \
              org_settings.changed_at org_sso.changed_at sso_domain.proven_at outbox.first_at outcome_source.created_at outcome_source.last_event_at \
              outbox.last_at outbox_attempt.at password.changed_at second_factor.confirmed_at suppression.added_at \
              suppression_count.changed_at users.created_at webhook.created_at webhook.last_delivery_at",

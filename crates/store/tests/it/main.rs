@@ -13,6 +13,7 @@ mod gone;
 mod idempotency;
 mod instance;
 mod jobs;
+mod letters;
 mod limits;
 mod model;
 mod moving;

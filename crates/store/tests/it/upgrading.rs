@@ -7,6 +7,7 @@ use probity_mail::verdict::Reason;
 use probity_store::accounts::organization::{self, OrgRecord};
 use probity_store::accounts::people::sessions;
 use probity_store::accounts::{keys, settings, users};
+use probity_store::activity::letters::{self, ClaimedLetter, LetterKey, LetterKind};
 use probity_store::activity::{reports, timeline};
 use probity_store::credits::audit;
 use probity_store::jobs::{self, ChunkGroup, ClosedJob, Job, JobState, OutcomeKind, RowResult, SettledPart};
@@ -46,6 +47,15 @@ const UNDER_WAY: &str = "INSERT INTO ledger (org_no, kind, ref, subscription, pr
     INSERT INTO hold (org_no, id, subscription, prepaid, created_at, expires_at) \
     VALUES (7530014405771717095, 'hld_01m7zz1mv1e90sjty1620b488h', 0, 1, 1795295335265, 1795295455265); \
     UPDATE account SET available = 3, held = 1 WHERE org_no = 7530014405771717095 AND bucket = 'prepaid';";
+
+/// Mail that waited in a queue for each kind: one with a lease, one for the end of its list, and one that was sent.
+const MAIL: &str = "UPDATE users SET email_verified = 1; UPDATE invitation SET mail_state = 'waiting', mail_attempts = 2; \
+    INSERT INTO notice VALUES (7530014091835158875, 'low_balance', 5, 1, 6, NULL, NULL); \
+    INSERT INTO list_mail VALUES (7530014091835158875, 7530014092404842106, 'usr_01m7zyzbq6fcsah7nzf1gptw3c', 5, 0, 6, NULL, NULL), \
+    (7530014091835158875, 7530014388339914911, 'usr_01m7zyzbq6fcsah7nzf1gptw3c', 5, 0, NULL, NULL, NULL); \
+    INSERT INTO report_mail VALUES \
+    (7530014091835158875, 'usr_01m7zyzbq6fcsah7nzf1gptw3c', 'run', 'job_01m7zz1grafpg934278rsx9e4z', 7, 3, 8, 9, 'a run'), \
+    (7530014091835158875, 'usr_01m7zyzbq6fcsah7nzf1gptw3c', 'weekly', '2026-11-09', 7, 1, NULL, NULL, NULL);";
 
 /// What makes an earlier program's database of an empty one.
 fn earlier(dialect: SqlDialect, besides: &str) -> AssertSqlSafe<String> {
@@ -143,6 +153,37 @@ async fn a_call_that_an_earlier_program_left_gets_its_credit_back() {
         let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
         assert_eq!([balance.available, balance.held].map(probity_account::credits::Split::total), [4, 0]);
         audited(store).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn mail_that_an_earlier_program_left_is_sent() {
+    for_each_earlier(MAIL, async |store| {
+        store.migrate().await.unwrap();
+        let org = probity_store::OrgNo(7_530_014_091_835_158_875);
+        let owner = users::primary(&mut store.read().await.unwrap(), org).await.unwrap();
+        let set = store.write(|tx| users::set_email(tx, org, owner.id, "owner@example.com").scope_boxed());
+        set.await.unwrap();
+        assert_eq!(letters::waiting(&mut store.read().await.unwrap()).await.unwrap(), 4);
+        assert_eq!(crate::letters::claim(store, LetterKind::Run, Millis(8), "early").await, [], "it is leased");
+        let mut claimed = Vec::new();
+        for kind in LetterKind::ALL {
+            claimed.extend(crate::letters::claim(store, kind, NOW, "later").await);
+        }
+        let read =
+            |letter: &ClaimedLetter| (letter.key.kind, letter.email.clone(), letter.created_at.0, letter.attempts);
+        let expected = [
+            (LetterKind::Link, "bob@example.com".to_owned(), 1_795_295_260_486, 2),
+            (LetterKind::LowBalance, "owner@example.com".to_owned(), 5, 1),
+            (LetterKind::List, "ann@example.com".to_owned(), 1_795_295_262_067, 0),
+            (LetterKind::Run, "ann@example.com".to_owned(), 7, 3),
+        ];
+        assert_eq!(claimed.iter().map(read).collect::<Vec<_>>(), expected);
+        let open = LetterKey::list(org, jobs::JobNo(7_530_014_388_339_914_911), claimed[3].user);
+        assert!(letters::exists(&mut store.read().await.unwrap(), &open).await.unwrap());
+        let sent = LetterKey { kind: LetterKind::Weekly, subject: "2026-11-09".into(), ..open };
+        assert!(letters::exists(&mut store.read().await.unwrap(), &sent).await.unwrap());
     })
     .await;
 }

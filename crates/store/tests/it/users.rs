@@ -7,14 +7,15 @@ use probity_store::accounts::organization::OrgRecord;
 use probity_store::accounts::people::second_factor;
 use probity_store::accounts::users;
 use probity_store::accounts::users::invitations::{self, Invitation, LinkTarget, MailedLink};
-use probity_store::accounts::users::mail::{self, LinkMailOutcome};
 use probity_store::accounts::users::profile::{self, IdentityCheck, NotificationSettings, PostalAddress, UserProfile};
 use probity_store::accounts::users::{MemberRole, TeamMember, UserStatus};
 use probity_store::activity::events::{AccountChange, AccountEventKind, EventActor};
+use probity_store::activity::letters::{ClaimedLetter, LetterKind};
 use probity_store::activity::timeline;
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
+use crate::letters::{any_due, record};
 use crate::organizations;
 
 const NOW: Millis = Millis(1_800_000_000_000);
@@ -300,15 +301,15 @@ async fn a_link_of_a_member_changes_nothing_but_what_its_user_does_with_it() {
     .await;
 }
 
-async fn claim(store: &Store, now: Millis, run: &'static str) -> Vec<mail::ClaimedLinkMail> {
-    store.write(|tx| mail::claim(tx, now, 1_000, run, 10).scope_boxed()).await.unwrap()
+async fn claim(store: &Store, now: Millis, run: &'static str) -> Vec<ClaimedLetter> {
+    crate::letters::claim(store, LetterKind::Link, now, run).await
 }
 
 #[tokio::test]
 async fn mail_is_one_runs_until_its_lease_ends() {
     for_each_database(async |store| {
         let org = add_org(&store, 1).await;
-        let due = async |now| mail::any_due(&mut store.read().await.unwrap(), now).await.unwrap();
+        let due = async |now| any_due(&store, LetterKind::Link, now).await;
         assert!(!due(NOW).await && claim(&store, NOW, "a").await.is_empty());
         for n in 1..=3 {
             let member = user(&org, n, &format!("a{n}@example.org"));
@@ -320,24 +321,22 @@ async fn mail_is_one_runs_until_its_lease_ends() {
         let mut emails: Vec<_> = held.iter().map(|one| one.email.as_str()).collect();
         emails.sort_unstable();
         assert_eq!(emails, ["a1@example.org", "a2@example.org"]);
-        assert_eq!((held[0].attempts, &held[0].org_name, held[0].expires_at), (0, &org.name, NOW + DAY));
-        assert!(held.iter().all(|one| one.email == format!("a{}@example.org", one.seed[0])));
+        assert_eq!((held[0].attempts, &held[0].org_name), (0, &org.name));
+        for one in &held {
+            let mail = invitations::mailed(&mut store.read().await.unwrap(), org.no, one.user).await.unwrap().unwrap();
+            assert_eq!((one.email.clone(), mail.expires_at), (format!("a{}@example.org", mail.seed[0]), NOW + DAY));
+        }
         assert!(!due(NOW + 999).await && claim(&store, NOW + 999, "b").await.is_empty());
         assert_eq!(claim(&store, NOW + 1_000, "b").await.len(), 2);
-        let record = |one: &mail::ClaimedLinkMail, outcome| {
-            let one = one.clone();
-            let store = store.clone();
-            async move { store.write(|tx| mail::record(tx, &one, outcome, NOW).scope_boxed()).await }
-        };
-        let late = record(&held[0], LinkMailOutcome::Sent).await;
+        let late = record(&store, &held[0], None).await;
         assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
         let again = claim(&store, NOW + 2_000, "c").await;
-        record(&again[0], LinkMailOutcome::Again(NOW + 5_000)).await.unwrap();
-        record(&again[1], LinkMailOutcome::Failed).await.unwrap();
+        record(&store, &again[0], Some(NOW + 5_000)).await.unwrap();
+        record(&store, &again[1], None).await.unwrap();
         assert!(!due(NOW + 4_999).await);
         let last = claim(&store, NOW + 5_000, "d").await;
         assert_eq!((last.len(), last[0].user, last[0].attempts), (1, again[0].user, 1));
-        record(&last[0], LinkMailOutcome::Sent).await.unwrap();
+        record(&store, &last[0], None).await.unwrap();
         assert!(!due(NOW + DAY).await);
         // A new invitation is due again, regardless of the fate of the previous one.
         let failed = TeamMember { id: again[1].user, ..user(&org, 1, "") };

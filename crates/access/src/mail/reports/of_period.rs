@@ -8,7 +8,7 @@ use probity_store::activity::report_mail::{self, DoneActions, WaitingConnection}
 use probity_store::activity::reports::{self, UsageSum};
 use probity_store::{Conn, OrgNo, StoreError};
 
-pub(super) struct PeriodFigures {
+pub(in crate::mail) struct PeriodFigures {
     pub(super) verified: Vec<UsageSum<Reason>>,
     pub(super) done: Vec<DoneActions>,
     pub(super) waiting: Vec<WaitingConnection>,

@@ -3,7 +3,8 @@
 use probity_account::connections::{AccountZone, ContactAction};
 use probity_account::id::JobId;
 use probity_letters::{Letter, ReportLinks, RunLetter, RunWait};
-use probity_store::activity::report_mail::ClaimedReport;
+use probity_store::accounts::settings;
+use probity_store::activity::letters::ClaimedLetter;
 use probity_store::connections::actions::{self, ActionCount, ActionState};
 use probity_store::connections::connection::{self, StoredConnection};
 use probity_store::connections::runs::{self, ConnectionRun, RunState};
@@ -14,11 +15,11 @@ use probity_store::{Conn, StoreError};
 /// meanwhile.
 pub(super) async fn letter(
     conn: &mut Conn,
-    claimed: &ClaimedReport,
+    claimed: &ClaimedLetter,
     id: JobId,
     links: ReportLinks<'_>,
 ) -> Result<Option<Letter>, StoreError> {
-    let org = claimed.org;
+    let org = claimed.key.org;
     let job = match jobs::by_id(conn, org, id, false).await {
         Err(StoreError::NotFound) => return Ok(None),
         job => job?,
@@ -29,7 +30,7 @@ pub(super) async fn letter(
         connection => connection?,
     };
     let counts = actions::counts(conn, org, run.job).await?;
-    let zone = AccountZone::stored(claimed.time_zone.as_deref());
+    let zone = AccountZone::stored(settings::read(conn, org).await?.time_zone.as_deref());
     let report = ReportedRun { run, zone, connection, verdicts: job.counts, counts };
     Ok(report.letter(|letter| letter.written(claimed.language.unwrap_or_default(), links)))
 }

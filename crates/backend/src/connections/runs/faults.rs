@@ -6,7 +6,7 @@
 use probity_connectors::{CredentialAge, ErrorClass, Fault, TestOutcome, Testing};
 use probity_mail::time::Millis;
 use probity_store::activity::events::{self, AccountChange, ConnectionEventKind, EventActor};
-use probity_store::activity::notices::{self, NoticeKind};
+use probity_store::activity::letters::{self, LetterKey, LetterKind};
 use probity_store::connections::connection::{self, Disconnection, StoredConnection};
 use probity_store::connections::runs::{RunSetback, RunState};
 use probity_store::work;
@@ -154,7 +154,8 @@ impl HeldRun<'_> {
                 // One dead key is one piece of news.
                 let is_told = connection::is_other_lost(tx, &lost).await?;
                 if self.runs.sends_mail && !is_told {
-                    notices::put(tx, org, NoticeKind::ConnectionLost, now).await?;
+                    let notice = LetterKey::notice(org, LetterKind::ConnectionLost);
+                    letters::put(tx, &notice, now, Some(now)).await?;
                 }
             }
             Ok(end)

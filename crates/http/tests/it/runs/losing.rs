@@ -5,7 +5,8 @@ use probity_account::id::UserId;
 use probity_http::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
 use probity_store::accounts::users;
-use probity_store::activity::notices::{self, NoticeKind};
+use probity_store::activity::letters::{self, LetterKind};
+use probity_store::connections::connection;
 use serde_json::{Value, json};
 
 use super::acme::Acme;
@@ -158,14 +159,18 @@ async fn the_owner_and_webhooks_are_told_once() {
     assert!(customer.path.ends_with(body["data"]["id"].as_str().unwrap()), "{body}");
     assert_eq!(receiver.so_far().len(), 0);
     let later = app.now(&customer.org).await + 3_600_000;
-    let claimed = app.store.write(|tx| notices::claim(tx, later, 1, "a test", 10).scope_boxed()).await.unwrap();
-    let told: Vec<_> = claimed.iter().map(|notice| (notice.notice, notice.email.as_str())).collect();
-    assert_eq!(told, [(NoticeKind::ConnectionLost, "owner@example.org")]);
-    assert_eq!(claimed[0].connections, [("Acme of a test".to_owned(), "acme".to_owned())]);
+    let claim = async |later, run| {
+        let kind = LetterKind::ConnectionLost;
+        app.store.write(|tx| letters::claim(tx, kind, later, 1, run, 10).scope_boxed()).await.unwrap()
+    };
+    let claimed = claim(later, "a test").await;
+    let told: Vec<_> = claimed.iter().map(|notice| notice.email.as_str()).collect();
+    assert_eq!(told, ["owner@example.org"]);
+    let lost = connection::lost(&mut app.store.read().await.unwrap(), customer.org.no).await.unwrap();
+    assert_eq!(lost, [("Acme of a test".to_owned(), "acme".to_owned())]);
     acme.recover();
     customer.patch(json!({ "credentials": acme.credentials() })).await;
-    let left = app.store.write(|tx| notices::claim(tx, later + 2, 1, "another", 10).scope_boxed()).await.unwrap();
-    assert_eq!(left, []);
+    assert_eq!(claim(later + 2, "another").await, []);
     app.stop().await;
 }
 

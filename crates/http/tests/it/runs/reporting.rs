@@ -11,7 +11,7 @@ use probity_store::accounts::organization::OrgState;
 use probity_store::accounts::users;
 use probity_store::accounts::users::invitations::{self, Invitation, MailedLink};
 use probity_store::accounts::users::profile::{self, UserProfile};
-use probity_store::activity::report_mail;
+use probity_store::activity::letters::{self, LetterKind};
 use probity_store::{ScopedFutureExt as _, Store};
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -66,7 +66,7 @@ fn link_of(mail: &str) -> &str {
 /// Returns whether a report is queued, or will be retried.
 async fn is_queued(store: &Store, customer: &Customer<'_>) -> bool {
     let later = customer.app.now(&customer.org).await + 86_400_000;
-    report_mail::any_due(&mut store.read().await.unwrap(), later).await.unwrap()
+    letters::any_due(&mut store.read().await.unwrap(), LetterKind::Run, later).await.unwrap()
 }
 
 #[tokio::test]

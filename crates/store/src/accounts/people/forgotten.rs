@@ -9,7 +9,8 @@ use probity_account::language::PageLanguage;
 use probity_mail::time::Millis;
 
 use crate::accounts::people::passwords::SecretHash;
-use crate::db::error::Result;
+use crate::activity::letters::{self, LetterKey};
+use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
 use crate::records::{TypedStatements as _, records};
@@ -44,8 +45,7 @@ statements! {
         DELETE FROM forgotten_password WHERE who IN (SELECT who FROM next) RETURNING who, language, asked_at";
     STANDING = "SELECT hash, mailed_hash, created_at, expires_at FROM invitation \
                 WHERE org_no = $1 AND user_id = $2 AND expires_at > $3";
-    AGAIN = "UPDATE invitation SET mail_state = 'waiting', mail_attempts = 0, mail_next_at = $3, mail_lease_until = NULL, \
-             mail_run = NULL, created_at = $3, expires_at = $4 WHERE org_no = $1 AND user_id = $2 AND mailed_hash IS NOT NULL";
+    AGAIN = "UPDATE invitation SET created_at = $3, expires_at = $4 WHERE org_no = $1 AND user_id = $2 AND mailed_hash IS NOT NULL";
 }
 
 /// Stores a request, in place of an earlier one of the same address.
@@ -75,7 +75,8 @@ records!(row => StandingLink {
     by_mail: row.read::<Option<SecretHash>>("mailed_hash")?.is_some(),
 });
 
-/// Queues a member's mailed link to be mailed again; it is then valid until `expires_at`.
+/// Queues a member's mailed link to be mailed again; it is then valid until `expires_at`. [`StoreError::NotFound`]: none was mailed.
 pub async fn mail_again(tx: &mut Tx, org: OrgNo, user: UserId, now: Millis, expires_at: Millis) -> Result<()> {
-    tx.execute(&AGAIN, args![org, user, now, expires_at]).await.map(drop)
+    tx.change(&AGAIN, args![org, user, now, expires_at], StoreError::NotFound).await?;
+    letters::put(tx, &LetterKey::link(org, user), now, Some(now)).await
 }

@@ -1,14 +1,17 @@
 //! Invitations: one-time links for a user's first sign-in and password.
 //!
 //! A user has at most one invitation; a new one replaces it and ends its links. One link is shown to the inviter. If mail is sent,
-//! the mail contains a separate link, whose use proves that the address is the user's. Only keyed hashes of links are stored.
-//! [`redeem`] ends both links, so a link works once, in the transaction that sets the password: either both happen or neither.
+//! the mail contains a separate link, whose use proves that the address is the user's; an invitation that ends takes its letter with
+//! it. Only keyed hashes of links are stored. [`redeem`] ends both links, so a link works once, in the transaction that sets the
+//! password: either both happen or neither.
 
 use probity_account::id::{OrgId, UserId};
+use probity_account::language::PageLanguage;
 use probity_mail::time::Millis;
 
 use super::{TeamMember, UserStatus};
 use crate::activity::events::{self, AccountChange, AccountEventKind, EventActor};
+use crate::activity::letters::{self, LetterKey};
 use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
@@ -41,6 +44,16 @@ pub struct MailedLink {
     pub seed: [u8; 16],
 }
 
+/// What the mail with a link needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkMail {
+    pub seed: [u8; 16],
+    /// Expiry of the link.
+    pub expires_at: Millis,
+    /// Language of the mail; `None` for the user's own.
+    pub language: Option<PageLanguage>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTarget {
     /// User of the link: invited, or a member who is to set a password.
@@ -54,13 +67,14 @@ pub struct LinkTarget {
 }
 
 statements! {
-    ISSUE = "INSERT INTO invitation (org_no, user_id, hash, mailed_hash, mail_seed, mail_state, mail_attempts, \
-             mail_next_at, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, $8) \
-             ON CONFLICT (org_no, user_id) DO UPDATE SET hash = excluded.hash, mailed_hash = excluded.mailed_hash, \
-             mail_seed = excluded.mail_seed, mail_state = excluded.mail_state, mail_attempts = 0, mail_next_at = CASE \
-             WHEN invitation.mailed_hash IS NOT NULL AND invitation.created_at <= excluded.created_at AND invitation.created_at + $9 > excluded.created_at \
-             THEN invitation.created_at + $9 ELSE excluded.mail_next_at END, mail_lease_until = NULL, mail_run = NULL, \
-             created_at = excluded.created_at, expires_at = excluded.expires_at";
+    ISSUE = "INSERT INTO invitation (org_no, user_id, hash, mailed_hash, mail_seed, created_at, expires_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (org_no, user_id) DO UPDATE SET hash = excluded.hash, \
+             mailed_hash = excluded.mailed_hash, mail_seed = excluded.mail_seed, created_at = excluded.created_at, \
+             expires_at = excluded.expires_at";
+    MAILED_AT = "SELECT created_at FROM invitation WHERE org_no = $1 AND user_id = $2 AND mailed_hash IS NOT NULL";
+    SPEAK = "UPDATE invitation SET mail_language = $3 WHERE org_no = $1 AND user_id = $2";
+    MAILED = "SELECT mail_seed, expires_at, mail_language AS language FROM invitation \
+              WHERE org_no = $1 AND user_id = $2 AND mail_seed IS NOT NULL";
     LOOK = "SELECT u.org_no, u.id, u.email, u.name, u.role, u.is_primary, u.status, u.created_at, o.id AS org_id, \
             o.name AS org_name, CASE WHEN i.hash = $1 THEN 0 ELSE 1 END AS by_mail, i.expires_at FROM invitation i \
             JOIN users u ON u.org_no = i.org_no AND u.id = i.user_id JOIN org o ON o.org_no = i.org_no \
@@ -74,11 +88,26 @@ statements! {
 
 /// Issues an invitation and ends the former one. If that was mailed recently, the new mail waits for some minutes.
 pub async fn issue(tx: &mut Tx, invitation: &Invitation) -> Result<()> {
-    let (mailed_hash, seed) = invitation.mailed.as_ref().map(|mailed| (mailed.hash, mailed.seed)).unzip();
-    let state = if mailed_hash.is_some() { "waiting" } else { "none" };
     let Invitation { org, user, hash, created_at, expires_at, .. } = invitation;
-    let values = args![org, user, hash, mailed_hash, seed, state, created_at, expires_at, MAIL_AGAIN_MS];
-    tx.execute(&ISSUE, values).await.map(drop)
+    let mailed_at: Option<Millis> = tx.find(&MAILED_AT, args![org, user]).await?;
+    let (mailed_hash, seed) = invitation.mailed.as_ref().map(|mailed| (mailed.hash, mailed.seed)).unzip();
+    tx.execute(&ISSUE, args![org, user, hash, mailed_hash, seed, created_at, expires_at]).await?;
+    let letter = LetterKey::link(*org, *user);
+    if invitation.mailed.is_none() {
+        return letters::remove(tx, &letter).await;
+    }
+    let after = mailed_at.filter(|at| at <= created_at).map(|at| at + MAIL_AGAIN_MS);
+    letters::put(tx, &letter, *created_at, after.max(Some(*created_at))).await
+}
+
+/// Sets the language of a user's mail with a link. `None`: the user's own.
+pub async fn speak(tx: &mut Tx, org: OrgNo, user: UserId, language: Option<PageLanguage>) -> Result<()> {
+    tx.execute(&SPEAK, args![org, user, language]).await.map(drop)
+}
+
+/// What the mail with a user's link needs; `None` if none is to be mailed.
+pub async fn mailed(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<Option<LinkMail>> {
+    conn.find(&MAILED, args![org, user]).await
 }
 
 /// Target of the link with this hash, without using it; `None` if it is unknown, used or expired, or its user is paused.
@@ -92,6 +121,7 @@ pub async fn redeem(tx: &mut Tx, hash: &[u8; 32], now: Millis) -> Result<TeamMem
     let LinkTarget { mut user, by_mail, .. } = look(tx, hash, now).await?.ok_or(StoreError::NotFound)?;
     // Of two concurrent calls, the second waits here and finds nothing left to remove.
     tx.change(&SPEND, args![hash, now], StoreError::NotFound).await?;
+    letters::remove(tx, &LetterKey::link(user.org, user.id)).await?;
     if by_mail {
         tx.execute(&VERIFY, args![user.org, user.id]).await?;
     }
@@ -121,7 +151,9 @@ pub async fn joined(tx: &mut Tx, user: &TeamMember, now: Millis) -> Result<()> {
 
 /// Ends a user's links, if they have any.
 pub async fn withdraw(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
-    tx.execute(&WITHDRAW, args![org, user]).await.map(drop)
+    tx.execute(&WITHDRAW, args![org, user]).await?;
+    letters::remove(tx, &LetterKey::link(org, user)).await
 }
 
+records!(row => LinkMail { seed = "mail_seed", expires_at; language: row.language()? });
 records!(row => LinkTarget { org_id, org_name, expires_at, by_mail; user: row.record()? });

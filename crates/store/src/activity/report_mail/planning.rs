@@ -5,6 +5,7 @@ use probity_account::id::UserId;
 use probity_account::reports::ReportPlan;
 use probity_mail::time::Millis;
 
+use crate::activity::letters::gets;
 use crate::db::error::Result;
 use crate::db::{Conn, Tx, args, statements};
 use crate::number::OrgNo;
@@ -27,12 +28,12 @@ statements! {
                  LEFT JOIN org_settings s ON s.org_no = u.org_no WHERE u.reports_at <= $1 ORDER BY u.reports_at LIMIT $2";
     ADVANCE = "UPDATE users SET reports_at = $4 WHERE org_no = $1 AND id = $2 AND reports_at = $3";
     // A period has one report, even if planned repeatedly, and none for members who joined after it.
-    ADD = concat!("INSERT INTO report_mail (org_no, user_id, kind, subject, created_at, attempts, next_at) \
-           SELECT u.org_no, u.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), 0, CAST($5 AS BIGINT) FROM users u \
+    ADD = concat!("INSERT INTO letter (org_no, kind, subject, user_id, created_at, attempts, due_at) \
+           SELECT u.org_no, CAST($3 AS TEXT), CAST($4 AS TEXT), u.id, CAST($5 AS BIGINT), 0, CAST($5 AS BIGINT) FROM users u \
            JOIN org o ON o.org_no = u.org_no WHERE u.org_no = $1 AND u.id = $2 \
            AND u.created_at < CAST($6 AS BIGINT) AND ", gets!("CAST($3 AS TEXT)"),
-           " ON CONFLICT (org_no, user_id, kind, subject) DO NOTHING");
-    DROP_OTHERS = "DELETE FROM report_mail WHERE org_no = $1 AND user_id = $2 AND kind = $3 AND subject <> $4";
+           " ON CONFLICT (org_no, kind, subject, user_id) DO NOTHING");
+    DROP_OTHERS = "DELETE FROM letter WHERE org_no = $1 AND user_id = $2 AND kind = $3 AND subject <> $4";
 }
 
 /// Whether [`due_plans`] would find any.

@@ -9,13 +9,15 @@ use probity_store::accounts::organization::{self, OrgState};
 use probity_store::accounts::users::invitations::{self, Invitation, MailedLink};
 use probity_store::accounts::users::profile::{self, NotificationSettings, UserProfile};
 use probity_store::accounts::users::{self, TeamMember, UserStatus};
-use probity_store::activity::report_mail::{self, ClaimedReport};
+use probity_store::activity::letters::{ClaimedLetter, LetterKind};
+use probity_store::activity::report_mail;
 use probity_store::connections::runs::ConnectionRun;
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
 use super::runs::{new_run, start};
 use super::{NOW, insert, nth};
 use crate::databases::for_each_database;
+use crate::letters::{any_due, record};
 use crate::organizations;
 
 const WEEK_MS: i64 = 7 * DAY_MS;
@@ -83,21 +85,16 @@ async fn plan(store: &Store, now: Millis) {
     }
 }
 
-async fn claim(store: &Store, now: Millis, run: &str) -> Vec<ClaimedReport> {
-    let any = report_mail::any_due(&mut store.read().await.unwrap(), now).await.unwrap();
-    let claimed = store.write(|tx| report_mail::claim(tx, now, 1_000, run, 100).scope_boxed()).await.unwrap();
-    assert!(any || claimed.is_empty());
+async fn claim(store: &Store, now: Millis, run: &str) -> Vec<ClaimedLetter> {
+    let mut claimed = Vec::new();
+    for kind in LetterKind::ALL.into_iter().filter(|kind| kind.report().is_some()) {
+        claimed.extend(crate::letters::claim(store, kind, now, run).await);
+    }
     claimed
 }
 
-async fn record(store: &Store, claimed: &ClaimedReport, again: Option<Millis>) -> Result<(), StoreError> {
-    store.write(|tx| report_mail::record(tx, claimed, again).scope_boxed()).await
-}
-
-fn about(claimed: &[ClaimedReport]) -> Vec<(UserId, ReportKind, &str)> {
-    let mut all: Vec<_> = claimed.iter().map(|one| (one.user, one.kind, one.subject.as_str())).collect();
-    all.sort_unstable();
-    all
+fn about(claimed: &[ClaimedLetter]) -> Vec<(UserId, LetterKind, &str)> {
+    claimed.iter().map(|one| (one.user, one.key.kind, one.key.subject.as_str())).collect()
 }
 
 #[tokio::test]
@@ -113,8 +110,8 @@ async fn each_member_gets_one_report_of_each_period_and_missed_ones_once() {
             let now = NOW + day * DAY_MS;
             plan(&store, now).await;
             for report in claim(&store, now, &format!("run{day}")).await {
-                let of = if report.kind == ReportKind::Weekly { &mut weeks } else { &mut months };
-                of.push((report.user, report.subject.clone()));
+                let of = if report.key.kind == LetterKind::Weekly { &mut weeks } else { &mut months };
+                of.push((report.user, report.key.subject.clone()));
                 record(&store, &report, None).await.unwrap();
             }
         }
@@ -126,7 +123,7 @@ async fn each_member_gets_one_report_of_each_period_and_missed_ones_once() {
         let late = NOW + 70 * DAY_MS + 3 * WEEK_MS;
         plan(&store, late).await;
         let claimed = claim(&store, late, "late").await;
-        let weekly: Vec<_> = claimed.iter().filter(|one| one.kind == ReportKind::Weekly).collect();
+        let weekly: Vec<_> = claimed.iter().filter(|one| one.key.kind == LetterKind::Weekly).collect();
         assert_eq!(weekly.len(), 1, "{claimed:?}");
     })
     .await;
@@ -145,10 +142,10 @@ async fn a_week_that_ends_just_before_a_month_is_reported_once() {
             plan(&store, now).await;
             for report in claim(&store, now, &format!("run{day}")).await {
                 record(&store, &report, None).await.unwrap();
-                reported.push((report.kind, report.subject));
+                reported.push((report.key.kind, report.key.subject));
             }
         }
-        let expected = [(ReportKind::Weekly, "2027-05-24"), (ReportKind::Monthly, "2027-05-01")];
+        let expected = [(LetterKind::Weekly, "2027-05-24"), (LetterKind::Monthly, "2027-05-01")];
         assert_eq!(reported, expected.map(|(kind, first)| (kind, first.to_owned())));
     })
     .await;
@@ -171,9 +168,9 @@ async fn a_report_is_claimed_by_one_run_and_dropped_where_nobody_may_get_it() {
         assert!(matches!(record(&store, &claimed[0], None).await, Err(StoreError::LeaseLost)));
         store.write(|tx| organization::set_status(tx, org, OrgState::Suspended).scope_boxed()).await.unwrap();
         assert_eq!(claim(&store, now + 2_000, "fourth").await, []);
-        assert!(!report_mail::any_due(&mut store.read().await.unwrap(), now + DAY_MS).await.unwrap(), "dropped");
+        assert!(!any_due(&store, LetterKind::Weekly, now + DAY_MS).await, "dropped");
         plan(&store, now + WEEK_MS).await;
-        assert!(!report_mail::any_due(&mut store.read().await.unwrap(), now + WEEK_MS).await.unwrap());
+        assert!(!any_due(&store, LetterKind::Weekly, now + WEEK_MS).await);
     })
     .await;
 }
@@ -217,10 +214,10 @@ async fn members_who_join_after_a_week_get_no_report_of_it() {
             plan(&store, now).await;
             for report in claim(&store, now, &format!("run{day}")).await {
                 record(&store, &report, None).await.unwrap();
-                reported.push((report.kind, report.subject));
+                reported.push((report.key.kind, report.key.subject));
             }
         }
-        let expected = [(ReportKind::Monthly, "2027-05-01"), (ReportKind::Weekly, "2027-05-31")];
+        let expected = [(LetterKind::Monthly, "2027-05-01"), (LetterKind::Weekly, "2027-05-31")];
         assert_eq!(reported, expected.map(|(kind, first)| (kind, first.to_owned())));
     })
     .await;

@@ -7,11 +7,12 @@ use probity_mail::time::Millis;
 use probity_store::accounts::organization::{OrgRecord, OwnTerms};
 use probity_store::accounts::{organization, plans};
 use probity_store::activity::events::AccountEventKind;
-use probity_store::activity::notices::{self, ClaimedNotice, NoticeKind};
+use probity_store::activity::letters::{self, LetterKey, LetterKind};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
 use super::account::Account;
 use super::{catalogue, day, for_each_books};
+use crate::letters::{any_due, claim, record};
 
 /// Account on a plan with a threshold of 100, and the current time.
 struct Watched<'a> {
@@ -46,7 +47,7 @@ impl<'a> Watched<'a> {
     }
 
     async fn any_notice(&self) -> bool {
-        notices::any_due(&mut self.store.read().await.unwrap(), self.now).await.unwrap()
+        any_due(self.store, LetterKind::LowBalance, self.now).await
     }
 
     /// Sets or removes the account's own threshold.
@@ -131,32 +132,28 @@ async fn a_notice_waits_until_it_is_sent() {
         let now = day(2027, 2, 11);
         let account = Account::begin(store, 1, "team", now).await;
         let put = async || {
-            let put = store.write(|tx| notices::put(tx, account.no, NoticeKind::LowBalance, now).scope_boxed());
-            put.await.unwrap();
+            let notice = LetterKey::notice(account.no, LetterKind::LowBalance);
+            store.write(|tx| letters::put(tx, &notice, now, Some(now)).scope_boxed()).await.unwrap();
         };
-        let claim = async |at: Millis, run: &'static str| {
-            store.write(|tx| notices::claim(tx, at, 1_000, run, 10).scope_boxed()).await.unwrap()
-        };
+        let claim = async |at, run| claim(store, LetterKind::LowBalance, at, run).await;
         put().await;
         assert_eq!(claim(now, "a").await, [], "nobody can be told yet");
         account.add_owner().await;
-        assert!(notices::any_due(&mut store.read().await.unwrap(), now).await.unwrap());
+        assert!(any_due(store, LetterKind::LowBalance, now).await);
         let first = claim(now, "b").await;
         assert_eq!((first[0].email.as_str(), first[0].attempts), ("owner@example.com", 0));
         assert_eq!(claim(now, "c").await, []);
         let again = claim(now + 1_000, "d").await;
-        let record =
-            async |claimed: &ClaimedNotice, at| store.write(|tx| notices::record(tx, claimed, at).scope_boxed()).await;
-        assert!(matches!(record(&first[0], None).await, Err(StoreError::LeaseLost)));
-        record(&again[0], Some(now + 5_000)).await.unwrap();
+        assert!(matches!(record(store, &first[0], None).await, Err(StoreError::LeaseLost)));
+        record(store, &again[0], Some(now + 5_000)).await.unwrap();
         assert_eq!(claim(now + 4_999, "e").await, []);
         let third = claim(now + 5_000, "f").await;
         assert_eq!(third[0].attempts, 1);
         put().await;
-        assert!(matches!(record(&third[0], None).await, Err(StoreError::LeaseLost)), "it was put again");
+        assert!(matches!(record(store, &third[0], None).await, Err(StoreError::LeaseLost)), "it was put again");
         let last = claim(now, "g").await;
-        record(&last[0], None).await.unwrap();
-        assert!(!notices::any_due(&mut store.read().await.unwrap(), now).await.unwrap());
+        record(store, &last[0], None).await.unwrap();
+        assert!(!any_due(store, LetterKind::LowBalance, now).await);
     })
     .await;
 }
