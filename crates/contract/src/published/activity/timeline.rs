@@ -58,17 +58,16 @@ pub struct Timeline {
     /// Time at which the response was generated.
     pub generated_at: Timestamp,
     /// Time window.
-    pub window: Window,
+    pub window: TimelineWindow,
     /// Counts for the whole window.
-    pub summary: Summary,
+    pub summary: TimelineSummary,
     /// Newest events, newest first.
-    pub events: Vec<Shown>,
+    pub events: Vec<TimelineEvent>,
 }
 
 /// A time range.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineWindow)]
-pub struct Window {
+pub struct TimelineWindow {
     /// Start of the window.
     pub since: Timestamp,
     /// End of the window.
@@ -80,8 +79,7 @@ pub struct Window {
 
 /// Event counts of a window.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineSummary)]
-pub struct Summary {
+pub struct TimelineSummary {
     /// Jobs that started processing or are queued.
     #[schema(examples(1), minimum = 0)]
     jobs: u64,
@@ -99,7 +97,7 @@ pub struct Summary {
     truncated: bool,
 }
 
-impl Summary {
+impl TimelineSummary {
     /// Builds the summary from jobs by trigger and counts of other events. `shown` is the number of events in the response.
     pub fn of(started: BTreeMap<Option<String>, u64>, counted: EventCounts, shown: usize) -> Self {
         let EventCounts { settings_changes, account_events } = counted;
@@ -113,22 +111,20 @@ impl Summary {
 /// An event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-#[schema(as = TimelineEvent)]
-pub enum Shown {
+pub enum TimelineEvent {
     /// A job.
-    Job(Box<JobEvent>),
+    Job(Box<TimelineJobEvent>),
     /// A settings change.
-    Settings(SettingsEvent),
+    Settings(TimelineSettingsEvent),
     /// A change of a connection.
-    Connection(ConnectionEvent),
+    Connection(TimelineConnectionEvent),
     /// An account event.
-    Account(AccountEvent),
+    Account(TimelineAccountEvent),
 }
 
 /// A job.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineJobEvent)]
-pub struct JobEvent {
+pub struct TimelineJobEvent {
     /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = job_kind)]
@@ -136,7 +132,7 @@ pub struct JobEvent {
     /// Start of processing; until then, the time at which the job was accepted.
     at: Timestamp,
     /// The job.
-    job: JobShown,
+    job: TimelineJob,
     /// Trigger of the job; null if unknown.
     #[schema(schema_with = triggers)]
     trigger: Option<String>,
@@ -153,8 +149,7 @@ pub struct JobEvent {
 
 /// A settings change.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineSettingsEvent)]
-pub struct SettingsEvent {
+pub struct TimelineSettingsEvent {
     /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = settings_kind)]
@@ -181,8 +176,7 @@ pub struct SettingsEvent {
 
 /// A change of a connection.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineConnectionEvent)]
-pub struct ConnectionEvent {
+pub struct TimelineConnectionEvent {
     /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = connection_kind)]
@@ -205,8 +199,7 @@ pub struct ConnectionEvent {
 
 /// An account event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineAccountEvent)]
-pub struct AccountEvent {
+pub struct TimelineAccountEvent {
     /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = account_kind)]
@@ -227,8 +220,7 @@ pub struct AccountEvent {
 
 /// Job of an event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineJob)]
-struct JobShown {
+struct TimelineJob {
     /// Job ID.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
@@ -249,13 +241,12 @@ struct JobShown {
     finished_at: Option<Timestamp>,
     /// Results; null until the job is completed.
     #[schema(required)]
-    results: Option<ResultsShown>,
+    results: Option<TimelineJobResults>,
 }
 
 /// Rows of an event's job, counted by verdict.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineJobResults)]
-struct ResultsShown {
+struct TimelineJobResults {
     /// Submitted rows.
     #[schema(examples(3), minimum = 0)]
     total: i64,
@@ -269,7 +260,6 @@ struct ResultsShown {
 
 /// Actor of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = Actor)]
 pub struct Actor {
     /// Kind of actor.
     #[serde(rename = "type")]
@@ -317,34 +307,38 @@ impl From<events::EventActor> for Actor {
     }
 }
 
-impl Shown {
+impl TimelineEvent {
     /// Builds the event of a job.
     pub fn job(job: &Job) -> Result<Self, ApiError> {
-        JobEvent::of(job).map(Box::new).map(Self::Job)
+        TimelineJobEvent::of(job).map(Box::new).map(Self::Job)
     }
 
     /// Builds the event of anything but a job.
     pub fn of(event: StoredAccountEvent) -> Self {
         let (at, actor) = (event.at.into(), event.actor.map(Actor::from));
         match event.what {
-            AccountChange::SettingsChange { setting, before, after, connection } => Self::Settings(SettingsEvent {
-                kind: "settings_change",
-                at,
-                setting,
-                before,
-                after,
-                connection_id: connection,
-                actor,
-            }),
-            AccountChange::ConnectionChange { connection, provider, change } => Self::Connection(ConnectionEvent {
-                kind: "connection_change",
-                at,
-                connection_id: connection,
-                provider,
-                change: change.as_str(),
-                actor,
-            }),
-            AccountChange::Account(kind, subject) => Self::Account(AccountEvent {
+            AccountChange::SettingsChange { setting, before, after, connection } => {
+                Self::Settings(TimelineSettingsEvent {
+                    kind: "settings_change",
+                    at,
+                    setting,
+                    before,
+                    after,
+                    connection_id: connection,
+                    actor,
+                })
+            }
+            AccountChange::ConnectionChange { connection, provider, change } => {
+                Self::Connection(TimelineConnectionEvent {
+                    kind: "connection_change",
+                    at,
+                    connection_id: connection,
+                    provider,
+                    change: change.as_str(),
+                    actor,
+                })
+            }
+            AccountChange::Account(kind, subject) => Self::Account(TimelineAccountEvent {
                 event: "account_event",
                 at,
                 kind: kind.as_str(),
@@ -364,7 +358,7 @@ impl Shown {
     }
 }
 
-impl JobEvent {
+impl TimelineJobEvent {
     /// Builds the event of a job.
     ///
     /// # Errors
@@ -372,8 +366,8 @@ impl JobEvent {
     fn of(job: &Job) -> Result<Self, ApiError> {
         let actor = job.actor.as_deref().map(events::EventActor::from_json).transpose()?;
         let counts = job.counts;
-        let results = ResultsShown { total: job.rows, passed: counts.passed, failed: counts.failed() };
-        let shown = JobShown {
+        let results = TimelineJobResults { total: job.rows, passed: counts.passed, failed: counts.failed() };
+        let shown = TimelineJob {
             id: job.id,
             status: status(job.state),
             source: job.source.clone(),

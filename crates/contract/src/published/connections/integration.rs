@@ -15,8 +15,7 @@ use crate::timestamp::Timestamp;
 
 /// A platform and its number of connections.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Integration)]
-pub struct IntegrationShown {
+pub struct Integration {
     #[serde(rename = "type")]
     #[schema(schema_with = platform_type)]
     pub provider: String,

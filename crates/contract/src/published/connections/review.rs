@@ -17,8 +17,7 @@ pub const DECISIONS_MAX: usize = 1_000;
 /// A planned action that waits for a decision.
 // Without `Debug`, because it has an address.
 #[derive(Clone, Serialize, ToSchema)]
-#[schema(as = PlannedAction)]
-pub struct ReviewedAction {
+pub struct PlannedAction {
     /// Run ID.
     #[schema(schema_with = schema::job_id)]
     pub run_id: JobId,
