@@ -118,13 +118,10 @@ impl FromQuery for OnePageQuery {
     }
 }
 
-describe_query!(
-    OnePageQuery = {
-        let means = "Resources per page, at least 1. The list has one page with all resources, whatever the number.";
-        let usual = PerPage::USUAL.default;
-        vec![query("per_page", means, per_page(usual), usual).build()]
-    }
-);
+describe_query! { OnePageQuery:
+    "per_page" = "Resources per page, at least 1. The list has one page with all resources, whatever the number.",
+        per_page(PerPage::USUAL.default), PerPage::USUAL.default;
+}
 
 impl PageQuery {
     /// Describes the parameters of a list with these page sizes.

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::page::OnePageQuery;
-use crate::parameters::{bounded, describe_query, names, query, text};
+use crate::parameters::{bounded, describe_query, names, text};
 use crate::published::jobs::ReasonCounts;
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -56,16 +56,11 @@ impl FromQuery for UsageQuery {
     }
 }
 
-describe_query!(
-    UsageQuery = {
-        let period = names(UsagePeriod::ALL.map(UsagePeriod::as_str)).default(Some("this_month".into()));
-        let connection_means = "Only verifications for this connection; not possible with `lifetime`.";
-        vec![
-            query("period", "Period in UTC, default `this_month`.", period, "this_week").build(),
-            query("connection_id", connection_means, text(), CONNECTION).build(),
-        ]
-    }
-);
+describe_query! { UsageQuery:
+    "period" = "Period in UTC, default `this_month`.",
+        names(UsagePeriod::ALL.map(UsagePeriod::as_str)).default(Some("this_month".into())), "this_week";
+    "connection_id" = "Only verifications for this connection; not possible with `lifetime`.", text(), CONNECTION;
+}
 
 /// Days whose usage is counted.
 #[derive(Clone, Debug)]
@@ -83,17 +78,11 @@ impl FromQuery for DailyUsageQuery {
     }
 }
 
-describe_query!(
-    DailyUsageQuery = {
-        let pattern = "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$";
-        let connection_means = "Only verifications for this connection.";
-        vec![
-            query("days", "Number of days including today, 1 to 366, default 30.", bounded(SERIES_DAYS, pattern), 30)
-                .build(),
-            query("connection_id", connection_means, text(), CONNECTION).build(),
-        ]
-    }
-);
+describe_query! { DailyUsageQuery:
+    "days" = "Number of days including today, 1 to 366, default 30.",
+        bounded(SERIES_DAYS, "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$"), 30;
+    "connection_id" = "Only verifications for this connection.", text(), CONNECTION;
+}
 
 /// Returns the connection ID of a query. An empty text counts as omitted.
 fn connection_id(query: &Query) -> Result<Option<String>, ApiError> {

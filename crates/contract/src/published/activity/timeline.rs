@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{bounded, describe_query, query};
+use crate::parameters::{bounded, describe_query};
 use crate::published::jobs::{sources, status, statuses};
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -41,16 +41,11 @@ impl FromQuery for TimelineQuery {
     }
 }
 
-describe_query!(
-    TimelineQuery = {
-        let days_means = "Days to look back, 1 to 90, default 30.";
-        let limit_means = "Maximum number of events, 1 to 200, default 60.";
-        vec![
-            query("days", days_means, bounded(DAYS, "^0*([1-9]|[1-8][0-9]|90)$"), 30).build(),
-            query("limit", limit_means, bounded(EVENTS, "^0*([1-9]|[1-9][0-9]|1[0-9]{2}|200)$"), 60).build(),
-        ]
-    }
-);
+describe_query! { TimelineQuery:
+    "days" = "Days to look back, 1 to 90, default 30.", bounded(DAYS, "^0*([1-9]|[1-8][0-9]|90)$"), 30;
+    "limit" = "Maximum number of events, 1 to 200, default 60.",
+        bounded(EVENTS, "^0*([1-9]|[1-9][0-9]|1[0-9]{2}|200)$"), 60;
+}
 
 /// Account activity.
 #[derive(Clone, Debug, Serialize, ToSchema)]
