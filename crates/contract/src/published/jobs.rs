@@ -75,13 +75,10 @@ fn times() -> OneOfBuilder {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Job)]
 pub struct JobView {
-    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
-    /// Job status.
     #[schema(schema_with = statuses)]
     status: &'static str,
-    /// Source of the addresses.
     #[schema(schema_with = sources)]
     source: String,
     /// Provider, if the source is `integration`.

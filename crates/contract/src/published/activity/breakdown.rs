@@ -82,7 +82,6 @@ describe_query! { BreakdownQuery:
 /// Usage of a period, by part and day.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct UsageBreakdown {
-    /// Dimension of the parts.
     #[schema(schema_with = dimensions)]
     pub by: UsageDimension,
     /// Time range in UTC.

@@ -92,7 +92,6 @@ fn connection_id(query: &Query) -> Result<Option<String>, ApiError> {
 /// Usage in a period.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct UsageReport {
-    /// Period of the report.
     #[schema(schema_with = periods)]
     pub period: UsagePeriod,
     /// Connection that the report covers; null for all usage.

@@ -78,7 +78,6 @@ pub struct TimelineSummary {
     /// Jobs that started processing or are queued.
     #[schema(examples(1), minimum = 0)]
     jobs: u64,
-    /// Jobs by trigger; jobs with an unknown trigger are not included.
     #[schema(schema_with = by_trigger)]
     jobs_by_trigger: BTreeMap<String, u64>,
     /// Settings changes.
@@ -120,7 +119,6 @@ pub enum TimelineEvent {
 /// A job.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TimelineJobEvent {
-    /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = job_kind)]
     kind: &'static str,
@@ -128,7 +126,6 @@ pub struct TimelineJobEvent {
     at: Timestamp,
     /// The job.
     job: TimelineJob,
-    /// Trigger of the job; null if unknown.
     #[schema(schema_with = triggers)]
     trigger: Option<String>,
     /// Whether the trigger was recorded at the start; otherwise it was inferred later.
@@ -145,7 +142,6 @@ pub struct TimelineJobEvent {
 /// A settings change.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TimelineSettingsEvent {
-    /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = settings_kind)]
     kind: &'static str,
@@ -154,13 +150,10 @@ pub struct TimelineSettingsEvent {
     /// Setting, as a dotted path.
     #[schema(examples("organization.retention_days"))]
     setting: String,
-    /// Value before: unchanged, `N entries` for a long list, or `redacted`.
     #[schema(schema_with = value_before)]
     before: Value,
-    /// Value after, in the same form.
     #[schema(schema_with = value_after)]
     after: Value,
-    /// Connection ID, for a setting of a connection; omitted for the organization's.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::connection_id)]
     connection_id: Option<ConnId>,
@@ -172,19 +165,16 @@ pub struct TimelineSettingsEvent {
 /// A change of a connection.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TimelineConnectionEvent {
-    /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = connection_kind)]
     kind: &'static str,
     /// Time of the change.
     at: Timestamp,
-    /// The connection.
     #[schema(schema_with = schema::connection_id)]
     connection_id: ConnId,
     /// Platform, by its name in the API.
     #[schema(examples("mailchimp"))]
     provider: String,
-    /// Change of the connection.
     #[schema(schema_with = connection_changes)]
     change: &'static str,
     /// Actor; null if unknown.
@@ -195,13 +185,11 @@ pub struct TimelineConnectionEvent {
 /// An account event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TimelineAccountEvent {
-    /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = account_kind)]
     event: &'static str,
     /// Time of the event.
     at: Timestamp,
-    /// Kind of account event.
     #[schema(schema_with = happenings)]
     kind: &'static str,
     /// Key, member or webhook that the event is about; left out if it is about the account or its actor.
@@ -216,13 +204,10 @@ pub struct TimelineAccountEvent {
 /// Job of an event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct TimelineJob {
-    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
-    /// Job status.
     #[schema(schema_with = statuses)]
     status: &'static str,
-    /// Source of the addresses.
     #[schema(schema_with = sources)]
     source: String,
     /// Provider, if the source is `integration`.
@@ -256,7 +241,6 @@ struct TimelineJobResults {
 /// Actor of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Actor {
-    /// Kind of actor.
     #[serde(rename = "type")]
     #[schema(schema_with = actors)]
     kind: &'static str,
@@ -269,7 +253,6 @@ pub struct Actor {
 /// Subject of an account event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TimelineSubject {
-    /// Kind of subject.
     #[serde(rename = "type")]
     #[schema(schema_with = subjects)]
     kind: &'static str,

@@ -56,7 +56,6 @@ pub struct ChangedVerdict {
     /// Connection whose run verified the address.
     #[schema(required, examples("conn_01h455vb4pex5vsknk084sn02q"))]
     pub connection_id: Option<String>,
-    /// Run ID.
     #[schema(schema_with = schema::job_id)]
     pub run_id: JobId,
     /// Row of the run's job, from 0.

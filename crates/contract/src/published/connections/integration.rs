@@ -37,7 +37,6 @@ pub struct Integration {
 /// Oldest active connection to a platform.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PrimaryConnection {
-    /// Connection ID.
     #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     /// Display name.
@@ -67,7 +66,6 @@ pub struct IntegrationDetail {
 /// A disconnected connection. It can be reconnected with new credentials.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FormerConnection {
-    /// Connection ID.
     #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     /// Display name.

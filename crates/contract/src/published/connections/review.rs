@@ -18,7 +18,6 @@ pub const DECISIONS_MAX: usize = 1_000;
 // Without `Debug`, because it has an address.
 #[derive(Clone, Serialize, ToSchema)]
 pub struct PlannedAction {
-    /// Run ID.
     #[schema(schema_with = schema::job_id)]
     pub run_id: JobId,
     /// Row of the run's job, from 0.
@@ -59,7 +58,6 @@ pub struct ReviewDecisions {
 #[serde(deny_unknown_fields)]
 #[schema(as = ReviewDecision)]
 pub struct ReviewDecisionGiven {
-    /// Run ID, as listed.
     #[schema(schema_with = schema::job_id)]
     pub run_id: JobId,
     /// Row of the run's job, as listed.
@@ -96,7 +94,6 @@ pub struct ReviewDecided {
 /// A decision without an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct UnchangedDecision {
-    /// Run ID.
     #[schema(schema_with = schema::job_id)]
     pub run_id: JobId,
     /// Row of the run's job, from 0.

@@ -36,12 +36,10 @@ schema::with_optional_part!(
 /// Fields that every job has.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct StatusHead {
-    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
     /// Whether the job has ended: completed, canceled or stopped.
     processed: bool,
-    /// Job status.
     #[schema(schema_with = states)]
     status: &'static str,
 }
@@ -295,8 +293,6 @@ pub struct BatchResults {
 /// Outcome of a cancellation.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct BatchCancelled {
-    /// `success`: the job is stopped, and what was not verified is credited back. `error`: it was completed before; nothing
-    /// changes.
     #[schema(schema_with = outcomes)]
     pub status: &'static str,
 }

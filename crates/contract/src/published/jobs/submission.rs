@@ -41,7 +41,6 @@ describe_query! { SubmitQuery:
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[schema(as = Submitted)]
 pub struct SubmittedJob {
-    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     pub id: JobId,
 }

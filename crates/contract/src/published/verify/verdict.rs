@@ -60,7 +60,6 @@ pub struct Evidence {
     pub probe: Option<ProbeEvidence>,
     /// Durations in milliseconds.
     pub timings_ms: Timings,
-    /// Source of the deciding facts; null if syntax and built-in lists decided.
     #[schema(schema_with = source, required)]
     pub source: Option<String>,
     /// Age of the deciding facts, in seconds.
@@ -95,8 +94,6 @@ pub struct DomainEvidence {
     /// Mail provider of the MX hosts; null if unknown.
     #[schema(required, examples("google"))]
     pub provider: Option<String>,
-    /// What is unusual about the name, though DNS can hold it: `underscore`, or `not_idna2008` for an A-label that IDNA 2008
-    /// does not allow. Absent for all other names.
     #[schema(schema_with = unusual_name)]
     pub note: Option<String>,
 }
@@ -123,7 +120,6 @@ pub struct ProbeEvidence {
     pub ip: Option<String>,
     /// Whether the deciding command was sent over TLS.
     pub tls: bool,
-    /// Stage of the deciding reply; null without a reply.
     #[schema(schema_with = stage, required)]
     pub stage: Option<String>,
     /// Reply code.
@@ -154,7 +150,6 @@ pub struct ProbeStep {
     /// MX host.
     #[schema(examples("mx.example.com"))]
     pub host: String,
-    /// Stage that awaited a reply.
     #[schema(schema_with = stage_of_step)]
     pub stage: String,
     /// Whether the step probed a random recipient, to detect a catch-all.
