@@ -68,8 +68,8 @@ impl GivenCursor {
     /// Returns the cursor in `next`, or else in `cursor`. Returns `None` if both are absent or empty.
     pub fn in_query(query: &Query) -> Result<Option<Self>, ApiError> {
         for name in ["next", "cursor"] {
-            if let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) {
-                return Ok(Some(Self { name, text: text.into_owned() }));
+            if let Some(text) = query.filled(name)? {
+                return Ok(Some(Self { name, text }));
             }
         }
         Ok(None)

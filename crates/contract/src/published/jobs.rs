@@ -53,7 +53,7 @@ impl FromQuery for JobsQuery {
 }
 
 fn time(query: &Query, name: &str) -> Result<Option<Millis>, ApiError> {
-    let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let Some(text) = query.filled(name)? else { return Ok(None) };
     text.parse().map(|Timestamp(at)| Some(at)).map_err(|error: NoTime| ApiError::invalid(name, error))
 }
 

@@ -16,12 +16,8 @@ pub struct CheckKeyQuery {
 
 impl FromQuery for CheckKeyQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
-        for name in ["public_key", "api_key"] {
-            if let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) {
-                return Ok(Self { key: Some(text.into_owned()) });
-            }
-        }
-        Ok(Self { key: None })
+        let public = query.filled("public_key")?;
+        Ok(Self { key: if public.is_some() { public } else { query.filled("api_key")? } })
     }
 }
 

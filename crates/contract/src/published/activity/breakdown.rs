@@ -48,7 +48,7 @@ impl FromQuery for BreakdownQuery {
         let by = query.one_of("by", &UsageDimension::ALL.map(UsageDimension::as_str))?;
         Ok(Self {
             by: by.and_then(|name| UsageDimension::from_name(&name)).unwrap_or(UsageDimension::Source),
-            id: query.text("id")?.filter(|id| !id.is_empty()).map(Into::into),
+            id: query.filled("id")?,
             from: day(query, "from")?,
             to: day(query, "to")?,
         })
@@ -57,7 +57,7 @@ impl FromQuery for BreakdownQuery {
 
 /// Parses a date. An empty text counts as omitted.
 fn day(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
-    let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let Some(text) = query.filled(name)? else { return Ok(None) };
     let read = || {
         let mut parts = text.splitn(3, '-');
         let date = Date {

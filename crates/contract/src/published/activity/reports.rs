@@ -1,7 +1,5 @@
 //! Query and response types of `/v1/reports`.
 
-use std::borrow::Cow;
-
 use probity_mail::time::civil_from_days;
 use probity_store::jobs::JobCounts;
 use serde::Serialize;
@@ -45,7 +43,7 @@ impl FromQuery for UsageQuery {
         let named = query.one_of("period", &UsagePeriod::ALL.map(UsagePeriod::as_str))?;
         let period = named.and_then(|name| UsagePeriod::from_name(&name));
         let period = period.unwrap_or(UsagePeriod::ThisMonth);
-        let connection_id = connection_id(query)?;
+        let connection_id = query.filled("connection_id")?;
         if connection_id.is_some() && period == UsagePeriod::Lifetime {
             return Err(ApiError::invalid(
                 "connection_id",
@@ -74,7 +72,7 @@ pub struct DailyUsageQuery {
 impl FromQuery for DailyUsageQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
         OnePageQuery::from_query(query)?;
-        Ok(Self { days: query.whole_within("days", SERIES_DAYS)?, connection_id: connection_id(query)? })
+        Ok(Self { days: query.whole_within("days", SERIES_DAYS)?, connection_id: query.filled("connection_id")? })
     }
 }
 
@@ -82,11 +80,6 @@ describe_query! { DailyUsageQuery:
     "days" = "Number of days including today, 1 to 366, default 30.",
         bounded(SERIES_DAYS, "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$"), 30;
     "connection_id" = "Only verifications for this connection.", text(), CONNECTION;
-}
-
-/// Returns the connection ID of a query. An empty text counts as omitted.
-fn connection_id(query: &Query) -> Result<Option<String>, ApiError> {
-    Ok(query.text("connection_id")?.filter(|id| !id.is_empty()).map(Cow::into_owned))
 }
 
 /// Usage in a period.

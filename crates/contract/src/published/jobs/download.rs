@@ -1,7 +1,5 @@
 //! Query of `GET /v1/batch-verify/{id}/download`: file format, rows and columns.
 
-use std::borrow::Cow;
-
 use probity_account::language::PageLanguage;
 use probity_mail::verdict::{Reason, Status};
 use serde_json::json;
@@ -95,9 +93,9 @@ impl FromQuery for DownloadQuery {
             format,
             statuses: statuses(query)?,
             reason: reason.and_then(|name| Reason::from_name(&name)),
-            provider: query.text("provider")?.filter(|id| !id.is_empty()).map(Cow::into_owned),
-            q: query.text("q")?.filter(|text| !text.is_empty()).map(Cow::into_owned),
-            domain: query.text("domain")?.filter(|name| !name.is_empty()).map(Cow::into_owned),
+            provider: query.filled("provider")?,
+            q: query.filled("q")?,
+            domain: query.filled("domain")?,
             language: language.and_then(|tag| PageLanguage::from_name(&tag)).unwrap_or_default(),
             original: query.one_of("columns", &COLUMNS)?.as_deref() == Some(ORIGINAL),
         })
