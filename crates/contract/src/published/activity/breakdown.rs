@@ -1,6 +1,5 @@
 //! Query and response types of `/v1/reports/usage/breakdown`.
 
-use probity_mail::time::{Date, civil_from_days, days_from_civil};
 use probity_store::activity::reports::UsageDimension;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,6 +9,7 @@ use crate::parameters::{describe_query, matching, names, text};
 use crate::published::activity::reports::Range;
 use crate::query::{FromQuery, Query};
 use crate::schema;
+use crate::timestamp::Timestamp;
 
 /// Maximum number of days in a breakdown.
 const DAYS_MAX: i64 = 366;
@@ -58,18 +58,11 @@ impl FromQuery for BreakdownQuery {
 /// Parses a date. An empty text counts as omitted.
 fn day(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
     let Some(text) = query.filled(name)? else { return Ok(None) };
-    let read = || {
-        let mut parts = text.splitn(3, '-');
-        let date = Date {
-            year: parts.next()?.parse().ok()?,
-            month: parts.next()?.parse().ok()?,
-            day: parts.next()?.parse().ok()?,
-        };
-        // Rejects signs, missing zeros, and days that the month does not have.
-        let day = days_from_civil(date);
-        (text.len() == 10 && civil_from_days(day).to_string() == text).then_some(day)
-    };
-    read().map(Some).ok_or_else(|| ApiError::invalid(name, "is not a date; use one such as `2026-11-21`"))
+    let day = format!("{text}T00:00:00Z").parse::<Timestamp>().ok();
+    // Rejects other forms of ISO 8601.
+    let day = day.filter(|day| day.to_string().starts_with(&text));
+    let refused = || ApiError::invalid(name, "is not a date; use one such as `2026-11-21`");
+    day.map(|Timestamp(at)| Some(at.utc_day())).ok_or_else(refused)
 }
 
 describe_query! { BreakdownQuery:
