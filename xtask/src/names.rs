@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use probity_mail::rng::stable_hash;
 use serde_json::Value;
 
 use crate::{data, packages};
@@ -89,9 +90,7 @@ impl Names {
 
 /// Assigns a name by the FNV-1a hash of its text; 1 in 5 is held out.
 fn part_of(name: &str) -> Part {
-    let hash =
-        name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-    if (hash >> 20).is_multiple_of(5) { Part::HeldOut } else { Part::Train }
+    if (stable_hash(name.bytes()) >> 20).is_multiple_of(5) { Part::HeldOut } else { Part::Train }
 }
 
 /// Loads the names for training and testing the model.

@@ -9,9 +9,6 @@ use probity_store::accounts::keys::StoredKey;
 
 use crate::secrets::Secrets;
 
-/// Maximum number of origins of a `pub` key.
-pub const ORIGINS_MAX: usize = 100;
-
 /// Properties of a key to create.
 #[derive(Clone, Debug)]
 pub struct KeyRequest {

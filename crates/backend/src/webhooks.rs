@@ -16,7 +16,6 @@ pub mod lanes;
 pub mod rows;
 pub mod send;
 pub mod sign;
-pub mod subscriptions;
 pub mod tell;
 
 use std::sync::Arc;

@@ -68,8 +68,8 @@ impl GivenCursor {
     /// Returns the cursor in `next`, or else in `cursor`. Returns `None` if both are absent or empty.
     pub fn in_query(query: &Query) -> Result<Option<Self>, ApiError> {
         for name in ["next", "cursor"] {
-            if let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) {
-                return Ok(Some(Self { name, text: text.into_owned() }));
+            if let Some(text) = query.filled(name)? {
+                return Ok(Some(Self { name, text }));
             }
         }
         Ok(None)
@@ -118,13 +118,10 @@ impl FromQuery for OnePageQuery {
     }
 }
 
-describe_query!(
-    OnePageQuery = {
-        let means = "Resources per page, at least 1. The list has one page with all resources, whatever the number.";
-        let usual = PerPage::USUAL.default;
-        vec![query("per_page", means, per_page(usual), usual).build()]
-    }
-);
+describe_query! { OnePageQuery:
+    "per_page" = "Resources per page, at least 1. The list has one page with all resources, whatever the number.",
+        per_page(PerPage::USUAL.default), PerPage::USUAL.default;
+}
 
 impl PageQuery {
     /// Describes the parameters of a list with these page sizes.

@@ -59,8 +59,14 @@ paths! {
     RulePath after KeywordPath = "rule_id", "Rule ID, as listed.", not_empty(), "rule_01h455vb4pex5vsknk084sn02q";
 }
 
-/// Describes the parameters of a query, in the document's order.
+/// Describes the parameters of a query, in the document's order: the name, perhaps calls on its [`ParameterBuilder`], what it means,
+/// its schema and an example.
 macro_rules! describe_query {
+    ($type:ident: $($name:literal $(($($call:tt)+))? = $means:expr, $schema:expr, $example:expr;)+) => {
+        $crate::parameters::describe_query!(
+            $type = vec![$($crate::parameters::query($name, $means, $schema, $example)$($($call)+)?.build()),+]
+        );
+    };
     ($type:ident = $parameters:expr) => {
         impl utoipa::IntoParams for $type {
             fn into_params(
@@ -110,6 +116,11 @@ pub fn email() -> RefOr<Schema> {
         // White space alone counts as empty.
         .pattern(Some(r"[^\t\n\f\r ]"))
         .into()
+}
+
+/// Returns the schema of a flag that is false by default.
+pub fn flag() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()))
 }
 
 pub fn timeout() -> RefOr<Schema> {

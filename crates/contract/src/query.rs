@@ -73,6 +73,11 @@ impl Query {
         Ok(Some(text))
     }
 
+    /// Returns the parameter as text; `None` if it is absent or empty.
+    pub fn filled(&self, name: &str) -> Result<Option<String>, ApiError> {
+        Ok(self.text(name)?.filter(|text| !text.is_empty()).map(Cow::into_owned))
+    }
+
     /// Returns the parameter as a finite decimal number: `20`, `2.5`, `1e3`.
     pub fn number(&self, name: &str) -> Result<Option<f64>, ApiError> {
         let Some(text) = self.text(name)? else { return Ok(None) };
@@ -105,9 +110,9 @@ impl Query {
 
     /// Returns the parameter as one of these names; `None` if it is absent or empty.
     pub fn one_of(&self, name: &str, names: &[&str]) -> Result<Option<String>, ApiError> {
-        let Some(text) = self.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
-        if names.contains(&&*text) {
-            return Ok(Some(text.into_owned()));
+        let given = self.filled(name)?;
+        if given.as_deref().is_none_or(|text| names.contains(&text)) {
+            return Ok(given);
         }
         Err(ApiError::invalid(name, format_args!("must be one of {}", names.join(", "))))
     }

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use probity_mail::classify::Rules;
 use probity_mail::facts::lists::Lists;
 use probity_mail::policy::Policies;
-use probity_mail::time::Millis;
+use probity_mail::time::{HOUR_MS, Millis};
 
 use crate::net::ProbeSource;
 use crate::net::egress::{EgressGuard, GuardConfig};
@@ -119,7 +119,6 @@ pub enum ConfigError {
 impl Default for EngineConfig {
     /// Polite limits, one source without a fixed address, and the deadlines and lifetimes that public mail servers expect.
     fn default() -> Self {
-        const HOUR_MS: i64 = 3_600_000;
         let source = ProbeSource { bind: None, public: None, helo: "localhost.localdomain".into(), proxy: None };
         Self {
             sources: vec![Arc::new(source)],

@@ -92,7 +92,7 @@ impl Filter {
     fn time(&self, at: Millis) -> Value {
         match self {
             Self::Rfc3339 => date::rfc3339(at).into(),
-            Self::Rfc3339Ms => date::rfc3339_ms(at).into(),
+            Self::Rfc3339Ms => at.to_rfc3339().into(),
             Self::Date => date::date(at).into(),
             Self::Sql => date::sql(at).into(),
             Self::Unix => at.0.div_euclid(1000).into(),

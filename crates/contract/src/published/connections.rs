@@ -22,12 +22,11 @@ pub use connection::{
 pub use credentials::EnteredCredentials;
 pub use hook::{EventHookShown, EventHookState};
 pub use integration::{
-    CredentialForm, FormerConnection, IntegrationDetail, IntegrationShown, PlatformAction, PlatformShown,
-    PrimaryConnection,
+    CredentialForm, FormerConnection, Integration, IntegrationDetail, PlatformAction, PlatformShown, PrimaryConnection,
 };
 pub use patch::{ConnectionPatch, LISTS_MAX, is_list_id};
 pub use review::{
-    DECISIONS_MAX, DecisionWord, ReviewDecided, ReviewDecisionGiven, ReviewDecisions, ReviewedAction, UnchangedDecision,
+    DECISIONS_MAX, DecisionWord, PlannedAction, ReviewDecided, ReviewDecisionGiven, ReviewDecisions, UnchangedDecision,
 };
 pub use rules::{
     AddKeywordRules, DeletedKeywordRule, KeywordPartsGiven, KeywordPartsShown, KeywordRuleGiven, KeywordRuleShown,

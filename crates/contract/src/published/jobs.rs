@@ -14,8 +14,8 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{AdditionalProperties, KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
 
 use crate::error::ApiError;
-use crate::page::{PageQuery, PerPage};
-use crate::parameters::{describe_query, names, query};
+use crate::page::PageQuery;
+use crate::parameters::{describe_query, names};
 use crate::query::{FromQuery, Query};
 use crate::schema;
 use crate::timestamp::{NoTime, Timestamp};
@@ -53,22 +53,16 @@ impl FromQuery for JobsQuery {
 }
 
 fn time(query: &Query, name: &str) -> Result<Option<Millis>, ApiError> {
-    let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let Some(text) = query.filled(name)? else { return Ok(None) };
     text.parse().map(|Timestamp(at)| Some(at)).map_err(|error: NoTime| ApiError::invalid(name, error))
 }
 
-describe_query!(
-    JobsQuery = {
-        let own = vec![
-            query("source", "Filter by source.", names(SOURCES), "api").build(),
-            query("status", "Filter by status.", names(STATUSES), "completed").build(),
-            query("created_after", "Only jobs accepted at this time or later.", times(), "2026-11-01T00:00:00Z")
-                .build(),
-            query("created_before", "Only jobs accepted before this time.", times(), "2026-12-01T00:00:00Z").build(),
-        ];
-        [PageQuery::parameters_of(PerPage::USUAL), own].concat()
-    }
-);
+describe_query! { JobsQuery:
+    "source" = "Filter by source.", names(SOURCES), "api";
+    "status" = "Filter by status.", names(STATUSES), "completed";
+    "created_after" = "Only jobs accepted at this time or later.", times(), "2026-11-01T00:00:00Z";
+    "created_before" = "Only jobs accepted before this time.", times(), "2026-12-01T00:00:00Z";
+}
 
 /// Returns the schema of a time, or an empty text, which counts as omitted.
 fn times() -> OneOfBuilder {
@@ -81,13 +75,10 @@ fn times() -> OneOfBuilder {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Job)]
 pub struct JobView {
-    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
-    /// Job status.
     #[schema(schema_with = statuses)]
     status: &'static str,
-    /// Source of the addresses.
     #[schema(schema_with = sources)]
     source: String,
     /// Provider, if the source is `integration`.

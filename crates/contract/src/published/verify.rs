@@ -9,10 +9,9 @@ use probity_mail::verdict::Verification;
 use probity_mail::verdict::view::VerdictView;
 use serde::{Serialize, Serializer};
 use utoipa::openapi::Required;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{EMAIL_BYTES_MAX, describe_query, email, query, timeout};
+use crate::parameters::{EMAIL_BYTES_MAX, describe_query, email, flag, timeout};
 use crate::query::{FromQuery, Query};
 
 /// Default timeout of a call, in seconds.
@@ -67,22 +66,13 @@ impl FromQuery for VerifyQuery {
     }
 }
 
-describe_query!(
-    VerifyQuery = {
-        let email_means = "Address to verify, at most 1,024 bytes. A raw `+` is a plus, and surrounding white space \
-        and invisible characters are removed. Text that is not an address gets the verdict `invalid`.";
-        let timeout_means = "Seconds to wait: an integer or a decimal above 0, default 20; values above 60 count as \
-        60. After that time, the verdict is `unknown`/`unverified`.";
-        let explain_means = "Whether to add `evidence` to the verdict.";
-        let flag = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
-        let email = query("email", email_means, email(), "jo@sandbox.test").required(Required::True);
-        vec![
-            email.build(),
-            query("timeout", timeout_means, timeout(), 20).build(),
-            query("explain", explain_means, flag, true).build(),
-        ]
-    }
-);
+describe_query! { VerifyQuery:
+    "email" (.required(Required::True)) = "Address to verify, at most 1,024 bytes. A raw `+` is a plus, and surrounding white space \
+        and invisible characters are removed. Text that is not an address gets the verdict `invalid`.", email(), "jo@sandbox.test";
+    "timeout" = "Seconds to wait: an integer or a decimal above 0, default 20; values above 60 count as 60. After that time, the \
+        verdict is `unknown`/`unverified`.", timeout(), 20;
+    "explain" = "Whether to add `evidence` to the verdict.", flag(), true;
+}
 
 /// Verdict in a response; [`super::verify::verdict::VerdictSchema`] describes its JSON.
 pub struct ShownVerdict {

@@ -32,7 +32,6 @@ pub const USER_AGENT: &str = concat!("Probity-Webhooks/", env!("CARGO_PKG_VERSIO
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Webhook)]
 pub struct WebhookShown {
-    /// Webhook ID.
     #[schema(schema_with = webhook_id)]
     pub id: WebhookId,
     /// Display name.
@@ -41,7 +40,6 @@ pub struct WebhookShown {
     /// Endpoint URL, which receives each message as a POST.
     #[schema(examples("https://www.example.com/probity"))]
     pub url: String,
-    /// Events that the endpoint receives.
     #[schema(schema_with = topics)]
     pub events: Vec<TopicName>,
     /// Whether the webhook receives events.
@@ -128,7 +126,6 @@ impl<'de> Deserialize<'de> for TopicName {
 /// New secret of a webhook. Save it: no other response shows it.
 #[derive(Clone, Serialize, ToSchema)]
 pub struct WebhookSecret {
-    /// Webhook ID.
     #[schema(schema_with = webhook_id)]
     pub id: WebhookId,
     /// The secret: `whsec_` and its bytes in base64.
@@ -141,10 +138,8 @@ pub struct WebhookSecret {
 /// A deleted webhook.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DeletedWebhook {
-    /// Webhook ID.
     #[schema(schema_with = webhook_id)]
     pub id: WebhookId,
-    /// Always true.
     #[schema(schema_with = schema::always_true)]
     pub deleted: bool,
 }
@@ -152,14 +147,12 @@ pub struct DeletedWebhook {
 /// A delivery: one message to one webhook.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WebhookDelivery {
-    /// Delivery ID.
     #[schema(schema_with = delivery_id)]
     pub id: DeliveryId,
     /// Event: the `type` in the message body.
     #[serde(rename = "type")]
     #[schema(examples("status.passed"))]
     pub kind: String,
-    /// Delivery status.
     #[schema(schema_with = states)]
     pub status: &'static str,
     /// Finished attempts since the message was created or last resent.
@@ -190,7 +183,6 @@ pub struct WebhookDeliveryDetail {
     /// sent now, without rows that no longer match the event.
     #[schema(required, examples(r#"{"type":"test","timestamp":"2026-11-21T10:04:17.765Z","data":{}}"#))]
     pub body: Option<String>,
-    /// Cause of a missing body; null if there is a body.
     #[schema(required, schema_with = missing_body)]
     pub missing_body: Option<MissingBody>,
 }
@@ -211,13 +203,10 @@ pub struct DeliveryRequest {
     /// URL of the next attempt, or of the last one.
     #[schema(examples("https://www.example.com/probity"))]
     pub url: String,
-    /// Headers that are the same for each attempt.
     #[schema(schema_with = headers)]
     pub headers: BTreeMap<&'static str, String>,
-    /// Job ID; null for a test event.
     #[schema(required, schema_with = job_id_or_null)]
     pub job_id: Option<JobId>,
-    /// Indexes of the job's rows in the message; null if the message is not about rows.
     #[schema(required, schema_with = row_indexes)]
     pub rows: Option<Vec<i64>>,
 }

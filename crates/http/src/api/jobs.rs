@@ -1,7 +1,7 @@
 //! `/v1/jobs`: jobs of an organization, regardless of their origin.
 
 use probity_account::id::JobId;
-use probity_contract::page::List;
+use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::JobPath;
 use probity_contract::published::jobs::{JobView, JobsQuery};
 use probity_service::jobs::acts;
@@ -15,7 +15,7 @@ use crate::handler::{Answer, Asking, Call, PathId, answer};
     get,
     path = "/v1/jobs",
     tag = "Verification",
-    params(JobsQuery),
+    params(PageQuery, JobsQuery),
     security(("bearer" = ["read:jobs"])),
     responses((status = 200, description = "A page of jobs.", body = List<JobView>))
 )]

@@ -9,7 +9,7 @@ use probity_account::id::KeyId;
 use probity_contract::error::ApiError;
 use probity_contract::published::accounts::keys::{ApiKey, NewKey};
 use probity_contract::published::whole::Whole;
-use probity_mail::time::Millis;
+use probity_mail::time::{HOUR_MS, Millis};
 use probity_store::accounts::keys::{self, StoredKey};
 use probity_store::activity::events::{AccountChange, AccountEventKind, EventSubject};
 use probity_store::{StoreError, work};
@@ -22,7 +22,6 @@ use crate::callers::given::checked_name;
 
 /// Maximum time for which a rotated key keeps working, in hours.
 const OVERLAP_MAX_H: u32 = 30 * 24;
-const HOUR_MS: i64 = 3_600_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,6 +9,7 @@ use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::published::accounts::keys::{ApiKey, CreateKey, DeletedKey, NewKey};
+use probity_contract::schema::ORIGINS_MAX;
 use probity_mail::time::Millis;
 use probity_store::accounts::keys;
 use probity_store::activity::events::{AccountChange, AccountEventKind, EventSubject};
@@ -142,9 +143,8 @@ fn origins(texts: Vec<String>) -> Result<Vec<String>, ApiError> {
         };
         minting::origin(&text).ok_or_else(wrong)
     };
-    if texts.len() > minting::ORIGINS_MAX {
-        let most = minting::ORIGINS_MAX;
-        return Err(ApiError::invalid("allowed_origins", format!("may have at most {most} origins")));
+    if texts.len() > ORIGINS_MAX {
+        return Err(ApiError::invalid("allowed_origins", format!("may have at most {ORIGINS_MAX} origins")));
     }
     let mut origins = Vec::with_capacity(texts.len());
     for origin in texts.into_iter().enumerate().map(read) {

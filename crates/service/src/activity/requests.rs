@@ -32,12 +32,11 @@ pub struct RequestsQuery {
 impl FromQuery for RequestsQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
         let status = query.one_of("status", &STATUSES.map(|(name, _)| name))?;
-        let text = |name: &str| Ok::<_, ApiError>(query.text(name)?.filter(|text| !text.is_empty()).map(Into::into));
         Ok(Self {
             status: STATUSES.into_iter().find(|(name, _)| status.as_deref() == Some(name)),
             method: query.one_of("method", &METHODS)?,
-            key: text("key_id")?,
-            route: text("route")?,
+            key: query.filled("key_id")?,
+            route: query.filled("route")?,
             page: PageQuery::from_query(query)?,
         })
     }

@@ -7,7 +7,9 @@
 use std::cmp::Reverse;
 
 use probity_contract::error::ApiError;
-use probity_contract::published::activity::timeline::{Shown, Summary, Timeline, TimelineQuery, Window};
+use probity_contract::published::activity::timeline::{
+    Timeline, TimelineEvent, TimelineQuery, TimelineSummary, TimelineWindow,
+};
 use probity_mail::time::{DAY_MS, Millis};
 use probity_store::activity::events::{AccountChange, EventSubject};
 use probity_store::activity::timeline;
@@ -19,13 +21,13 @@ use crate::callers::caller::Caller;
 const NEWEST: i64 = 20;
 
 /// Returns the newest events, without counts: these read whole windows.
-pub(crate) async fn newest_activity(app: &App, caller: &Caller) -> Result<Vec<Shown>, ApiError> {
+pub(crate) async fn newest_activity(app: &App, caller: &Caller) -> Result<Vec<TimelineEvent>, ApiError> {
     let whole = (Millis(0), app.now() + 1);
     let mut conn = app.store.read().await?;
     let jobs = timeline::newest_jobs(&mut conn, caller.org(), caller.is_test(), whole, NEWEST).await?;
     let happened = timeline::newest_events(&mut conn, caller.org(), whole.0, whole.1, NEWEST).await?;
-    let mut events = jobs.iter().map(Shown::job).collect::<Result<Vec<_>, _>>()?;
-    events.extend(happened.into_iter().map(Shown::of));
+    let mut events = jobs.iter().map(TimelineEvent::job).collect::<Result<Vec<_>, _>>()?;
+    events.extend(happened.into_iter().map(TimelineEvent::of));
     Ok(events)
 }
 
@@ -67,12 +69,12 @@ pub async fn get_timeline(app: &App, caller: &Caller, query: TimelineQuery) -> R
     let newest = timeline::newest_jobs(&mut conn, caller.org(), caller.is_test(), (since, end), limit).await?;
     let happened = timeline::newest_events(&mut conn, caller.org(), since, end, limit).await?;
     drop(conn);
-    let mut events = newest.iter().map(Shown::job).collect::<Result<Vec<_>, _>>()?;
-    events.extend(happened.into_iter().map(Shown::of));
+    let mut events = newest.iter().map(TimelineEvent::job).collect::<Result<Vec<_>, _>>()?;
+    events.extend(happened.into_iter().map(TimelineEvent::of));
     // The sort is stable: events with the same time keep their order.
     events.sort_by_key(|event| Reverse(event.at()));
     events.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let summary = Summary::of(started, counted, events.len());
-    let window = Window { since: since.into(), until: until.into(), days };
+    let summary = TimelineSummary::of(started, counted, events.len());
+    let window = TimelineWindow { since: since.into(), until: until.into(), days };
     Ok(Timeline { generated_at: until.into(), window, summary, events })
 }

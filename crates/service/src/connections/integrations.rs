@@ -5,7 +5,7 @@ use probity_connectors::{ActionKind, ConnectorFile, CredentialField, CredentialK
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
 use probity_contract::published::connections::{
-    CredentialForm, IntegrationDetail, IntegrationShown, PlatformAction, PlatformShown, PrimaryConnection,
+    CredentialForm, Integration, IntegrationDetail, PlatformAction, PlatformShown, PrimaryConnection,
 };
 use probity_store::connections::connection::{self, StoredConnection};
 
@@ -19,14 +19,14 @@ const FORMER_SHOWN_MAX: i64 = 100;
 const FORMER_COUNTED_MAX: i64 = 1_000;
 
 /// Lists all platforms by name, with the caller's number of connections to each.
-pub async fn list_integrations(app: &App, caller: &Caller) -> Result<List<IntegrationShown>, ApiError> {
+pub async fn list_integrations(app: &App, caller: &Caller) -> Result<List<Integration>, ApiError> {
     let mut conn = app.store.read().await?;
     let active = connection::active(&mut conn, caller.org(), caller.is_test(), CONNECTIONS_MAX).await?;
     let former = connection::former_providers(&mut conn, caller.org(), caller.is_test(), FORMER_COUNTED_MAX).await?;
     let shown = |file: &ConnectorFile| {
         let slug = &file.provider.slug;
         let own: Vec<&StoredConnection> = active.iter().filter(|one| one.provider == *slug).collect();
-        IntegrationShown {
+        Integration {
             provider: slug.clone(),
             connected: !own.is_empty(),
             connection_count: number(own.len()),

@@ -9,7 +9,7 @@ use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::{List, PageQuery};
 use probity_contract::published::connections::{
-    DECISIONS_MAX, DecisionWord, ReviewDecided, ReviewDecisionGiven, ReviewDecisions, ReviewedAction, UnchangedDecision,
+    DECISIONS_MAX, DecisionWord, PlannedAction, ReviewDecided, ReviewDecisionGiven, ReviewDecisions, UnchangedDecision,
 };
 use probity_mail::address::bare_address;
 use probity_mail::verdict::Reason;
@@ -36,7 +36,7 @@ pub async fn list_review(
     caller: &Caller,
     place: &ConnectionPlace,
     query: PageQuery,
-) -> Result<List<ReviewedAction>, ApiError> {
+) -> Result<List<PlannedAction>, ApiError> {
     let mut conn = app.store.read().await?;
     let (_, of) = visible(&mut conn, app, caller, place).await?;
     let list = format!("/v1/integrations/connections/{}/review", of.id);
@@ -64,9 +64,9 @@ async fn rows_of(
     }
 }
 
-fn reviewed(planned: &PlannedReview, row: ContactRow) -> ReviewedAction {
+fn reviewed(planned: &PlannedReview, row: ContactRow) -> PlannedAction {
     let action = &planned.action;
-    ReviewedAction {
+    PlannedAction {
         run_id: planned.run,
         index: action.idx,
         email: row.email,

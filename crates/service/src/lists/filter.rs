@@ -1,7 +1,5 @@
 //! Conditions that rows of a list must meet, in searches and in downloads.
 
-use std::borrow::Cow;
-
 #[cfg(feature = "xlsx")]
 use probity_account::language::PageLanguage;
 use probity_backend::lists::rows::OTHER_PROVIDERS;
@@ -37,12 +35,12 @@ impl FromQuery for RowFilter {
         let refused = || ApiError::invalid("status", format_args!("must be one or more of {}", names.join(", ")));
         let statuses = given.split(',').filter(|name| !name.is_empty()).map(|name| status(name).ok_or_else(refused));
         let reasons: Vec<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
-        let domain = query.text("domain")?.filter(|name| !name.is_empty());
+        let domain = query.filled("domain")?;
         let texts = [SearchText::part(query)?, domain.map(|name| SearchText::domain(&name)).transpose()?];
         Ok(Self {
             statuses: statuses.collect::<Result<_, _>>()?,
             reason: query.one_of("reason", &reasons)?.and_then(|name| Reason::from_name(&name)),
-            provider: query.text("provider")?.filter(|id| !id.is_empty()).map(Cow::into_owned),
+            provider: query.filled("provider")?,
             texts: texts.into_iter().flatten().collect(),
         })
     }

@@ -29,7 +29,7 @@ pub struct UploadsQuery {
 
 impl FromQuery for UploadsQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
-        let job = query.text("job")?.filter(|job| !job.is_empty()).map(|job| job.parse::<JobId>()).transpose();
+        let job = query.filled("job")?.map(|job| job.parse::<JobId>()).transpose();
         Ok(Self { job: job.map_err(|_| ApiError::invalid("job", "must be a job ID"))? })
     }
 }

@@ -3,8 +3,6 @@
 //! The connection, the reader and the database work concurrently, each a few pieces ahead of the next. A file that cannot
 //! be read is still received to its end and discarded, because a browser that is still sending would not show the error.
 
-use std::borrow::Cow;
-
 use http::{HeaderName, HeaderValue};
 use probity_access::secrets::random;
 use probity_account::id::UploadId;
@@ -62,11 +60,10 @@ impl FromQuery for UploadQuery {
             Some("input") => "input",
             _ => "csv",
         };
-        let sheet = query.text("sheet")?.filter(|sheet| !sheet.is_empty()).map(Cow::into_owned);
-        let replaces = query.text("replaces")?.filter(|id| !id.is_empty()).map(|id| id.parse()).transpose();
+        let sheet = query.filled("sheet")?;
+        let replaces = query.filled("replaces")?.map(|id| id.parse()).transpose();
         let replaces = replaces.map_err(|_| ApiError::invalid("replaces", "must be an upload ID"))?;
-        let encoding = query.text("encoding")?.filter(|word| !word.is_empty());
-        let encoding = encoding.map(|word| chosen(&word).ok_or_else(unknown_encoding)).transpose()?;
+        let encoding = query.filled("encoding")?.map(|word| chosen(&word).ok_or_else(unknown_encoding)).transpose()?;
         Ok(Self { name, source, replaces, sheet, encoding })
     }
 }

@@ -4,9 +4,10 @@
 //! creates either live or test webhooks, and reaches both by ID. A secret is returned only by the act that creates it.
 
 use probity_account::id::WebhookId;
+use probity_account::plans::Entitlement;
 use probity_account::webhook::Topic;
+use probity_backend::webhooks::callback_secret::OVERLAP_MS;
 use probity_backend::webhooks::sign::Secret;
-use probity_backend::webhooks::subscriptions::{self, WEBHOOKS_MAX, WebhookAct, WebhookChange};
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::{List, PageQuery};
@@ -14,7 +15,9 @@ use probity_contract::published::webhooks::{
     CreateWebhook, DeletedWebhook, NewWebhook, TopicName, WebhookPatch, WebhookSecret, WebhookShown, WebhookStatus,
 };
 use probity_mail::time::Millis;
-use probity_store::webhooks::{self, WebhookEndpoint};
+use probity_store::accounts::organization;
+use probity_store::activity::events::{AccountChange, AccountEventKind, EventSubject};
+use probity_store::webhooks::{self, WebhookEndpoint, outbox};
 use probity_store::{Conn, ScopedFutureExt as _, StoreError, work};
 
 use crate::app::App;
@@ -24,6 +27,10 @@ use crate::callers::once::Once;
 
 /// Name of the list in its cursors.
 const LIST: &str = "/v1/webhooks";
+/// Maximum number of webhooks per organization, including those of test keys. All of them are read for every part of a job.
+const WEBHOOKS_MAX: i64 = 50;
+/// Deliveries removed in one transaction.
+const LOG_ROWS: u32 = 500;
 
 /// Lists the caller's webhooks, live or test, newest first, including disabled ones.
 pub async fn list_webhooks(app: &App, caller: &Caller, query: PageQuery) -> Result<List<WebhookShown>, ApiError> {
@@ -47,11 +54,11 @@ pub async fn create_webhook(
     let fresh = Secret::fresh();
     let sealed = app.secrets.seal_webhook_secret(webhook.id, fresh.bytes());
     let shown = NewWebhook { webhook: webhook.clone().into(), secret: fresh.text() };
-    let act = act_on_own_sort(caller, now);
     let has_room = app.store.write(work!(|tx| {
-        if !subscriptions::make(tx, act, &webhook, &sealed).await? {
+        if !webhooks::insert(tx, &webhook, &sealed, WEBHOOKS_MAX).await? {
             return Ok(false);
         }
+        caller.note(tx, now, &[about(webhook.id, AccountEventKind::WebhookCreated)]).await?;
         once.keep(tx, &shown).await?;
         Ok(true)
     }));
@@ -75,25 +82,54 @@ pub async fn change_webhook(
 ) -> Result<WebhookShown, ApiError> {
     // Checked first: a caller who may not see the webhook must not learn which URLs are allowed.
     let is_test = visible_webhook(&mut app.store.read().await?, caller, id).await?.test;
-    let change = WebhookChange {
-        name: patch.name.as_deref().map(checked_name).transpose()?,
-        events: patch.events.as_deref().map(checked_topics).transpose()?,
-        url: match &patch.url {
-            Some(text) => Some(checked_url(app, text).await?),
-            None => None,
-        },
-        active: patch.status.map(|status| status == WebhookStatus::Active),
+    let name = patch.name.as_deref().map(checked_name).transpose()?;
+    let events = patch.events.as_deref().map(checked_topics).transpose()?;
+    let url = match &patch.url {
+        Some(text) => Some(checked_url(app, text).await?),
+        None => None,
     };
-    let act = WebhookAct { test: is_test, ..act_on_own_sort(caller, app.now()) };
-    let changed = app.store.write(|tx| subscriptions::change(tx, act, id, &change).scope_boxed());
+    let active = patch.status.map(|status| status == WebhookStatus::Active);
+    let now = app.now();
+    let changed = app.store.write(work!(|tx| {
+        let before = webhooks::lock(tx, caller.org(), id, is_test).await?;
+        let mut after = before.clone();
+        after.name.clone_from(name.as_ref().unwrap_or(&before.name));
+        after.url.clone_from(url.as_ref().unwrap_or(&before.url));
+        after.events.clone_from(events.as_ref().unwrap_or(&before.events));
+        after.active = active.unwrap_or(before.active);
+        if after != before {
+            webhooks::write(tx, &before, &after).await?;
+            caller.note(tx, now, &differences(&before, &after)).await?;
+        }
+        Ok::<_, StoreError>(after)
+    }));
     Ok(changed.await?.into())
 }
 
-/// Deletes a webhook with its pending deliveries and its log.
+/// Returns the events that describe a change.
+fn differences(before: &WebhookEndpoint, after: &WebhookEndpoint) -> Vec<AccountChange> {
+    let settings = |webhook: &WebhookEndpoint| (webhook.name.clone(), webhook.url.clone(), webhook.events.clone());
+    let changed = (settings(before) != settings(after)).then_some(AccountEventKind::WebhookChanged);
+    let turned = match (before.active, after.active) {
+        (false, true) => Some(AccountEventKind::WebhookEnabled),
+        (true, false) => Some(AccountEventKind::WebhookDisabled),
+        _ => None,
+    };
+    changed.into_iter().chain(turned).map(|kind| about(after.id, kind)).collect()
+}
+
+/// Deletes a webhook with its pending deliveries and its log. If it is interrupted, the rest of the log is not sent, and is removed
+/// at the end of its retention.
 pub async fn delete_webhook(app: &App, caller: &Caller, id: WebhookId) -> Result<DeletedWebhook, ApiError> {
-    let act = act_on(app, caller, id).await?;
-    app.store.write(|tx| subscriptions::remove(tx, act, id).scope_boxed()).await?;
-    subscriptions::drop_log(&app.store, act, id).await?;
+    let (org, is_test) = (caller.org(), is_test(app, caller, id).await?);
+    let now = app.now();
+    let removed = app.store.write(work!(|tx| {
+        webhooks::remove(tx, org, id, is_test).await?;
+        caller.note(tx, now, &[about(id, AccountEventKind::WebhookDeleted)]).await
+    }));
+    removed.await?;
+    // There may be many.
+    while app.store.write_bulk(|tx| outbox::remove_of_webhook(tx, org, id, LOG_ROWS).scope_boxed()).await? > 0 {}
     Ok(DeletedWebhook { id, deleted: true })
 }
 
@@ -107,9 +143,11 @@ pub async fn rotate_webhook_secret(
 ) -> Result<WebhookSecret, ApiError> {
     let fresh = Secret::fresh();
     let sealed = app.secrets.seal_webhook_secret(id, fresh.bytes());
-    let act = act_on(app, caller, id).await?;
+    let is_test = is_test(app, caller, id).await?;
+    let now = app.now();
     let rotated = app.store.write(work!(|tx| {
-        let until = subscriptions::rotate(tx, act, id, &sealed).await?;
+        let until = webhooks::rotate(tx, caller.org(), id, is_test, &sealed, (now, now + OVERLAP_MS)).await?;
+        caller.note(tx, now, &[about(id, AccountEventKind::WebhookSecretRotated)]).await?;
         let shown = WebhookSecret { id, secret: fresh.text(), previous_until: until.into() };
         once.keep(tx, &shown).await?;
         Ok::<_, StoreError>(shown)
@@ -132,25 +170,22 @@ pub(super) async fn visible_webhook(
     }
 }
 
-/// Returns the act on a webhook by its ID. Looks up whether it is live or test only for callers who reach both.
-pub(super) async fn act_on(app: &App, caller: &Caller, id: WebhookId) -> Result<WebhookAct, StoreError> {
-    let act = act_on_own_sort(caller, app.now());
+/// Returns whether a webhook is one of test keys. Looks it up only for callers who reach both.
+pub(super) async fn is_test(app: &App, caller: &Caller, id: WebhookId) -> Result<bool, StoreError> {
     match caller {
-        Caller::Staff { .. } => {
-            let test = visible_webhook(&mut app.store.read().await?, caller, id).await?.test;
-            Ok(WebhookAct { test, ..act })
-        }
-        Caller::Key(_) | Caller::Person { .. } => Ok(act),
+        Caller::Staff { .. } => Ok(visible_webhook(&mut app.store.read().await?, caller, id).await?.test),
+        Caller::Key(_) | Caller::Person { .. } => Ok(caller.is_test()),
     }
 }
 
-fn act_on_own_sort(caller: &Caller, now: Millis) -> WebhookAct {
-    WebhookAct { org: caller.org(), test: caller.is_test(), actor: caller.actor(), now }
+fn about(id: WebhookId, kind: AccountEventKind) -> AccountChange {
+    AccountChange::about(kind, EventSubject::Webhook(id))
 }
 
 /// Refuses the request if the plan has no webhooks. Existing webhooks keep working.
 async fn refuse_without_plan(app: &App, caller: &Caller) -> Result<(), ApiError> {
-    if subscriptions::included(&mut app.store.read().await?, &app.config.plans, caller.org()).await? {
+    let org = organization::by_no(&mut app.store.read().await?, caller.org()).await?;
+    if org.entitlements(app.config.plans.of(&org.plan)).contains(Entitlement::Webhooks) {
         return Ok(());
     }
     Err(ApiError::forbidden_scope("the organization's plan does not include webhooks; choose a plan that does"))

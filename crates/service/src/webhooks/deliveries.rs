@@ -4,20 +4,23 @@ use probity_account::id::{DeliveryId, WebhookId};
 use probity_account::scope::Scope;
 use probity_account::webhook::Topic;
 use probity_backend::webhooks::rows::{self, RowsDelivery};
-use probity_backend::webhooks::subscriptions;
-use probity_backend::webhooks::subscriptions::TESTS_WAITING_MAX;
+use probity_backend::webhooks::tell;
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
 use probity_contract::published::webhooks::{DeliveriesQuery, MissingBody, WebhookDelivery, WebhookDeliveryDetail};
-use probity_store::webhooks::outbox::{self, DeliveryContent, EarlierAttempt, LoggedDelivery, OutboxState};
+use probity_store::webhooks::outbox::{DeliveryContent, EarlierAttempt, LoggedDelivery, OutboxState};
+use probity_store::webhooks::{self, outbox};
 use probity_store::{OrgNo, StoreError, work};
 use serde::Serialize;
 
 use crate::app::App;
 use crate::callers::caller::Caller;
 use crate::callers::once::Once;
-use crate::webhooks::acts::{act_on, visible_webhook};
+use crate::webhooks::acts::{is_test, visible_webhook};
+
+/// Maximum number of pending test deliveries per webhook. Each is a request to a server whose operator may not have asked for it.
+const TESTS_WAITING_MAX: i64 = 10;
 
 /// Lists a webhook's deliveries, newest first. An invalid query is an error only for a webhook that the caller sees.
 pub async fn list_deliveries(
@@ -116,10 +119,17 @@ pub async fn send_test_event(
     id: WebhookId,
     once: &Once,
 ) -> Result<WebhookDelivery, ApiError> {
-    let act = act_on(app, caller, id).await?;
+    let (org, is_test) = (caller.org(), is_test(app, caller, id).await?);
+    let now = app.now();
     let sent = app.store.write(work!(|tx| {
-        let Some(logged) = subscriptions::try_out(tx, act, id).await? else { return Ok(None) };
-        let shown = WebhookDelivery::of(logged, Vec::new());
+        // Concurrent calls wait for each other and then count each other's deliveries.
+        let webhook = webhooks::lock(tx, org, id, is_test).await?;
+        if outbox::tests_waiting(tx, org, id, TESTS_WAITING_MAX).await? >= TESTS_WAITING_MAX {
+            return Ok(None);
+        }
+        let message = tell::test(org, id, &webhook.url, now);
+        outbox::put(tx, &message).await?;
+        let shown = WebhookDelivery::of(outbox::by_id(tx, org, message.id).await?, Vec::new());
         once.keep(tx, &shown).await?;
         Ok::<_, StoreError>(Some(shown))
     }));

@@ -16,7 +16,6 @@ use crate::timestamp::Timestamp;
 /// Account of a team member.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Account {
-    /// Member ID.
     #[schema(schema_with = user_id)]
     pub id: UserId,
     /// Member name.
@@ -29,7 +28,6 @@ pub struct Account {
     pub email_verified: bool,
     /// Whether the member signs in with two-factor authentication.
     pub two_factor_enabled: bool,
-    /// Result of the identity check; `None` if there was none.
     #[serde(serialize_with = "identity_name")]
     #[schema(required, schema_with = identity)]
     pub identity_verified: Option<IdentityCheck>,

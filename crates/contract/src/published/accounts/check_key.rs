@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
-use crate::parameters::{describe_query, query, text};
+use crate::parameters::{describe_query, text};
 use crate::query::{FromQuery, Query};
 
 /// Key to look up. Without `Debug`, because it holds a secret.
@@ -16,32 +16,19 @@ pub struct CheckKeyQuery {
 
 impl FromQuery for CheckKeyQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
-        for name in ["public_key", "api_key"] {
-            if let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) {
-                return Ok(Self { key: Some(text.into_owned()) });
-            }
-        }
-        Ok(Self { key: None })
+        let public = query.filled("public_key")?;
+        Ok(Self { key: if public.is_some() { public } else { query.filled("api_key")? } })
     }
 }
 
-describe_query!(
-    CheckKeyQuery = {
-        let api_key_means = "Another key of the same organization to look up. Without a bearer token, the key that \
-        authenticates the call.";
-        let public_key_means = "Another key of the same organization to look up, such as a `pub` key.";
-        let flag_means = "Accepted for compatibility; the plan is always shown.";
-        let credits_means = "Accepted for compatibility; the credits are always shown.";
-        let token_means = "Accepted for compatibility; no token is returned.";
-        vec![
-            query("api_key", api_key_means, text(), "probity_live_4ZqKf0pX").build(),
-            query("public_key", public_key_means, text(), "probity_pub_4ZqKf0pX").build(),
-            query("check_plan", flag_means, text(), "true").build(),
-            query("check_credits", credits_means, text(), "true").build(),
-            query("get_token", token_means, text(), "false").build(),
-        ]
-    }
-);
+describe_query! { CheckKeyQuery:
+    "api_key" = "Another key of the same organization to look up. Without a bearer token, the key that authenticates the call.",
+        text(), "probity_live_4ZqKf0pX";
+    "public_key" = "Another key of the same organization to look up, such as a `pub` key.", text(), "probity_pub_4ZqKf0pX";
+    "check_plan" = "Accepted for compatibility; the plan is always shown.", text(), "true";
+    "check_credits" = "Accepted for compatibility; the credits are always shown.", text(), "true";
+    "get_token" = "Accepted for compatibility; no token is returned.", text(), "false";
+}
 
 /// Plan and credits of a key.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -20,13 +20,11 @@ use crate::timestamp::Timestamp;
 /// An API key, without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ApiKey {
-    /// Key ID.
     #[schema(schema_with = schema::key_id)]
     pub id: KeyId,
     /// Display name.
     #[schema(examples("Sign-up form"))]
     pub name: String,
-    /// Kind of key.
     #[schema(schema_with = kind)]
     pub kind: KeyKind,
     /// Visible beginning of the secret.
@@ -39,10 +37,8 @@ pub struct ApiKey {
     /// stored.
     #[schema(required, examples(json!(null)))]
     pub public_key: Option<String>,
-    /// Scopes of the key.
     #[schema(schema_with = schema::scopes)]
     pub scopes: Scopes,
-    /// The origins from which a `pub` key may be used; empty for other kinds.
     #[schema(schema_with = schema::origins)]
     pub allowed_origins: Vec<String>,
     /// Credits that a `pub` key can spend per day (UTC); null for other kinds, and if the operator's value applies.
@@ -63,7 +59,6 @@ pub struct ApiKey {
     /// Revocation time; null if not revoked.
     #[schema(required)]
     pub revoked_at: Option<Timestamp>,
-    /// Key that replaced this one by rotation.
     #[schema(required, schema_with = replaced_by)]
     pub replaced_by: Option<KeyId>,
 }
@@ -147,10 +142,8 @@ schema::describe!(
 /// A revoked key.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DeletedKey {
-    /// Key ID.
     #[schema(schema_with = schema::key_id)]
     pub id: KeyId,
-    /// Always true.
     #[schema(schema_with = schema::always_true)]
     pub deleted: bool,
 }

@@ -31,7 +31,6 @@ pub struct Organization {
     pub trial: Trial,
     /// Creation time of the organization.
     pub created_at: Timestamp,
-    /// Status of the organization.
     #[schema(schema_with = status)]
     pub status: OrgState,
     /// Features that the plan includes.

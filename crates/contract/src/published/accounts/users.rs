@@ -21,7 +21,6 @@ use crate::timestamp::Timestamp;
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = User)]
 pub struct Member {
-    /// Member ID.
     #[schema(schema_with = schema::user_id)]
     pub id: UserId,
     /// Email address; empty while the owner has none.
@@ -30,12 +29,10 @@ pub struct Member {
     /// Member name.
     #[schema(required, examples("Ann Lee"))]
     pub name: Option<String>,
-    /// Role of the member.
     #[schema(schema_with = role)]
     pub role: MemberRole,
     /// Whether the member is the owner. There is one owner, who cannot be removed, paused or given another role.
     pub is_primary: bool,
-    /// Member status.
     #[schema(schema_with = status)]
     pub status: UserStatus,
     /// Time of the invitation.
@@ -73,18 +70,14 @@ pub struct NewMember {
 #[schema(as = InviteUser)]
 #[serde(deny_unknown_fields)]
 pub struct Invite {
-    /// Email address, at most 254 bytes.
     #[serde(deserialize_with = "email_of")]
     #[schema(schema_with = email)]
     pub email: String,
-    /// Member name.
     #[serde(default, deserialize_with = "name_of")]
     #[schema(schema_with = name)]
     pub name: Option<String>,
-    /// Role of the member.
     #[schema(schema_with = role)]
     pub role: MemberRole,
-    /// Language of the mail.
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = mail_language)]
     pub language: Option<PageLanguage>,
@@ -110,10 +103,8 @@ pub struct MemberPatch {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = DeletedUser)]
 pub struct DeletedMember {
-    /// Member ID.
     #[schema(schema_with = schema::user_id)]
     pub id: UserId,
-    /// Always true.
     #[schema(schema_with = schema::always_true)]
     pub deleted: bool,
 }

@@ -1,16 +1,15 @@
 //! Query and response types of `/v1/reports/usage/breakdown`.
 
-use probity_mail::time::{Date, civil_from_days, days_from_civil};
 use probity_store::activity::reports::UsageDimension;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{describe_query, names, query, text};
+use crate::parameters::{describe_query, matching, names, text};
 use crate::published::activity::reports::Range;
 use crate::query::{FromQuery, Query};
 use crate::schema;
+use crate::timestamp::Timestamp;
 
 /// Maximum number of days in a breakdown.
 const DAYS_MAX: i64 = 366;
@@ -49,7 +48,7 @@ impl FromQuery for BreakdownQuery {
         let by = query.one_of("by", &UsageDimension::ALL.map(UsageDimension::as_str))?;
         Ok(Self {
             by: by.and_then(|name| UsageDimension::from_name(&name)).unwrap_or(UsageDimension::Source),
-            id: query.text("id")?.filter(|id| !id.is_empty()).map(Into::into),
+            id: query.filled("id")?,
             from: day(query, "from")?,
             to: day(query, "to")?,
         })
@@ -58,39 +57,24 @@ impl FromQuery for BreakdownQuery {
 
 /// Parses a date. An empty text counts as omitted.
 fn day(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
-    let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
-    let read = || {
-        let mut parts = text.splitn(3, '-');
-        let date = Date {
-            year: parts.next()?.parse().ok()?,
-            month: parts.next()?.parse().ok()?,
-            day: parts.next()?.parse().ok()?,
-        };
-        // Rejects signs, missing zeros, and days that the month does not have.
-        let day = days_from_civil(date);
-        (text.len() == 10 && civil_from_days(day).to_string() == text).then_some(day)
-    };
-    read().map(Some).ok_or_else(|| ApiError::invalid(name, "is not a date; use one such as `2026-11-21`"))
+    let Some(text) = query.filled(name)? else { return Ok(None) };
+    let day = format!("{text}T00:00:00Z").parse::<Timestamp>().ok();
+    // Rejects other forms of ISO 8601.
+    let day = day.filter(|day| day.to_string().starts_with(&text));
+    let refused = || ApiError::invalid(name, "is not a date; use one such as `2026-11-21`");
+    day.map(|Timestamp(at)| Some(at.utc_day())).ok_or_else(refused)
 }
 
-describe_query!(
-    BreakdownQuery = {
-        let by = names(UsageDimension::ALL.map(UsageDimension::as_str)).default(Some("source".into()));
-        let date: fn() -> RefOr<Schema> = || ObjectBuilder::new().schema_type(Type::String).pattern(Some(DATE)).into();
-        vec![
-            query("by", "Dimension, default `source`.", by, "key").build(),
-            query("id", "Only this part: an ID, a name or a domain, as in `parts`.", text(), "gmail.com").build(),
-            query("from", "First day in UTC, default 29 days before `to`.", date(), "2026-11-01").build(),
-            query("to", "Last day in UTC, default today; at most 366 days with the first.", date(), "2026-11-21")
-                .build(),
-        ]
-    }
-);
+describe_query! { BreakdownQuery:
+    "by" = "Dimension, default `source`.", names(UsageDimension::ALL.map(UsageDimension::as_str)).default(Some("source".into())), "key";
+    "id" = "Only this part: an ID, a name or a domain, as in `parts`.", text(), "gmail.com";
+    "from" = "First day in UTC, default 29 days before `to`.", matching(DATE), "2026-11-01";
+    "to" = "Last day in UTC, default today; at most 366 days with the first.", matching(DATE), "2026-11-21";
+}
 
 /// Usage of a period, by part and day.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct UsageBreakdown {
-    /// Dimension of the parts.
     #[schema(schema_with = dimensions)]
     pub by: UsageDimension,
     /// Time range in UTC.

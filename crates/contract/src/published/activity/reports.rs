@@ -1,7 +1,5 @@
 //! Query and response types of `/v1/reports`.
 
-use std::borrow::Cow;
-
 use probity_mail::time::civil_from_days;
 use probity_store::jobs::JobCounts;
 use serde::Serialize;
@@ -9,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::page::OnePageQuery;
-use crate::parameters::{bounded, describe_query, names, query, text};
+use crate::parameters::{bounded, describe_query, names, text};
 use crate::published::jobs::ReasonCounts;
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -45,7 +43,7 @@ impl FromQuery for UsageQuery {
         let named = query.one_of("period", &UsagePeriod::ALL.map(UsagePeriod::as_str))?;
         let period = named.and_then(|name| UsagePeriod::from_name(&name));
         let period = period.unwrap_or(UsagePeriod::ThisMonth);
-        let connection_id = connection_id(query)?;
+        let connection_id = query.filled("connection_id")?;
         if connection_id.is_some() && period == UsagePeriod::Lifetime {
             return Err(ApiError::invalid(
                 "connection_id",
@@ -56,16 +54,11 @@ impl FromQuery for UsageQuery {
     }
 }
 
-describe_query!(
-    UsageQuery = {
-        let period = names(UsagePeriod::ALL.map(UsagePeriod::as_str)).default(Some("this_month".into()));
-        let connection_means = "Only verifications for this connection; not possible with `lifetime`.";
-        vec![
-            query("period", "Period in UTC, default `this_month`.", period, "this_week").build(),
-            query("connection_id", connection_means, text(), CONNECTION).build(),
-        ]
-    }
-);
+describe_query! { UsageQuery:
+    "period" = "Period in UTC, default `this_month`.",
+        names(UsagePeriod::ALL.map(UsagePeriod::as_str)).default(Some("this_month".into())), "this_week";
+    "connection_id" = "Only verifications for this connection; not possible with `lifetime`.", text(), CONNECTION;
+}
 
 /// Days whose usage is counted.
 #[derive(Clone, Debug)]
@@ -79,31 +72,19 @@ pub struct DailyUsageQuery {
 impl FromQuery for DailyUsageQuery {
     fn from_query(query: &Query) -> Result<Self, ApiError> {
         OnePageQuery::from_query(query)?;
-        Ok(Self { days: query.whole_within("days", SERIES_DAYS)?, connection_id: connection_id(query)? })
+        Ok(Self { days: query.whole_within("days", SERIES_DAYS)?, connection_id: query.filled("connection_id")? })
     }
 }
 
-describe_query!(
-    DailyUsageQuery = {
-        let pattern = "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$";
-        let connection_means = "Only verifications for this connection.";
-        vec![
-            query("days", "Number of days including today, 1 to 366, default 30.", bounded(SERIES_DAYS, pattern), 30)
-                .build(),
-            query("connection_id", connection_means, text(), CONNECTION).build(),
-        ]
-    }
-);
-
-/// Returns the connection ID of a query. An empty text counts as omitted.
-fn connection_id(query: &Query) -> Result<Option<String>, ApiError> {
-    Ok(query.text("connection_id")?.filter(|id| !id.is_empty()).map(Cow::into_owned))
+describe_query! { DailyUsageQuery:
+    "days" = "Number of days including today, 1 to 366, default 30.",
+        bounded(SERIES_DAYS, "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$"), 30;
+    "connection_id" = "Only verifications for this connection.", text(), CONNECTION;
 }
 
 /// Usage in a period.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct UsageReport {
-    /// Period of the report.
     #[schema(schema_with = periods)]
     pub period: UsagePeriod,
     /// Connection that the report covers; null for all usage.

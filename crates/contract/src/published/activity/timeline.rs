@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{bounded, describe_query, query};
+use crate::parameters::{bounded, describe_query};
 use crate::published::jobs::{sources, status, statuses};
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -41,16 +41,11 @@ impl FromQuery for TimelineQuery {
     }
 }
 
-describe_query!(
-    TimelineQuery = {
-        let days_means = "Days to look back, 1 to 90, default 30.";
-        let limit_means = "Maximum number of events, 1 to 200, default 60.";
-        vec![
-            query("days", days_means, bounded(DAYS, "^0*([1-9]|[1-8][0-9]|90)$"), 30).build(),
-            query("limit", limit_means, bounded(EVENTS, "^0*([1-9]|[1-9][0-9]|1[0-9]{2}|200)$"), 60).build(),
-        ]
-    }
-);
+describe_query! { TimelineQuery:
+    "days" = "Days to look back, 1 to 90, default 30.", bounded(DAYS, "^0*([1-9]|[1-8][0-9]|90)$"), 30;
+    "limit" = "Maximum number of events, 1 to 200, default 60.",
+        bounded(EVENTS, "^0*([1-9]|[1-9][0-9]|1[0-9]{2}|200)$"), 60;
+}
 
 /// Account activity.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -58,17 +53,16 @@ pub struct Timeline {
     /// Time at which the response was generated.
     pub generated_at: Timestamp,
     /// Time window.
-    pub window: Window,
+    pub window: TimelineWindow,
     /// Counts for the whole window.
-    pub summary: Summary,
+    pub summary: TimelineSummary,
     /// Newest events, newest first.
-    pub events: Vec<Shown>,
+    pub events: Vec<TimelineEvent>,
 }
 
 /// A time range.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineWindow)]
-pub struct Window {
+pub struct TimelineWindow {
     /// Start of the window.
     pub since: Timestamp,
     /// End of the window.
@@ -80,12 +74,10 @@ pub struct Window {
 
 /// Event counts of a window.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineSummary)]
-pub struct Summary {
+pub struct TimelineSummary {
     /// Jobs that started processing or are queued.
     #[schema(examples(1), minimum = 0)]
     jobs: u64,
-    /// Jobs by trigger; jobs with an unknown trigger are not included.
     #[schema(schema_with = by_trigger)]
     jobs_by_trigger: BTreeMap<String, u64>,
     /// Settings changes.
@@ -99,7 +91,7 @@ pub struct Summary {
     truncated: bool,
 }
 
-impl Summary {
+impl TimelineSummary {
     /// Builds the summary from jobs by trigger and counts of other events. `shown` is the number of events in the response.
     pub fn of(started: BTreeMap<Option<String>, u64>, counted: EventCounts, shown: usize) -> Self {
         let EventCounts { settings_changes, account_events } = counted;
@@ -113,31 +105,27 @@ impl Summary {
 /// An event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-#[schema(as = TimelineEvent)]
-pub enum Shown {
+pub enum TimelineEvent {
     /// A job.
-    Job(Box<JobEvent>),
+    Job(Box<TimelineJobEvent>),
     /// A settings change.
-    Settings(SettingsEvent),
+    Settings(TimelineSettingsEvent),
     /// A change of a connection.
-    Connection(ConnectionEvent),
+    Connection(TimelineConnectionEvent),
     /// An account event.
-    Account(AccountEvent),
+    Account(TimelineAccountEvent),
 }
 
 /// A job.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineJobEvent)]
-pub struct JobEvent {
-    /// Type of event.
+pub struct TimelineJobEvent {
     #[serde(rename = "type")]
     #[schema(schema_with = job_kind)]
     kind: &'static str,
     /// Start of processing; until then, the time at which the job was accepted.
     at: Timestamp,
     /// The job.
-    job: JobShown,
-    /// Trigger of the job; null if unknown.
+    job: TimelineJob,
     #[schema(schema_with = triggers)]
     trigger: Option<String>,
     /// Whether the trigger was recorded at the start; otherwise it was inferred later.
@@ -153,9 +141,7 @@ pub struct JobEvent {
 
 /// A settings change.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineSettingsEvent)]
-pub struct SettingsEvent {
-    /// Type of event.
+pub struct TimelineSettingsEvent {
     #[serde(rename = "type")]
     #[schema(schema_with = settings_kind)]
     kind: &'static str,
@@ -164,13 +150,10 @@ pub struct SettingsEvent {
     /// Setting, as a dotted path.
     #[schema(examples("organization.retention_days"))]
     setting: String,
-    /// Value before: unchanged, `N entries` for a long list, or `redacted`.
     #[schema(schema_with = value_before)]
     before: Value,
-    /// Value after, in the same form.
     #[schema(schema_with = value_after)]
     after: Value,
-    /// Connection ID, for a setting of a connection; omitted for the organization's.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::connection_id)]
     connection_id: Option<ConnId>,
@@ -181,21 +164,17 @@ pub struct SettingsEvent {
 
 /// A change of a connection.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineConnectionEvent)]
-pub struct ConnectionEvent {
-    /// Type of event.
+pub struct TimelineConnectionEvent {
     #[serde(rename = "type")]
     #[schema(schema_with = connection_kind)]
     kind: &'static str,
     /// Time of the change.
     at: Timestamp,
-    /// The connection.
     #[schema(schema_with = schema::connection_id)]
     connection_id: ConnId,
     /// Platform, by its name in the API.
     #[schema(examples("mailchimp"))]
     provider: String,
-    /// Change of the connection.
     #[schema(schema_with = connection_changes)]
     change: &'static str,
     /// Actor; null if unknown.
@@ -205,15 +184,12 @@ pub struct ConnectionEvent {
 
 /// An account event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineAccountEvent)]
-pub struct AccountEvent {
-    /// Type of event.
+pub struct TimelineAccountEvent {
     #[serde(rename = "type")]
     #[schema(schema_with = account_kind)]
     event: &'static str,
     /// Time of the event.
     at: Timestamp,
-    /// Kind of account event.
     #[schema(schema_with = happenings)]
     kind: &'static str,
     /// Key, member or webhook that the event is about; left out if it is about the account or its actor.
@@ -227,15 +203,11 @@ pub struct AccountEvent {
 
 /// Job of an event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineJob)]
-struct JobShown {
-    /// Job ID.
+struct TimelineJob {
     #[schema(schema_with = schema::job_id)]
     id: JobId,
-    /// Job status.
     #[schema(schema_with = statuses)]
     status: &'static str,
-    /// Source of the addresses.
     #[schema(schema_with = sources)]
     source: String,
     /// Provider, if the source is `integration`.
@@ -249,13 +221,12 @@ struct JobShown {
     finished_at: Option<Timestamp>,
     /// Results; null until the job is completed.
     #[schema(required)]
-    results: Option<ResultsShown>,
+    results: Option<TimelineJobResults>,
 }
 
 /// Rows of an event's job, counted by verdict.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[schema(as = TimelineJobResults)]
-struct ResultsShown {
+struct TimelineJobResults {
     /// Submitted rows.
     #[schema(examples(3), minimum = 0)]
     total: i64,
@@ -269,9 +240,7 @@ struct ResultsShown {
 
 /// Actor of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = Actor)]
 pub struct Actor {
-    /// Kind of actor.
     #[serde(rename = "type")]
     #[schema(schema_with = actors)]
     kind: &'static str,
@@ -284,7 +253,6 @@ pub struct Actor {
 /// Subject of an account event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TimelineSubject {
-    /// Kind of subject.
     #[serde(rename = "type")]
     #[schema(schema_with = subjects)]
     kind: &'static str,
@@ -317,34 +285,38 @@ impl From<events::EventActor> for Actor {
     }
 }
 
-impl Shown {
+impl TimelineEvent {
     /// Builds the event of a job.
     pub fn job(job: &Job) -> Result<Self, ApiError> {
-        JobEvent::of(job).map(Box::new).map(Self::Job)
+        TimelineJobEvent::of(job).map(Box::new).map(Self::Job)
     }
 
     /// Builds the event of anything but a job.
     pub fn of(event: StoredAccountEvent) -> Self {
         let (at, actor) = (event.at.into(), event.actor.map(Actor::from));
         match event.what {
-            AccountChange::SettingsChange { setting, before, after, connection } => Self::Settings(SettingsEvent {
-                kind: "settings_change",
-                at,
-                setting,
-                before,
-                after,
-                connection_id: connection,
-                actor,
-            }),
-            AccountChange::ConnectionChange { connection, provider, change } => Self::Connection(ConnectionEvent {
-                kind: "connection_change",
-                at,
-                connection_id: connection,
-                provider,
-                change: change.as_str(),
-                actor,
-            }),
-            AccountChange::Account(kind, subject) => Self::Account(AccountEvent {
+            AccountChange::SettingsChange { setting, before, after, connection } => {
+                Self::Settings(TimelineSettingsEvent {
+                    kind: "settings_change",
+                    at,
+                    setting,
+                    before,
+                    after,
+                    connection_id: connection,
+                    actor,
+                })
+            }
+            AccountChange::ConnectionChange { connection, provider, change } => {
+                Self::Connection(TimelineConnectionEvent {
+                    kind: "connection_change",
+                    at,
+                    connection_id: connection,
+                    provider,
+                    change: change.as_str(),
+                    actor,
+                })
+            }
+            AccountChange::Account(kind, subject) => Self::Account(TimelineAccountEvent {
                 event: "account_event",
                 at,
                 kind: kind.as_str(),
@@ -364,7 +336,7 @@ impl Shown {
     }
 }
 
-impl JobEvent {
+impl TimelineJobEvent {
     /// Builds the event of a job.
     ///
     /// # Errors
@@ -372,8 +344,8 @@ impl JobEvent {
     fn of(job: &Job) -> Result<Self, ApiError> {
         let actor = job.actor.as_deref().map(events::EventActor::from_json).transpose()?;
         let counts = job.counts;
-        let results = ResultsShown { total: job.rows, passed: counts.passed, failed: counts.failed() };
-        let shown = JobShown {
+        let results = TimelineJobResults { total: job.rows, passed: counts.passed, failed: counts.failed() };
+        let shown = TimelineJob {
             id: job.id,
             status: status(job.state),
             source: job.source.clone(),

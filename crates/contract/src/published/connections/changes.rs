@@ -6,8 +6,8 @@ use serde::Serialize;
 use utoipa::{PartialSchema as _, ToSchema};
 
 use crate::error::ApiError;
-use crate::page::{PageQuery, PerPage};
-use crate::parameters::{describe_query, query};
+use crate::page::PageQuery;
+use crate::parameters::describe_query;
 use crate::published::verify::verdict::{ReasonName, StatusName};
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -30,13 +30,9 @@ impl FromQuery for VerdictChangesQuery {
     }
 }
 
-describe_query!(
-    VerdictChangesQuery = {
-        let means = "First time of a change. Omit it for all that are stored.";
-        let since = query("since", means, Timestamp::schema(), "2026-11-23T00:00:00Z").build();
-        [vec![since], PageQuery::parameters_of(PerPage::USUAL)].concat()
-    }
-);
+describe_query! { VerdictChangesQuery:
+    "since" = "First time of a change. Omit it for all that are stored.", Timestamp::schema(), "2026-11-23T00:00:00Z";
+}
 
 /// An address of a contact whose status changed.
 // Without `Debug`, because it has an address.
@@ -60,7 +56,6 @@ pub struct ChangedVerdict {
     /// Connection whose run verified the address.
     #[schema(required, examples("conn_01h455vb4pex5vsknk084sn02q"))]
     pub connection_id: Option<String>,
-    /// Run ID.
     #[schema(schema_with = schema::job_id)]
     pub run_id: JobId,
     /// Row of the run's job, from 0.

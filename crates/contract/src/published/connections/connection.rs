@@ -39,7 +39,6 @@ pub enum DisconnectReason {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Connection)]
 pub struct ConnectionShown {
-    /// Connection ID.
     #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     #[serde(rename = "type")]
@@ -59,7 +58,6 @@ pub struct ConnectionShown {
     /// Time since which it is disconnected; null for an active connection.
     #[schema(required)]
     pub disconnected_at: Option<Timestamp>,
-    /// Reason for the disconnection; null for an active connection.
     #[schema(required, schema_with = disconnect_reason)]
     pub disconnected_reason: Option<DisconnectReason>,
     /// Settings.
@@ -151,7 +149,6 @@ impl From<StoredConnection> for ConnectionShown {
 pub struct CreateConnection {
     #[schema(inline)]
     pub credentials: EnteredCredentials,
-    /// Display name. Default: the name of the account at the platform.
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = connection_name, required = false)]
     pub name: Option<String>,
@@ -160,7 +157,6 @@ pub struct CreateConnection {
 /// A connection that was just disconnected.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DisconnectedConnection {
-    /// Connection ID.
     #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     #[serde(rename = "type")]
@@ -175,7 +171,6 @@ pub struct DisconnectedConnection {
 /// Outcome of a test of a connection's credentials.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ConnectionTest {
-    /// Connection ID.
     #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     #[serde(rename = "type")]

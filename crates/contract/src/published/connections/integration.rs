@@ -15,8 +15,7 @@ use crate::timestamp::Timestamp;
 
 /// A platform and its number of connections.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = Integration)]
-pub struct IntegrationShown {
+pub struct Integration {
     #[serde(rename = "type")]
     #[schema(schema_with = platform_type)]
     pub provider: String,
@@ -38,7 +37,6 @@ pub struct IntegrationShown {
 /// Oldest active connection to a platform.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PrimaryConnection {
-    /// Connection ID.
     #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     /// Display name.
@@ -68,7 +66,6 @@ pub struct IntegrationDetail {
 /// A disconnected connection. It can be reconnected with new credentials.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FormerConnection {
-    /// Connection ID.
     #[schema(schema_with = schema::connection_id)]
     pub id: ConnId,
     /// Display name.

@@ -40,7 +40,6 @@ pub struct ConnectionPatch {
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = aggressiveness, required = false)]
     pub aggressiveness: Option<Aggressiveness>,
-    /// Checks to change, after the preset is applied. Checks that then differ from the preset make it `custom`.
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = checks, required = false)]
     pub checks: Option<Nested<ChecksPatch>>,

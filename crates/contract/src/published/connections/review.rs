@@ -17,9 +17,7 @@ pub const DECISIONS_MAX: usize = 1_000;
 /// A planned action that waits for a decision.
 // Without `Debug`, because it has an address.
 #[derive(Clone, Serialize, ToSchema)]
-#[schema(as = PlannedAction)]
-pub struct ReviewedAction {
-    /// Run ID.
+pub struct PlannedAction {
     #[schema(schema_with = schema::job_id)]
     pub run_id: JobId,
     /// Row of the run's job, from 0.
@@ -60,7 +58,6 @@ pub struct ReviewDecisions {
 #[serde(deny_unknown_fields)]
 #[schema(as = ReviewDecision)]
 pub struct ReviewDecisionGiven {
-    /// Run ID, as listed.
     #[schema(schema_with = schema::job_id)]
     pub run_id: JobId,
     /// Row of the run's job, as listed.
@@ -97,7 +94,6 @@ pub struct ReviewDecided {
 /// A decision without an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct UnchangedDecision {
-    /// Run ID.
     #[schema(schema_with = schema::job_id)]
     pub run_id: JobId,
     /// Row of the run's job, from 0.

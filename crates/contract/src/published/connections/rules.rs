@@ -39,7 +39,6 @@ describe_query!(RulesQuery = PageQuery::parameters_of(PAGE));
 #[derive(Clone, Serialize, ToSchema)]
 #[schema(as = KeywordRule)]
 pub struct KeywordRuleShown {
-    /// Rule ID.
     #[schema(schema_with = rule_id)]
     pub id: RuleId,
     #[schema(schema_with = keyword)]
@@ -138,10 +137,8 @@ pub struct KeywordRulesAdded {
 /// A deleted rule.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct DeletedKeywordRule {
-    /// Always true.
     #[schema(schema_with = schema::always_true)]
     pub deleted: bool,
-    /// Rule ID.
     #[schema(schema_with = rule_id)]
     pub id: RuleId,
 }

@@ -38,7 +38,6 @@ pub struct ConfirmRun {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = ConnectionRun)]
 pub struct RunShown {
-    /// Run ID, which is the job's ID.
     #[schema(schema_with = schema::job_id)]
     pub id: JobId,
     #[schema(schema_with = schema::connection_id)]

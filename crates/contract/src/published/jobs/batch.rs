@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::page::{GivenCursor, PerPage};
-use crate::parameters::{describe_query, per_page, query, text};
+use crate::parameters::{describe_query, per_page, text};
 use crate::published::verify::verdict::{ReasonName, StatusName};
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -36,12 +36,10 @@ schema::with_optional_part!(
 /// Fields that every job has.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct StatusHead {
-    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
     /// Whether the job has ended: completed, canceled or stopped.
     processed: bool,
-    /// Job status.
     #[schema(schema_with = states)]
     status: &'static str,
 }
@@ -275,16 +273,11 @@ impl FromQuery for ResultsQuery {
     }
 }
 
-describe_query!(
-    ResultsQuery = {
-        let per_page_means = "Rows per page, 1 to 1,000, default 100; higher values count as 1,000.";
-        let next_means = "Cursor: `next` of the previous page. Omit it, or leave it empty, for the first page.";
-        vec![
-            query("per_page", per_page_means, per_page(100), 100).build(),
-            query("next", next_means, text(), "MDFoNDU1dmI0cGV4NXZzaw").build(),
-        ]
-    }
-);
+describe_query! { ResultsQuery:
+    "per_page" = "Rows per page, 1 to 1,000, default 100; higher values count as 1,000.", per_page(100), 100;
+    "next" = "Cursor: `next` of the previous page. Omit it, or leave it empty, for the first page.", text(),
+        "MDFoNDU1dmI0cGV4NXZzaw";
+}
 
 /// A page of rows, in submitted order.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -300,8 +293,6 @@ pub struct BatchResults {
 /// Outcome of a cancellation.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct BatchCancelled {
-    /// `success`: the job is stopped, and what was not verified is credited back. `error`: it was completed before; nothing
-    /// changes.
     #[schema(schema_with = outcomes)]
     pub status: &'static str,
 }

@@ -1,15 +1,13 @@
 //! Query of `GET /v1/batch-verify/{id}/download`: file format, rows and columns.
 
-use std::borrow::Cow;
-
 use probity_account::language::PageLanguage;
 use probity_mail::verdict::{Reason, Status};
 use serde_json::json;
 use utoipa::openapi::path::ParameterStyle;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::error::ApiError;
-use crate::parameters::{describe_query, names, query, search_text, text};
+use crate::parameters::{describe_query, flag, names, search_text, text};
 use crate::query::{FromQuery, Query};
 
 /// Column sets of a file, the default first.
@@ -95,9 +93,9 @@ impl FromQuery for DownloadQuery {
             format,
             statuses: statuses(query)?,
             reason: reason.and_then(|name| Reason::from_name(&name)),
-            provider: query.text("provider")?.filter(|id| !id.is_empty()).map(Cow::into_owned),
-            q: query.text("q")?.filter(|text| !text.is_empty()).map(Cow::into_owned),
-            domain: query.text("domain")?.filter(|name| !name.is_empty()).map(Cow::into_owned),
+            provider: query.filled("provider")?,
+            q: query.filled("q")?,
+            domain: query.filled("domain")?,
             language: language.and_then(|tag| PageLanguage::from_name(&tag)).unwrap_or_default(),
             original: query.one_of("columns", &COLUMNS)?.as_deref() == Some(ORIGINAL),
         })
@@ -115,43 +113,24 @@ fn statuses(query: &Query) -> Result<Vec<Status>, ApiError> {
     given.split(',').filter(|name| !name.is_empty()).map(status).collect()
 }
 
-/// Describes statuses separated by commas.
-fn some_statuses() -> ArrayBuilder {
-    ArrayBuilder::new().items(names(Status::ALL.map(Status::as_str)))
-}
-
 fn formats() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|(name, _)| *name)
 }
 
-describe_query!(
-    DownloadQuery = {
-        let raw_means = "Whether to leave CSV cells unchanged, even if a spreadsheet would run them as formulas. \
-        The same as `format=raw`.";
-        let provider_means = "Only rows of this mail provider: an ID from `evidence.domain.provider`, or `other` \
-        for rows of no known provider.";
-        let columns_mean = "`original`: puts the columns of the file uploaded in the dashboard before the results, \
-        without repeating the address. In JSON lines, the fields of the file come first and the result is under \
-        `probity`. 404 if the job was not created from a file, or the file is no longer kept.";
-        let language_means =
-            "Language of the summary in a workbook, default `en`. The rows are the same in every language.";
-        let languages = names(PageLanguage::ALL.map(PageLanguage::as_str)).default(Some("en".into()));
-        let flag = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
-        let format = names(formats()).default(Some("csv".into()));
-        vec![
-            query("format", "File format, default `csv`.", format, "csv").build(),
-            query("status", "Only rows with one of these statuses.", some_statuses(), json!(["passed", "risky"]))
-                .style(Some(ParameterStyle::Form))
-                .explode(Some(false))
-                .build(),
-            query("reason", "Only rows with this reason.", names(Reason::ALL.iter().map(|it| it.as_str())), "valid")
-                .build(),
-            query("provider", provider_means, text(), "google").build(),
-            query("q", "Only addresses that contain this text, ignoring case.", search_text(), "ann").build(),
-            query("domain", "Only addresses of this domain.", text(), "example.org").build(),
-            query("raw", raw_means, flag, false).build(),
-            query("language", language_means, languages, "en").build(),
-            query("columns", columns_mean, names(COLUMNS).default(Some("results".into())), "results").build(),
-        ]
-    }
-);
+describe_query! { DownloadQuery:
+    "format" = "File format, default `csv`.", names(formats()).default(Some("csv".into())), "csv";
+    "status" (.style(Some(ParameterStyle::Form)).explode(Some(false))) = "Only rows with one of these statuses.",
+        ArrayBuilder::new().items(names(Status::ALL.map(Status::as_str))), json!(["passed", "risky"]);
+    "reason" = "Only rows with this reason.", names(Reason::ALL.iter().map(|it| it.as_str())), "valid";
+    "provider" = "Only rows of this mail provider: an ID from `evidence.domain.provider`, or `other` for rows of no known provider.",
+        text(), "google";
+    "q" = "Only addresses that contain this text, ignoring case.", search_text(), "ann";
+    "domain" = "Only addresses of this domain.", text(), "example.org";
+    "raw" = "Whether to leave CSV cells unchanged, even if a spreadsheet would run them as formulas. The same as `format=raw`.",
+        flag(), false;
+    "language" = "Language of the summary in a workbook, default `en`. The rows are the same in every language.",
+        names(PageLanguage::ALL.map(PageLanguage::as_str)).default(Some("en".into())), "en";
+    "columns" = "`original`: puts the columns of the file uploaded in the dashboard before the results, without repeating the \
+        address. In JSON lines, the fields of the file come first and the result is under `probity`. 404 if the job was not created \
+        from a file, or the file is no longer kept.", names(COLUMNS).default(Some("results".into())), "results";
+}

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{describe_query, query};
+use crate::parameters::describe_query;
 use crate::query::{FromQuery, Query};
 use crate::schema;
 
@@ -31,21 +31,16 @@ impl FromQuery for SubmitQuery {
     }
 }
 
-describe_query!(
-    SubmitQuery = {
-        let means = "Callback URL for bodies that are not JSON: receives the finished job as a POST. In JSON, the body's \
-         field takes precedence.";
-        let url =
-            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(WEBHOOK_URL_MAX_BYTES));
-        vec![query("webhook_url", means, url, "https://www.example.com/finished").build()]
-    }
-);
+describe_query! { SubmitQuery:
+    "webhook_url" = "Callback URL for bodies that are not JSON: receives the finished job as a POST. In JSON, the body's field takes \
+        precedence.", ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(WEBHOOK_URL_MAX_BYTES)),
+        "https://www.example.com/finished";
+}
 
 /// An accepted job.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[schema(as = Submitted)]
 pub struct SubmittedJob {
-    /// Job ID.
     #[schema(schema_with = schema::job_id)]
     pub id: JobId,
 }

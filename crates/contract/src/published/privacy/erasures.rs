@@ -32,7 +32,6 @@ pub struct CreateErasure {
 pub struct Requested {
     /// Always true.
     pub success: bool,
-    /// Erasure ID.
     #[schema(schema_with = erasure_id)]
     pub id: ErasureId,
 }
@@ -40,10 +39,8 @@ pub struct Requested {
 /// Receipt of an erasure.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Receipt {
-    /// Erasure ID.
     #[schema(schema_with = erasure_id)]
     id: ErasureId,
-    /// Whether the erasure is complete.
     #[schema(schema_with = states)]
     status: &'static str,
     /// Time of the request. Rows submitted later are not erased.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
 use crate::error::ApiError;
-use crate::parameters::{describe_query, email, names, query};
+use crate::parameters::{describe_query, email, names};
 use crate::published::verify::AddressQuery;
 use crate::query::{FromQuery, Query};
 use crate::schema;
@@ -32,12 +32,9 @@ impl FromQuery for SuppressionLookupQuery {
     }
 }
 
-describe_query!(
-    SuppressionLookupQuery = {
-        let means = "Address to look up on the list, at most 1,024 bytes.";
-        vec![query("email", means, email(), "ann@example.org").build()]
-    }
-);
+describe_query! { SuppressionLookupQuery:
+    "email" = "Address to look up on the list, at most 1,024 bytes.", email(), "ann@example.org";
+}
 
 /// Query of a removal from a suppression list.
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +49,10 @@ impl FromQuery for SuppressionRemovalQuery {
     }
 }
 
-describe_query!(
-    SuppressionRemovalQuery = {
-        let all = names(["true", "false"]).default(Some("false".into()));
-        vec![query("all", "Whether to remove all addresses; then send no body.", all, "false").build()]
-    }
-);
+describe_query! { SuppressionRemovalQuery:
+    "all" = "Whether to remove all addresses; then send no body.",
+        names(["true", "false"]).default(Some("false".into())), "false";
+}
 
 /// A suppression list.
 #[derive(Clone, Debug, Serialize, ToSchema)]

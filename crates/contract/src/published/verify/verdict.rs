@@ -44,24 +44,22 @@ pub struct VerdictSchema {
     pub meta: String,
     /// Evidence for the verdict; only with `explain=true`.
     #[schema(nullable = false)]
-    pub evidence: Option<EvidenceSchema>,
+    pub evidence: Option<Evidence>,
 }
 
 /// Evidence for a verdict. Parts that were not needed are null.
 #[derive(Debug, ToSchema)]
-#[schema(as = Evidence)]
-pub struct EvidenceSchema {
+pub struct Evidence {
     /// All findings, the reported one first; empty if the address passed.
-    pub findings: Vec<FindingSchema>,
+    pub findings: Vec<Finding>,
     /// DNS facts about the domain.
     #[schema(required)]
-    pub domain: Option<DomainSchema>,
+    pub domain: Option<DomainEvidence>,
     /// Reply of an MX host.
     #[schema(required)]
-    pub probe: Option<ProbeSchema>,
+    pub probe: Option<ProbeEvidence>,
     /// Durations in milliseconds.
-    pub timings_ms: TimingsSchema,
-    /// Source of the deciding facts; null if syntax and built-in lists decided.
+    pub timings_ms: Timings,
     #[schema(schema_with = source, required)]
     pub source: Option<String>,
     /// Age of the deciding facts, in seconds.
@@ -71,8 +69,7 @@ pub struct EvidenceSchema {
 
 /// A finding that speaks against mailing the address.
 #[derive(Debug, ToSchema)]
-#[schema(as = Finding)]
-pub struct FindingSchema {
+pub struct Finding {
     /// Reason for which the address was flagged.
     #[schema(value_type = ReasonName)]
     pub reason: String,
@@ -86,28 +83,24 @@ pub struct FindingSchema {
 
 /// DNS facts about a domain.
 #[derive(Debug, ToSchema)]
-#[schema(as = DomainEvidence)]
-pub struct DomainSchema {
+pub struct DomainEvidence {
     /// Whether the name exists; null if that could not be determined.
     #[schema(required)]
     pub exists: Option<bool>,
     /// MX hosts, in the order in which they are tried; then MX records that name no usable host, such as an IP address.
-    pub mx: Vec<MxSchema>,
+    pub mx: Vec<MailExchanger>,
     /// Whether the domain has a null MX: it accepts no mail (RFC 7505).
     pub null_mx: bool,
     /// Mail provider of the MX hosts; null if unknown.
     #[schema(required, examples("google"))]
     pub provider: Option<String>,
-    /// What is unusual about the name, though DNS can hold it: `underscore`, or `not_idna2008` for an A-label that IDNA 2008
-    /// does not allow. Absent for all other names.
     #[schema(schema_with = unusual_name)]
     pub note: Option<String>,
 }
 
 /// An MX host.
 #[derive(Debug, ToSchema)]
-#[schema(as = MailExchanger)]
-pub struct MxSchema {
+pub struct MailExchanger {
     /// Preference; lower values are tried first.
     #[schema(examples(10))]
     pub preference: u16,
@@ -118,8 +111,7 @@ pub struct MxSchema {
 
 /// Reply of an MX host.
 #[derive(Debug, ToSchema)]
-#[schema(as = ProbeEvidence)]
-pub struct ProbeSchema {
+pub struct ProbeEvidence {
     /// MX host that was probed.
     #[schema(examples("mx.example.com"))]
     pub host: String,
@@ -128,7 +120,6 @@ pub struct ProbeSchema {
     pub ip: Option<String>,
     /// Whether the deciding command was sent over TLS.
     pub tls: bool,
-    /// Stage of the deciding reply; null without a reply.
     #[schema(schema_with = stage, required)]
     pub stage: Option<String>,
     /// Reply code.
@@ -150,17 +141,15 @@ pub struct ProbeSchema {
     #[schema(required)]
     pub catch_all: Option<bool>,
     /// Steps of the SMTP dialog, in order. Empty if they were not kept: `source` is `cache`.
-    pub steps: Vec<StepSchema>,
+    pub steps: Vec<ProbeStep>,
 }
 
 /// A step of an SMTP dialog.
 #[derive(Debug, ToSchema)]
-#[schema(as = ProbeStep)]
-pub struct StepSchema {
+pub struct ProbeStep {
     /// MX host.
     #[schema(examples("mx.example.com"))]
     pub host: String,
-    /// Stage that awaited a reply.
     #[schema(schema_with = stage_of_step)]
     pub stage: String,
     /// Whether the step probed a random recipient, to detect a catch-all.
@@ -182,8 +171,7 @@ pub struct StepSchema {
 
 /// Durations in milliseconds.
 #[derive(Debug, ToSchema)]
-#[schema(as = Timings)]
-pub struct TimingsSchema {
+pub struct Timings {
     /// DNS lookups.
     #[schema(examples(12))]
     pub dns: u32,

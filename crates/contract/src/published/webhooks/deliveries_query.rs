@@ -3,8 +3,8 @@
 use probity_store::webhooks::outbox::OutboxState;
 
 use crate::error::ApiError;
-use crate::page::{PageQuery, PerPage};
-use crate::parameters::{describe_query, names, query};
+use crate::page::PageQuery;
+use crate::parameters::{describe_query, names};
 use crate::query::{FromQuery, Query};
 
 /// Filter and page of a webhook's list of deliveries.
@@ -22,10 +22,6 @@ impl FromQuery for DeliveriesQuery {
     }
 }
 
-describe_query!(
-    DeliveriesQuery = {
-        let states = names(OutboxState::ALL.map(OutboxState::as_str));
-        let filter = query("status", "Filter by status.", states, "exhausted").build();
-        [PageQuery::parameters_of(PerPage::USUAL), vec![filter]].concat()
-    }
-);
+describe_query! { DeliveriesQuery:
+    "status" = "Filter by status.", names(OutboxState::ALL.map(OutboxState::as_str)), "exhausted";
+}

@@ -1,6 +1,6 @@
 //! `GET /v1/changes`.
 
-use probity_contract::page::List;
+use probity_contract::page::{List, PageQuery};
 use probity_contract::published::connections::{ChangedVerdict, VerdictChangesQuery};
 use probity_service::connections::changes;
 
@@ -14,7 +14,7 @@ use crate::handler::{Answer, Asking, Call, answer};
     get,
     path = "/v1/changes",
     tag = "Integrations",
-    params(VerdictChangesQuery),
+    params(VerdictChangesQuery, PageQuery),
     security(("bearer" = ["read:jobs"])),
     responses((status = 200, description = "A page of changed verdicts.", body = List<ChangedVerdict>))
 )]

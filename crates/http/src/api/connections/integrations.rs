@@ -2,7 +2,7 @@
 
 use probity_contract::page::{List, OnePageQuery};
 use probity_contract::parameters::IntegrationPath;
-use probity_contract::published::connections::{IntegrationDetail, IntegrationShown};
+use probity_contract::published::connections::{Integration, IntegrationDetail};
 use probity_service::connections::integrations;
 
 use crate::handler::{Answer, Asking, Call, PathId, answer};
@@ -17,12 +17,12 @@ use crate::handler::{Answer, Asking, Call, PathId, answer};
     tag = "Integrations",
     params(OnePageQuery),
     security(("bearer" = ["read:integrations"])),
-    responses((status = 200, description = "All platforms.", body = List<IntegrationShown>))
+    responses((status = 200, description = "All platforms.", body = List<Integration>))
 )]
 pub(crate) async fn list_integrations(
     Call(app, caller): Call,
     Asking(OnePageQuery): Asking<OnePageQuery>,
-) -> Answer<List<IntegrationShown>> {
+) -> Answer<List<Integration>> {
     answer(integrations::list_integrations(&app, &caller).await)
 }
 

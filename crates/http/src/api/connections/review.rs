@@ -2,7 +2,7 @@
 
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::ConnectionPath;
-use probity_contract::published::connections::{ReviewDecided, ReviewDecisions, ReviewedAction};
+use probity_contract::published::connections::{PlannedAction, ReviewDecided, ReviewDecisions};
 use probity_service::connections::{ConnectionPlace, review};
 
 use crate::handler::{Answer, Asking, Call, JsonBody, PathId, RunOnce, answer};
@@ -16,13 +16,13 @@ use crate::handler::{Answer, Asking, Call, JsonBody, PathId, RunOnce, answer};
     tag = "Integrations",
     params(ConnectionPath, PageQuery),
     security(("bearer" = ["read:integrations"])),
-    responses((status = 200, description = "A page of planned actions.", body = List<ReviewedAction>))
+    responses((status = 200, description = "A page of planned actions.", body = List<PlannedAction>))
 )]
 pub(crate) async fn list_review(
     Call(app, caller): Call,
     PathId(place): PathId<ConnectionPlace>,
     Asking(query): Asking<PageQuery>,
-) -> Answer<List<ReviewedAction>> {
+) -> Answer<List<PlannedAction>> {
     answer(review::list_review(&app, &caller, &place, query).await)
 }
 

@@ -2,7 +2,7 @@
 
 use probity_account::id::{DeliveryId, WebhookId};
 use probity_contract::error::ApiError;
-use probity_contract::page::List;
+use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::{DeliveryPath, WebhookPath};
 use probity_contract::published::webhooks::{DeliveriesQuery, WebhookDelivery, WebhookDeliveryDetail};
 use probity_service::webhooks::deliveries;
@@ -17,7 +17,7 @@ use crate::handler::{Answer, Asking, Call, NoBody, PathId, RunOnce, answer};
     get,
     path = "/v1/webhooks/{id}/deliveries",
     tag = "Webhooks",
-    params(WebhookPath, DeliveriesQuery),
+    params(WebhookPath, PageQuery, DeliveriesQuery),
     security(("bearer" = ["read:webhooks"])),
     responses((status = 200, description = "A page of deliveries.", body = List<WebhookDelivery>))
 )]
