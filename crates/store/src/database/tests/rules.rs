@@ -118,8 +118,9 @@ fn objections(name: &str, text: &str) -> Vec<String> {
         .collect();
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for (at, _) in flat.match_indices("COUNT(") {
-        let bounded =
-            flat[at..].replacen(" AS n", "", 1).starts_with("COUNT(*) FROM (SELECT 1 ") && flat[at..].contains("LIMIT");
+        let counted =
+            flat[at..].split_once(" FROM ").filter(|(count, _)| count.split(" AS ").next() == Some("COUNT(*)"));
+        let bounded = counted.is_some_and(|(_, from)| from.starts_with("(SELECT 1 ") && from.contains("LIMIT"));
         if !bounded && !COUNTING.contains(&name) {
             found.push("COUNT is for bounded counts only; counters are maintained".into());
         }
