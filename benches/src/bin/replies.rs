@@ -1,4 +1,4 @@
-//! Speed of parsing replies and answering flights, alone on one core.
+//! Speed of parsing and reading replies and answering flights, alone on one core.
 //!
 //! `cargo run --release -p probity-benches --bin replies -- --count 1000000`
 
@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use probity_mail::classify::{DialogParties, DialogStage, Rules};
 use probity_mail::smtp::reply::ReplyParser;
 use probity_mail::smtp::session::{
     Config, Flight, Recipient, SessionEvent, SessionStep, SmtpSession, Timeouts, TlsMode,
 };
 use probity_mail::time::Millis;
 
-/// Parses replies and plays flights of a pipelining server; prints nanoseconds for each.
+/// Parses and reads replies and plays flights of a pipelining server; prints nanoseconds for each.
 #[derive(Parser)]
 struct Arguments {
     /// Number of replies and flights.
@@ -24,10 +25,15 @@ struct Arguments {
     rounds: usize,
 }
 
-const REPLIES: [(&str, &[u8]); 4] = [
+const REPLIES: [(&str, &[u8]); 6] = [
     ("one line, accepted", b"250 2.1.5 Ok\r\n"),
     ("one line, refused", b"550 5.1.1 <a@b.example>: Recipient address rejected: User unknown\r\n"),
     ("one line, UTF-8", "550 5.1.1 Empfänger unbekannt\r\n".as_bytes()),
+    (
+        "one line about us",
+        b"554 5.7.1 Service unavailable; Client host [192.0.2.25] blocked using zen.dnsbl.example\r\n",
+    ),
+    ("one line, unknown", b"550 5.1.1 what this server says was never heard before anywhere else\r\n"),
     (
         "five lines",
         b"550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n\
@@ -75,10 +81,24 @@ fn ask(session: &mut SmtpSession, recipients: &[Recipient]) {
 
 fn main() {
     let Arguments { count, rounds } = Arguments::parse();
+    let rules = Rules::embedded();
     for (what, bytes) in REPLIES {
         let mut parser = ReplyParser::new();
         let read = || (0..count).for_each(|_| drop(black_box(parser.next(&mut black_box(bytes)))));
         report(what, fastest(rounds, read), count);
+        if let Ok(Some(reply)) = ReplyParser::new().next(&mut &*bytes) {
+            let parties = DialogParties {
+                recipient: "a@b.example",
+                sender: "ask@probe.example",
+                helo: "mx.probe.example",
+                addresses: &[],
+            };
+            let read = || {
+                (0..count / 100)
+                    .for_each(|_| drop(black_box(rules.read_between(&reply, DialogStage::Rcpt, None, &parties))))
+            };
+            report(&format!("{what}: read"), fastest(rounds, read), count / 100);
+        }
     }
     let recipients: Vec<Recipient> =
         ["a@x.example", "b@x.example"].iter().filter_map(|path| Recipient::new(path.as_bytes(), false).ok()).collect();
