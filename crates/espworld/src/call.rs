@@ -67,6 +67,11 @@ impl EspCall {
         if is_form { pairs(&String::from_utf8_lossy(&self.body)) } else { Vec::new() }
     }
 
+    /// Returns the token of `Authorization: Bearer`.
+    pub(crate) fn bearer(&self) -> Option<&str> {
+        self.header("Authorization")?.strip_prefix("Bearer ")
+    }
+
     /// Returns user and password of HTTP Basic.
     pub(crate) fn basic(&self) -> Option<(String, String)> {
         use base64::Engine as _;

@@ -99,6 +99,16 @@ impl Desk {
         mixed(self.seed, fact ^ 0xfac7) & 1 == 1
     }
 
+    /// Returns the secret credential of the account.
+    pub(crate) fn key(&self) -> String {
+        (self.sheet.key)(&self.secrets.key)
+    }
+
+    /// Refuses a call without the account's credentials.
+    pub(crate) fn admits(&self, is_known: bool) -> Result<(), EspReply> {
+        if is_known { Ok(()) } else { Err((self.sheet.refused)()) }
+    }
+
     /// Handles a call. `in_flight` is the number of calls in progress, including this one.
     pub(crate) fn answer(&mut self, call: &EspCall, in_flight: usize) -> Outcome {
         let number = self.ledger.total() + 1;

@@ -43,6 +43,13 @@ pub(crate) struct EspExcess {
     pub wait_ms: i64,
 }
 
+impl EspExcess {
+    /// Returns the wait in seconds, rounded up.
+    pub(crate) fn seconds(&self) -> i64 {
+        self.wait_ms.div_euclid(1000) + 1
+    }
+}
+
 /// Counted calls.
 #[derive(Debug, Default)]
 pub(crate) struct EspCounts {

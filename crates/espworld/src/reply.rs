@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::limits::EspExcess;
+
 /// Part of a body of 10 GB, in bytes, and the number of parts.
 const FLOOD_PART: usize = 64 << 10;
 const FLOOD_TIMES: u32 = 10 << 14;
@@ -56,6 +58,11 @@ impl EspReply {
     pub(crate) fn with(mut self, name: &str, value: impl std::fmt::Display) -> Self {
         self.headers.push((name.to_owned(), format!("{value}")));
         self
+    }
+
+    /// Adds the headers of a used-up limit: its size, what is left of it, and the wait in seconds.
+    pub(crate) fn counting(self, excess: &EspExcess, [limit, left, wait]: [&str; 3]) -> Self {
+        self.with(limit, excess.limit.max).with(left, 0).with(wait, excess.seconds())
     }
 
     /// Replaces the media type of the body.

@@ -57,36 +57,52 @@ use crate::reply::EspReply;
 /// Reply to a call; an `Err` is an early return.
 type EspAnswer = Result<EspReply, EspReply>;
 
-/// Platform.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EspVendor {
-    Activecampaign,
-    Braze,
-    Brevo,
-    CampaignMonitor,
-    ConstantContact,
-    Convertkit,
-    CustomerIo,
-    Drip,
-    Getresponse,
-    Ghost,
-    Gist,
-    Hubspot,
-    Iterable,
-    Keap,
-    Keila,
-    Klaviyo,
-    Listmonk,
-    Mailchimp,
-    Mailerlite,
-    Mailman,
-    Mailtrain,
-    Mautic,
-    Moosend,
-    Ontraport,
-    Phplist,
-    Sendlane,
-    Sendy,
+/// Declares the platforms, by slug, with the modules of their facts.
+macro_rules! vendors {
+    ($($name:ident = $($module:ident)::+;)+) => {
+        /// Platform.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum EspVendor { $($name,)+ }
+
+        impl EspVendor {
+            /// All platforms, by slug.
+            pub const ALL: [Self; [$(stringify!($name)),+].len()] = [$(Self::$name),+];
+
+            pub(crate) fn sheet(self) -> &'static VendorSheet {
+                match self { $(Self::$name => &$($module)::+::SHEET,)+ }
+            }
+        }
+    };
+}
+
+vendors! {
+    Activecampaign = activecampaign;
+    Braze = hosted::braze;
+    Brevo = brevo;
+    CampaignMonitor = campaign_monitor;
+    ConstantContact = hosted::constant_contact;
+    Convertkit = convertkit;
+    CustomerIo = hosted::customer_io;
+    Drip = hosted::drip;
+    Getresponse = hosted::getresponse;
+    Ghost = ghost;
+    Gist = hosted::gist;
+    Hubspot = hubspot;
+    Iterable = hosted::iterable;
+    Keap = hosted::keap;
+    Keila = installed::keila;
+    Klaviyo = klaviyo;
+    Listmonk = listmonk;
+    Mailchimp = mailchimp;
+    Mailerlite = mailerlite;
+    Mailman = mailman;
+    Mailtrain = installed::mailtrain;
+    Mautic = mautic;
+    Moosend = hosted::moosend;
+    Ontraport = hosted::ontraport;
+    Phplist = installed::phplist;
+    Sendlane = hosted::sendlane;
+    Sendy = installed::sendy;
 }
 
 /// Call that a platform handles. In a pattern, `*` matches one segment, which is passed to the handler.
@@ -139,8 +155,10 @@ pub(crate) struct VendorSheet {
     /// Maximum concurrent calls.
     pub concurrency: Option<usize>,
     pub routes: &'static [EspRoute],
-    /// Returns the credentials that a customer enters.
-    pub credentials: fn(&VendorSecrets) -> Vec<(&'static str, String)>,
+    /// Returns the secret credential for the digits of a world.
+    pub key: fn(&str) -> String,
+    /// Returns the credentials that a customer enters, among them the secret one.
+    pub credentials: fn(&VendorSecrets, String) -> Vec<(&'static str, String)>,
     /// Checks the credentials and headers of a call.
     pub admit: fn(&Desk, &EspCall) -> Result<(), EspReply>,
     /// Returns the reply to a call without valid credentials.
@@ -152,6 +170,43 @@ pub(crate) struct VendorSheet {
     /// Returns the platform's ID of a contact, in a list or in the account.
     pub contact_id: fn(&EspContact, Option<u32>) -> String,
     pub list_id: fn(u32) -> String,
+}
+
+/// Facts that most platforms share; the rest of a sheet begins with them.
+const USUAL: VendorSheet = VendorSheet {
+    slug: "",
+    base: None,
+    root: "",
+    states: &[],
+    overlaps: true,
+    is_lower: false,
+    is_by_name: false,
+    limits: &[],
+    concurrency: None,
+    routes: &[],
+    key: str::to_owned,
+    credentials: |_, key| vec![("api_key", key)],
+    admit: |_, _| Ok(()),
+    refused: || EspReply::empty(401),
+    limited: |_| EspReply::page(429, "Too Many Requests"),
+    absent: || EspReply::page(404, "Not Found"),
+    contact_id: |contact, _| contact.email.clone(),
+    list_id: |list| list.to_string(),
+};
+
+/// Names that the files of platforms use.
+mod prelude {
+    pub(super) use serde_json::{Map, Value, json};
+
+    pub(super) use super::{
+        EspAnswer, EspRoute, USUAL, VendorSecrets, VendorSheet, among, each, is_address, list_of, made, noting, ok, on,
+        order_of, part, strange_params, strangers, text, time,
+    };
+    pub(super) use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
+    pub(super) use crate::call::EspCall;
+    pub(super) use crate::desk::Desk;
+    pub(super) use crate::limits::{EspExcess, EspLimit};
+    pub(super) use crate::reply::EspReply;
 }
 
 /// Secrets and origins of a world's account.
@@ -166,37 +221,6 @@ pub(crate) struct VendorSecrets {
 }
 
 impl EspVendor {
-    /// All platforms, by slug.
-    pub const ALL: [Self; 27] = [
-        Self::Activecampaign,
-        Self::Braze,
-        Self::Brevo,
-        Self::CampaignMonitor,
-        Self::ConstantContact,
-        Self::Convertkit,
-        Self::CustomerIo,
-        Self::Drip,
-        Self::Getresponse,
-        Self::Ghost,
-        Self::Gist,
-        Self::Hubspot,
-        Self::Iterable,
-        Self::Keap,
-        Self::Keila,
-        Self::Klaviyo,
-        Self::Listmonk,
-        Self::Mailchimp,
-        Self::Mailerlite,
-        Self::Mailman,
-        Self::Mailtrain,
-        Self::Mautic,
-        Self::Moosend,
-        Self::Ontraport,
-        Self::Phplist,
-        Self::Sendlane,
-        Self::Sendy,
-    ];
-
     /// Returns the platforms that list their contacts.
     pub fn listing() -> Vec<Self> {
         Self::ALL.into_iter().filter(|vendor| !matches!(vendor, Self::Braze | Self::Sendy)).collect()
@@ -221,41 +245,14 @@ impl EspVendor {
     pub fn root(self) -> &'static str {
         self.sheet().root
     }
-
-    pub(crate) fn sheet(self) -> &'static VendorSheet {
-        match self {
-            Self::Activecampaign => &activecampaign::SHEET,
-            Self::Braze => &hosted::braze::SHEET,
-            Self::Brevo => &brevo::SHEET,
-            Self::CampaignMonitor => &campaign_monitor::SHEET,
-            Self::ConstantContact => &hosted::constant_contact::SHEET,
-            Self::Convertkit => &convertkit::SHEET,
-            Self::CustomerIo => &hosted::customer_io::SHEET,
-            Self::Drip => &hosted::drip::SHEET,
-            Self::Getresponse => &hosted::getresponse::SHEET,
-            Self::Ghost => &ghost::SHEET,
-            Self::Gist => &hosted::gist::SHEET,
-            Self::Hubspot => &hubspot::SHEET,
-            Self::Iterable => &hosted::iterable::SHEET,
-            Self::Keap => &hosted::keap::SHEET,
-            Self::Keila => &installed::keila::SHEET,
-            Self::Klaviyo => &klaviyo::SHEET,
-            Self::Listmonk => &listmonk::SHEET,
-            Self::Mailchimp => &mailchimp::SHEET,
-            Self::Mailerlite => &mailerlite::SHEET,
-            Self::Mailman => &mailman::SHEET,
-            Self::Mailtrain => &installed::mailtrain::SHEET,
-            Self::Mautic => &mautic::SHEET,
-            Self::Moosend => &hosted::moosend::SHEET,
-            Self::Ontraport => &hosted::ontraport::SHEET,
-            Self::Phplist => &installed::phplist::SHEET,
-            Self::Sendlane => &hosted::sendlane::SHEET,
-            Self::Sendy => &installed::sendy::SHEET,
-        }
-    }
 }
 
 impl VendorSheet {
+    /// Returns the credentials that a customer enters.
+    pub(crate) fn entered(&self, secrets: &VendorSecrets) -> Vec<(&'static str, String)> {
+        (self.credentials)(secrets, (self.key)(&secrets.key))
+    }
+
     /// Handles an admitted call.
     pub(crate) fn answer(&self, desk: &mut Desk, call: &EspCall) -> EspReply {
         let Some(mut segments) = call.segments(self.root) else { return (self.absent)().blaming("no such path") };
@@ -273,6 +270,27 @@ impl VendorSheet {
     }
 }
 
+/// Answers with 200.
+fn ok(body: &Value) -> EspAnswer {
+    Ok(EspReply::json(200, body))
+}
+
+/// Answers with 201.
+fn made(body: &Value) -> EspAnswer {
+    Ok(EspReply::json(201, body))
+}
+
+/// Returns the part of some records that a page shows.
+fn part<T>(all: &[T], from: usize, size: usize) -> &[T] {
+    let rest = all.get(from..).unwrap_or_default();
+    &rest[..size.min(rest.len())]
+}
+
+/// Returns records as a reply shows them.
+fn each<T>(all: &[T], shown: impl Fn(&T) -> Value) -> Vec<Value> {
+    all.iter().map(shown).collect()
+}
+
 /// Returns a member of an object as text. Numbers are converted.
 fn text(value: &Value, pointer: &str) -> Option<String> {
     match value.pointer(pointer)? {
@@ -282,10 +300,15 @@ fn text(value: &Value, pointer: &str) -> Option<String> {
     }
 }
 
+/// Returns whether a name is among the words of a text.
+fn among(words: &str, name: &str) -> bool {
+    words.split(' ').any(|word| word == name)
+}
+
 /// Returns the members of an object that a platform does not define.
-fn strangers(value: &Value, known: &[&str]) -> Vec<String> {
+fn strangers(value: &Value, known: &str) -> Vec<String> {
     let Value::Object(members) = value else { return vec!["(not an object)".to_owned()] };
-    members.keys().filter(|name| !known.contains(&name.as_str())).cloned().collect()
+    members.keys().filter(|name| !among(known, name)).cloned().collect()
 }
 
 /// Returns whether platforms accept a text as an address.
@@ -309,8 +332,8 @@ fn noting(reply: EspReply, blames: &[String]) -> EspReply {
 }
 
 /// Returns the parameters of a call that a platform does not define.
-fn strange_params(call: &EspCall, known: &[&str]) -> Vec<String> {
-    call.params().into_iter().map(|(name, _)| name).filter(|name| !known.contains(&name.as_str())).collect()
+fn strange_params(call: &EspCall, known: &str) -> Vec<String> {
+    call.params().into_iter().map(|(name, _)| name).filter(|name| !among(known, name)).collect()
 }
 
 /// Returns the order for a platform's name of a direction.

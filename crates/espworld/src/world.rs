@@ -104,7 +104,7 @@ impl EspWorld {
     /// Returns the credentials that a customer enters.
     pub fn credentials(&self) -> BTreeMap<String, String> {
         let desk = self.desk();
-        let entered = (desk.sheet.credentials)(&desk.secrets);
+        let entered = desk.sheet.entered(&desk.secrets);
         entered.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
@@ -112,7 +112,7 @@ impl EspWorld {
     pub fn wrong_credentials(&self) -> BTreeMap<String, String> {
         let desk = self.desk();
         let secrets = VendorSecrets { key: desk.secrets.key.chars().rev().collect(), ..desk.secrets.clone() };
-        let entered = (desk.sheet.credentials)(&secrets);
+        let entered = desk.sheet.entered(&secrets);
         entered.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 

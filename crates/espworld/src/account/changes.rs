@@ -94,7 +94,8 @@ impl EspAccount {
 
     /// Unsubscribes a contact from everything, as the contact does.
     pub fn opt_out(&mut self, number: u32) -> bool {
-        self.set_state(number, None, EspState::Unsubscribed)
+        self.set_state(number, None, EspState::Unsubscribed);
+        self.contact(number).is_some()
     }
 
     /// Moves the newest member of a list to another position, for platforms that sort members by name.
@@ -108,11 +109,11 @@ impl EspAccount {
     }
 
     /// Sets a state, in a list or in the account. A contact outside the list is not changed.
-    pub(crate) fn set_state(&mut self, number: u32, list: Option<u32>, state: EspState) -> bool {
-        let Some(mut contact) = self.contact(number) else { return false };
+    pub(crate) fn set_state(&mut self, number: u32, list: Option<u32>, state: EspState) {
+        let Some(mut contact) = self.contact(number) else { return };
         let before = contact.clone();
         if let Some(list) = list {
-            let Some(known) = contact.lists.get_mut(&list) else { return false };
+            let Some(known) = contact.lists.get_mut(&list) else { return };
             *known = state;
         } else {
             contact.state = state;
@@ -122,7 +123,6 @@ impl EspAccount {
             self.keep(contact);
             self.record(EspEffectKind::Moved(state), Some(number), list);
         }
-        true
     }
 
     /// Adds a contact to a list.
@@ -187,6 +187,12 @@ impl EspAccount {
         tag
     }
 
+    /// Returns the ID of the tag with a name, created if there is none.
+    pub(crate) fn tag_named(&mut self, name: &str) -> u32 {
+        let known = self.tag(name).map(|tag| tag.id);
+        known.unwrap_or_else(|| self.make_tag(name).id)
+    }
+
     /// Tags a contact.
     pub(crate) fn tag_contact(&mut self, number: u32, tag: u32) -> bool {
         let (Some(mut contact), Some(name)) = (self.contact(number), self.tag_by_id(tag).map(|tag| tag.name.clone()))
@@ -235,15 +241,14 @@ impl EspAccount {
     }
 
     /// Writes a value to a contact's field.
-    pub(crate) fn write(&mut self, number: u32, key: &str, value: &Value) -> bool {
-        let Some(mut contact) = self.contact(number) else { return false };
+    pub(crate) fn write(&mut self, number: u32, key: &str, value: &Value) {
+        let Some(mut contact) = self.contact(number) else { return };
         if contact.fields.get(key) != Some(value) {
             contact.fields.insert(key.to_owned(), value.clone());
             self.keep(contact);
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             self.record(EspEffectKind::Written(key.to_owned(), shown), Some(number), None);
         }
-        true
     }
 
     /// Changes an address. Returns false if another contact has it.

@@ -21,6 +21,11 @@ pub(crate) fn hex32(number: u32, list: u32) -> String {
     format!("{number:08x}{list:08x}{:016x}", mixed(SALT, u64::from(number) << 32 | u64::from(list)))
 }
 
+/// Formats the first 32 of some hexadecimal digits as a UUID.
+pub(crate) fn uuid(hex: &str) -> String {
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..32])
+}
+
 /// Parses such an ID.
 pub(crate) fn of_hex32(id: &str) -> Option<(u32, u32)> {
     let number = u32::from_str_radix(id.get(..8)?, 16).ok()?;

@@ -1,42 +1,28 @@
 //! ActiveCampaign, API 3: 5 calls per second and account, IDs as text, states of a contact per list.
 
-use serde_json::{Value, json};
-
-use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, on, order_of, text, time};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::{EspExcess, EspLimit};
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "activecampaign",
-    base: None,
     root: "/api/3",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Pending],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
     limits: &[EspLimit::of_all(1_000, 5)],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_url", secrets.origin.clone()), ("api_key", key(secrets))],
-    admit: |desk, call| {
-        if call.header("Api-Token") == Some(key(&desk.secrets).as_str()) { Ok(()) } else { Err(refused()) }
+    credentials: |secrets, key| vec![("api_url", secrets.origin.clone()), ("api_key", key)],
+    admit: |desk, call| desk.admits(call.header("Api-Token") == Some(desk.key().as_str())),
+    refused: || message(403, "The request could not be authenticated"),
+    limited: |excess| {
+        message(429, "API rate limit exceeded")
+            .counting(excess, ["RateLimit-Limit", "RateLimit-Remaining", "Retry-After"])
     },
-    refused,
-    limited,
     absent: || message(404, "No Route found"),
     contact_id: |contact, _| id_of(contact),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/users/me", |_, _, _| {
-        Ok(EspReply::json(
-            200,
-            &json!({"user": {"username": "admin", "firstName": "Ad", "email": "a@example.com", "id": "1"}}),
-        ))
+        ok(&json!({"user": {"username": "admin", "firstName": "Ad", "email": "a@example.com", "id": "1"}}))
     }),
     on("GET", "/lists", lists),
     on("GET", "/contacts", contacts),
@@ -44,13 +30,13 @@ const ROUTES: &[EspRoute] = &[
         let contact = find(desk, &stars[0])?;
         let in_list = |(list, state): (&u32, &EspState)| json!({"list": list.to_string(), "status": status(*state)});
         let lists: Vec<_> = contact.lists.iter().map(in_list).collect();
-        Ok(EspReply::json(200, &json!({"contactLists": lists, "contact": shown(&contact)})))
+        ok(&json!({"contactLists": lists, "contact": shown(&contact)}))
     }),
     on("PUT", "/contacts/*", edit),
     on("DELETE", "/contacts/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
         desk.account.delete(contact.number);
-        Ok(EspReply::json(200, &json!({})))
+        ok(&json!({}))
     }),
     on("POST", "/contactLists", subscribe),
     on("GET", "/tags", tags),
@@ -58,18 +44,14 @@ const ROUTES: &[EspRoute] = &[
     on("POST", "/contactTags", tag_contact),
     on("GET", "/fields", fields),
     on("POST", "/fields", make_field),
-    on("POST", "/fieldRels", |_, _, _| Ok(EspReply::json(201, &json!({"fieldRel": {"id": "1"}})))),
+    on("POST", "/fieldRels", |_, _, _| made(&json!({"fieldRel": {"id": "1"}}))),
     on("POST", "/fieldValues", write),
     on("POST", "/webhooks", hook),
     on("DELETE", "/webhooks/*", |desk, _, stars| {
         let removed = stars[0].parse().is_ok_and(|id| desk.account.remove_hook(id));
-        if removed { Ok(EspReply::json(200, &json!({}))) } else { Err(message(404, "No Result found for Webhook")) }
+        if removed { ok(&json!({})) } else { Err(message(404, "No Result found for Webhook")) }
     }),
 ];
-
-fn key(secrets: &VendorSecrets) -> String {
-    secrets.key.clone()
-}
 
 fn id_of(contact: &EspContact) -> String {
     ids::decimal(1, contact.number).to_string()
@@ -77,17 +59,6 @@ fn id_of(contact: &EspContact) -> String {
 
 fn message(status: u16, text: &str) -> EspReply {
     EspReply::json(status, &json!({"message": text}))
-}
-
-fn refused() -> EspReply {
-    message(403, "The request could not be authenticated")
-}
-
-fn limited(excess: &EspExcess) -> EspReply {
-    message(429, "API rate limit exceeded")
-        .with("RateLimit-Limit", excess.limit.max)
-        .with("RateLimit-Remaining", 0)
-        .with("Retry-After", excess.wait_ms.div_euclid(1000) + 1)
 }
 
 /// Returns a validation error: 422 with a list of errors.
@@ -109,10 +80,11 @@ fn span(call: &EspCall) -> Result<(usize, usize), EspReply> {
 fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, limit) = span(call)?;
     let at = time::shown_at(desk.account.mold.epoch, -5, "%Y-%m-%dT%H:%M:%S-05:00");
-    let part: Vec<_> = desk.account.lists.iter().skip(offset).take(limit).map(|list| {
-        json!({"id": list.number.to_string(), "name": list.name, "stringid": list.name.to_lowercase(), "cdate": at})
-    }).collect();
-    Ok(EspReply::json(200, &json!({"lists": part, "meta": {"total": desk.account.lists.len().to_string()}})))
+    let part = each(
+        part(&desk.account.lists, offset, limit),
+        |list| json!({"id": list.number.to_string(), "name": list.name, "stringid": list.name.to_lowercase(), "cdate": at}),
+    );
+    ok(&json!({"lists": part, "meta": {"total": desk.account.lists.len().to_string()}}))
 }
 
 fn status(state: EspState) -> &'static str {
@@ -131,14 +103,13 @@ fn shown(contact: &EspContact) -> Value {
         "links": {}, "scoreValues": []})
 }
 
-const LIST_PARAMS: &[&str] =
-    &["listid", "limit", "offset", "id_greater", "status", "email", "search", "include", "tagid", "segmentid"];
+const LIST_PARAMS: &str = "listid limit offset id_greater status email search include tagid segmentid";
 
 fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, limit) = span(call)?;
     let stranger = call.params().into_iter().map(|(name, _)| name).find(|name| {
         let is_known = name.starts_with("orders[") || name.starts_with("filters[");
-        !LIST_PARAMS.contains(&name.as_str()) && !is_known
+        !among(LIST_PARAMS, name) && !is_known
     });
     let list = call.param("listid").map(|id| list_of(&desk.account, &id, SHEET.list_id).unwrap_or(0));
     let at = |name: &str| {
@@ -176,7 +147,7 @@ fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     };
     let shown: Vec<_> = slice.contacts.iter().map(shown).collect();
     let body = json!({"scoreValues": [], "contacts": shown, "meta": {"total": slice.total.to_string()}});
-    Ok(super::noting(EspReply::json(200, &body), &stranger.into_iter().collect::<Vec<_>>()))
+    Ok(noting(EspReply::json(200, &body), &stranger.into_iter().collect::<Vec<_>>()))
 }
 
 fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
@@ -203,7 +174,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         }
     }
     let contact = find(desk, &stars[0])?;
-    Ok(EspReply::json(200, &json!({"fieldValues": [], "contact": shown(&contact)})))
+    ok(&json!({"fieldValues": [], "contact": shown(&contact)}))
 }
 
 fn subscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -221,7 +192,7 @@ fn subscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     desk.account.join(contact.number, list, state);
     desk.account.set_state(contact.number, Some(list), state);
     let shown = json!({"contact": id, "list": list.to_string(), "status": status, "id": "7"});
-    Ok(EspReply::json(201, &json!({"contacts": [], "contactList": shown})))
+    made(&json!({"contacts": [], "contactList": shown}))
 }
 
 fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -236,7 +207,7 @@ fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         .map(|tag| json!({"id": tag.id.to_string(), "tag": tag.name, "tagType": "contact", "description": ""}))
         .collect();
     let part: Vec<_> = all.iter().skip(offset).take(limit).collect();
-    Ok(EspReply::json(200, &json!({"tags": part, "meta": {"total": all.len().to_string()}})))
+    ok(&json!({"tags": part, "meta": {"total": all.len().to_string()}}))
 }
 
 fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -248,7 +219,7 @@ fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         return Err(invalid("The tag already exists.", "duplicate", "/data/attributes/tag"));
     }
     let tag = desk.account.make_tag(&name);
-    Ok(EspReply::json(201, &json!({"tag": {"id": tag.id.to_string(), "tag": tag.name, "tagType": "contact"}})))
+    made(&json!({"tag": {"id": tag.id.to_string(), "tag": tag.name, "tagType": "contact"}}))
 }
 
 fn tag_contact(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -258,23 +229,16 @@ fn tag_contact(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let tag = tag.ok_or_else(|| invalid("The tag does not exist.", "related_missing", "/data/attributes/tag"))?;
     desk.account.tag_contact(contact.number, tag.id);
     let shown = json!({"id": "9", "contact": id_of(&contact), "tag": tag.id.to_string()});
-    Ok(EspReply::json(201, &json!({"contactTag": shown})))
+    made(&json!({"contactTag": shown}))
 }
 
 fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, limit) = span(call)?;
-    let part: Vec<_> = desk
-        .account
-        .fields
-        .iter()
-        .skip(offset)
-        .take(limit)
-        .map(|field| json!({"id": field.id.to_string(), "title": field.name, "type": "text", "perstag": field.key}))
-        .collect();
-    Ok(EspReply::json(
-        200,
-        &json!({"fieldOptions": [], "fields": part, "meta": {"total": desk.account.fields.len().to_string()}}),
-    ))
+    let part = each(
+        part(&desk.account.fields, offset, limit),
+        |field| json!({"id": field.id.to_string(), "title": field.name, "type": "text", "perstag": field.key}),
+    );
+    ok(&json!({"fieldOptions": [], "fields": part, "meta": {"total": desk.account.fields.len().to_string()}}))
 }
 
 fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -285,10 +249,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let key = text(&wanted, "/perstag").unwrap_or_else(|| title.to_uppercase().replace(' ', "_"));
     // Titles are not unique: a repetition creates a second field.
     let field = desk.account.make_field(None, &key, &title);
-    Ok(EspReply::json(
-        201,
-        &json!({"field": {"id": field.id.to_string(), "title": title, "type": kind, "perstag": key}}),
-    ))
+    made(&json!({"field": {"id": field.id.to_string(), "title": title, "type": kind, "perstag": key}}))
 }
 
 fn write(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -299,7 +260,7 @@ fn write(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let key = key.ok_or_else(|| invalid("The field does not exist.", "related_missing", "/data/attributes/field"))?;
     desk.account.write(contact.number, &key, &wanted["value"]);
     let shown = json!({"id": "11", "contact": id_of(&contact), "field": id.to_string(), "value": wanted["value"]});
-    Ok(EspReply::json(200, &json!({"contacts": [], "fieldValue": shown})))
+    ok(&json!({"contacts": [], "fieldValue": shown}))
 }
 
 fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -310,5 +271,5 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         return Err(invalid("name, url, events and sources are required", "required", "/data").blaming("webhook"));
     };
     let hook = desk.account.make_hook(None, &url, None, true);
-    Ok(EspReply::json(201, &json!({"webhook": {"id": hook.id.to_string(), "url": url, "events": wanted["events"]}})))
+    made(&json!({"webhook": {"id": hook.id.to_string(), "url": url, "events": wanted["events"]}}))
 }

@@ -1,39 +1,30 @@
 //! Brevo, API 3: pages of at most 1,000 contacts and 50 lists, attributes that must exist, 404 for an unknown contact.
 
-use serde_json::{Map, Value, json};
-
-use super::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params,
-    strangers, text, time,
-};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::{EspExcess, EspLimit};
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "brevo",
     base: Some("https://api.brevo.com/v3"),
     root: "/v3",
     states: &[EspState::Unsubscribed],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
     limits: LIMITS,
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
+    key: |key| format!("xkeysib-{key}"),
     admit: |desk, call| match call.header("api-key") {
-        Some(given) if given == key(&desk.secrets) => Ok(()),
-        Some(_) => Err(refused()),
+        Some(given) if given == desk.key() => Ok(()),
+        Some(_) => Err((SHEET.refused)()),
         None => Err(error(401, "unauthorized", "authentication not found in headers")),
     },
-    refused,
-    limited,
+    refused: || error(401, "unauthorized", "Key not found"),
+    limited: |excess| {
+        error(429, "too_many_requests", "The expected rate limit is exceeded.")
+            .counting(excess, ["x-sib-ratelimit-limit", "x-sib-ratelimit-remaining", "x-sib-ratelimit-reset"])
+    },
     absent: || error(404, "not_found", "Route not found"),
     contact_id: |contact, _| id_of(contact).to_string(),
     list_id: |list| (list + 2).to_string(),
+    ..USUAL
 };
 
 const LIMITS: &[EspLimit] = &[
@@ -44,11 +35,8 @@ const LIMITS: &[EspLimit] = &[
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/account", |_, _, _| {
-        Ok(EspReply::json(
-            200,
-            &json!({"email": "a@example.com", "firstName": "A", "lastName": "B", "companyName": "Acme",
-            "address": {}, "plan": [], "relay": {"enabled": true}}),
-        ))
+        ok(&json!({"email": "a@example.com", "firstName": "A", "lastName": "B", "companyName": "Acme",
+            "address": {}, "plan": [], "relay": {"enabled": true}}))
     }),
     on("GET", "/contacts/lists", lists),
     on("GET", "/contacts/lists/*/contacts", |desk, call, stars| {
@@ -61,7 +49,7 @@ const ROUTES: &[EspRoute] = &[
     on("GET", "/contacts", contacts_of_lists),
     on("GET", "/contacts/*", |desk, call, stars| {
         let contact = find(desk, call, &stars[0])?;
-        Ok(EspReply::json(200, &shown(&contact)))
+        ok(&shown(&contact))
     }),
     on("PUT", "/contacts/*", edit),
     on("DELETE", "/contacts/*", |desk, call, stars| {
@@ -81,28 +69,12 @@ const ROUTES: &[EspRoute] = &[
     }),
 ];
 
-fn key(secrets: &VendorSecrets) -> String {
-    format!("xkeysib-{}", secrets.key)
-}
-
 fn id_of(contact: &EspContact) -> u64 {
     ids::decimal(4_000, contact.number)
 }
 
 fn error(status: u16, code: &str, message: &str) -> EspReply {
     EspReply::json(status, &json!({"code": code, "message": message}))
-}
-
-fn refused() -> EspReply {
-    error(401, "unauthorized", "Key not found")
-}
-
-/// Returns 429 without `Retry-After`: the wait is in a separate header.
-fn limited(excess: &EspExcess) -> EspReply {
-    error(429, "too_many_requests", "The expected rate limit is exceeded.")
-        .with("x-sib-ratelimit-limit", excess.limit.max)
-        .with("x-sib-ratelimit-remaining", 0)
-        .with("x-sib-ratelimit-reset", excess.wait_ms.div_euclid(1000) + 1)
 }
 
 fn span(call: &EspCall, default: usize, max: usize) -> Result<(usize, usize), EspReply> {
@@ -123,16 +95,15 @@ fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         let members = desk.account.members(*number).len();
         json!({"id": number + 2, "name": name, "folderId": 1, "uniqueSubscribers": members, "totalSubscribers": members, "totalBlacklisted": 0})
     }).collect();
-    Ok(EspReply::json(200, &json!({"count": numbers.len(), "lists": part})))
+    ok(&json!({"count": numbers.len(), "lists": part}))
 }
 
 fn shown(contact: &EspContact) -> Value {
     let at = |ms: i64| time::shown_at(ms, 1, "%Y-%m-%dT%H:%M:%S.%3f+01:00");
     let listed: Vec<_> = contact.lists.keys().map(|list| list + 2).collect();
-    let attributes: Map<String, Value> = contact.fields.clone().into_iter().collect();
     json!({"id": id_of(contact), "email": contact.email, "emailBlacklisted": contact.state == EspState::Unsubscribed,
         "smsBlacklisted": false, "createdAt": at(contact.created), "modifiedAt": at(contact.updated), "listIds": listed,
-        "listUnsubscribed": null, "attributes": attributes})
+        "listUnsubscribed": null, "attributes": contact.fields})
 }
 
 fn contacts_of_lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -149,8 +120,7 @@ fn contacts_of_lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer
     contacts(desk, call, list, 1_000)
 }
 
-const LIST_PARAMS: &[&str] =
-    &["limit", "offset", "modifiedSince", "createdSince", "sort", "segmentId", "listIds", "filter"];
+const LIST_PARAMS: &str = "limit offset modifiedSince createdSince sort segmentId listIds filter";
 
 fn contacts(desk: &mut Desk, call: &EspCall, list: Option<u32>, max: usize) -> EspAnswer {
     let (offset, limit) = span(call, 50, max)?;
@@ -188,8 +158,7 @@ fn find(desk: &Desk, call: &EspCall, identifier: &str) -> Result<EspContact, Esp
     contact.ok_or_else(|| error(404, "document_not_found", "Contact does not exist"))
 }
 
-const WRITABLE: &[&str] =
-    &["attributes", "emailBlacklisted", "smsBlacklisted", "listIds", "unlinkListIds", "smtpBlacklistSender", "ext_id"];
+const WRITABLE: &str = "attributes emailBlacklisted smsBlacklisted listIds unlinkListIds smtpBlacklistSender ext_id";
 
 fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, call, &stars[0])?;
@@ -205,12 +174,8 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         }
     }
     match body.get("emailBlacklisted") {
-        Some(Value::Bool(true)) => {
-            desk.account.set_state(contact.number, None, EspState::Unsubscribed);
-        }
-        Some(Value::Bool(false)) => {
-            desk.account.set_state(contact.number, None, EspState::Subscribed);
-        }
+        Some(Value::Bool(true)) => desk.account.set_state(contact.number, None, EspState::Unsubscribed),
+        Some(Value::Bool(false)) => desk.account.set_state(contact.number, None, EspState::Subscribed),
         Some(_) => {
             return Err(
                 error(400, "invalid_parameter", "emailBlacklisted should be a boolean").blaming("emailBlacklisted")
@@ -246,7 +211,7 @@ fn attributes(desk: &mut Desk, _: &EspCall, _: &[String]) -> EspAnswer {
     let own = json!({"name": "FIRSTNAME", "category": "normal", "type": "text"});
     let made = desk.account.fields.iter().map(|field| json!({"name": field.key, "category": "normal", "type": "text"}));
     let all: Vec<_> = std::iter::once(own).chain(made).collect();
-    Ok(EspReply::json(200, &json!({"attributes": all})))
+    ok(&json!({"attributes": all}))
 }
 
 fn make_attribute(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
@@ -283,7 +248,7 @@ fn remove(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     if success.is_empty() {
         return Err(error(400, "invalid_parameter", "Contact already removed from list and/or does not exist"));
     }
-    Ok(EspReply::json(201, &json!({"contacts": {"success": success, "failure": failure}})))
+    made(&json!({"contacts": {"success": success, "failure": failure}}))
 }
 
 fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -307,5 +272,5 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         return Err(error(400, "invalid_parameter", "Invalid events").blaming("events"));
     }
     let hook = desk.account.make_hook(None, &url, text(&body, "/auth/token"), true);
-    Ok(EspReply::json(201, &json!({"id": hook.id})))
+    made(&json!({"id": hook.id}))
 }

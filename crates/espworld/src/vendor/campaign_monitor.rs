@@ -1,17 +1,7 @@
 //! Campaign Monitor, API 3.3: the address is the key, a page has 10 to 1,000 records, a foreign list gives 401, and a
 //! missing subscriber gives 400 with code 203.
 
-use serde_json::{Value, json};
-
-use super::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params,
-    strangers, text, time,
-};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspExcess;
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "campaign_monitor",
@@ -19,24 +9,21 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     root: "/api/v3.3",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Pending, EspState::Archived],
     overlaps: false,
-    is_lower: false,
-    is_by_name: false,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets)), ("client_id", client(secrets))],
+    credentials: |secrets, key| vec![("api_key", key), ("client_id", client(secrets))],
     admit,
     refused: || error(401, 100, "Invalid API Key"),
-    limited,
+    limited: |excess| {
+        error(429, 429, "Rate limit exceeded")
+            .counting(excess, ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"])
+    },
     absent: || EspReply::page(404, "404 - File or directory not found."),
-    contact_id: |contact, _| contact.email.clone(),
     list_id,
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
-    on("GET", "/clients.json", |desk, _, _| {
-        Ok(EspReply::json(200, &json!([{"ClientID": client(&desk.secrets), "Name": "Acme"}])))
-    }),
+    on("GET", "/clients.json", |desk, _, _| ok(&json!([{"ClientID": client(&desk.secrets), "Name": "Acme"}]))),
     on("GET", "/clients/*/lists.json", lists),
     on("GET", "/lists/*/active.json", |desk, call, stars| members(desk, call, &stars[0], "Active")),
     on("GET", "/lists/*/unconfirmed.json", |desk, call, stars| members(desk, call, &stars[0], "Unconfirmed")),
@@ -46,7 +33,7 @@ const ROUTES: &[EspRoute] = &[
     on("POST", "/subscribers/*/unsubscribe.json", unsubscribe),
     on("GET", "/subscribers/*", |desk, call, stars| {
         let (list, contact) = subscriber(desk, call, &stars[0])?;
-        Ok(EspReply::json(200, &shown(desk, &contact, list)))
+        ok(&shown(desk, &contact, list))
     }),
     on("PUT", "/subscribers/*", edit),
     on("DELETE", "/subscribers/*", delete),
@@ -55,7 +42,7 @@ const ROUTES: &[EspRoute] = &[
         let fields = desk.account.fields.iter().filter(|field| field.list == Some(list)).map(|field| {
             json!({"FieldName": field.name, "Key": field.key, "DataType": "Text", "FieldOptions": [], "VisibleInPreferenceCenter": true})
         });
-        Ok(EspReply::json(200, &Value::Array(fields.collect())))
+        ok(&Value::Array(fields.collect()))
     }),
     on("POST", "/lists/*/customfields.json", make_field),
     on("POST", "/lists/*/webhooks.json", hook),
@@ -72,10 +59,6 @@ fn list_id(list: u32) -> String {
     ids::hex32(list, 3)
 }
 
-fn key(secrets: &VendorSecrets) -> String {
-    secrets.key.clone()
-}
-
 /// Returns the client ID, which is not secret: wrong keys come with the right client ID.
 fn client(secrets: &VendorSecrets) -> String {
     let mut digits: Vec<char> = secrets.key.chars().collect();
@@ -85,13 +68,6 @@ fn client(secrets: &VendorSecrets) -> String {
 
 fn error(status: u16, code: u32, message: &str) -> EspReply {
     EspReply::json(status, &json!({"Code": code, "Message": message}))
-}
-
-fn limited(excess: &EspExcess) -> EspReply {
-    error(429, 429, "Rate limit exceeded")
-        .with("X-RateLimit-Limit", excess.limit.max)
-        .with("X-RateLimit-Remaining", 0)
-        .with("X-RateLimit-Reset", excess.wait_ms.div_euclid(1000) + 1)
 }
 
 #[expect(
@@ -105,7 +81,7 @@ fn admit(desk: &Desk, call: &EspCall) -> Result<(), EspReply> {
     }
     match call.basic() {
         None => Err(error(401, 50, "Must supply a valid HTTP Basic Authorization header")),
-        Some((user, _)) if user != key(&desk.secrets) => Err(error(401, 100, "Invalid API Key")),
+        Some((user, _)) if user != desk.key() => Err(error(401, 100, "Invalid API Key")),
         Some(_) => Ok(()),
     }
 }
@@ -115,7 +91,7 @@ fn lists(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
         return Err(error(401, 102, "Invalid ClientID"));
     }
     let lists = desk.account.lists.iter().map(|list| json!({"ListID": list_id(list.number), "Name": list.name}));
-    Ok(EspReply::json(200, &Value::Array(lists.collect())))
+    ok(&Value::Array(lists.collect()))
 }
 
 fn list(desk: &Desk, id: &str) -> Result<u32, EspReply> {
@@ -171,16 +147,8 @@ fn members(desk: &mut Desk, call: &EspCall, list_id: &str, wanted: &'static str)
     let body = json!({"ResultsOrderedBy": "date", "OrderDirection": "asc", "PageNumber": page, "PageSize": size,
         "RecordsOnThisPage": results.len(), "TotalNumberOfRecords": slice.total, "NumberOfPages": slice.total.div_ceil(size),
         "Results": results});
-    let known = [
-        "date",
-        "page",
-        "pagesize",
-        "orderfield",
-        "orderdirection",
-        "includetrackinginformation",
-        "includesmspreference",
-    ];
-    Ok(noting(EspReply::json(200, &body), &strange_params(call, &known)))
+    let known = "date page pagesize orderfield orderdirection includetrackinginformation includesmspreference";
+    Ok(noting(EspReply::json(200, &body), &strange_params(call, known)))
 }
 
 fn not_in_list() -> EspReply {
@@ -211,19 +179,11 @@ fn unsubscribe(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         return Err(not_in_list());
     }
     desk.account.set_state(contact.number, Some(list), EspState::Unsubscribed);
-    Ok(noting(EspReply::empty(200), &strangers(&body, &["EmailAddress"])))
+    Ok(noting(EspReply::empty(200), &strangers(&body, "EmailAddress")))
 }
 
-const WRITABLE: &[&str] = &[
-    "EmailAddress",
-    "Name",
-    "MobileNumber",
-    "CustomFields",
-    "Resubscribe",
-    "RestartSubscriptionBasedAutoresponders",
-    "ConsentToTrack",
-    "ConsentToSendSms",
-];
+const WRITABLE: &str = "EmailAddress Name MobileNumber CustomFields Resubscribe RestartSubscriptionBasedAutoresponders \
+        ConsentToTrack ConsentToSendSms";
 
 fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (list, contact) = subscriber(desk, call, &stars[0])?;
@@ -283,7 +243,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         return Err(error(400, 255, "The Field Name already exists in this list"));
     }
     let field = desk.account.make_field(Some(list), &key, &name);
-    Ok(EspReply::json(201, &json!(field.key)))
+    made(&json!(field.key))
 }
 
 fn hook(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
@@ -295,5 +255,5 @@ fn hook(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         return Err(error(400, 600, "Invalid webhook").blaming("Events and PayloadFormat"));
     }
     let hook = desk.account.make_hook(Some(list), &url, None, true);
-    Ok(EspReply::json(201, &json!(ids::hex32(hook.id, 7))))
+    made(&json!(ids::hex32(hook.id, 7)))
 }

@@ -1,43 +1,30 @@
 //! Kit (ConvertKit), API 4: cursors in both directions, dates without times, errors for unknown fields, no header with a
 //! wait.
 
-use serde_json::{Map, Value, json};
-
-use super::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
-};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspLimit;
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "convertkit",
     base: Some("https://api.kit.com/v4"),
     root: "/v4",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Complained, EspState::Pending],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
     limits: &[EspLimit { is_rolling: true, ..EspLimit::of_all(60_000, 120) }],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
-    admit: |desk, call| {
-        if call.header("X-Kit-Api-Key") == Some(key(&desk.secrets).as_str()) { Ok(()) } else { Err(refused()) }
-    },
-    refused,
+    key: |key| format!("kit_{}", &key[..32]),
+    admit: |desk, call| desk.admits(call.header("X-Kit-Api-Key") == Some(desk.key().as_str())),
+    refused: || error(401, "The API key is invalid"),
     limited: |_| error(429, "Rate limit exceeded"),
     absent: || error(404, "Not Found"),
     contact_id: |contact, _| id_of(contact).to_string(),
     list_id: |list| list_id(list).to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/account", |_, _, _| {
         let account = json!({"name": "Acme", "plan_type": "creator", "primary_email_address": "a@example.com"});
-        Ok(EspReply::json(200, &json!({"user": {"id": 5, "email": "a@example.com"}, "account": account})))
+        ok(&json!({"user": {"id": 5, "email": "a@example.com"}, "account": account}))
     }),
     on("GET", "/tags", tags),
     on("POST", "/tags", make_tag),
@@ -52,7 +39,7 @@ const ROUTES: &[EspRoute] = &[
     }),
     on("GET", "/subscribers/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
-        Ok(EspReply::json(200, &json!({"subscriber": shown(desk, &contact, false)})))
+        ok(&json!({"subscriber": shown(desk, &contact, false)}))
     }),
     on("PUT", "/subscribers/*", edit),
     on("POST", "/subscribers/*/unsubscribe", |desk, _, stars| {
@@ -70,10 +57,6 @@ const ROUTES: &[EspRoute] = &[
     }),
 ];
 
-fn key(secrets: &VendorSecrets) -> String {
-    format!("kit_{}", &secrets.key[..32])
-}
-
 fn id_of(contact: &EspContact) -> u64 {
     ids::decimal(2_900_000_000, contact.number)
 }
@@ -84,10 +67,6 @@ fn list_id(list: u32) -> u64 {
 
 fn error(status: u16, message: &str) -> EspReply {
     EspReply::json(status, &json!({"errors": [message]}))
-}
-
-fn refused() -> EspReply {
-    error(401, "The API key is invalid")
 }
 
 /// Returns the page size: 500 records by default, at most 1,000.
@@ -124,21 +103,21 @@ fn page_of(desk: &mut Desk, call: &EspCall, name: &str, all: &[Value]) -> EspAns
     let mut body = Map::new();
     body.insert(name.to_owned(), Value::Array(part));
     body.insert("pagination".to_owned(), pagination);
-    Ok(EspReply::json(200, &Value::Object(body)))
+    ok(&Value::Object(body))
 }
 
 fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let at = time::iso(desk.now);
-    let all: Vec<_> =
-        desk.account.tags.iter().map(|tag| json!({"id": tag.id, "name": tag.name, "created_at": at})).collect();
+    let all = each(&desk.account.tags, |tag| json!({"id": tag.id, "name": tag.name, "created_at": at}));
     page_of(desk, call, "tags", &all)
 }
 
 fn named(desk: &mut Desk, call: &EspCall, name: &str) -> EspAnswer {
     let at = time::iso(desk.account.mold.epoch);
-    let all: Vec<_> = desk.account.lists.iter().map(|list| {
-        json!({"id": list_id(list.number), "name": list.name, "created_at": at, "type": "embed", "archived": false})
-    }).collect();
+    let all = each(
+        &desk.account.lists,
+        |list| json!({"id": list_id(list.number), "name": list.name, "created_at": at, "type": "embed", "archived": false}),
+    );
     page_of(desk, call, name, &all)
 }
 
@@ -166,22 +145,8 @@ fn shown(desk: &Desk, contact: &EspContact, is_slim: bool) -> Value {
     shown
 }
 
-const LIST_PARAMS: &[&str] = &[
-    "status",
-    "after",
-    "before",
-    "per_page",
-    "created_after",
-    "created_before",
-    "updated_after",
-    "updated_before",
-    "email_address",
-    "sort_field",
-    "sort_order",
-    "include_total_count",
-    "slim",
-    "include",
-];
+const LIST_PARAMS: &str = "status after before per_page created_after created_before updated_after updated_before email_address \
+        sort_field sort_order include_total_count slim include";
 
 fn subscribers(desk: &mut Desk, call: &EspCall, list: Option<u32>) -> EspAnswer {
     let size = size_of(call)?;
@@ -225,7 +190,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
 fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| error(422, "The request body is not JSON"))?;
-    let strange = strangers(&body, &["first_name", "email_address", "fields"]);
+    let strange = strangers(&body, "first_name email_address fields");
     let fields = body["fields"].as_object();
     if let Some(key) =
         fields.into_iter().flatten().map(|(key, _)| key).find(|key| desk.account.field(None, key).is_none())
@@ -270,9 +235,10 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
 }
 
 fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
-    let all: Vec<_> = desk.account.fields.iter().map(|field| {
-        json!({"id": field.id, "name": format!("ck_field_{}_{}", field.id, field.key), "key": field.key, "label": field.name})
-    }).collect();
+    let all = each(
+        &desk.account.fields,
+        |field| json!({"id": field.id, "name": format!("ck_field_{}_{}", field.id, field.key), "key": field.key, "label": field.name}),
+    );
     page_of(desk, call, "custom_fields", &all)
 }
 
@@ -286,7 +252,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let key = label.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let field = desk.account.make_field(None, &key, &label);
     let name = format!("ck_field_{}_{key}", field.id);
-    Ok(EspReply::json(201, &json!({"custom_field": {"id": field.id, "name": name, "key": key, "label": label}})))
+    made(&json!({"custom_field": {"id": field.id, "name": name, "key": key, "label": label}}))
 }
 
 fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -299,5 +265,5 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     }
     let hook = desk.account.make_hook(None, &url, None, true);
     let shown = json!({"id": hook.id, "account_id": 5, "event": {"name": event}, "target_url": url});
-    Ok(EspReply::json(201, &json!({"webhook": shown})))
+    made(&json!({"webhook": shown}))
 }

@@ -4,38 +4,29 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::hmac;
-use serde_json::{Value, json};
 
-use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, on, strangers, text, time};
-use crate::account::{EspContact, EspState, EspTag, PageOrder, Selection, Slice, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspExcess;
-use crate::reply::EspReply;
+use crate::account::{EspTag, Slice};
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "ghost",
-    base: None,
     root: "/ghost/api/admin",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Complained],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("url", secrets.origin.clone()), ("admin_api_key", key(secrets))],
+    key: |key| format!("{}:{key}", id()),
+    credentials: |secrets, key| vec![("url", secrets.origin.clone()), ("admin_api_key", key)],
     admit,
     refused: || unauthorized("Unknown Admin API Key", "UNKNOWN_ADMIN_API_KEY"),
-    limited,
+    limited: |excess| error(429, "TooManyRequestsError", "Too many requests").with("Retry-After", excess.seconds()),
     absent: || error(404, "NotFoundError", "Resource not found"),
     contact_id: |contact, _| ids::object_id(contact.number),
     list_id: |list| ids::object_id(0x00f0_0000 + list),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
-    on("GET", "/site/", |_, _, _| Ok(EspReply::json(200, &json!({"site": {"title": "A site", "version": "6.65"}})))),
-    on("GET", "/config/", |_, _, _| Ok(EspReply::json(200, &json!({"config": {"version": "6.65.0"}})))),
+    on("GET", "/site/", |_, _, _| ok(&json!({"site": {"title": "A site", "version": "6.65"}}))),
+    on("GET", "/config/", |_, _, _| ok(&json!({"config": {"version": "6.65.0"}}))),
     on("GET", "/newsletters/", newsletters),
     on("GET", "/labels/", labels),
     on("GET", "/members/", members),
@@ -43,29 +34,13 @@ const ROUTES: &[EspRoute] = &[
     on("PUT", "/members/*/", edit),
     on("DELETE", "/members/*/", delete),
     on("POST", "/webhooks/", hook),
-    on("PUT", "/webhooks/*/", |_, _, _| Ok(EspReply::json(200, &json!({"webhooks": [{}]})))),
+    on("PUT", "/webhooks/*/", |_, _, _| ok(&json!({"webhooks": [{}]}))),
     on("DELETE", "/webhooks/*/", unhook),
 ];
 
 /// Properties of a member that calls may write.
-const WRITABLE: &[&str] = &[
-    "id",
-    "email",
-    "name",
-    "note",
-    "geolocation",
-    "labels",
-    "newsletters",
-    "subscribed",
-    "comped",
-    "tiers",
-    "products",
-    "email_disabled",
-];
-
-fn key(secrets: &VendorSecrets) -> String {
-    format!("{}:{}", id(), secrets.key)
-}
+const WRITABLE: &str =
+    "id email name note geolocation labels newsletters subscribed comped tiers products email_disabled";
 
 fn id() -> String {
     ids::object_id(0x00ad_0000)
@@ -81,10 +56,6 @@ fn unauthorized(message: &str, code: &str) -> EspReply {
     let error =
         json!({"message": message, "context": null, "type": "UnauthorizedError", "code": code, "property": null});
     EspReply::json(401, &json!({"errors": [error]}))
-}
-
-fn limited(excess: &EspExcess) -> EspReply {
-    error(429, "TooManyRequestsError", "Too many requests").with("Retry-After", excess.wait_ms / 1000 + 1)
 }
 
 fn admit(desk: &Desk, call: &EspCall) -> Result<(), EspReply> {
@@ -171,7 +142,7 @@ fn newsletters(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (limit, page) = page_of(call);
     let all: Vec<u32> = desk.account.lists.iter().map(|list| list.number).collect();
     let shown: Vec<_> = all.iter().skip((page - 1) * limit).take(limit).map(|list| newsletter(desk, *list)).collect();
-    Ok(EspReply::json(200, &json!({"newsletters": shown, "meta": pagination(limit, page, all.len())})))
+    ok(&json!({"newsletters": shown, "meta": pagination(limit, page, all.len())}))
 }
 
 fn label(tag: &EspTag) -> Value {
@@ -182,7 +153,7 @@ fn labels(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (limit, page) = page_of(call);
     let all: Vec<_> = desk.account.tags.iter().map(label).collect();
     let shown: Vec<_> = all.iter().skip((page - 1) * limit).take(limit).collect();
-    Ok(EspReply::json(200, &json!({"labels": shown, "meta": pagination(limit, page, all.len())})))
+    ok(&json!({"labels": shown, "meta": pagination(limit, page, all.len())}))
 }
 
 fn shown(desk: &Desk, contact: &EspContact) -> Value {
@@ -283,7 +254,7 @@ fn members(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         }
     };
     let shown: Vec<_> = slice.contacts.iter().map(|contact| shown(desk, contact)).collect();
-    Ok(EspReply::json(200, &json!({"members": shown, "meta": pagination(limit, page, slice.total)})))
+    ok(&json!({"members": shown, "meta": pagination(limit, page, slice.total)}))
 }
 
 fn find(desk: &Desk, id: &str, act: &str) -> Result<EspContact, EspReply> {
@@ -297,7 +268,7 @@ fn find(desk: &Desk, id: &str, act: &str) -> Result<EspContact, EspReply> {
 
 fn member(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0], "read")?;
-    Ok(EspReply::json(200, &json!({"members": [shown(desk, &contact)]})))
+    ok(&json!({"members": [shown(desk, &contact)]}))
 }
 
 fn invalid(message: &str, context: &str, property: Option<&str>) -> EspReply {
@@ -336,7 +307,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         desk.account.write(contact.number, "note", note);
     }
     let contact = find(desk, &stars[0], "edit")?;
-    Ok(EspReply::json(200, &json!({"members": [shown(desk, &contact)]})))
+    ok(&json!({"members": [shown(desk, &contact)]}))
 }
 
 /// Returns the newsletters that a call sets for a member; `None` if the call does not set them.
@@ -375,8 +346,7 @@ fn label_of(desk: &mut Desk, wanted: &Value) -> Result<u32, EspReply> {
         return Ok(id);
     }
     let name = name?;
-    let known = desk.account.tag(&name).map(|tag| tag.id);
-    Ok(known.unwrap_or_else(|| desk.account.make_tag(&name).id))
+    Ok(desk.account.tag_named(&name))
 }
 
 fn delete(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
@@ -397,7 +367,7 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     }
     let hook = desk.account.make_hook(None, &url, text(wanted, "/secret"), true);
     let shown = json!({"id": ids::object_id(hook.id), "event": event, "target_url": url, "name": wanted["name"]});
-    Ok(EspReply::json(201, &json!({"webhooks": [shown]})))
+    made(&json!({"webhooks": [shown]}))
 }
 
 fn unhook(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {

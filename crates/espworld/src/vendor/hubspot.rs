@@ -1,38 +1,23 @@
 //! HubSpot, CRM API 3: properties that must exist and be requested, searches limited to 10,000 hits, archiving that can be
 //! repeated.
 
-use serde_json::{Map, Value, json};
-
-use super::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
-};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::{EspExcess, EspLimit};
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "hubspot",
     base: Some("https://api.hubapi.com"),
-    root: "",
     states: &[EspState::Unsubscribed],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
     limits: LIMITS,
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("token", key(secrets))],
-    admit: |desk, call| {
-        let wanted = format!("Bearer {}", key(&desk.secrets));
-        if call.header("Authorization") == Some(wanted.as_str()) { Ok(()) } else { Err(refused()) }
-    },
+    key: |key| format!("pat-eu1-{}", &key[..36]),
+    credentials: |_, key| vec![("token", key)],
+    admit: |desk, call| desk.admits(call.bearer() == Some(desk.key().as_str())),
     refused,
     limited,
     absent: || EspReply::text(404, "text/html;charset=iso-8859-1", "<html><body><h2>HTTP ERROR 404</h2></body></html>"),
     contact_id: |contact, _| id_of(contact),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const LIMITS: &[EspLimit] = &[
@@ -42,17 +27,14 @@ const LIMITS: &[EspLimit] = &[
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/account-info/v3/details", |_, _, _| {
-        Ok(EspReply::json(
-            200,
-            &json!({"portalId": 12345, "accountType": "STANDARD", "timeZone": "Etc/UTC", "uiDomain": "app.hubspot.com"}),
-        ))
+        ok(&json!({"portalId": 12345, "accountType": "STANDARD", "timeZone": "Etc/UTC", "uiDomain": "app.hubspot.com"}))
     }),
     on("GET", "/crm/v3/objects/contacts", contacts),
     on("POST", "/crm/v3/objects/contacts/search", search),
     on("POST", "/crm/v3/objects/contacts/batch/archive", archive_many),
     on("GET", "/crm/v3/objects/contacts/*", |desk, call, stars| {
         let contact = find(desk, &stars[0])?;
-        Ok(EspReply::json(200, &shown(&contact, &asked(call))))
+        ok(&shown(&contact, &asked(call)))
     }),
     on("PATCH", "/crm/v3/objects/contacts/*", edit),
     on("DELETE", "/crm/v3/objects/contacts/*", |desk, _, stars| {
@@ -66,16 +48,12 @@ const ROUTES: &[EspRoute] = &[
     on("GET", "/crm/v3/properties/contacts/*", |desk, _, stars| {
         let field = desk.account.field(None, &stars[0]).cloned();
         let field = field.ok_or_else(|| error(404, "OBJECT_NOT_FOUND", "Property does not exist"))?;
-        Ok(EspReply::json(200, &json!({"name": field.key, "label": field.name, "type": "string", "fieldType": "text"})))
+        ok(&json!({"name": field.key, "label": field.name, "type": "string", "fieldType": "text"}))
     }),
     on("GET", "/crm/v3/properties/contacts", properties),
     on("POST", "/crm/v3/properties/contacts", make_property),
     on("POST", "/communication-preferences/v4/statuses/*/unsubscribe-all", unsubscribe),
 ];
-
-fn key(secrets: &VendorSecrets) -> String {
-    format!("pat-eu1-{}", &secrets.key[..36])
-}
 
 fn id_of(contact: &EspContact) -> String {
     ids::decimal(7_000_001, contact.number).to_string()
@@ -157,8 +135,8 @@ fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         let next = (ids::decimal(7_000_001, last.number) + 1).to_string();
         body["paging"] = json!({"next": {"after": next, "link": format!("https://api.hubapi.com/crm/v3/objects/contacts?after={next}")}});
     }
-    let known = ["limit", "after", "properties", "propertiesWithHistory", "associations", "archived"];
-    Ok(noting(EspReply::json(200, &body), &strange_params(call, &known)))
+    let known = "limit after properties propertiesWithHistory associations archived";
+    Ok(noting(EspReply::json(200, &body), &strange_params(call, known)))
 }
 
 /// Filter of a search.
@@ -216,7 +194,7 @@ fn order(body: &Value) -> Result<PageOrder, EspReply> {
 
 fn search(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| invalid("Invalid input JSON"))?;
-    let strange = strangers(&body, &["filterGroups", "sorts", "query", "properties", "limit", "after"]);
+    let strange = strangers(&body, "filterGroups sorts query properties limit after");
     let limit = body["limit"].as_u64().unwrap_or(10);
     let limit =
         usize::try_from(limit).ok().filter(|limit| (1..=200).contains(limit)).ok_or_else(|| invalid("limit"))?;
@@ -278,7 +256,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         }
     }
     let contact = find(desk, &stars[0])?;
-    Ok(EspReply::json(200, &shown(&contact, &[])))
+    ok(&shown(&contact, &[]))
 }
 
 fn archive_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -300,14 +278,14 @@ fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     if !(1..=500).contains(&count) {
         return Err(invalid("count must be between 1 and 500"));
     }
-    let part: Vec<_> = desk.account.lists.iter().skip(offset).take(count).map(|list| {
+    let part = each(part(&desk.account.lists, offset, count), |list| {
         let size = desk.account.members(list.number).len().to_string();
         json!({"listId": list.number.to_string(), "name": list.name, "objectTypeId": "0-1", "processingType": "MANUAL",
             "additionalProperties": {"hs_list_size": size}})
-    }).collect();
+    });
     let total = desk.account.lists.len();
     let next = offset + part.len();
-    Ok(EspReply::json(200, &json!({"lists": part, "total": total, "hasMore": next < total, "offset": next})))
+    ok(&json!({"lists": part, "total": total, "hasMore": next < total, "offset": next}))
 }
 
 fn memberships(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
@@ -321,13 +299,13 @@ fn memberships(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     if let Some(last) = slice.contacts.last().filter(|_| more) {
         body["paging"] = json!({"next": {"after": id_of(last)}});
     }
-    Ok(EspReply::json(200, &body))
+    ok(&body)
 }
 
 fn properties(desk: &mut Desk, _: &EspCall, _: &[String]) -> EspAnswer {
     let made =
         desk.account.fields.iter().map(|field| json!({"name": field.key, "label": field.name, "type": "string"}));
-    Ok(EspReply::json(200, &json!({"results": made.collect::<Vec<_>>()})))
+    ok(&json!({"results": made.collect::<Vec<_>>()}))
 }
 
 fn make_property(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -342,10 +320,7 @@ fn make_property(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         return Err(error(409, "OBJECT_ALREADY_EXISTS", &format!("A property named '{name}' already exists.")));
     }
     desk.account.make_field(None, &name, &label);
-    Ok(EspReply::json(
-        201,
-        &json!({"name": name, "label": label, "type": "string", "fieldType": "text", "groupName": group}),
-    ))
+    made(&json!({"name": name, "label": label, "type": "string", "fieldType": "text", "groupName": group}))
 }
 
 fn unsubscribe(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
@@ -359,5 +334,5 @@ fn unsubscribe(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         desk.account.set_state(contact.number, None, EspState::Unsubscribed);
     }
     let at = time::iso_ms(desk.now);
-    Ok(EspReply::json(200, &json!({"status": "COMPLETE", "results": [], "startedAt": at, "completedAt": at})))
+    ok(&json!({"status": "COMPLETE", "results": [], "startedAt": at, "completedAt": at}))
 }

@@ -1,33 +1,23 @@
 //! Klaviyo, revision 2026-07-15, from its published description. Unsubscribing from a list unsubscribes profiles that are
 //! not on it everywhere, and creates profiles for unknown addresses.
 
-use serde_json::{Map, Value, json};
-
-use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, on, text, time};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::{EspExcess, EspLimit};
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "klaviyo",
     base: Some("https://a.klaviyo.com/api"),
     root: "/api",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Complained],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
     limits: LIMITS,
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
+    key: |key| format!("pk_{}", &key[..34]),
     admit,
     refused: || error(401, "authentication_failed", "Incorrect authentication credentials."),
     limited,
     absent: || error(404, "not_found", "The requested resource was not found"),
     contact_id: |contact, _| ids::ulid(contact.number),
     list_id: |list| format!("Y6nR{list:02}"),
+    ..USUAL
 };
 
 /// Limits per path, each with a burst and a steady rate.
@@ -68,10 +58,6 @@ const ROUTES: &[EspRoute] = &[
     }),
 ];
 
-fn key(secrets: &VendorSecrets) -> String {
-    format!("pk_{}", &secrets.key[..34])
-}
-
 fn document(status: u16, body: &Value) -> EspReply {
     EspReply::json(status, body).of_kind("application/vnd.api+json")
 }
@@ -87,14 +73,14 @@ fn invalid(what: &str) -> EspReply {
 }
 
 fn limited(excess: &EspExcess) -> EspReply {
-    let wait = excess.wait_ms.div_euclid(1000) + 1;
+    let wait = excess.seconds();
     let detail =
         format!("Request was throttled. Expected available in {wait} second{}.", if wait == 1 { "" } else { "s" });
     error(429, "throttled", &detail).with("Retry-After", wait)
 }
 
 fn admit(desk: &Desk, call: &EspCall) -> Result<(), EspReply> {
-    let wanted = format!("Klaviyo-API-Key {}", key(&desk.secrets));
+    let wanted = format!("Klaviyo-API-Key {}", desk.key());
     match call.header("Authorization") {
         None => return Err(error(401, "not_authenticated", "Authentication credentials were not provided.")),
         Some(given) if given != wanted => {
@@ -122,8 +108,8 @@ fn account() -> EspReply {
 }
 
 /// Refuses parameters that the platform does not define.
-fn check_params(call: &EspCall, known: &[&str]) -> Result<(), EspReply> {
-    match call.params().iter().find(|(name, _)| !known.contains(&name.as_str())) {
+fn check_params(call: &EspCall, known: &str) -> Result<(), EspReply> {
+    match call.params().iter().find(|(name, _)| !among(known, name)) {
         Some((name, _)) => Err(invalid(&format!("'{name}' is not a valid query parameter"))),
         None => Ok(()),
     }
@@ -160,23 +146,16 @@ fn links(desk: &mut Desk, call: &EspCall, next: Option<String>) -> Value {
 }
 
 fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
-    check_params(call, &["page[size]", "page[cursor]", "fields[list]", "filter", "sort", "include"])?;
+    check_params(call, "page[size] page[cursor] fields[list] filter sort include")?;
     let size = size_of(call, 10, 10)?;
     let from: usize = position(desk, call)?.and_then(|text| text.parse().ok()).unwrap_or(0);
     let all = desk.account.lists.len();
     let at = time::iso_offset(desk.account.mold.epoch);
-    let data: Vec<_> = desk
-        .account
-        .lists
-        .iter()
-        .skip(from)
-        .take(size)
-        .map(|list| {
-            let id = (SHEET.list_id)(list.number);
-            json!({"type": "list", "id": id, "links": {"self": format!("{}/api/lists/{id}", desk.secrets.public)},
+    let data = each(part(&desk.account.lists, from, size), |list| {
+        let id = (SHEET.list_id)(list.number);
+        json!({"type": "list", "id": id, "links": {"self": format!("{}/api/lists/{id}", desk.secrets.public)},
             "attributes": {"name": list.name, "created": at, "updated": at, "opt_in_process": "double_opt_in"}})
-        })
-        .collect();
+    });
     let links = links(desk, call, (from + size < all).then(|| (from + size).to_string()));
     Ok(document(200, &json!({"data": data, "links": links})))
 }
@@ -235,9 +214,8 @@ fn since(filter: &str, fields: &[&str]) -> Option<(String, bool, i64)> {
 }
 
 fn profiles(desk: &mut Desk, call: &EspCall, list_id: Option<&str>) -> EspAnswer {
-    let known =
-        ["page[size]", "page[cursor]", "additional-fields[profile]", "fields[profile]", "filter", "sort", "include"];
-    check_params(call, &known)?;
+    let known = "page[size] page[cursor] additional-fields[profile] fields[profile] filter sort include";
+    check_params(call, known)?;
     let list = list_id.map(|id| {
         let missing = || error(404, "not_found", &format!("A list with id {id} does not exist."));
         list_of(&desk.account, id, SHEET.list_id).ok_or_else(missing)

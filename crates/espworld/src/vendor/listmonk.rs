@@ -3,39 +3,29 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
-use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strangers, text, time};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::reply::{EspReply, JSON};
+use crate::reply::JSON;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "listmonk",
-    base: None,
     root: "/api",
     states: &[EspState::Unsubscribed, EspState::Archived],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| {
-        vec![("url", secrets.origin.clone()), ("username", "probity".to_owned()), ("token", token(secrets))]
+    key: |key| key[..32].to_owned(),
+    credentials: |secrets, key| {
+        vec![("url", secrets.origin.clone()), ("username", "probity".to_owned()), ("token", key)]
     },
     admit: |desk, call| {
-        let wanted = ("probity".to_owned(), token(&desk.secrets));
-        let by_header = format!("token probity:{}", token(&desk.secrets));
-        let is_known = call.basic() == Some(wanted) || call.header("Authorization") == Some(by_header.as_str());
-        if is_known { Ok(()) } else { Err(error(403, "invalid API credentials")) }
+        let wanted = ("probity".to_owned(), desk.key());
+        let by_header = format!("token probity:{}", desk.key());
+        desk.admits(call.basic() == Some(wanted) || call.header("Authorization") == Some(by_header.as_str()))
     },
     refused: || error(403, "invalid API credentials"),
     limited: |_| error(429, "too many requests"),
     absent: || error(404, "Not Found"),
     contact_id: |contact, _| id_of(contact).to_string(),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
@@ -55,10 +45,6 @@ const ROUTES: &[EspRoute] = &[
         Ok(data(&json!(true)))
     }),
 ];
-
-fn token(secrets: &VendorSecrets) -> String {
-    secrets.key[..32].to_owned()
-}
 
 fn id_of(contact: &EspContact) -> u64 {
     ids::decimal(1, contact.number)
@@ -209,7 +195,7 @@ fn contact_number(id: u64) -> Option<u32> {
 
 fn manage(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(415, "Unsupported Media Type"))?;
-    let strange = strangers(&body, &["ids", "action", "target_list_ids", "status"]);
+    let strange = strangers(&body, "ids action target_list_ids status");
     let subscribers = numbers(&body["ids"])?;
     if subscribers.is_empty() {
         return Err(error(400, "No IDs given.").blaming("no ids"));
@@ -225,9 +211,7 @@ fn manage(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     for number in subscribers.into_iter().filter_map(contact_number) {
         for list in &lists {
             match action.as_str() {
-                "unsubscribe" => {
-                    desk.account.set_state(number, Some(*list), EspState::Unsubscribed);
-                }
+                "unsubscribe" => desk.account.set_state(number, Some(*list), EspState::Unsubscribed),
                 "remove" => {
                     desk.account.leave(number, *list);
                 }
@@ -281,7 +265,7 @@ fn write(desk: &mut Desk, contact: &EspContact, body: &Value) -> Result<(), EspR
     Ok(())
 }
 
-const WRITABLE: &[&str] = &["email", "name", "status", "attribs", "lists", "preconfirm_subscriptions"];
+const WRITABLE: &str = "email name status attribs lists preconfirm_subscriptions";
 
 fn patch(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;

@@ -1,16 +1,6 @@
 //! Mailchimp Marketing 3.0: problem documents, the MD5 hash of the address as ID, 405 for members that cannot be archived.
 
-use serde_json::{Map, Value, json};
-
-use super::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params,
-    strangers, text, time,
-};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspExcess;
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "mailchimp",
@@ -18,32 +8,33 @@ pub(super) static SHEET: VendorSheet = VendorSheet {
     root: "/3.0",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Pending, EspState::Archived],
     overlaps: false,
-    is_lower: false,
-    is_by_name: false,
-    limits: &[],
     concurrency: Some(10),
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
-    admit: |desk, call| {
-        let is_known = call.basic().is_some_and(|(_, password)| password == key(&desk.secrets));
-        if is_known { Ok(()) } else { Err(refused()) }
+    key: |key| format!("{}-us19", &key[..32]),
+    admit: |desk, call| desk.admits(call.basic().is_some_and(|(_, password)| password == desk.key())),
+    refused: || {
+        problem(
+            401,
+            "API Key Invalid",
+            "Your API key may be invalid, or you've attempted to access the wrong datacenter.",
+        )
     },
-    refused,
-    limited,
+    limited: |_| problem(429, "Too Many Requests", "You have exceeded the limit of 10 simultaneous connections."),
     absent: missing,
     contact_id: |contact, _| ids::md5_lower(&contact.email),
     list_id: |list| format!("{:010x}", 0xa1_b2c3_d400_u64 + u64::from(list)),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
-    on("GET", "/ping", |_, _, _| Ok(EspReply::json(200, &json!({"health_status": "Everything's Chimpy!"})))),
+    on("GET", "/ping", |_, _, _| ok(&json!({"health_status": "Everything's Chimpy!"}))),
     on("GET", "/", |_, _, _| Ok(account())),
     on("GET", "/lists", lists),
     on("GET", "/lists/*/members", members),
     on("GET", "/lists/*/members/*", |desk, call, stars| {
         let (list, contact) = member(desk, &stars[0], &stars[1])?;
         let body = selected(call, shown(desk, &contact, list));
-        Ok(noting(EspReply::json(200, &body), &strange_params(call, &["fields", "exclude_fields"])))
+        Ok(noting(EspReply::json(200, &body), &strange_params(call, "fields exclude_fields")))
     }),
     on("PATCH", "/lists/*/members/*", edit),
     on("DELETE", "/lists/*/members/*", archive),
@@ -62,26 +53,14 @@ const ROUTES: &[EspRoute] = &[
     }),
 ];
 
-fn key(secrets: &VendorSecrets) -> String {
-    format!("{}-us19", &secrets.key[..32])
-}
-
 fn problem(status: u16, title: &str, detail: &str) -> EspReply {
     let body = json!({"type": "https://mailchimp.com/developer/marketing/docs/errors/", "title": title, "status": status,
         "detail": detail, "instance": ids::hex32(1, 1)});
     EspReply::json(status, &body).of_kind("application/problem+json; charset=utf-8")
 }
 
-fn refused() -> EspReply {
-    problem(401, "API Key Invalid", "Your API key may be invalid, or you've attempted to access the wrong datacenter.")
-}
-
 fn missing() -> EspReply {
     problem(404, "Resource Not Found", "The requested resource could not be found.")
-}
-
-fn limited(_: &EspExcess) -> EspReply {
-    problem(429, "Too Many Requests", "You have exceeded the limit of 10 simultaneous connections.")
 }
 
 fn invalid(field: &str, message: &str) -> EspReply {
@@ -136,12 +115,12 @@ fn selected(call: &EspCall, body: Value) -> Value {
 
 fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (offset, count) = span(call)?;
-    let shown: Vec<_> = desk.account.lists.iter().skip(offset).take(count).map(|list| {
+    let shown = each(part(&desk.account.lists, offset, count), |list| {
         let members = desk.account.members(list.number).len();
         json!({"id": (SHEET.list_id)(list.number), "web_id": list.number, "name": list.name, "stats": {"member_count": members}})
-    }).collect();
+    });
     let body = json!({"lists": shown, "total_items": desk.account.lists.len(), "constraints": {"may_create": true}});
-    Ok(EspReply::json(200, &selected(call, body)))
+    ok(&selected(call, body))
 }
 
 fn list(desk: &Desk, id: &str) -> Result<u32, EspReply> {
@@ -183,22 +162,8 @@ fn shown(desk: &Desk, contact: &EspContact, list: u32) -> Value {
         "last_changed": time::iso_offset(contact.updated), "tags_count": tags.len(), "tags": tags, "list_id": (SHEET.list_id)(list)})
 }
 
-const MEMBER_PARAMS: &[&str] = &[
-    "fields",
-    "exclude_fields",
-    "count",
-    "offset",
-    "email_type",
-    "status",
-    "since_timestamp_opt",
-    "before_timestamp_opt",
-    "since_last_changed",
-    "before_last_changed",
-    "unique_email_id",
-    "vip_only",
-    "sort_field",
-    "sort_dir",
-];
+const MEMBER_PARAMS: &str = "fields exclude_fields count offset email_type status since_timestamp_opt before_timestamp_opt \
+        since_last_changed before_last_changed unique_email_id vip_only sort_field sort_dir";
 
 fn members(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list(desk, &stars[0])?;
@@ -239,8 +204,7 @@ fn member(desk: &mut Desk, list_id: &str, hash: &str) -> Result<(u32, EspContact
     contact.filter(|contact| contact.lists.contains_key(&list)).map(|contact| (list, contact)).ok_or_else(missing)
 }
 
-const WRITABLE: &[&str] =
-    &["email_address", "email_type", "status", "merge_fields", "interests", "language", "vip", "tags"];
+const WRITABLE: &str = "email_address email_type status merge_fields interests language vip tags";
 
 fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (list, contact) = member(desk, &stars[0], &stars[1])?;
@@ -260,12 +224,8 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         }
     }
     match text(&body, "/status").as_deref() {
-        Some("unsubscribed") => {
-            desk.account.set_state(contact.number, Some(list), EspState::Unsubscribed);
-        }
-        Some("cleaned") => {
-            desk.account.set_state(contact.number, Some(list), EspState::Bounced);
-        }
+        Some("unsubscribed") => desk.account.set_state(contact.number, Some(list), EspState::Unsubscribed),
+        Some("cleaned") => desk.account.set_state(contact.number, Some(list), EspState::Bounced),
         Some("subscribed") if contact.state_in(list) != Some(EspState::Subscribed) => {
             return Err(problem(400, "Member In Compliance State", "The contact cannot be subscribed."));
         }
@@ -301,7 +261,7 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (_, contact) = member(desk, &stars[0], &stars[1])?;
     let body =
         call.body_json(|| problem(400, "JSON Parse Error", "We encountered an unspecified JSON parsing error."))?;
-    let strange = strangers(&body, &["tags", "is_syncing"]);
+    let strange = strangers(&body, "tags is_syncing");
     let Some(tags) = body["tags"].as_array() else {
         return Err(invalid("tags", "This value is required.").blaming("tags"));
     };
@@ -310,8 +270,7 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
             return Err(invalid("tags", "name and status are required").blaming("tags"));
         };
         if status == "active" {
-            let known = desk.account.tag(&name).map(|tag| tag.id);
-            let tag = known.unwrap_or_else(|| desk.account.make_tag(&name).id);
+            let tag = desk.account.tag_named(&name);
             desk.account.tag_contact(contact.number, tag);
         }
     }
@@ -329,10 +288,7 @@ fn merge_fields(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer 
         .map(|field| json!({"merge_id": field.id, "tag": field.key, "name": field.name, "type": "text"}))
         .collect();
     let part: Vec<_> = all.iter().skip(offset).take(count).collect();
-    Ok(EspReply::json(
-        200,
-        &selected(call, json!({"merge_fields": part, "list_id": stars[0], "total_items": all.len()})),
-    ))
+    ok(&selected(call, json!({"merge_fields": part, "list_id": stars[0], "total_items": all.len()})))
 }
 
 fn make_merge_field(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
@@ -353,10 +309,7 @@ fn make_merge_field(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAns
         return Err(problem(400, "Invalid Resource", &what));
     }
     let field = desk.account.make_field(Some(list), &tag, &name);
-    Ok(EspReply::json(
-        200,
-        &json!({"merge_id": field.id, "tag": tag, "name": name, "type": "text", "list_id": stars[0]}),
-    ))
+    ok(&json!({"merge_id": field.id, "tag": tag, "name": name, "type": "text", "list_id": stars[0]}))
 }
 
 fn hook(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
@@ -369,5 +322,5 @@ fn hook(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     }
     let hook = desk.account.make_hook(Some(list), &url, None, true);
     let shown = json!({"id": hook.id.to_string(), "url": url, "events": body["events"], "sources": body["sources"], "list_id": stars[0]});
-    Ok(EspReply::json(200, &shown))
+    ok(&shown)
 }

@@ -1,33 +1,27 @@
 //! MailerLite, the API of 2022: both `Accept` and `Content-Type` required on every call, cursors for subscribers and pages
 //! for groups. A PUT with groups replaces them; an address cannot be changed.
 
-use serde_json::{Map, Value, json};
-
-use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, list_of, noting, on, strangers, text, time};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::{EspExcess, EspLimit};
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "mailerlite",
     base: Some("https://connect.mailerlite.com/api"),
     root: "/api",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Complained, EspState::Pending],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
     limits: &[EspLimit::of_all(60_000, 120)],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
+    key: |key| format!("eyJ0eXAiOiJKV1Qi.{key}"),
     admit,
     refused: || message(401, "Unauthenticated."),
-    limited,
+    limited: |excess| {
+        message(429, "Too Many Attempts.")
+            .counting(excess, ["X-RateLimit-Limit", "X-RateLimit-Remaining", "Retry-After"])
+    },
     absent: || message(404, "The route could not be found."),
     contact_id: |contact, _| id_of(contact).to_string(),
     list_id: |list| list_id(list).to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
@@ -40,7 +34,7 @@ const ROUTES: &[EspRoute] = &[
     on("GET", "/subscribers", |desk, call, _| subscribers(desk, call, None)),
     on("GET", "/subscribers/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
-        Ok(EspReply::json(200, &json!({"data": shown(desk, &contact)})))
+        ok(&json!({"data": shown(desk, &contact)}))
     }),
     on("PUT", "/subscribers/*", edit),
     on("DELETE", "/subscribers/*", |desk, _, stars| {
@@ -51,10 +45,7 @@ const ROUTES: &[EspRoute] = &[
     on("POST", "/subscribers/*/forget", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
         desk.account.delete(contact.number);
-        Ok(EspReply::json(
-            200,
-            &json!({"message": "Subscriber data will be completely deleted and forgotten within 30 days."}),
-        ))
+        ok(&json!({"message": "Subscriber data will be completely deleted and forgotten within 30 days."}))
     }),
     on("POST", "/subscribers/*/groups/*", assign),
     on("DELETE", "/subscribers/*/groups/*", |desk, _, stars| {
@@ -71,10 +62,6 @@ const ROUTES: &[EspRoute] = &[
         if removed { Ok(EspReply::empty(204)) } else { Err(missing()) }
     }),
 ];
-
-fn key(secrets: &VendorSecrets) -> String {
-    format!("eyJ0eXAiOiJKV1Qi.{}", secrets.key)
-}
 
 fn id_of(contact: &EspContact) -> u64 {
     ids::decimal(31_986_843_064_990_000, contact.number)
@@ -101,13 +88,6 @@ fn invalid(field: &str, what: &str) -> EspReply {
     EspReply::json(422, &json!({"message": what, "errors": {field: [what]}}))
 }
 
-fn limited(excess: &EspExcess) -> EspReply {
-    message(429, "Too Many Attempts.")
-        .with("X-RateLimit-Limit", excess.limit.max)
-        .with("X-RateLimit-Remaining", 0)
-        .with("Retry-After", excess.wait_ms.div_euclid(1000) + 1)
-}
-
 fn admit(desk: &Desk, call: &EspCall) -> Result<(), EspReply> {
     let is_json = |name: &str| call.header(name).is_some_and(|kind| kind.starts_with("application/json"));
     if !is_json("Accept") {
@@ -120,8 +100,7 @@ fn admit(desk: &Desk, call: &EspCall) -> Result<(), EspReply> {
     if !is_json("Content-Type") {
         return Err(message(415, "Unsupported Media Type").blaming("Content-Type is not application/json"));
     }
-    let wanted = format!("Bearer {}", key(&desk.secrets));
-    if call.header("Authorization") == Some(wanted.as_str()) { Ok(()) } else { Err(message(401, "Unauthenticated.")) }
+    desk.admits(call.bearer() == Some(desk.key().as_str()))
 }
 
 fn size_of(call: &EspCall, default: usize, max: usize) -> Result<usize, EspReply> {
@@ -144,10 +123,7 @@ fn groups(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let pages = all.len().div_ceil(size).max(1);
     let meta = json!({"current_page": page, "from": 1, "last_page": pages, "per_page": size, "to": part.len(), "total": all.len()});
     let next = (page < pages).then(|| format!("https://connect.mailerlite.com/api/groups?page={}", page + 1));
-    Ok(EspReply::json(
-        200,
-        &json!({"data": part, "links": {"first": null, "last": null, "prev": null, "next": next}, "meta": meta}),
-    ))
+    ok(&json!({"data": part, "links": {"first": null, "last": null, "prev": null, "next": next}, "meta": meta}))
 }
 
 fn make_group(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -156,10 +132,7 @@ fn make_group(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let name = name.ok_or_else(|| invalid("name", "The name field is required.").blaming("name"))?;
     // Names are not unique: a repetition creates a second group.
     let tag = desk.account.make_tag(&name);
-    Ok(EspReply::json(
-        201,
-        &json!({"data": {"id": tag_id(tag.id).to_string(), "name": name, "created_at": time::sql(desk.now)}}),
-    ))
+    made(&json!({"data": {"id": tag_id(tag.id).to_string(), "name": name, "created_at": time::sql(desk.now)}}))
 }
 
 fn status(state: EspState) -> &'static str {
@@ -185,8 +158,8 @@ fn shown(desk: &Desk, contact: &EspContact) -> Value {
 
 fn subscribers(desk: &mut Desk, call: &EspCall, list: Option<u32>) -> EspAnswer {
     let size = size_of(call, if list.is_some() { 50 } else { 25 }, 1000)?;
-    let known = ["limit", "cursor", "filter[status]", "include"];
-    if let Some((name, _)) = call.params().into_iter().find(|(name, _)| !known.contains(&name.as_str())) {
+    let known = "limit cursor filter[status] include";
+    if let Some((name, _)) = call.params().into_iter().find(|(name, _)| !among(known, name)) {
         return Err(invalid(&name, "The parameter is unknown.").blaming(format!("unknown {name}")));
     }
     let wanted = call.param("filter[status]").or_else(|| list.map(|_| "active".to_owned()));
@@ -216,7 +189,7 @@ fn subscribers(desk: &mut Desk, call: &EspCall, list: Option<u32>) -> EspAnswer 
     let next = end.map(|position| desk.cursor(&position));
     let meta = json!({"path": "https://connect.mailerlite.com/api/subscribers", "per_page": size, "next_cursor": next, "prev_cursor": null});
     let links = json!({"first": null, "last": null, "prev": null, "next": next.as_ref().map(|_| "https://connect.mailerlite.com/api/")});
-    Ok(EspReply::json(200, &json!({"data": data, "links": links, "meta": meta})))
+    ok(&json!({"data": data, "links": links, "meta": meta}))
 }
 
 fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
@@ -227,16 +200,11 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
 fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| invalid("body", "The body is not JSON."))?;
-    let mut strange =
-        strangers(&body, &["fields", "groups", "status", "ip_address", "opted_in_at", "optin_ip", "unsubscribed_at"]);
+    let mut strange = strangers(&body, "fields groups status ip_address opted_in_at optin_ip unsubscribed_at");
     match text(&body, "/status").as_deref() {
         None => {}
-        Some("unsubscribed") => {
-            desk.account.set_state(contact.number, None, EspState::Unsubscribed);
-        }
-        Some("active") => {
-            desk.account.set_state(contact.number, None, EspState::Subscribed);
-        }
+        Some("unsubscribed") => desk.account.set_state(contact.number, None, EspState::Unsubscribed),
+        Some("active") => desk.account.set_state(contact.number, None, EspState::Subscribed),
         Some(_) => return Err(invalid("status", "The selected status is invalid.").blaming("status")),
     }
     for (key, value) in body["fields"].as_object().into_iter().flatten() {
@@ -265,21 +233,19 @@ fn assign(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {
         let list = list_of(&desk.account, &stars[1], SHEET.list_id).ok_or_else(missing)?;
         desk.account.join(contact.number, list, contact.state);
     }
-    Ok(EspReply::json(200, &json!({"data": {"id": stars[1], "name": ""}})))
+    ok(&json!({"data": {"id": stars[1], "name": ""}}))
 }
 
 fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let size = size_of(call, 25, 1000)?;
     let page = call.number("page", 1).unwrap_or(1).max(1);
-    let all: Vec<_> = desk
-        .account
-        .fields
-        .iter()
-        .map(|field| json!({"id": field.id.to_string(), "name": field.name, "key": field.key, "type": "text"}))
-        .collect();
+    let all = each(
+        &desk.account.fields,
+        |field| json!({"id": field.id.to_string(), "name": field.name, "key": field.key, "type": "text"}),
+    );
     let part: Vec<_> = all.iter().skip((page - 1) * size).take(size).collect();
     let meta = json!({"current_page": page, "last_page": all.len().div_ceil(size).max(1), "per_page": size, "total": all.len()});
-    Ok(EspReply::json(200, &json!({"data": part, "meta": meta})))
+    ok(&json!({"data": part, "meta": meta}))
 }
 
 fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -292,7 +258,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         return Err(invalid("name", "The name has already been taken."));
     }
     let field = desk.account.make_field(None, &key, &name);
-    Ok(EspReply::json(201, &json!({"data": {"id": field.id.to_string(), "name": name, "key": key, "type": "text"}})))
+    made(&json!({"data": {"id": field.id.to_string(), "name": name, "key": key, "type": "text"}}))
 }
 
 fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -303,5 +269,5 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let secret = ids::hex32(u32::try_from(events.len()).unwrap_or(0), 8);
     let hook = desk.account.make_hook(None, &url, Some(secret.clone()), true);
     let shown = json!({"id": hook.id.to_string(), "name": body["name"], "url": url, "events": events, "enabled": true, "secret": secret});
-    Ok(EspReply::json(201, &json!({"data": shown})))
+    made(&json!({"data": shown}))
 }

@@ -1,41 +1,28 @@
 //! GNU Mailman 3.3.10, REST API 3.1, from its source code: pages past the end have no `entries`, and a roster is sorted by
 //! address.
 
-use serde_json::{Map, Value, json};
-
-use super::{EspAnswer, EspRoute, VendorSheet, is_address, list_of, on};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "mailman",
-    base: None,
     root: "/3.1",
-    states: &[],
-    overlaps: true,
     is_lower: true,
     is_by_name: true,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| {
-        vec![
-            ("url", secrets.origin.clone()),
-            ("rest_user", "restadmin".to_owned()),
-            ("rest_password", secrets.key[..24].to_owned()),
-        ]
+    key: |key| key[..24].to_owned(),
+    credentials: |secrets, key| {
+        vec![("url", secrets.origin.clone()), ("rest_user", "restadmin".to_owned()), ("rest_password", key)]
     },
-    admit: |desk, call| {
-        let wanted = ("restadmin".to_owned(), desk.secrets.key[..24].to_owned());
-        if call.basic() == Some(wanted) { Ok(()) } else { Err(refused()) }
+    admit: |desk, call| desk.admits(call.basic() == Some(("restadmin".to_owned(), desk.key()))),
+    refused: || {
+        EspReply::json(401, &json!({"title": "401 Unauthorized", "description": "REST API authorization failed"}))
+            .with("WWW-Authenticate", "Basic realm=\"mailman3-rest\",charset=\"utf-8\"")
     },
-    refused,
     limited: |_| described(429, "Too many requests"),
     absent: || described(404, "404 Not Found"),
     contact_id: |contact, list| ids::hex32(contact.number, list.unwrap_or(0)),
     list_id,
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
@@ -46,7 +33,7 @@ const ROUTES: &[EspRoute] = &[
     on("POST", "/lists/*/bans", |_, _, _| Ok(EspReply::empty(201))),
     on("GET", "/members/*", |desk, _, stars| {
         let (contact, list) = membership(desk, &stars[0])?;
-        Ok(EspReply::json(200, &shown(desk, &contact, list)))
+        ok(&shown(desk, &contact, list))
     }),
     on("DELETE", "/members/*", |desk, _, stars| {
         let (contact, list) = membership(desk, &stars[0])?;
@@ -57,7 +44,7 @@ const ROUTES: &[EspRoute] = &[
     on("PATCH", "/members/*/preferences", prefer),
     on("GET", "/addresses/*", |desk, _, stars| {
         let contact = desk.account.contact_of(&stars[0]).ok_or_else(missing)?;
-        Ok(EspReply::json(200, &json!({"email": contact.email, "original_email": contact.email, "http_etag": "\"1\""})))
+        ok(&json!({"email": contact.email, "original_email": contact.email, "http_etag": "\"1\""}))
     }),
     on("DELETE", "/addresses/*", |desk, _, stars| {
         let contact = desk.account.contact_of(&stars[0]).ok_or_else(missing)?;
@@ -84,16 +71,11 @@ fn missing() -> EspReply {
     described(404, "404 Not Found")
 }
 
-fn refused() -> EspReply {
-    EspReply::json(401, &json!({"title": "401 Unauthorized", "description": "REST API authorization failed"}))
-        .with("WWW-Authenticate", "Basic realm=\"mailman3-rest\",charset=\"utf-8\"")
-}
-
 fn versions(desk: &mut Desk, _: &EspCall, _: &[String]) -> EspAnswer {
     let link = format!("{}/3.1/system/versions", desk.secrets.public);
     let shown = json!({"mailman_version": "GNU Mailman 3.3.10 (Tom Sawyer)", "python_version": "3.11.2", "api_version": "3.1",
         "self_link": link, "http_etag": "\"1\""});
-    Ok(EspReply::json(200, &shown))
+    ok(&shown)
 }
 
 /// Returns the start and the size of a page, or everything if neither is given. One without the other is a server error.
@@ -158,23 +140,23 @@ fn roster(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
 
 fn unsubscribe_many(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let list = list_of(&desk.account, &stars[0], list_id).ok_or_else(missing)?;
-    let fields = parameters(call, &["emails"], &["emails"])?;
+    let fields = parameters(call, "emails", "emails")?;
     let mut status = Map::new();
     for (_, email) in fields {
         let left = desk.account.contact_of(&email).is_some_and(|contact| desk.account.leave(contact.number, list));
         status.insert(email, json!(left));
     }
     status.insert("http_etag".into(), json!("\"1\""));
-    Ok(EspReply::json(200, &Value::Object(status)))
+    ok(&Value::Object(status))
 }
 
 /// Returns the parameters of a body. Unknown and missing ones are errors.
-fn parameters(call: &EspCall, known: &[&str], required: &[&str]) -> Result<Vec<(String, String)>, EspReply> {
+fn parameters(call: &EspCall, known: &str, required: &str) -> Result<Vec<(String, String)>, EspReply> {
     let fields = call.fields();
-    if let Some((name, _)) = fields.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+    if let Some((name, _)) = fields.iter().find(|(name, _)| !among(known, name)) {
         return Err(described(400, &format!("Unexpected parameters: {name}")).blaming(format!("unexpected {name}")));
     }
-    if let Some(name) = required.iter().find(|name| !fields.iter().any(|(known, _)| known == *name)) {
+    if let Some(name) = required.split_whitespace().find(|name| !fields.iter().any(|(known, _)| known == name)) {
         return Err(described(400, &format!("Missing Parameter: {name}")).blaming(format!("missing {name}")));
     }
     Ok(fields)
@@ -188,7 +170,7 @@ fn membership(desk: &Desk, id: &str) -> Result<(EspContact, u32), EspReply> {
 
 fn change(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (contact, _) = membership(desk, &stars[0])?;
-    let fields = parameters(call, &["address", "delivery_mode", "moderation_action"], &[])?;
+    let fields = parameters(call, "address delivery_mode moderation_action", "")?;
     let Some((_, address)) = fields.into_iter().find(|(name, _)| name == "address") else {
         return Ok(EspReply::empty(204));
     };
@@ -211,8 +193,8 @@ fn change(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
 
 fn prefer(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let (contact, list) = membership(desk, &stars[0])?;
-    let known = ["delivery_status", "delivery_mode", "acknowledge_posts", "hide_address", "preferred_language"];
-    for (name, value) in parameters(call, &known, &[])? {
+    let known = "delivery_status delivery_mode acknowledge_posts hide_address preferred_language";
+    for (name, value) in parameters(call, known, "")? {
         if name == "delivery_status" {
             let state = if value == "enabled" { EspState::Subscribed } else { EspState::Archived };
             desk.account.set_state(contact.number, Some(list), state);
@@ -223,7 +205,7 @@ fn prefer(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
 
 fn add_address(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = desk.account.contact_of(&stars[0]).ok_or_else(missing)?;
-    let fields = parameters(call, &["email", "display_name", "absorb_existing"], &["email"])?;
+    let fields = parameters(call, "email display_name absorb_existing", "email")?;
     let email = fields.into_iter().find(|(name, _)| name == "email").map(|(_, email)| email).unwrap_or_default();
     if !is_address(&email) {
         return Err(described(400, "Invalid email address"));

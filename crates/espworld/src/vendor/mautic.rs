@@ -1,50 +1,33 @@
 //! Mautic 5, REST API: contacts in an object by ID, which is an array if it is empty; a missing item gives 404.
 
-use serde_json::{Map, Value, json};
-
-use super::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, order_of, text, time};
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::reply::EspReply;
+use crate::vendor::prelude::*;
 
 pub(super) static SHEET: VendorSheet = VendorSheet {
     slug: "mautic",
-    base: None,
     root: "/api",
     states: &[EspState::Unsubscribed, EspState::Bounced],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| {
-        vec![("url", secrets.origin.clone()), ("username", "probity".to_owned()), ("password", password(secrets))]
+    key: |key| format!("{}:x", &key[..16]),
+    credentials: |secrets, key| {
+        vec![("url", secrets.origin.clone()), ("username", "probity".to_owned()), ("password", key)]
     },
-    admit: |desk, call| {
-        let wanted = ("probity".to_owned(), password(&desk.secrets));
-        if call.basic() == Some(wanted) { Ok(()) } else { Err(refused()) }
-    },
-    refused,
-    limited: |excess| error(429, "API rate limit exceeded").with("Retry-After", excess.wait_ms / 1000 + 1),
+    admit: |desk, call| desk.admits(call.basic() == Some(("probity".to_owned(), desk.key()))),
+    refused: || error(401, "API authorization denied.").with("WWW-Authenticate", "Basic realm=\"Secured Area\""),
+    limited: |excess| error(429, "API rate limit exceeded").with("Retry-After", excess.seconds()),
     absent: no_path,
     contact_id: |contact, _| id_of(contact).to_string(),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/users/self", |_, _, _| {
-        Ok(EspReply::json(
-            200,
-            &json!({"id": 7, "username": "probity", "firstName": "Pro", "lastName": "Bity", "email": "p@example.com"}),
-        ))
+        ok(&json!({"id": 7, "username": "probity", "firstName": "Pro", "lastName": "Bity", "email": "p@example.com"}))
     }),
     on("GET", "/segments", segments),
     on("GET", "/contacts", contacts),
     on("GET", "/contacts/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
-        Ok(EspReply::json(200, &json!({"contact": shown(desk, &contact)})))
+        ok(&json!({"contact": shown(desk, &contact)}))
     }),
     on("PATCH", "/contacts/*/edit", edit),
     on("DELETE", "/contacts/*/delete", |desk, _, stars| {
@@ -52,27 +35,23 @@ const ROUTES: &[EspRoute] = &[
         let mut shown = shown(desk, &contact);
         shown["id"] = Value::Null;
         desk.account.delete(contact.number);
-        Ok(EspReply::json(200, &json!({"contact": shown})))
+        ok(&json!({"contact": shown}))
     }),
     on("POST", "/contacts/*/dnc/email/add", dnc),
     on("POST", "/segments/*/contact/*/remove", |desk, _, stars| {
         let contact = find(desk, &stars[1])?;
         let list = stars[0].parse().map_err(|_| missing())?;
         desk.account.leave(contact.number, list);
-        Ok(EspReply::json(200, &json!({"success": 1})))
+        ok(&json!({"success": 1}))
     }),
     on("GET", "/fields/contact", fields),
     on("POST", "/fields/contact/new", make_field),
     on("POST", "/hooks/new", hook),
     on("DELETE", "/hooks/*/delete", |desk, _, stars| {
         let removed = stars[0].parse().is_ok_and(|id| desk.account.remove_hook(id));
-        if removed { Ok(EspReply::json(200, &json!({"hook": {"id": null}}))) } else { Err(missing()) }
+        if removed { ok(&json!({"hook": {"id": null}})) } else { Err(missing()) }
     }),
 ];
-
-fn password(secrets: &VendorSecrets) -> String {
-    format!("{}:x", &secrets.key[..16])
-}
 
 fn id_of(contact: &EspContact) -> u64 {
     ids::decimal(90, contact.number)
@@ -86,10 +65,6 @@ fn error(status: u16, message: &str) -> EspReply {
 fn no_path() -> EspReply {
     let error = json!({"code": 404, "message": "Looks like I encountered an error (error #404).", "type": null});
     EspReply::json(404, &json!({"errors": [error]}))
-}
-
-fn refused() -> EspReply {
-    error(401, "API authorization denied.").with("WWW-Authenticate", "Basic realm=\"Secured Area\"")
 }
 
 fn missing() -> EspReply {
@@ -127,7 +102,7 @@ fn segments(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         .collect();
     let total = all.len();
     let part = all.into_iter().skip(start).take(limit);
-    Ok(EspReply::json(200, &json!({"total": total.to_string(), "lists": keyed(part)})))
+    ok(&json!({"total": total.to_string(), "lists": keyed(part)}))
 }
 
 fn shown(desk: &Desk, contact: &EspContact) -> Value {
@@ -193,13 +168,15 @@ fn fits(contact: &EspContact, condition: &Where) -> Option<bool> {
     })
 }
 
-const LIST_PARAMS: [&str; 7] = ["search", "start", "limit", "orderBy", "orderByDir", "publishedOnly", "minimal"];
+const LIST_PARAMS: &str = "search start limit orderBy orderByDir publishedOnly minimal";
 
 fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (start, limit) = span(call)?;
-    let stranger = call.params().into_iter().map(|(name, _)| name).find(|name| {
-        !LIST_PARAMS.contains(&name.as_str()) && !name.starts_with("where[") && !name.starts_with("order[")
-    });
+    let stranger = call
+        .params()
+        .into_iter()
+        .map(|(name, _)| name)
+        .find(|name| !among(LIST_PARAMS, name) && !name.starts_with("where[") && !name.starts_with("order["));
     let search = call.param("search").unwrap_or_default();
     let mut list = None;
     for word in search.split_whitespace() {
@@ -270,9 +247,7 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
                 }
             }
             "overwriteWithBlank" | "ipAddress" | "owner" | "lastActive" => {}
-            alias if desk.account.field(None, alias).is_some() => {
-                desk.account.write(contact.number, alias, value);
-            }
+            alias if desk.account.field(None, alias).is_some() => desk.account.write(contact.number, alias, value),
             other => strange.push(other.to_owned()),
         }
     }
@@ -291,8 +266,7 @@ fn tag_contact(desk: &mut Desk, number: u32, name: &str) {
     if name.starts_with('-') {
         return;
     }
-    let known = desk.account.tag(name).map(|tag| tag.id);
-    let tag = known.unwrap_or_else(|| desk.account.make_tag(name).id);
+    let tag = desk.account.tag_named(name);
     desk.account.tag_contact(number, tag);
 }
 
@@ -307,7 +281,7 @@ fn dnc(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     };
     desk.account.set_state(contact.number, None, state);
     let contact = find(desk, &stars[0])?;
-    Ok(EspReply::json(200, &json!({"contact": shown(desk, &contact)})))
+    ok(&json!({"contact": shown(desk, &contact)}))
 }
 
 fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -331,7 +305,7 @@ fn fields(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     } else {
         Value::Array(part.cloned().collect())
     };
-    Ok(EspReply::json(200, &json!({"total": all.len(), "fields": part})))
+    ok(&json!({"total": all.len(), "fields": part}))
 }
 
 fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -348,7 +322,7 @@ fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     }
     let field = desk.account.make_field(None, &key, &label);
     let shown = json!({"id": field.id, "label": label, "alias": key, "type": body["type"], "object": "lead"});
-    Ok(EspReply::json(201, &json!({"field": shown})))
+    made(&json!({"field": shown}))
 }
 
 fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -359,5 +333,5 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let secret = text(&body, "/secret").unwrap_or_else(|| ids::hex32(1, 2));
     let hook = desk.account.make_hook(None, &url, Some(secret.clone()), true);
     let shown = json!({"id": hook.id, "name": body["name"], "webhookUrl": url, "triggers": triggers, "secret": secret});
-    Ok(EspReply::json(201, &json!({"hook": shown})))
+    made(&json!({"hook": shown}))
 }

@@ -1,15 +1,6 @@
 //! Braze: pages of segments from 0, always a hundred; subscriptions by address, at most 50 in a call; users only as exports.
 
-use serde_json::{Value, json};
-
-use crate::account::{EspState, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspLimit;
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers,
-};
+use crate::vendor::prelude::*;
 
 /// Segments of a page.
 const PAGE: usize = 100;
@@ -18,33 +9,22 @@ const ADDRESSES_MAX: usize = 50;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "braze",
-    base: None,
-    root: "",
     states: &[EspState::Unsubscribed, EspState::Bounced],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
     limits: &[EspLimit::of_all(3_600_000, 250_000)],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("url", secrets.origin.clone()), ("api_key", key(secrets))],
-    admit: |desk, call| {
-        let wanted = format!("Bearer {}", key(&desk.secrets));
-        if call.header("Authorization") == Some(wanted.as_str()) { Ok(()) } else { Err((SHEET.refused)()) }
-    },
+    key: ids::uuid,
+    credentials: |secrets, key| vec![("url", secrets.origin.clone()), ("api_key", key)],
+    admit: |desk, call| desk.admits(call.bearer() == Some(desk.key().as_str())),
     refused: || error(401, "Invalid API key"),
     limited: |_| error(429, "Rate limit exceeded"),
     absent: || error(404, "Invalid URL"),
     contact_id: |contact, _| ids::hex32(contact.number, 0)[..24].to_owned(),
     list_id: |list| ids::hex32(list, 5),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[on("GET", "/segments/list", segments), on("POST", "/email/status", status)];
-
-fn key(secrets: &VendorSecrets) -> String {
-    let hex = &secrets.key;
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..32])
-}
 
 fn error(status: u16, message: &str) -> EspReply {
     EspReply::json(status, &json!({"message": message}))
@@ -63,7 +43,7 @@ fn segments(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         })
         .collect();
     let reply = EspReply::json(200, &json!({"message": "success", "segments": lists}));
-    Ok(noting(reply, &strange_params(call, &["page", "sort_direction"])))
+    Ok(noting(reply, &strange_params(call, "page sort_direction")))
 }
 
 fn status(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -85,5 +65,5 @@ fn status(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         desk.account.set_state(contact.number, None, EspState::Unsubscribed);
     }
     let reply = EspReply::json(201, &json!({"message": "success"}));
-    Ok(noting(reply, &strangers(&body, &["email", "subscription_state"])))
+    Ok(noting(reply, &strangers(&body, "email subscription_state")))
 }

@@ -2,18 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
 use crate::account::EspTokens;
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspLimit;
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text,
-    time,
-};
+use crate::vendor::prelude::*;
 
 /// Lifetime of an access token.
 const LIFE_MS: i64 = 86_400_000;
@@ -21,18 +11,14 @@ const LIFE_MS: i64 = 86_400_000;
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "constant_contact",
     base: Some("https://api.cc.email"),
-    root: "",
     states: &[EspState::Unsubscribed, EspState::Pending, EspState::Archived],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
     limits: &[EspLimit::of(&["/v3"], 1_000, 4), EspLimit::of(&["/v3"], 86_400_000, 10_000)],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| {
+    key: |key| key[10..40].to_owned(),
+    credentials: |secrets, key| {
         vec![
             ("client_id", "b3f1-client".to_owned()),
-            ("client_secret", secret(secrets)),
+            ("client_secret", key),
             ("refresh_token", EspTokens::refresh_token(&secrets.key, 0)),
         ]
     },
@@ -40,9 +26,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
         if call.path.starts_with("/oauth2/") {
             return Ok(());
         }
-        let token = call.header("Authorization").and_then(|value| value.strip_prefix("Bearer "));
-        let is_valid = token.is_some_and(|token| desk.tokens.is_valid(token, desk.now));
-        if is_valid { Ok(()) } else { Err((SHEET.refused)()) }
+        desk.admits(call.bearer().is_some_and(|token| desk.tokens.is_valid(token, desk.now)))
     },
     refused: || EspReply::json(401, &json!({"error_key": "unauthorized", "error_message": "Unauthorized"})),
     limited: |excess| {
@@ -52,6 +36,7 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     absent: || error(404, "not_found", "Resource not found"),
     contact_id: |contact, _| uuid(contact.number, 0),
     list_id: |list| uuid(list, 1),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
@@ -62,7 +47,7 @@ const ROUTES: &[EspRoute] = &[
         let include = call.param("include");
         let shown = find_or_deleted(desk, &stars[0], include.as_deref().unwrap_or_default())?;
         let reply = EspReply::json(200, &shown);
-        Ok(noting(reply, &strange_params(call, &["include"])))
+        Ok(noting(reply, &strange_params(call, "include")))
     }),
     on("PUT", "/v3/contacts/*", put),
     on("DELETE", "/v3/contacts/*", |desk, _, stars| {
@@ -78,18 +63,13 @@ const ROUTES: &[EspRoute] = &[
             return Err(error(409, "contacts.api.conflict", "A tag with this name exists"));
         }
         let tag = desk.account.make_tag(&name);
-        Ok(noting(EspReply::json(201, &tag_shown(tag.id, &name)), &strangers(&body, &["name", "tag_source"])))
+        Ok(noting(EspReply::json(201, &tag_shown(tag.id, &name)), &strangers(&body, "name tag_source")))
     }),
     on("POST", "/v3/activities/contacts_taggings_add", taggings),
 ];
 
-fn secret(secrets: &VendorSecrets) -> String {
-    secrets.key[10..40].to_owned()
-}
-
 fn uuid(number: u32, kind: u32) -> String {
-    let hex = ids::hex32(number, kind);
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    ids::uuid(&ids::hex32(number, kind))
 }
 
 /// Returns an error, which is a list of errors but for a few.
@@ -99,7 +79,7 @@ fn error(status: u16, key: &str, message: &str) -> EspReply {
 
 fn token(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let wrong = |status: u16, error: &str| EspReply::json(status, &json!({"error": error, "error_description": error}));
-    let given = call.basic().filter(|(user, password)| user == "b3f1-client" && *password == secret(&desk.secrets));
+    let given = call.basic().filter(|(user, password)| user == "b3f1-client" && *password == desk.key());
     given.ok_or_else(|| wrong(401, "invalid_client"))?;
     let fields = call.fields();
     let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
@@ -110,11 +90,8 @@ fn token(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let key = desk.secrets.key.clone();
     let now = desk.now;
     let pair = desk.tokens.refresh(&key, refresh, now, LIFE_MS).ok_or_else(|| wrong(400, "invalid_grant"))?;
-    Ok(EspReply::json(
-        200,
-        &json!({"token_type": "Bearer", "expires_in": LIFE_MS / 1_000, "access_token": pair.0, "refresh_token": pair.1,
-            "scope": "account_read contact_data offline_access"}),
-    ))
+    ok(&json!({"token_type": "Bearer", "expires_in": LIFE_MS / 1_000, "access_token": pair.0, "refresh_token": pair.1,
+            "scope": "account_read contact_data offline_access"}))
 }
 
 /// Returns where a page begins, and its size.
@@ -142,18 +119,14 @@ fn lists(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let (after, size) = page(desk, call, 50, 1_000)?;
     let from = after.unwrap_or(0) as usize;
     let all = desk.account.lists.len();
-    let shown: Vec<_> = desk
-        .account
-        .lists
-        .iter()
-        .skip(from)
-        .take(size)
-        .map(|list| json!({"list_id": (SHEET.list_id)(list.number), "name": list.name, "favorite": false}))
-        .collect();
+    let shown = each(
+        part(&desk.account.lists, from, size),
+        |list| json!({"list_id": (SHEET.list_id)(list.number), "name": list.name, "favorite": false}),
+    );
     let next = (from + size < all).then(|| u32::try_from(from + size).unwrap_or(u32::MAX));
     let links = links(desk, call, next);
     let reply = EspReply::json(200, &json!({"lists": shown, "lists_count": all, "_links": links}));
-    Ok(noting(reply, &strange_params(call, &["limit", "cursor", "include_count", "status", "name"])))
+    Ok(noting(reply, &strange_params(call, "limit cursor include_count status name")))
 }
 
 fn permission(state: EspState) -> &'static str {
@@ -182,7 +155,7 @@ fn shown(contact: &EspContact, include: &str) -> Value {
 }
 
 fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
-    let known = ["limit", "cursor", "lists", "status", "include", "created_after", "updated_after", "include_count"];
+    let known = "limit cursor lists status include created_after updated_after include_count";
     let (after, size) = page(desk, call, 50, 500)?;
     let wrong = |name: &str| error(400, "contacts.api.validation", name).blaming(name);
     let list = call.param("lists").map(|id| list_of(&desk.account, &id, SHEET.list_id).ok_or_else(|| wrong("lists")));
@@ -199,7 +172,7 @@ fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let include = call.param("include").unwrap_or_default();
     let shown: Vec<_> = slice.contacts.iter().map(|contact| shown(contact, &include)).collect();
     let links = links(desk, call, next);
-    Ok(noting(EspReply::json(200, &json!({"contacts": shown, "_links": links})), &strange_params(call, &known)))
+    Ok(noting(EspReply::json(200, &json!({"contacts": shown, "_links": links})), &strange_params(call, known)))
 }
 
 fn number_of(id: &str) -> Option<u32> {
@@ -252,14 +225,12 @@ fn put(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         }
     }
     match text(&body, "/email_address/permission_to_send").as_deref() {
-        Some("unsubscribed") => {
-            desk.account.set_state(contact.number, None, EspState::Unsubscribed);
-        }
+        Some("unsubscribed") => desk.account.set_state(contact.number, None, EspState::Unsubscribed),
         Some("implicit" | "explicit" | "not_set" | "pending_confirmation") | None => {}
         Some(_) => return Err(wrong("permission_to_send")),
     }
     let contact = find(desk, &stars[0])?;
-    Ok(EspReply::json(200, &shown(&contact, "list_memberships")))
+    ok(&shown(&contact, "list_memberships"))
 }
 
 fn tag_shown(id: u32, name: &str) -> Value {
@@ -275,7 +246,7 @@ fn tags(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let next = (from + size < all).then(|| u32::try_from(from + size).unwrap_or(u32::MAX));
     let links = links(desk, call, next);
     let reply = EspReply::json(200, &json!({"tags": shown, "_links": links}));
-    Ok(noting(reply, &strange_params(call, &["limit", "cursor", "include_count"])))
+    Ok(noting(reply, &strange_params(call, "limit cursor include_count")))
 }
 
 fn taggings(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -300,5 +271,5 @@ fn taggings(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         }
     }
     let reply = EspReply::json(201, &json!({"activity_id": uuid(1, 9), "state": "initialized"}));
-    Ok(noting(reply, &strangers(&body, &["source", "exclude", "tag_ids"])))
+    Ok(noting(reply, &strangers(&body, "source exclude tag_ids")))
 }

@@ -1,31 +1,20 @@
 //! Customer.io: an App API that searches people, and a Track API that writes without telling whether there was anybody.
 
-use serde_json::{Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspLimit;
-use crate::reply::EspReply;
-use crate::vendor::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, text};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "customer_io",
-    base: None,
-    root: "",
     states: &[EspState::Unsubscribed],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
     limits: &[
         EspLimit::of(&["GET /v1", "POST /v1"], 1_000, 10),
         EspLimit::of(&["PUT /api/v1", "DELETE /api/v1"], 1_000, 100),
     ],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| {
+    key: |key| key[..32].to_owned(),
+    credentials: |secrets, key| {
         vec![
-            ("app_api_key", app_key(secrets)),
+            ("app_api_key", key),
             ("site_id", SITE.to_owned()),
             ("track_api_key", track_key(secrets)),
             ("url", secrets.origin.clone()),
@@ -33,31 +22,28 @@ pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
         ]
     },
     admit: |desk, call| {
-        let is_app = call.path.starts_with("/v1/");
-        let bearer = format!("Bearer {}", app_key(&desk.secrets));
-        let is_known = if is_app {
-            call.header("Authorization") == Some(bearer.as_str())
+        desk.admits(if call.path.starts_with("/v1/") {
+            call.bearer() == Some(desk.key().as_str())
         } else {
             call.basic() == Some((SITE.to_owned(), track_key(&desk.secrets)))
-        };
-        if is_known { Ok(()) } else { Err((SHEET.refused)()) }
+        })
     },
     refused: || error(401, "Unauthorized request"),
     limited: |_| error(429, "Too many requests"),
     absent: || error(404, "Not found"),
     contact_id: |contact, _| id_of(contact),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const SITE: &str = "5fca0b6c1d2e3f405162";
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/v1/segments", |desk, _, _| {
-        let lists = desk.account.lists.iter();
-        let segments: Vec<_> = lists
-            .map(|list| json!({"id": list.number, "name": list.name, "state": "finished", "type": "dynamic"}))
-            .collect();
-        Ok(EspReply::json(200, &json!({"segments": segments})))
+        let segments = each(
+            &desk.account.lists,
+            |list| json!({"id": list.number, "name": list.name, "state": "finished", "type": "dynamic"}),
+        );
+        ok(&json!({"segments": segments}))
     }),
     on("POST", "/v1/customers", search),
     on("GET", "/v1/customers/*/attributes", |desk, call, stars| {
@@ -68,20 +54,16 @@ const ROUTES: &[EspRoute] = &[
         let attributes = json!({"cio_id": id_of(&contact), "email": contact.email,
             "unsubscribed": (contact.state == EspState::Unsubscribed).to_string()});
         let customer = json!({"id": null, "attributes": attributes, "timestamps": {}, "devices": []});
-        Ok(noting(EspReply::json(200, &json!({"customer": customer})), &strange_params(call, &["id_type"])))
+        Ok(noting(EspReply::json(200, &json!({"customer": customer})), &strange_params(call, "id_type")))
     }),
     on("PUT", "/api/v1/customers/*", identify),
     on("DELETE", "/api/v1/customers/*", |desk, _, stars| {
         if let Some(contact) = find(desk, &stars[0]) {
             desk.account.delete(contact.number);
         }
-        Ok(EspReply::json(200, &json!({})))
+        ok(&json!({}))
     }),
 ];
-
-fn app_key(secrets: &VendorSecrets) -> String {
-    secrets.key[..32].to_owned()
-}
 
 fn track_key(secrets: &VendorSecrets) -> String {
     secrets.key[32..52].to_owned()
@@ -126,7 +108,7 @@ fn search(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let last = slice.contacts.last().map(|contact| contact.number.to_string()).filter(|_| more);
     let next = last.map(|position| desk.cursor(&position)).unwrap_or_default();
     let reply = EspReply::json(200, &json!({"identifiers": shown, "ids": [], "next": next}));
-    Ok(noting(reply, &strange_params(call, &["start", "limit"])))
+    Ok(noting(reply, &strange_params(call, "start limit")))
 }
 
 fn find(desk: &Desk, name: &str) -> Option<EspContact> {
@@ -141,21 +123,17 @@ fn identify(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         if is_address(&stars[0]) {
             desk.account.add(&stars[0], EspState::Subscribed, &[]);
         }
-        return Ok(EspReply::json(200, &json!({})));
+        return ok(&json!({}));
     };
     for (name, value) in body.as_object().into_iter().flatten() {
         match (name.as_str(), value) {
-            ("unsubscribed", Value::Bool(true)) => {
-                desk.account.set_state(contact.number, None, EspState::Unsubscribed);
-            }
+            ("unsubscribed", Value::Bool(true)) => desk.account.set_state(contact.number, None, EspState::Unsubscribed),
             ("email", _) => {
                 let email = text(&body, "/email").unwrap_or_default();
                 desk.account.readdress(contact.number, &email);
             }
-            _ => {
-                desk.account.write(contact.number, name, value);
-            }
+            _ => desk.account.write(contact.number, name, value),
         }
     }
-    Ok(EspReply::json(200, &json!({})))
+    ok(&json!({}))
 }

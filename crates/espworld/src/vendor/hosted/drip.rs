@@ -1,38 +1,27 @@
 //! Drip, API 2: one account with people and no lists, totals in every page, tags by address; a write to an unknown address
 //! adds a person.
 
-use serde_json::{Map, Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspLimit;
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
-};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "drip",
     base: Some("https://api.getdrip.com/v2"),
     root: "/v2",
     states: &[EspState::Unsubscribed, EspState::Bounced],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
     limits: &[
         EspLimit { is_rolling: true, ..EspLimit::of_all(3_600_000, 3_600) },
         EspLimit { is_rolling: true, ..EspLimit::of(&["POST /9999999/unsubscribes/batches"], 3_600_000, 50) },
     ],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_token", key(secrets)), ("account_id", ACCOUNT.to_owned())],
+    key: |key| key[..32].to_owned(),
+    credentials: |_, key| vec![("api_token", key), ("account_id", ACCOUNT.to_owned())],
     admit,
     refused: || error(401, "authentication_error", "Authentication failed, check your credentials"),
     limited: |_| EspReply::json(429, &json!({"message": "API rate limit exceeded. Please try again in an hour."})),
     absent: missing,
     contact_id: |contact, _| id_of(contact),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const ACCOUNT: &str = "9999999";
@@ -42,7 +31,7 @@ const ROUTES: &[EspRoute] = &[
         if stars[0] != ACCOUNT {
             return Err(missing());
         }
-        Ok(EspReply::json(200, &json!({"links": {}, "accounts": [{"id": ACCOUNT, "name": "Acme, Inc."}]})))
+        ok(&json!({"links": {}, "accounts": [{"id": ACCOUNT, "name": "Acme, Inc."}]}))
     }),
     on("GET", "/9999999/subscribers", subscribers),
     on("POST", "/9999999/subscribers", upsert),
@@ -70,10 +59,6 @@ const ROUTES: &[EspRoute] = &[
     }),
 ];
 
-fn key(secrets: &VendorSecrets) -> String {
-    secrets.key[..32].to_owned()
-}
-
 fn id_of(contact: &EspContact) -> String {
     ids::hex32(contact.number, 5)
 }
@@ -98,7 +83,7 @@ fn admit(desk: &Desk, call: &EspCall) -> Result<(), EspReply> {
         let reply = error(403, "authorization_error", "User-Agent");
         return Err(reply.blaming("User-Agent has no name and address"));
     }
-    if call.basic() == Some((key(&desk.secrets), String::new())) { Ok(()) } else { Err((SHEET.refused)()) }
+    desk.admits(call.basic() == Some((desk.key(), String::new())))
 }
 
 fn status(state: EspState) -> &'static str {
@@ -110,8 +95,7 @@ fn status(state: EspState) -> &'static str {
 }
 
 fn shown(desk: &Desk, contact: &EspContact) -> Value {
-    let fields: Map<String, Value> = contact.fields.clone().into_iter().collect();
-    json!({"id": id_of(contact), "status": status(contact.state), "email": contact.email, "custom_fields": fields,
+    json!({"id": id_of(contact), "status": status(contact.state), "email": contact.email, "custom_fields": contact.fields,
         "tags": desk.account.tag_names(contact), "created_at": time::iso(contact.created), "utc_offset": -440})
 }
 
@@ -150,16 +134,16 @@ fn subscribers(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let slice = desk.account.page(&selection, (page - 1) * size, size);
     let all: Vec<_> = slice.contacts.iter().map(|contact| shown(desk, contact)).collect();
     let meta = json!({"page": page, "count": all.len(), "total_pages": slice.total.div_ceil(size), "total_count": slice.total});
-    let known = ["status", "tags", "subscribed_before", "subscribed_after", "page", "per_page"];
+    let known = "status tags subscribed_before subscribed_after page per_page";
     let reply = EspReply::json(200, &json!({"links": {}, "meta": meta, "subscribers": all}));
-    Ok(noting(reply, &strange_params(call, &known)))
+    Ok(noting(reply, &strange_params(call, known)))
 }
 
 fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "format_error", "The body is not JSON"))?;
     let given = body.pointer("/subscribers/0").cloned().ok_or_else(|| invalid("presence_error", "subscribers"))?;
-    let known = ["id", "email", "new_email", "custom_fields", "tags", "remove_tags", "status", "initial_status"];
-    let strange = strangers(&given, &known);
+    let known = "id email new_email custom_fields tags remove_tags status initial_status";
+    let strange = strangers(&given, known);
     let name = text(&given, "/id").or_else(|| text(&given, "/email"));
     let name = name.ok_or_else(|| invalid("presence_error", "email").blaming("id or email"))?;
     let contact = find(desk, &name).ok();
@@ -167,7 +151,7 @@ fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let Some(contact) = contact else {
         let email = new.unwrap_or(name);
         desk.account.add(&email, EspState::Subscribed, &[]);
-        return Ok(EspReply::json(200, &json!({"links": {}, "subscribers": []})));
+        return ok(&json!({"links": {}, "subscribers": []}));
     };
     if let Some(email) = new {
         if !is_address(&email) {
@@ -205,7 +189,7 @@ fn unsubscribe_many(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer 
             desk.account.set_state(contact.number, None, EspState::Unsubscribed);
         }
     }
-    let strange = given.iter().flat_map(|one| strangers(one, &["email"])).collect::<Vec<_>>();
+    let strange = given.iter().flat_map(|one| strangers(one, "email")).collect::<Vec<_>>();
     Ok(noting(EspReply::empty(204), &strange))
 }
 
@@ -219,10 +203,9 @@ fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         Some(contact) => contact.number,
         None => desk.account.add(&email, EspState::Subscribed, &[]),
     };
-    let known = desk.account.tag(&name).map(|tag| tag.id);
-    let id = known.unwrap_or_else(|| desk.account.make_tag(&name).id);
+    let id = desk.account.tag_named(&name);
     desk.account.tag_contact(number, id);
-    Ok(noting(EspReply::json(201, &json!({})), &strangers(&given, &["email", "tag"])))
+    Ok(noting(EspReply::json(201, &json!({})), &strangers(&given, "email tag")))
 }
 
 fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -233,8 +216,5 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         return Err(invalid("presence_error", "events").blaming("events"));
     }
     let hook = desk.account.make_hook(None, &url, None, true);
-    Ok(EspReply::json(
-        201,
-        &json!({"links": {}, "webhooks": [{"id": hook.id.to_string(), "post_url": url, "version": "2"}]}),
-    ))
+    made(&json!({"links": {}, "webhooks": [{"id": hook.id.to_string(), "post_url": url, "version": "2"}]}))
 }

@@ -1,56 +1,48 @@
 //! GetResponse, API 3: arrays with the numbers of pages in headers, active contacts only, each in one list; names of tags
 //! have letters, digits and underscores.
 
-use serde_json::{Value, json};
-
-use crate::account::{EspContact, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::{EspExcess, EspLimit};
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, order_of, strange_params,
-    strangers, text, time,
-};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "getresponse",
     base: Some("https://api.getresponse.com/v3"),
     root: "/v3",
-    states: &[],
     overlaps: false,
     is_lower: true,
-    is_by_name: false,
     limits: &[EspLimit::of_all(600_000, 30_000), EspLimit::of_all(1_000, 80)],
     concurrency: Some(10),
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
-    admit: |desk, call| {
-        let wanted = format!("api-key {}", key(&desk.secrets));
-        if call.header("X-Auth-Token") == Some(wanted.as_str()) { Ok(()) } else { Err(refused()) }
+    key: |key| key[..32].to_owned(),
+    admit: |desk, call| desk.admits(call.header("X-Auth-Token") == Some(format!("api-key {}", desk.key()).as_str())),
+    refused: || error(401, 1014, "Unable to authenticate request. Check credentials or authentication method details"),
+    limited: |excess| {
+        error(429, 1015, "You have reached your requests limit for this time window, please wait...")
+            .with("X-RateLimit-Limit", excess.limit.max)
+            .with("X-RateLimit-Remaining", 0)
+            .with("X-RateLimit-Reset", format!("{} seconds", excess.seconds()))
     },
-    refused,
-    limited,
     absent: || error(404, 1001, "Resource is not found"),
     contact_id: |contact, _| id_of(contact),
     list_id,
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/accounts", |_, _, _| {
-        Ok(EspReply::json(200, &json!({"accountId": "VfEj6", "email": "a@example.com", "companyName": "Acme"})))
+        ok(&json!({"accountId": "VfEj6", "email": "a@example.com", "companyName": "Acme"}))
     }),
     on("GET", "/campaigns", |desk, call, _| {
         let at = at(desk.account.mold.epoch);
-        let all: Vec<_> = desk.account.lists.iter().map(|list| {
-            json!({"campaignId": list_id(list.number), "name": list.name, "description": list.name, "createdOn": at})
-        }).collect();
+        let all = each(
+            &desk.account.lists,
+            |list| json!({"campaignId": list_id(list.number), "name": list.name, "description": list.name, "createdOn": at}),
+        );
         paged(call, &all)
     }),
     on("GET", "/contacts", contacts),
     on("GET", "/contacts/*", |desk, call, stars| {
         let contact = find(desk, &stars[0])?;
-        Ok(noting(EspReply::json(200, &shown(&contact)), &strange_params(call, &["fields"])))
+        Ok(noting(EspReply::json(200, &shown(&contact)), &strange_params(call, "fields")))
     }),
     on("POST", "/contacts/*", edit),
     on("DELETE", "/contacts/*", |desk, _, stars| {
@@ -61,22 +53,16 @@ const ROUTES: &[EspRoute] = &[
     on("POST", "/contacts/*/tags", tag),
     on("POST", "/contacts/*/custom-fields", write),
     on("GET", "/tags", |desk, call, _| {
-        let all: Vec<_> =
-            desk.account.tags.iter().map(|tag| json!({"tagId": tag_id(tag.id), "name": tag.name})).collect();
+        let all = each(&desk.account.tags, |tag| json!({"tagId": tag_id(tag.id), "name": tag.name}));
         paged(call, &named(call, all)?)
     }),
     on("POST", "/tags", make_tag),
     on("GET", "/custom-fields", |desk, call, _| {
-        let fields = desk.account.fields.iter();
-        let all: Vec<_> = fields.map(|field| json!({"customFieldId": tag_id(field.id), "name": field.name})).collect();
+        let all = each(&desk.account.fields, |field| json!({"customFieldId": tag_id(field.id), "name": field.name}));
         paged(call, &named(call, all)?)
     }),
     on("POST", "/custom-fields", make_field),
 ];
-
-fn key(secrets: &VendorSecrets) -> String {
-    secrets.key[..32].to_owned()
-}
 
 fn id_of(contact: &EspContact) -> String {
     format!("p{:x}", ids::decimal(70_000, contact.number))
@@ -100,17 +86,6 @@ fn error(status: u16, code: u32, message: &str) -> EspReply {
         &json!({"httpStatus": status, "code": code, "codeDescription": message, "message": message,
             "moreInfo": format!("https://apidocs.getresponse.com/en/v3/errors/{code}"), "context": {}, "uuid": "77dabfd1"}),
     )
-}
-
-fn refused() -> EspReply {
-    error(401, 1014, "Unable to authenticate request. Check credentials or authentication method details")
-}
-
-fn limited(excess: &EspExcess) -> EspReply {
-    error(429, 1015, "You have reached your requests limit for this time window, please wait...")
-        .with("X-RateLimit-Limit", excess.limit.max)
-        .with("X-RateLimit-Remaining", 0)
-        .with("X-RateLimit-Reset", format!("{} seconds", excess.wait_ms.div_euclid(1000) + 1))
 }
 
 fn invalid(what: &str) -> EspReply {
@@ -141,8 +116,8 @@ fn paged(call: &EspCall, all: &[Value]) -> EspAnswer {
 
 /// Keeps the resources whose names contain the one in `query[name]`.
 fn named(call: &EspCall, all: Vec<Value>) -> Result<Vec<Value>, EspReply> {
-    let known = ["query[name]", "page", "perPage", "fields", "sort[createdAt]", "sort[name]"];
-    if let Some((name, _)) = call.params().into_iter().find(|(name, _)| !known.contains(&name.as_str())) {
+    let known = "query[name] page perPage fields sort[createdAt] sort[name]";
+    if let Some((name, _)) = call.params().into_iter().find(|(name, _)| !among(known, name)) {
         return Err(invalid(&name));
     }
     let part = call.param("query[name]").unwrap_or_default().to_lowercase();
@@ -151,24 +126,10 @@ fn named(call: &EspCall, all: Vec<Value>) -> Result<Vec<Value>, EspReply> {
 }
 
 fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
-    const KNOWN: [&str; 15] = [
-        "query[email]",
-        "query[name]",
-        "query[campaignId]",
-        "query[origin]",
-        "query[createdOn][from]",
-        "query[createdOn][to]",
-        "query[changedOn][from]",
-        "query[changedOn][to]",
-        "sort[createdOn]",
-        "sort[changedOn]",
-        "sort[email]",
-        "additionalFlags",
-        "fields",
-        "page",
-        "perPage",
-    ];
-    if let Some((name, _)) = call.params().into_iter().find(|(name, _)| !KNOWN.contains(&name.as_str())) {
+    const KNOWN: &str = "query[email] query[name] query[campaignId] query[origin] query[createdOn][from] query[createdOn][to] \
+        query[changedOn][from] query[changedOn][to] sort[createdOn] sort[changedOn] sort[email] \
+        additionalFlags fields page perPage";
+    if let Some((name, _)) = call.params().into_iter().find(|(name, _)| !among(KNOWN, name)) {
         return Err(invalid(&name));
     }
     let (page, size) = span(call)?;
@@ -206,7 +167,7 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
 fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let body = call.body_json(|| invalid("the body is not JSON"))?;
-    let strange = strangers(&body, &["email", "name", "campaign", "dayOfCycle", "scoring", "note"]);
+    let strange = strangers(&body, "email name campaign dayOfCycle scoring note");
     if let Some(email) = text(&body, "/email") {
         if !is_address(&email) {
             return Err(error(400, 1000, "Validation error"));
@@ -227,7 +188,7 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         let tag = desk.account.tags.iter().map(|tag| tag.id).find(|tag| tag_id(*tag) == id);
         desk.account.tag_contact(contact.number, tag.ok_or_else(|| invalid("tagId"))?);
     }
-    Ok(noting(EspReply::json(200, &Value::Array(wanted)), &strangers(&body, &["tags"])))
+    Ok(noting(EspReply::json(200, &Value::Array(wanted)), &strangers(&body, "tags")))
 }
 
 fn write(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
@@ -241,7 +202,7 @@ fn write(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         let value = values.first().filter(|value| value.is_string()).ok_or_else(|| invalid("value"))?;
         desk.account.write(contact.number, &field, value);
     }
-    Ok(noting(EspReply::json(200, &json!([])), &strangers(&body, &["customFieldValues"])))
+    Ok(noting(EspReply::json(200, &json!([])), &strangers(&body, "customFieldValues")))
 }
 
 fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -255,7 +216,7 @@ fn make_tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let tag = desk.account.make_tag(&name);
     Ok(noting(
         EspReply::json(201, &json!({"tagId": tag_id(tag.id), "name": name, "createdAt": at(desk.now)})),
-        &strangers(&body, &["name"]),
+        &strangers(&body, "name"),
     ))
 }
 
@@ -272,8 +233,5 @@ fn make_field(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         return Err(error(409, 1008, "Property value is already taken"));
     }
     let field = desk.account.make_field(None, &name, &name);
-    Ok(EspReply::json(
-        201,
-        &json!({"customFieldId": tag_id(field.id), "name": name, "type": "string", "format": "text"}),
-    ))
+    made(&json!({"customFieldId": tag_id(field.id), "name": name, "type": "string", "format": "text"}))
 }

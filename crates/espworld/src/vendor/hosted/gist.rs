@@ -1,36 +1,20 @@
 //! Gist: pages without a total, times in seconds, and a write that makes a contact if there is none.
 
-use serde_json::{Map, Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, order_of, strange_params, strangers, text,
-};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "gist",
     base: Some("https://api.getgist.com"),
-    root: "",
     states: &[EspState::Unsubscribed],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
-    admit: |desk, call| {
-        let wanted = format!("Bearer {}", key(&desk.secrets));
-        if call.header("Authorization") == Some(wanted.as_str()) { Ok(()) } else { Err((SHEET.refused)()) }
-    },
+    key: |key| key[..40].to_owned(),
+    admit: |desk, call| desk.admits(call.bearer() == Some(desk.key().as_str())),
     refused: || error(401, "unauthorized", "Access Token Invalid"),
     limited: |_| error(429, "rate_limit_exceeded", "Rate limit exceeded"),
     absent: missing,
     contact_id: |contact, _| id_of(contact).to_string(),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
@@ -38,19 +22,15 @@ const ROUTES: &[EspRoute] = &[
     on("POST", "/contacts", upsert),
     on("GET", "/contacts/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
-        Ok(EspReply::json(200, &json!({"contact": shown(&contact)})))
+        ok(&json!({"contact": shown(&contact)}))
     }),
     on("DELETE", "/contacts/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
         desk.account.delete(contact.number);
-        Ok(EspReply::json(200, &json!({"id": id_of(&contact), "deleted": true})))
+        ok(&json!({"id": id_of(&contact), "deleted": true}))
     }),
     on("POST", "/tags", tag),
 ];
-
-fn key(secrets: &VendorSecrets) -> String {
-    secrets.key[..40].to_owned()
-}
 
 fn id_of(contact: &EspContact) -> u64 {
     ids::decimal(90_000_000, contact.number)
@@ -65,10 +45,9 @@ fn missing() -> EspReply {
 }
 
 fn shown(contact: &EspContact) -> Value {
-    let properties: Map<String, Value> = contact.fields.clone().into_iter().collect();
     json!({"id": id_of(contact), "type": "user", "email": contact.email, "created_at": contact.created / 1000,
         "updated_at": contact.updated / 1000, "unsubscribed_from_emails": contact.state == EspState::Unsubscribed,
-        "custom_properties": properties, "tags": [], "segments": []})
+        "custom_properties": contact.fields, "tags": [], "segments": []})
 }
 
 fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -79,7 +58,7 @@ fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let slice = desk.account.page(&Selection::all(None, order), (page - 1) * size, size);
     let all: Vec<_> = slice.contacts.iter().map(shown).collect();
     let reply = EspReply::json(200, &json!({"contacts": all, "pages": {"next": null}}));
-    Ok(noting(reply, &strange_params(call, &["page", "per_page", "order", "order_by"])))
+    Ok(noting(reply, &strange_params(call, "page per_page order order_by")))
 }
 
 fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
@@ -89,11 +68,11 @@ fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
 
 fn upsert(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let body = call.body_json(|| error(400, "parameter_invalid", "The body is not JSON"))?;
-    let strange = strangers(&body, &["id", "email", "name", "custom_properties", "unsubscribed_from_emails", "tags"]);
+    let strange = strangers(&body, "id email name custom_properties unsubscribed_from_emails tags");
     let Some(id) = text(&body, "/id") else {
         let email = text(&body, "/email").filter(|email| is_address(email)).ok_or_else(missing)?;
         desk.account.add(&email, EspState::Subscribed, &[]);
-        return Ok(EspReply::json(200, &json!({"contact": {"email": email}})));
+        return ok(&json!({"contact": {"email": email}}));
     };
     let contact = find(desk, &id)?;
     if body["unsubscribed_from_emails"] == true {
@@ -112,10 +91,9 @@ fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let given = body["contacts"].as_array().cloned().unwrap_or_default();
     let found = given.iter().map(|one| find(desk, &text(one, "/id").unwrap_or_default()));
     let found = found.collect::<Result<Vec<_>, _>>()?;
-    let known = desk.account.tag(&name).map(|tag| tag.id);
-    let id = known.unwrap_or_else(|| desk.account.make_tag(&name).id);
+    let id = desk.account.tag_named(&name);
     for contact in found {
         desk.account.tag_contact(contact.number, id);
     }
-    Ok(noting(EspReply::json(200, &json!({"tag": {"id": id, "name": name}})), &strangers(&body, &["name", "contacts"])))
+    Ok(noting(EspReply::json(200, &json!({"tag": {"id": id, "name": name}})), &strangers(&body, "name contacts")))
 }

@@ -1,50 +1,33 @@
 //! Iterable: lists as text, one address a line; the address is the key.
 
-use serde_json::{Value, json};
-
-use crate::account::PageOrder;
-use crate::account::Selection;
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspLimit;
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text,
-};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "iterable",
-    base: None,
     root: "/api",
-    states: &[],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
     limits: &[
         EspLimit { is_rolling: true, ..EspLimit::of(&["GET /lists/getUsers"], 60_000, 5) },
         EspLimit::of(&["POST /lists/unsubscribe"], 1_000, 5),
     ],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("url", secrets.origin.clone()), ("api_key", secrets.key[..32].to_owned())],
-    admit: |desk, call| {
-        let is_key = call.header("Api-Key") == Some(&desk.secrets.key[..32]);
-        if is_key { Ok(()) } else { Err((SHEET.refused)()) }
-    },
+    key: |key| key[..32].to_owned(),
+    credentials: |secrets, key| vec![("url", secrets.origin.clone()), ("api_key", key)],
+    admit: |desk, call| desk.admits(call.header("Api-Key") == Some(desk.key().as_str())),
     refused: || error(401, "BadApiKey", "Invalid API key"),
     limited: |_| error(429, "RateLimitExceeded", "Exceeded rate limit for endpoint"),
     absent: || error(404, "NotFound", "Not found"),
-    contact_id: |contact, _| contact.email.clone(),
     list_id: |list| (list + 700).to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/lists", |desk, _, _| {
-        let lists = desk.account.lists.iter();
-        let lists: Vec<_> = lists
-            .map(|list| json!({"id": list.number + 700, "name": list.name, "createdAt": 1, "listType": "Standard"}))
-            .collect();
-        Ok(EspReply::json(200, &json!({"lists": lists})))
+        let lists = each(
+            &desk.account.lists,
+            |list| json!({"id": list.number + 700, "name": list.name, "createdAt": 1, "listType": "Standard"}),
+        );
+        ok(&json!({"lists": lists}))
     }),
     on("GET", "/lists/getUsers", users),
     on("POST", "/lists/unsubscribe", unsubscribe),
@@ -74,7 +57,7 @@ fn users(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         lines.push('\n');
     }
     let reply = EspReply::text(200, "text/plain; charset=utf-8", lines);
-    Ok(noting(reply, &strange_params(call, &["listId", "preferUserId"])))
+    Ok(noting(reply, &strange_params(call, "listId preferUserId")))
 }
 
 fn unsubscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -93,6 +76,6 @@ fn unsubscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     }
     let reply =
         json!({"successCount": done, "failCount": invalid.len(), "invalidEmails": invalid, "invalidUserIds": []});
-    let strange = strangers(&body, &["listId", "subscribers", "campaignId", "channelUnsubscribe"]);
+    let strange = strangers(&body, "listId subscribers campaignId channelUnsubscribe");
     Ok(noting(EspReply::json(200, &reply), &strange))
 }

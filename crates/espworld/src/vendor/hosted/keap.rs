@@ -1,46 +1,31 @@
 //! Keap, API 2: tokens for pages, IDs as text, several addresses per contact, and a state per address.
 
-use serde_json::{Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::{EspExcess, EspLimit};
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, noting, on, strange_params, strangers, text, time,
-};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "keap",
     base: Some("https://api.infusionsoft.com/crm/rest/v2"),
     root: "/crm/rest/v2",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Complained],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
     limits: &[
         EspLimit { is_rolling: true, ..EspLimit::of_all(1_000, 10) },
         EspLimit { is_rolling: true, ..EspLimit::of_all(60_000, 240) },
     ],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
-    admit: |desk, call| {
-        if call.header("X-Keap-API-Key") == Some(key(&desk.secrets).as_str()) { Ok(()) } else { Err((SHEET.refused)()) }
-    },
+    key: |key| format!("KeapAK-{}", &key[..48]),
+    admit: |desk, call| desk.admits(call.header("X-Keap-API-Key") == Some(desk.key().as_str())),
     refused: || error(401, "UNAUTHENTICATED", "Invalid access token"),
-    limited,
+    limited: |excess| error(429, "RESOURCE_EXHAUSTED", "Quota exceeded").with("Retry-After", excess.seconds()),
     absent: || error(404, "NOT_FOUND", "Not Found"),
     contact_id: |contact, _| id_of(contact),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/contacts", contacts),
     on("GET", "/contacts/*", |desk, call, stars| {
         let contact = find(desk, &stars[0])?;
-        Ok(noting(EspReply::json(200, &shown(&contact)), &strange_params(call, &["fields"])))
+        Ok(noting(EspReply::json(200, &shown(&contact)), &strange_params(call, "fields")))
     }),
     on("DELETE", "/contacts/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
@@ -51,12 +36,11 @@ const ROUTES: &[EspRoute] = &[
     on("GET", "/tags", |desk, call, _| {
         let size = size_of(call)?;
         let from = position(desk, call)?.map_or(0, |last| last as usize + 1);
-        let all: Vec<_> =
-            desk.account.tags.iter().map(|tag| json!({"id": tag.id.to_string(), "name": tag.name})).collect();
+        let all = each(&desk.account.tags, |tag| json!({"id": tag.id.to_string(), "name": tag.name}));
         let part: Vec<_> = all.iter().skip(from).take(size).collect();
         let last = from + size;
         let next = if last < all.len() { desk.cursor(&(last - 1).to_string()) } else { String::new() };
-        Ok(EspReply::json(200, &json!({"tags": part, "next_page_token": next})))
+        ok(&json!({"tags": part, "next_page_token": next}))
     }),
     on("POST", "/tags", |desk, call, _| {
         let body = call.body_json(|| invalid("the body"))?;
@@ -66,14 +50,10 @@ const ROUTES: &[EspRoute] = &[
         }
         let tag = desk.account.make_tag(&name);
         let reply = EspReply::json(201, &json!({"id": tag.id.to_string(), "name": name}));
-        Ok(noting(reply, &strangers(&body, &["name", "description", "category"])))
+        Ok(noting(reply, &strangers(&body, "name description category")))
     }),
     on("POST", "/tags/*/contacts:applyTags", tag),
 ];
-
-fn key(secrets: &VendorSecrets) -> String {
-    format!("KeapAK-{}", &secrets.key[..48])
-}
 
 fn id_of(contact: &EspContact) -> String {
     ids::decimal(20, contact.number).to_string()
@@ -85,11 +65,6 @@ fn error(code: u16, status: &str, message: &str) -> EspReply {
 
 fn invalid(what: &str) -> EspReply {
     error(400, "INVALID_ARGUMENT", "Invalid argument").blaming(what)
-}
-
-fn limited(excess: &EspExcess) -> EspReply {
-    let wait = excess.wait_ms.div_euclid(1000) + 1;
-    error(429, "RESOURCE_EXHAUSTED", "Quota exceeded").with("Retry-After", wait)
 }
 
 fn size_of(call: &EspCall) -> Result<usize, EspReply> {
@@ -139,7 +114,7 @@ fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let last = slice.contacts.last().map(|contact| contact.number.to_string()).filter(|_| more);
     let next = last.map(|position| desk.cursor(&position)).unwrap_or_default();
     let reply = EspReply::json(200, &json!({"contacts": all, "next_page_token": next}));
-    Ok(noting(reply, &strange_params(call, &["filter", "page_token", "order_by", "page_size", "fields"])))
+    Ok(noting(reply, &strange_params(call, "filter page_token order_by page_size fields")))
 }
 
 fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
@@ -156,7 +131,7 @@ fn opt(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     }
     desk.account.set_state(contact.number, None, EspState::Unsubscribed);
     let reply = EspReply::json(200, &json!({"email": contact.email, "opted_in": false, "status": "MANUAL"}));
-    Ok(noting(reply, &strangers(&body, &["opted_in", "reason"])))
+    Ok(noting(reply, &strangers(&body, "opted_in reason")))
 }
 
 fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
@@ -178,5 +153,5 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     for contact in found.into_iter().flatten() {
         desk.account.tag_contact(contact.number, id);
     }
-    Ok(noting(EspReply::json(200, &json!({"results": {}})), &strangers(&body, &["contact_ids"])))
+    Ok(noting(EspReply::json(200, &json!({"results": {}})), &strangers(&body, "contact_ids")))
 }

@@ -1,37 +1,22 @@
 //! Moosend, API 3: every answer has the status 200 and a code in its body; the key is in the query, and lists are paged in
 //! the path.
 
-use serde_json::{Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspLimit;
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text,
-};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "moosend",
     base: Some("https://api.moosend.com/v3"),
     root: "/v3",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Archived],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
     limits: &[EspLimit::of(&["POST /subscribers"], 10_000, 20)],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
-    admit: |desk, call| {
-        if call.param("apikey") == Some(key(&desk.secrets)) { Ok(()) } else { Err((SHEET.refused)()) }
-    },
+    key: ids::uuid,
+    admit: |desk, call| desk.admits(call.param("apikey") == Some(desk.key())),
     refused: || coded(104, "API_KEY_NOT_VALID"),
     limited: |_| coded(429, "RATE-LIMITING"),
-    absent: || EspReply::page(404, "Not Found"),
     contact_id: |contact, list| id_of(contact, list.unwrap_or(0)),
     list_id,
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
@@ -51,20 +36,12 @@ const ROUTES: &[EspRoute] = &[
     }),
 ];
 
-fn key(secrets: &VendorSecrets) -> String {
-    uuid(&secrets.key)
-}
-
-fn uuid(hex: &str) -> String {
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..32])
-}
-
 fn id_of(contact: &EspContact, list: u32) -> String {
-    uuid(&ids::hex32(contact.number, list))
+    ids::uuid(&ids::hex32(contact.number, list))
 }
 
 fn list_id(list: u32) -> String {
-    uuid(&ids::hex32(list, 9))
+    ids::uuid(&ids::hex32(list, 9))
 }
 
 fn coded(code: u32, error: &str) -> EspReply {
@@ -76,7 +53,7 @@ fn good(context: &Value) -> EspReply {
 }
 
 fn done(call: &EspCall) -> EspReply {
-    noting(good(&Value::Null), &strangers(&call.json().unwrap_or_default(), &["Email"]))
+    noting(good(&Value::Null), &strangers(&call.json().unwrap_or_default(), "Email"))
 }
 
 fn at(ms: i64) -> String {
@@ -94,12 +71,13 @@ fn lists(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         return Err((SHEET.absent)().blaming("lists are at /lists/PAGE/SIZE.json"));
     };
     let count = |list: u32| desk.account.members(list).len();
-    let all: Vec<_> = desk.account.lists.iter().map(|list| {
-        json!({"ID": list_id(list.number), "Name": list.name, "ActiveMemberCount": count(list.number), "Status": 0})
-    }).collect();
+    let all = each(
+        &desk.account.lists,
+        |list| json!({"ID": list_id(list.number), "Name": list.name, "ActiveMemberCount": count(list.number), "Status": 0}),
+    );
     let part: Vec<_> = all.iter().skip((page - 1) * size).take(size).collect();
     let reply = good(&json!({"Paging": paging(all.len(), page, size), "MailingLists": part}));
-    Ok(noting(reply, &strange_params(call, &["apikey", "ShortBy", "SortMethod"])))
+    Ok(noting(reply, &strange_params(call, "apikey ShortBy SortMethod")))
 }
 
 fn kind(state: EspState) -> (&'static str, u32) {
@@ -137,7 +115,7 @@ fn members(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         })
         .collect();
     let reply = good(&json!({"Paging": paging(slice.total, page, size), "Subscribers": shown}));
-    Ok(noting(reply, &strange_params(call, &["apikey", "Since", "Page", "PageSize", "SortBy", "SortMethod"])))
+    Ok(noting(reply, &strange_params(call, "apikey Since Page PageSize SortBy SortMethod")))
 }
 
 fn member(desk: &Desk, call: &EspCall, list_id: &str) -> Result<(u32, EspContact), EspReply> {

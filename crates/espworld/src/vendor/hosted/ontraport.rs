@@ -1,35 +1,28 @@
 //! Ontraport, API 1: at most 50 contacts a page, conditions as JSON in the query, numbers as text, errors as plain text.
 
-use serde_json::{Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::{EspExcess, EspLimit};
-use crate::reply::EspReply;
-use crate::vendor::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, noting, on, strange_params, strangers, text};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "ontraport",
     base: Some("https://api.ontraport.com/1"),
     root: "/1",
     states: &[EspState::Unsubscribed, EspState::Bounced],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
     limits: &[EspLimit { is_rolling: true, ..EspLimit::of_all(60_000, 180) }],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("app_id", APP.to_owned()), ("api_key", key(secrets))],
+    key: |key| key[..15].to_owned(),
+    credentials: |_, key| vec![("app_id", APP.to_owned()), ("api_key", key)],
     admit: |desk, call| {
-        let is_key = call.header("Api-Key") == Some(key(&desk.secrets).as_str());
-        if is_key && call.header("Api-Appid") == Some(APP) { Ok(()) } else { Err((SHEET.refused)()) }
+        let is_key = call.header("Api-Key") == Some(desk.key().as_str());
+        desk.admits(is_key && call.header("Api-Appid") == Some(APP))
     },
     refused: || plain(401, "Your App ID and API key do not authenticate."),
-    limited,
+    limited: |excess| {
+        plain(429, "Rate limit exceeded")
+            .counting(excess, ["X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"])
+    },
     absent: || plain(404, "Invalid endpoint."),
     contact_id: |contact, _| id_of(contact),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const APP: &str = "2_12345_AbCdEfGhI";
@@ -39,7 +32,7 @@ const ROUTES: &[EspRoute] = &[
     on("PUT", "/Contacts", edit),
     on("GET", "/Contact", |desk, call, _| {
         let contact = find(desk, &call.param("id").unwrap_or_default())?;
-        Ok(noting(good(&shown(&contact)), &strange_params(call, &["id"])))
+        Ok(noting(good(&shown(&contact)), &strange_params(call, "id")))
     }),
     on("DELETE", "/Contact", |desk, call, _| {
         let contact = find(desk, &call.param("id").unwrap_or_default())?;
@@ -48,10 +41,6 @@ const ROUTES: &[EspRoute] = &[
     }),
     on("PUT", "/objects/tagByName", tag),
 ];
-
-fn key(secrets: &VendorSecrets) -> String {
-    secrets.key[..15].to_owned()
-}
 
 fn id_of(contact: &EspContact) -> String {
     ids::decimal(1, contact.number).to_string()
@@ -63,13 +52,6 @@ fn plain(status: u16, text: &str) -> EspReply {
 
 fn good(data: &Value) -> EspReply {
     EspReply::json(200, &json!({"code": 0, "data": data, "account_id": "12345"}))
-}
-
-fn limited(excess: &EspExcess) -> EspReply {
-    plain(429, "Rate limit exceeded")
-        .with("X-Rate-Limit-Limit", excess.limit.max)
-        .with("X-Rate-Limit-Remaining", 0)
-        .with("X-Rate-Limit-Reset", excess.wait_ms.div_euclid(1000) + 1)
 }
 
 fn bulk_mail(state: EspState) -> i32 {
@@ -126,8 +108,8 @@ fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let selection = Selection::all(None, PageOrder::Oldest).keeping(&condition, &keep);
     let slice = desk.account.page(&selection, start, range);
     let data: Vec<_> = slice.contacts.iter().map(shown).collect();
-    let known = ["range", "start", "condition", "sort", "sortDir", "listFields", "ids", "search", "externs"];
-    Ok(noting(good(&Value::Array(data)), &strange_params(call, &known)))
+    let known = "range start condition sort sortDir listFields ids search externs";
+    Ok(noting(good(&Value::Array(data)), &strange_params(call, known)))
 }
 
 fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
@@ -140,9 +122,7 @@ fn edit(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let id = text(&body, "/id").ok_or_else(|| plain(422, "id is required").blaming("id"))?;
     let contact = find(desk, &id)?;
     match body["bulk_mail"].as_i64() {
-        Some(0) => {
-            desk.account.set_state(contact.number, None, EspState::Unsubscribed);
-        }
+        Some(0) => desk.account.set_state(contact.number, None, EspState::Unsubscribed),
         Some(_) => return Err(plain(422, "bulk_mail").blaming("bulk_mail")),
         None => {}
     }
@@ -151,7 +131,7 @@ fn edit(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         desk.account.readdress(contact.number, &email);
     }
     let reply = good(&json!({"attrs": {"id": id, "dlm": (desk.now / 1000).to_string()}}));
-    Ok(noting(reply, &strangers(&body, &["id", "bulk_mail", "email"])))
+    Ok(noting(reply, &strangers(&body, "id bulk_mail email")))
 }
 
 fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -165,12 +145,11 @@ fn tag(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
         let numbers: Vec<_> = ids.iter().filter_map(|id| find(desk, &id.to_string()).ok()).collect();
         // Nothing is made for nobody.
         let Some(_) = numbers.first() else { continue };
-        let known = desk.account.tag(name).map(|tag| tag.id);
-        let tag = known.unwrap_or_else(|| desk.account.make_tag(name).id);
+        let tag = desk.account.tag_named(name);
         for contact in numbers {
             desk.account.tag_contact(contact.number, tag);
         }
     }
     let reply = good(&json!("The tag is now being processed."));
-    Ok(noting(reply, &strangers(&body, &["objectID", "ids", "add_names"])))
+    Ok(noting(reply, &strangers(&body, "objectID ids add_names")))
 }

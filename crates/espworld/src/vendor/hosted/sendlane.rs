@@ -1,50 +1,35 @@
 //! Sendlane, API 2: pages with a total, contacts without dates, IDs as numbers.
 
-use serde_json::{Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::limits::EspLimit;
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, list_of, noting, on, strange_params, strangers, text,
-};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "sendlane",
     base: Some("https://api.sendlane.com/v2"),
     root: "/v2",
     states: &[EspState::Unsubscribed, EspState::Archived],
-    overlaps: true,
     is_lower: true,
-    is_by_name: false,
     limits: &[EspLimit { is_rolling: true, ..EspLimit::of_all(60_000, 240) }],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("api_key", key(secrets))],
-    admit: |desk, call| {
-        let wanted = format!("Bearer {}", key(&desk.secrets));
-        if call.header("Authorization") == Some(wanted.as_str()) { Ok(()) } else { Err((SHEET.refused)()) }
-    },
+    key: |key| format!("eyJ0eXAi.{key}"),
+    admit: |desk, call| desk.admits(call.bearer() == Some(desk.key().as_str())),
     refused: || message(401, "Unauthenticated."),
     limited: |_| message(429, "Too Many Attempts."),
     absent: || message(404, "The route could not be found."),
     contact_id: |contact, _| id_of(contact).to_string(),
     list_id: |list| (list + 30).to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/lists", |desk, call, _| {
-        let lists = desk.account.lists.iter();
-        let all: Vec<_> = lists.map(|list| json!({"id": list.number + 30, "list_name": list.name})).collect();
+        let all = each(&desk.account.lists, |list| json!({"id": list.number + 30, "list_name": list.name}));
         paged(call, &all)
     }),
     on("GET", "/lists/*/contacts", contacts),
     on("GET", "/contacts/*", |desk, call, stars| {
         let contact = find(desk, &stars[0])?;
         let data = shown(&contact, contact.state);
-        Ok(noting(EspReply::json(200, &json!({"data": data})), &strange_params(call, &[])))
+        Ok(noting(EspReply::json(200, &json!({"data": data})), &strange_params(call, "")))
     }),
     on("DELETE", "/contacts/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
@@ -56,12 +41,12 @@ const ROUTES: &[EspRoute] = &[
         if contact.state == EspState::Subscribed {
             desk.account.set_state(contact.number, None, EspState::Unsubscribed);
         }
-        Ok(EspReply::json(200, &json!({"data": {"message": "Contact unsubscribed successfully"}})))
+        ok(&json!({"data": {"message": "Contact unsubscribed successfully"}}))
     }),
     on("POST", "/contacts/*/tags", tag),
     on("POST", "/contacts/*/custom-fields", write),
     on("GET", "/tags", |desk, call, _| {
-        let all: Vec<_> = desk.account.tags.iter().map(|tag| json!({"id": tag.id, "name": tag.name})).collect();
+        let all = each(&desk.account.tags, |tag| json!({"id": tag.id, "name": tag.name}));
         paged(call, &all)
     }),
     on("POST", "/tags", |desk, call, _| {
@@ -70,13 +55,12 @@ const ROUTES: &[EspRoute] = &[
             return Err(taken());
         }
         let tag = desk.account.make_tag(&name);
-        Ok(EspReply::json(200, &json!({"data": {"id": tag.id, "name": name}})))
+        ok(&json!({"data": {"id": tag.id, "name": name}}))
     }),
     on("GET", "/custom-fields", |desk, call, _| {
-        let fields = desk.account.fields.iter();
         // Described as a text, unlike everywhere else.
-        let all: Vec<_> =
-            fields.map(|field| json!({"id": field.id.to_string(), "name": field.name, "type": "text"})).collect();
+        let all =
+            each(&desk.account.fields, |field| json!({"id": field.id.to_string(), "name": field.name, "type": "text"}));
         paged(call, &all)
     }),
     on("POST", "/custom-fields", |desk, call, _| {
@@ -88,13 +72,9 @@ const ROUTES: &[EspRoute] = &[
         let made = json!({"id": field.id.to_string(), "name": name, "type": "text"});
         // The description says a list, which the examples of other calls contradict.
         let data = if desk.varies(1) { json!([made]) } else { made };
-        Ok(EspReply::json(200, &json!({"data": data})))
+        ok(&json!({"data": data}))
     }),
 ];
-
-fn key(secrets: &VendorSecrets) -> String {
-    format!("eyJ0eXAi.{}", secrets.key)
-}
 
 fn id_of(contact: &EspContact) -> u64 {
     ids::decimal(4_000_000, contact.number)
@@ -136,7 +116,7 @@ fn body(call: &EspCall, part: &[Value], (page, size): (usize, usize), total: usi
 fn paged(call: &EspCall, all: &[Value]) -> EspAnswer {
     let (page, size) = span(call)?;
     let part: Vec<_> = all.iter().skip((page - 1) * size).take(size).cloned().collect();
-    Ok(noting(body(call, &part, (page, size), all.len()), &strange_params(call, &["page", "limit"])))
+    Ok(noting(body(call, &part, (page, size), all.len()), &strange_params(call, "page limit")))
 }
 
 fn shown(contact: &EspContact, state: EspState) -> Value {
@@ -152,7 +132,7 @@ fn contacts(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let shown: Vec<_> =
         members.map(|contact| shown(contact, contact.state_in(list).unwrap_or(contact.state))).collect();
     let reply = body(call, &shown, (page, size), slice.total);
-    Ok(noting(reply, &strange_params(call, &["page", "limit", "from", "to"])))
+    Ok(noting(reply, &strange_params(call, "page limit from to")))
 }
 
 fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
@@ -174,7 +154,7 @@ fn tag(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
             return Err(invalid("tag_ids.0"));
         }
     }
-    Ok(noting(EspReply::json(200, &json!({"data": []})), &strangers(&body, &["tag_ids"])))
+    Ok(noting(EspReply::json(200, &json!({"data": []})), &strangers(&body, "tag_ids")))
 }
 
 fn write(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
@@ -188,5 +168,5 @@ fn write(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
             one.get("value").filter(|value| value.is_string()).ok_or_else(|| invalid("custom_fields.0.value"))?;
         desk.account.write(contact.number, &field, value);
     }
-    Ok(noting(EspReply::json(200, &json!({"data": []})), &strangers(&body, &["custom_fields"])))
+    Ok(noting(EspReply::json(200, &json!({"data": []})), &strangers(&body, "custom_fields")))
 }

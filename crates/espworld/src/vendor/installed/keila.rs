@@ -1,43 +1,27 @@
 //! Keila, API 1: pages from 0, sorted by time, filters as JSON, bodies in `data`; a deletion answers 204 in any case.
 
-use serde_json::{Map, Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspAnswer, EspRoute, VendorSecrets, VendorSheet, is_address, noting, on, strange_params, strangers, text, time,
-};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "keila",
-    base: None,
     root: "/api/v1",
     states: &[EspState::Unsubscribed, EspState::Bounced],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| vec![("url", secrets.origin.clone()), ("api_key", key(secrets))],
-    admit: |desk, call| {
-        let wanted = format!("Bearer {}", key(&desk.secrets));
-        if call.header("Authorization") == Some(wanted.as_str()) { Ok(()) } else { Err((SHEET.refused)()) }
-    },
+    key: |key| format!("k_{}", &key[..40]),
+    credentials: |secrets, key| vec![("url", secrets.origin.clone()), ("api_key", key)],
+    admit: |desk, call| desk.admits(call.bearer() == Some(desk.key().as_str())),
     refused: || error(403, "Not authorized"),
     limited: |_| error(429, "Too many requests"),
-    absent: || EspReply::page(404, "Not Found"),
     contact_id: |contact, _| id_of(contact),
     list_id: |list| format!("sgm_{list}"),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
     on("GET", "/contacts", contacts),
     on("GET", "/contacts/*", |desk, call, stars| {
         let contact = find(desk, &stars[0])?;
-        Ok(noting(EspReply::json(200, &json!({"data": shown(&contact)})), &strange_params(call, &["id_type"])))
+        Ok(noting(EspReply::json(200, &json!({"data": shown(&contact)})), &strange_params(call, "id_type")))
     }),
     on("PATCH", "/contacts/*", edit),
     on("PATCH", "/contacts/*/data", |desk, call, stars| {
@@ -46,7 +30,7 @@ const ROUTES: &[EspRoute] = &[
         for (key, value) in &data {
             desk.account.write(contact.number, key, value);
         }
-        Ok(EspReply::json(200, &json!({"data": shown(&find(desk, &stars[0])?)})))
+        ok(&json!({"data": shown(&find(desk, &stars[0])?)}))
     }),
     on("DELETE", "/contacts/*", |desk, _, stars| {
         if let Ok(contact) = find(desk, &stars[0]) {
@@ -55,10 +39,6 @@ const ROUTES: &[EspRoute] = &[
         Ok(EspReply::empty(204))
     }),
 ];
-
-fn key(secrets: &VendorSecrets) -> String {
-    format!("k_{}", &secrets.key[..40])
-}
 
 fn id_of(contact: &EspContact) -> String {
     format!("c_{:x}", u64::from(contact.number) + 5_000)
@@ -85,9 +65,8 @@ fn status(state: EspState) -> &'static str {
 }
 
 fn shown(contact: &EspContact) -> Value {
-    let data: Map<String, Value> = contact.fields.clone().into_iter().collect();
     json!({"id": id_of(contact), "email": contact.email, "first_name": null, "last_name": null, "external_id": null,
-        "data": data, "status": status(contact.state), "inserted_at": time::iso(contact.created), "updated_at": time::iso(contact.updated)})
+        "data": contact.fields, "status": status(contact.state), "inserted_at": time::iso(contact.created), "updated_at": time::iso(contact.updated)})
 }
 
 fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
@@ -97,7 +76,7 @@ fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let filter = call.param("filter").unwrap_or_else(|| "{}".to_owned());
     let bad = || error(400, "Request error: invalid_type").blaming("filter");
     let given: Value = serde_json::from_str(&filter).map_err(|_| bad())?;
-    if !strangers(&given, &["inserted_at"]).is_empty() {
+    if !strangers(&given, "inserted_at").is_empty() {
         return Err(bad());
     }
     let since = given.pointer("/inserted_at/$gte").map(|at| at.as_str().and_then(time::of_iso).ok_or_else(bad));
@@ -107,8 +86,8 @@ fn contacts(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let slice = desk.account.page(&selection, page * size, size);
     let data: Vec<_> = slice.contacts.iter().map(shown).collect();
     let meta = json!({"page": page, "page_count": slice.total.div_ceil(size), "count": slice.total});
-    let known = ["paginate[page]", "paginate[page_size]", "filter"];
-    Ok(noting(EspReply::json(200, &json!({"meta": meta, "data": data})), &strange_params(call, &known)))
+    let known = "paginate[page] paginate[page_size] filter";
+    Ok(noting(EspReply::json(200, &json!({"meta": meta, "data": data})), &strange_params(call, known)))
 }
 
 fn find(desk: &Desk, id: &str) -> Result<EspContact, EspReply> {
@@ -126,7 +105,7 @@ fn data(call: &EspCall) -> Result<Map<String, Value>, EspReply> {
 fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
     let contact = find(desk, &stars[0])?;
     let data = Value::Object(data(call)?);
-    if !strangers(&data, &["email", "first_name", "last_name", "data", "status", "external_id"]).is_empty() {
+    if !strangers(&data, "email first_name last_name data status external_id").is_empty() {
         return Err(error(400, "Unexpected field").blaming("data"));
     }
     if let Some(email) = text(&data, "/email") {
@@ -138,11 +117,9 @@ fn edit(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
         }
     }
     match text(&data, "/status").as_deref() {
-        Some("unsubscribed") => {
-            desk.account.set_state(contact.number, None, EspState::Unsubscribed);
-        }
+        Some("unsubscribed") => desk.account.set_state(contact.number, None, EspState::Unsubscribed),
         Some(_) => return Err(error(400, "Request error: invalid_enum").blaming("status")),
         None => {}
     }
-    Ok(EspReply::json(200, &json!({"data": shown(&find(desk, &stars[0])?)})))
+    ok(&json!({"data": shown(&find(desk, &stars[0])?)}))
 }

@@ -1,38 +1,27 @@
 //! Mailtrain 2: lists of a namespace, subscribers without a total, the address as the key; a subscriber who is not subscribed
 //! is not found.
 
-use serde_json::{Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::reply::EspReply;
-use crate::vendor::{EspAnswer, EspRoute, VendorSecrets, VendorSheet, list_of, noting, on, strange_params, time};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "mailtrain",
-    base: None,
     root: "/api",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Complained],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| {
-        vec![("url", secrets.origin.clone()), ("access_token", token(secrets)), ("namespace", "1".to_owned())]
+    key: |key| key[..40].to_owned(),
+    credentials: |secrets, key| {
+        vec![("url", secrets.origin.clone()), ("access_token", key), ("namespace", "1".to_owned())]
     },
     admit: |desk, call| match call.header("access-token") {
-        Some(given) if given == token(&desk.secrets) => Ok(()),
+        Some(given) if given == desk.key() => Ok(()),
         Some(_) => Err((SHEET.refused)()),
         None => Err(error(403, "Missing access_token")),
     },
     refused: || error(403, "Invalid or expired access_token"),
-    limited: |_| EspReply::page(429, "Too Many Requests"),
     absent: || error(404, "Not Found"),
     contact_id: |contact, list| ids::hex32(contact.number, list.unwrap_or(0))[..16].to_owned(),
     list_id: |list| format!("Ab{list}cD"),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
@@ -40,11 +29,11 @@ const ROUTES: &[EspRoute] = &[
         if stars[0] != "1" {
             return Err(error(403, "Permission denied"));
         }
-        let lists = desk.account.lists.iter();
-        let lists: Vec<_> = lists
-            .map(|list| json!({"id": list.number, "cid": (SHEET.list_id)(list.number), "name": list.name}))
-            .collect();
-        Ok(EspReply::json(200, &json!({"data": lists})))
+        let lists = each(
+            &desk.account.lists,
+            |list| json!({"id": list.number, "cid": (SHEET.list_id)(list.number), "name": list.name}),
+        );
+        ok(&json!({"data": lists}))
     }),
     on("GET", "/subscriptions/*", subscriptions),
     on("POST", "/unsubscribe/*", |desk, call, stars| {
@@ -53,21 +42,14 @@ const ROUTES: &[EspRoute] = &[
             return Err(missing());
         }
         desk.account.set_state(contact.number, Some(list), EspState::Unsubscribed);
-        Ok(EspReply::json(
-            200,
-            &json!({"data": {"id": (SHEET.contact_id)(&contact, Some(list)), "unsubscribed": true}}),
-        ))
+        ok(&json!({"data": {"id": (SHEET.contact_id)(&contact, Some(list)), "unsubscribed": true}}))
     }),
     on("POST", "/delete/*", |desk, call, stars| {
         let (list, contact) = subscriber(desk, call, &stars[0])?;
         desk.account.leave(contact.number, list);
-        Ok(EspReply::json(200, &json!({"data": {"id": (SHEET.contact_id)(&contact, Some(list)), "deleted": true}})))
+        ok(&json!({"data": {"id": (SHEET.contact_id)(&contact, Some(list)), "deleted": true}}))
     }),
 ];
-
-fn token(secrets: &VendorSecrets) -> String {
-    secrets.key[..40].to_owned()
-}
 
 fn error(status: u16, message: &str) -> EspReply {
     EspReply::json(status, &json!({"error": message, "data": []}))
@@ -90,7 +72,7 @@ fn subscriptions(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer
     let shown: Vec<_> = slice.contacts.iter().map(|contact| shown(contact, list)).collect();
     // The program means to send a total, and does not.
     let reply = EspReply::json(200, &json!({"data": {"start": offset, "limit": limit, "subscriptions": shown}}));
-    Ok(noting(reply, &strange_params(call, &["start", "limit"])))
+    Ok(noting(reply, &strange_params(call, "start limit")))
 }
 
 fn shown(contact: &EspContact, list: u32) -> Value {

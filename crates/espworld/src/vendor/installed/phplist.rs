@@ -1,43 +1,27 @@
 //! phpList, version 2 of the API: a login gives a key for an hour, which is the password of each call; pages follow an ID.
 
-use serde_json::{Value, json};
-
-use crate::account::{EspContact, EspState, PageOrder, Selection};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::reply::EspReply;
-use crate::vendor::{
-    EspRoute, VendorSecrets, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text, time,
-};
+use crate::vendor::prelude::*;
 
 /// Lifetime of a session.
 const LIFE_MS: i64 = 3_600_000;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "phplist",
-    base: None,
     root: "/api/v2",
     states: &[EspState::Unsubscribed, EspState::Pending, EspState::Archived],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| {
-        vec![("url", secrets.origin.clone()), ("login", "admin".to_owned()), ("password", password(secrets))]
-    },
+    key: |key| key[5..25].to_owned(),
+    credentials: |secrets, key| vec![("url", secrets.origin.clone()), ("login", "admin".to_owned()), ("password", key)],
     admit: |desk, call| {
         let is_login = call.method == "POST" && call.path == "/api/v2/sessions";
         let key = call.basic().map(|(_, key)| key);
         let is_in = is_login || key.is_some_and(|key| desk.tokens.is_valid(&key, desk.now));
-        if is_in { Ok(()) } else { Err((SHEET.refused)()) }
+        desk.admits(is_in)
     },
     refused: || error(403, "No valid session key was provided as basic auth password."),
-    limited: |_| EspReply::page(429, "Too Many Requests"),
     absent: || error(404, "No route found"),
     contact_id: |contact, _| (u64::from(contact.number) + 1).to_string(),
-    list_id: |list| list.to_string(),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
@@ -45,13 +29,13 @@ const ROUTES: &[EspRoute] = &[
         let body = call.body_json(|| error(400, "JSON"))?;
         let login = text(&body, "/login_name").zip(text(&body, "/password"));
         let (name, given) = login.ok_or_else(|| error(422, "login_name and password").blaming("login_name"))?;
-        if name != "admin" || given != password(&desk.secrets) {
+        if name != "admin" || given != desk.key() {
             return Err(error(401, "Not authorized."));
         }
         let (key, now) = (desk.secrets.key.clone(), desk.now);
         let token = desk.tokens.give(&key, now, LIFE_MS);
         let reply = EspReply::json(201, &json!({"id": 17, "key": token, "expiry": time::iso_offset(now + LIFE_MS)}));
-        Ok(noting(reply, &strangers(&body, &["login_name", "password"])))
+        Ok(noting(reply, &strangers(&body, "login_name password")))
     }),
     on("GET", "/lists", |desk, call, _| {
         let (after, limit) = page(call)?;
@@ -69,7 +53,7 @@ const ROUTES: &[EspRoute] = &[
         // The program counts the subscribers of all lists.
         Ok(paged(call, &items, limit, desk.account.everyone().len()))
     }),
-    on("GET", "/subscribers/*", |desk, _, stars| Ok(EspReply::json(200, &shown(&find(desk, &stars[0])?)))),
+    on("GET", "/subscribers/*", |desk, _, stars| ok(&shown(&find(desk, &stars[0])?))),
     on("DELETE", "/subscribers/*", |desk, _, stars| {
         let contact = find(desk, &stars[0])?;
         desk.account.delete(contact.number);
@@ -87,13 +71,9 @@ const ROUTES: &[EspRoute] = &[
             201,
             &json!({"email": email, "added": time::iso_offset(desk.now), "reason": body["reason"]}),
         );
-        Ok(noting(reply, &strangers(&body, &["email", "reason"])))
+        Ok(noting(reply, &strangers(&body, "email reason")))
     }),
 ];
-
-fn password(secrets: &VendorSecrets) -> String {
-    secrets.key[5..25].to_owned()
-}
 
 fn error(status: u16, message: &str) -> EspReply {
     EspReply::json(status, &json!({"message": message}))
@@ -111,7 +91,7 @@ fn paged(call: &EspCall, items: &[Value], limit: usize, total: usize) -> EspRepl
     let next = items.last().map(|item| item["id"].clone());
     let pagination = json!({"total": total, "limit": limit, "has_more": items.len() == limit, "next_cursor": next});
     let reply = EspReply::json(200, &json!({"items": items, "pagination": pagination}));
-    noting(reply, &strange_params(call, &["after_id", "limit"]))
+    noting(reply, &strange_params(call, "after_id limit"))
 }
 
 fn shown(contact: &EspContact) -> Value {

@@ -1,34 +1,18 @@
 //! Sendy: forms in, plain text out under the type of a web page, always with the status 200; no call lists subscribers.
 
-use serde_json::{Map, Value, json};
-
-use crate::account::{EspContact, EspState, ids};
-use crate::call::EspCall;
-use crate::desk::Desk;
-use crate::reply::EspReply;
-use crate::vendor::{EspRoute, VendorSecrets, VendorSheet, is_address, list_of, on};
+use crate::vendor::prelude::*;
 
 pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
     slug: "sendy",
-    base: None,
-    root: "",
     states: &[EspState::Unsubscribed, EspState::Bounced, EspState::Complained],
-    overlaps: true,
-    is_lower: false,
-    is_by_name: false,
-    limits: &[],
-    concurrency: None,
     routes: ROUTES,
-    credentials: |secrets| {
-        vec![("url", secrets.origin.clone()), ("api_key", key(secrets)), ("brand_id", "1".to_owned())]
-    },
+    key: |key| key[..20].to_owned(),
+    credentials: |secrets, key| vec![("url", secrets.origin.clone()), ("api_key", key), ("brand_id", "1".to_owned())],
     // Each script checks the key for itself, and unsubscribing needs none.
     admit: |_, _| Ok(()),
     refused: || said("Invalid API key"),
-    limited: |_| EspReply::page(429, "Too Many Requests"),
-    absent: || EspReply::page(404, "Not Found"),
-    contact_id: |contact, _| contact.email.clone(),
     list_id: |list| format!("{}Qe", &ids::hex32(list, 7)[..20]),
+    ..USUAL
 };
 
 const ROUTES: &[EspRoute] = &[
@@ -69,10 +53,6 @@ const ROUTES: &[EspRoute] = &[
     }),
 ];
 
-fn key(secrets: &VendorSecrets) -> String {
-    secrets.key[..20].to_owned()
-}
-
 /// Returns a text as PHP sends it unless told otherwise.
 fn said(text: &str) -> EspReply {
     EspReply::text(200, "text/html; charset=UTF-8", text.to_owned())
@@ -85,7 +65,7 @@ fn field(call: &EspCall, name: &str) -> Option<String> {
 
 fn admit(desk: &Desk, call: &EspCall) -> Result<(), EspReply> {
     match field(call, "api_key") {
-        Some(given) if given == key(&desk.secrets) => Ok(()),
+        Some(given) if given == desk.key() => Ok(()),
         Some(_) => Err((SHEET.refused)()),
         None => Err(said("API key not passed").blaming("api_key")),
     }
