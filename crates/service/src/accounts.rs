@@ -7,6 +7,7 @@ pub mod key_changes;
 pub mod keys;
 pub mod organization;
 pub mod people;
+mod power;
 pub mod settings;
 pub mod unsubscribe;
 pub mod users;

@@ -1,6 +1,5 @@
 //! The organization of a caller: its plan, credits, usage and seats.
 
-use probity_access::users as team;
 use probity_account::plans::Plan;
 use probity_contract::error::ApiError;
 use probity_contract::published::accounts::organization::{Credits, Organization, Seats, Trial, Usage};
@@ -10,6 +9,7 @@ use probity_store::accounts::{organization, users};
 use probity_store::activity::reports;
 use probity_store::credits;
 
+use crate::accounts::users::seats;
 use crate::app::App;
 use crate::callers::caller::Caller;
 
@@ -38,7 +38,7 @@ pub async fn get_organization(app: &App, caller: &Caller) -> Result<Organization
         created_at: org.created_at.into(),
         status: org.status,
         entitlements: org.entitlements(plan).into(),
-        seats: Seats { used, limit: team::seats(&org, &app.config.plans) },
+        seats: Seats { used, limit: seats(&org, &app.config.plans) },
         name: org.name,
     })
 }

@@ -53,7 +53,7 @@ fn good(context: &Value) -> EspReply {
 }
 
 fn done(call: &EspCall) -> EspReply {
-    noting(good(&Value::Null), &strangers(&call.json().unwrap_or_default(), &["Email"]))
+    noting(good(&Value::Null), &strangers(&call.json().unwrap_or_default(), "Email"))
 }
 
 fn at(ms: i64) -> String {

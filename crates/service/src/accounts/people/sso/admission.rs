@@ -1,6 +1,5 @@
 //! Finds the account of a provider's user: bound earlier, found by address, or new.
 
-use probity_access::users::seats;
 use probity_account::name;
 use probity_mail::time::Millis;
 use probity_store::accounts::organization;
@@ -12,6 +11,7 @@ use probity_store::{StoreError, Tx};
 use super::SsoRefusal;
 use crate::accounts::people::Visitor;
 use crate::accounts::people::sign_in::FreshSession;
+use crate::accounts::users::seats;
 use crate::app::App;
 
 /// User that a provider has identified.

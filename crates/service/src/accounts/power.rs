@@ -5,33 +5,33 @@
 
 use probity_account::role::MemberRole;
 use probity_account::scope::Scopes;
+use probity_contract::error::ApiError;
 use probity_store::accounts::users::{TeamMember, UserStatus};
 
-use crate::users::TeamRefusal;
+use crate::callers::caller::Caller;
 
 /// Rights that an actor can grant.
 #[derive(Clone, Copy, Debug)]
-pub struct Power {
+pub(super) struct Power {
     scopes: Scopes,
     /// Whether the actor's own rights expire.
     expires: bool,
 }
 
 impl Power {
-    /// Creates the power of an actor with these scopes, which may expire.
-    pub fn of(scopes: Scopes, expires: bool) -> Self {
-        Self { scopes, expires }
+    pub(super) fn of(caller: &Caller) -> Self {
+        Self { scopes: caller.scopes(), expires: caller.expires_at().is_some() }
     }
 
     /// Checks that the actor may invite a member with this role.
-    pub fn invites(self, role: MemberRole) -> Result<(), TeamRefusal> {
+    pub(super) fn invites(self, role: MemberRole) -> Result<(), ApiError> {
         self.lasts()?;
         self.gives(role)
     }
 
     /// Checks that the actor may make this change. Reactivating a member counts as granting their role. Otherwise a paused
     /// member could return by a key of their own.
-    pub fn changes(self, before: &TeamMember, after: &TeamMember) -> Result<(), TeamRefusal> {
+    pub(super) fn changes(self, before: &TeamMember, after: &TeamMember) -> Result<(), ApiError> {
         let revives = after.status == UserStatus::Active && before.status != UserStatus::Active;
         if revives || raises(before, after) {
             self.lasts()?;
@@ -44,20 +44,29 @@ impl Power {
 
     /// Refuses an actor whose rights expire. A member outlasts the key that invited them, and could create keys that do not
     /// expire. For the same reason, an expiring key creates no key that lasts longer.
-    fn lasts(self) -> Result<(), TeamRefusal> {
-        if self.expires { Err(TeamRefusal::Expires) } else { Ok(()) }
+    fn lasts(self) -> Result<(), ApiError> {
+        if !self.expires {
+            return Ok(());
+        }
+        let why = "an expiring key cannot invite, reactivate or promote members; use a key without an expiry";
+        Err(ApiError::forbidden_scope(why))
     }
 
     /// Refuses a role with scopes that the actor lacks. Actors see the links of members they invite, and could otherwise raise
     /// their own rights.
-    fn gives(self, role: MemberRole) -> Result<(), TeamRefusal> {
+    fn gives(self, role: MemberRole) -> Result<(), ApiError> {
         let lacking: Scopes = role.scopes().iter().filter(|scope| !self.scopes.contains(*scope)).collect();
-        if lacking.is_empty() { Ok(()) } else { Err(TeamRefusal::Beyond { role, lacking }) }
+        if lacking.is_empty() { Ok(()) } else { Err(ApiError::forbidden_scope(beyond(role, lacking))) }
     }
 }
 
+fn beyond(role: MemberRole, lacking: Scopes) -> String {
+    let names = lacking.iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(", ");
+    format!("the key cannot give the role `{}`: it lacks the scopes {names}", role.as_str())
+}
+
 /// Whether a change makes a member an administrator.
-pub fn raises(before: &TeamMember, after: &TeamMember) -> bool {
+pub(super) fn raises(before: &TeamMember, after: &TeamMember) -> bool {
     after.role == MemberRole::Administrator && before.role != MemberRole::Administrator
 }
 
@@ -79,21 +88,24 @@ mod tests {
         Power { scopes, expires: false }
     }
 
+    fn why(judged: Result<(), ApiError>) -> Result<(), String> {
+        judged.map_err(|error| error.message().to_owned())
+    }
+
     /// If scopes of a role are missing, one or several, the role is refused, and exactly those are named.
     #[test]
     fn a_role_is_given_by_who_may_do_all_that_it_may() {
         for role in MemberRole::ALL {
-            assert_eq!(power(role.scopes()).invites(role), Ok(()));
+            assert_eq!(why(power(role.scopes()).invites(role)), Ok(()));
             for scope in Scope::ALL {
                 let without = power(Scope::ALL.into_iter().filter(|one| *one != scope).collect());
                 let lacking = Scopes::from_iter([scope]);
-                let expected =
-                    if role.scopes().contains(scope) { Err(TeamRefusal::Beyond { role, lacking }) } else { Ok(()) };
-                assert_eq!(without.invites(role), expected, "{role:?} {scope}");
+                let expected = if role.scopes().contains(scope) { Err(beyond(role, lacking)) } else { Ok(()) };
+                assert_eq!(why(without.invites(role)), expected, "{role:?} {scope}");
             }
             let team = power([Scope::WriteTeam].into_iter().collect());
             let lacking = role.scopes().iter().filter(|scope| *scope != Scope::WriteTeam).collect();
-            assert_eq!(team.invites(role), Err(TeamRefusal::Beyond { role, lacking }));
+            assert_eq!(why(team.invites(role)), Err(beyond(role, lacking)));
         }
     }
 
@@ -117,9 +129,12 @@ mod tests {
         for ((role, status), (to_role, to_status), may) in cases {
             let (before, after) = (ann(role, status), ann(to_role, to_status));
             assert_eq!(team.changes(&before, &after).is_ok(), may, "{before:?} {after:?}");
-            assert_eq!(Power::of(Scopes::all(), false).changes(&before, &after), Ok(()));
+            assert_eq!(why(power(Scopes::all()).changes(&before, &after)), Ok(()));
         }
         let contributor = power(Contributor.scopes());
-        assert_eq!(contributor.changes(&ann(Contributor, Paused), &ann(Contributor, Active)), Ok(()));
+        assert_eq!(why(contributor.changes(&ann(Contributor, Paused), &ann(Contributor, Active))), Ok(()));
+        let lacking = [Scope::WriteJobs, Scope::Verify].into_iter().collect();
+        let message = "the key cannot give the role `contributor`: it lacks the scopes `verify`, `write:jobs`";
+        assert_eq!(beyond(Contributor, lacking), message);
     }
 }
