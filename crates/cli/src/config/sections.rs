@@ -127,7 +127,7 @@ sections! {
         /// [Roles](postgresql.md#several-nodes) of this node: `"api"`, `"worker"` (jobs), `"delivery"` (webhooks, callbacks, mail),
         /// `"schedule"` (maintenance).
         roles: Roles = ["api", "worker", "delivery", "schedule"];
-        /// URL that customers use, `"https://verify.example.com"`. `""`: `http://` and the first listen address.
+        /// URL that customers use, `"https://verify.example.com"`, without a path. `""`: `http://` and the first listen address.
         public_url: PublicUrl = "";
         /// Directory for the database and the pepper. `""`: `probity` in `$XDG_DATA_HOME` (`~/.local/share`); for root,
         /// `/var/lib/probity`.
