@@ -113,6 +113,7 @@ export default {
   "sign-in.asked": "Falls es zu dieser Adresse ein Konto gibt, ist ein Link unterwegs. Er funktioniert einmal, {minutes} Minuten lang. Kommt nichts an, sehen Sie im Spam-Ordner nach oder fordern Sie in 10 Minuten einen neuen an.",
   "sign-in.back": "Zurück zur Anmeldung",
   "sign-in.link_gone": "Dieser Link wurde verwendet, ist abgelaufen oder wurde ersetzt. Melden Sie sich an oder fordern Sie einen neuen Link an.",
+  "sign-in.https": "Diese Seite wurde unverschlüsselt geöffnet, daher kann der Browser Sie nicht angemeldet halten. Öffnen Sie die verschlüsselte Adresse:",
   "sign-in.sso": "Mit Single Sign-on anmelden",
   "sign-in.sso_address": "Geben Sie zuerst Ihre E-Mail-Adresse ein.",
   "sign-in.sso_none": "Für diese Adresse gibt es kein Single Sign-on. Melden Sie sich mit Ihrem Passwort an.",

@@ -113,6 +113,7 @@ export default {
   "sign-in.asked": "If an account has this address, a link is on its way. It works once, for {minutes} minutes. If nothing arrives, look in your spam folder, or ask again in 10 minutes.",
   "sign-in.back": "Back to sign in",
   "sign-in.link_gone": "This link was used, has expired, or was replaced. Sign in, or ask for a new link.",
+  "sign-in.https": "This page was opened without encryption, so the browser cannot keep you signed in. Open the encrypted address:",
   "sign-in.sso": "Sign in with single sign-on",
   "sign-in.sso_address": "Enter your email address first.",
   "sign-in.sso_none": "There is no single sign-on for this address. Sign in with your password.",

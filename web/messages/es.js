@@ -113,6 +113,7 @@ export default {
   "sign-in.asked": "Si hay una cuenta con esta dirección, un enlace está en camino. Funciona una vez, durante {minutes} minutos. Si no llega nada, mire en la carpeta de spam o pida otro dentro de 10 minutos.",
   "sign-in.back": "Volver al inicio de sesión",
   "sign-in.link_gone": "Este enlace ya se usó, ha caducado o se sustituyó. Inicie sesión o pida un enlace nuevo.",
+  "sign-in.https": "Esta página se abrió sin cifrado, por lo que el navegador no puede mantener su sesión. Abra la dirección cifrada:",
   "sign-in.sso": "Entrar con inicio de sesión único",
   "sign-in.sso_address": "Escriba primero su dirección de correo.",
   "sign-in.sso_none": "No hay inicio de sesión único para esta dirección. Entre con su contraseña.",

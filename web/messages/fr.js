@@ -113,6 +113,7 @@ export default {
   "sign-in.asked": "Si un compte utilise cette adresse, un lien est en route. Il fonctionne une fois, pendant {minutes} minutes. Si rien n’arrive, regardez dans vos indésirables ou redemandez un lien dans 10 minutes.",
   "sign-in.back": "Retour à la connexion",
   "sign-in.link_gone": "Ce lien a déjà servi, a expiré ou a été remplacé. Connectez-vous ou demandez un nouveau lien.",
+  "sign-in.https": "Cette page a été ouverte sans chiffrement : le navigateur ne peut pas vous garder connecté. Ouvrez l’adresse chiffrée :",
   "sign-in.sso": "Se connecter par authentification unique",
   "sign-in.sso_address": "Saisissez d’abord votre adresse e-mail.",
   "sign-in.sso_none": "Il n’y a pas d’authentification unique pour cette adresse. Connectez-vous avec votre mot de passe.",

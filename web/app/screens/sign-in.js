@@ -39,6 +39,13 @@ function SignIn({ email, address }) {
 
   const refusal = where.value.query.get("sso");
   const options = useFetched((signal) => ask("GET", "/app/sign-in", { signal }), []);
+  const url = options.value?.https_url;
+  if (url && !isSecureContext) {
+    return html`<section class="card">
+      <h1>${t("sign-in.title")}</h1>
+      <${Note} kind="warning">${t("sign-in.https")} <a href=${url}>${url}</a><//>
+    </section>`;
+  }
   return html`<section class="card">
       <h1>${t("sign-in.title")}</h1>
       ${refusal && html`<${Note} key=${refusal} kind="warning" focused=${true}>${says(`sso.refused.${refusal}`) ? t(`sso.refused.${refusal}`) : t("sso.refused.other")}<//>`}
