@@ -30,7 +30,7 @@ use probity_store::webhooks::outbox::{DeliveryContent, NewDelivery};
 use ring::digest;
 use tokio::sync::Notify;
 
-use crate::outbound::{HttpTarget, Names, NoNames, TargetRefusal, UrlGuard};
+use crate::outbound::{Authorities, HttpTarget, Names, NoNames, TargetRefusal, UrlGuard};
 
 pub use attempt::SCHEDULE_MS;
 pub use deliver::{DeliveryConfig, DeliveryParts, Worker};
@@ -56,6 +56,8 @@ pub struct WebhookConfig {
     /// Limits of one attempt.
     pub limits: SendLimits,
     pub delivery: DeliveryConfig,
+    /// Certificate authorities that are trusted besides the public ones.
+    pub authorities: Authorities,
 }
 
 impl Default for WebhookConfig {
@@ -66,6 +68,7 @@ impl Default for WebhookConfig {
             https_only: false,
             limits: SendLimits::default(),
             delivery: DeliveryConfig::default(),
+            authorities: Authorities::default(),
         }
     }
 }
@@ -78,7 +81,7 @@ impl WebhookConfig {
 
     /// Creates the sender, with the guard of `callbacks`.
     pub fn sender(&self, callbacks: &Callbacks, clock: EngineClock) -> Sender {
-        Sender::new(callbacks.guard().clone(), self.limits, clock)
+        Sender::trusting(&self.authorities, callbacks.guard().clone(), self.limits, clock)
     }
 }
 

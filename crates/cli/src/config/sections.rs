@@ -256,6 +256,13 @@ sections! {
         pause: Deadline = "5s";
     }
 
+    /// TLS of webhooks, callbacks, connections, single sign-on and the mail relay.
+    ["tls"] tls: TlsSection {
+        /// PEM file with certificate authorities of your own, trusted besides the public ones. `""`: the file that the environment
+        /// variable `SSL_CERT_FILE` names, if it is set.
+        ca_file: Option<PathBuf> = "";
+    }
+
     /// Dashboard sessions.
     ["session"] session: SessionSection {
         /// Session lifetime without activity.
