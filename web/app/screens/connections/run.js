@@ -2,6 +2,7 @@
 import { html, useEffect, useRef } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
 import { number, percent, sentence, time } from "../../format.js";
+import { readableAddress } from "../../idn.js";
 import { useProgress } from "../../live.js";
 import { link } from "../../route.js";
 import { administrates } from "../../session.js";
@@ -189,7 +190,7 @@ function Examples({ run, of, connection, path, again }) {
   const columns = [
     { title: t("connections.contact"), cell: (one) => html`<a href=${link(["lists", run.id], { q: one.email })}>${one.email}</a>` },
     { title: t("usage.reason"), cell: (one) => reason(one.reason) },
-    { title: waits(run) ? t("connections.would") : t("action"), cell: (one) => html`${t(`action.${one.action}`)}${one.suggestion && html`<div class="quiet small">${t("connections.to", { email: one.suggestion })}</div>`}` },
+    { title: waits(run) ? t("connections.would") : t("action"), cell: (one) => html`${t(`action.${one.action}`)}${one.suggestion && html`<div class="quiet small">${t("connections.to", { email: readableAddress(one.suggestion) })}</div>`}` },
     isOpen ? { title: t("team.do"), acts: true, cell: (one) => html`<${Button} kind="slim" label=${t("connections.keep_of", { email: one.email })} work=${() => keep(one)}>${t("connections.keep")}<//>` }
       : { title: t("lists.state"), cell: (one) => html`${word("became", one.state)}${one.message && html`<div class="quiet small">${one.message}</div>`}` },
   ];
