@@ -617,6 +617,7 @@ export default {
   "lists.at_most": "Maximale Kosten",
   "lists.there": "Verfügbare Credits",
   "lists.start": { one: "{n} Adresse prüfen", other: "{n} Adressen prüfen" },
+  "lists.start_none": "Es gibt keine Adresse zu prüfen. Wählen Sie eine andere Spalte oder Datei.",
   "lists.cancel": "Prüfung stoppen",
   "lists.cancel_text": { one: "{n} offene Zeile bleibt ungeprüft.", other: "{n} offene Zeilen bleiben ungeprüft." },
   "lists.cancel_credits": { one: "{n} reservierter Credit wird freigegeben.", other: "{n} reservierte Credits werden freigegeben." },

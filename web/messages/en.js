@@ -617,6 +617,7 @@ export default {
   "lists.at_most": "Maximum cost",
   "lists.there": "Available credits",
   "lists.start": { one: "Start verifying {n} address", other: "Start verifying {n} addresses" },
+  "lists.start_none": "There is no address to verify. Choose another column or file.",
   "lists.cancel": "Stop verification",
   "lists.cancel_text": { one: "{n} row without a verdict stays unverified.", other: "{n} rows without a verdict stay unverified." },
   "lists.cancel_credits": { one: "{n} credit on hold is released.", other: "{n} credits on hold are released." },

@@ -617,6 +617,7 @@ export default {
   "lists.at_most": "Coste máximo",
   "lists.there": "Créditos disponibles",
   "lists.start": { one: "Verificar {n} dirección", many: "Verificar {n} de direcciones", other: "Verificar {n} direcciones" },
+  "lists.start_none": "No hay ninguna dirección que verificar. Elija otra columna u otro archivo.",
   "lists.cancel": "Detener la verificación",
   "lists.cancel_text": { one: "{n} fila pendiente queda sin verificar.", many: "{n} de filas pendientes quedan sin verificar.", other: "{n} filas pendientes quedan sin verificar." },
   "lists.cancel_credits": { one: "Se libera {n} crédito retenido.", many: "Se liberan {n} de créditos retenidos.", other: "Se liberan {n} créditos retenidos." },

@@ -617,6 +617,7 @@ export default {
   "lists.at_most": "Coût maximal",
   "lists.there": "Crédits disponibles",
   "lists.start": { one: "Vérifier {n} adresse", many: "Vérifier {n} d’adresses", other: "Vérifier {n} adresses" },
+  "lists.start_none": "Il n’y a aucune adresse à vérifier. Choisissez une autre colonne ou un autre fichier.",
   "lists.cancel": "Arrêter la vérification",
   "lists.cancel_text": { one: "{n} ligne non traitée ne sera pas vérifiée.", many: "{n} de lignes non traitées ne seront pas vérifiées.", other: "{n} lignes non traitées ne seront pas vérifiées." },
   "lists.cancel_credits": { one: "{n} crédit réservé est libéré.", many: "{n} de crédits réservés sont libérés.", other: "{n} crédits réservés sont libérés." },
