@@ -35,6 +35,8 @@ sections! {
         helo: String = "";
         /// `"polite"` follows each provider's policy; `"open"` is for your own servers, private networks and benchmarks.
         profile: PaceProfile = "polite";
+        /// Whether live lists start although no source IP has a valid PTR record, without which many servers refuse.
+        without_ptr: bool = false;
         /// Port of MX hosts; change it in tests only.
         port: WholeNumber<u16, 1, 65_535> = 25;
         /// Whether to use STARTTLS when a server offers it.

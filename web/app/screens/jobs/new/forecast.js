@@ -2,6 +2,7 @@
 import { html } from "../../../../vendor/lib.js";
 import { duration, number, percent, time } from "../../../format.js";
 import { useMetered } from "../../../plan.js";
+import { isMute } from "../../../reach.js";
 import { t } from "../../../text.js";
 import { Glyph, Icon, Note, Strip } from "../../../ui.js";
 
@@ -47,12 +48,15 @@ function range(low, high) {
 const days = (history) => t("forecast.history", { n: history.days, low: percent(history.low, 1), high: percent(history.high, 1) });
 
 function lasting({ low_s: low, high_s: high }) {
+  // The list waits until mail servers can be probed, which nobody can foretell.
+  if (isMute()) return t("forecast.not_yet");
+  if (high === null) return low < 1 ? t("forecast.not_yet") : t("forecast.at_least", { low: duration(low) });
   const lower = low < 60 ? t("forecast.under_a_minute") : duration(low);
   return high < 60 || duration(high) === lower ? lower : t("forecast.range", { low: lower, high: duration(high) });
 }
 
 function pace({ slowest, per_minute, sources }, providers) {
-  if (slowest === null || per_minute === 0) return null;
+  if (slowest === null || per_minute === 0 || isMute()) return null;
   const name = providers.find(({ id }) => id === slowest)?.name || t("forecast.domain");
   return t("forecast.pace", { name, per_minute: number(per_minute), sources: number(sources) });
 }
