@@ -11,7 +11,7 @@ use probity_contract::query::{FromQuery, Query};
 use probity_contract::timestamp::Timestamp;
 use probity_mail::time::Millis;
 use probity_store::jobs::{self, Job, JobFilter, JobNo};
-use probity_store::{Conn, OrgNo};
+use probity_store::{Conn, OrgNo, StoreError};
 use serde::Serialize;
 
 use crate::app::App;
@@ -121,11 +121,7 @@ pub async fn list_named_lists(app: &App, caller: &Caller, query: ListsQuery) -> 
     } else {
         search(&mut conn, caller.org(), (&filter, &name), asked.after, asked.at_most()).await?
     };
-    let mut named = Vec::with_capacity(found.len());
-    for job in found {
-        let key = key_of_unnamed(&mut conn, &job).await?;
-        named.push((job, key));
-    }
+    let named = with_keys(&mut conn, found).await?;
     Ok(asked.list(named, |(job, _)| (job.created_at, job.no), |(job, key)| ListShown::of(job, key)))
 }
 
@@ -154,6 +150,17 @@ async fn search(
 
 /// Returns an organization's lists that have not ended, oldest first; at most `at_most`.
 pub async fn open_lists(app: &App, caller: &Caller, at_most: i64) -> Result<Vec<ListShown>, ApiError> {
-    let found = jobs::in_progress(&mut app.store.read().await?, caller.org(), caller.is_test(), at_most).await?;
-    Ok(found.into_iter().map(ListShown::from).collect())
+    let mut conn = app.store.read().await?;
+    let found = jobs::in_progress(&mut conn, caller.org(), caller.is_test(), at_most).await?;
+    Ok(with_keys(&mut conn, found).await?.into_iter().map(|(job, key)| ListShown::of(job, key)).collect())
+}
+
+/// Adds to each list without a name that of the key that submitted it.
+async fn with_keys(conn: &mut Conn, found: Vec<Job>) -> Result<Vec<(Job, Option<String>)>, StoreError> {
+    let mut named = Vec::with_capacity(found.len());
+    for job in found {
+        let key = key_of_unnamed(conn, &job).await?;
+        named.push((job, key));
+    }
+    Ok(named)
 }
