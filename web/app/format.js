@@ -74,9 +74,17 @@ export function duration(seconds) {
   return whole.toLocaleString(locale(), { style: "unit", unit, unitDisplay: unit === "day" ? "long" : "short" });
 }
 
+const BYTE_UNITS = ["byte", "kilobyte", "megabyte", "gigabyte"];
+
+/** A limit that is set in powers of 1,024: "128 MB" holds in both senses. @param {number} bytes */
+export function limit(bytes) {
+  const step = Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return size((bytes / 1024 ** step) * 1000 ** step);
+}
+
 /** @param {number} bytes */
 export function size(bytes) {
-  const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
+  const units = BYTE_UNITS;
   const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
   const value = bytes / 1000 ** step;
   return value.toLocaleString(locale(), {

@@ -8,6 +8,12 @@ export function readableDomain(name) {
   return URL.canParse(`http://${readable}`) && new URL(`http://${readable}`).hostname === name ? readable : name;
 }
 
+/** Decodes the domain of an address. @param {string} email */
+export function readableAddress(email) {
+  const at = email.lastIndexOf("@") + 1;
+  return email.slice(0, at) + readableDomain(email.slice(at));
+}
+
 /** Decoder, RFC 3492, section 6.2. @param {string} text */
 function decoded(text) {
   const literal = text.lastIndexOf("-");

@@ -3,11 +3,13 @@
  * sandbox, and live addresses are held: verdicts would describe this machine rather than the mailboxes.
  */
 import { html, signal, useEffect, useState } from "../vendor/lib.js";
-import { get } from "./api.js";
+import { get, post } from "./api.js";
 import { testing, turn } from "./mode.js";
 import { session } from "./session.js";
 import { t } from "./text.js";
+import { Button, Copy } from "./ui/buttons.js";
 import { Dialog } from "./ui/dialog.js";
+import { Icon } from "./ui/icon.js";
 
 /** Polling interval. */
 const ASK_MS = 60_000;
@@ -44,8 +46,21 @@ const ask = () => get("/app/egress").then((found) => {
   ways.value = found;
 }, () => {});
 
-/** Checks again at once, after a possible fix. */
-export const recheck = ask;
+/** Maximum number of reads after a checkup was requested, and the pause before each: it takes seconds, and its report some more. */
+const LOOKS = 6;
+const LOOK_MS = 3_000;
+
+/** Has the server check again, and waits for its report. */
+async function checkAgain() {
+  const at = checkedAt();
+  await post("/app/egress");
+  for (let look = 0; look < LOOKS && checkedAt() === at; look += 1) {
+    await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
+    await ask();
+  }
+}
+
+const checkedAt = () => JSON.stringify((ways.value?.data ?? []).map(({ state }) => state?.checkup?.at));
 
 export function Unreachable() {
   const user = session.value?.user.id;
@@ -76,13 +91,16 @@ export function WhatButton() {
 /** Advice from failed checks, or whom to contact. @param {{ close: () => void }} props */
 export function WhatToDo({ close }) {
   const nodes = ways.value?.data;
+  // As many as the overview counts, what prevents every probe first.
   /** @type {Check[]} */
-  const failed = (nodes ?? []).flatMap(({ state }) => state?.checkup?.checks ?? []).filter(({ outcome }) => outcome === "fail");
+  const open = (nodes ?? []).flatMap(({ state }) => state?.checkup?.checks ?? []).filter(({ outcome }) => outcome !== "ok");
+  const steps = ["fail", "warn"].flatMap((outcome) => open.filter((check) => check.outcome === outcome));
   return html`<${Dialog} title=${t("reach.what")} close=${close}>
     <p>${lack()} ${nodes ? t("reach.operator") : t("reach.customer")}</p>
-    ${failed.length > 0 && html`<ol class="advices" lang="en">${failed.map(({ name, found, advice }) => html`<li key=${name}>
+    ${steps.length > 0 && html`<ol class="advices" lang="en">${steps.map(({ name, found, advice }) => html`<li key=${name}>
       <strong>${name}</strong><div class="quiet small">${found}</div><div>${advice}</div></li>`)}</ol>`}
-    ${nodes && html`<p class="quiet small">${t("reach.doctor")} <code>probity doctor</code></p>`}
+    ${nodes && html`<div class="row"><${Button} work=${checkAgain}>${t("reach.again")}<//></div>
+      <p class="quiet small">${t("reach.doctor")} <code>probity doctor</code> <${Copy} text="probity doctor" icon=${html`<${Icon} name="copy" />`}>${t("keys.copy_code")}<//></p>`}
     <p>${t("reach.meanwhile")}</p>
   <//>`;
 }

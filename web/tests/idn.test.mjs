@@ -1,7 +1,7 @@
 /** Punycode decoding: only valid A-labels are decoded. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { readableDomain } from "../app/idn.js";
+import { readableAddress, readableDomain } from "../app/idn.js";
 
 /** @type {[name: string, shown: string][]} */
 const TABLE = [
@@ -20,5 +20,9 @@ const TABLE = [
 ];
 
 test("domains are shown as people read them", () => {
-  for (const [name, shown] of TABLE) assert.equal(readableDomain(name), shown);
+  for (const [name, shown] of TABLE) {
+    assert.equal(readableDomain(name), shown);
+    assert.equal(readableAddress(`xn--a@b@${name}`), `xn--a@b@${shown}`);
+  }
+  assert.equal(readableAddress(""), "");
 });

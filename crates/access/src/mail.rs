@@ -20,6 +20,7 @@ use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor, message};
 use probity_letters::Letter;
+use probity_outbound::Authorities;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
 
@@ -53,19 +54,18 @@ pub enum NoMail {
 impl MailConfig {
     /// Creates settings for the relay with this URL. `smtps` uses TLS from the first byte (default port 465). `smtp` (default
     /// port 587) upgrades to TLS: always if there are credentials, otherwise if the relay offers it. Certificates are checked
-    /// against the roots that browsers trust.
+    /// against the roots that browsers trust, and those of [`Self::trusting`].
     pub fn new(relay: &SecretString, from: &str, public_url: &str) -> Result<Self, NoMail> {
         let relay = Relay::parse(relay.expose_secret()).ok_or(NoMail::Relay)?;
         let from = from.parse().map_err(|_| NoMail::From)?;
         Ok(Self { relay, from, public_url: public_url.to_owned() })
     }
 
-    /// Also trusts this certificate (DER) of the relay or its issuer, besides the usual roots. `None` if it is not a
-    /// certificate.
+    /// Also trusts the operator's certificate authorities.
     #[must_use]
-    pub fn believing(mut self, certificate: &[u8]) -> Option<Self> {
-        self.relay.root = Some(Certificate::from_der(certificate.to_vec()).ok()?);
-        Some(self)
+    pub fn trusting(mut self, authorities: &Authorities) -> Self {
+        self.relay.authorities = authorities.clone();
+        self
     }
 }
 
@@ -76,8 +76,8 @@ struct Relay {
     port: u16,
     secure: Secure,
     credentials: Option<(String, SecretString)>,
-    /// Root that is trusted besides the usual ones.
-    root: Option<Certificate>,
+    /// Trusted besides the usual roots.
+    authorities: Authorities,
 }
 
 /// Encryption of the connection to the relay.
@@ -91,7 +91,7 @@ enum Secure {
 impl fmt::Debug for Relay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, secure, .. } = self;
-        write!(f, "Relay({host}:{port}, {secure:?})")
+        write!(f, "Relay({host}:{port}, {secure:?}, {} authorities)", self.authorities.iter().count())
     }
 }
 
@@ -117,13 +117,19 @@ impl Relay {
             Host::Ipv6(ip) => ip.to_string(),
         };
         let bare = matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
-        bare.then(|| Self { host, port: url.port().unwrap_or(port), secure, credentials, root: None })
+        bare.then(|| Self {
+            host,
+            port: url.port().unwrap_or(port),
+            secure,
+            credentials,
+            authorities: Authorities::default(),
+        })
     }
 
     fn transport(&self) -> Result<AsyncSmtpTransport<Tokio1Executor>, lettre::transport::smtp::Error> {
         let mut tls = TlsParameters::builder(self.host.clone());
-        if let Some(root) = &self.root {
-            tls = tls.add_root_certificate(root.clone());
+        for authority in self.authorities.iter() {
+            tls = tls.add_root_certificate(Certificate::from_der(authority.to_vec())?);
         }
         let tls = tls.build()?;
         let tls = match self.secure {

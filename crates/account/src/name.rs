@@ -107,7 +107,8 @@ impl Before {
     }
 }
 
-fn is_space(c: char) -> bool {
+/// Returns whether a character is a space of any width (general category `Zs`).
+pub fn is_space(c: char) -> bool {
     within(&SPACES, c)
 }
 

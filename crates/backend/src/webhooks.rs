@@ -29,7 +29,7 @@ use probity_store::webhooks::outbox::{DeliveryContent, NewDelivery};
 use ring::digest;
 use tokio::sync::Notify;
 
-use crate::outbound::{HttpTarget, Names, NoNames, TargetRefusal, UrlGuard};
+use crate::outbound::{Authorities, HttpTarget, Names, NoNames, TargetRefusal, UrlGuard};
 
 pub use attempt::SCHEDULE_MS;
 pub use deliver::{DeliveryConfig, DeliveryParts, Worker};
@@ -55,6 +55,8 @@ pub struct WebhookConfig {
     /// Limits of one attempt.
     pub limits: SendLimits,
     pub delivery: DeliveryConfig,
+    /// Certificate authorities that are trusted besides the public ones.
+    pub authorities: Authorities,
 }
 
 impl Default for WebhookConfig {
@@ -65,6 +67,7 @@ impl Default for WebhookConfig {
             https_only: false,
             limits: SendLimits::default(),
             delivery: DeliveryConfig::default(),
+            authorities: Authorities::default(),
         }
     }
 }
@@ -77,7 +80,7 @@ impl WebhookConfig {
 
     /// Creates the sender, with the guard of `callbacks`.
     pub fn sender(&self, callbacks: &Callbacks, clock: EngineClock) -> Sender {
-        Sender::new(callbacks.guard().clone(), self.limits, clock)
+        Sender::trusting(&self.authorities, callbacks.guard().clone(), self.limits, clock)
     }
 }
 

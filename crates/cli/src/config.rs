@@ -48,6 +48,8 @@ pub(crate) struct Layers {
     plans: BTreeMap<String, Table>,
     /// Default parent of data directories.
     data_home: PathBuf,
+    /// Certificate authorities that the environment names.
+    ssl_cert_file: Option<PathBuf>,
 }
 
 /// Omits the values: some are secrets.
@@ -70,7 +72,9 @@ impl Layers {
     pub(crate) fn load(overlay: &Overlay<'_>) -> Result<Self> {
         let data_home = serve::data_home(&overlay.environment);
         let values = names::keys().map(|key| (key.name, (key.sample(), "the defaults".to_owned()))).collect();
-        let mut layers = Self { file: None, values, sources: Vec::new(), plans: BTreeMap::new(), data_home };
+        let ssl_cert_file = variable(overlay, "SSL_CERT_FILE");
+        let (sources, plans) = (Vec::new(), BTreeMap::new());
+        let mut layers = Self { file: None, values, sources, plans, data_home, ssl_cert_file };
         if let Some(path) = find_file(overlay)? {
             layers.add_file(&path)?;
             layers.file = Some(path);
@@ -191,12 +195,15 @@ fn environment_key(name: &str) -> Option<String> {
     rest.contains("__").then(|| rest.replace("__", ".").to_ascii_lowercase())
 }
 
+/// Returns the path in an environment variable.
+fn variable(overlay: &Overlay<'_>, name: &str) -> Option<PathBuf> {
+    let found = overlay.environment.iter().find(|(key, value)| key == name && !value.is_empty());
+    found.map(|(_, value)| PathBuf::from(value))
+}
+
 /// Returns the file to read. A named file must exist; default files need not.
 fn find_file(overlay: &Overlay<'_>) -> Result<Option<PathBuf>> {
-    let variable = |name: &str| {
-        let found = overlay.environment.iter().find(|(key, value)| key == name && !value.is_empty());
-        found.map(|(_, value)| PathBuf::from(value))
-    };
+    let variable = |name: &str| variable(overlay, name);
     if let Some(path) = overlay.file.map(Path::to_owned).or_else(|| variable("PROBITY_CONFIG")) {
         if !path.exists() {
             bail!("there is no configuration file {}", path.display());

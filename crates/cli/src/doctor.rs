@@ -4,6 +4,7 @@
 //! warning affects some of them. Only the engine's [`Net`] is used, so that the same checks run in the simulated mail internet. A
 //! running service repeats them every hour and shows the findings in the dashboard.
 
+mod before;
 mod block_list;
 mod identity;
 mod machine;
@@ -21,6 +22,8 @@ use probity_backend::nodes::egress::{Check, CheckOutcome, Checkup};
 use probity_engine::net::{BoxFuture, Net};
 use probity_mail::dns::{DnsAnswer, DnsFailure, DnsRecord, MailRoute, QueryKind, mail_route};
 use probity_mail::domain::SpecialUse;
+
+pub(crate) use self::before::require_reach;
 
 use crate::config::Settings;
 use crate::exit::Exit;

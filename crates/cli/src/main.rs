@@ -159,6 +159,9 @@ async fn command(cli: &Cli, settings: &Settings) -> Result<Exit> {
         Command::Batch(args) => {
             // Finishing a batch sends no probes.
             let reach = if args.finish { ReachArgs { offline: true, sandbox: false } } else { batch::reach(args)? };
+            if !(reach.offline || reach.sandbox || args.keep_going) {
+                doctor::require_reach(settings).await?;
+            }
             batch::run(args, verifier(settings, reach, args.quiet)?).await
         }
         Command::Doctor(args) => doctor::run(args, &DoctorInputs::of(settings, args.sandbox)?).await,

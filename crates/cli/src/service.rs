@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use probity_access::people::PeopleConfig;
+use probity_backend::connections::PlatformConfig;
 use probity_backend::jobs::JobsConfig;
 use probity_backend::nodes;
 use probity_backend::nodes::NodeConfig;
 use probity_backend::nodes::egress::Checkup;
 use probity_backend::nodes::instance::{Instance, OpenError};
 use probity_backend::nodes::verifier::Verifier;
-use probity_backend::outbound::{ByNet, Names, NoNames};
+use probity_backend::outbound::{Authorities, ByNet, Names, NoNames};
 use probity_backend::outcomes::sns::SnsCertificates;
 use probity_backend::privacy::erasures;
 use probity_backend::uploads::UploadsConfig;
@@ -278,8 +279,17 @@ fn webhooks(settings: &Settings) -> Result<WebhookConfig> {
     Ok(WebhookConfig { egress: settings.engine.guard()?, names, https_only, ..WebhookConfig::default() })
 }
 
+/// Reads the operator's certificate authorities.
+fn authorities(settings: &Settings) -> Result<Authorities> {
+    let Some(path) = &settings.ca_file else { return Ok(Authorities::default()) };
+    let place = format!("{} (tls.ca_file, else SSL_CERT_FILE)", path.display());
+    let text = std::fs::read(path).with_context(|| format!("cannot read the certificate authorities in {place}"))?;
+    Authorities::from_pem(&text).ok_or_else(|| anyhow!("{place} has no certificate of an authority in PEM format"))
+}
+
 fn config(settings: &Settings, webhooks: WebhookConfig) -> Result<ServiceConfig> {
     let Sections { server, rate, batch, widget, uploads, session, .. } = &settings.sections;
+    let authorities = authorities(settings)?;
     let lifetimes = SessionLifetimes { idle_ms: session.idle.ms(), absolute_ms: session.absolute.ms() };
     let body = BodyRules { limit_bytes: server.body_max.bytes(), ..BodyRules::default() };
     let deadline = server.request_timeout.duration();
@@ -321,10 +331,10 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> Result<ServiceConfig>
             ..ListenConfig::default()
         },
         metrics_token: server.metrics_token.0.clone(),
-        webhooks,
+        webhooks: WebhookConfig { authorities: authorities.clone(), ..webhooks },
         sns_certificates: SnsCertificates::default(),
-        platforms: connectors::platforms(&settings.sections.integrations)?,
-        mail: settings.mail.clone(),
+        mail: settings.mail.clone().map(|mail| mail.trusting(&authorities)),
+        platforms: PlatformConfig { authorities, ..connectors::platforms(&settings.sections.integrations)? },
         tombstones: Some(tombstones(settings)),
         jobs: JobsConfig { lease_ms: batch.lease.ms(), slots: settings.batch_slots, keep_days: batch.keep_days.get() },
         facts_ms: facts_ms(settings),
@@ -365,6 +375,46 @@ fn operator(settings: &Settings) -> Option<OperatorConfig> {
 mod tests {
     use super::*;
     use crate::config::{Layers, Overlay};
+
+    const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../http/tests/it/api/sns/certificate.pem");
+
+    fn settings(environment: &[(&str, &str)], set: &[String]) -> Settings {
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Layers::load(&Overlay { file: None, environment, set }).unwrap().settings().unwrap()
+    }
+
+    #[test]
+    fn authorities_of_ones_own_are_trusted_by_all_that_calls_others() {
+        let trusted = |settings: &Settings| {
+            let config = config(settings, WebhookConfig::default())?;
+            let mail = format!("{:?}", config.mail.unwrap());
+            let counts = [config.webhooks.authorities.iter().count(), config.platforms.authorities.iter().count()];
+            anyhow::Ok((counts, mail))
+        };
+        let mail = [
+            "mail.relay=smtp://a".to_owned(),
+            "mail.from=a@example.com".to_owned(),
+            "server.public_url=https://a.example".to_owned(),
+        ];
+        let with = |set: String| [&mail[..], &[set]].concat();
+        let by_setting = settings(&[("SSL_CERT_FILE", "/does/not/exist")], &with(format!("tls.ca_file={CERTIFICATE}")));
+        let by_environment = settings(&[("SSL_CERT_FILE", CERTIFICATE)], &mail);
+        for settings in [by_setting, by_environment] {
+            let (counts, mail) = trusted(&settings).unwrap();
+            assert_eq!(counts, [1, 1]);
+            assert!(mail.contains("1 authorities"), "{mail}");
+        }
+        assert_eq!(trusted(&settings(&[], &mail)).unwrap().0, [0, 0]);
+        let none = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        for (path, what) in [("/does/not/exist", "cannot read"), (none, "has no certificate of an authority")] {
+            for settings in
+                [settings(&[], &with(format!("tls.ca_file={path}"))), settings(&[("SSL_CERT_FILE", path)], &mail)]
+            {
+                let message = format!("{:#}", trusted(&settings).unwrap_err());
+                assert!(message.contains(what) && message.contains(path), "{message}");
+            }
+        }
+    }
 
     #[test]
     fn with_the_sandbox_this_machine_is_not_checked() {

@@ -27,7 +27,7 @@ mod tests;
 use probity_account::block::{Filling, PackedBlock};
 
 use self::csv::CsvReader;
-use self::json::JsonReader;
+use self::json::{JsonReader, Members};
 use self::lines::LineReader;
 
 use crate::remarks::Oddity;
@@ -42,6 +42,8 @@ pub const ROWS_MAX: usize = 1_000_000;
 pub const ADDRESS_MAX_BYTES: usize = probity_account::block::ADDRESS_MAX_BYTES;
 /// Longest `webhook_url`, in bytes.
 pub const WEBHOOK_URL_MAX_BYTES: usize = 2_048;
+/// Longest `name`, in bytes: [`NAME_MAX`](probity_account::name::NAME_MAX) characters of up to four bytes.
+pub const NAME_MAX_BYTES: usize = 4 * probity_account::name::NAME_MAX;
 /// Maximum nesting of arrays and objects in any body of the API. The deepest needs 4.
 pub const DEPTH_MAX: usize = 32;
 /// Longest line of NDJSON, in bytes as received.
@@ -52,18 +54,22 @@ pub const LINE_MAX_BYTES: usize = 64 * 1_024;
 pub struct Submission {
     /// Callback URL as sent, neither parsed nor checked. JSON bodies only; the others have it in the query.
     pub webhook_url: Option<String>,
+    /// Name of the list as sent, not checked. JSON bodies only.
+    pub name: Option<String>,
     /// Number of addresses, at least 1.
     pub rows: usize,
     pub left_out: LeftOut,
 }
 
-/// What of CSV is not in the submission.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What of a body is not in the submission.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Rows without an address.
+    /// Rows of CSV without an address.
     pub rows: Oddity,
-    /// Addresses in other columns than that of the addresses.
+    /// Addresses in other columns of CSV than that of the addresses.
     pub others: u64,
+    /// Members of JSON that are not known, the first ones.
+    pub fields: Vec<String>,
 }
 
 pub struct Intake {
@@ -141,17 +147,20 @@ impl Intake {
     /// Ends the body: appends the last blocks to `full`.
     pub fn finish(self, full: &mut Vec<PackedBlock>) -> Result<Submission, SubmissionFault> {
         let Self { reader, mut blocks } = self;
-        let (webhook_url, left_out) = match reader {
-            Reader::Json(reader) => (reader.finish()?, LeftOut::default()),
-            Reader::Csv(reader) => (None, reader.finish(&mut blocks)?),
-            Reader::Lines(mut reader) => reader.finish(&mut blocks).map(|()| (None, LeftOut::default()))?,
-        };
+        let mut members = Members::default();
+        let mut left_out = LeftOut::default();
+        match reader {
+            Reader::Json(reader) => members = reader.finish()?,
+            Reader::Csv(reader) => left_out = reader.finish(&mut blocks)?,
+            Reader::Lines(mut reader) => reader.finish(&mut blocks)?,
+        }
         if blocks.rows == 0 {
             return Err(SubmissionFault::NoRows);
         }
         full.append(&mut blocks.full);
         full.extend(blocks.filling.take());
-        Ok(Submission { webhook_url, rows: blocks.rows, left_out })
+        let Members { webhook_url, name, unknown } = members;
+        Ok(Submission { webhook_url, name, rows: blocks.rows, left_out: LeftOut { fields: unknown, ..left_out } })
     }
 
     /// Number of addresses read so far.

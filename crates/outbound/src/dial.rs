@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_engine::net::Stream;
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
+use super::authorities::Authorities;
 use super::guard::UrlGuard;
 use super::target::HttpTarget;
 
@@ -41,18 +42,13 @@ pub struct Dialer {
 }
 
 impl Dialer {
-    /// Creates a dialer that trusts the public certificate authorities.
-    pub fn public() -> Self {
-        Self::believing(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() })
-    }
-
-    /// Creates a dialer that trusts these certificate authorities.
-    pub fn believing(roots: RootCertStore) -> Self {
+    /// Creates a dialer that trusts the public certificate authorities and the operator's.
+    pub fn trusting(authorities: &Authorities) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("the provider has suites for both versions")
-            .with_root_certificates(roots)
+            .with_root_certificates(authorities.with_public())
             .with_no_client_auth();
         Self { tls: TlsConnector::from(Arc::new(config)) }
     }

@@ -78,17 +78,8 @@ impl Platforms {
         metrics: Arc<Metrics>,
         clock: EngineClock,
     ) -> Self {
-        Self::with_dialer(config, guard, (buckets, metrics, clock), Dialer::public())
-    }
-
-    fn with_dialer(
-        config: &PlatformConfig,
-        guard: UrlGuard,
-        (buckets, metrics, clock): (Arc<dyn PlatformBuckets>, Arc<Metrics>, EngineClock),
-        dialer: Dialer,
-    ) -> Self {
         let guard = guard.of_platforms(config.hosts.clone());
-        let client = PlatformClient::new(guard, dialer, clock);
+        let client = PlatformClient::new(guard, Dialer::trusting(&config.authorities), clock);
         let size = NonZeroUsize::new(ACCOUNTS_MAX).expect("not zero");
         let accounts = Mutex::new(LruCache::sparse(size));
         Self(Arc::new(PlatformParts { config: config.clone(), client, buckets, metrics, clock, accounts }))

@@ -11,7 +11,7 @@ pub const DOCUMENT_MAX: u64 = 64 * 1_024;
 /// Maximum length of a URL, in bytes.
 const URL_MAX: usize = 1_024;
 
-/// Issuer, exactly as the provider names itself: a final slash makes a difference.
+/// Issuer as it was entered: a final slash more or less makes no difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuerUrl(String);
 
@@ -30,6 +30,11 @@ impl IssuerUrl {
     pub fn document_url(&self) -> String {
         format!("{}/.well-known/openid-configuration", self.0.trim_end_matches('/'))
     }
+}
+
+/// Whether two texts name one issuer. Forms and consoles add and drop the final slash.
+pub fn is_same_issuer(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
 /// Parses an endpoint to which a browser or this service is sent: https, or a host of the operator's own network.
@@ -80,7 +85,7 @@ impl ProviderDocument {
     /// host of the operator's own network, unless the issuer itself is there: a stranger's document must not point inside.
     pub fn read(issuer: &IssuerUrl, body: &[u8], is_own: impl Fn(&str) -> bool) -> Result<Self, SsoFault> {
         let raw: RawDocument = serde_json::from_slice(body).map_err(|_| SsoFault::Document)?;
-        if raw.issuer != issuer.0 {
+        if !is_same_issuer(&raw.issuer, &issuer.0) {
             return Err(SsoFault::IssuerDiffers);
         }
         // A type may name several parts; only the code alone is used.
@@ -108,6 +113,12 @@ impl ProviderDocument {
             names_itself: raw.authorization_response_iss_parameter_supported,
         })
     }
+}
+
+/// Returns the issuer that a document names, if it is a URL.
+pub fn named_issuer(body: &[u8]) -> Option<String> {
+    let RawDocument { issuer, .. } = serde_json::from_slice(body).ok()?;
+    endpoint(&issuer, |_| true).map(|_| issuer)
 }
 
 #[cfg(test)]
@@ -200,7 +211,7 @@ mod tests {
             read(&document)
         };
         for (field, value, fault) in [
-            ("issuer", json!("https://id.example.com/realms/staff/"), SsoFault::IssuerDiffers),
+            ("issuer", json!("https://id.example.com/realms/other"), SsoFault::IssuerDiffers),
             ("issuer", json!("https://login.example.com/{tenantid}/v2.0"), SsoFault::IssuerDiffers),
             ("issuer", json!(7), SsoFault::Document),
             ("authorization_endpoint", json!("javascript:alert(1)"), SsoFault::Endpoint),
@@ -216,6 +227,13 @@ mod tests {
         assert!(
             changed("token_endpoint_auth_methods_supported", json!(["client_secret_post"])).unwrap().secret_in_body
         );
+        let slashed = changed("issuer", json!("https://id.example.com/realms/staff/")).unwrap();
+        assert_eq!(slashed.issuer, "https://id.example.com/realms/staff/");
+        let named = |issuer: Value| named_issuer(json!({ "issuer": issuer }).to_string().as_bytes());
+        assert_eq!(named(json!("https://a.example/x")).as_deref(), Some("https://a.example/x"));
+        for none in [json!("javascript:alert(1)"), json!("a"), json!(7)] {
+            assert_eq!(named(none), None);
+        }
         assert!(changed("authorization_response_iss_parameter_supported", json!(true)).unwrap().names_itself);
         let issuer = IssuerUrl::parse(ISSUER, |_| false).unwrap();
         assert_eq!(ProviderDocument::read(&issuer, b"<html>", |_| false), Err(SsoFault::Document));

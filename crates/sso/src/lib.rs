@@ -10,7 +10,7 @@ mod flow;
 mod keys;
 mod token;
 
-pub use discovery::{DOCUMENT_MAX, IssuerUrl, ProviderDocument};
+pub use discovery::{DOCUMENT_MAX, IssuerUrl, ProviderDocument, is_same_issuer, named_issuer};
 pub use exchange::{ANSWER_MAX, CodeExchange, CodeRequest, read_answer};
 pub use fault::SsoFault;
 pub use flow::{FLOW_RANDOM_BYTES, SsoFlow};

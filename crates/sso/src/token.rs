@@ -6,6 +6,7 @@ use probity_mail::time::Millis;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::discovery::is_same_issuer;
 use crate::fault::SsoFault;
 use crate::keys::SigningKeys;
 
@@ -89,7 +90,7 @@ impl TokenCheck<'_> {
     }
 
     fn judge(&self, claims: RawClaims) -> Result<IdClaims, SsoFault> {
-        if claims.iss != self.issuer {
+        if !is_same_issuer(&claims.iss, self.issuer) {
             return Err(SsoFault::TokenIssuer);
         }
         let (is_ours, alone) = match &claims.aud {
@@ -118,7 +119,7 @@ impl TokenCheck<'_> {
             email: claims.email,
             email_verified,
             name: claims.name,
-            is_google: self.issuer == GOOGLE,
+            is_google: is_same_issuer(self.issuer, GOOGLE),
             hosted_domain: claims.hd,
         })
     }

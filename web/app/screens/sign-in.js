@@ -12,7 +12,9 @@ import { Door } from "../ui/door.js";
 /** @param {{ parts: string[] }} props any location: every page sends visitors here until they sign in */
 export function Screen({ parts }) {
   const [email, setEmail] = useState("");
-  const address = html`<${Field} label=${t("sign-in.email")} type="email" autocomplete="username" required value=${email} set=${setEmail} />`;
+  // A notice takes the focus, so that it is read out.
+  const told = ["sso", "link"].some((name) => where.value.query.has(name));
+  const address = html`<${Field} label=${t("sign-in.email")} type="email" autocomplete="username" required focused=${!told} value=${email} set=${setEmail} />`;
   return html`<${Door}>
     ${parts[0] === "sign-in" && parts[1] === "forgotten" ? html`<${Forgotten} email=${email} address=${address} />` : html`<${SignIn} email=${email} address=${address} />`}
   <//>`;
@@ -39,6 +41,13 @@ function SignIn({ email, address }) {
 
   const refusal = where.value.query.get("sso");
   const options = useFetched((signal) => ask("GET", "/app/sign-in", { signal }), []);
+  const url = options.value?.https_url;
+  if (url && !isSecureContext) {
+    return html`<section class="card">
+      <h1>${t("sign-in.title")}</h1>
+      <${Note} kind="warning">${t("sign-in.https")} <a href=${url}>${url}</a><//>
+    </section>`;
+  }
   return html`<section class="card">
       <h1>${t("sign-in.title")}</h1>
       ${refusal && html`<${Note} key=${refusal} kind="warning" focused=${true}>${says(`sso.refused.${refusal}`) ? t(`sso.refused.${refusal}`) : t("sso.refused.other")}<//>`}

@@ -1,7 +1,7 @@
 /**
  * Toasts, announced by screen readers. Success messages disappear after a delay, longer with an undo offer. Errors stay until
  * closed, because nothing else on the page reports them. Signing out removes all toasts; leaving the page removes its undo
- * offers.
+ * offers and its errors.
  */
 import { effect, html, signal, useEffect, useState } from "../../vendor/lib.js";
 import { Refused } from "../api.js";
@@ -13,8 +13,9 @@ import { Failure } from "./notes.js";
 
 const SHOWN_MS = 6_000;
 const UNDO_MS = 15_000;
+const LEAVING_MS = 1_000;
 
-/** @typedef {{ id: number, text?: string, undo?: () => Promise<unknown>, failure?: unknown }} Toast */
+/** @typedef {{ id: number, at: number, text?: string, undo?: () => Promise<unknown>, failure?: unknown }} Toast */
 
 const shown = signal(/** @type {Toast[]} */ ([]));
 let last = 0;
@@ -22,9 +23,9 @@ let last = 0;
 /** Toast containers, the last opened at the end: an open dialog makes everything outside it inert. */
 const places = signal(/** @type {object[]} */ ([]));
 
-/** @param {Omit<Toast, "id">} what */
+/** @param {Omit<Toast, "id" | "at">} what */
 function show(what) {
-  shown.value = [...shown.value, { id: ++last, ...what }];
+  shown.value = [...shown.value, { id: ++last, at: performance.now(), ...what }];
 }
 
 /** @param {number} id */
@@ -45,13 +46,14 @@ whenGone(() => {
   shown.value = [];
 });
 
-/** Location and mode of the current undo offers. A filter is not part of the location. */
+/** Location and mode of the current undo offers and errors. A filter is not part of the location. */
 let offered = "";
 effect(() => {
   const here = JSON.stringify([testing.value, where.value.parts]);
   if (here === offered) return;
   offered = here;
-  shown.value = shown.peek().filter((one) => !one.undo);
+  // What an act reports while it leaves the page belongs to the next one.
+  shown.value = shown.peek().filter((one) => !one.undo && (!one.failure || performance.now() - one.at < LEAVING_MS));
 });
 
 /** @param {unknown} failure */

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
 import { OWNER, heading, newReader, settled, signOut } from "./reader.mjs";
+import { start } from "./server.mjs";
 
 const GRACE = { email: "grace@example.com", name: "Grace Hopper", password: "nanoseconds are that long" };
 
@@ -122,4 +123,25 @@ test("somebody in several organizations chooses one when they sign in", async ()
   await chooses.page.getByRole("button", { name: "Second Street Ltd" }).waitFor();
   chooses.nothingWrong();
   await chooses.context.close();
+});
+
+test("over http, the sign-in page of an https address leads there and asks for no password", async () => {
+  const url = "https://verify.example.com";
+  const published = await start({ env: { PROBITY_SERVER__PUBLIC_URL: url } });
+  const origin = "http://verify.example.com";
+  const visitor = await newReader(browser, { ...published, origin });
+  try {
+    await visitor.page.route(`${origin}/**`, (route) => route.continue({ url: route.request().url().replace(origin, published.origin) }));
+    await visitor.page.goto(`${origin}/`);
+    await visitor.page.getByText("This page was opened without encryption").waitFor();
+    assert.equal(await visitor.page.getByRole("link", { name: url }).getAttribute("href"), url);
+    assert.equal(await visitor.page.getByLabel("Password").count(), 0);
+    const refused = await visitor.page.evaluate(() => fetch("/app/sign-in", {
+      method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ email: "a@example.com", password: "x" }),
+    }).then((response) => response.json()));
+    assert.match(refused.error.message, /open https:\/\/verify\.example\.com$/);
+  } finally {
+    await visitor.context.close();
+    await published.stop();
+  }
 });

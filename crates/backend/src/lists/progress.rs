@@ -6,6 +6,8 @@ use probity_contract::timestamp::Timestamp;
 use probity_mail::facts::lists::Lists;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
+use probity_store::accounts::keys;
+use probity_store::activity::events::EventActor;
 use probity_store::jobs::{self, Job, JobCounts, WaitingRows};
 use probity_store::{Conn, OrgNo, StoreError, uploads};
 use serde::{Serialize, Serializer};
@@ -18,6 +20,8 @@ pub struct JobProgress {
     source_integration: Option<String>,
     /// Name given by a user, or that of the file.
     name: Option<String>,
+    /// Name of the key that submitted it, if it has no name itself.
+    key: Option<String>,
     tags: Vec<String>,
     started_at: Option<Timestamp>,
     /// Time at which its rows were removed.
@@ -133,6 +137,17 @@ struct JobCredits {
     returned: i64,
 }
 
+/// Returns the name of the key that submitted a job without a name.
+pub async fn key_of_unnamed(conn: &mut Conn, job: &Job) -> Result<Option<String>, StoreError> {
+    let Some(actor) = job.actor.as_deref().filter(|_| job.title.is_none()) else { return Ok(None) };
+    let EventActor::ApiKey(id) = EventActor::from_json(actor)? else { return Ok(None) };
+    match keys::by_id(conn, job.org, id).await {
+        Ok(key) => Ok(Some(key.name)),
+        Err(StoreError::NotFound) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 impl JobProgress {
     /// Reads the progress of a job; `test` selects a job of a test key. The parts are read one after the other, so sums may
     /// differ by rows settled in between.
@@ -147,12 +162,14 @@ impl JobProgress {
         let returned = (job.rows - job.charged - set_aside).max(0);
         let credits = JobCredits { spent: job.charged, set_aside, returned };
         let of_file = uploads::rows_of_job(conn, org, job.no).await?;
+        let key = key_of_unnamed(conn, &job).await?;
         Ok(Self {
             id: job.id,
             credits: (job.source != WIDGET && !job.test).then_some(credits),
             source: job.source,
             source_integration: job.integration,
             name: job.title,
+            key,
             tags: job.tags,
             started_at: job.started_at.map(Into::into),
             purged_at: job.purged_at.map(Into::into),

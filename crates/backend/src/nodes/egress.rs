@@ -24,6 +24,8 @@ use crate::nodes::verifier::Verifier;
 const FIRST: Duration = Duration::from_secs(10);
 /// Interval between complete checkups. Listings change within hours, and block lists discourage frequent queries.
 const EVERY: Duration = Duration::from_hours(1);
+/// Minimum pause before a checkup that somebody asked for.
+const SOON: Duration = Duration::from_secs(5);
 /// Interval between essential checkups while mail servers cannot be probed, or while all connections fail.
 const AGAIN: Duration = Duration::from_mins(1);
 
@@ -212,14 +214,15 @@ impl Egress {
         serde_json::to_string(&state).expect("a state is plain JSON")
     }
 
-    /// Runs checkups until `ending` is canceled: the essential part at once and after possible changes, all of it every hour.
+    /// Runs checkups until `ending` is canceled: the essential part at once and after possible changes, all of it every hour and
+    /// when somebody asks for it.
     pub async fn run(self: Arc<Self>, clock: EngineClock, ending: CancellationToken) {
         let Some(checkup) = &self.checkup else { return };
         let Some(checks) = ending.run_until_cancelled(checkup.essentials()).await else { return };
         self.note(clock.now(), checks, false);
         let (mut since_all, mut pause, mut attempts) = (EVERY, FIRST, self.attempts());
-        while ending.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
-            since_all += pause;
+        while let Some(is_asked) = ending.run_until_cancelled(self.pass(pause)).await {
+            since_all = if is_asked { EVERY } else { since_all + pause };
             pause = AGAIN;
             let has_connected = self.attempts().made > attempts.made;
             let is_failing = self.attempts().only_failed_since(&mut attempts);
@@ -234,6 +237,12 @@ impl Egress {
             let Some(checks) = ending.run_until_cancelled(checks).await else { return };
             self.note(clock.now(), checks, has_connected);
         }
+    }
+
+    /// Waits, at most for `pause`; true if somebody asked for a checkup meanwhile.
+    async fn pass(&self, pause: Duration) -> bool {
+        tokio::time::sleep(SOON).await;
+        tokio::time::timeout(pause.saturating_sub(SOON), self.presence.asked_again()).await.is_ok()
     }
 
     /// Returns the connections to MX hosts so far.

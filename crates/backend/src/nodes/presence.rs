@@ -10,6 +10,7 @@ use probity_engine::locked;
 use probity_mail::time::Millis;
 use probity_store::nodes::{self, NodeLease, StoredNode, clock};
 use probity_store::{Store, StoreError, work};
+use tokio::sync::Notify;
 
 use crate::nodes::asking::AskingState;
 use crate::nodes::roles::NodeRole;
@@ -42,6 +43,8 @@ pub struct NodePresence {
     chunks: AtomicI64,
     imports: AtomicI64,
     asking: Mutex<AskingState>,
+    /// Asks for a checkup now.
+    again: Notify,
 }
 
 impl NodePresence {
@@ -74,7 +77,18 @@ impl NodePresence {
             imports: AtomicI64::new(0),
             // Without checkups, as with simulated mail servers, nothing is restricted.
             asking: Mutex::new(AskingState::Able),
+            again: Notify::new(),
         }
+    }
+
+    /// Makes the checkup repeat soon.
+    pub fn check_again(&self) {
+        self.again.notify_one();
+    }
+
+    /// Waits for [`Self::check_again`].
+    pub(super) async fn asked_again(&self) {
+        self.again.notified().await;
     }
 
     pub fn id(&self) -> NodeId {

@@ -111,6 +111,8 @@ pub(super) struct FileTable {
     pub(super) about: FileFacts,
     filling: TableFilling,
     pub(super) rows: u64,
+    /// Whether the first row is a header or a title.
+    titled: bool,
     /// Size of all texts so far, in bytes.
     bytes: usize,
     /// First rows, until the column is chosen.
@@ -135,6 +137,7 @@ impl FileTable {
             about,
             filling: TableFilling::default(),
             rows: 0,
+            titled: false,
             bytes: 0,
             sample: Vec::new(),
             #[cfg(feature = "xlsx")]
@@ -184,7 +187,11 @@ impl FileTable {
     }
 
     pub(super) fn take(&mut self, row: FileRow) -> Result<(), Unread> {
-        if self.rows == self.wish.rows_max {
+        // A first row without an address is a header or a title, and not one of them.
+        if self.rows == 0 && self.about.kind != FileKind::Jsonl {
+            self.titled = !row.iter().any(|cell| cell.contains('@'));
+        }
+        if self.rows == self.wish.rows_max.saturating_add(self.titled.into()) {
             return Err(FileFault::TooManyRows(self.wish.rows_max).into());
         }
         self.rows += 1;

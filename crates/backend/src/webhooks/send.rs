@@ -23,10 +23,9 @@ use probity_connectors::retry_after_ms;
 use probity_contract::published::webhooks::{DeliveryFailure, URL_MAX, USER_AGENT};
 use probity_engine::clock::EngineClock;
 use probity_engine::net::Stream;
-use rustls::RootCertStore;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::outbound::{DialFailure, Dialer, HttpTarget, UrlGuard};
+use crate::outbound::{Authorities, DialFailure, Dialer, HttpTarget, UrlGuard};
 
 /// Maximum size of the head of a response, in bytes.
 pub const HEAD_MAX: usize = 16 * 1_024;
@@ -89,12 +88,12 @@ pub struct Sender {
 impl Sender {
     /// Creates a sender that trusts the public certificate authorities.
     pub fn new(guard: Arc<UrlGuard>, limits: SendLimits, clock: EngineClock) -> Self {
-        Self { guard, dialer: Dialer::public(), limits, clock }
+        Self::trusting(&Authorities::default(), guard, limits, clock)
     }
 
-    /// Creates a sender that trusts these certificate authorities.
-    pub fn believing(roots: RootCertStore, guard: Arc<UrlGuard>, limits: SendLimits, clock: EngineClock) -> Self {
-        Self { guard, dialer: Dialer::believing(roots), limits, clock }
+    /// Creates a sender that also trusts the operator's.
+    pub fn trusting(own: &Authorities, guard: Arc<UrlGuard>, limits: SendLimits, clock: EngineClock) -> Self {
+        Self { guard, dialer: Dialer::trusting(own), limits, clock }
     }
 
     /// Returns the time after which every attempt has ended, in milliseconds.

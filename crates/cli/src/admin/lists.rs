@@ -132,6 +132,7 @@ const JOBS: &[AnswerColumn] = &[
     at_or("UNDELIVERABLE", "/results/undeliverable", "-"),
     at_or("RISKY", "/results/risky", "-"),
     at_or("UNKNOWN", "/results/unknown", "-"),
+    at("NAME", "/name"),
 ];
 
 const JOB: &[AnswerColumn] = &[

@@ -1,19 +1,24 @@
 //! Usage and timeline.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, anyhow};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_contract::published::activity::reports::UsagePeriod;
-use probity_contract::published::activity::timeline::Timeline;
+use probity_contract::published::activity::timeline::{Timeline, TimelineEvent};
+use probity_service::accounts::keys::list_keys;
 use probity_service::activity::breakdown::get_usage_breakdown;
 use probity_service::activity::reports::{get_daily_usage, get_usage};
 use probity_service::activity::timeline::get_timeline;
 use probity_service::app::App;
+use probity_service::callers::caller::Caller;
 use probity_service::lists::providers::count_providers;
+use probity_service::operator::people::list_people;
 use serde_json::Value;
 
 use super::OrgFlag;
-use super::operator::{OrMissing as _, act_for, query};
+use super::operator::{OrMissing as _, WHOLE, act_for, query};
 use crate::output::printout::{AnswerView, OneField, Printout, join};
 use crate::output::table::{self, AnswerColumn, at, at_or, field, field_or, made, time};
 
@@ -129,11 +134,12 @@ const PROVIDERS: &[AnswerColumn] = &[
     at("UNKNOWN", "/unknown"),
 ];
 
-const EVENTS: &[AnswerColumn] = &[
+pub(super) const EVENTS: &[AnswerColumn] = &[
     time("AT", "/at"),
     at("WHAT", "/type"),
     made("WHO", |event| {
-        let who = [field(event, "/actor/type"), field(event, "/actor/id")].join(" ");
+        let id = field(event, "/actor/id");
+        let who = [field(event, "/actor/type"), field_or(event, "/actor/name", &id)].join(" ");
         if who.trim().is_empty() { "unknown".to_owned() } else { who.trim().to_owned() }
     }),
     made("DETAIL", detail),
@@ -151,11 +157,18 @@ fn detail(event: &Value) -> String {
     match event["type"].as_str() {
         Some("job") => {
             let [id, status] = ["/job/id", "/job/status"].map(|pointer| field(event, pointer));
-            format!("{id} {status}, by {}", field_or(event, "/trigger", "unknown"))
+            let name = event["job"]["name"].as_str().map(|name| format!("{name}: ")).unwrap_or_default();
+            format!("{name}{id} {status}, by {}", field_or(event, "/trigger", "unknown"))
         }
         Some("settings_change") => {
             let [before, after] = ["/before", "/after"].map(|at| field_or(event, at, "none"));
             format!("{}: {before} to {after}", field(event, "/setting"))
+        }
+        Some("connection_change") => {
+            let [provider, change] = ["/provider", "/change"].map(|pointer| field(event, pointer));
+            let run = event["run_id"].as_str().map(|run| format!(", {run}")).unwrap_or_default();
+            let contacts = event["contacts"].as_i64().map(|n| format!(", contacts: {n}")).unwrap_or_default();
+            format!("{provider}: {change}{run}{contacts}")
         }
         _ => field(event, "/kind"),
     }
@@ -218,12 +231,32 @@ const BREAKDOWN: AnswerView = AnswerView::Text(|usage| {
     table::lines(&["ID", "NAME", "VERIFIED", "CHARGED"], named.chain(rest))
 });
 
+/// Returns the names of keys and members by ID.
+async fn names(app: &App, caller: &Caller) -> Result<BTreeMap<String, String>> {
+    let keys = list_keys(app, caller, WHOLE).await?.data.into_iter().map(serde_json::to_value);
+    let users = list_people(app, caller.org_id()).await?.data.into_iter().map(serde_json::to_value);
+    let named =
+        |of: Value| Some((of["id"].as_str()?.to_owned(), of["name"].as_str().or(of["email"].as_str())?.to_owned()));
+    Ok(keys.chain(users).collect::<Result<Vec<_>, _>>()?.into_iter().filter_map(named).collect())
+}
+
+/// Adds the actor's present name to an event.
+fn with_name(event: &TimelineEvent, names: &BTreeMap<String, String>) -> Result<Value> {
+    let mut event = serde_json::to_value(event)?;
+    if let Some(name) = event["actor"]["id"].as_str().and_then(|id| names.get(id)) {
+        event["actor"]["name"] = name.as_str().into();
+    }
+    Ok(event)
+}
+
 pub(super) async fn timeline(app: &App, args: &TimelineArgs) -> Result<Printout> {
     let asked = query([("days", Some(&*args.days.to_string())), ("limit", Some(&*args.limit.to_string()))])?;
     let caller = act_for(app, &args.org).await?;
     let Timeline { window, summary, events, .. } = get_timeline(app, &caller, asked).await?;
     if !args.summary {
-        return Printout::of(events, AnswerView::Rows(EVENTS));
+        let names = names(app, &caller).await?;
+        let named = events.iter().map(|event| with_name(event, &names)).collect::<Result<Vec<_>>>()?;
+        return Printout::of(named, AnswerView::Rows(EVENTS));
     }
     let view = AnswerView::Text(|of| {
         let triggers = table::entries(["STARTED BY", "JOBS"], of, "/summary/jobs_by_trigger");

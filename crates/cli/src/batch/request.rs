@@ -52,7 +52,7 @@ impl From<ListFormat> for OutputFormat {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent")]
 pub(crate) struct BatchArgs {
-    /// List to verify; `-` is standard input
+    /// List to verify: CSV, a workbook (.xlsx), JSON lines or one address per line; `-` is standard input
     #[arg(value_name = "INPUT", required_unless_present = "resume")]
     pub input: Option<PathBuf>,
     /// Output file; default and `-`: standard output

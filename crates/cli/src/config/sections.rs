@@ -35,6 +35,8 @@ sections! {
         helo: String = "";
         /// `"polite"` follows each provider's policy; `"open"` is for your own servers, private networks and benchmarks.
         profile: PaceProfile = "polite";
+        /// Whether live lists start although no source IP has a valid PTR record, without which many servers refuse.
+        without_ptr: bool = false;
         /// Port of MX hosts; change it in tests only.
         port: WholeNumber<u16, 1, 65_535> = 25;
         /// Whether to use STARTTLS when a server offers it.
@@ -127,7 +129,7 @@ sections! {
         /// [Roles](postgresql.md#several-nodes) of this node: `"api"`, `"worker"` (jobs), `"delivery"` (webhooks, callbacks, mail),
         /// `"schedule"` (maintenance).
         roles: Roles = ["api", "worker", "delivery", "schedule"];
-        /// URL that customers use, `"https://verify.example.com"`. `""`: `http://` and the first listen address.
+        /// URL that customers use, `"https://verify.example.com"`, without a path. `""`: `http://` and the first listen address.
         public_url: PublicUrl = "";
         /// Directory for the database and the pepper. `""`: `probity` in `$XDG_DATA_HOME` (`~/.local/share`); for root,
         /// `/var/lib/probity`.
@@ -254,6 +256,13 @@ sections! {
         directory: Option<PathBuf> = "";
         /// First pause of a run after a platform did not answer as it should. It doubles with each failure in a row, up to `"1h"`.
         pause: Deadline = "5s";
+    }
+
+    /// TLS of webhooks, callbacks, connections, single sign-on and the mail relay.
+    ["tls"] tls: TlsSection {
+        /// PEM file with certificate authorities of your own, trusted besides the public ones. `""`: the file that the environment
+        /// variable `SSL_CERT_FILE` names, if it is set.
+        ca_file: Option<PathBuf> = "";
     }
 
     /// Dashboard sessions.

@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub plans: Arc<Plans>,
     /// Outgoing mail; `None` sends none.
     pub mail: Option<MailConfig>,
+    /// File with certificate authorities of the operator.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Layers {
@@ -55,6 +57,7 @@ impl Layers {
             batch_slots: serve::batch_slots(sections.batch.slots.get(), sections.limits.domains.get()),
             plans: Arc::new(plans.map_err(|message| anyhow!("{}{message}", self.in_file()))?),
             mail: serve::mail(self, &sections.mail, sections.server.public_url.0.as_deref())?,
+            ca_file: sections.tls.ca_file.clone().or_else(|| self.ssl_cert_file.clone()),
             data,
             sections,
         })

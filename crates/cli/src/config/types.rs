@@ -153,9 +153,14 @@ impl KeyValue for PublicUrl {
             return Ok(Self(None));
         }
         let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
+        let host = host.trim_end_matches('/');
         let plain = host.bytes().all(|b| b.is_ascii_graphic() && !b"?#@\"'\\".contains(&b));
-        if !plain || host.trim_end_matches('/').is_empty() {
+        if !plain || host.is_empty() {
             return Err("must look like \"https://verify.example.com\"".to_owned());
+        }
+        if let Some((_, path)) = host.split_once('/') {
+            let what = "the service needs a host name or a port of its own, such as \"https://verify.example.com\"";
+            return Err(format!("has the path \"/{path}\": {what}"));
         }
         Ok(Self(Some(text.trim_end_matches('/').to_owned())))
     }

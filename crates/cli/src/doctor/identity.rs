@@ -7,7 +7,7 @@ use probity_engine::net::ProbeSource;
 use probity_engine::net::real::reverse_name;
 use probity_mail::dns::{DnsAnswer, DnsRecord, QueryKind};
 
-use super::{Check, DoctorInputs};
+use super::{Check, CheckOutcome, DoctorInputs};
 
 /// Short description that identifies a source.
 pub(super) fn of(source: &ProbeSource) -> String {
@@ -18,9 +18,22 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     let mut checks = Vec::new();
     for source in &patient.settings.engine.sources {
         checks.push(helo(source));
-        checks.push(reverse(patient, source).await.about(Essential::ReverseName));
+        let found = reverse(patient, source).await.about(Essential::ReverseName);
+        checks.push(judged(found, patient.settings.sections.probe.without_ptr));
     }
     checks
+}
+
+/// Weighs a check of the reverse name: if the operator goes without one, it is a warning.
+fn judged(check: Check, is_optional: bool) -> Check {
+    match check.outcome {
+        CheckOutcome::Fail if is_optional => Check { outcome: CheckOutcome::Warn, ..check },
+        CheckOutcome::Fail => {
+            let advice = format!("{}; to start lists without one: probe.without_ptr = true", check.advice);
+            Check { advice, ..check }
+        }
+        CheckOutcome::Ok | CheckOutcome::Warn => check,
+    }
 }
 
 fn helo(source: &Arc<ProbeSource>) -> Check {
@@ -79,5 +92,21 @@ async fn reverse(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
             Check::fail(name, found, format!("add an address record for {helo} with {address} to your DNS"))
         }
         None => Check::warn(name, format!("{helo} could not be looked up"), super::AGAIN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_backend::nodes::asking::AskingState;
+
+    use super::*;
+
+    #[test]
+    fn without_a_reverse_name_lists_start_only_if_the_operator_says_so() {
+        let missing = || Check::fail("reverse name", "no PTR record", "ask for one").about(Essential::ReverseName);
+        let state = |is_optional| AskingState::of(&[judged(missing(), is_optional)]);
+        assert_eq!((state(false), state(true)), (AskingState::NoReverseName, AskingState::Able));
+        assert_eq!(judged(missing(), true).outcome, CheckOutcome::Warn);
+        assert!(judged(missing(), false).advice.contains("probe.without_ptr = true"));
     }
 }

@@ -19,6 +19,10 @@ const HOSTS_MAX: usize = 2;
 const HEAD_START: Duration = Duration::from_secs(1);
 /// Maximum bytes read of a banner.
 const BANNER_BYTES: usize = 512;
+/// Advice for a closed port.
+pub(super) const ADVICE: &str = "ask your hosting provider to open this port for outgoing connections, or send probes \
+                                 through a SOCKS5 proxy elsewhere (`proxy` in a [[source]]); without either, no mailbox can \
+                                 be verified";
 /// Text between a host's name and the banner with which it refused.
 const REFUSED: &str = " refused us with ";
 
@@ -53,9 +57,7 @@ async fn check(patient: &DoctorInputs, source: &Arc<ProbeSource>) -> Check {
         let advice = "see what the replies and the block list checks say about your address";
         return Check::warn(name, format!("open, but refused: {}", tried.join("; ")), advice).about(Essential::Port);
     }
-    let advice = "ask your hosting provider to open this port for outgoing connections, or send probes through a SOCKS5 \
-                  proxy elsewhere (`proxy` in a [[source]]); without either, no mailbox can be verified";
-    Check::fail(name, format!("closed: {}", tried.join("; ")), advice).about(Essential::Port)
+    Check::fail(name, format!("closed: {}", tried.join("; ")), ADVICE).about(Essential::Port)
 }
 
 /// Returns the name of an MX host of a domain that sends a banner, or the failure of each.

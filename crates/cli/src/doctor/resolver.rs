@@ -9,6 +9,10 @@ use super::{Check, DoctorInputs};
 /// Limit above which a look-up slows the first probe of every domain.
 const SLOW_MS: u128 = 500;
 
+/// Advice without a resolver that responds.
+pub(super) const ADVICE: &str =
+    "check the network, and set dns.nameservers to a resolver that works; without DNS, nothing can be verified";
+
 pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
     let Some(domain) = patient.settings.sections.doctor.probe_domains.first() else {
         return vec![Check::warn(
@@ -41,12 +45,9 @@ pub(super) async fn checks(patient: &DoctorInputs) -> Vec<Check> {
                 "set dns.nameservers to a resolver that does not filter, or put a domain that receives mail first in \
                  doctor.probe_domains",
             ),
-            DnsAnswer::Failed(how) => Check::fail(
-                title,
-                format!("lookup failed: {}", super::failed_lookup(*how)),
-                "check the network, and set dns.nameservers to a resolver that works; without DNS, nothing can be \
-                 verified",
-            ),
+            DnsAnswer::Failed(how) => {
+                Check::fail(title, format!("lookup failed: {}", super::failed_lookup(*how)), ADVICE)
+            }
         };
         checks.push(if is_telling(&answer) { check.about(Essential::Resolver) } else { check });
     }

@@ -142,6 +142,9 @@ timeout = "1s"
 [allow]
 networks = ["127.0.0.0/8"]
 special_use = ["test"]
+
+[doctor]
+probe_domains = []
 "#,
         world.resolver()
     );

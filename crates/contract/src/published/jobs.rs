@@ -81,6 +81,9 @@ pub struct JobView {
     status: &'static str,
     #[schema(schema_with = sources)]
     source: String,
+    /// Name given by a user or with the submission, or that of the file; null without one.
+    #[schema(required, examples("customers.csv"))]
+    name: Option<String>,
     /// Provider, if the source is `integration`.
     #[schema(required, examples(json!(null)))]
     source_integration: Option<String>,
@@ -142,6 +145,7 @@ impl JobView {
             id: job.id,
             status: status(job.state),
             source: job.source.clone(),
+            name: job.title.clone(),
             source_integration: job.integration.clone(),
             created_at: job.created_at.into(),
             finished_at: job.finished_at.map(Into::into),

@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use probity_mail::address::{Address, AddressError};
 use probity_mail::facts::Facts;
+use probity_mail::facts::suggest::written_like;
 use probity_mail::plan::RecipientReport;
 use probity_mail::verdict::{
     CatchAll, Evidence, EvidenceSource, Finding, Flags, Mailbox, ProbeEvidence, Reason, Verdict, Verification, judge,
@@ -104,12 +105,14 @@ impl AddressSubject {
     fn verification(self, verdict: Verdict, evidence: Evidence, disposable: bool, takes_no_mail: bool) -> Verification {
         let Facts { role, free, relay, gibberish, gibberish_score, suggestion, .. } = self.facts;
         Verification {
+            suggestion: suggestion
+                .and_then(|meant| meant.asserted(takes_no_mail))
+                .map(|meant| written_like(&self.email, meant)),
             email: self.email,
             domain: self.domain,
             verdict,
             flags: Flags { role, disposable, free, relay, gibberish },
             gibberish_score,
-            suggestion: suggestion.and_then(|meant| meant.asserted(takes_no_mail)),
             evidence,
         }
     }
@@ -120,7 +123,7 @@ pub(crate) fn invalid(knowledge: &Knowledge, email: Arc<str>, error: &AddressErr
     let rule: Arc<str> = Arc::from(format!("syntax.{}", error.reason.as_str()));
     let finding = Finding { reason: Reason::Invalid, meta: Cow::Borrowed("syntax"), rule: rule.clone() };
     Verification {
-        suggestion: knowledge.lists.suggest_text(&email),
+        suggestion: knowledge.lists.suggest_text(&email).map(|meant| written_like(&email, meant)),
         email,
         domain: Arc::from(""),
         verdict: Verdict::of(vec![finding], &rule),

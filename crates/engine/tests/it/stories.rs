@@ -95,6 +95,14 @@ async fn two_slips_lead_only_away_from_domains_that_take_no_mail() {
         let meant = meant.map(|meant| format!("ann@{meant}"));
         assert_eq!(said.suggestion, meant, "{domain}: {}", brief(&said));
     }
+    // A suggestion has the form of the address that was given.
+    for (typed, meant) in [
+        ("ann@b\u{fc}cher,com", "ann@b\u{fc}cher.com"),
+        ("ann@b\u{fc}cher.con", "ann@b\u{fc}cher.com"),
+        ("ann@xn--bcher-kva.con", "ann@xn--bcher-kva.com"),
+    ] {
+        assert_eq!(lab.live(typed).await.suggestion.as_deref(), Some(meant), "{typed}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

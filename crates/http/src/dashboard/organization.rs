@@ -13,13 +13,18 @@ use probity_service::connections::trial::{RuleTrial, TriedAddress, try_keyword_r
 use probity_service::lists::lookup::{AddressPlaces, LookupQuery, find_places};
 use probity_service::lists::providers::{ProviderCounts, ProvidersQuery, count_providers};
 use probity_service::lists::trial::{self, SettingsTrial};
-use probity_service::operator::egress::{EgressWays, list_ways};
+use probity_service::operator::egress::{self, CheckingAgain, EgressWays, list_ways};
 
 use crate::handler::{Answer, Asking, Call, Created, JsonBody, PathId, answer, created};
 
 /// Returns the outbound SMTP health of all live nodes.
 pub(crate) async fn get_ways(Call(app, caller): Call) -> Answer<EgressWays> {
     answer(list_ways(&app, &caller).await)
+}
+
+/// Repeats the checkup of this node.
+pub(crate) async fn check_again(Call(app, caller): Call) -> Answer<CheckingAgain> {
+    answer(egress::check_again(&app, &caller).await)
 }
 
 /// Returns the steps that a new organization has taken.

@@ -1,6 +1,7 @@
 //! Request schemas of `/v1/batch-verify` and of suppression lists. The service parses these bodies in pieces
 //! (`probity_lists::submission`), so values of these types are never created.
 
+use probity_account::name::NAME_MAX;
 use probity_contract::schema;
 use probity_lists::submission::{ADDRESS_MAX_BYTES, ROWS_MAX, WEBHOOK_URL_MAX_BYTES};
 use serde_json::json;
@@ -20,12 +21,15 @@ impl PartialSchema for BatchSubmission {
             &["valid@sandbox.test", "nobody@sandbox.test"],
         );
         let means = "Callback URL that receives the finished job as a POST. Omit it, or send null, to poll instead.";
+        let name_means =
+            "Name of the list. Fields that are not known are ignored, and named in the header `X-Ignored-Fields`.";
         let url = schema::text(1..=WEBHOOK_URL_MAX_BYTES, means, "https://www.example.com/finished");
         ObjectBuilder::new()
             .description(Some("Addresses to verify."))
             .property("emails", emails)
             .required("emails")
             .property("webhook_url", schema::or_null(url.build()))
+            .property("name", schema::or_null(schema::text(1..=NAME_MAX, name_means, "Newsletter, spring").build()))
             .into()
     }
 }

@@ -45,10 +45,15 @@ impl PageTransport {
         }
     }
 
-    /// Refuses passwords over a public network.
-    pub(crate) fn check(self) -> Result<Self, Refusal> {
+    /// Refuses passwords over a public network, and from pages whose browser would drop the cookie.
+    pub(crate) fn check(self, headers: &HeaderMap, public_url: Option<&str>) -> Result<Self, Refusal> {
         match self {
             Self::Open => Err(ApiError::forbidden_scope("sign-in needs HTTPS; set server.public_url").into()),
+            Self::Secure if drops_secure_cookies(headers) => {
+                let address = public_url.unwrap_or("its https address");
+                let what = format!("sign-in needs HTTPS, and this page was opened over http; open {address}");
+                Err(ApiError::forbidden_scope(what).into())
+            }
             passing => Ok(passing),
         }
     }
@@ -61,6 +66,13 @@ impl PageTransport {
     fn attributes(self) -> &'static str {
         if self == Self::Secure { "Path=/; Secure; HttpOnly; SameSite=Lax" } else { "Path=/; HttpOnly; SameSite=Lax" }
     }
+}
+
+/// Returns whether a page was opened over http, and its browser drops secure cookies. Those that keep them, as on loopback, also
+/// send `Sec-Fetch-Site`.
+fn drops_secure_cookies(headers: &HeaderMap) -> bool {
+    let is_http = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"http://"));
+    is_http && !headers.contains_key("sec-fetch-site")
 }
 
 /// Returns whether a host is this machine, or reachable from private networks only.
@@ -137,6 +149,8 @@ fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderName;
+
     use super::*;
 
     fn with(lines: &[&str]) -> HeaderMap {
@@ -164,7 +178,26 @@ mod tests {
         for (public_url, host, expected) in cases {
             assert_eq!(PageTransport::of(public_url, host), expected, "{public_url:?} {host:?}");
         }
-        assert!(PageTransport::Open.check().is_err());
+        assert!(PageTransport::Open.check(&HeaderMap::new(), None).is_err());
+    }
+
+    #[test]
+    fn a_page_whose_cookie_would_be_dropped_learns_the_address_to_open() {
+        let said = |transport: PageTransport, pairs: &[(&'static str, &str)], public_url| {
+            let headers = pairs.iter().map(|&(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+            let headers = headers.collect();
+            transport.check(&headers, public_url).map_err(|refusal| refusal.message().to_owned())
+        };
+        let over_http = [("origin", "http://verify.example.com")];
+        let refused = said(PageTransport::Secure, &over_http, Some("https://verify.example.com")).unwrap_err();
+        assert!(refused.ends_with("open https://verify.example.com"), "{refused}");
+        assert!(said(PageTransport::Secure, &over_http, None).is_err());
+        let on_loopback = [("origin", "http://localhost:8080"), ("sec-fetch-site", "same-origin")];
+        for passing in [&on_loopback[..], &[("origin", "https://verify.example.com")], &[]] {
+            assert_eq!(said(PageTransport::Secure, passing, None), Ok(PageTransport::Secure), "{passing:?}");
+        }
+        let near = [("origin", "http://192.168.7.7")];
+        assert_eq!(said(PageTransport::Plain, &near, None), Ok(PageTransport::Plain));
     }
 
     #[test]

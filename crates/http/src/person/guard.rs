@@ -134,7 +134,8 @@ fn visit(app: &App, request: &mut Request) -> Result<PageTransport, Refusal> {
     if !origin::is_safe(request.method()) {
         origin::check(request, public_url)?;
     }
-    let transport = PageTransport::of(public_url, origin::host(request)).check()?;
+    let host = origin::host(request.uri(), request.headers());
+    let transport = PageTransport::of(public_url, host).check(request.headers(), public_url)?;
     let visitor = Visitor {
         network: Network::of(auth::from(app, request)),
         client: client::describe(request.headers()),

@@ -5,7 +5,7 @@
 //! a page of another site can neither sign a user in nor use up a link.
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, Method, Uri, header};
 use probity_access::minting;
 use probity_contract::error::{ApiError, Code};
 
@@ -17,14 +17,20 @@ pub(crate) fn is_safe(method: &Method) -> bool {
 }
 
 /// Returns the host that the client requested.
-pub(crate) fn host(request: &Request) -> Option<&str> {
-    let named = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
-    request.uri().authority().map(axum::http::uri::Authority::as_str).or(named)
+pub(crate) fn host<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
+    let named = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    uri.authority().map(axum::http::uri::Authority::as_str).or(named)
+}
+
+/// Returns the origins of our own pages: the published one, and those of the host that the client requested.
+pub(crate) fn own(host: Option<&str>, public_url: Option<&str>) -> Vec<String> {
+    let by_host = ["https", "http"].iter().filter_map(|scheme| minting::origin(&format!("{scheme}://{}", host?)));
+    public_url.and_then(minting::origin).into_iter().chain(by_host).collect()
 }
 
 /// Refuses requests that do not come from our own pages.
 pub(crate) fn check(request: &Request, public_url: Option<&str>) -> Result<(), Refusal> {
-    if is_own(request.headers(), host(request), public_url) {
+    if is_own(request.headers(), host(request.uri(), request.headers()), public_url) {
         Ok(())
     } else {
         Err(ApiError::of(Code::CrossSiteRequest).into())
@@ -35,14 +41,7 @@ fn is_own(headers: &HeaderMap, host: Option<&str>, public_url: Option<&str>) -> 
     let said = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     match (said("sec-fetch-site"), said("origin")) {
         (Some(site), _) => site == "same-origin",
-        (None, Some(origin)) => {
-            let published = public_url.and_then(minting::origin);
-            let by_host = host.and_then(|host| {
-                let scheme = origin.split("://").next().filter(|scheme| matches!(*scheme, "http" | "https"))?;
-                minting::origin(&format!("{scheme}://{host}"))
-            });
-            [published, by_host].iter().flatten().any(|own| own == origin)
-        }
+        (None, Some(origin)) => own(host, public_url).iter().any(|own| own == origin),
         (None, None) => false,
     }
 }

@@ -75,6 +75,7 @@ fn of_organization() -> Vec<PageRoute> {
         row("GET", "/app/reports/providers", May(Scope::ReadReports), organization::get_providers),
         row("POST", "/app/settings/trial", May(Scope::ReadJobs), organization::try_settings),
         row("GET", "/app/egress", Running, organization::get_ways),
+        row("POST", "/app/egress", Administrator, organization::check_again),
         row("GET", "/app/first-steps", Running, organization::get_steps),
         row("PATCH", "/app/keys/{id}", May(Scope::WriteKeys), organization::patch_key),
         row("POST", "/app/keys/{id}/rotate", May(Scope::WriteKeys), organization::rotate_key),

@@ -17,6 +17,7 @@ use probity_telemetry::metrics::AuthFailure;
 use crate::callers::auth;
 use crate::edge::shell::assure;
 use crate::error::Refusal;
+use crate::person::origin;
 
 /// Admits a visitor, or returns the error; adds the headers that let the page read the response.
 pub(super) async fn enter(app: &App, parts: &Parts, now: Millis) -> Result<WidgetVisitor, Refusal> {
@@ -36,11 +37,21 @@ async fn admitted(
     let from = auth::from_parts(app, &parts.extensions, &parts.headers);
     let known = admission::recognize_key(app, &text, from, now).await.map_err(|(error, _)| error)?;
     let said = parts.headers.get(header::ORIGIN);
-    let page = recognize_page(app, known, said.map(HeaderValue::as_bytes))?;
+    let own = if said.is_none() { own_origins(app, parts) } else { Vec::new() };
+    let origins = said.map(HeaderValue::as_bytes).into_iter().chain(own.iter().map(String::as_bytes));
+    let page = recognize_page(app, known, &origins.collect::<Vec<_>>())?;
     headers.extend(said.map(|origin| (header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone())));
     let exposed = HeaderValue::from_static("retry-after, x-request-id");
     headers.push((header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed));
     Ok(admit_visitor(app, page, from, now)?)
+}
+
+/// Returns the origins of a page of this service, whose browser sends no `Origin` with a GET.
+fn own_origins(app: &App, parts: &Parts) -> Vec<String> {
+    if parts.headers.get("sec-fetch-site").is_none_or(|site| site != "same-origin") {
+        return Vec::new();
+    }
+    origin::own(origin::host(&parts.uri, &parts.headers), app.config.public_url.as_deref())
 }
 
 /// Returns the key in the query.

@@ -9,6 +9,7 @@ use probity_access::secrets::Secrets;
 use probity_account::api_key::KeyKind;
 use probity_account::credits::CreditBucket;
 use probity_account::plans::{Plan, Plans};
+use probity_backend::outbound::Authorities;
 use probity_http::service::ServiceConfig;
 use probity_service::app::ApiConfig;
 use probity_store::ScopedFutureExt as _;
@@ -181,7 +182,7 @@ enum Tls {
 
 /// Starts a relay with a self-signed certificate, and returns that certificate. The channel receives each command, prefixed
 /// with `(tls)` if it was encrypted.
-async fn secure_relay(tls: Tls) -> (SocketAddr, Vec<u8>, mpsc::UnboundedReceiver<String>) {
+async fn secure_relay(tls: Tls) -> (SocketAddr, Authorities, mpsc::UnboundedReceiver<String>) {
     let certified = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
     let certificate = certified.cert.der().clone();
     let key = rustls::pki_types::PrivateKeyDer::Pkcs8(certified.signing_key.serialize_der().into());
@@ -189,7 +190,7 @@ async fn secure_relay(tls: Tls) -> (SocketAddr, Vec<u8>, mpsc::UnboundedReceiver
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![certificate.clone()], key)
+        .with_single_cert(vec![certificate], key)
         .unwrap();
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -217,7 +218,7 @@ async fn secure_relay(tls: Tls) -> (SocketAddr, Vec<u8>, mpsc::UnboundedReceiver
             }
         }
     });
-    (address, certificate.to_vec(), heard)
+    (address, Authorities::from_pem(certified.cert.pem().as_bytes()).unwrap(), heard)
 }
 
 /// Speaks SMTP until the end or STARTTLS. Returns true for STARTTLS.
@@ -256,13 +257,10 @@ async fn listen<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-async fn service_with_password(scheme: &str, relay: SocketAddr, believed: Option<&[u8]>) -> TestApp {
+async fn service_with_password(scheme: &str, relay: SocketAddr, trusted: Option<&Authorities>) -> TestApp {
     let url = format!("{scheme}://user:password@localhost:{}", relay.port()).into();
     let mail = MailConfig::new(&url, "Probity <no-reply@example.com>", "https://verify.example.com").unwrap();
-    let mail = match believed {
-        Some(certificate) => mail.believing(certificate).unwrap(),
-        None => mail,
-    };
+    let mail = mail.trusting(&trusted.cloned().unwrap_or_default());
     TestApp::with(ServiceConfig { mail: Some(mail), ..ServiceConfig::default() }).await
 }
 

@@ -71,7 +71,9 @@ impl CsvReader {
         self.records.end();
         self.read(blocks)?;
         match self.several {
-            _ if self.has_address => Ok(LeftOut { rows: self.without, others: self.others.count() }),
+            _ if self.has_address => {
+                Ok(LeftOut { rows: self.without, others: self.others.count(), fields: Vec::new() })
+            }
             Oddity { count: 0, .. } => Err(SubmissionFault::NoRows),
             Oddity { line, .. } => Err(SubmissionFault::Line(line, SEVERAL)),
         }

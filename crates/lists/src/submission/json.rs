@@ -1,4 +1,4 @@
-//! `{"emails": [...], "webhook_url": ...}`, read piece by piece (RFC 8259).
+//! `{"emails": [...], "webhook_url": ..., "name": ...}`, read piece by piece (RFC 8259).
 //!
 //! One automaton checks the grammar of the whole body. It holds its grammar state, the kind of each open bracket, and the part of
 //! one text from earlier pieces. Relevant texts (member names, elements, the URL) are examined once complete, so a cut within one
@@ -11,18 +11,23 @@ mod token;
 
 use self::text::{closing_quote, content};
 use self::token::{Token, begins_value};
-use super::{ADDRESS_MAX_BYTES, Blocks, DEPTH_MAX, SubmissionFault, WEBHOOK_URL_MAX_BYTES};
+use super::{ADDRESS_MAX_BYTES, Blocks, DEPTH_MAX, NAME_MAX_BYTES, SubmissionFault, WEBHOOK_URL_MAX_BYTES};
 
 const TOO_LONG: &str = "may have at most 1024 bytes";
 const URL_TOO_LONG: &str = "may have at most 2048 bytes";
+const NAME_TOO_LONG: &str = "may have at most 200 characters";
+/// Maximum number of unknown members that are named, and of characters of each.
+const UNKNOWN_MAX: usize = 5;
+const UNKNOWN_CHARS_MAX: usize = 40;
 /// Maximum bytes of an escaped byte (`\u0041`).
 const ESCAPED_BYTES_MAX: usize = 6;
 
 /// Relevant members of the object. The earlier spelling of the URL still counts if the current one gives none.
-const MEMBERS: [&str; 3] = ["emails", "webhook_url", "webhookUrl"];
-/// Places of two of them.
+const MEMBERS: [&str; 4] = ["emails", "webhook_url", "webhookUrl", "name"];
+/// Places of three of them.
 const EMAILS: usize = 0;
 const WEBHOOK_URL: usize = 1;
+const NAME: usize = 3;
 
 /// Grammar state of the reader.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +61,18 @@ enum Role {
     Emails,
     Element,
     Url,
+    /// Name of the list.
+    Title,
     Ignored,
+}
+
+/// Members of the object besides the addresses.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    pub(super) webhook_url: Option<String>,
+    pub(super) name: Option<String>,
+    /// Names of the first members that are not known.
+    pub(super) unknown: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -72,7 +88,7 @@ pub(super) struct JsonReader {
     seen: [bool; MEMBERS.len()],
     /// Elements of `emails` so far.
     element: usize,
-    webhook_url: Option<String>,
+    members: Members,
     /// Bytes of the body before the current one.
     offset: usize,
     /// Part of a kept text from earlier pieces, with its opening quote.
@@ -88,7 +104,7 @@ impl JsonReader {
             member: None,
             seen: [false; MEMBERS.len()],
             element: 0,
-            webhook_url: None,
+            members: Members::default(),
             offset: 0,
             raw: Vec::new(),
         }
@@ -111,15 +127,15 @@ impl JsonReader {
         Ok(())
     }
 
-    /// Ends the body; returns the URL.
-    pub(super) fn finish(self) -> Result<Option<String>, SubmissionFault> {
+    /// Ends the body; returns the other members.
+    pub(super) fn finish(self) -> Result<Members, SubmissionFault> {
         if !matches!(self.at, JsonState::End) {
             return Err(SubmissionFault::Cut);
         }
         if !self.seen[EMAILS] {
             return Err(SubmissionFault::Member(MEMBERS[EMAILS], "is required"));
         }
-        Ok(self.webhook_url)
+        Ok(self.members)
     }
 
     /// Reads one byte that is not white space, between texts, words and numbers. A kept text begins with its quote, which is left.
@@ -172,6 +188,7 @@ impl JsonReader {
             (1, _) if self.in_name => Role::Name,
             (1, Some(EMAILS)) => Role::Emails,
             (2, Some(EMAILS)) => Role::Element,
+            (1, Some(NAME)) => Role::Title,
             (1, Some(_)) => Role::Url,
             _ => Role::Ignored,
         }
@@ -187,8 +204,8 @@ impl JsonReader {
                 blocks.room()?;
                 return if byte == b'"' { Ok(self.keep()) } else { Err(self.blame("must be a string")) };
             }
-            (Role::Url, b'"') => return Ok(self.keep()),
-            (Role::Url, byte) if byte != b'n' => return Err(self.blame("must be a string or null")),
+            (Role::Url | Role::Title, b'"') => return Ok(self.keep()),
+            (Role::Url | Role::Title, byte) if byte != b'n' => return Err(self.blame("must be a string or null")),
             _ => match Token::begin(byte) {
                 Some(token) => self.at = JsonState::Ignored(token),
                 None => self.open(byte == b'{')?,
@@ -223,6 +240,7 @@ impl JsonReader {
     fn text(&mut self, rest: &[u8], escaped: bool, blocks: &mut Blocks) -> Result<usize, SubmissionFault> {
         let (max, too_long) = match self.role() {
             Role::Url => (WEBHOOK_URL_MAX_BYTES, URL_TOO_LONG),
+            Role::Title => (NAME_MAX_BYTES, NAME_TOO_LONG),
             _ => (ADDRESS_MAX_BYTES, TOO_LONG),
         };
         let end = closing_quote(rest, usize::from(escaped || self.raw.is_empty()));
@@ -256,10 +274,11 @@ impl JsonReader {
             Role::Url if text.contains('\0') => {
                 return Err(self.blame("must not contain the character U+0000"));
             }
-            Role::Url if self.member == Some(WEBHOOK_URL) || self.webhook_url.is_none() => {
-                self.webhook_url = Some(text.to_owned());
+            Role::Url if self.member == Some(WEBHOOK_URL) || self.members.webhook_url.is_none() => {
+                self.members.webhook_url = Some(text.to_owned());
             }
             Role::Url => {}
+            Role::Title => self.members.name = Some(text.to_owned()),
             _ => {
                 blocks.keep(text);
                 self.element += 1;
@@ -272,7 +291,12 @@ impl JsonReader {
     fn named(&mut self, name: &str) -> Result<(), SubmissionFault> {
         self.at = JsonState::Colon;
         self.member = MEMBERS.iter().position(|member| *member == name);
-        let Some(member) = self.member else { return Ok(()) };
+        let Some(member) = self.member else {
+            if self.members.unknown.len() < UNKNOWN_MAX {
+                self.members.unknown.push(name.chars().take(UNKNOWN_CHARS_MAX).collect());
+            }
+            return Ok(());
+        };
         if std::mem::replace(&mut self.seen[member], true) {
             return Err(SubmissionFault::Member(MEMBERS[member], "is given twice; send it once"));
         }

@@ -125,7 +125,7 @@ fn many_addresses_become_blocks_in_order() {
         intake.push(body.as_bytes(), &mut full).unwrap();
         assert_eq!(
             intake.finish(&mut full).unwrap(),
-            Submission { webhook_url: None, rows: addresses.len(), left_out: LeftOut::default() }
+            Submission { webhook_url: None, name: None, rows: addresses.len(), left_out: LeftOut::default() }
         );
         assert_eq!(full.iter().map(|block| block.rows).collect::<Vec<_>>(), [BLOCK_ROWS, BLOCK_ROWS, 1]);
         assert_eq!(unpack(&full), addresses.iter().map(|row| row.clone().into_bytes()).collect::<Vec<_>>());

@@ -18,7 +18,7 @@ pub(crate) mod cost;
 mod ending;
 mod text;
 
-use crate::address::without_lead;
+use crate::address::{Address, MAX_PATH_BYTES, without_lead};
 use crate::facts::lists::text_set::{KeyHash, TextSet};
 use crate::facts::lists::{ListError, Lists, Membership};
 use crate::rng::stable_hash;
@@ -60,6 +60,14 @@ impl Suggestion {
     pub fn asserted(self, takes_no_mail: bool) -> Option<String> {
         (takes_no_mail || !self.is_guess).then_some(self.email)
     }
+}
+
+/// Writes a suggested address like the given text: with U-labels, unless that has A-labels itself or they would be too long.
+pub fn written_like(given: &str, suggestion: String) -> String {
+    let whole = suggestion.rsplit_once('@').zip(Address::parse(&suggestion).ok());
+    let written = whole.map(|((local, _), address)| format!("{local}@{}", address.domain().unicode()));
+    let has_a_labels = given.to_ascii_lowercase().contains("xn--");
+    written.filter(|written| !has_a_labels && written.len() <= MAX_PATH_BYTES).unwrap_or(suggestion)
 }
 
 /// A popular domain.

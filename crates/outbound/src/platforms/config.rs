@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use probity_connectors::{Catalog, ConnectorFault, HostAllowance};
 
+use crate::Authorities;
+
 /// Platforms that can be connected, and additional hosts that the operator allows.
 #[derive(Clone)]
 pub struct PlatformConfig {
@@ -12,6 +14,8 @@ pub struct PlatformConfig {
     pub hosts: HostAllowance,
     /// First pause of a run after a call that failed, in milliseconds. It doubles with each failure in a row.
     pub pause_ms: i64,
+    /// Certificate authorities that are trusted besides the public ones.
+    pub authorities: Authorities,
 }
 
 /// Usual first pause.
@@ -19,7 +23,8 @@ const PAUSE_MS: i64 = 5_000;
 
 impl Default for PlatformConfig {
     fn default() -> Self {
-        Self { catalog: Catalog::embedded().clone(), hosts: HostAllowance::default(), pause_ms: PAUSE_MS }
+        let catalog = Catalog::embedded().clone();
+        Self { catalog, hosts: HostAllowance::default(), pause_ms: PAUSE_MS, authorities: Authorities::default() }
     }
 }
 
@@ -31,6 +36,6 @@ impl PlatformConfig {
             Some(directory) => Arc::new(built_in.with_directory(directory)?),
             None => built_in.clone(),
         };
-        Ok(Self { catalog, hosts, pause_ms: PAUSE_MS })
+        Ok(Self { catalog, hosts, ..Self::default() })
     }
 }

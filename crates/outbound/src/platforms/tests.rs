@@ -16,7 +16,7 @@ use probity_mail::limits::Gcra;
 use probity_telemetry::metrics::Start;
 
 use super::*;
-use crate::{Names, NoNames};
+use crate::{Authorities, Names, NoNames};
 
 /// Operator's platform, with `BASE` and `RATE` to fill in.
 const FILE: &str = r#"
@@ -59,19 +59,24 @@ struct Trial {
 impl Trial {
     fn new(rate: &str, allow: &[SocketAddr]) -> Self {
         let hosts = HostAllowance(allow.iter().map(ToString::to_string).collect());
-        Self::with(rate, hosts, guard_of(&[], Arc::new(NoNames)), Dialer::public())
+        Self::with(rate, hosts, guard_of(&[], Arc::new(NoNames)), &Authorities::default())
     }
 
-    fn with(rate: &str, hosts: HostAllowance, guard: UrlGuard, dialer: Dialer) -> Self {
+    fn with(rate: &str, hosts: HostAllowance, guard: UrlGuard, authorities: &Authorities) -> Self {
         let text = format!("{FILE}{rate}");
         let catalog = Catalog::embedded().with_texts([("looped.toml", text.as_str())]).unwrap();
-        let config = PlatformConfig { catalog: Arc::new(catalog), hosts, ..PlatformConfig::default() };
+        let config = PlatformConfig {
+            catalog: Arc::new(catalog),
+            hosts,
+            authorities: authorities.clone(),
+            ..PlatformConfig::default()
+        };
         let clock = EngineClock::system();
         let start = Start { version: "1", at: clock.now(), providers: BTreeSet::new() };
         let metrics = Arc::new(Metrics::new(&start));
         let buckets = Arc::new(Buckets::default());
-        let parts: (Arc<dyn PlatformBuckets>, _, _) = (buckets.clone(), metrics.clone(), clock);
-        Self { platforms: Platforms::with_dialer(&config, guard, parts, dialer), metrics, buckets }
+        let platforms = Platforms::new(&config, guard, buckets.clone(), metrics.clone(), clock);
+        Self { platforms, metrics, buckets }
     }
 
     fn file(&self) -> &ConnectorFile {

@@ -276,7 +276,7 @@ async fn note(
     change: ConnectionEventKind,
     at: Millis,
 ) -> Result<(), StoreError> {
-    let what = AccountChange::ConnectionChange { connection: of.id, provider: of.provider.clone(), change };
+    let what = AccountChange::ConnectionChange { connection: of.id, provider: of.provider.clone(), change, run: None };
     caller.note(tx, at, &[what]).await
 }
 

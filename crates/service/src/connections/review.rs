@@ -13,6 +13,7 @@ use probity_contract::published::connections::{
 };
 use probity_mail::address::bare_address;
 use probity_mail::verdict::Reason;
+use probity_store::activity::events::ConnectionEventKind;
 use probity_store::connections::actions::{self, PlannedReview, ReviewDecision};
 use probity_store::connections::connection::{self, StoredConnection};
 use probity_store::connections::rules::NewRule;
@@ -21,6 +22,7 @@ use probity_store::jobs::JobNo;
 use probity_store::{Conn, ScopedFutureExt as _, StoreError};
 
 use super::rules::{RULES_MAX, add_recorded};
+use super::runs::note;
 use super::{ConnectionPlace, stored_job, visible};
 use crate::app::App;
 use crate::callers::caller::Caller;
@@ -29,6 +31,12 @@ use crate::callers::once::Once;
 
 /// Recorded reason of an action that was rejected: by a user, a key or the operator, alone or with a rule of the whitelist.
 const REJECTED: &str = "rejected in the review";
+
+/// Names of the decisions in the timeline.
+const NOTED: [(ReviewDecision, ConnectionEventKind); 2] = [
+    (ReviewDecision::Act, ConnectionEventKind::ActionsApproved),
+    (ReviewDecision::Ignore, ConnectionEventKind::ContactsKept),
+];
 
 /// Lists the planned actions of runs that wait for review, in row order.
 pub async fn list_review(
@@ -124,6 +132,12 @@ pub async fn decide_review(
             for ((job, decisions), run) in by_job.iter().zip(runs_of.values()) {
                 let acts = decisions.iter().map(|(idx, word)| (*idx, act_of(*word))).collect();
                 let left = actions::decide(tx, (of.org, JobNo(*job)), &acts, Some(REJECTED), now).await?;
+                for (decision, change) in NOTED {
+                    let made = acts.iter().filter(|(idx, act)| **act == decision && !left.contains_key(*idx)).count();
+                    if made > 0 {
+                        note(tx, caller, of, (change, *run, i64::try_from(made).ok()), now).await?;
+                    }
+                }
                 unchanged.extend(left.into_iter().map(|(idx, why)| UnchangedDecision::of(*run, idx, why)));
             }
             let shown = ReviewDecided::of(given, unchanged);

@@ -10,11 +10,14 @@ use probity_connectors::ConnectorFile;
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::{List, PageQuery};
+use probity_contract::published::activity::timeline::Actor;
 use probity_contract::published::connections::{
-    ConfirmRun, ConnectionShown, RunCount, RunDetail, RunExample, RunParts, RunShown, StartRun,
+    ConfirmRun, ConnectionShown, RunActions, RunCount, RunDetail, RunExample, RunParts, RunShown, StartRun,
 };
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
+use probity_store::activity::events::{AccountChange, ChangedRun, ConnectionEventKind};
+use probity_store::activity::timeline::newest_events;
 use probity_store::connections::actions::{self, RowAction};
 use probity_store::connections::connection::{self, StoredConnection};
 use probity_store::connections::contacts;
@@ -30,6 +33,8 @@ use crate::callers::once::Once;
 
 /// Maximum number of actions returned with a run.
 const EXAMPLES: i64 = 20;
+/// Maximum number of events at the moment of a confirmation.
+const AT_ONCE: i64 = 100;
 /// Contacts of a large run that are handled in one transaction when it is canceled.
 const PART: i64 = 5_000;
 
@@ -44,7 +49,9 @@ pub async fn start_run(
     let new = new_run(app, caller, (file, &of), asked.dry_run)?;
     let started = app.store.write(work!(|tx| {
         runs::end_poll(tx, of.org, of.id, new.job.at).await?;
-        let shown = RunShown::of(runs::start(tx, &new).await?, &[], new.job.at);
+        let run = runs::start(tx, &new).await?;
+        note(tx, caller, &of, (ConnectionEventKind::RunStarted, run.id, None), new.job.at).await?;
+        let shown = RunShown::of(run, &[], new.job.at);
         once.keep(tx, &shown).await?;
         Ok(shown)
     }));
@@ -65,7 +72,8 @@ pub async fn sync_connection(
     let started = app.store.write(work!(|tx| {
         runs::end_poll(tx, of.org, of.id, new.job.at).await?;
         if runs::going(tx, of.org, of.id).await?.is_none() {
-            runs::start(tx, &new).await?;
+            let run = runs::start(tx, &new).await?;
+            note(tx, caller, &of, (ConnectionEventKind::RunStarted, run.id, None), new.job.at).await?;
         }
         let shown = ConnectionShown::from(connection::lock(tx, of.org, of.id, of.test).await?);
         once.keep(tx, &shown).await?;
@@ -139,7 +147,8 @@ pub async fn get_run(app: &App, caller: &Caller, place: &ConnectionPlace, id: Jo
 async fn detail(app: &App, conn: &mut Conn, run: ConnectionRun) -> Result<RunDetail, ApiError> {
     let counts = actions::counts(conn, run.org, run.job).await?;
     let examples = examples(conn, &run).await?;
-    let rest = RunParts { counts: RunCount::all(&counts), examples };
+    let confirmed_by = confirmed_by(conn, &run).await?;
+    let rest = RunParts { confirmed_by, counts: RunCount::all(&counts), examples };
     Ok(RunDetail { run: RunShown::of(run, &counts, app.now()), rest })
 }
 
@@ -183,6 +192,8 @@ pub async fn confirm_run(
         if outcome != Confirmation::Confirmed {
             return Ok::<_, StoreError>((outcome, None));
         }
+        let what = (ConnectionEventKind::RunConfirmed, id, Some(asked.actions.0));
+        note(tx, caller, &of, what, now).await?;
         Ok((outcome, Some(kept(tx, once, (&of, id), now).await?)))
     }));
     let (outcome, shown) = confirmed.await.map_err(|error| match error {
@@ -192,6 +203,30 @@ pub async fn confirm_run(
     })?;
     app.wake.runs.notify_one();
     shown.ok_or_else(|| unconfirmed(&outcome))
+}
+
+/// Records what the caller did with a run of a connection, and with how many contacts.
+pub(super) async fn note(
+    tx: &mut Tx,
+    caller: &Caller,
+    of: &StoredConnection,
+    (change, id, contacts): (ConnectionEventKind, JobId, Option<i64>),
+    at: Millis,
+) -> Result<(), StoreError> {
+    let run = Some(ChangedRun { id, contacts });
+    let what = AccountChange::ConnectionChange { connection: of.id, provider: of.provider.clone(), change, run };
+    caller.note(tx, at, &[what]).await
+}
+
+/// Returns who confirmed a run, as the timeline recorded it at the same time.
+async fn confirmed_by(conn: &mut Conn, run: &ConnectionRun) -> Result<Option<Actor>, StoreError> {
+    let Some(at) = run.confirmed_at else { return Ok(None) };
+    let recorded = newest_events(conn, run.org, at, at + 1, AT_ONCE).await?;
+    let is_this = |what: &AccountChange| {
+        matches!(what, AccountChange::ConnectionChange { change: ConnectionEventKind::RunConfirmed, run: Some(changed), .. }
+            if changed.id == run.id)
+    };
+    Ok(recorded.into_iter().find(|event| is_this(&event.what)).and_then(|event| event.actor).map(Actor::from))
 }
 
 /// Returns a changed run, and keeps it for retries.
@@ -268,9 +303,13 @@ pub async fn cancel_run(
     let now = app.now();
     forget_in_parts(app, &run).await?;
     let cancelled = app.store.write_bulk(work!(|tx| {
-        let end = runs::cancel(tx, (of.org, of.id, id), now).await?;
-        if let Some(closed) = end.and_then(|end| end.closed) {
-            announce(tx, &closed, now).await?;
+        let before = RunActions::of(&actions::counts(tx, of.org, run.job).await?);
+        if let Some(end) = runs::cancel(tx, (of.org, of.id, id), now).await? {
+            let planned = Some(before.planned).filter(|planned| *planned > 0);
+            note(tx, caller, &of, (ConnectionEventKind::RunCancelled, id, planned), now).await?;
+            if let Some(closed) = end.closed {
+                announce(tx, &closed, now).await?;
+            }
         }
         kept(tx, once, (&of, id), now).await
     }));

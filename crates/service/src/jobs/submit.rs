@@ -5,11 +5,12 @@
 //! Idempotency-Key is locked once the body is read, because the key covers the body's hash. Errors in the body, and a
 //! forbidden callback URL, are reported only after that, so a repeated request gets the stored response.
 
+use probity_account::name;
 use probity_backend::outbound::TargetRefusal;
 use probity_contract::error::ApiError;
 use probity_contract::published::jobs::submission::{SubmitQuery, SubmittedJob};
 use probity_lists::submission::{Intake, LeftOut, SubmissionFormat};
-use probity_store::jobs::{self, NewJob};
+use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::work;
 
 use crate::app::App;
@@ -32,7 +33,7 @@ pub struct ReceivedList {
     list: Result<KeptRows, ApiError>,
     /// Hash of the whole body, even if it is no valid list.
     pub body_hash: [u8; 32],
-    /// CSV content that is not in the job.
+    /// Content that is not in the job.
     pub left_out: LeftOut,
 }
 
@@ -42,6 +43,8 @@ struct KeptRows {
     left_out: LeftOut,
     /// Callback URL as sent.
     webhook_url: Option<String>,
+    /// Name of the list as sent.
+    name: Option<String>,
 }
 
 /// Receives a list. `open` starts to read the body, whose maximum size in bytes it is given.
@@ -60,7 +63,7 @@ pub async fn receive_list<B: IncomingBody>(
     let staged = StagedJob::begin(app, caller.new_job(app.now(), origin)).await?;
     match read_list(app, &staged, head, open).await {
         Ok((list, body_hash)) => {
-            let left_out = list.as_ref().map(|list| list.left_out).unwrap_or_default();
+            let left_out = list.as_ref().map(|list| list.left_out.clone()).unwrap_or_default();
             Ok(ReceivedList { staged, list, body_hash, left_out })
         }
         Err(error) => {
@@ -82,10 +85,12 @@ async fn read_list<B: IncomingBody>(
         return Err(ApiError::invalid("webhook_url", TargetRefusal::Malformed));
     }
     let mut hash = app.secrets.body_in_pieces();
-    // Hashed as part of the submission, as it is in JSON: with another URL, the same key is refused.
-    if let Some(url) = &query.webhook_url {
-        hash.update(url.as_bytes());
-        hash.update(&[0]);
+    // Hashed as part of the submission, as they are in JSON: with another URL or name, the same key is refused.
+    for (text, end) in [(&query.webhook_url, 0), (&query.name, 1)] {
+        if let Some(text) = text {
+            hash.update(text.as_bytes());
+            hash.update(&[end]);
+        }
     }
     let mut intake = Ok(Intake::new(format, app.config.batch_rows_max));
     let mut body = open(app.config.batch_body_max)?;
@@ -105,7 +110,8 @@ async fn read_list<B: IncomingBody>(
             staged.keep(app, next, &mut full).await?;
             let rows = i64::try_from(submission.rows).unwrap_or(i64::MAX);
             let left_out = submission.left_out;
-            Ok(KeptRows { rows, left_out, webhook_url: submission.webhook_url.or(query.webhook_url) })
+            let (webhook_url, name) = (submission.webhook_url.or(query.webhook_url), submission.name.or(query.name));
+            Ok(KeptRows { rows, left_out, webhook_url, name })
         }
         Err(fault) => Err(fault.into()),
     };
@@ -125,7 +131,8 @@ async fn accept(
     list: Result<KeptRows, ApiError>,
     once: &Once,
 ) -> Result<SubmittedJob, ApiError> {
-    let KeptRows { rows, webhook_url, .. } = list?;
+    let KeptRows { rows, webhook_url, name, .. } = list?;
+    let name = name.as_deref().map(name::name).transpose().map_err(|fault| ApiError::invalid("name", fault))?;
     let url = match webhook_url {
         None => None,
         Some(url) => Some(receiver(app, &url).await?),
@@ -135,6 +142,9 @@ async fn accept(
     accept_covered(app, new.org, || {
         app.store.write(work!(|tx| {
             jobs::accept(tx, new, rows, url.as_deref(), now).await?;
+            if name.is_some() {
+                jobs::name(tx, new.org, JobNo::of_id(new.id), name, &[]).await?;
+            }
             once.keep(tx, &submitted).await
         }))
     })

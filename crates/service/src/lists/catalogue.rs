@@ -1,6 +1,7 @@
 //! Lists with an overview for their owners: name, tags and verdicts, also while they run.
 
 use probity_account::id::JobId;
+use probity_backend::lists::progress::key_of_unnamed;
 use probity_contract::asked_page::AskedPage;
 use probity_contract::error::ApiError;
 use probity_contract::page::List;
@@ -10,7 +11,7 @@ use probity_contract::query::{FromQuery, Query};
 use probity_contract::timestamp::Timestamp;
 use probity_mail::time::Millis;
 use probity_store::jobs::{self, Job, JobFilter, JobNo};
-use probity_store::{Conn, OrgNo};
+use probity_store::{Conn, OrgNo, StoreError};
 use serde::Serialize;
 
 use crate::app::App;
@@ -68,6 +69,8 @@ pub struct ListShown {
     source: String,
     source_integration: Option<String>,
     name: Option<String>,
+    /// Name of the key that submitted it, if it has no name itself.
+    key: Option<String>,
     tags: Vec<String>,
     created_at: Timestamp,
     finished_at: Option<Timestamp>,
@@ -81,8 +84,8 @@ pub struct ListShown {
     unknown: i64,
 }
 
-impl From<Job> for ListShown {
-    fn from(job: Job) -> Self {
+impl ListShown {
+    fn of(job: Job, key: Option<String>) -> Self {
         let counts = job.counts;
         Self {
             id: job.id,
@@ -90,6 +93,7 @@ impl From<Job> for ListShown {
             source: job.source,
             source_integration: job.integration,
             name: job.title,
+            key,
             tags: job.tags,
             created_at: job.created_at.into(),
             finished_at: job.finished_at.map(Into::into),
@@ -117,7 +121,8 @@ pub async fn list_named_lists(app: &App, caller: &Caller, query: ListsQuery) -> 
     } else {
         search(&mut conn, caller.org(), (&filter, &name), asked.after, asked.at_most()).await?
     };
-    Ok(asked.list(found, |job| (job.created_at, job.no), ListShown::from))
+    let named = with_keys(&mut conn, found).await?;
+    Ok(asked.list(named, |(job, _)| (job.created_at, job.no), |(job, key)| ListShown::of(job, key)))
 }
 
 /// Reads lists until `at_most` of them match the name. Names have no index, and databases differ in their notion of upper case.
@@ -145,6 +150,17 @@ async fn search(
 
 /// Returns an organization's lists that have not ended, oldest first; at most `at_most`.
 pub async fn open_lists(app: &App, caller: &Caller, at_most: i64) -> Result<Vec<ListShown>, ApiError> {
-    let found = jobs::in_progress(&mut app.store.read().await?, caller.org(), caller.is_test(), at_most).await?;
-    Ok(found.into_iter().map(ListShown::from).collect())
+    let mut conn = app.store.read().await?;
+    let found = jobs::in_progress(&mut conn, caller.org(), caller.is_test(), at_most).await?;
+    Ok(with_keys(&mut conn, found).await?.into_iter().map(|(job, key)| ListShown::of(job, key)).collect())
+}
+
+/// Adds to each list without a name that of the key that submitted it.
+async fn with_keys(conn: &mut Conn, found: Vec<Job>) -> Result<Vec<(Job, Option<String>)>, StoreError> {
+    let mut named = Vec::with_capacity(found.len());
+    for job in found {
+        let key = key_of_unnamed(conn, &job).await?;
+        named.push((job, key));
+    }
+    Ok(named)
 }

@@ -9,8 +9,8 @@ use probity_backend::nodes::asking::AskingState;
 use probity_backend::nodes::is_alive;
 use probity_contract::error::ApiError;
 use probity_contract::timestamp::Timestamp;
-use probity_store::nodes;
 use probity_store::nodes::{clock, instance};
+use probity_store::{Conn, nodes};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -64,12 +64,32 @@ pub async fn list_ways(app: &App, caller: &Caller) -> Result<EgressWays, ApiErro
     let mut conn = app.store.read().await?;
     let now = clock::now(&mut conn, app.now()).await?;
     let mut all = nodes::all(&mut conn).await?;
-    let operators = instance::value(&mut conn, OPERATORS).await?;
+    let runs_it = runs_it(&mut conn, caller).await?;
     drop(conn);
     all.retain(|node| is_alive(node, now));
     let ways: Vec<EgressWay> = all.iter().map(EgressWay::of).collect();
-    let runs_it = caller.is_administrator() && operators == Some(caller.org_id().to_string());
     Ok(shown(ways, runs_it))
+}
+
+/// Returns whether the caller is an administrator of the operator's organization.
+async fn runs_it(conn: &mut Conn, caller: &Caller) -> Result<bool, ApiError> {
+    let operators = instance::value(conn, OPERATORS).await?;
+    Ok(caller.is_administrator() && operators == Some(caller.org_id().to_string()))
+}
+
+/// Response to the wish for a checkup.
+#[derive(Serialize)]
+pub struct CheckingAgain {
+    checking: bool,
+}
+
+/// Repeats the checkup of this node soon, for administrators of the operator's organization.
+pub async fn check_again(app: &App, caller: &Caller) -> Result<CheckingAgain, ApiError> {
+    if !runs_it(&mut app.store.read().await?, caller).await? {
+        return Err(ApiError::forbidden_scope("only administrators of the operator's organization can do this"));
+    }
+    app.presence.check_again();
+    Ok(CheckingAgain { checking: true })
 }
 
 /// Returns all details to administrators of the installation, and a summary to others.

@@ -49,14 +49,13 @@ impl WidgetVisitor {
     }
 }
 
-/// Recognizes a page by its key and by the origin that the browser sent.
-pub fn recognize_page(app: &App, known: Arc<KnownKey>, origin: Option<&[u8]>) -> Result<WidgetPage, ApiError> {
+/// Recognizes a page by its key and its possible origins: the one that the browser sent, or those of this service.
+pub fn recognize_page(app: &App, known: Arc<KnownKey>, origins: &[&[u8]]) -> Result<WidgetPage, ApiError> {
     if known.key.kind != KeyKind::Pub {
         app.metrics.accounts().auth_failed(AuthFailure::Scope);
         return Err(ApiError::forbidden_scope("the widget needs a key of kind `pub`; keys of other kinds are secret"));
     }
-    let said = origin.ok_or_else(ApiError::domain_not_authorized)?;
-    let listed = known.key.origins.iter().find(|origin| origin.as_bytes() == said);
+    let listed = known.key.origins.iter().find(|origin| origins.contains(&origin.as_bytes()));
     let origin = listed.ok_or_else(ApiError::domain_not_authorized)?.clone();
     Ok(WidgetPage { known, origin })
 }

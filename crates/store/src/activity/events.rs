@@ -45,6 +45,14 @@ pub enum EventSubject {
     Job(JobId),
 }
 
+/// Run that a change of its connection is about, as events store it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedRun {
+    pub id: JobId,
+    /// Number of contacts that the change is about; `None` if it is not known.
+    pub contacts: Option<i64>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountChange {
     SettingsChange {
@@ -57,12 +65,13 @@ pub enum AccountChange {
         /// Connection that the setting belongs to.
         connection: Option<ConnId>,
     },
-    /// A connection was made, changed or ended.
+    /// A connection was made, changed or ended, or somebody decided about a run.
     ConnectionChange {
         connection: ConnId,
         /// Canonical name of the platform.
         provider: String,
         change: ConnectionEventKind,
+        run: Option<ChangedRun>,
     },
     /// An account event with its subject; `None` if it is about the account or its actor.
     Account(AccountEventKind, Option<EventSubject>),
@@ -167,6 +176,7 @@ struct EventBody {
     #[serde(default)]
     provider: String,
     change: Option<ConnectionEventKind>,
+    run: Option<ChangedRun>,
 }
 
 fn body(what: &AccountChange, actor: Option<EventActor>) -> Vec<u8> {
@@ -175,8 +185,11 @@ fn body(what: &AccountChange, actor: Option<EventActor>) -> Vec<u8> {
             let (before, after) = recorded(setting, before, after);
             json!({ "setting": setting, "before": before, "after": after, "actor": actor })
         }
-        AccountChange::ConnectionChange { provider, change, .. } => {
+        AccountChange::ConnectionChange { provider, change, run: None, .. } => {
             json!({ "provider": provider, "change": change.as_str(), "actor": actor })
+        }
+        AccountChange::ConnectionChange { provider, change, run, .. } => {
+            json!({ "provider": provider, "change": change.as_str(), "run": run, "actor": actor })
         }
         AccountChange::Account(kind, None) => json!({ "kind": kind.as_str(), "actor": actor }),
         AccountChange::Account(kind, Some(subject)) => {
@@ -196,7 +209,7 @@ impl FromRow for StoredAccountEvent {
             AccountChange::SettingsChange { setting: body.setting, before: body.before, after: body.after, connection }
         } else if let Some(change) = body.change {
             let connection = connection.ok_or_else(unread)?;
-            AccountChange::ConnectionChange { connection, provider: body.provider, change }
+            AccountChange::ConnectionChange { connection, provider: body.provider, change, run: body.run }
         } else {
             AccountChange::Account(body.kind.ok_or_else(unread)?, body.subject)
         };

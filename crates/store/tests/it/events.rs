@@ -3,7 +3,8 @@
 use probity_account::id::{ConnId, JobId, KeyId, UserId, WebhookId};
 use probity_mail::time::Millis;
 use probity_store::activity::events::{
-    self, AccountChange, AccountEventKind, ConnectionEventKind, EventActor, EventSubject, StoredAccountEvent,
+    self, AccountChange, AccountEventKind, ChangedRun, ConnectionEventKind, EventActor, EventSubject,
+    StoredAccountEvent,
 };
 use probity_store::activity::timeline::{self, EventCounts};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};
@@ -68,16 +69,19 @@ async fn events_come_back_newest_first_as_they_were_written() {
         }
         for change in ConnectionEventKind::ALL {
             let connection = ConnId::new(NOW, [3; 10]);
-            let what = AccountChange::ConnectionChange { connection, provider: "ghost".into(), change };
-            add(&store, ORG, NOW + 10, None, std::slice::from_ref(&what)).await;
-            expected.push(StoredAccountEvent { at: NOW + 10, what, actor: None });
+            for run in [None, Some(ChangedRun { id: JobId::new(NOW, [4; 10]), contacts: Some(7) })] {
+                let what = AccountChange::ConnectionChange { connection, provider: "ghost".into(), change, run };
+                add(&store, ORG, NOW + 10, None, std::slice::from_ref(&what)).await;
+                expected.push(StoredAccountEvent { at: NOW + 10, what, actor: None });
+            }
         }
         add(&store, OrgNo(2), NOW, None, &[AccountChange::Account(AccountEventKind::Hold, None)]).await;
         expected.reverse();
         assert_eq!(newest(&store, ORG, NOW, LATER, 100).await, expected);
         assert_eq!(newest(&store, ORG, NOW, LATER, 3).await, expected[..3]);
         assert_eq!(newest(&store, ORG, NOW + 1, NOW + 3, 100).await.len(), 4, "the end is not within");
-        assert_eq!(count(&store, NOW, LATER).await, (10, u64::try_from(AccountEventKind::ALL.len() + 8).unwrap()));
+        let others = AccountEventKind::ALL.len() + subjects.len() + 2 * ConnectionEventKind::ALL.len();
+        assert_eq!(count(&store, NOW, LATER).await, (10, u64::try_from(others).unwrap()));
         assert_eq!(count(&store, NOW + 1, NOW + 3).await, (4, 0));
         assert_eq!(newest(&store, OrgNo(2), NOW, LATER, 100).await.len(), 1);
     })

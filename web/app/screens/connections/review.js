@@ -1,5 +1,6 @@
 /** Review queue: one contact at a time, with the choices act, keep, and always keep. */
 import { html, useEffect, useRef } from "../../../vendor/lib.js";
+import { readableAddress } from "../../idn.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
 import { Button, Card, Empty, Failure, reason, Skeleton, usePages } from "../../ui.js";
@@ -62,7 +63,7 @@ function Planned({ of, act, isActive }) {
   const button = (decision, text, kind = "") => html`<button type="button" class=${`button slim ${kind}`} aria-label=${`${text}: ${of.email}`} onClick=${() => act(decision)}>${text}</button>`;
   return html`<li data-key=${keyOf(of)}>
     <div class="grow"><strong>${of.email}</strong>
-      <div class="quiet small">${reason(of.reason)}${of.suggestion && ` · ${t("connections.to", { email: of.suggestion })}`}</div></div>
+      <div class="quiet small">${reason(of.reason)}${of.suggestion && ` · ${t("connections.to", { email: readableAddress(of.suggestion) })}`}</div></div>
     ${administrates.value && html`<div class="row">
       ${isActive && button("act", t(`action.${of.action}`))}
       ${button("ignore", t("connections.keep"))}

@@ -2,11 +2,14 @@
 import { html, useEffect, useRef } from "../../../vendor/lib.js";
 import { get, post } from "../../api.js";
 import { number, percent, sentence, time } from "../../format.js";
+import { readableAddress } from "../../idn.js";
 import { useProgress } from "../../live.js";
 import { link } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t, woven } from "../../text.js";
 import { Ago, Button, Card, Fetched, Note, partsOf, reason, STATUS_OF, STATUSES, Strip, Table, toast, useFetched, word } from "../../ui.js";
+import { named } from "../timeline/names.js";
+import { Who } from "../timeline/sentence.js";
 import { goes, waits } from "./live.js";
 import { described } from "./platform.js";
 
@@ -62,13 +65,14 @@ function Verifying({ run }) {
 function Decided({ run, path, platform, of, again }) {
   const detail = useDetail(run, path);
   const { value: progress } = useFetched((signal) => (run.rows > 0 ? get(`/app/jobs/${run.id}/progress`, {}, signal) : Promise.resolve(undefined)), [run.id]);
-  return html`<${Fetched} from=${detail} lines=${6}>${({ counts, examples }) => html`
+  return html`<${Fetched} from=${detail} lines=${6}>${({ counts, examples, confirmed_by: by }) => html`
     <section class="card run-panel" aria-labelledby="run">
       <div class="stack">
         <p class="quiet">${said(run)}</p>
         <h2 class="big" id="run"><${Headline} run=${run} counts=${counts} of=${of} /></h2>
         <${Bar} run=${run} />
         <p class="quiet small"><${Rest} run=${run} counts=${counts} progress=${progress} /></p>
+        ${by && html`<p class="quiet small"><${ConfirmedBy} of=${by} at=${run.confirmed_at} /></p>`}
         ${run.fault && html`<${Note} kind=${run.state === "failed" ? "bad" : "warning"}>${run.waits_until ? waiting(run, platform) : sentence(run.fault)}<//>`}
         ${waits(run) && html`<${Decide} run=${run} path=${path} counts=${counts} platform=${platform} isActive=${of.status === "active"} again=${again} />`}
         ${run.state === "acting" && html`<div><${Stop} run=${run} path=${path} again=${again} /></div>`}
@@ -78,16 +82,22 @@ function Decided({ run, path, platform, of, again }) {
     ${examples.length > 0 && html`<${Examples} run=${run} of=${examples} connection=${of} path=${path} again=${again} />`}`}<//>`;
 }
 
+/** Who confirmed the run, and when. */
+function ConfirmedBy({ of, at }) {
+  const names = useFetched(named, []);
+  return woven("connections.confirmed_by", { who: html`<${Who} of=${of} names=${names} />`, at: html`<${Ago} at=${at} />` });
+}
+
 /** Actions of a run by reason, reloaded when their counts change; pending examples accept decisions. */
 function useDetail(run, path) {
   const stamp = `${run.state} ${JSON.stringify(run.actions)}`;
   const detail = useFetched(async (signal) => {
-    const [{ counts, examples }, { data }] = await Promise.all([
+    const [{ counts, examples, confirmed_by }, { data }] = await Promise.all([
       get(`${path}/runs/${run.id}`, {}, signal),
       waits(run) ? get(`${path}/review`, { per_page: EXAMPLES }, signal) : { data: [] },
     ]);
     const open = data.filter((one) => one.run_id === run.id).map((one) => ({ ...one, state: "planned", message: null }));
-    return { counts, examples: open.length > 0 ? open : examples };
+    return { counts, confirmed_by, examples: open.length > 0 ? open : examples };
   }, [path, run.id]);
   const seen = useRef(stamp);
   useEffect(() => {
@@ -189,7 +199,7 @@ function Examples({ run, of, connection, path, again }) {
   const columns = [
     { title: t("connections.contact"), cell: (one) => html`<a href=${link(["lists", run.id], { q: one.email })}>${one.email}</a>` },
     { title: t("usage.reason"), cell: (one) => reason(one.reason) },
-    { title: waits(run) ? t("connections.would") : t("action"), cell: (one) => html`${t(`action.${one.action}`)}${one.suggestion && html`<div class="quiet small">${t("connections.to", { email: one.suggestion })}</div>`}` },
+    { title: waits(run) ? t("connections.would") : t("action"), cell: (one) => html`${t(`action.${one.action}`)}${one.suggestion && html`<div class="quiet small">${t("connections.to", { email: readableAddress(one.suggestion) })}</div>`}` },
     isOpen ? { title: t("team.do"), acts: true, cell: (one) => html`<${Button} kind="slim" label=${t("connections.keep_of", { email: one.email })} work=${() => keep(one)}>${t("connections.keep")}<//>` }
       : { title: t("lists.state"), cell: (one) => html`${word("became", one.state)}${one.message && html`<div class="quiet small">${one.message}</div>`}` },
   ];

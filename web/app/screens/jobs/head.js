@@ -27,8 +27,8 @@ export function Heading({ of, changed }) {
   </div>`;
 }
 
-/** Duration, rounded. */
-function took({ started_at: from, finished_at: to }) {
+/** Duration with the time that the list waited, rounded. */
+function took({ created_at: from, finished_at: to }) {
   const seconds = Math.max(0, (Date.parse(to) - Date.parse(from)) / 1000);
   const [value, unit] = seconds < 90 ? [Math.max(1, seconds), "second"] : seconds < 5_400 ? [seconds / 60, "minute"] : [seconds / 3_600, "hour"];
   return Math.round(value).toLocaleString(document.documentElement.lang, { style: "unit", unit, unitDisplay: "long" });

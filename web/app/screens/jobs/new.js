@@ -4,7 +4,7 @@
  */
 import { html, useEffect, useState } from "../../../vendor/lib.js";
 import { get, remove } from "../../api.js";
-import { number, percent, size } from "../../format.js";
+import { limit, number, percent } from "../../format.js";
 import { useHere } from "../../route.js";
 import { t } from "../../text.js";
 import { Ago, Button, Card, Fetched, Field, Form, Page, Table, toast, toastFailure, useFetched } from "../../ui.js";
@@ -84,7 +84,7 @@ function Drop({ limits }) {
     <${FileButton} kind="primary" />
     <span class="quiet">${t("upload.drop")}</span>
     <span class="quiet small" id="list-file-hint">${t("upload.hint")}
-      ${limits && ` ${t("upload.limits", { size: size(limits.bytes), rows: limits.rows })}`}</span>
+      ${limits && ` ${t("upload.limits", { size: limit(limits.bytes), rows: limits.rows })}`}</span>
   </div>`;
 }
 

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { get } from "../../api.js";
 import { number } from "../../format.js";
+import { readableAddress } from "../../idn.js";
 import { useMetered } from "../../plan.js";
 import { link } from "../../route.js";
 import { t } from "../../text.js";
@@ -55,7 +56,7 @@ function Known({ of, row }) {
   const facts = /** @type {[unknown, unknown][]} */ ([
     [t("provider.provider"), provider],
     [t("lists.server"), row.host],
-    [t("verify.meant"), row.suggestion && html`<a href=${link(["verify"], { email: row.suggestion })}>${row.suggestion}</a>`],
+    [t("verify.meant"), row.suggestion && html`<a href=${link(["verify"], { email: row.suggestion })}>${readableAddress(row.suggestion)}</a>`],
     [t("lists.verified"), row.processed && row.completed_at && html`<${Ago} at=${row.completed_at} />`],
   ]).filter(([, value]) => value);
   return facts.length > 0 && html`<${Facts} of=${facts} />`;

@@ -1,7 +1,7 @@
 /** Rows of a list: filter bar, table, and details of the open row. */
 import { html, useEffect, useRef, useState } from "../../../vendor/lib.js";
 import { number, percent } from "../../format.js";
-import { readableDomain } from "../../idn.js";
+import { readableAddress, readableDomain } from "../../idn.js";
 import { t } from "../../text.js";
 import { Empty, Failure, Glyph, Icon, reason, STATUSES, Verdict } from "../../ui.js";
 import { Virtual } from "../../ui/virtual.js";
@@ -97,6 +97,6 @@ function columns(of) {
     { name: "verdict", title: t("lists.verdict"), cell: (row) => html`<${Verdict} of=${row.processed ? row.status : "pending"} />` },
     { name: "because", title: t("usage.reason"), cell: (row) => (row.reason ? reason(row.reason) : "") },
     { name: "provider", title: t("provider.provider"), cell: (row) => names[row.provider] ?? row.provider ?? row.host ?? "" },
-    { name: "meant", title: t("verify.meant"), cell: (row) => row.suggestion ?? "" },
+    { name: "meant", title: t("verify.meant"), cell: (row) => readableAddress(row.suggestion ?? "") },
   ];
 }

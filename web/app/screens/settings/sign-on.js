@@ -33,7 +33,7 @@ function State({ of, set, again }) {
 
 /** Configured provider and its status. */
 function Standing({ of: { provider }, owner, again }) {
-  const [tested, setTested] = useState(/** @type {{ works: boolean, fault: string | null, message: string | null } | undefined} */ (undefined));
+  const [tested, setTested] = useState(/** @type {{ works: boolean, fault: string | null, message: string | null, named: string | null } | undefined} */ (undefined));
   const [asks, setAsks] = useState(false);
   const role = provider.newcomer_role;
   return html`<${Facts} of=${[
@@ -43,7 +43,8 @@ function Standing({ of: { provider }, owner, again }) {
       [t("sso.required"), provider.required ? t("yes") : t("no")],
     ]} />
     ${tested && html`<${Note} kind=${tested.works ? "good" : "bad"} focused=${true}>
-      ${tested.works ? t("sso.works") : says(`sso.fault.${tested.fault}`) ? t(`sso.fault.${tested.fault}`) : tested.message}<//>`}
+      ${tested.works ? t("sso.works") : says(`sso.fault.${tested.fault}`) ? t(`sso.fault.${tested.fault}`) : tested.message}
+      ${tested.named && html` ${t("sso.named", { issuer: tested.named })}`}<//>`}
     <div class="row">
       <${Button} work=${async () => setTested(await post(`${PATH}/test`))}>${t("sso.test")}<//>
       ${owner && html`<button type="button" class="button" onClick=${() => setAsks(true)}>${t("sso.delete")}</button>`}

@@ -33,8 +33,9 @@ function Sentence({ of: event, names, providers }) {
   if (event.job) return html`<${List} of=${event} who=${who} names=${names} />`;
   if (event.setting) return html`<${Setting} of=${event} who=${who} provider=${providers[event.connection_id]} />`;
   if (event.change) {
-    const what = html`<a href=${link(["connections", event.provider, event.connection_id])}>${platformName(event.provider)}</a>`;
-    return said(`did.connection_${event.change}`, { who, what }) ?? without(word("event", `connection_${event.change}`), who);
+    const what = html`<a href=${link(["connections", event.provider, event.connection_id], { run: event.run_id })}>${platformName(event.provider)}</a>`;
+    return html`${said(`did.connection_${event.change}`, { who, what }) ?? without(word("event", `connection_${event.change}`), who)}
+      ${event.contacts !== undefined && html`<p class="small quiet">${t("did.contacts", { n: event.contacts })}</p>`}`;
   }
   const what = event.subject?.type === "job" ? listLink(event.subject.id, names)
     : event.subject ? html`<${Named} type=${event.subject.type} id=${event.subject.id} names=${names} />` : undefined;
@@ -58,17 +59,18 @@ function Named({ type, id, names: { value, failure } }) {
   return value || failure !== undefined ? html`<code>${id}</code>` : html`<span class="quiet">${id.slice(0, 8)}…</span>`;
 }
 
-function Who({ of: { type, id }, names }) {
+/** Member, key, operator or service. @param {{ of: { type: string, id?: string }, names: Names }} props */
+export function Who({ of: { type, id }, names }) {
   if (!id) return html`<strong>${says(`by.${type}`) ? t(`by.${type}`) : t(`actor.${type}`)}</strong>`;
   return html`<strong><${Named} type=${type} id=${id} names=${names} /></strong>${type === "api_key" && html` <span class="quiet small">(${t("actor.api_key")})</span>`}`;
 }
 
-/** List by name, if it has one. @param {string} id @param {Names} names */
-const listLink = (id, names) => html`<a href=${link(["lists", id])}>${names.value?.[id] ?? t("did.list")}</a>`;
+/** List by name, if it has one. @param {string} id @param {Names} names @param {string | null} [name] */
+const listLink = (id, names, name = undefined) => html`<a href=${link(["lists", id])}>${name ?? names.value?.[id] ?? t("did.list")}</a>`;
 
 function List({ of: { job }, who, names }) {
   const { id, source, status, results, source_integration: provider } = job;
-  const list = listLink(id, names);
+  const list = listLink(id, names, job.name);
   return html`${said(`did.job_${source}`, { who, list, what: provider ? platformName(provider) : undefined }) ?? html`<p><a href=${link(["lists", id])}>${word("trigger", source)}</a></p>`}
     <p class="small quiet">${status !== "completed" && html`<${State} of=${status} /> `}
       ${results && t("did.results", { n: results.total, passed: number(results.passed) })}</p>`;

@@ -1,5 +1,6 @@
 /** Verdict with its evidence. */
 import { html } from "../../../vendor/lib.js";
+import { readableAddress } from "../../idn.js";
 import { t } from "../../text.js";
 import { Copy, Glyph, Icon, reason, word } from "../../ui.js";
 import { Because, groundOf } from "../../ui/because.js";
@@ -23,7 +24,7 @@ export function Answer({ of: verdict, accept }) {
         <p class="sentence"><strong>${reason(verdict.reason)}</strong></p>
         <${Because} of=${groundOf(verdict)} />
         ${verdict.suggestion && html`<div class="row meant"><span class="quiet">${t("verify.meant")}</span>
-          <button type="button" class="pick" onClick=${() => accept(verdict.suggestion)}>${verdict.suggestion}</button></div>`}
+          <button type="button" class="pick" onClick=${() => accept(verdict.suggestion)}>${readableAddress(verdict.suggestion)}</button></div>`}
         ${flags.length > 0 && html`<div class="row flags">${flags.map((flag) => html`<span class="chip line">${t(`flag.${flag}`)}</span>`)}</div>`}
       </div>
       <div class="row acts">

@@ -1,6 +1,7 @@
 /** Several addresses at once, with verdicts as they arrive. Larger numbers become a list. */
 import { html, useState } from "../../../vendor/lib.js";
 import { clock, number } from "../../format.js";
+import { readableAddress } from "../../idn.js";
 import { testing } from "../../mode.js";
 import { useMetered } from "../../plan.js";
 import { isMute } from "../../reach.js";
@@ -74,7 +75,7 @@ function Results({ of: { rows, failure, until }, over }) {
 
 /** @param {import("./queue.js").Row} row */
 function because({ state, verdict, failure }) {
-  if (state === "told") return html`${reason(verdict.reason)}${verdict.suggestion && html` · ${t("verify.meant")} <a href=${link(["verify"], { email: verdict.suggestion })}>${verdict.suggestion}</a>`}`;
+  if (state === "told") return html`${reason(verdict.reason)}${verdict.suggestion && html` · ${t("verify.meant")} <a href=${link(["verify"], { email: verdict.suggestion })}>${readableAddress(verdict.suggestion)}</a>`}`;
   if (state === "failed") return explain(failure);
   return { waits: t("several.waits"), asked: t("several.asked"), left: t("several.left") }[state];
 }

@@ -141,6 +141,7 @@ impl HeldRun<'_> {
             connection: id,
             provider: account.connection.provider.clone(),
             change: ConnectionEventKind::Disconnected,
+            run: None,
         };
         let lost =
             StoredConnection { disconnected: Some((now, Disconnection::Credential)), ..account.connection.clone() };

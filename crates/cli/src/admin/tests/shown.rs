@@ -236,3 +236,25 @@ fn a_run_that_waits_is_shown_with_the_command_that_confirms_it() {
     run["state"] = json!("finished");
     assert!(!shown(&[run], integrations::shown::RUN).contains("confirm conn_1"));
 }
+
+#[test]
+fn the_timeline_says_who_did_what_with_names() {
+    let event = |what: Value| {
+        let mut event =
+            json!({ "at": "1970-01-01T00:00:01Z", "actor": { "type": "api_key", "id": "key_1", "name": "Website" } });
+        event.as_object_mut().unwrap().extend(what.as_object().unwrap().clone());
+        event
+    };
+    let job = json!({ "id": "job_1", "status": "completed", "name": "Spring" });
+    let run = json!({ "type": "connection_change", "provider": "ghost", "change": "run_confirmed", "run_id": "job_2", "contacts": 12 });
+    let staff = json!({ "type": "account_event", "kind": "key_created", "actor": { "type": "staff" } });
+    let events = [event(json!({ "type": "job", "trigger": "api", "job": job })), event(run), event(staff)];
+    let shown = shown(&events, AnswerView::Rows(reports::EVENTS));
+    for line in [
+        "job                api_key Website  Spring: job_1 completed, by api",
+        "connection_change  api_key Website  ghost: run_confirmed, job_2, contacts: 12",
+        "account_event      staff            key_created",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+}

@@ -58,7 +58,7 @@ fn data_lies_where_the_system_keeps_that_of_its_kind() {
 #[test]
 fn what_cannot_be_is_refused_with_what_would_be_right() {
     let url = "server.public_url=https://verify.example.com";
-    let table: [(&[&str], &str); 21] = [
+    let table: [(&[&str], &str); 22] = [
         (&["server.listen=localhost:8080"], "--set: `server.listen`: \"localhost:8080\" is not an address"),
         (&["server.listen="], "at least one address"),
         (&["server.roles=api,work"], "`server.roles`: \"work\" is not one of api, worker, delivery, schedule"),
@@ -66,6 +66,7 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
         (&["server.public_url=verify.example.com"], "https://verify.example.com"),
         (&["server.public_url=https://a b"], "server.public_url"),
         (&["server.public_url=https:///"], "server.public_url"),
+        (&["server.public_url=https://example.com/verify/"], "has the path \"/verify\": the service needs a host name"),
         (&["server.brand=My_Brand"], "lower-case letters and digits"),
         (&["server.brand="], "server.brand"),
         (&["server.trusted_proxies=10.0.0.0/40"], "server.trusted_proxies"),

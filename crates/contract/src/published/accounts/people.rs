@@ -30,6 +30,8 @@ pub struct SignInOptions {
     pub sends_mail: bool,
     /// Whether any organization has single sign-on.
     pub sso: bool,
+    /// URL of the dashboard, if browsers keep its cookies over https only.
+    pub https_url: Option<String>,
 }
 
 /// Body of `POST /app/forgotten-password`.

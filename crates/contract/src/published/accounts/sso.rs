@@ -98,6 +98,8 @@ pub struct SsoTested {
     pub fault: Option<&'static str>,
     /// Message for the fault.
     pub message: Option<String>,
+    /// Issuer that the provider names, if it is another one.
+    pub named: Option<String>,
 }
 
 /// Response to a deletion.

@@ -177,6 +177,14 @@ pub struct TimelineConnectionEvent {
     provider: String,
     #[schema(schema_with = connection_changes)]
     change: &'static str,
+    /// Run that was started or decided about; omitted for other changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schema::job_id)]
+    run_id: Option<JobId>,
+    /// Contacts of the run that the change is about; omitted if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples(12), minimum = 0)]
+    contacts: Option<i64>,
     /// Actor; null if unknown.
     #[schema(required)]
     actor: Option<Actor>,
@@ -210,6 +218,9 @@ struct TimelineJob {
     status: &'static str,
     #[schema(schema_with = sources)]
     source: String,
+    /// Name given by a user or with the submission, or that of the file; null without one.
+    #[schema(required, examples("customers.csv"))]
+    name: Option<String>,
     /// Provider, if the source is `integration`.
     #[schema(required, examples(json!(null)))]
     source_integration: Option<String>,
@@ -306,13 +317,15 @@ impl TimelineEvent {
                     actor,
                 })
             }
-            AccountChange::ConnectionChange { connection, provider, change } => {
+            AccountChange::ConnectionChange { connection, provider, change, run } => {
                 Self::Connection(TimelineConnectionEvent {
                     kind: "connection_change",
                     at,
                     connection_id: connection,
                     provider,
                     change: change.as_str(),
+                    run_id: run.map(|run| run.id),
+                    contacts: run.and_then(|run| run.contacts),
                     actor,
                 })
             }
@@ -349,6 +362,7 @@ impl TimelineJobEvent {
             id: job.id,
             status: status(job.state),
             source: job.source.clone(),
+            name: job.title.clone(),
             source_integration: job.integration.clone(),
             started_at: job.started_at.map(Into::into),
             finished_at: job.finished_at.map(Into::into),
@@ -373,7 +387,9 @@ schema::schemas! {
     connection_kind = schema::one_of(["connection_change"], "Type of event.");
     connection_changes = schema::one_of(events::ConnectionEventKind::ALL.map(events::ConnectionEventKind::as_str),
         "Change. `connected`: created. `disconnected`: deleted, or refused by the platform. `reconnected`: got \
-        credentials that the platform accepts. `renamed`: got another name.");
+        credentials that the platform accepts. `renamed`: got another name. `run_started`, `run_confirmed`, `run_cancelled`: a \
+        member, a key or the operator started a run, confirmed its planned actions, or canceled it. `actions_approved`, \
+        `contacts_kept`: decisions in the review.");
     happenings = schema::one_of(events::AccountEventKind::ALL.map(events::AccountEventKind::as_str),
         "Kind of account event.");
     value_before = any_value("Previous value. For long lists, the number of `entries` and the `removed` ones, or `N \

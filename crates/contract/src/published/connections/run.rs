@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::published::activity::timeline::Actor;
 use crate::published::verify::verdict::ReasonName;
 use crate::published::whole::Whole;
 use crate::schema;
@@ -115,7 +116,8 @@ impl RunActions {
         *sum += count.actions;
     }
 
-    fn of(counts: &[ActionCount]) -> Self {
+    /// Adds up the counted actions of a run.
+    pub fn of(counts: &[ActionCount]) -> Self {
         let mut sums = Self::default();
         for count in counts {
             sums.add(count);
@@ -203,6 +205,9 @@ schema::with_optional_part!(RunDetail = RunShown + RunParts, "A run with its act
 /// Parts of a run with its actions.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RunParts {
+    /// Member, key or operator that confirmed the run; null if nobody did, or the timeline has forgotten it.
+    #[schema(required)]
+    pub confirmed_by: Option<Actor>,
     /// Actions by kind and reason.
     pub counts: Vec<RunCount>,
     /// The first actions of the run, at most 20.

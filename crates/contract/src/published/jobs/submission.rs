@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use probity_account::id::JobId;
+use probity_account::name::NAME_MAX;
 use probity_lists::submission::WEBHOOK_URL_MAX_BYTES;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,6 +19,8 @@ use crate::schema;
 pub struct SubmitQuery {
     /// Callback URL, with the same maximum length as in a JSON body. Its form is checked later.
     pub webhook_url: Option<String>,
+    /// Name of the list, not checked yet.
+    pub name: Option<String>,
 }
 
 impl FromQuery for SubmitQuery {
@@ -27,7 +30,8 @@ impl FromQuery for SubmitQuery {
             let most = format_args!("may have at most {WEBHOOK_URL_MAX_BYTES} bytes");
             return Err(ApiError::invalid("webhook_url", most));
         }
-        Ok(Self { webhook_url: webhook_url.map(Cow::into_owned) })
+        let name = query.text("name")?.filter(|name| !name.is_empty());
+        Ok(Self { webhook_url: webhook_url.map(Cow::into_owned), name: name.map(Cow::into_owned) })
     }
 }
 
@@ -35,6 +39,8 @@ describe_query! { SubmitQuery:
     "webhook_url" = "Callback URL for bodies that are not JSON: receives the finished job as a POST. In JSON, the body's field takes \
         precedence.", ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(WEBHOOK_URL_MAX_BYTES)),
         "https://www.example.com/finished";
+    "name" = "Name of the list for bodies that are not JSON. In JSON, the body's field takes precedence.",
+        ObjectBuilder::new().schema_type(Type::String).max_length(Some(NAME_MAX)), "Newsletter, spring";
 }
 
 /// An accepted job.

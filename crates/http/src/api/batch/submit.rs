@@ -4,7 +4,7 @@
 
 use axum::Json;
 use axum::extract::Request;
-use axum::http::HeaderName;
+use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use probity_contract::published::jobs::submission::{SubmitQuery, SubmittedJob};
 use probity_contract::query::{FromQuery as _, Query};
@@ -21,7 +21,7 @@ use crate::request::submission::{format_of, opener};
 ///
 /// Creates a job from 1 to 1,000,000 addresses and responds with its ID once they are stored durably. Each row holds 1
 /// credit; a repeated address is verified and charged once. Also accepts `text/csv` and `application/x-ndjson` (column or
-/// field `email`), with `webhook_url` in the query.
+/// field `email`), with `webhook_url` and `name` in the query.
 #[utoipa::path(
     post,
     path = "/v1/batch-verify",
@@ -39,7 +39,7 @@ pub(crate) async fn submit_batch(Call(app, caller): Call, request: Request) -> R
     let query = SubmitQuery::from_query(&Query::of(request.uri()))?;
     let head = SubmissionHead { format, query, read_whole: key.is_some() };
     let received = receive_list(&app, &caller, head, opener(request)).await?;
-    let left_out = received.left_out;
+    let left_out = received.left_out.clone();
     let Some(key) = key else {
         return Ok(named(left_out, Json(accept_list(&app, received, &Once::unkeyed()).await?).into_response()));
     };
@@ -60,14 +60,22 @@ const FIRST_WITHOUT: HeaderName = HeaderName::from_static("x-first-line-without-
 /// Number of addresses in other columns, which are not in the job.
 const OTHERS: HeaderName = HeaderName::from_static("x-addresses-in-other-columns");
 
+/// Members of JSON that are not known.
+const IGNORED: HeaderName = HeaderName::from_static("x-ignored-fields");
+
 /// Builds the headers about content that is not in the job.
-fn named(LeftOut { rows, others }: LeftOut, mut response: Response) -> Response {
+fn named(LeftOut { rows, others, fields }: LeftOut, mut response: Response) -> Response {
     if rows.count > 0 {
         response.headers_mut().insert(WITHOUT, rows.count.into());
         response.headers_mut().insert(FIRST_WITHOUT, rows.line.into());
     }
     if others > 0 {
         response.headers_mut().insert(OTHERS, others.into());
+    }
+    if !fields.is_empty() {
+        let names: Vec<_> = fields.iter().map(|name| name.escape_default().to_string()).collect();
+        let names = HeaderValue::try_from(names.join(", ")).expect("escaped names are ASCII");
+        response.headers_mut().insert(IGNORED, names);
     }
     response
 }

@@ -38,7 +38,7 @@ async fn a_finished_job_shows_its_rows_by_reason() {
     assert!(listed["finished_at"].as_str() >= listed["created_at"].as_str());
     listed["results"]["reasons"] = job["results"]["reasons"].clone();
     assert_eq!(listed, job);
-    let rest = json!({"id": id, "status": "completed", "source": "api", "source_integration": null,
+    let rest = json!({"id": id, "status": "completed", "source": "api", "name": null, "source_integration": null,
         "created_at": job["created_at"], "finished_at": job["finished_at"], "results": job["results"]});
     assert_eq!(job, rest);
     app.stop().await;

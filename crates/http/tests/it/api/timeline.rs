@@ -59,7 +59,7 @@ async fn jobs_are_events_with_their_start() {
         "type": "job", "at": event["job"]["started_at"], "trigger": "api", "trigger_explicit": true,
         "source_action": "api.batch_verify", "actor": {"type": "api_key", "id": keys[0].id},
         "job": {
-            "id": finished, "status": "completed", "source": "api", "source_integration": null,
+            "id": finished, "status": "completed", "source": "api", "name": null, "source_integration": null,
             "started_at": event["job"]["started_at"], "finished_at": event["job"]["finished_at"],
             "results": {"total": 2, "passed": 1, "failed": 1},
         },

@@ -50,7 +50,10 @@ async fn a_forgotten_password_is_replaced_by_a_mailed_link_once() {
         let org = app.org("Example Ltd", PLENTY).await;
         let (ann, mut left_open) = signed_in(app, &org, "ann@example.com", MemberRole::Administrator).await;
         let mut browser = Browser::new(app);
-        assert_eq!(browser.get("/app/sign-in").await.ok(200), json!({ "sends_mail": true, "sso": false }));
+        assert_eq!(
+            browser.get("/app/sign-in").await.ok(200),
+            json!({ "sends_mail": true, "sso": false, "https_url": null })
+        );
         let ask = json!({ "email": " Ann@Example.com ", "language": "de" });
         let known = browser.post(PATH, &ask).await.ok(200);
         let unknown = browser.post(PATH, &json!({ "email": "nobody@example.com" })).await.ok(200);
@@ -172,7 +175,10 @@ async fn who_asks_again_and_again_waits_whosever_the_address_is() {
 async fn a_server_without_a_relay_says_so() {
     TestApp::each(config(), async |app| {
         let mut browser = Browser::new(app);
-        assert_eq!(browser.get("/app/sign-in").await.ok(200), json!({ "sends_mail": false, "sso": false }));
+        assert_eq!(
+            browser.get("/app/sign-in").await.ok(200),
+            json!({ "sends_mail": false, "sso": false, "https_url": null })
+        );
         browser.post(PATH, &json!({ "email": "ann@example.com" })).await.error(409, "conflict");
     })
     .await;

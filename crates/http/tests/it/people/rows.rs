@@ -221,5 +221,7 @@ async fn whoever_runs_the_installation_sees_its_machines() {
     let (_, mut eve) = signed_in(&app, &tenant, "eve@example.com", MemberRole::Administrator).await;
     let reduced = eve.get("/app/egress").await.ok(200);
     assert_eq!(reduced, json!({ "reachable": ways["reachable"], "missing": null, "data": null }));
+    eve.post("/app/egress", &json!({})).await.error(403, "forbidden_scope");
+    assert_eq!(owner.post("/app/egress", &json!({})).await.ok(200), json!({ "checking": true }));
     app.stop().await;
 }

@@ -19,6 +19,17 @@ async fn rows(customer: &Customer<'_>, id: &str) -> Vec<Value> {
     customer.app.get(&customer.key, &path).await.ok(200)["data"].as_array().unwrap().clone()
 }
 
+/// Returns what the timeline says about a run, newest first: changes by the customer's key, with their numbers of contacts.
+async fn noted(customer: &Customer<'_>, id: &str) -> Vec<(String, Value)> {
+    let timeline = customer.app.get(&customer.key, "/v1/account/timeline").await.ok(200);
+    let events = timeline["events"].as_array().unwrap().iter().filter(|event| event["run_id"] == id);
+    let noted = |event: &Value| {
+        assert_eq!((&event["provider"], &event["actor"]["type"]), (&json!("acme"), &json!("api_key")));
+        (event["change"].as_str().unwrap().to_owned(), event["contacts"].clone())
+    };
+    events.map(noted).collect()
+}
+
 #[tokio::test]
 #[ignore = "thorough"]
 async fn the_confirmed_number_is_what_is_done() {
@@ -45,6 +56,12 @@ async fn the_confirmed_number_is_what_is_done() {
         assert_eq!(deleted, [false, true, true]);
         assert!(rows[1]["completed_at"].as_str() > rows[0]["completed_at"].as_str());
         assert!(run["confirmed_at"].is_string());
+        let confirmed_by = &customer.get(&format!("runs/{id}")).await["confirmed_by"];
+        assert_eq!((&confirmed_by["type"], confirmed_by["id"].is_string()), (&json!("api_key"), true));
+        assert_eq!(
+            noted(&customer, &id).await,
+            [("run_confirmed".to_owned(), json!(2)), ("run_started".to_owned(), Value::Null)]
+        );
         // Trusted from now on.
         acme.add(9, "nowhere@honest-mail.com", &[("news", "active")]);
         let second = customer.start(false).await;
@@ -281,9 +298,14 @@ async fn a_person_decides_contact_by_contact() {
         let rules = customer.get("keywords/whitelist").await;
         assert_eq!(rules["data"][0]["keyword"], "nobody2@honest-mail.com");
         let timeline = app.get(&customer.key, "/v1/account/timeline").await.ok(200);
-        let last = &timeline["events"][0];
+        let events = timeline["events"].as_array().unwrap();
+        let last = events.iter().find(|event| event["type"] == "settings_change").unwrap();
         let change = (&last["setting"], &last["before"], &last["after"]);
         assert_eq!(change, (&json!("connection.whitelist_count"), &json!(0), &json!(1)));
+        assert_eq!(
+            noted(&customer, &id).await[..2],
+            [("contacts_kept".to_owned(), json!(2)), ("actions_approved".to_owned(), json!(1))]
+        );
         customer.post("review/decisions", json!({ "decisions": [] })).await.error(400, "invalid_request");
         let twice = json!({ "decisions": [decide(3, "act"), decide(3, "ignore")] });
         customer.post("review/decisions", twice).await.error(400, "invalid_request");
@@ -292,6 +314,11 @@ async fn a_person_decides_contact_by_contact() {
         // The next run skips the whitelisted contact.
         customer.patch(json!({ "manual_mode": false })).await;
         customer.post(&format!("runs/{id}/cancel"), json!({})).await.ok(200);
+        customer.post(&format!("runs/{id}/cancel"), json!({})).await.ok(200);
+        assert_eq!(
+            noted(&customer, &id).await[..2],
+            [("run_cancelled".to_owned(), json!(1)), ("contacts_kept".to_owned(), json!(2))]
+        );
         customer.whole_run().await;
         assert_eq!(acme.ids(), [3]);
     })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use probity_backend::outbound::HttpTarget;
+use probity_backend::outbound::{Authorities, HttpTarget};
 use probity_backend::webhooks::SendLimits;
 use probity_backend::webhooks::send::{ReceiverResponse, Sender};
 use probity_contract::published::webhooks::DeliveryFailure;
@@ -139,7 +139,7 @@ async fn certificates_must_be_of_the_host_and_of_a_known_authority() {
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.clone()], key)
+            .with_single_cert(vec![certificate], key)
             .unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -155,10 +155,9 @@ async fn certificates_must_be_of_the_host_and_of_a_known_authority() {
     });
     let names = super::receivers::Scripted::new(&[&["127.0.0.1"]]);
     let guard = super::receivers::guard_allowing(&["127.0.0.0/8"], names);
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(certificate).unwrap();
+    let authorities = Authorities::from_pem(certified.cert.pem().as_bytes()).unwrap();
     let limits = SendLimits::default();
-    let believing = Sender::believing(roots, guard.clone(), limits, EngineClock::system());
+    let believing = Sender::trusting(&authorities, guard.clone(), limits, EngineClock::system());
     let status = async |sender: &Sender, host: &str| {
         let target = HttpTarget::parse(&format!("https://{host}:{port}/")).unwrap();
         sender.post(&target, message()).await.map(|answered| answered.status)

@@ -95,6 +95,36 @@ async fn only_listed_origins_may_ask_and_read() {
     app.stop().await;
 }
 
+/// Browsers send no `Origin` with a GET to the page's own origin.
+#[tokio::test]
+async fn pages_of_the_service_itself_may_ask_if_the_key_lists_its_origin() {
+    let mut config = ServiceConfig::default();
+    config.api.public_url = Some(ORIGIN.into());
+    let app = TestApp::with(config).await;
+    let org = app.org("Shop", 100).await;
+    let key = public_key(&app, &org, None).await;
+    let target = format!("/v1/widget/nonce?key={key}");
+    let from = |site: &'static str, host: &'static str| {
+        app.send(Call::get(&target).header("sec-fetch-site", site).header("host", host))
+    };
+    let nonce = from("same-origin", "proxy.internal").await.ok(200)["nonce"].as_str().unwrap().to_owned();
+    let verify = format!("/v1/widget/verify?key={key}&nonce={nonce}&email=ann@honest-mail.com");
+    assert_eq!(app.send(Call::get(&verify).header("sec-fetch-site", "same-origin")).await.ok(200)["result"], "ok");
+    for site in ["same-site", "cross-site", "none"] {
+        from(site, "shop.example.com").await.error(403, "domain_not_authorized");
+    }
+    app.stop().await;
+    // Without a public URL, the requested host counts.
+    let app = TestApp::start().await;
+    let org = app.org("Shop", 100).await;
+    let target = format!("/v1/widget/nonce?key={}", public_key(&app, &org, None).await);
+    for (host, status) in [("shop.example.com", 200), ("shop.example.com:443", 200), ("evil.example", 403)] {
+        let call = Call::get(&target).header("sec-fetch-site", "same-origin").header("host", host);
+        assert_eq!(app.send(call).await.status, status, "{host}");
+    }
+    app.stop().await;
+}
+
 #[tokio::test]
 async fn keys_of_other_kinds_are_refused_here_and_public_ones_elsewhere() {
     let app = TestApp::start().await;

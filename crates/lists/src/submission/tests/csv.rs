@@ -75,7 +75,7 @@ fn rows_without_an_address_are_counted_with_the_first_line() {
     assert_eq!(whole(CSV, wrapped.as_bytes()).unwrap().1, [b"a@x.com", b"b@x.com"]);
     let others = "id,email,other\n1,a@x.com,b@x.com\n2,,\"c@x.com; d@x.com\"\n";
     let (submission, rows) = whole(CSV, others.as_bytes()).unwrap();
-    assert_eq!(submission.left_out, LeftOut { rows: Oddity { count: 1, line: 3 }, others: 3 });
+    assert_eq!(submission.left_out, LeftOut { rows: Oddity { count: 1, line: 3 }, others: 3, fields: vec![] });
     assert_eq!(rows, [b"a@x.com"]);
     let several = "id,email\n1,a@x.com\n2,\"b@x.com; c@x.com\"\n3,d@x.com e@x.com\n";
     let (submission, rows) = whole(CSV, several.as_bytes()).unwrap();

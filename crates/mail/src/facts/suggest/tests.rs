@@ -282,6 +282,23 @@ fn neighbours_of_short_names_stay() {
 }
 
 #[test]
+fn a_suggestion_is_written_like_the_text_it_is_for() {
+    for (typed, suggestion, written) in [
+        ("ann@b\u{fc}cher,com", "ann@xn--bcher-kva.com", "ann@b\u{fc}cher.com"),
+        ("'\"a b\"@b\u{fc}cher.com", "\"a b\"@xn--bcher-kva.com", "\"a b\"@b\u{fc}cher.com"),
+        ("ann@XN--bcher-kva,com", "ann@xn--bcher-kva.com", "ann@xn--bcher-kva.com"),
+        ("ann@gmial.com", "ann@gmail.com", "ann@gmail.com"),
+    ] {
+        assert_eq!(written_like(typed, suggestion.to_owned()), written, "{typed}");
+    }
+    // In U-labels, an address may be longer than storage and servers allow.
+    let domain = vec!["\u{430}".repeat(50); 3].join(".");
+    let long = format!("ann@{}.com", idna::domain_to_ascii(&domain).unwrap());
+    assert!(Address::parse(&long).is_ok());
+    assert_eq!(written_like(&format!("ann@{domain},com"), long.clone()), long);
+}
+
+#[test]
 fn what_cannot_be_seen_makes_a_text_invalid_and_is_left_out_of_the_suggestion() {
     use crate::address::{Address, AddressReason};
     for (typed, meant) in [

@@ -99,15 +99,19 @@ async fn only_hosts_of_the_operator_are_private_or_without_tls() {
         assert_eq!(stranger.get(&url).await, blocked, "{url}");
     }
     // Networks that are open to webhooks are not open to platforms.
-    let open =
-        Trial::with("", HostAllowance::default(), guard_of(&["127.0.0.0/8"], names_of_loopback()), Dialer::public());
+    let open = Trial::with(
+        "",
+        HostAllowance::default(),
+        guard_of(&["127.0.0.0/8"], names_of_loopback()),
+        &Authorities::default(),
+    );
     for url in [server.url("/"), format!("https://127.0.0.1:{port}/"), format!("https://esp.example.org:{port}/")] {
         assert_eq!(open.get(&url).await, blocked, "{url}");
     }
     assert_eq!(Trial::new("", &["127.0.0.1:1".parse().unwrap()]).get(&server.url("/")).await, blocked, "another port");
     for url in ["http://169.254.169.254:80/latest", "http://[fd00:ec2::254]:80/", "http://0.0.0.0:80/"] {
         let hosts = HostAllowance(["169.254.169.254:80", "[fd00:ec2::254]:80", "0.0.0.0:80"].map(str::to_owned).into());
-        let trial = Trial::with("", hosts, guard_of(&[], Arc::new(NoNames)), Dialer::public());
+        let trial = Trial::with("", hosts, guard_of(&[], Arc::new(NoNames)), &Authorities::default());
         assert_eq!(trial.get(url).await, blocked, "{url}");
     }
     assert_eq!(stranger.get("https://example.org:25/").await, blocked, "a port of another protocol");
@@ -136,7 +140,7 @@ async fn a_name_that_moves_into_the_own_network_is_not_followed() {
     // The operator's own name resolves first to this server, then to a metadata service.
     let names = Arc::new(Rebound(AtomicUsize::new(0), &["127.0.0.1", "169.254.169.254"]));
     let hosts = HostAllowance(vec![format!("listmonk.lan:{port}")]);
-    let trial = Trial::with("", hosts, guard_of(&[], names), Dialer::public());
+    let trial = Trial::with("", hosts, guard_of(&[], names), &Authorities::default());
     let url = format!("http://listmonk.lan:{port}/");
     assert_eq!(trial.get(&url).await.unwrap().status, 200);
     assert_eq!(trial.get(&url).await, Err(fault(CallCause::Blocked, false)));
@@ -157,7 +161,7 @@ async fn a_certificate_must_be_that_of_the_host() {
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![certificate.clone()], key)
+        .with_single_cert(vec![certificate], key)
         .unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -170,17 +174,16 @@ async fn a_certificate_must_be_that_of_the_host() {
             let _ = stream.shutdown().await;
         }
     });
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(certificate).unwrap();
-    let trial = |dialer| {
+    let authorities = Authorities::from_pem(certified.cert.pem().as_bytes()).unwrap();
+    let trial = |authorities: &Authorities| {
         let names = Arc::new(Rebound(AtomicUsize::new(0), &["127.0.0.1"]));
         let hosts = ["esp.example.org", "other.example.org"].map(|host| format!("{host}:{port}"));
-        Trial::with("", HostAllowance(hosts.into()), guard_of(&[], names), dialer)
+        Trial::with("", HostAllowance(hosts.into()), guard_of(&[], names), authorities)
     };
-    let believing = trial(Dialer::believing(roots));
+    let believing = trial(&authorities);
     let url = |host: &str| format!("https://{host}:{port}/");
     assert_eq!(believing.get(&url("esp.example.org")).await.unwrap().status, 200);
     let refused = Err(fault(CallCause::Tls, false));
     assert_eq!(believing.get(&url("other.example.org")).await, refused);
-    assert_eq!(trial(Dialer::public()).get(&url("esp.example.org")).await, refused);
+    assert_eq!(trial(&Authorities::default()).get(&url("esp.example.org")).await, refused);
 }

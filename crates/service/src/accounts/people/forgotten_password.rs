@@ -19,7 +19,8 @@ use crate::app::App;
 /// Returns the ways to sign in that the page offers.
 pub async fn get_sign_in_options(app: &App) -> Result<SignInOptions, ApiError> {
     let sso = app.config.hooks_url.is_some() && sso::any(&mut app.store.read().await?).await?;
-    Ok(SignInOptions { sends_mail: app.sends_mail, sso })
+    let https_url = app.config.public_url.clone().filter(|url| url.starts_with("https://"));
+    Ok(SignInOptions { sends_mail: app.sends_mail, sso, https_url })
 }
 
 /// Mails a link for resetting the password, if the address is a member's.

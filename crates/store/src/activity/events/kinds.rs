@@ -74,5 +74,14 @@ probity_mail::named! {
         /// It got credentials that the platform accepts.
         Reconnected = "reconnected",
         Renamed = "renamed",
+        /// A user or a key started a run.
+        RunStarted = "run_started",
+        /// The planned actions of a run were confirmed.
+        RunConfirmed = "run_confirmed",
+        RunCancelled = "run_cancelled",
+        /// Actions were approved in the review.
+        ActionsApproved = "actions_approved",
+        /// Contacts were kept in the review.
+        ContactsKept = "contacts_kept",
     }
 }

@@ -140,6 +140,7 @@ function Counts({ of, busy }) {
  */
 function Start({ of, place, busy, forecast, again }) {
   const free = testing.value;
+  const none = !of.job && of.counts.distinct === 0;
   const [mail, setMail] = useState(false);
   const here = useHere();
   const stale = (failure) => {
@@ -156,9 +157,9 @@ function Start({ of, place, busy, forecast, again }) {
       <p class="small quiet">${free ? t("mode.test_text") : t("forecast.lead")}</p></div>
     ${isMute() && html`<${Note} kind="warning" title=${t("reach.title")}>${lack()} ${t("reach.list")}<//>`}
     ${!free && html`<${Fetched} from=${forecast} lines=${6}>${(found) => html`<${Forecast} of=${found} />`}<//>`}
-    <${Form} send=${start} waits=${busy || (!free && !of.job && !forecast.value)} submit=${of.job ? t("upload.started") : t("lists.start", { n: of.counts.distinct })}>
+    ${none ? html`<${Note}>${t("lists.start_none")}<//>` : html`<${Form} send=${start} waits=${busy || (!free && !of.job && !forecast.value)} submit=${of.job ? t("upload.started") : t("lists.start", { n: of.counts.distinct })}>
       ${!free && forecast.value && html`<${Brief} of=${forecast.value} />`}
-      ${!of.job && session.value?.sends_mail && html`<${Check} label=${t("lists.mail")} checked=${mail} set=${setMail} />`}<//>
+      ${!of.job && session.value?.sends_mail && html`<${Check} label=${t("lists.mail")} checked=${mail} set=${setMail} />`}<//>`}
     <p class="small quiet centered">${t("forecast.no_mail")}</p>
   </section>`;
 }

@@ -2,6 +2,7 @@
 import { html } from "../../../../vendor/lib.js";
 import { duration, number, percent, time } from "../../../format.js";
 import { useMetered } from "../../../plan.js";
+import { isMute } from "../../../reach.js";
 import { t } from "../../../text.js";
 import { Glyph, Icon, Note, Strip } from "../../../ui.js";
 
@@ -47,25 +48,29 @@ function range(low, high) {
 const days = (history) => t("forecast.history", { n: history.days, low: percent(history.low, 1), high: percent(history.high, 1) });
 
 function lasting({ low_s: low, high_s: high }) {
+  // The list waits until mail servers can be probed, which nobody can foretell.
+  if (isMute()) return t("forecast.not_yet");
+  if (high === null) return low < 1 ? t("forecast.not_yet") : t("forecast.at_least", { low: duration(low) });
   const lower = low < 60 ? t("forecast.under_a_minute") : duration(low);
-  if (high === null) return t("forecast.at_least", { low: lower });
   return high < 60 || duration(high) === lower ? lower : t("forecast.range", { low: lower, high: duration(high) });
 }
 
 function pace({ slowest, per_minute, sources }, providers) {
-  if (slowest === null || per_minute === 0) return null;
+  if (slowest === null || per_minute === 0 || isMute()) return null;
   const name = providers.find(({ id }) => id === slowest)?.name || t("forecast.domain");
   return t("forecast.pace", { name, per_minute: number(per_minute), sources: number(sources) });
 }
 
 /** Mail providers, as far as the domains show. @param {{ of: any }} props */
-export function MailProviders({ of: { counts, providers } }) {
+export function MailProviders({ of: { providers } }) {
   if (providers.length === 0) return null;
   const name = ({ id, name: known }) => known || (id === "others" ? t("provider.other") : t("forecast.nobody"));
   const note = ({ never_tells, held_until }) => (never_tells ? t("forecast.never_tells") : held_until ? t("forecast.held_until", { at: time(held_until) }) : "");
   const most = Math.max(...providers.map(({ addresses }) => addresses));
+  // Invalid addresses have no provider: without them, the shares add up to 100%.
+  const all = providers.reduce((sum, { addresses }) => sum + addresses, 0);
   return html`<section class="card bare" aria-labelledby="mail-title"><header><h2 id="mail-title">${t("provider.title")}</h2>
       <span class="tiny quiet">${t("forecast.by_domain")}</span></header>
     <ul class="meters">${providers.map((one) => html`<li key=${one.id}><div><span class="cut" title=${name(one)}>${name(one)}</span><${Strip} kind="flat" parts=${[["addresses", one.addresses]]} total=${most} />
-      <span class="number">${number(one.addresses)}</span><span class="number">${percent(one.addresses, counts.distinct)}</span>${note(one) && html`<span class="meaning tiny quiet">${note(one)}</span>`}</div></li>`)}</ul></section>`;
+      <span class="number">${number(one.addresses)}</span><span class="number">${percent(one.addresses, all)}</span>${note(one) && html`<span class="meaning tiny quiet">${note(one)}</span>`}</div></li>`)}</ul></section>`;
 }

@@ -9,6 +9,9 @@ use probity_backend::nodes::asking::Essential;
 use probity_backend::nodes::egress::{Check, Checkup};
 use probity_engine::net::BoxFuture;
 use probity_http::service::ServiceConfig;
+use probity_service::operator::first_start::OPERATORS;
+use probity_store::ScopedFutureExt as _;
+use probity_store::nodes::instance;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -131,6 +134,26 @@ async fn pages_are_told_what_is_missing_and_a_list_waits_for_the_first_checkup()
     pass(LONG).await;
     let open = json!({ "reachable": true, "missing": null, "data": null });
     assert_eq!(ann.get("/app/egress").await.ok(200), open);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_runs_the_installation_has_it_checked_again() {
+    // Time for a checkup that was asked for, and for its report.
+    const REPORTED: Duration = Duration::from_secs(12);
+    let machine = Machine::new(vec![resolver(ok), port(fail)], 100);
+    let app = TestApp::with(machine.config()).await;
+    let org = app.org("Operator", 0).await;
+    let id = org.id.to_string();
+    app.store.write(|tx| instance::set_once(tx, OPERATORS, &id).scope_boxed()).await.unwrap();
+    let (_, mut ann) = signed_in(&app, &org, "ann@example.com", MemberRole::Administrator).await;
+    pass(LONG).await;
+    machine.is_now(vec![resolver(ok), port(ok)]);
+    pass(REPORTED).await;
+    assert_eq!(ann.get("/app/egress").await.ok(200)["missing"], "port");
+    ann.post("/app/egress", &json!({})).await.ok(200);
+    pass(REPORTED).await;
+    assert_eq!(ann.get("/app/egress").await.ok(200)["reachable"], true);
     app.stop().await;
 }
 

@@ -39,6 +39,40 @@ async fn rows_of_csv_without_an_address_are_named() {
 }
 
 #[tokio::test]
+async fn a_list_has_the_name_it_came_with_and_unknown_fields_are_named() {
+    let app = TestApp::start().await;
+    let (_, key) = app.tester().await;
+    let named = async |id: &str| {
+        let job = app.get(&key, &format!("/v1/jobs/{id}")).await.ok(200);
+        let timeline = app.get(&key, "/v1/account/timeline").await.ok(200);
+        let event = timeline["events"].as_array().unwrap().iter().find(|event| event["job"]["id"] == id).unwrap();
+        assert_eq!(event["job"]["name"], job["name"]);
+        job["name"].clone()
+    };
+    let id = |answer: &Answer| answer.ok(200)["id"].as_str().unwrap().to_owned();
+    let body = json!({ "emails": ["valid@sandbox.test"], "name": " Spring ", "nmae": "x", "ü\n": {"name": 1}, "webhook_url": null });
+    let answer = post(&app, &key, &body.to_string()).await;
+    assert_eq!(answer.header("x-ignored-fields"), Some("nmae, \\u{fc}\\n"));
+    assert_eq!(named(&id(&answer)).await, "Spring");
+    let csv = Call::with_body("/v1/batch-verify?name=Autumn", "text/csv", "valid@sandbox.test\n").key(&key);
+    assert_eq!(named(&id(&app.send(csv).await)).await, "Autumn");
+    let answer = post(&app, &key, r#"{"name": null, "emails": ["valid@sandbox.test"]}"#).await;
+    assert_eq!((answer.header("x-ignored-fields"), named(&id(&answer)).await), (None, serde_json::Value::Null));
+    for (name, what) in [
+        (json!(7), "name: must be a string or null"),
+        (json!("a".repeat(201)), "name: may have at most 200 characters"),
+        (json!("a".repeat(801)), "name: may have at most 200 characters"),
+        (json!("a\nb"), "name: must be one line"),
+        (json!(" "), "name: must not be empty"),
+    ] {
+        let body = json!({ "emails": ["valid@sandbox.test"], "name": name });
+        let message = post(&app, &key, &body.to_string()).await.error(400, "invalid_request");
+        assert!(message.starts_with(what), "{message}");
+    }
+    app.stop().await;
+}
+
+#[tokio::test]
 async fn a_list_in_utf_16_is_refused_before_anything_is_charged() {
     let app = TestApp::start().await;
     let (_, key) = app.customer().await;

@@ -242,6 +242,15 @@ async fn a_provider_that_cannot_be_used_is_told() {
         outside.provider.change(|script| script.document = document);
         assert_eq!(tested(&mut customer).await, word);
     }
+    // The difference is shown, and is none if it is only a slash.
+    outside.provider.restore();
+    outside.provider.change(|script| script.document = json!({ "issuer": "https://another.example/x" }));
+    let differs = at_one_moment(customer.owner.post("/app/sso/test", &json!({}))).await.ok(200);
+    assert_eq!(differs["named"], "https://another.example/x");
+    let slashed = format!("{}/", outside.provider.issuer());
+    outside.provider.change(|script| script.document = json!({ "issuer": slashed }));
+    assert_eq!(tested(&mut customer).await, "");
+    assert_eq!(customer.refused().await, "");
     outside.provider.restore();
     outside.provider.change(|script| script.said.insert(DOCUMENT, Said::Nothing));
     let nothing = json!({});

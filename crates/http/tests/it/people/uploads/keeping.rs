@@ -157,10 +157,18 @@ async fn uploads_are_bounded_in_number_size_and_rows_and_kept_for_days() {
     few.api.batch_rows_max = 3;
     with_ann(few, PLENTY, async |app, browser| {
         put(browser, "name=l", vec![b'x'; 5_000]).await.error(413, "payload_too_large");
-        let answer = put(browser, "name=l", "a@x.org\nb@x.org\nc@x.org\nd@x.org\n").await;
-        answer.error(413, "payload_too_large");
-        let said = (answer.header("x-upload-fault"), answer.header("x-upload-fault-number"));
-        assert_eq!(said, (Some("too_many_rows"), Some("3")));
+        for file in ["a@x.org\nb@x.org\nc@x.org\nd@x.org\n", "email\na@x.org\nb@x.org\nc@x.org\nd@x.org\n"] {
+            let answer = put(browser, "name=l", file).await;
+            answer.error(413, "payload_too_large");
+            let said = (answer.header("x-upload-fault"), answer.header("x-upload-fault-number"));
+            assert_eq!(said, (Some("too_many_rows"), Some("3")));
+        }
+        // The header is not one of them.
+        for file in ["email\na@x.org\nb@x.org\nc@x.org\n", "n,email\n1,a@x.org\n2,b@x.org\n3,c@x.org\n"] {
+            let full = put(browser, "name=l", file).await.ok(201);
+            assert_eq!(full["counts"]["distinct"], 3);
+            browser.delete(&format!("/app/uploads/{}", full["id"].as_str().unwrap()), &json!({})).await.ok(200);
+        }
         // A rejected upload does not count.
         let mut id = String::new();
         for _ in 0..2 {

@@ -12,7 +12,7 @@ use probity_connectors::{Method, Request};
 use probity_mail::time::Millis;
 use probity_sso::{
     ANSWER_MAX, CodeExchange, DOCUMENT_MAX, IdClaims, IssuerUrl, KEYS_MAX, ProviderDocument, SigningKeys, SsoFault,
-    TokenCheck, read_answer,
+    TokenCheck, named_issuer, read_answer,
 };
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -88,6 +88,11 @@ impl<'a> ProviderLink<'a> {
         };
         let url = self.issuer.document_url();
         self.fresh(|known| known.document.as_ref(), KNOWN_MS, (url, DOCUMENT_MAX), read, keep).await
+    }
+
+    /// Returns the issuer that the provider's document names.
+    pub(super) async fn named_issuer(&self) -> Option<String> {
+        named_issuer(&self.fetch(self.issuer.document_url(), DOCUMENT_MAX).await.ok()?)
     }
 
     /// Returns the provider's keys. If one `is_missing`, fetches them again, at most once per minute.

@@ -167,15 +167,20 @@ impl SsoWish {
 /// Tests whether the provider of the caller's organization is reachable and supported.
 pub async fn test_sso(app: &App, caller: &Caller) -> Result<SsoTested, ApiError> {
     let sso = sso::of(&mut app.store.read().await?, caller.org()).await?.ok_or_else(ApiError::not_found)?;
+    let link = ProviderLink::of(app, &sso.issuer);
     let tested = async {
-        let link = ProviderLink::of(app, &sso.issuer)?;
+        let link = link.as_ref().map_err(|fault| *fault)?;
         link.forget().await;
         link.keys(&*link.document().await?, false).await
     };
-    Ok(match tested.await {
-        Ok(_) => SsoTested { works: true, fault: None, message: None },
-        Err(fault) => SsoTested { works: false, fault: Some(SsoFault::word(fault)), message: Some(fault.to_string()) },
-    })
+    let Err(fault) = tested.await else {
+        return Ok(SsoTested { works: true, fault: None, message: None, named: None });
+    };
+    let named = match &link {
+        Ok(link) if fault == SsoFault::IssuerDiffers => link.named_issuer().await,
+        _ => None,
+    };
+    Ok(SsoTested { works: false, fault: Some(fault.word()), message: Some(fault.to_string()), named })
 }
 
 /// Deletes the provider of the owner's organization, with its domains and bindings. Members stay.

@@ -9,7 +9,7 @@ use probity_contract::published::accounts::people::SignedInShown;
 use probity_contract::published::accounts::sso::{BeginSso, BegunSso};
 use probity_mail::address::trimmed;
 use probity_mail::time::Millis;
-use probity_sso::{CodeExchange, FLOW_RANDOM_BYTES, SsoFault, SsoFlow, TokenCheck};
+use probity_sso::{CodeExchange, FLOW_RANDOM_BYTES, SsoFault, SsoFlow, TokenCheck, is_same_issuer};
 use probity_store::accounts::organization;
 use probity_store::accounts::sso::{self, StoredSso};
 use probity_store::accounts::users::email_domain;
@@ -153,7 +153,8 @@ async fn arrive(
     let link = ProviderLink::of(app, &sso.issuer)?;
     let document = link.document().await?;
     // RFC 9207: a response of another provider is not exchanged here.
-    let names_other = answer.iss.as_ref().map_or(document.names_itself, |issuer| *issuer != document.issuer);
+    let names_other =
+        answer.iss.as_ref().map_or(document.names_itself, |issuer| !is_same_issuer(issuer, &document.issuer));
     if names_other {
         return Err(SsoFault::TokenIssuer.into());
     }
