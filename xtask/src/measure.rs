@@ -48,7 +48,8 @@ pub(crate) fn gibberish() -> Result<()> {
         println!("two random words of {length} letters, joined by a dot: {:.1} % found", percent(hits, 5_000));
     }
     for digits in [2, 3, 4] {
-        let mut word = |letters| people::mash_of("letters", letters, &mut rng) + &people::mash_of("digits", digits, &mut rng);
+        let mut word =
+            |letters| people::mash_of("letters", letters, &mut rng) + &people::mash_of("digits", digits, &mut rng);
         let found: Vec<_> = [4, 5, 6, 7]
             .map(|letters| (letters, (0..4_000).map(|_| word(letters)).filter(|local| accuses(&model, local)).count()))
             .iter()
