@@ -929,7 +929,7 @@ export default {
   "connections.first_text": "Probity liest alle Kontakte in {platform}, prüft sie und zeigt, was es tun würde. In {platform} ändert sich nichts, bevor Sie die Zahl bestätigen.",
   "connections.check": "Jetzt prüfen",
   "connections.action": "Was mit schlechten Kontakten geschieht",
-  "connections.cost": "Ein Lauf kostet 1 Credit je geprüftem Kontakt.",
+  "connections.cost": "Ein Lauf kostet 1 Credit je geprüfter Adresse, auch wenn mehrere Kontakte sie haben.",
   "connections.no_action": "Sie haben keine Aktion gewählt; Läufe prüfen daher nur.",
   "connections.choose": "Aktion wählen",
   "connections.run_text": "Alle Kontakte werden gelesen und geprüft; auf die schlechten wird dann die Aktion angewendet.",

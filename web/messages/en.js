@@ -929,7 +929,7 @@ export default {
   "connections.first_text": "Probity reads all contacts in {platform}, verifies them, and shows what it would do. Nothing in {platform} changes before you confirm the number.",
   "connections.check": "Verify now",
   "connections.action": "What happens to bad contacts",
-  "connections.cost": "A run costs 1 credit per verified contact.",
+  "connections.cost": "A run costs 1 credit per verified address, however many contacts have it.",
   "connections.no_action": "No action is chosen, so runs only verify.",
   "connections.choose": "Choose one",
   "connections.run_text": "All contacts are read and verified; then the action is taken on the bad ones.",

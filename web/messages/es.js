@@ -929,7 +929,7 @@ export default {
   "connections.first_text": "Probity lee todos los contactos de {platform}, los verifica y muestra lo que haría. Nada cambia en {platform} antes de que usted confirme el número.",
   "connections.check": "Verificar ahora",
   "connections.action": "Qué ocurre con los contactos malos",
-  "connections.cost": "Una pasada cuesta 1 crédito por contacto verificado.",
+  "connections.cost": "Una pasada cuesta 1 crédito por dirección verificada, aunque la compartan varios contactos.",
   "connections.no_action": "No hay ninguna acción elegida, así que las pasadas solo verifican.",
   "connections.choose": "Elegir una",
   "connections.run_text": "Se leen y verifican todos los contactos; después se aplica la acción a los malos.",

@@ -929,7 +929,7 @@ export default {
   "connections.first_text": "Probity lit tous les contacts de {platform}, les vérifie et montre ce qu’il ferait. Rien ne change dans {platform} avant que vous ne confirmiez le nombre.",
   "connections.check": "Vérifier maintenant",
   "connections.action": "Ce qui arrive aux mauvais contacts",
-  "connections.cost": "Un passage coûte 1 crédit par contact vérifié.",
+  "connections.cost": "Un passage coûte 1 crédit par adresse vérifiée, même si plusieurs contacts la partagent.",
   "connections.no_action": "Aucune action n’est choisie ; les passages ne font donc que vérifier.",
   "connections.choose": "En choisir une",
   "connections.run_text": "Tous les contacts sont lus et vérifiés ; puis l’action est appliquée aux mauvais.",

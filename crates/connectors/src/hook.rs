@@ -14,7 +14,7 @@ pub use notice::{HookHint, hints};
 pub use proof::{ProofFault, prove};
 
 use crate::answer::{AnswerJudge, Fault};
-use crate::file::{ConnectorFile, HookRule};
+use crate::file::{ConnectorFile, HookRule, RequestRule};
 use crate::request::{Credentials, Rendering, Request, Response, Values};
 use crate::source::Found;
 use crate::template::PlaceholderFamily;
@@ -120,12 +120,33 @@ impl<'a> Registering<'a> {
 pub fn removal(
     file: &ConnectorFile,
     credentials: &Credentials,
-    (endpoint, registration): (&HookEndpoint, &HookRegistration),
+    of: (&HookEndpoint, &HookRegistration),
     now: Millis,
 ) -> Result<Request, Fault> {
     let rule = file.hook.as_ref().ok_or_else(|| Fault::invalid(format!("{} has no webhooks", file.provider.name)))?;
+    about(file, credentials, &rule.remove, (of, now))
+}
+
+/// Returns the call that shows whether a registration stands; `None` if the platform has none.
+pub fn look(
+    file: &ConnectorFile,
+    credentials: &Credentials,
+    of: (&HookEndpoint, &HookRegistration),
+    now: Millis,
+) -> Option<Result<Request, Fault>> {
+    let rule = file.hook.as_ref()?.look.as_ref()?;
+    Some(about(file, credentials, rule, (of, now)))
+}
+
+/// Returns a call about a registration.
+fn about(
+    file: &ConnectorFile,
+    credentials: &Credentials,
+    rule: &RequestRule,
+    ((endpoint, registration), now): ((&HookEndpoint, &HookRegistration), Millis),
+) -> Result<Request, Fault> {
     let values = values(credentials, endpoint, Some(registration));
-    Ok(Rendering { file, now }.request(&rule.remove, &BTreeMap::new(), &values)?)
+    Ok(Rendering { file, now }.request(rule, &BTreeMap::new(), &values)?)
 }
 
 fn values<'a>(

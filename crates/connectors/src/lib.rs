@@ -26,7 +26,9 @@ pub use authorizing::{Authorizing, PlatformTokenGrant};
 pub use catalog::Catalog;
 pub use date::DateForm;
 pub use file::*;
-pub use hook::{HookEndpoint, HookHint, HookRegistration, HookStep, ProofFault, Registering, hints, prove, removal};
+pub use hook::{
+    HookEndpoint, HookHint, HookRegistration, HookStep, ProofFault, Registering, hints, look, prove, removal,
+};
 pub use reading::{
     ContactRecord, ContactsGoal, ListRecord, ReadGoal, ReadPage, ReadPosition, ReadSince, ReadStep, Reading,
 };

@@ -157,6 +157,11 @@ impl EspAccount {
         &self.lists
     }
 
+    /// Returns a registered webhook by its ID in a path.
+    pub(crate) fn hook(&self, id: &str) -> Option<&EspHook> {
+        self.hooks.iter().find(|hook| hook.id.to_string() == id)
+    }
+
     /// Returns the registered webhooks.
     pub fn hooks(&self) -> &[EspHook] {
         &self.hooks

@@ -148,6 +148,7 @@ fn integrations() -> Vec<Route> {
         moded(routes!(connections::runs::confirm_run)),
         moded(routes!(connections::runs::cancel_run)),
         moded(routes!(connections::review::list_review)),
+        moded(routes!(connections::review::download_review)),
         moded(routes!(connections::review::decide_review)),
         moded(routes!(connections::rules::list_keyword_rules, connections::rules::add_keyword_rules)),
         moded(routes!(connections::rules::delete_keyword_rule)),

@@ -10,6 +10,7 @@ pub mod hooks;
 pub mod integrations;
 mod live;
 pub mod review;
+pub mod review_file;
 pub mod rules;
 pub mod runs;
 pub mod schedule;

@@ -32,6 +32,7 @@ use crate::db::{Tx, args, statements};
 use crate::number::OrgNo;
 use crate::records::{TypedStatements as _, record, records};
 
+pub(crate) use accept::accept_for;
 pub use accept::{NewJob, accept, add_block, begin, broken_off, discard, sweep};
 pub use close::{ClosedJob, cancel, force_stop};
 pub use depth::{JobQueueDepth, depth};

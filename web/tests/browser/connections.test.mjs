@@ -1,5 +1,6 @@
 /** Connections: connect a platform, dry run, cleaning, review; contributors lack actions. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ran } from "./connections-screens.mjs";
 import { asOwner, browser, platform, reader, server } from "./owner.mjs";
@@ -73,6 +74,11 @@ test("planned actions are decided by keyboard, and a wrong one becomes a rule", 
   await heading(page, `${planned} contacts to review`, 2);
   const rows = page.locator(".queue li");
   await rows.nth(2).waitFor();
+  await page.getByText("Dry run. Nothing was changed.").waitFor();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download CSV" }).click()]);
+  const [head, ...lines] = readFileSync(await download.path(), "utf8").trim().split("\r\n");
+  assert.match(head, /^email,action,/);
+  assert.equal(lines.length, planned);
   const [first, second, third] = await rows.locator("strong").allTextContents();
   await rows.first().getByRole("button").first().focus();
   for (const [key, email] of [["k", first], ["w", second], ["a", third]]) {

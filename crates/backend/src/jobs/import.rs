@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::jobs::sorter::{Chunk, Sorted, Sorter};
 use probity_contract::error::Detail;
-use probity_store::jobs::{self, ImportClaim, NewChunk};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::jobs::{self, ImportClaim, JobNo, NewChunk};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 use ring::digest::{SHA256, digest};
 use tokio_util::sync::CancellationToken;
 
@@ -121,13 +121,7 @@ async fn add(jobs: &Jobs, claim: &ImportClaim, chunks: &[NewChunk], repeated: &[
 async fn read(jobs: &Jobs, claim: &ImportClaim) -> Result<Sorted, Failed> {
     let mut sorter = Sorter::of_rows(claim.rows)?;
     let mut held = jobs.now();
-    loop {
-        let from = sorter.rows;
-        let blocks = jobs::blocks(&mut jobs.store.read().await?, claim.org, claim.job, from, BLOCKS).await?;
-        if blocks.is_empty() {
-            break;
-        }
-        sorter = tokio::task::spawn_blocking(move || sorter.take(&blocks)).await??;
+    while take_next(&jobs.store, (claim.org, claim.job), &mut sorter).await? {
         if jobs.now().since(held) > jobs.lease_ms() / 4 {
             add(jobs, claim, &[], &[]).await?;
             held = jobs.now();
@@ -135,6 +129,26 @@ async fn read(jobs: &Jobs, claim: &ImportClaim) -> Result<Sorted, Failed> {
     }
     let rows = claim.rows;
     Ok(tokio::task::spawn_blocking(move || sorter.sorted(rows)).await??)
+}
+
+/// Adds the next blocks of a job. Returns false if there are none.
+async fn take_next(store: &Store, (org, job): (OrgNo, JobNo), sorter: &mut Sorter) -> Result<bool, Detail> {
+    let blocks = jobs::blocks(&mut store.read().await?, org, job, sorter.rows, BLOCKS).await?;
+    let is_over = blocks.is_empty();
+    if !is_over {
+        let taken = std::mem::take(sorter);
+        *sorter = tokio::task::spawn_blocking(move || taken.take(&blocks)).await??;
+    }
+    Ok(!is_over)
+}
+
+/// Returns the number of distinct addresses in the first `rows` rows of a job: what they cost at most.
+pub(crate) async fn distinct(store: &Store, of: (OrgNo, JobNo), rows: i64) -> Result<i64, Detail> {
+    let mut sorter = Sorter::of_rows(rows)?;
+    while take_next(store, of, &mut sorter).await? {}
+    let read = sorter.rows;
+    let sorted = tokio::task::spawn_blocking(move || sorter.sorted(read)).await??;
+    Ok(read - i64::try_from(sorted.duplicates.len())?)
 }
 
 /// Returns a key that all rows of a mailbox share, and its domain. The domain is empty if the text is not an address.

@@ -17,6 +17,8 @@ use crate::jobs::import::mailbox_key;
 /// Minimum number of addresses with which a domain gets its own chunks. Fewer would make many small chunks, each with its own
 /// transactions.
 const OWN_CHUNKS_ROWS: usize = ROWS_MAX / 2;
+/// Stands for the digest of every erased row.
+const ERASED_DIGEST: [u8; 16] = [0; 16];
 
 /// Addresses read so far.
 #[derive(Default)]
@@ -28,7 +30,7 @@ pub(super) struct Sorter {
     /// Domain numbers by name. The name is empty for texts that are not addresses.
     domains: HashMap<Box<str>, u32>,
     /// Rows with digests of their normalized addresses. Digests are shorter than most addresses, and collisions cannot be
-    /// constructed. An erased row has none, because what it repeats is unknown.
+    /// constructed. What an erased row repeats is unknown, so all of them count as one address: an erasure never adds one.
     digests: Vec<([u8; 16], u32)>,
 }
 
@@ -106,7 +108,8 @@ impl Sorter {
     /// Adds a row whose address was erased before sorting.
     fn add_erased(&mut self) -> Result<(), Detail> {
         let domain = self.domain(Box::default())?;
-        self.push(domain, None)?;
+        let idx = self.push(domain, None)?;
+        self.digests.push((ERASED_DIGEST, idx));
         Ok(())
     }
 
@@ -277,11 +280,12 @@ mod tests {
         let block = |emails: &[&[u8]]| AddressBlock::encode(emails).unwrap();
         let sorter = Sorter::default().take(&[(0, block(&[b"b@b.example.org", ERASED]))]).unwrap();
         let sorter = sorter.take(&[(2, block(&[b"a@a.example.org"])), (3, block(&[b"", ERASED]))]).unwrap();
-        let rows = rows_of(&sorter.sorted(5).unwrap());
+        let sorted = sorter.sorted(5).unwrap();
+        let rows = rows_of(&sorted);
         let rows: Vec<_> = rows.iter().map(|row| (row.idx, row.email.as_deref())).collect();
-        let expected =
-            [(1, None), (3, Some("")), (4, None), (2, Some("a@a.example.org")), (0, Some("b@b.example.org"))];
+        let expected = [(1, None), (3, Some("")), (2, Some("a@a.example.org")), (0, Some("b@b.example.org"))];
         assert_eq!(rows, expected);
+        assert_eq!(sorted.duplicates, [(4, 1)], "erased rows count as one address");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod runs;
 pub(super) mod shown;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
@@ -143,7 +144,7 @@ pub(crate) struct ConnectArgs {
     pub org: OrgFlag,
 }
 
-pub(super) async fn run(app: &App, command: &IntegrationsCommand) -> Result<Printout> {
+pub(super) async fn run(app: &Arc<App>, command: &IntegrationsCommand) -> Result<Printout> {
     match command {
         IntegrationsCommand::Platforms(command) => platforms(app, command).await,
         IntegrationsCommand::Connect(args) => connect(app, args).await,

@@ -1,7 +1,7 @@
 //! Lists: added, followed, searched, downloaded, canceled.
 
 pub(super) mod adding;
-mod download;
+pub(in crate::admin) mod download;
 
 use std::sync::Arc;
 

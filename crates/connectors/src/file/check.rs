@@ -345,6 +345,9 @@ impl Walker<'_> {
             self.request("hook.register.then", request, &allowed);
         }
         self.request("hook.remove", &hook.remove, &allowed);
+        if let Some(look) = &hook.look {
+            self.request("hook.look", look, &allowed);
+        }
         if hook.contact.id.is_none() && hook.contact.email.is_none() {
             self.fault("hook.contact", "write id or email, to identify the contact");
         }

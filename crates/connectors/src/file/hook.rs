@@ -115,6 +115,9 @@ pub struct HookRule {
     pub scope: ContactScope,
     pub register: HookRegister,
     pub remove: RequestRule,
+    /// Call whose answer has our URL while the registration stands.
+    #[serde(default)]
+    pub look: Option<RequestRule>,
     pub body: HookBody,
     /// Place of the events in a call; if missing, the body is one event.
     #[serde(default)]

@@ -47,6 +47,10 @@ const ROUTES: &[EspRoute] = &[
     on("POST", "/fieldRels", |_, _, _| made(&json!({"fieldRel": {"id": "1"}}))),
     on("POST", "/fieldValues", write),
     on("POST", "/webhooks", hook),
+    on("GET", "/webhooks/*", |desk, _, stars| {
+        let hook = desk.account.hook(&stars[0]).ok_or_else(|| message(404, "No Result found for Webhook"))?;
+        Ok(EspReply::json(200, &json!({"webhook": {"id": stars[0], "url": hook.url, "events": ["subscribe"]}})))
+    }),
     on("DELETE", "/webhooks/*", |desk, _, stars| {
         let removed = stars[0].parse().is_ok_and(|id| desk.account.remove_hook(id));
         if removed { ok(&json!({})) } else { Err(message(404, "No Result found for Webhook")) }

@@ -59,6 +59,16 @@ const ROUTES: &[EspRoute] = &[
     }),
     on("POST", "/contacts/lists/*/contacts/remove", remove),
     on("POST", "/webhooks", hook),
+    on("GET", "/webhooks/*", |desk, _, stars| {
+        let hook = desk
+            .account
+            .hook(&stars[0])
+            .ok_or_else(|| error(404, "document_not_found", "Webhook ID does not exist"))?;
+        Ok(EspReply::json(
+            200,
+            &json!({"id": hook.id, "url": hook.url, "type": "marketing", "events": ["listAddition"]}),
+        ))
+    }),
     on("DELETE", "/webhooks/*", |desk, _, stars| {
         let removed = stars[0].parse().is_ok_and(|id| desk.account.remove_hook(id));
         if removed {

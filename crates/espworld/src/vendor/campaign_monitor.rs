@@ -46,6 +46,13 @@ const ROUTES: &[EspRoute] = &[
     }),
     on("POST", "/lists/*/customfields.json", make_field),
     on("POST", "/lists/*/webhooks.json", hook),
+    on("GET", "/lists/*/webhooks.json", |desk, _, stars| {
+        let list = list(desk, &stars[0])?;
+        let of_list = desk.account.hooks.iter().filter(|hook| hook.list == Some(list));
+        let shown =
+            of_list.map(|hook| json!({"WebhookID": ids::hex32(hook.id, 7), "Url": hook.url, "Status": "Active"}));
+        Ok(EspReply::json(200, &Value::Array(shown.collect())))
+    }),
     on("PUT", "/lists/*/webhooks/*/activate.json", |_, _, _| Ok(EspReply::empty(200))),
     on("DELETE", "/lists/*/webhooks/*", |desk, _, stars| {
         let id = stars[1].trim_end_matches(".json");

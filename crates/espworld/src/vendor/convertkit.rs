@@ -51,6 +51,11 @@ const ROUTES: &[EspRoute] = &[
     on("GET", "/custom_fields", fields),
     on("POST", "/custom_fields", make_field),
     on("POST", "/webhooks", hook),
+    on("GET", "/webhooks", |desk, _, _| {
+        let shown =
+            desk.account.hooks.iter().map(|hook| json!({"id": hook.id, "account_id": 5, "target_url": hook.url}));
+        Ok(EspReply::json(200, &json!({"webhooks": shown.collect::<Vec<_>>(), "pagination": {"has_next_page": false}})))
+    }),
     on("DELETE", "/webhooks/*", |desk, _, stars| {
         let removed = stars[0].parse().is_ok_and(|id| desk.account.remove_hook(id));
         if removed { Ok(EspReply::empty(204)) } else { Err(error(404, "Not Found")) }

@@ -34,7 +34,7 @@ const ROUTES: &[EspRoute] = &[
     on("PUT", "/members/*/", edit),
     on("DELETE", "/members/*/", delete),
     on("POST", "/webhooks/", hook),
-    on("PUT", "/webhooks/*/", |_, _, _| ok(&json!({"webhooks": [{}]}))),
+    on("PUT", "/webhooks/*/", rehook),
     on("DELETE", "/webhooks/*/", unhook),
 ];
 
@@ -368,6 +368,18 @@ fn hook(desk: &mut Desk, call: &EspCall, _: &[String]) -> EspAnswer {
     let hook = desk.account.make_hook(None, &url, text(wanted, "/secret"), true);
     let shown = json!({"id": ids::object_id(hook.id), "event": event, "target_url": url, "name": wanted["name"]});
     made(&json!({"webhooks": [shown]}))
+}
+
+fn rehook(desk: &mut Desk, call: &EspCall, stars: &[String]) -> EspAnswer {
+    let missing = || error(404, "NotFoundError", "Resource not found error, cannot edit webhook.");
+    let id = ids::of_object_id(&stars[0]).ok_or_else(missing)?;
+    let hook = desk.account.hooks.iter_mut().find(|hook| hook.id == id).ok_or_else(missing)?;
+    let body = call.body_json(|| invalid("Validation error, cannot edit webhook.", "", None))?;
+    if let Some(url) = text(&body["webhooks"][0], "/target_url") {
+        hook.url = url;
+    }
+    let shown = json!({"id": stars[0], "event": "member.added", "target_url": hook.url});
+    Ok(EspReply::json(200, &json!({"webhooks": [shown]})))
 }
 
 fn unhook(desk: &mut Desk, _: &EspCall, stars: &[String]) -> EspAnswer {

@@ -52,6 +52,13 @@ const ROUTES: &[EspRoute] = &[
     on("POST", "/profile-subscription-bulk-delete-jobs", unsubscribe),
     on("POST", "/data-privacy-deletion-jobs", delete),
     on("POST", "/webhooks", hook),
+    on("GET", "/webhooks/*", |desk, _, stars| {
+        let hook = desk.account.hook(&stars[0]).ok_or_else(|| error(404, "not_found", "A webhook does not exist."))?;
+        Ok(EspReply::json(
+            200,
+            &json!({"data": {"type": "webhook", "id": stars[0], "attributes": {"endpoint_url": hook.url, "enabled": true}}}),
+        ))
+    }),
     on("DELETE", "/webhooks/*", |desk, _, stars| {
         let removed = stars[0].parse().is_ok_and(|id| desk.account.remove_hook(id));
         if removed { Ok(EspReply::empty(204)) } else { Err(error(404, "not_found", "A webhook does not exist.")) }

@@ -47,6 +47,10 @@ const ROUTES: &[EspRoute] = &[
     on("GET", "/lists/*/merge-fields", merge_fields),
     on("POST", "/lists/*/merge-fields", make_merge_field),
     on("POST", "/lists/*/webhooks", hook),
+    on("GET", "/lists/*/webhooks/*", |desk, _, stars| {
+        let hook = desk.account.hook(&stars[1]).ok_or_else(missing)?;
+        Ok(EspReply::json(200, &json!({"id": stars[1], "url": hook.url, "list_id": stars[0]})))
+    }),
     on("DELETE", "/lists/*/webhooks/*", |desk, _, stars| {
         let removed = stars[1].parse().is_ok_and(|id| desk.account.remove_hook(id));
         if removed { Ok(EspReply::empty(204)) } else { Err(missing()) }

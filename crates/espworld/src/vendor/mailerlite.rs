@@ -57,6 +57,10 @@ const ROUTES: &[EspRoute] = &[
     on("GET", "/fields", fields),
     on("POST", "/fields", make_field),
     on("POST", "/webhooks", hook),
+    on("GET", "/webhooks/*", |desk, _, stars| {
+        let hook = desk.account.hook(&stars[0]).ok_or_else(missing)?;
+        Ok(EspReply::json(200, &json!({"data": {"id": stars[0], "url": hook.url, "enabled": true}})))
+    }),
     on("DELETE", "/webhooks/*", |desk, _, stars| {
         let removed = stars[0].parse().is_ok_and(|id| desk.account.remove_hook(id));
         if removed { Ok(EspReply::empty(204)) } else { Err(missing()) }

@@ -47,6 +47,10 @@ const ROUTES: &[EspRoute] = &[
     on("GET", "/fields/contact", fields),
     on("POST", "/fields/contact/new", make_field),
     on("POST", "/hooks/new", hook),
+    on("GET", "/hooks/*", |desk, _, stars| {
+        let hook = desk.account.hook(&stars[0]).ok_or_else(missing)?;
+        Ok(EspReply::json(200, &json!({"hook": {"id": hook.id, "webhookUrl": hook.url, "isPublished": true}})))
+    }),
     on("DELETE", "/hooks/*/delete", |desk, _, stars| {
         let removed = stars[0].parse().is_ok_and(|id| desk.account.remove_hook(id));
         if removed { ok(&json!({"hook": {"id": null}})) } else { Err(missing()) }

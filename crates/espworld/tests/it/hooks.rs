@@ -1,6 +1,8 @@
 //! Webhooks: registered, believed if they are signed, understood, and removed.
 
-use probity_connectors::{HookBody, HookEndpoint, HookProof, HookStep, ProofFault, Registering, hints, prove, removal};
+use probity_connectors::{
+    HookBody, HookEndpoint, HookProof, HookStep, ProofFault, Registering, hints, look, prove, removal,
+};
 use probity_espworld::{EspFaults, EspState, EspVendor};
 
 use crate::rig::{Rig, for_each_of};
@@ -46,10 +48,18 @@ fn notifications_of_new_contacts_are_believed_and_understood() {
         assert!(hint.id.as_ref() == Some(&id) || hint.email.as_ref() == Some(&contact.email), "{hint:?}");
         assert!(matches!(rule.body, HookBody::Json | HookBody::Form));
 
+        let looks = look(&file, &credentials, (&endpoint, &registration), now).unwrap().unwrap();
+        rig.world.clock().advance(2_000);
+        let shown = rig.send(&looks).await.unwrap();
+        assert!(shown.status == 200 && String::from_utf8_lossy(&shown.body).contains("con_1/secret"), "{shown:?}");
         let request = removal(&file, &credentials, (&endpoint, &registration), now).unwrap();
         rig.world.clock().advance(2_000);
         assert!(matches!(rig.send_described(&request).await.unwrap().status, 200 | 204));
         assert!(rig.world.account(|account| account.hooks().is_empty()));
+        rig.world.clock().advance(2_000);
+        let missing = rig.send(&looks).await.unwrap();
+        let is_shown = String::from_utf8_lossy(&missing.body).contains("con_1/secret");
+        assert!(matches!(missing.status, 200 | 404) && !is_shown, "{missing:?}");
         rig.assert_welcome();
     });
 }

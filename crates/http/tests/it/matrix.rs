@@ -26,7 +26,7 @@ use crate::test_app::{Answer, BRAND, Call, TestApp};
 pub(crate) type Route = (&'static str, &'static str, Option<Scope>, u16);
 
 /// Routes that need a key: method, path, required scope (`None`: any key), status of a success.
-pub(crate) const ROUTES: [Route; 73] = [
+pub(crate) const ROUTES: [Route; 74] = [
     ("GET", "/v1/verify", Some(Scope::Verify), 200),
     ("GET", "/v1/check-key", None, 200),
     ("POST", "/v1/batch-verify", Some(Scope::WriteJobs), 200),
@@ -88,6 +88,7 @@ pub(crate) const ROUTES: [Route; 73] = [
     ("POST", "/v1/integrations/{type}/connections/{id}/runs/{run_id}/cancel", Some(Scope::WriteIntegrations), 200),
     ("GET", "/v1/integrations/{type}/connections/{id}/review", Some(Scope::ReadIntegrations), 200),
     ("POST", "/v1/integrations/{type}/connections/{id}/review/decisions", Some(Scope::WriteIntegrations), 200),
+    ("GET", "/v1/integrations/{type}/connections/{id}/review/download", Some(Scope::ReadIntegrations), 200),
     ("GET", "/v1/integrations/{type}/connections/{id}/{kind}", Some(Scope::ReadIntegrations), 200),
     ("POST", "/v1/integrations/{type}/connections/{id}/{kind}", Some(Scope::WriteIntegrations), 201),
     ("DELETE", "/v1/integrations/{type}/connections/{id}/{kind}/{rule_id}", Some(Scope::WriteIntegrations), 200),

@@ -17,6 +17,7 @@ mod polling;
 mod reading;
 mod repeating;
 mod reporting;
+mod reviewing;
 mod telling;
 mod tokens;
 mod year;

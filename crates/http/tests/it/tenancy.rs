@@ -17,7 +17,7 @@ use crate::test_app::{BRAND, Call, TestApp};
 const RULES: &str = r#"{"rules": [{"keyword": "example.org"}]}"#;
 
 /// Routes with an ID in their path. Add a new one to [`a_foreign_id_answers_as_a_made_up_one`].
-const ROUTES_WITH_IDS: [(&str, &str); 40] = [
+const ROUTES_WITH_IDS: [(&str, &str); 41] = [
     ("delete", "/v1/api-keys/{id}"),
     ("get", "/v1/batch-verify/{id}"),
     ("post", "/v1/batch-verify/{id}/cancel"),
@@ -34,6 +34,7 @@ const ROUTES_WITH_IDS: [(&str, &str); 40] = [
     ("get", "/v1/integrations/{type}/connections/{id}/lists"),
     ("get", "/v1/integrations/{type}/connections/{id}/review"),
     ("post", "/v1/integrations/{type}/connections/{id}/review/decisions"),
+    ("get", "/v1/integrations/{type}/connections/{id}/review/download"),
     ("get", "/v1/integrations/{type}/connections/{id}/runs"),
     ("post", "/v1/integrations/{type}/connections/{id}/runs"),
     ("get", "/v1/integrations/{type}/connections/{id}/runs/{run_id}"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_account::connections::{ContactAction, KeywordMatch, KeywordParts, KeywordRule, RuleKind};
+use probity_account::connections::{BrakeReason, ContactAction, KeywordMatch, KeywordParts, KeywordRule, RuleKind};
 use probity_account::id::JobId;
 use probity_backend::connections::rows::{ContactRow, contact_rows};
 use probity_contract::asked_page::AskedPage;
@@ -51,13 +51,22 @@ pub async fn list_review(
     let asked = AskedPage::of(&app.cursors, &query, caller.org_id().to_string(), list)?;
     let mut found = actions::page(&mut conn, of.org, of.id, asked.after, asked.at_most()).await?;
     let next = asked.cut(&mut found, |one| (one.job, one.action.idx));
+    Ok(List::new(reviewed(&mut conn, &of, &found).await?, next))
+}
+
+/// Returns planned actions with their contacts. Those of erased rows are missing.
+pub(super) async fn reviewed(
+    conn: &mut Conn,
+    of: &StoredConnection,
+    found: &[PlannedReview],
+) -> Result<Vec<PlannedAction>, ApiError> {
     let mut shown = Vec::with_capacity(found.len());
     for of_run in found.chunk_by(|a, b| a.job == b.job) {
         let rows: Vec<i64> = of_run.iter().map(|one| one.action.idx).collect();
-        let mut known = rows_of(&mut conn, &of, of_run[0].job, &rows).await?;
-        shown.extend(of_run.iter().filter_map(|one| Some(reviewed(one, known.remove(&one.action.idx)?))));
+        let mut known = rows_of(conn, of, of_run[0].job, &rows).await?;
+        shown.extend(of_run.iter().filter_map(|one| Some(with_contact(one, known.remove(&one.action.idx)?))));
     }
-    Ok(List::new(shown, next))
+    Ok(shown)
 }
 
 async fn rows_of(
@@ -72,15 +81,23 @@ async fn rows_of(
     }
 }
 
-fn reviewed(planned: &PlannedReview, row: ContactRow) -> PlannedAction {
-    let action = &planned.action;
+fn with_contact(planned: &PlannedReview, row: ContactRow) -> PlannedAction {
+    let (action, kind) = (&planned.action, &row.outcome.result.kind);
+    let reply = kind.smtp_code.map(|code| match &kind.enhanced {
+        Some(enhanced) => format!("{code} {enhanced}"),
+        None => code.to_string(),
+    });
     PlannedAction {
         run_id: planned.run,
         index: action.idx,
         email: row.email,
         contact_id: row.contact.id,
         action: action.kind.as_str(),
+        status: action.reason.status().as_str(),
         reason: Reason::as_str(action.reason),
+        host: kind.host.clone().filter(|_| reply.is_some()),
+        reply,
+        held_by: planned.brake.map(BrakeReason::as_str),
         suggestion: row.outcome.result.suggestion.filter(|_| action.kind == ContactAction::Fix),
         doubt: action.doubt.clone(),
         verified_at: action.verified_at.into(),

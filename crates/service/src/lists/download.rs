@@ -124,11 +124,7 @@ impl JobDownload {
         let rows = match self.rows().await {
             Ok(Some(rows)) => rows,
             Ok(None) => return Ok(None),
-            Err(error) => {
-                let text = error.log_text().unwrap_or_else(|| error.message().to_owned());
-                tracing::warn!(error = text, "a download was interrupted");
-                return Err(text.into());
-            }
+            Err(error) => return Err(interrupted(&error)),
         };
         let text = match self.query.format {
             FileFormat::Csv { raw } => {
@@ -188,6 +184,13 @@ impl xlsx::RowParts for JobDownload {
     async fn next(&mut self) -> Result<Option<Vec<OriginalRow>>, ApiError> {
         self.rows().await
     }
+}
+
+/// Logs the error that ends a file early.
+pub(crate) fn interrupted(error: &ApiError) -> Detail {
+    let text = error.log_text().unwrap_or_else(|| error.message().to_owned());
+    tracing::warn!(error = text, "a download was interrupted");
+    text.into()
 }
 
 fn lines(columns: &FileColumns, rows: &[OriginalRow]) -> Vec<u8> {

@@ -67,10 +67,21 @@ pub async fn add_block(tx: &mut Tx, org: OrgNo, job: JobNo, first_idx: i64, body
 /// Accepts a job whose addresses have all arrived: holds a credit for each row and makes it visible, or fails with
 /// [`StoreError::InsufficientCredits`].
 pub async fn accept(tx: &mut Tx, new: &NewJob, rows: i64, webhook_url: Option<&str>, now: Millis) -> Result<()> {
+    accept_for(tx, new, (rows, rows), webhook_url, now).await
+}
+
+/// Accepts a job for a number of credits: as many as its rows have distinct addresses at least.
+pub(crate) async fn accept_for(
+    tx: &mut Tx,
+    new: &NewJob,
+    (rows, credits): (i64, i64),
+    webhook_url: Option<&str>,
+    now: Millis,
+) -> Result<()> {
     let no = JobNo::of_id(new.id);
     let at = erasures::after_all(tx, new.org, new.test, now).await?;
     if !new.test {
-        hold::place(tx, new.org, &new.id.to_string(), rows, now).await?;
+        hold::place(tx, new.org, &new.id.to_string(), credits, now).await?;
     }
     let url = webhook_url.map(|url| url.as_bytes().to_vec());
     match tx.execute(&BORN, args![new.org, no, rows, url, at]).await? {

@@ -128,13 +128,14 @@ pub(super) async fn insert(tx: &mut Tx, org: OrgNo, job: JobNo, next: i64, chunk
     Ok(number)
 }
 
-/// Ends the import: chunks can be claimed. Releases the credits of `duplicates` rows.
+/// Ends the import: chunks can be claimed. Of `duplicates` rows, releases the credits that are held for them.
 pub async fn imported(tx: &mut Tx, claim: &ImportClaim, duplicates: i64, now: Millis) -> Result<()> {
     let locked = fence(tx, claim).await?;
     if !locked.test {
         let cause = format!("duplicates:{}", locked.id);
-        let part =
-            HoldPart { org: claim.org, id: &locked.id, captured: 0, released: duplicates, cause: &cause, at: now };
+        let held = hold::left(tx, claim.org, &locked.id).await?;
+        let released = (held - (claim.rows - duplicates)).max(0);
+        let part = HoldPart { org: claim.org, id: &locked.id, captured: 0, released, cause: &cause, at: now };
         hold::settle(tx, &part).await?;
     }
     tx.execute(&READY, args![claim.org, claim.job, now, duplicates]).await?;

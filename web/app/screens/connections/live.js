@@ -1,5 +1,6 @@
 /** Live runs of a connection. */
 import { get } from "../../api.js";
+import { t } from "../../text.js";
 import { useFetched } from "../../ui.js";
 
 /** @typedef {{ planned: number, due: number, done: number, failed: number, ignored: number }} Actions */
@@ -26,6 +27,9 @@ export const pathOf = (type, id) => `/integrations/${encodeURIComponent(type)}/c
 export const goes = (run) => ["reading", "verifying", "acting"].includes(run.state);
 /** @param {Run} run */
 export const waits = (run) => run.state === "needs_confirmation";
+
+/** Why a run waits for a decision. @param {Run} run */
+export const held = (run) => (run.held_by ? t(`held.${run.held_by}`) : t("held.again"));
 
 /**
  * The newest runs, and whether older ones exist.

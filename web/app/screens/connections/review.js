@@ -1,11 +1,14 @@
 /** Review queue: one contact at a time, with the choices act, keep, and always keep. */
 import { html, useEffect, useRef } from "../../../vendor/lib.js";
+import { address } from "../../api.js";
+import { sentence } from "../../format.js";
 import { readableAddress } from "../../idn.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
-import { Button, Card, Empty, Failure, reason, Skeleton, usePages } from "../../ui.js";
+import { Button, Card, Empty, Failure, Icon, reason, Skeleton, usePages } from "../../ui.js";
+import { taking } from "../jobs/download.js";
 import { keyOf, useDecisions } from "./decisions.js";
-import { waits } from "./live.js";
+import { held, waits } from "./live.js";
 
 const PAGE = 50;
 /** API decision by key. */
@@ -21,11 +24,15 @@ export function Review({ path, of, runs, again }) {
   useEffect(() => {
     if (planned.rows?.length && rows?.length === 0 && planned.next) planned.more();
   }, [rows?.length]);
-  const open = runs.rows.filter(waits).reduce((sum, run) => sum + run.actions.planned, 0);
+  const waiting = runs.rows.filter((run) => waits(run) && run.actions.planned > 0);
+  const open = waiting.reduce((sum, run) => sum + run.actions.planned, 0);
+  const file = `${path}/review/download`;
   const count = planned.next ? Math.max(open, rows?.length ?? 0) : (rows?.length ?? 0);
   const keys = administrates.value && isActive && count > 0 && html`<p class="quiet small keys" aria-hidden="true">
     ${Object.entries(KEYS).map(([key, decision]) => html`<span><kbd>${key.toUpperCase()}</kbd> ${t(`review.${decision}`)}</span>`)}</p>`;
   return html`<${Card} title=${t("review.title", { n: count })} actions=${keys}>
+    ${count > 0 && html`<div class="row apart"><div class="quiet">${[...new Set(waiting.map(held))].map((why) => html`<p key=${why}>${why}</p>`)}</div>
+      <a class="button slim" download href=${address(file)} onClick=${taking(file)}><${Icon} name="download" />${t("lists.download_as", { format: t("format.csv") })}</a></div>`}
     ${failure !== undefined && html`<${Failure} of=${failure} again=${retry} />`}
     ${planned.failure !== undefined && html`<${Failure} of=${planned.failure} again=${planned.retry} />`}
     ${!rows && planned.failure === undefined && html`<${Skeleton} lines=${6} />`}
@@ -63,10 +70,17 @@ function Planned({ of, act, isActive }) {
   const button = (decision, text, kind = "") => html`<button type="button" class=${`button slim ${kind}`} aria-label=${`${text}: ${of.email}`} onClick=${() => act(decision)}>${text}</button>`;
   return html`<li data-key=${keyOf(of)}>
     <div class="grow"><strong>${of.email}</strong>
-      <div class="quiet small">${reason(of.reason)}${of.suggestion && ` · ${t("connections.to", { email: readableAddress(of.suggestion) })}`}</div></div>
+      <div class="quiet small">${reason(of.reason)}${of.suggestion && ` · ${t("connections.to", { email: readableAddress(of.suggestion) })}`}</div>
+      <${Ground} of=${of} /></div>
     ${administrates.value && html`<div class="row">
       ${isActive && button("act", t(`action.${of.action}`))}
       ${button("ignore", t("connections.keep"))}
       ${button("whitelist", t("review.this_is_wrong"), "plain")}</div>`}
   </li>`;
+}
+
+/** The mail server's reply about a contact, and why only a decision about this contact starts its action. */
+export function Ground({ of: { host, reply, doubt } }) {
+  return html`${reply && html`<div class="quiet small">${t("labelled", { name: t("lists.server") })} ${host} <code>${reply}</code></div>`}
+    ${doubt && html`<div class="small" lang="en">${sentence(doubt)}</div>`}`;
 }

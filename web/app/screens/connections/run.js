@@ -10,8 +10,9 @@ import { t, woven } from "../../text.js";
 import { Ago, Button, Card, Fetched, Note, partsOf, reason, STATUS_OF, STATUSES, Strip, Table, toast, useFetched, word } from "../../ui.js";
 import { named } from "../timeline/names.js";
 import { Who } from "../timeline/sentence.js";
-import { goes, waits } from "./live.js";
+import { goes, held, waits } from "./live.js";
 import { described } from "./platform.js";
+import { Ground } from "./review.js";
 
 /** Maximum number of planned actions loaded as examples. */
 const EXAMPLES = 20;
@@ -110,7 +111,7 @@ function useDetail(run, path) {
 
 /** Summary of the run's state. @param {import("./live.js").Run} run */
 function said(run) {
-  if (waits(run)) return run.held_by ? t(`held.${run.held_by}`) : t("held.again");
+  if (waits(run)) return held(run);
   if (goes(run)) return when("connections.started", run.created_at);
   return when(`ended.${run.state}`, run.finished_at ?? run.created_at);
 }
@@ -198,7 +199,7 @@ function Examples({ run, of, connection, path, again }) {
   };
   const columns = [
     { title: t("connections.contact"), cell: (one) => html`<a href=${link(["lists", run.id], { q: one.email })}>${one.email}</a>` },
-    { title: t("usage.reason"), cell: (one) => reason(one.reason) },
+    { title: t("usage.reason"), cell: (one) => html`${reason(one.reason)}<${Ground} of=${one} />` },
     { title: waits(run) ? t("connections.would") : t("action"), cell: (one) => html`${t(`action.${one.action}`)}${one.suggestion && html`<div class="quiet small">${t("connections.to", { email: readableAddress(one.suggestion) })}</div>`}` },
     isOpen ? { title: t("team.do"), acts: true, cell: (one) => html`<${Button} kind="slim" label=${t("connections.keep_of", { email: one.email })} work=${() => keep(one)}>${t("connections.keep")}<//>` }
       : { title: t("lists.state"), cell: (one) => html`${word("became", one.state)}${one.message && html`<div class="quiet small">${one.message}</div>`}` },

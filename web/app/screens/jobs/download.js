@@ -33,10 +33,6 @@ export function Download({ of, filter, up = false }) {
   const what = chosen || (filtered ? "filtered" : "all");
   const preset = presets().find(([name]) => name === what);
   const query = { format, columns, ...(format === "xlsx" && { language: language() }), ...(preset ? { status: preset[2].join(",") } : what === "filtered" ? filter.now : {}) };
-  const take = telling(async () => {
-    await offered(path, query);
-    save(address(path, query));
-  });
   const found = countOf(of, filter.now);
   const choices = /** @type {[string, string, string][]} */ ([
     ...(filtered ? [["filtered", t("lists.what_filtered"), found === undefined ? "" : number(found)]] : []),
@@ -49,9 +45,16 @@ export function Download({ of, filter, up = false }) {
       <label for=${`${id}-${name}`}>${text} <span class="quiet">${count}</span></label></div>`)}</div></fieldset>
     <${Switch} label=${t("lists.format")} options=${FORMATS.map((name) => [name, t(`format.${name}`)])} value=${format} set=${setFormat} />
     ${kept && html`<${Check} label=${t("lists.own_columns")} checked=${own} set=${setOwn} />`}
-    <a class="button primary" download href=${address(path, query)} onClick=${take}><${Icon} name="download" />${t("lists.download_as", { format: t(`format.${format}`) })}</a>
+    <a class="button primary" download href=${address(path, query)} onClick=${taking(path, query)}><${Icon} name="download" />${t("lists.download_as", { format: t(`format.${format}`) })}</a>
   <//>`;
 }
+
+/** Returns a handler that downloads a file, or shows why there is none. @param {string} path @param {Record<string, unknown>} [query] */
+export const taking = (path, query = {}) =>
+  telling(async () => {
+    await offered(path, query);
+    save(address(path, query));
+  });
 
 /** Starts a browser download by link. @param {string} from */
 function save(from) {

@@ -10,6 +10,9 @@ use probity_mail::time::{DAY_MS, Millis};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
+/// Interval at which a registration is looked at, in milliseconds.
+const LOOK_MS: i64 = 55 * 60_000;
+
 /// Registration at the platform, for the account or for one list. Without `Debug`, because the secret proves events.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct KeptRegistration {
@@ -132,10 +135,10 @@ impl HookKeys {
         })
     }
 
-    /// Returns when the current registration is looked at again.
-    pub(super) fn look_at(&self, last_event: Option<Millis>) -> Option<Millis> {
+    /// Returns when the current registration is looked at again: within the hour, because somebody may remove it.
+    pub(super) fn look_at(&self, last_event: Option<Millis>, now: Millis) -> Option<Millis> {
         let newest = self.generations.last()?.made_at();
-        Some(last_event.map_or(newest, |at| at.max(newest)) + DAY_MS)
+        Some((last_event.map_or(newest, |at| at.max(newest)) + DAY_MS).min(now + LOOK_MS))
     }
 
     /// Returns whether the newest generation has all its registrations.

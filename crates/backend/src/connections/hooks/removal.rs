@@ -1,7 +1,7 @@
-//! Removes registrations at the platform.
+//! Removes registrations at the platform, and looks whether they stand.
 
 use probity_account::id::ConnId;
-use probity_connectors::{ConnectorFile, ErrorClass, HookEndpoint, HookRegistration, Response, removal};
+use probity_connectors::{ConnectorFile, ErrorClass, HookEndpoint, HookRegistration, Response, look, removal};
 use probity_mail::time::Millis;
 
 use super::keys::{HookGeneration, HookKeys, KeptRegistration};
@@ -47,11 +47,41 @@ async fn is_removed(
     now: Millis,
 ) -> bool {
     let ConnectionAccess { file, credentials, budget, .. } = access;
-    let endpoint = HookEndpoint { url: url.to_owned(), secret: kept.secret.clone(), list: kept.list.clone() };
-    let registration = HookRegistration { id: kept.id.clone(), secret: kept.secret.clone() };
+    let (endpoint, registration) = named(url, kept);
     // A file that has no webhooks any more cannot remove one.
     let Ok(request) = removal(file, credentials, (&endpoint, &registration), now) else { return true };
     platforms.send(budget, &request).await.is_ok_and(|response| says_removed(file, &response))
+}
+
+fn named(url: &str, kept: &KeptRegistration) -> (HookEndpoint, HookRegistration) {
+    let endpoint = HookEndpoint { url: url.to_owned(), secret: kept.secret.clone(), list: kept.list.clone() };
+    (endpoint, HookRegistration { id: kept.id.clone(), secret: kept.secret.clone() })
+}
+
+/// Returns whether somebody has removed one of a generation's registrations at the platform, as far as it says so now.
+pub(super) async fn is_gone(
+    platforms: &Platforms,
+    access: &ConnectionAccess<'_>,
+    connection: ConnId,
+    generation: &HookGeneration,
+    now: Millis,
+) -> bool {
+    let ConnectionAccess { file, credentials, budget, .. } = access;
+    let url = generation.url(connection);
+    for kept in &generation.registrations {
+        let (endpoint, registration) = named(&url, kept);
+        let Some(Ok(request)) = look(file, credentials, (&endpoint, &registration), now) else { return false };
+        // An error says nothing about the registration.
+        let Ok(response) = platforms.send(budget, &request).await else { return false };
+        let text = String::from_utf8_lossy(&response.body);
+        // A web page, or a response without content, is of something before the platform.
+        let is_foreign =
+            text.trim_start().starts_with('<') || response.status < 300 && matches!(text.trim(), "" | "{}");
+        if !is_foreign && !text.contains(&generation.path) && says_removed(file, &response) {
+            return true;
+        }
+    }
+    false
 }
 
 fn says_removed(file: &ConnectorFile, response: &Response) -> bool {

@@ -1,6 +1,7 @@
 //! Work on registrations: made where polls are switched on, renewed if a day passes without an event, and removed afterwards.
 //!
-//! A registration that the platform has dropped sends no events, so it is renewed within a day; polls find the contacts meanwhile.
+//! A registration that somebody has removed at the platform is made again within the hour, if the platform shows what it has. Others
+//! that it has dropped send no events, so they are renewed within a day; polls find the contacts meanwhile.
 //! Each step is stored before the next: new keys, then every ID. If a call fails, the platform may have a registration whose ID is
 //! unknown; the next attempt has another URL, at which the unknown one is not accepted.
 
@@ -22,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::book::{FRESH_MS, HookBook};
 use super::keys::{HookGeneration, HookKeys, KeptRegistration};
-use super::removal::{remove_generation, remove_registrations};
+use super::removal::{is_gone, remove_generation, remove_registrations};
 use crate::connections::Platforms;
 use crate::connections::access::{self, ConnectionAccess, NoAccess};
 use crate::connections::tokens::TokenDesk;
@@ -229,8 +230,9 @@ impl HookInWork<'_> {
         let Some(rule) = file.hook_of_polls().filter(|_| hook.is_wanted) else { return Ok(self.remove().await) };
         let by_list = rule.scope == ContactScope::List;
         let proven_at = hook.last_event_at.filter(|_| !by_list);
+        self.look().await;
         // It was switched off meanwhile, or its lists have changed.
-        let is_dropped = hook.registered_at.is_none() && self.keys.is_complete();
+        let is_dropped = self.claimed.hook.registered_at.is_none() && self.keys.is_complete();
         if is_dropped || self.keys.needs_new(&self.work.public_url, proven_at, now) {
             self.remove_generations(|generation| generation.is_spoiled).await;
             self.keys.add(&self.work.public_url, &self.of.account_tag, now);
@@ -245,8 +247,16 @@ impl HookInWork<'_> {
             }
         }
         self.remove_older().await;
-        let next = if self.keys.generations.len() > 1 { Some(now + AGAIN_MS) } else { self.keys.look_at(proven_at) };
+        let next =
+            if self.keys.generations.len() > 1 { Some(now + AGAIN_MS) } else { self.keys.look_at(proven_at, now) };
         Ok(HookEnd::At(next.unwrap_or(now)))
+    }
+
+    /// Marks the current registration for another one if somebody has removed it at the platform.
+    async fn look(&mut self) {
+        let (platforms, id, now) = (&self.work.platforms, self.claimed.hook.connection, self.now());
+        let Some(newest) = self.keys.generations.last_mut().filter(|newest| newest.is_complete) else { return };
+        newest.is_spoiled = newest.is_spoiled || is_gone(platforms, &self.access, id, newest, now).await;
     }
 
     fn now(&self) -> Millis {

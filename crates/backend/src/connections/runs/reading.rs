@@ -14,13 +14,14 @@ use probity_store::accounts::plans;
 use probity_store::connections::contacts::{self, ContactPage, ContactReport, ReadContact};
 use probity_store::connections::runs;
 use probity_store::jobs::NewJob;
-use probity_store::{ScopedFutureExt as _, StoreError, credits, work};
+use probity_store::{Conn, ScopedFutureExt as _, StoreError, credits, work};
 
 use super::account::RunAccount;
 use super::held::{HeldRun, RunStep, RunStop};
 use super::reported;
 use crate::connections::access::ConnectionAccess;
 use crate::connections::planning::settings_of;
+use crate::jobs::import;
 use crate::privacy::erasures;
 
 /// Pause before checking again for open erasures, in milliseconds.
@@ -31,6 +32,8 @@ const TURN_MS: i64 = 20_000;
 const OVERLAP_MS: i64 = 24 * 3_600_000;
 /// Interval of checks whether the connection still exists, in milliseconds.
 const LOOK_MS: i64 = 1_000;
+/// Mean number of contacts with the same address from which on a platform is taken to repeat itself, without credits for each.
+const ROWS_OF_ADDRESS_MAX: i64 = 10;
 
 /// Reads from a position on, or from the start.
 pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Result<RunStep, RunStop> {
@@ -42,7 +45,7 @@ pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Resul
     }
     let mut is_resumed = position.is_some();
     let mut reading = begin(held, &account, position)?;
-    let mut pages = ReadPages { held, unstored: None, looked_at: held.now() };
+    let mut pages = ReadPages { held, unstored: None, looked_at: held.now(), counted_to: 0 };
     let turn_ends = held.now() + TURN_MS;
     loop {
         if held.now() >= turn_ends {
@@ -91,6 +94,8 @@ struct ReadPages<'a> {
     unstored: Option<(ReadPage, ReadPosition)>,
     /// Time of the last check of the connection.
     looked_at: Millis,
+    /// Number of rows from which on their distinct addresses are counted again.
+    counted_to: i64,
 }
 
 impl ReadPages<'_> {
@@ -109,21 +114,44 @@ impl ReadPages<'_> {
         }
         self.looked_at = self.held.now();
         self.held.account().await.map(drop)?;
-        check_credits(self.held).await
+        self.check_credits().await
+    }
+
+    /// Stops a run that has read more addresses than its organization can have verified. Some platforms never end, and what they
+    /// give is stored.
+    async fn check_credits(&mut self) -> Result<(), RunStop> {
+        let (held, org) = (self.held, self.held.run.org);
+        let mut conn = held.runs.store.read().await?;
+        let rows = runs::by_job(&mut conn, org, held.run.job).await?.map_or(0, |run| run.rows);
+        if held.test || rows < self.counted_to || covers(held, &mut conn, rows).await? {
+            return Ok(());
+        }
+        drop(conn);
+        let distinct = distinct(held, rows).await?;
+        let mut conn = held.runs.store.read().await?;
+        if !covers(held, &mut conn, distinct).await? {
+            let available = credits::available(&mut conn, org).await?.total();
+            return Err(RunStop::Unable(format!(
+                "the run needs at least {distinct} credits, and {available} are available"
+            )));
+        }
+        if rows / ROWS_OF_ADDRESS_MAX > distinct {
+            let why = format!("the platform gave {rows} contacts with {distinct} addresses, and may never end");
+            return Err(RunStop::Unable(why));
+        }
+        // So that counting takes a share of the time at most.
+        self.counted_to = rows + rows / 2;
+        Ok(())
     }
 }
 
-/// Stops a run that has read more contacts than its organization can have verified. Some platforms never end, and what they give
-/// is stored.
-async fn check_credits(held: &HeldRun<'_>) -> Result<(), RunStop> {
-    let org = held.run.org;
-    let mut conn = held.runs.store.read().await?;
-    let rows = runs::by_job(&mut conn, org, held.run.job).await?.map_or(0, |run| run.rows);
-    if held.test || plans::would_cover(&mut conn, org, &held.runs.plans, rows, held.now()).await? {
-        return Ok(());
-    }
-    let available = credits::available(&mut conn, org).await?.total();
-    Err(RunStop::Unable(format!("the run needs at least {rows} credits, and {available} are available")))
+async fn covers(held: &HeldRun<'_>, conn: &mut Conn, needed: i64) -> Result<bool, RunStop> {
+    Ok(plans::would_cover(conn, held.run.org, &held.runs.plans, needed, held.now()).await?)
+}
+
+/// Returns how many addresses a run verifies. Contacts that share one cost one credit.
+async fn distinct(held: &HeldRun<'_>, rows: i64) -> Result<i64, RunStop> {
+    import::distinct(&held.runs.store, (held.run.org, held.run.job), rows).await.map_err(RunStop::Failed)
 }
 
 /// Stops a run of which a chosen list does not exist: some platforms then answer as if the list had no contacts.
@@ -221,13 +249,18 @@ fn is_new(held: &HeldRun<'_>, contact: &ContactRecord) -> bool {
 
 /// Accepts the job of a run whose contacts are all read.
 async fn accept(held: &HeldRun<'_>, newest: Option<Millis>) -> Result<RunStep, RunStop> {
-    let rows = runs::by_job(&mut held.runs.store.read().await?, held.run.org, held.run.job).await?;
-    if rows.is_some_and(|run| run.rows == 0) {
+    let run = runs::by_job(&mut held.runs.store.read().await?, held.run.org, held.run.job).await?;
+    let rows = run.map_or(0, |run| run.rows);
+    if rows == 0 {
         return finish_empty(held).await;
     }
     // Contacts created during the run may be on a page that was read earlier.
     let watermark = newest.map(|newest| newest.min(held.run.created_at));
-    match try_accept(held, watermark).await {
+    let mut accepted = try_accept(held, (watermark, None)).await;
+    if matches!(accepted, Err(StoreError::InsufficientCredits { .. })) {
+        accepted = try_accept(held, (watermark, Some(distinct(held, rows).await?))).await;
+    }
+    match accepted {
         Ok(true) => {
             held.runs.wake.import.notify_one();
             Ok(RunStep::Moved)
@@ -251,7 +284,10 @@ async fn finish_empty(held: &HeldRun<'_>) -> Result<RunStep, RunStop> {
 }
 
 /// Returns false if an erasure is open.
-async fn try_accept(held: &HeldRun<'_>, watermark: Option<Millis>) -> Result<bool, StoreError> {
+async fn try_accept(
+    held: &HeldRun<'_>,
+    (watermark, distinct): (Option<Millis>, Option<i64>),
+) -> Result<bool, StoreError> {
     let (now, run) = (held.now(), &held.run);
     let new = NewJob {
         org: run.org,
@@ -263,7 +299,7 @@ async fn try_accept(held: &HeldRun<'_>, watermark: Option<Millis>) -> Result<boo
         actor: None,
         at: now,
     };
-    held.runs.store.write(|tx| runs::accept(tx, &held.fence, &new, watermark, now).scope_boxed()).await
+    held.runs.store.write(|tx| runs::accept(tx, &held.fence, &new, (watermark, distinct), now).scope_boxed()).await
 }
 
 /// Refills credits if the plan says so.

@@ -149,7 +149,7 @@ async fn read(store: &Store, place: &Place, claimed: &ClaimedRun, now: Millis) {
         at: now,
     };
     let newest = there.iter().map(|person| person.said).max().map(|newest| Millis(newest.0.min(run.created_at.0)));
-    match store.write(|tx| runs::accept(tx, fence, &job, newest, now).scope_boxed()).await {
+    match store.write(|tx| runs::accept(tx, fence, &job, (newest, None), now).scope_boxed()).await {
         Ok(is_accepted) => assert!(is_accepted),
         Err(StoreError::InsufficientCredits { .. }) => fail(store, claimed, now).await,
         Err(error) => panic!("{error}"),

@@ -212,6 +212,7 @@ pub(super) const PLANNED: &[AnswerColumn] = &[
     at("ADDRESS", "/email"),
     at("ACTION", "/action"),
     at("REASON", "/reason"),
+    at("REPLY", "/reply"),
     at("NEW ADDRESS", "/suggestion"),
     time("VERIFIED", "/verified_at"),
     at("DOUBT", "/doubt"),

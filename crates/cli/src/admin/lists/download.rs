@@ -14,7 +14,7 @@ use probity_contract::published::jobs::download::DownloadQuery;
 use probity_mail::verdict::{Reason, Status};
 use probity_service::app::App;
 use probity_service::lists::download::{FileContent, find_download};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{ListArg, missing, reach};
 use crate::admin::meaning;
@@ -48,26 +48,26 @@ pub(crate) struct DownloadArgs {
     pub language: String,
 }
 
-/// Written file.
-#[derive(Serialize)]
-struct WrittenFile {
-    job: String,
-    file: String,
-    bytes: u64,
-}
-
 const WRITTEN: AnswerView =
     AnswerView::Text(|of| format!("{} bytes in {}\n", field(of, "/bytes"), plain(&field(of, "/file"))));
 
-/// Writes a temporary file beside the target first, so that the target never shows a partial file.
 pub(super) async fn download(app: &Arc<App>, args: &DownloadArgs) -> Result<Printout> {
     let asked = read_options(args)?;
     let (caller, id) = reach(app, &args.one).await?;
     let found = find_download(app, &caller, id, asked).await.or_missing(|| missing(&args.one.job))?;
-    let content = found.write().await?;
-    let Some(out) = args.out.as_deref().filter(|out| out.as_os_str() != "-") else {
+    deliver(found.write().await?, ("job", &args.one.job), args.out.as_deref()).await
+}
+
+/// Writes a file about a list or a connection to standard output, or to a path: to a temporary file beside it first, so that the
+/// target never shows a partial file.
+pub(in crate::admin) async fn deliver(
+    content: FileContent,
+    (kind, id): (&str, &str),
+    out: Option<&Path>,
+) -> Result<Printout> {
+    let Some(out) = out.filter(|out| out.as_os_str() != "-") else {
         write_parts(content, &mut std::io::stdout()).await?;
-        return Printout::of(Vec::<WrittenFile>::new(), AnswerView::Text(|_| String::new()));
+        return Printout::of(Vec::<Value>::new(), AnswerView::Text(|_| String::new()));
     };
     let part = PathBuf::from(format!("{}.part", out.display()));
     let written = write_whole(content, &part, out).await;
@@ -75,8 +75,7 @@ pub(super) async fn download(app: &Arc<App>, args: &DownloadArgs) -> Result<Prin
         // The file may not exist.
         let _ = std::fs::remove_file(&part);
     }
-    let (job, file) = (args.one.job.clone(), out.display().to_string());
-    Printout::one(WrittenFile { job, file, bytes: written? }, WRITTEN)
+    Printout::one(json!({ (kind): id, "file": out.display().to_string(), "bytes": written? }), WRITTEN)
 }
 
 fn formats() -> [PossibleValue; 4] {

@@ -4,7 +4,9 @@ use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, channel};
 
-use probity_connectors::{HookEndpoint, HookRegistration, HookStep, ProofFault, Registering, hints, prove, removal};
+use probity_connectors::{
+    HookEndpoint, HookRegistration, HookStep, ProofFault, Registering, hints, look, prove, removal,
+};
 
 use super::exchange::{now, send};
 use super::running::Platform;
@@ -64,6 +66,10 @@ fn ghost_notifies_of_new_members_until_the_webhook_is_removed() {
     assert_eq!(hints[0].email.as_deref(), Some("new@acme-widgets.com"));
     let credentials = ghost.credentials();
     for status in [204, 404] {
+        let looks = look(&ghost.file, &credentials, (&endpoint, &registration), now()).unwrap().unwrap();
+        let shown = send(&looks);
+        let is_shown = String::from_utf8_lossy(&shown.body).contains("secret-path");
+        assert_eq!((shown.status, is_shown), if status == 204 { (200, true) } else { (404, false) });
         let request = removal(&ghost.file, &credentials, (&endpoint, &registration), now()).unwrap();
         assert_eq!(send(&request).status, status);
     }

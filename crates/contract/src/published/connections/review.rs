@@ -5,8 +5,8 @@ use probity_store::connections::actions::Undecidable;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::run::kinds;
-use crate::published::verify::verdict::ReasonName;
+use super::run::{brakes, kinds};
+use crate::published::verify::verdict::{ReasonName, StatusName};
 use crate::published::whole::Whole;
 use crate::schema;
 use crate::timestamp::Timestamp;
@@ -31,9 +31,20 @@ pub struct PlannedAction {
     pub contact_id: String,
     #[schema(schema_with = kinds)]
     pub action: &'static str,
+    /// Status of the verdict.
+    #[schema(value_type = StatusName)]
+    pub status: &'static str,
     /// Reason of the verdict.
     #[schema(value_type = ReasonName)]
     pub reason: &'static str,
+    /// MX host that replied; null without a reply.
+    #[schema(required, examples("mx.sandbox.test"))]
+    pub host: Option<String>,
+    /// Code of the reply that decided, with its enhanced status code (RFC 3463) if it has one; null without a reply.
+    #[schema(required, examples("550 5.1.1"))]
+    pub reply: Option<String>,
+    #[schema(required, schema_with = brakes)]
+    pub held_by: Option<&'static str>,
     /// Address that the contact gets, if the action is `fix`; null otherwise.
     #[schema(required, examples(json!(null)))]
     pub suggestion: Option<String>,

@@ -285,7 +285,7 @@ schema::schemas! {
     states = schema::one_of(RunState::ALL.map(RunState::as_str), "State of the run. `reading`: contacts are read \
         from the platform. `verifying`: they are verified. `needs_confirmation`: a person decides about the planned \
         actions. `acting`: actions are being done. `finished`, `failed`, `cancelled`: the run is over.");
-    brakes = schema::or_null(schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), "Why the run needs \
+    pub(super) brakes = schema::or_null(schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), "Why the run needs \
         confirmation. `dry_run`: it only shows what would happen. `manual_mode`: a person decides about every \
         action. `first_run`: no run was confirmed with the connection's present settings and rules. \
         `too_many_actions`: a run that a schedule or a key started would unsubscribe, delete or fix more than 3 \

@@ -53,6 +53,13 @@ const ROUTES: &[EspRoute] = &[
     on("POST", "/9999999/unsubscribes/batches", unsubscribe_many),
     on("POST", "/9999999/tags", tag),
     on("POST", "/9999999/webhooks", hook),
+    on("GET", "/9999999/webhooks/*", |desk, _, stars| {
+        let hook = desk.account.hook(&stars[0]).ok_or_else(missing)?;
+        Ok(EspReply::json(
+            200,
+            &json!({"links": {}, "webhooks": [{"id": stars[0], "post_url": hook.url, "version": "2"}]}),
+        ))
+    }),
     on("DELETE", "/9999999/webhooks/*", |desk, _, stars| {
         let removed = stars[0].parse().is_ok_and(|id| desk.account.remove_hook(id));
         if removed { Ok(EspReply::empty(204)) } else { Err(missing()) }

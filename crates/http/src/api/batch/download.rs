@@ -41,17 +41,21 @@ pub(crate) async fn download_batch(
     method: Method,
 ) -> Result<Response, Refusal> {
     let download = find_download(&app, &caller, id, query).await?;
-    let name = attachment(&download.file_name());
-    let headers: [(HeaderName, HeaderValue); 2] = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(download.media_type())),
-        (header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(ApiError::server_error)?),
-    ];
+    let headers = attached(download.media_type(), &download.file_name())?;
     if method == Method::HEAD {
         return Ok((headers, unsent_body()).into_response());
     }
     let content = download.write().await?;
     let length = content.bytes.map(|bytes| [(header::CONTENT_LENGTH, bytes)]);
     Ok((headers, length, Body::from_stream(content.parts)).into_response())
+}
+
+/// Returns the headers of a file.
+pub(crate) fn attached(media_type: &'static str, name: &str) -> Result<[(HeaderName, HeaderValue); 2], ApiError> {
+    Ok([
+        (header::CONTENT_TYPE, HeaderValue::from_static(media_type)),
+        (header::CONTENT_DISPOSITION, HeaderValue::from_str(&attachment(name)).map_err(ApiError::server_error)?),
+    ])
 }
 
 /// Returns a file's name for all browsers: in ASCII, and unchanged (RFC 6266 §5).

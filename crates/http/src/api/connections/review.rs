@@ -1,11 +1,18 @@
 //! Review of planned actions.
 
+use axum::body::Body;
+use axum::http::Method;
+use axum::response::{IntoResponse as _, Response};
 use probity_contract::page::{List, PageQuery};
 use probity_contract::parameters::ConnectionPath;
 use probity_contract::published::connections::{PlannedAction, ReviewDecided, ReviewDecisions};
+use probity_contract::published::jobs::download::FileFormat;
+use probity_service::connections::review_file::{self, find_review_file};
 use probity_service::connections::{ConnectionPlace, review};
 
-use crate::handler::{Answer, Asking, Call, JsonBody, PathId, RunOnce, answer};
+use crate::api::batch::download::attached;
+use crate::edge::shell::unsent_body;
+use crate::handler::{Answer, Asking, Call, JsonBody, PathId, Refusal, RunOnce, answer};
 
 /// List planned actions
 ///
@@ -24,6 +31,29 @@ pub(crate) async fn list_review(
     Asking(query): Asking<PageQuery>,
 ) -> Answer<List<PlannedAction>> {
     answer(review::list_review(&app, &caller, &place, query).await)
+}
+
+/// Download planned actions
+///
+/// Returns all planned actions of the connection's runs that need confirmation as CSV (RFC 4180, UTF-8), each with the verdict,
+/// the mail server's reply and the reason why it waits. Cells that a spreadsheet would run as a formula begin with `'`.
+#[utoipa::path(
+    get,
+    path = "/v1/integrations/{type}/connections/{id}/review/download",
+    tag = "Integrations",
+    params(ConnectionPath),
+    security(("bearer" = ["read:integrations"])),
+    responses((status = 200, description = "The file.", content((String = "text/csv", example = review_file::example))))
+)]
+pub(crate) async fn download_review(
+    Call(app, caller): Call,
+    PathId(place): PathId<ConnectionPlace>,
+    method: Method,
+) -> Result<Response, Refusal> {
+    let file = find_review_file(&app, &caller, &place).await?;
+    let headers = attached(FileFormat::Csv { raw: false }.media_type(), &file.file_name())?;
+    let body = if method == Method::HEAD { unsent_body() } else { Body::from_stream(file.write().parts) };
+    Ok((headers, body).into_response())
 }
 
 /// Decide about planned actions

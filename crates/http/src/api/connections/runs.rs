@@ -13,7 +13,7 @@ use crate::handler::{Answer, Asking, Call, Created, JsonBody, NoBody, PathId, Ru
 /// Starts a run that reads and verifies all contacts and then acts by the connection's settings. If a run is in progress,
 /// nothing changes. The first run of a connection waits for confirmation before it acts, and so does the next one after its
 /// settings or keyword rules ask for more. A run that a key starts counts as automatic: it also waits if it would change too many
-/// contacts. A run costs 1 credit per verified contact.
+/// contacts. A run costs 1 credit per verified address.
 #[utoipa::path(
     post,
     path = "/v1/integrations/{type}/connections/{id}/sync",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use probity_account::api_key::KeyKind;
+use probity_account::credits::CreditBucket;
 use serde_json::{Value, json};
 
 use super::acme::Acme;
@@ -148,6 +149,35 @@ async fn a_run_without_credits_says_so() {
         let run = customer.until(&id, "failed").await;
         assert_eq!(run["fault"], "the run needs 1001 credits, and 1000 are available");
         assert_eq!(app.balance(&customer.org).await.available.total(), super::CREDITS);
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "thorough"]
+async fn a_run_needs_a_credit_for_each_address_and_not_for_each_contact() {
+    const ADDRESSES: i64 = 30;
+    const CONTACTS: u32 = 100;
+    with_contacts(&[], async |app, acme| {
+        for id in 1..=CONTACTS {
+            acme.add(id, &format!("User{}@honest-mail.com", i64::from(id) % ADDRESSES), &[("news", "active")]);
+        }
+        let customer = Customer::connected(app, acme, json!({ "action": "delete" })).await;
+        let too_many = super::CREDITS - (ADDRESSES - 1);
+        app.admin.adjust(&customer.org, CreditBucket::Prepaid, -too_many).await.unwrap();
+        let id = customer.start(false).await;
+        let run = customer.until(&id, "failed").await;
+        assert!(run["fault"].as_str().unwrap().ends_with("30 credits, and 29 are available"), "{run:#}");
+        app.admin.grant(&customer.org, CreditBucket::Prepaid, 1, None).await.unwrap();
+        let id = customer.start(false).await;
+        let run = customer.until(&id, "finished").await;
+        assert_eq!(run["rows"], CONTACTS);
+        assert_eq!(customer.credits().await, [0, 0, ADDRESSES]);
+        // With credits for all contacts, the rest comes back.
+        app.admin.grant(&customer.org, CreditBucket::Prepaid, CONTACTS.into(), None).await.unwrap();
+        let id = customer.start(false).await;
+        customer.until(&id, "finished").await;
+        assert_eq!(customer.credits().await, [i64::from(CONTACTS) - ADDRESSES, 0, 2 * ADDRESSES]);
     })
     .await;
 }

@@ -9,21 +9,21 @@ use crate::lists::download::columns::{FileColumns, HEADER, OriginalRow};
 
 /// Format of cells.
 #[derive(Clone, Copy)]
-pub(super) struct CsvRows {
+pub(crate) struct CsvRows {
     /// Whether cells are written unchanged, formulas included.
-    pub(super) raw: bool,
-    pub(super) shape: CsvShape,
+    pub(crate) raw: bool,
+    pub(crate) shape: CsvShape,
 }
 
 /// Separator, line ends and mark of a text: those of the uploaded file, so that the same program opens it in the same way.
 #[derive(Clone, Copy)]
-pub(super) struct CsvShape {
-    pub(super) separator: char,
-    pub(super) line_end: &'static str,
+pub(crate) struct CsvShape {
+    pub(crate) separator: char,
+    pub(crate) line_end: &'static str,
     /// Whether the text begins with a byte order mark.
-    pub(super) mark: bool,
+    pub(crate) mark: bool,
     /// Whether every field of the file is in quotes.
-    pub(super) is_quoted: bool,
+    pub(crate) is_quoted: bool,
 }
 
 impl Default for CsvShape {
@@ -59,7 +59,7 @@ impl CsvRows {
     }
 
     /// Writes a record, of which the first `own` cells are the file's.
-    fn record<T: AsRef<str>>(self, text: &mut Vec<u8>, cells: &[T], own: usize) {
+    pub(crate) fn record<T: AsRef<str>>(self, text: &mut Vec<u8>, cells: &[T], own: usize) {
         for (place, cell) in cells.iter().enumerate() {
             if place > 0 {
                 text.extend(self.shape.separator.encode_utf8(&mut [0; 4]).bytes());

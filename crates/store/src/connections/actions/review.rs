@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use probity_account::connections::BrakeReason;
 use probity_account::id::{ConnId, JobId};
 use probity_mail::time::Millis;
 
@@ -19,6 +20,8 @@ use crate::records::{TypedStatements as _, listed, records};
 pub struct PlannedReview {
     pub run: JobId,
     pub job: JobNo,
+    /// Why the run waits; `None` if some of its actions failed.
+    pub brake: Option<BrakeReason>,
     pub action: RowAction,
 }
 
@@ -44,7 +47,7 @@ pub enum Undecidable {
 
 statements! {
     // Waiting runs only: in other runs, actions are incomplete or already decided about.
-    PAGE = "SELECT r.id, r.job_no, a.idx, a.kind, a.reason, a.state, a.verified_at, a.checked_at, a.attempts, a.message, a.doubt, a.settled_at \
+    PAGE = "SELECT r.id, r.job_no, r.brake, a.idx, a.kind, a.reason, a.state, a.verified_at, a.checked_at, a.attempts, a.message, a.doubt, a.settled_at \
             FROM contact_action a JOIN connection_run r ON r.org_no = a.org_no AND r.job_no = a.job_no \
             WHERE a.org_no = $1 AND a.connection_id = $2 AND a.state = 'planned' AND r.state = 'needs_confirmation' \
             AND (a.job_no > $3 OR (a.job_no = $3 AND a.idx > $4)) ORDER BY a.job_no, a.idx LIMIT $5";
@@ -75,7 +78,7 @@ pub async fn page(
     conn.all(&PAGE, args![org, connection, job, idx, at_most]).await
 }
 
-records!(row => PlannedReview { run = "id", job = "job_no"; action: row.record()? });
+records!(row => PlannedReview { run = "id", job = "job_no", brake; action: row.record()? });
 
 /// Returns planned actions of a run from a row on, in row order.
 pub async fn planned(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most: i64) -> Result<Vec<RowAction>> {

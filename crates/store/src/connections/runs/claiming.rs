@@ -150,11 +150,13 @@ pub(crate) async fn advance(tx: &mut Tx, fence: &RunFence, page: RunAdvance<'_>)
 ///
 /// A staged job is older than erasures requested while its contacts are read, so their sweeps reach its rows. Acceptance
 /// sets a new date, after which they would not.
+///
+/// Holds a credit for each row, or for each of the `distinct` addresses if their number is known.
 pub async fn accept(
     tx: &mut Tx,
     fence: &RunFence,
     new: &NewJob,
-    watermark: Option<Millis>,
+    (watermark, distinct): (Option<Millis>, Option<i64>),
     now: Millis,
 ) -> Result<bool> {
     let locked = jobs::lock(tx, fence.org, fence.job).await?;
@@ -165,7 +167,7 @@ pub async fn accept(
     if erasures::any_open_of(tx, fence.org, new.test).await? {
         return Ok(false);
     }
-    jobs::accept(tx, new, run.rows, None, now).await?;
+    jobs::accept_for(tx, new, (run.rows, distinct.unwrap_or(run.rows)), None, now).await?;
     let values = args!(fence => org, job, epoch; watermark, now + VERIFYING_MS);
     tx.change(&ACCEPT, values, StoreError::LeaseLost).await.map(|()| true)
 }

@@ -88,7 +88,7 @@ async fn store_page(store: &Store, claimed: &ClaimedRun, contacts: &[ReadContact
 
 async fn accept(store: &Store, claimed: &ClaimedRun) -> Result<bool> {
     let new = NewJob { id: claimed.run.id, ..new_job(claimed.run.org, 0, claimed.test) };
-    store.write(|tx| runs::accept(tx, &claimed.fence, &new, Some(NOW - 5), NOW).scope_boxed()).await
+    store.write(|tx| runs::accept(tx, &claimed.fence, &new, (Some(NOW - 5), None), NOW).scope_boxed()).await
 }
 
 fn result(idx: i64, reason: Reason) -> RowResult {

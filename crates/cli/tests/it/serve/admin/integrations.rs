@@ -118,6 +118,10 @@ fn connected_verified_and_acted_upon(scene: &Scene) {
     assert_eq!(scene.unsubscribed(), 0);
     let waiting = scene.all(&["review", "list", connection]);
     assert_eq!(waiting.len(), planned);
+    assert!(waiting.iter().all(|one| one["held_by"] == "dry_run"), "{waiting:#?}");
+    let file = scene.installation.run(&["integrations", "review", "download", connection]);
+    assert_eq!((file.code, file.out.lines().count()), (Some(0), 1 + planned), "{}", file.err);
+    assert!(file.out.starts_with("email,action,"), "{}", file.out);
     let row = waiting[0]["index"].to_string();
     assert_eq!(scene.ask(&["review", "decide", run[0], run[1], "whitelist", &row])["decided"], 1);
     let rules = scene.all(&["rules", "list", connection, "whitelist"]);
