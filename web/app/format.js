@@ -25,7 +25,7 @@ export const sentence = (text) => `${text.charAt(0).toLocaleUpperCase(locale())}
 export const time = (at) =>
   at === null || at === undefined ? "–" : new Date(at).toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short" });
 
-/** Time of day, with the date unless it is today. @param {string} at */
+/** Time of day, with the date unless it is today. @param {string | number} at */
 export function clock(at) {
   const date = new Date(at);
   const today = date.toDateString() === new Date().toDateString();

@@ -16,6 +16,7 @@ mod answer;
 #[cfg(feature = "xlsx")]
 mod book;
 mod feed;
+mod forecast;
 mod form;
 pub(crate) mod input;
 mod order;
@@ -84,7 +85,8 @@ pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result
             return Err(anyhow!("nothing was probed yet").context(ExitsWith(Exit::Interrupted)));
         }
     };
-    let exit = ask(args, verifier, loaded, halt).await;
+    let exit =
+        if args.forecast { forecast::shown::print(verifier, loaded) } else { ask(args, verifier, loaded, halt).await };
     listener.abort();
     exit
 }
@@ -254,12 +256,17 @@ async fn ask(
         halt: halt.clone(),
         reach: watched.then(Reachability::default),
         deferred: put_off.values().map(|row| (row.row, row.not_before)).collect(),
+        forecast: None,
     };
     if args.finish {
         return finish(args, writer, (imported, is_noted), 0, None);
     }
     let (events, received) = std::sync::mpsc::channel();
-    let writing = tokio::task::spawn_blocking(move || writer.run(&received));
+    let waiting: Option<Vec<PutOff>> = (!args.quiet).then(|| put_off.values().cloned().collect());
+    let writing = tokio::task::spawn_blocking(move || {
+        let forecast = waiting.and_then(|waiting| writer.foreseen(&waiting));
+        OutcomeWriter { forecast, ..writer }.run(&received)
+    });
     let lanes = lanes(&order);
     let feed = Feed { verifier: verifier.clone(), order, reader, writer: events, halt: halt.subscribe() };
     feed.run(lanes, open, put_off.into_values().collect()).await;

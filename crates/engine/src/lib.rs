@@ -24,7 +24,8 @@ mod random;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use probity_mail::policy::Mode;
+use probity_mail::policy::Policy;
+use probity_mail::policy::bound::{SiteBound, SiteLoad, site_bound};
 use probity_mail::verdict::Verification;
 
 use crate::knowledge::facts::{FactStore, MemoryFacts};
@@ -43,16 +44,19 @@ pub fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Probing limits of an MX host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbingLimits {
-    /// Whether it is probed at all.
-    pub mode: Mode,
-    /// Recipients per minute from each source; 0 for no limit.
-    pub per_minute: u32,
-    /// Missing recipients per hour from each source; 0 for no limit.
-    pub missing_per_hour: u32,
-    /// Number of sources that probe.
-    pub sources: u16,
+    /// Its policy; limits apply to each source.
+    pub policy: Arc<Policy>,
+    /// Share of the limits that each source may use, in percent. Sources that servers cannot tell apart are one.
+    pub warmths: Vec<u32>,
+}
+
+impl ProbingLimits {
+    /// Least time for what a list has at the site of this MX host.
+    pub fn bound(&self, load: &SiteLoad) -> SiteBound {
+        site_bound(&self.policy, load, &self.warmths)
+    }
 }
 
 /// The verification engine: a [`Verifier`](verifier::Verifier). Cheap to clone; clones share everything.

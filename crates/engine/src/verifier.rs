@@ -88,12 +88,7 @@ impl Verifier for Engine {
 
     fn manners(&self, exchanger: &str) -> Option<ProbingLimits> {
         let policy = self.parts.knowledge.policy(exchanger);
-        Some(ProbingLimits {
-            mode: policy.mode,
-            per_minute: policy.rcpt_per_minute,
-            missing_per_hour: policy.missing_per_hour,
-            sources: u16::try_from(self.parts.sources.all().len()).unwrap_or(u16::MAX),
-        })
+        Some(ProbingLimits { policy, warmths: self.parts.sources.warmths(self.now()) })
     }
 
     fn patience_ms(&self) -> i64 {

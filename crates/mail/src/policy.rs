@@ -6,6 +6,7 @@
 //! one's own servers, private networks and benchmarks, where only the server's own limits count. Looking a policy up
 //! costs one allocation-free walk over the labels of the host name.
 
+pub mod bound;
 mod file;
 
 use std::{
@@ -20,6 +21,12 @@ const EMBEDDED: &str = include_str!("../data/policies.toml");
 
 /// Longest host name (RFC 1035 2.3.4); longer ones fit no policy but the default.
 const HOST_MAX_BYTES: usize = 255;
+
+/// Divisor of a site's burst and hourly budget: jobs leave a quarter to live calls.
+pub const LIVE_SHARE: u32 = 4;
+
+/// How many recipients must have been answered until their share of missing ones means something.
+pub const GOVERNOR_SAMPLE_MIN: u32 = 50;
 
 /// Whose manners hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,6 +111,13 @@ pub struct Policy {
     pub breaker_ms_min: i64,
     /// The longest pause, in milliseconds; pauses double up to it.
     pub breaker_ms_max: i64,
+}
+
+impl Policy {
+    /// Connections that jobs use: they leave one to live calls where there are several.
+    pub fn job_connections(&self) -> u32 {
+        self.connections.saturating_sub(1).max(1)
+    }
 }
 
 /// All policies, ready to be looked up.

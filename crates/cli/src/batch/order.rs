@@ -104,6 +104,11 @@ pub(crate) struct Order {
 }
 
 impl Order {
+    /// Returns the domains: ranges of `ask`.
+    pub(crate) fn domains(&self) -> impl Iterator<Item = Range<usize>> {
+        self.borders.windows(2).map(|pair| pair[0] as usize..pair[1] as usize)
+    }
+
     /// Returns the calls: ranges of `ask`, split at domain boundaries. Pieces of one large domain are consecutive.
     pub(crate) fn calls(&self) -> Vec<Range<u32>> {
         let mut calls = Vec::new();

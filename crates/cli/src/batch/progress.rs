@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Status;
 
+use super::forecast::LongestSite;
 use crate::log;
 
 /// Interval between lines without a terminal.
@@ -31,11 +32,13 @@ pub(crate) struct RunProgress {
     said: String,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Deferred {
     pub rows: u64,
     /// Time of the next retry; `None` if the retry is running.
     pub next: Option<Millis>,
+    /// Site that takes longest for rows without a verdict.
+    pub longest: Option<LongestSite>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,12 +135,13 @@ impl RunProgress {
         let mut parts = vec![LinePart(0, format!("{}/{}", self.done(), self.total))];
         let statuses = Status::ALL.iter().zip(self.by_status).filter(|(_, count)| *count > 0);
         let statuses = statuses.map(|(status, count)| LinePart(4, format!("{count} {status}")));
-        let Deferred { rows, next } = self.deferred;
+        let Deferred { rows, next, .. } = self.deferred;
         let only_deferred = rows > 0 && self.done() + rows >= self.total;
         if only_deferred {
             parts.extend(statuses);
             let when = next.map_or("retrying now".to_owned(), |at| format!("next at {}", time_of_day(at, zone)));
             parts.push(LinePart(1, format!("{rows} deferred, {when}")));
+            parts.extend(self.at_longest(now).map(|(_, text)| LinePart(2, text)));
         } else {
             parts.extend(self.pace(now));
             parts.extend(statuses);
@@ -146,20 +150,26 @@ impl RunProgress {
         fitted(parts, width)
     }
 
-    /// Formats the rate of this run and the remaining time of rows that are not deferred.
+    /// Formats the rate of this run and the remaining time.
     fn pace(&self, now: Millis) -> Vec<LinePart> {
         let settled = self.settled_now();
-        if settled == 0 {
-            return Vec::new();
-        }
         let took = u64::try_from(now.since(self.started)).unwrap_or_default().max(1);
         let left = self.total.saturating_sub(self.done() + self.deferred.rows);
-        let left_ms = i64::try_from(left.saturating_mul(took) / settled).unwrap_or(i64::MAX);
-        let mut parts = vec![LinePart(3, rate(settled, took))];
-        if left > 0 {
-            parts.push(LinePart(1, format!("{} left", remaining(left_ms))));
-        }
-        parts
+        let left_ms = left.saturating_mul(took).checked_div(settled).map(|ms| i64::try_from(ms).unwrap_or(i64::MAX));
+        let at_site = self.at_longest(now).filter(|(ms, _)| left_ms.is_none_or(|left_ms| *ms > left_ms));
+        let left = match at_site {
+            Some((_, text)) => Some(text),
+            None => left_ms.filter(|_| left > 0).map(|ms| format!("{} left", remaining(ms))),
+        };
+        let rate = (settled > 0).then(|| LinePart(3, rate(settled, took)));
+        rate.into_iter().chain(left.map(|left| LinePart(1, left))).collect()
+    }
+
+    /// Time that the slowest site takes, and its text.
+    fn at_longest(&self, now: Millis) -> Option<(i64, String)> {
+        let LongestSite { name, ends } = self.deferred.longest.as_ref()?;
+        let ms = ends.since(now);
+        (ms > 0).then(|| (ms, format!("{} left at {name}", remaining(ms))))
     }
 
     pub(crate) fn finish(&mut self) {
@@ -183,7 +193,7 @@ fn fitted(mut parts: Vec<LinePart>, width: usize) -> String {
 }
 
 /// Formats a remaining time, rounded up to minutes because estimates are no better.
-fn remaining(ms: i64) -> String {
+pub(super) fn remaining(ms: i64) -> String {
     let seconds = ms.div_euclid(1_000).saturating_add(1);
     let minutes = (seconds + 59) / 60;
     match seconds {
@@ -229,7 +239,9 @@ mod tests {
 
     #[test]
     fn a_line_says_counts_of_the_whole_batch_and_the_pace_of_this_run() {
-        let deferred = |rows, next| Deferred { rows, next };
+        let deferred = |rows, next| Deferred { rows, next, longest: None };
+        let hours = Some(LongestSite { name: "Outlook.com".into(), ends: Millis(66_970_000) });
+        let slow = |rows, next| Deferred { rows, next, longest: hours.clone() };
         let table = [
             (progress(100, [0; 4], [0; 4], deferred(0, None)), "0/100"),
             (
@@ -242,6 +254,15 @@ mod tests {
                 "97/100, 97 passed, 3 deferred, next at 10:35",
             ),
             (progress(100, [97, 0, 0, 0], [0; 4], deferred(3, None)), "97/100, 97 passed, 3 deferred, retrying now"),
+            (
+                progress(20_000, [0; 4], [8_000, 0, 0, 0], slow(11_166, Some(TEN_THIRTY_FIVE))),
+                "8000/20000, 800/s, 18 h 37 min left at Outlook.com, 8000 passed, 11166 deferred",
+            ),
+            (
+                progress(9, [5, 0, 0, 0], [0; 4], slow(4, Some(TEN_THIRTY_FIVE))),
+                "5/9, 5 passed, 4 deferred, next at 10:35, 18 h 37 min left at Outlook.com",
+            ),
+            (progress(9, [0; 4], [0; 4], slow(0, None)), "0/9, 18 h 37 min left at Outlook.com"),
         ];
         for (progress, expected) in table {
             assert_eq!(progress.line(Millis(10_000), usize::MAX, &TimeZone::UTC), expected);
@@ -250,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_line_is_never_wider_than_the_terminal() {
-        let deferred = Deferred { rows: 12_345, next: Some(TEN_THIRTY_FIVE) };
+        let deferred = Deferred { rows: 12_345, next: Some(TEN_THIRTY_FIVE), longest: None };
         let progress = progress(9_000_000, [4_000_000, 500_000, 30_000, 20_000], [7, 0, 0, 0], deferred);
         let only = RunProgress { total: progress.done() + 12_345, ..progress };
         for width in 0..200 {

@@ -85,6 +85,9 @@ pub(crate) struct BatchArgs {
     /// End an interrupted batch without further probes: rows without a verdict become `unknown`
     #[arg(long, conflicts_with = "fresh")]
     pub finish: bool,
+    /// Only print how long the list takes at least, from the limits of the sites that receive it; probe and look up nothing
+    #[arg(long, conflicts_with_all = ["fresh", "finish"])]
+    pub forecast: bool,
     /// Probing profile; overrides `probe.profile`
     #[arg(long, value_name = "polite|open")]
     pub profile: Option<String>,

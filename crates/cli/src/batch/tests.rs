@@ -1,6 +1,7 @@
 //! The batch with an engine whose answers follow rules.
 
 mod bench;
+mod forecast;
 mod golden;
 mod unreadable;
 #[cfg(feature = "xlsx")]

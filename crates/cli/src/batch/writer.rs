@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::answer::{AnswerTable, PutOff, StoredAnswer, plain_domain};
 use super::feed::Halt;
+use super::forecast::ListForecast;
 use super::order::Order;
 use super::output::Output;
 use super::progress::{Deferred, RunProgress};
@@ -60,9 +61,19 @@ pub(crate) struct OutcomeWriter {
     pub reach: Option<Reachability>,
     /// Deferred rows, and the earliest retry of each.
     pub deferred: HashMap<u32, Millis>,
+    /// Time left; `None` if it is not shown.
+    pub forecast: Option<ListForecast>,
 }
 
 impl OutcomeWriter {
+    /// Forecast of the rows without a verdict, of which some are `waiting`; `None` if one cannot be read, which its verification
+    /// will report.
+    pub(super) fn foreseen(&self, waiting: &[PutOff]) -> Option<ListForecast> {
+        let open = |at: usize| !self.answers.has(self.order.ask[at]);
+        let forecast = ListForecast::of(self.verifier.clone(), self.order.clone(), self.work.reader(), open);
+        Some(forecast.ok()?.waiting(waiting))
+    }
+
     /// Handles events until the end; an error stops the run.
     pub(crate) fn run(mut self, events: &Receiver<WriterEvent>) -> (Self, Result<()>) {
         let result = self.take(events);
@@ -114,10 +125,11 @@ impl OutcomeWriter {
     }
 
     fn show(&mut self, now: Millis) {
-        let deferred = &self.deferred;
+        let (deferred, forecast) = (&self.deferred, &mut self.forecast);
         self.progress.tick(now, || Deferred {
             rows: deferred.len() as u64,
             next: deferred.values().filter(|at| **at > now).min().copied(),
+            longest: forecast.as_mut().and_then(|forecast| forecast.longest(now)),
         });
     }
 
@@ -126,8 +138,11 @@ impl OutcomeWriter {
             let Ok(row) = u32::try_from(key) else { continue };
             match outcome {
                 AddressOutcome::Settled(verification) => self.settle(row, &verification)?,
-                AddressOutcome::PutOff { not_before, tries, why, .. } => {
+                AddressOutcome::PutOff { not_before, tries, why, held } => {
                     self.deferred.insert(row, not_before);
+                    if let Some(forecast) = &mut self.forecast {
+                        forecast.put_off(row, not_before, &tries, (why, held.is_some()), self.verifier.now());
+                    }
                     self.work.put_off(&PutOff { row, not_before, tries })?;
                     if let Some(reach) = &mut self.reach {
                         let place = self.order.places[row as usize];
@@ -151,6 +166,9 @@ impl OutcomeWriter {
         self.answers.keep(&answer, place);
         self.deferred.remove(&row);
         self.progress.settled(verification.verdict.status());
+        if let Some(forecast) = &mut self.forecast {
+            forecast.settled(row, verification, self.verifier.now());
+        }
         if let Some(reach) = &mut self.reach {
             reach.settled(verification);
         }

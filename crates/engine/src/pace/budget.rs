@@ -1,6 +1,7 @@
 //! What a site allows now: its rate, its budget of missing recipients, its governor and its breaker.
 
 use probity_mail::limits::Gcra;
+use probity_mail::policy::LIVE_SHARE;
 use probity_mail::time::Millis;
 use probity_mail::verdict::NotAsked;
 
@@ -10,9 +11,6 @@ use super::governor::MissingShareGovernor;
 use super::watch::LimitUse;
 use crate::limits::held::WAIT_MS;
 use crate::request::Effort;
-
-/// Divisor of a site's rate and hourly budget: jobs leave a quarter to live calls.
-const LIVE_SHARE: u32 = 4;
 
 /// Recipients that are worth a transaction where a session takes few of them, if the rate allows them soon.
 const WORTHWHILE: u32 = 3;

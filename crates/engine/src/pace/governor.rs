@@ -2,11 +2,8 @@
 
 use std::collections::VecDeque;
 
-use probity_mail::policy;
+use probity_mail::policy::{self, GOVERNOR_SAMPLE_MIN};
 use probity_mail::time::Millis;
-
-/// Minimum recipients for a meaningful share.
-const SAMPLE_MIN: usize = 50;
 
 #[derive(Clone, Debug)]
 pub(crate) struct MissingShareGovernor {
@@ -46,7 +43,7 @@ impl MissingShareGovernor {
     }
 
     fn share_percent(&self) -> u32 {
-        if self.missing.len() < SAMPLE_MIN {
+        if self.missing.len() < GOVERNOR_SAMPLE_MIN as usize {
             return 0;
         }
         let missing = self.missing.iter().filter(|missing| **missing).count();

@@ -83,7 +83,7 @@ impl Site {
             itself: itself.clone(),
             connections,
             all: Arc::new(Semaphore::new(connections)),
-            batch: FairQueue::new((connections - 1).max(1)),
+            batch: FairQueue::new(usize::try_from(policy.job_connections()).unwrap_or(1)),
             live_waiting: AtomicU32::new(0),
             rcpt_per_minute: policy.rcpt_per_minute,
             lock_step: AtomicBool::new(false),

@@ -61,6 +61,12 @@ impl SourcePool {
         (0..count).map(move |n| first.wrapping_add(n) % count)
     }
 
+    /// Shares of all sources that servers can tell apart.
+    pub(crate) fn warmths(&self, now: Millis) -> Vec<u32> {
+        let count = u16::try_from(self.all.len()).unwrap_or(u16::MAX);
+        (0..count).filter(|source| self.paced_as(*source) == *source).map(|source| self.warmth(source, now)).collect()
+    }
+
     /// Share of a polite site's limits that a source may use now, in percent.
     pub(crate) fn warmth(&self, source: u16, now: Millis) -> u32 {
         let since = self.in_use_since.get(usize::from(source)).copied().flatten();

@@ -33,6 +33,9 @@ pub struct ProviderShare {
     /// Number of addresses of its largest domain.
     #[serde(skip)]
     pub(super) largest: i64,
+    /// Number of its domains that may be catch-alls.
+    #[serde(skip)]
+    pub(super) open_domains: i64,
 }
 
 /// A list by provider.
@@ -66,9 +69,10 @@ impl ProviderMix {
             share.addresses += addresses;
             share.largest = share.largest.max(*addresses);
             // If the MX host is unknown, the limits of hosts without a policy apply.
-            share.manners = share.manners.or_else(|| manners(host.unwrap_or_default()));
-            if fact.and_then(|fact| fact.catch_all).is_some_and(|(is, until)| is && until > now) {
-                share.accept_all += addresses;
+            share.manners = share.manners.take().or_else(|| manners(host.unwrap_or_default()));
+            match fact.and_then(|fact| fact.catch_all).filter(|(_, until)| *until > now) {
+                Some((is, _)) => share.accept_all += if is { *addresses } else { 0 },
+                None => share.open_domains += i64::from(!lists.known_not_catch_all(domain)),
             }
         }
         if domains.others > 0 {
@@ -76,7 +80,7 @@ impl ProviderMix {
         }
         let mut shares: Vec<ProviderShare> = shares.into_values().collect();
         for share in &mut shares {
-            share.never_tells = share.manners.is_some_and(|manners| manners.mode == Mode::Never);
+            share.never_tells = share.manners.as_ref().is_some_and(|manners| manners.policy.mode == Mode::Never);
             let sites = held.iter().filter(|site| site.is_provider && *site.site == *share.id);
             share.held_until = sites.map(|site| site.until).max().filter(|until| *until > now).map(Timestamp);
         }
@@ -101,6 +105,16 @@ impl ProviderMix {
 impl ProviderShare {
     fn new(id: &str, name: &str) -> Self {
         let (id, name) = (id.to_owned(), name.to_owned());
-        Self { id, name, addresses: 0, never_tells: false, held_until: None, manners: None, accept_all: 0, largest: 0 }
+        Self {
+            id,
+            name,
+            addresses: 0,
+            never_tells: false,
+            held_until: None,
+            manners: None,
+            accept_all: 0,
+            largest: 0,
+            open_domains: 0,
+        }
     }
 }

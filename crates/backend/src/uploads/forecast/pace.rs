@@ -1,10 +1,10 @@
-//! Expected duration of a list: that of the provider that is slowest for its addresses.
+//! Expected duration of a list: the [bound](probity_mail::policy::bound) of the provider that is slowest for its addresses, with
+//! all sources of this node.
 //!
-//! The lower end follows from the rates of providers alone, with all sources of this node. The upper end adds the limits on
-//! missing recipients, by the organization's own share of them, and one waiting time for deferrals. Probes of other lists at
-//! the same providers are not considered.
+//! The lower end counts nobody as missing. The upper end has the organization's own share of missing recipients, and one waiting
+//! time for deferrals. Probes of other lists at the same providers are not considered.
 
-use probity_engine::ProbingLimits;
+use probity_mail::policy::bound::{SiteBound, SiteLoad};
 use probity_mail::time::Millis;
 use serde::Serialize;
 
@@ -20,67 +20,59 @@ pub struct Expected {
     /// Upper end, unless other lists probe the same providers. `None` if the share of missing recipients is unknown.
     high_s: Option<i64>,
     /// ID of the slowest provider, which determines the duration. Empty for the largest domain whose MX host is unknown; `None`
-    /// if no rate delays anything.
+    /// if no limit delays anything.
     slowest: Option<String>,
-    /// Addresses per minute at that provider, from all sources; 0 means no limit.
-    per_minute: i64,
-    /// Number of sources that probe it.
-    sources: i64,
+    /// Addresses there that share the rate: all of them, or those of the largest domain.
+    addresses: u64,
+    /// Addresses per minute, from all sources that probe them; 0 means no limit.
+    per_minute: u64,
+    /// Number of these sources.
+    sources: u64,
 }
 
 impl Expected {
     pub(super) fn of(mix: &ProviderMix, days: &[ResultDay], patience_ms: i64, now: Millis) -> Self {
         let missing = share_of(days, |day| day.undeliverable).map(|share| share.high);
         let asked = || mix.shares.iter().filter(|share| !share.never_tells);
-        let slowest = asked().max_by_key(|share| (at_least(share, now), share.addresses));
-        let slowest = slowest.filter(|share| at_least(share, now) > 0);
-        let low_s = slowest.map_or(0, |share| at_least(share, now));
-        let longest = |missing: f64| asked().map(|share| at_most(share, missing, now)).max().unwrap_or(0);
+        let slowest = asked().map(|share| (bound(share, 0.0, now), share));
+        let slowest =
+            slowest.max_by_key(|(bound, share)| (bound.ms, share.addresses)).filter(|(bound, _)| bound.ms > 0);
+        let (bounded, share) = slowest.unzip();
+        let SiteBound { ms, addresses, per_minute, sources, .. } = bounded.unwrap_or_default();
+        let longest_ms = |missing| asked().map(|share| bound(share, missing, now).ms).max().unwrap_or(0);
         let some = asked().any(|share| share.manners.is_some());
         let high_s = match missing {
             // Nothing is probed over a network: this is the sandbox, or no provider reveals anything.
-            _ if !some => Some(low_s),
-            missing => missing.map(|missing| longest(missing).max(low_s) + patience_ms / 1_000),
+            _ if !some => Some(ms / 1_000),
+            missing => missing.map(|missing| (longest_ms(missing).max(ms) + patience_ms) / 1_000),
         };
-        let manners = slowest.and_then(|share| share.manners);
-        Self {
-            low_s,
-            high_s,
-            slowest: slowest.map(|share| share.id.clone()),
-            per_minute: manners.map_or(0, |manners| per_minute(&manners)),
-            sources: manners.map_or(0, |manners| i64::from(manners.sources)),
-        }
+        Self { low_s: ms / 1_000, high_s, slowest: share.map(|share| share.id.clone()), addresses, per_minute, sources }
     }
 }
 
-fn per_minute(manners: &ProbingLimits) -> i64 {
-    i64::from(manners.per_minute) * i64::from(manners.sources)
-}
-
-/// Returns the number of addresses that share one limit: all of a known provider, otherwise those of the largest domain.
-fn together(share: &ProviderShare) -> i64 {
-    if share.id.is_empty() { share.largest } else { share.addresses }
-}
-
-fn held_s(share: &ProviderShare, now: Millis) -> i64 {
-    share.held_until.map_or(0, |until| until.0.since(now).max(0) / 1_000)
-}
-
-fn at_least(share: &ProviderShare, now: Millis) -> i64 {
-    let rate = share.manners.map_or(0, |manners| per_minute(&manners));
-    let asking = if rate == 0 { 0 } else { together(share) * 60 / rate };
-    asking + held_s(share, now)
-}
-
-fn at_most(share: &ProviderShare, missing: f64, now: Millis) -> i64 {
-    let hourly = share.manners.map_or(0, |manners| i64::from(manners.missing_per_hour) * i64::from(manners.sources));
-    let budget = if hourly == 0 { 0 } else { part(together(share), missing) * 3_600 / hourly };
-    at_least(share, now).max(budget + held_s(share, now))
+/// Least time for a provider's addresses; of domains whose MX host is unknown, for the largest.
+fn bound(share: &ProviderShare, missing: f64, now: Millis) -> SiteBound {
+    let (addresses, domains) = if share.id.is_empty() {
+        (share.largest, share.open_domains.min(1))
+    } else {
+        (share.addresses, share.open_domains)
+    };
+    let count = |count: i64| u64::try_from(count).unwrap_or(0);
+    let load = SiteLoad {
+        addresses: count(addresses),
+        largest_domain: count(share.largest),
+        domains: count(domains),
+        missing: count(part(addresses, missing)),
+        closed_ms: share.held_until.map_or(0, |until| until.0.since(now).max(0)),
+        ..SiteLoad::default()
+    };
+    share.manners.as_ref().map_or_else(SiteBound::default, |manners| manners.bound(&load))
 }
 
 /// A list of known composition, with the policies that ship with the program.
 #[cfg(test)]
 mod tests {
+    use probity_engine::ProbingLimits;
     use probity_engine::snapshot::{PauseCause, PausedSite};
     use probity_mail::policy::{PaceProfile, Policies};
     use probity_store::nodes::facts::StoredDomainFact;
@@ -92,9 +84,7 @@ mod tests {
     const NOW: Millis = Millis(1_800_000_000_000);
 
     fn polite(host: &str) -> ProbingLimits {
-        let policy = Policies::embedded().for_exchanger(host, PaceProfile::Polite);
-        let (per_minute, missing_per_hour) = (policy.rcpt_per_minute, policy.missing_per_hour);
-        ProbingLimits { mode: policy.mode, per_minute, missing_per_hour, sources: 2 }
+        ProbingLimits { policy: Policies::embedded().for_exchanger(host, PaceProfile::Polite), warmths: vec![100, 100] }
     }
 
     fn list() -> Domains {
@@ -137,16 +127,18 @@ mod tests {
     #[test]
     fn time_is_that_of_the_slowest_provider() {
         let mix = ProviderMix::of(&list(), &facts(), &[], NOW, &|host| Some(polite(host)));
-        // 200 per minute from each of 2 sources.
+        // 38 at once, then 200 per minute: one source asks the whole domain.
         let open = Expected::of(&mix, &[], 3_600_000, NOW);
-        assert_eq!(
-            (open.low_s, open.high_s, open.slowest.as_deref(), open.per_minute),
-            (1_800, None, Some("google"), 400)
-        );
-        // One recipient in 10 is missing. At Google, these are 1,200 of 12,000, and 2,000 per hour are allowed. A small domain
-        // allows 40 per hour, so its 30 of 300 take longer. An hour is added for deferrals.
+        assert_eq!((open.low_s, open.high_s, open.slowest.as_deref()), (3_588, None, Some("google")));
+        assert_eq!((open.addresses, open.per_minute, open.sources), (12_000, 200, 1));
+        // One recipient in 100 is missing, which delays nobody: the largest unknown domain allows 15 at once, and has 3 and a made-up
+        // one. An hour is added for deferrals.
+        let days = vec![day(1_000, 10, 10); 5];
+        assert_eq!(Expected::of(&mix, &days, 3_600_000, NOW).high_s, Some(3_588 + 3_600));
+        // One in 10: 30 at that domain, the made-up one, and 23 that check acceptances after the first 10. 39 of them wait for the 20
+        // that are allowed per hour. At Google, one source may find 750 of 1,200 at once and 1,000 per hour.
         let days = vec![day(1_000, 10, 100); 5];
-        assert_eq!(Expected::of(&mix, &days, 3_600_000, NOW).high_s, Some(2_700 + 3_600));
+        assert_eq!(Expected::of(&mix, &days, 3_600_000, NOW).high_s, Some(7_020 + 3_600));
         let nobody = ProviderMix::of(&list(), &[], &[], NOW, &|_| None);
         let sandbox = Expected::of(&nobody, &[], 0, NOW);
         assert_eq!((sandbox.low_s, sandbox.high_s, sandbox.slowest), (0, Some(0), None));
@@ -157,7 +149,7 @@ mod tests {
         let until = NOW + 600_000;
         let held = PausedSite { site: "google".into(), is_provider: true, source: 0, why: PauseCause::Blocked, until };
         let mix = ProviderMix::of(&list(), &facts(), &[held], NOW, &|host| Some(polite(host)));
-        assert_eq!(Expected::of(&mix, &[], 0, NOW).low_s, 1_800 + 600);
+        assert_eq!(Expected::of(&mix, &[], 0, NOW).low_s, 3_588 + 600);
         let unknown = Unknowns::of(&mix, &[day(1_000, 10, 0); 5]);
         // Yahoo reveals nothing. One domain is a catch-all, which is more than 1 % of the others. All of Google's may stay unknown.
         assert_eq!((unknown.low, unknown.high), (500 + 200, Some(500 + 12_000 + 200)));

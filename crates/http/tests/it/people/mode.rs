@@ -152,7 +152,8 @@ async fn a_forecast_of_a_test_list_needs_no_credits_and_no_provider() {
         let forecast = ann.get(&format!("{test}/forecast?mode=test")).await.ok(200);
         let free = json!({ "held": 0, "low": 0, "high": 0, "available": 0, "enough": true });
         assert_eq!(forecast["credits"], free);
-        let at_once = json!({ "low_s": 0, "high_s": 0, "slowest": null, "per_minute": 0, "sources": 0 });
+        let at_once =
+            json!({ "low_s": 0, "high_s": 0, "slowest": null, "addresses": 0, "per_minute": 0, "sources": 0 });
         assert_eq!(forecast["time"], at_once);
         let (_, live) = put_up(&mut ann, "name=live.csv", file).await;
         assert_eq!(ann.get(&format!("{live}/forecast")).await.ok(200)["credits"]["enough"], false);

@@ -1,6 +1,6 @@
 /** Forecast of a list, as ranges with their basis. */
 import { html } from "../../../../vendor/lib.js";
-import { duration, number, percent, time } from "../../../format.js";
+import { clock, duration, number, percent, time } from "../../../format.js";
 import { useMetered } from "../../../plan.js";
 import { isMute } from "../../../reach.js";
 import { t } from "../../../text.js";
@@ -55,10 +55,12 @@ function lasting({ low_s: low, high_s: high }) {
   return high < 60 || duration(high) === lower ? lower : t("forecast.range", { low: lower, high: duration(high) });
 }
 
-function pace({ slowest, per_minute, sources }, providers) {
+/** Earliest end, and the provider that determines it. */
+function pace({ low_s: low, slowest, addresses, per_minute }, providers) {
   if (slowest === null || per_minute === 0 || isMute()) return null;
   const name = providers.find(({ id }) => id === slowest)?.name || t("forecast.domain");
-  return t("forecast.pace", { name, per_minute: number(per_minute), sources: number(sources) });
+  const longest = t("forecast.pace", { name, n: addresses, per_minute: number(per_minute) });
+  return low < 60 ? longest : `${t("forecast.done", { at: clock(Date.now() + low * 1000) })} ${longest}`;
 }
 
 /** Mail providers, as far as the domains show. @param {{ of: any }} props */
