@@ -3,7 +3,8 @@
  * can be turned off because speech input may trigger them (WCAG 2.1.4).
  */
 import { signal, useEffect, useState } from "../vendor/lib.js";
-import { t } from "./text.js";
+import { lackOfModule } from "./away.js";
+import { missingPart } from "./ui/notes.js";
 import { toastFailure } from "./ui/toasts.js";
 import { hasUnsent } from "./unsent.js";
 
@@ -24,8 +25,8 @@ export const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
 
 const types = (target) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
-/** The files of this build are gone: a newer build is served. */
-const missing = () => toastFailure(new Error(t("failure.newer")));
+/** Says why a module did not load. */
+const missing = async () => toastFailure(missingPart(await lackOfModule()));
 
 /** Listens for shortcuts. Returns the open palette and functions that open and close it. */
 export function usePalette() {

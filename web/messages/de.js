@@ -26,6 +26,7 @@ export default {
 
   "failure.title": "Das hat nicht geklappt",
   "failure.again": "Erneut versuchen",
+  "failure.part": "Ein Teil dieser Seite wurde nicht geladen. Laden Sie die Seite neu.",
   "failure.newer": "Eine neue Version ist verfügbar. Laden Sie die Seite neu.",
   "failure.unreachable": "Der Server ist nicht erreichbar. Prüfen Sie Ihre Verbindung.",
   "failure.insufficient_credits": "Dafür reichen Ihre Credits nicht.",
@@ -40,6 +41,12 @@ export default {
   "failure.forbidden_scope": "Das ist nicht erlaubt: {message}",
   "failure.role": "Ihre Rolle erlaubt das nicht: {message}",
   "failure.cross_site_request": "Öffnen Sie diese Seite unter der Adresse ihres Servers und versuchen Sie es erneut.",
+  "away.title": "Der Server ist nicht erreichbar.",
+  "away.since": "Daten von {time}.",
+  "away.next": "Neuer Versuch in {seconds} s",
+  "away.now": "Neuer Versuch …",
+  "away.try": "Jetzt versuchen",
+  "away.held": "Der Server ist nicht erreichbar. Sobald er wieder da ist, geht es hier weiter.",
 
   "frame.skip": "Zum Inhalt",
   "frame.menu": "Menü",
@@ -100,6 +107,7 @@ export default {
 
   "sign-in.what": "Wir fragen den Mailserver und sagen Ihnen, was er antwortet. Wort für Wort.",
   "sign-in.title": "Anmelden",
+  "sign-in.ended": "Sie wurden abgemeldet. Melden Sie sich an, um dort weiterzumachen, wo Sie waren.",
   "sign-in.email": "E-Mail-Adresse",
   "sign-in.password": "Passwort",
   "sign-in.code": "Zwei-Faktor-Code",

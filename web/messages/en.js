@@ -26,6 +26,7 @@ export default {
 
   "failure.title": "That didn't work",
   "failure.again": "Try again",
+  "failure.part": "A part of this page didn't load. Reload the page.",
   "failure.newer": "A new version is available. Reload the page.",
   "failure.unreachable": "The server can't be reached. Check your connection.",
   "failure.insufficient_credits": "Not enough credits for this.",
@@ -40,6 +41,12 @@ export default {
   "failure.forbidden_scope": "This is not allowed: {message}",
   "failure.role": "Your role does not allow this: {message}",
   "failure.cross_site_request": "Open the dashboard at this server's own URL, reload the page, then try again.",
+  "away.title": "Can't reach the server.",
+  "away.since": "Data from {time}.",
+  "away.next": "Trying again in {seconds} s",
+  "away.now": "Trying again…",
+  "away.try": "Try now",
+  "away.held": "The server can't be reached. This works again once it is back.",
 
   "frame.skip": "Skip to content",
   "frame.menu": "Menu",
@@ -100,6 +107,7 @@ export default {
 
   "sign-in.what": "We ask the mail server, and tell you what it said. Word for word.",
   "sign-in.title": "Sign in",
+  "sign-in.ended": "You were signed out. Sign in to continue where you were.",
   "sign-in.email": "Email address",
   "sign-in.password": "Password",
   "sign-in.code": "Two-factor code",

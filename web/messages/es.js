@@ -26,6 +26,7 @@ export default {
 
   "failure.title": "No ha funcionado",
   "failure.again": "Reintentar",
+  "failure.part": "Una parte de esta página no se ha cargado. Vuelva a cargar la página.",
   "failure.newer": "Hay una versión nueva. Vuelva a cargar la página.",
   "failure.unreachable": "No se puede acceder al servidor. Compruebe su conexión.",
   "failure.insufficient_credits": "No hay créditos suficientes para esta operación.",
@@ -40,6 +41,12 @@ export default {
   "failure.forbidden_scope": "Esto no está permitido: {message}",
   "failure.role": "Su rol no lo permite: {message}",
   "failure.cross_site_request": "Abra esta página en la dirección de su servidor e inténtelo de nuevo.",
+  "away.title": "No se puede acceder al servidor.",
+  "away.since": "Datos de las {time}.",
+  "away.next": "Nuevo intento en {seconds} s",
+  "away.now": "Nuevo intento…",
+  "away.try": "Intentar ahora",
+  "away.held": "No se puede acceder al servidor. Podrá hacerlo en cuanto vuelva.",
 
   "frame.skip": "Ir al contenido",
   "frame.menu": "Menú",
@@ -100,6 +107,7 @@ export default {
 
   "sign-in.what": "Consultamos al servidor de correo y le decimos qué responde. Palabra por palabra.",
   "sign-in.title": "Iniciar sesión",
+  "sign-in.ended": "Se ha cerrado su sesión. Inicie sesión para continuar donde estaba.",
   "sign-in.email": "Dirección de correo electrónico",
   "sign-in.password": "Contraseña",
   "sign-in.code": "Código de dos factores",

@@ -26,6 +26,7 @@ export default {
 
   "failure.title": "Cela n’a pas fonctionné",
   "failure.again": "Réessayer",
+  "failure.part": "Une partie de cette page n’a pas été chargée. Rechargez la page.",
   "failure.newer": "Une nouvelle version est disponible. Rechargez la page.",
   "failure.unreachable": "Le serveur est injoignable. Vérifiez votre connexion.",
   "failure.insufficient_credits": "Crédits insuffisants pour cette opération.",
@@ -40,6 +41,12 @@ export default {
   "failure.forbidden_scope": "Ce n’est pas permis : {message}",
   "failure.role": "Votre rôle ne le permet pas : {message}",
   "failure.cross_site_request": "Ouvrez cette page à l’adresse de son serveur, puis réessayez.",
+  "away.title": "Serveur injoignable.",
+  "away.since": "Données de {time}.",
+  "away.next": "Nouvel essai dans {seconds} s",
+  "away.now": "Nouvel essai…",
+  "away.try": "Essayer maintenant",
+  "away.held": "Le serveur est injoignable. Cette action sera possible dès son retour.",
 
   "frame.skip": "Aller au contenu",
   "frame.menu": "Menu",
@@ -100,6 +107,7 @@ export default {
 
   "sign-in.what": "Nous interrogeons le serveur de messagerie et vous disons ce qu’il répond. Mot pour mot.",
   "sign-in.title": "Se connecter",
+  "sign-in.ended": "Vous avez été déconnecté. Connectez-vous pour reprendre où vous en étiez.",
   "sign-in.email": "Adresse e-mail",
   "sign-in.password": "Mot de passe",
   "sign-in.code": "Code à deux facteurs",

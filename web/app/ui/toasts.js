@@ -4,7 +4,8 @@
  * offers.
  */
 import { effect, html, signal, useEffect, useState } from "../../vendor/lib.js";
-import { Refused } from "../api.js";
+import { Refused, isUnreachable } from "../api.js";
+import { returns } from "../away.js";
 import { whenGone } from "../kept.js";
 import { testing } from "../mode.js";
 import { where } from "../route.js";
@@ -52,6 +53,11 @@ effect(() => {
   if (here === offered) return;
   offered = here;
   shown.value = shown.peek().filter((one) => !one.undo);
+});
+
+// The server is back.
+returns.subscribe(() => {
+  shown.value = shown.peek().filter(({ failure }) => !isUnreachable(failure));
 });
 
 /** @param {unknown} failure */

@@ -6,6 +6,7 @@
  */
 import { useEffect, useMemo, useState } from "../../../vendor/lib.js";
 import { Refused, get } from "../../api.js";
+import { useReturn } from "../../ui/table.js";
 
 const PAGE = 200;
 /** Minimum interval between refreshes of visible rows. */
@@ -41,6 +42,8 @@ export function useRows(of, filter) {
   }, [source]);
   // New verdicts: refresh pending rows, at once if the list is over.
   useEffect(() => source.renew(of.over), [source, of.over, of.processed]);
+  const again = () => setTurn((before) => before + 1);
+  useReturn(source.failure, again);
   return {
     filtered,
     rows: of.rows,
@@ -52,7 +55,7 @@ export function useRows(of, filter) {
     row: source.row,
     placeOf: source.placeOf,
     want: source.want,
-    again: () => setTurn((before) => before + 1),
+    again,
   };
 }
 
