@@ -8,6 +8,7 @@ import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/l
 import { lackOfModule } from "./away.js";
 import { Frame } from "./frame.js";
 import { Away } from "./frame/away.js";
+import { Leaving } from "./frame/leaving.js";
 import { testing } from "./mode.js";
 import { where } from "./route.js";
 import { alone, find, inside, warm } from "./screens.js";
@@ -25,7 +26,7 @@ function App() {
       <${Frame} current=${screen.module}>
         <${Loaded} key=${`${testing.value} ${screen.key}`} of=${inside[screen.module]} parts=${screen.parts} query=${place.query} />
       <//>`}
-    <${Toasts} />`;
+    <${Leaving} /><${Toasts} />`;
 }
 
 const reload = () => location.reload();

@@ -47,6 +47,10 @@ export default {
   "away.now": "Neuer Versuch …",
   "away.try": "Jetzt versuchen",
   "away.held": "Der Server ist nicht erreichbar. Sobald er wieder da ist, geht es hier weiter.",
+  "unsaved.title": "Ungespeicherte Änderungen verwerfen?",
+  "unsaved.text": "Sie haben auf dieser Seite etwas geändert und noch nicht gespeichert.",
+  "unsaved.leave": "Änderungen verwerfen",
+  "unsaved.stay": "Weiter bearbeiten",
 
   "frame.skip": "Zum Inhalt",
   "frame.menu": "Menü",
@@ -509,6 +513,7 @@ export default {
 
   // overview
   "virtual.sight": "{from} bis {to} von {total}",
+  "virtual.sight_open": "{from} bis {to}",
 
   "provider.title": "Mailanbieter",
   "provider.hint": "Adressen, davon unbekannt",
@@ -631,8 +636,9 @@ export default {
   "lists.purged": "Die Zeilen dieser Liste wurden am {at} nach Ablauf der Aufbewahrungsfrist gelöscht.",
   "lists.widget_day": "Zusammenfassung eines Tages des Widgets. Die Zeilen werden nicht gespeichert.",
   "lists.search": "Teil einer Adresse",
-  "lists.found": { one: "{n} Zeile gefunden", other: "{n} Zeilen gefunden" },
-  "lists.looked": "bisher; {share} der Liste durchsucht",
+  "lists.found": { one: "{n} Zeile", other: "{n} Zeilen" },
+  "lists.counting": "Zeilen werden gezählt …",
+  "lists.contains": "Enthält „{text}“",
   "lists.found_none": "Keine Treffer",
   "lists.found_none_text": "Keine Zeile passt zu Ihrer Suche.",
   "lists.progress": "Fortschritt",
@@ -700,7 +706,10 @@ export default {
   "lists.deleted": "Liste gelöscht",
   "lists.stopped": "Prüfung gestoppt.",
   "lists.download": "Herunterladen",
+  "lists.download_these": "Diese herunterladen",
+  "lists.download_n": { one: "{n} Zeile herunterladen", other: "{n} Zeilen herunterladen" },
   "lists.download_as": "Als {format} herunterladen",
+  "lists.download_rows": { one: "{n} Zeile als {format} herunterladen", other: "{n} Zeilen als {format} herunterladen" },
   "lists.which": "Welche Zeilen",
   "lists.what_filtered": "Die gefilterten Zeilen",
   "lists.only_passed": "Nur zustellbare",

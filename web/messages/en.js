@@ -47,6 +47,10 @@ export default {
   "away.now": "Trying again…",
   "away.try": "Try now",
   "away.held": "The server can't be reached. This works again once it is back.",
+  "unsaved.title": "Discard unsaved changes?",
+  "unsaved.text": "You changed something on this page and haven't saved it.",
+  "unsaved.leave": "Discard changes",
+  "unsaved.stay": "Keep editing",
 
   "frame.skip": "Skip to content",
   "frame.menu": "Menu",
@@ -509,6 +513,7 @@ export default {
 
   // overview
   "virtual.sight": "{from} to {to} of {total}",
+  "virtual.sight_open": "{from} to {to}",
 
   "provider.title": "Mail providers",
   "provider.hint": "Addresses, share unknown",
@@ -631,8 +636,9 @@ export default {
   "lists.purged": "The rows of this list were deleted on {at}, at the end of their retention period.",
   "lists.widget_day": "Summary of one day of the widget. Its rows aren't stored.",
   "lists.search": "Part of an address",
-  "lists.found": { one: "{n} row found", other: "{n} rows found" },
-  "lists.looked": "so far; {share} of the list searched",
+  "lists.found": { one: "{n} row", other: "{n} rows" },
+  "lists.counting": "Counting rows…",
+  "lists.contains": "Contains “{text}”",
   "lists.found_none": "No matches",
   "lists.found_none_text": "No row matches your search.",
   "lists.progress": "Progress",
@@ -700,7 +706,10 @@ export default {
   "lists.deleted": "List deleted",
   "lists.stopped": "Verification stopped.",
   "lists.download": "Download",
+  "lists.download_these": "Download these",
+  "lists.download_n": { one: "Download {n} row", other: "Download {n} rows" },
   "lists.download_as": "Download {format}",
+  "lists.download_rows": { one: "Download {n} row as {format}", other: "Download {n} rows as {format}" },
   "lists.which": "Which rows",
   "lists.what_filtered": "The filtered rows",
   "lists.only_passed": "Deliverable only",

@@ -47,6 +47,10 @@ export default {
   "away.now": "Nuevo intento…",
   "away.try": "Intentar ahora",
   "away.held": "No se puede acceder al servidor. Podrá hacerlo en cuanto vuelva.",
+  "unsaved.title": "¿Descartar los cambios?",
+  "unsaved.text": "Ha cambiado algo en esta página y aún no lo ha guardado.",
+  "unsaved.leave": "Descartar los cambios",
+  "unsaved.stay": "Seguir editando",
 
   "frame.skip": "Ir al contenido",
   "frame.menu": "Menú",
@@ -509,6 +513,7 @@ export default {
 
   // overview
   "virtual.sight": "{from} a {to} de {total}",
+  "virtual.sight_open": "{from} a {to}",
 
   "provider.title": "Proveedores de correo",
   "provider.hint": "Direcciones, de ellas desconocidas",
@@ -631,8 +636,9 @@ export default {
   "lists.purged": "Las filas de esta lista se eliminaron el {at}, al terminar su periodo de conservación.",
   "lists.widget_day": "Resumen de un día del widget. Sus filas no se conservan.",
   "lists.search": "Parte de una dirección",
-  "lists.found": { one: "{n} fila encontrada", many: "{n} de filas encontradas", other: "{n} filas encontradas" },
-  "lists.looked": "hasta ahora; {share} de la lista revisado",
+  "lists.found": { one: "{n} fila", many: "{n} de filas", other: "{n} filas" },
+  "lists.counting": "Contando filas…",
+  "lists.contains": "Contiene «{text}»",
   "lists.found_none": "Sin resultados",
   "lists.found_none_text": "Ninguna fila coincide con la búsqueda.",
   "lists.progress": "Progreso",
@@ -700,7 +706,10 @@ export default {
   "lists.deleted": "Lista eliminada",
   "lists.stopped": "Verificación detenida.",
   "lists.download": "Descargar",
+  "lists.download_these": "Descargar estas",
+  "lists.download_n": { one: "Descargar {n} fila", many: "Descargar {n} de filas", other: "Descargar {n} filas" },
   "lists.download_as": "Descargar en {format}",
+  "lists.download_rows": { one: "Descargar {n} fila en {format}", many: "Descargar {n} de filas en {format}", other: "Descargar {n} filas en {format}" },
   "lists.which": "Qué filas",
   "lists.what_filtered": "Las filas filtradas",
   "lists.only_passed": "Solo las entregables",

@@ -47,6 +47,10 @@ export default {
   "away.now": "Nouvel essai…",
   "away.try": "Essayer maintenant",
   "away.held": "Le serveur est injoignable. Cette action sera possible dès son retour.",
+  "unsaved.title": "Abandonner les modifications ?",
+  "unsaved.text": "Vous avez modifié cette page sans enregistrer.",
+  "unsaved.leave": "Abandonner les modifications",
+  "unsaved.stay": "Continuer la modification",
 
   "frame.skip": "Aller au contenu",
   "frame.menu": "Menu",
@@ -509,6 +513,7 @@ export default {
 
   // overview
   "virtual.sight": "{from} à {to} sur {total}",
+  "virtual.sight_open": "{from} à {to}",
 
   "provider.title": "Fournisseurs de messagerie",
   "provider.hint": "Adresses, dont inconnues",
@@ -631,8 +636,9 @@ export default {
   "lists.purged": "Les lignes de cette liste ont été supprimées le {at}, à la fin de leur durée de conservation.",
   "lists.widget_day": "Résumé d’une journée du widget. Ses lignes ne sont pas conservées.",
   "lists.search": "Partie d’une adresse",
-  "lists.found": { one: "{n} ligne trouvée", many: "{n} de lignes trouvées", other: "{n} lignes trouvées" },
-  "lists.looked": "pour l’instant ; {share} de la liste parcourus",
+  "lists.found": { one: "{n} ligne", many: "{n} de lignes", other: "{n} lignes" },
+  "lists.counting": "Comptage des lignes…",
+  "lists.contains": "Contient « {text} »",
   "lists.found_none": "Aucun résultat",
   "lists.found_none_text": "Aucune ligne ne correspond à votre recherche.",
   "lists.progress": "Avancement",
@@ -700,7 +706,10 @@ export default {
   "lists.deleted": "Liste supprimée",
   "lists.stopped": "Vérification arrêtée.",
   "lists.download": "Télécharger",
+  "lists.download_these": "Télécharger celles-ci",
+  "lists.download_n": { one: "Télécharger {n} ligne", many: "Télécharger {n} de lignes", other: "Télécharger {n} lignes" },
   "lists.download_as": "Télécharger en {format}",
+  "lists.download_rows": { one: "Télécharger {n} ligne en {format}", many: "Télécharger {n} de lignes en {format}", other: "Télécharger {n} lignes en {format}" },
   "lists.which": "Quelles lignes",
   "lists.what_filtered": "Les lignes filtrées",
   "lists.only_passed": "Distribuables seulement",

@@ -3,7 +3,7 @@ import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 import { isUnreachable } from "../api.js";
 import { away } from "../away.js";
 import { t } from "../text.js";
-import { noteSent } from "../unsent.js";
+import { noteSent, useUnsaved } from "../unsent.js";
 import { Failure } from "./notes.js";
 import { useReturn } from "./table.js";
 
@@ -92,6 +92,7 @@ export function useEdits(loaded) {
   const [edits, setEdits] = useState(/** @type {Partial<T>} */ ({}));
   const unless = (of, same) => Object.fromEntries(Object.entries(of).filter(([name, value]) => !same(name, value)));
   const changed = unless(edits, (name, value) => alike(value, loaded[name]));
+  useUnsaved(Object.keys(changed).length > 0);
   const now = /** @type {T} */ ({ ...loaded, ...edits });
   const edit = (/** @type {Partial<T>} */ part) => setEdits((before) => ({ ...before, ...part }));
   const set = (/** @type {keyof T} */ name) => (/** @type {any} */ value) => edit(/** @type {Partial<T>} */ ({ [name]: value }));

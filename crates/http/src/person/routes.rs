@@ -89,6 +89,7 @@ fn of_one_mode() -> Vec<PageRoute> {
         row("GET", "/app/jobs/{id}/events", May(Scope::ReadJobs), events::get_events),
         row("GET", "/app/jobs/{id}/progress", May(Scope::ReadJobs), lists::get_progress),
         row("GET", "/app/jobs/{id}/rows", May(Scope::ReadJobs), lists::get_rows),
+        row("GET", "/app/jobs/{id}/rows/count", May(Scope::ReadJobs), lists::count_matches),
         row("GET", "/app/jobs/{id}/rows/{index}/origin", May(Scope::ReadJobs), lists::get_origin),
         row("GET", "/app/jobs/{id}/domains", May(Scope::ReadJobs), lists::get_domains),
         row("PATCH", "/app/jobs/{id}", May(Scope::WriteJobs), lists::patch_list),
